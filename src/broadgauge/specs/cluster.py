@@ -1,0 +1,55 @@
+"""How large is the cluster, and which devices compute? Shapes are `nodes x ranks a node`."""
+
+import re
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, Field
+
+from broadgauge.specs.base import Spec
+
+MAX_NODES = 250
+"""One /24 subnet a network."""
+MAX_RANKS_PER_NODE = 64
+
+_SHAPE = re.compile(r"(?P<nodes>\d+)x(?P<ranks>\d+|auto|all)")
+
+
+def _check_shape(text: str) -> str:
+    match = _SHAPE.fullmatch(text)
+    if match is None:
+        raise ValueError("a shape is nodes x ranks a node: `2x1`, `2xauto` or `1xall`")
+    nodes = int(match["nodes"]) if len(match["nodes"]) < 8 else 10**8
+    if not 1 <= nodes <= MAX_NODES:
+        raise ValueError(f"a cluster has 1 to {MAX_NODES} nodes")
+    if match["ranks"].isdigit() and not 1 <= int(match["ranks"][:8]) <= MAX_RANKS_PER_NODE:
+        raise ValueError(f"a node has 1 to {MAX_RANKS_PER_NODE} ranks")
+    return text
+
+
+ShapeText = Annotated[str, AfterValidator(_check_shape)]
+
+
+class Cluster(Spec):
+    """The sizes to run, smallest first: scaling efficiency is measured against the first."""
+
+    shapes: tuple[ShapeText, ...] = Field(default=("1x1", "2x1"), min_length=1, max_length=32)
+    """`NxR`: N nodes of R ranks. `auto`: the GPUs shared out over the largest number of nodes
+    here, 1 on CPUs. `all`: the ranks of the largest shape, on N nodes (`1xall`: the same world
+    on one node, over NVLink or shared memory)."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """`auto`: CUDA when there is a GPU for each rank of the largest shape, else CPU."""
+    backend: Literal["auto", "gloo", "nccl"] = "auto"
+    """`auto`: NCCL on GPUs, Gloo on CPUs."""
+    cores_per_node: int | Literal["auto"] = "auto"
+    """Cores each node is pinned to; `auto`: this machine's, shared out over the largest shape."""
+
+    planned: ClassVar[dict[str, str]] = {
+        "nics_per_node": "several NICs a node as an axis",
+        "storage": "storages as an axis",
+    }
+
+
+def split_shape(text: str) -> tuple[int, str]:
+    """`2xauto` → (2, "auto"). The text has been validated."""
+    nodes, ranks = text.split("x")
+    return int(nodes), ranks

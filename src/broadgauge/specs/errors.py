@@ -1,0 +1,81 @@
+"""What can go wrong, what is said, and which exit code the command ends with.
+
+    BroadgaugeError                 1  something is wrong with Broadgauge itself
+    ├── InputError                  2  the user's file, flag or folder is wrong: place, value, hint
+    │   ├── ExperimentError         2  one or more problems in an experiment file
+    │   └── NotYetError             2  known to the design, not there yet
+    ├── PlatformError               4  this machine or cluster refuses what the experiment needs
+    │   └── LaunchError             3  the rank processes of one launch did not come up
+    └── RunFolderError              5  the run folder can't be written, read, locked or trusted
+
+Exit codes of `broadgauge run`: 0 every case measured; 1 an internal error; 2 bad input; 3 the run
+ended and some cases failed; 4 the platform was refused (with `--platform auto` what could run did
+run on the local platform); 5 the run folder; 130 and 143 ended by SIGINT and SIGTERM, resumable.
+"""
+
+from typing import ClassVar
+
+
+class BroadgaugeError(Exception):
+    """Base of every error that is reported without a traceback."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message if self.hint is None else f"{self.message}\n  hint: {self.hint}"
+
+
+class InputError(BroadgaugeError):
+    """What the user gave can't be used."""
+
+    exit_code = 2
+
+
+class NotYetError(InputError):
+    """The design has a place for it, and it is not built yet."""
+
+
+class PlatformError(BroadgaugeError):
+    """The machine or the cluster refuses what the experiment needs."""
+
+    exit_code = 4
+
+
+class LaunchError(PlatformError):
+    """One launch did not come up; the next may."""
+
+    exit_code = 3
+
+
+class RunFolderError(BroadgaugeError):
+    """The run folder can't be written, read, locked or trusted."""
+
+    exit_code = 5
+
+
+class Problem:
+    """One thing that is wrong in an experiment: where, what was seen, and what would work."""
+
+    __slots__ = ("hint", "message", "where")
+
+    def __init__(self, where: str, message: str, hint: str | None = None) -> None:
+        self.where = where
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.message}"
+        return text if self.hint is None else f"{text}\n  hint: {self.hint}"
+
+
+class ExperimentError(InputError):
+    """One or more problems in an experiment file, each with its place."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = problems

@@ -1,0 +1,86 @@
+"""What is an experiment? One file: workloads x networks x cluster sizes."""
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from broadgauge.specs.base import EnvironmentVariables, Name, Spec, not_yet
+from broadgauge.specs.cluster import Cluster, split_shape
+from broadgauge.specs.network import Network
+from broadgauge.specs.units import TimeS
+from broadgauge.specs.workload import PLANNED_KINDS, Workload
+
+PLANNED_PLATFORMS = ("kubernetes", "slurm", "skypilot")
+PlatformKind = Literal["emulated", "local"]
+
+
+class TimeLimits(Spec):
+    """How long may each phase of a launch last before it is ended and recorded as a time-out?"""
+
+    rendezvous_s: TimeS = 120
+    """Start of the processes, imports, and the first process group."""
+    warm_up_s: TimeS = 120
+    measure_s: TimeS = 600
+    teardown_s: TimeS = 30
+
+
+class Experiment(Spec):
+    """The matrix, how often it is run, and where."""
+
+    name: Name
+    description: str = ""
+    platform: PlatformKind = "emulated"
+    cluster: Cluster = Cluster()
+    networks: tuple[Network, ...] = Field(default=(), max_length=64)
+    workloads: tuple[Workload, ...] = Field(min_length=1, max_length=64)
+    launches: int = Field(default=5, ge=1, le=1000)
+    """Lives of the rank processes for each case: the repeat unit of every interval."""
+    trials_per_launch: int = Field(default=1, ge=1, le=1000)
+    seed: int = Field(default=0, ge=0, lt=2**32)
+    """Of the schedule, the weights and the data order."""
+    limits: TimeLimits = TimeLimits()
+    environment: EnvironmentVariables = Field(default_factory=dict)
+    """Variables for every rank."""
+
+    planned: ClassVar[dict[str, str]] = {
+        "hypotheses": "statements the report supports or refutes",
+        "extends": "presets",
+        "skip_if": "cases left out by rule",
+        "storage": "storages as an axis",
+    }
+
+    @field_validator("platform", mode="before")
+    @classmethod
+    def _refuse_planned_platforms(cls, platform: Any) -> Any:
+        if platform in PLANNED_PLATFORMS:
+            raise ValueError(not_yet(str(platform), "a platform"))
+        return platform
+
+    @field_validator("workloads", mode="before")
+    @classmethod
+    def _refuse_planned_kinds(cls, workloads: Any) -> Any:
+        for workload in workloads if isinstance(workloads, list) else ():
+            if isinstance(workload, dict) and workload.get("kind") in PLANNED_KINDS:
+                raise ValueError(not_yet(str(workload["kind"]), "a workload"))
+        return workloads
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> "Experiment":
+        for what, items in (("network", self.networks), ("workload", self.workloads)):
+            names = [item.name for item in items]
+            for name in names:
+                if names.count(name) > 1:
+                    raise ValueError(f"two {what}s are named `{name}`")
+        return self
+
+    @model_validator(mode="after")
+    def _several_nodes_need_a_network(self) -> "Experiment":
+        most_nodes = max(split_shape(shape)[0] for shape in self.cluster.shapes)
+        if self.platform == "local" and most_nodes > 1:
+            raise ValueError(
+                "the local platform is one node: shapes are `1x1`, `1x2`, …; "
+                "several nodes need `platform: emulated`"
+            )
+        if most_nodes > 1 and not self.networks:
+            raise ValueError("several nodes need at least one entry under `networks`")
+        return self

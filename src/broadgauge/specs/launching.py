@@ -1,0 +1,127 @@
+"""What do the engine, the platforms and the probes say to each other?
+
+The engine asks a platform for a launch and gives it trials. The platform's supervisor starts the
+ranks, which run `broadgauge.probes.worker` (or the user's command), and passes on what they say:
+messages in frames (specs/frames.py), and marks, at which every node's counters are read while all
+ranks wait. Nothing of this crosses the network under test.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from broadgauge.specs.case import Case
+from broadgauge.specs.experiment import TimeLimits
+from broadgauge.specs.record import Environment, GpuUse, LinkFacts, Phase, Status, TrialError
+
+RankMessage = Mapping[str, Any]
+"""One decoded frame; `probes/messages.py` validates it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchRequest:
+    """One life of rank processes. All its cases share nodes, ranks, device, backend, variables."""
+
+    launch_id: str
+    cases: tuple[Case, ...]
+    cores_per_node: int
+    """A wish; the platform says in a note when cores are shared."""
+    limits: TimeLimits
+    log_folder: Path
+    """`<launch_id>.rank<n>.log` are written here."""
+    working_folder: Path
+    """Where the user's command runs and relative paths start: the experiment file's folder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialRequest:
+    trial_id: str
+    case: Case
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeCounters:
+    """Monotonic totals of one node since it was made. Link figures are None on one node."""
+
+    tx_bytes: int | None
+    rx_bytes: int | None
+    drops_count: int | None
+    retransmits_count: int | None
+    cores_count: int
+    cpu_user_s: float
+    cpu_system_s: float
+    cpu_softirq_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A moment at which every rank waited, outside the network, for the counters to be read."""
+
+    label: str
+    time_s: float
+    """Monotonic clock of the host."""
+    nodes: tuple[NodeCounters, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialOutcome:
+    """What happened in one trial, as seen from outside the ranks."""
+
+    status: Status
+    started_unix_s: float
+    ended_unix_s: float
+    error: TrialError | None = None
+    messages: tuple[tuple[RankMessage, ...], ...] = ()
+    """By rank, in the order sent. What was said before a failure is kept."""
+    marks: tuple[Mark, ...] = ()
+    gpus: tuple[GpuUse, ...] = ()
+    link: LinkFacts | None = None
+
+
+class Progress(Protocol):
+    """Told what goes on while a trial runs; must return quickly."""
+
+    def __call__(self, phase: Phase, detail: str) -> None: ...
+
+
+class Launch(Protocol):
+    """Living ranks."""
+
+    @property
+    def environment(self) -> Environment: ...
+
+    @property
+    def is_alive(self) -> bool:
+        """False once a rank or the supervisor has ended; the rest of the trials need another."""
+        ...
+
+    def run_trial(self, request: TrialRequest, progress: Progress) -> TrialOutcome:
+        """Runs one trial. Never raises for what ranks do: that is a failed outcome."""
+        ...
+
+    def close(self) -> None:
+        """Ends the ranks, politely first; nothing of the launch is left afterwards."""
+        ...
+
+
+class Platform(Protocol):
+    """Where cases run."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know, such as cores being shared between nodes."""
+        ...
+
+    def start(self, request: LaunchRequest, progress: Progress) -> Launch:
+        """Starts the ranks of one launch. Raises LaunchError (this one) or PlatformError (all)."""
+        ...
+
+    def rank_commands(self, request: LaunchRequest) -> tuple[str, ...]:
+        """The exact environment and command of each rank, as text, for `--dry-run`."""
+        ...
+
+    def close(self) -> None:
+        """Ends what the platform holds; safe to call twice."""
+        ...

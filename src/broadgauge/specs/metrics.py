@@ -1,0 +1,144 @@
+"""Which metrics are there, in which unit, which direction is better, and what do they mean?"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Direction = Literal["lower", "higher", "neither"]
+
+UNIT_SUFFIXES: dict[str, str] = {
+    "_s_per_gbyte": "s/GB",
+    "_gbyte_per_s": "GB/s",
+    "_gbps": "Gbit/s",
+    "_per_s": "1/s",
+    "_bytes": "bytes",
+    "_ratio": "ratio",
+    "_count": "count",
+    "_watts": "W",
+    "_mhz": "MHz",
+    "_celsius": "°C",
+    "_s": "s",
+}
+"""The end of a name is its unit (longest suffix first)."""
+
+UNITLESS = ("loss",)
+
+
+def unit_of(name: str) -> str | None:
+    """`step_time_s` → `s`; None when the name does not end with a known unit."""
+    if name in UNITLESS or name.endswith("_loss"):
+        return ""
+    return next((unit for suffix, unit in UNIT_SUFFIXES.items() if name.endswith(suffix)), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    name: str
+    direction: Direction
+    meaning: str
+
+    @property
+    def unit(self) -> str:
+        unit = unit_of(self.name)
+        assert unit is not None, self.name
+        return unit
+
+
+REGISTRY: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric(
+            name="step_time_s",
+            direction="lower",
+            meaning="mean time of a training step, slowest rank per step, warm-up left out",
+        ),
+        Metric(
+            name="step_without_communication_s",
+            direction="neither",
+            meaning="mean time of the same step with communication off (the loss is wrong there)",
+        ),
+        Metric(
+            name="network_cost_s",
+            direction="lower",
+            meaning="step_time_s - step_without_communication_s of the same trial",
+        ),
+        Metric(
+            name="network_share_ratio",
+            direction="lower",
+            meaning="network_cost_s / step_time_s",
+        ),
+        Metric(
+            name="tokens_per_s", direction="higher", meaning="tokens of all ranks / step_time_s"
+        ),
+        Metric(
+            name="samples_per_s", direction="higher", meaning="sequences of all ranks / step_time_s"
+        ),
+        Metric(
+            name="mfu_ratio",
+            direction="higher",
+            meaning="model FLOPs / (step time x peak of the GPUs); null on CPUs",
+        ),
+        Metric(
+            name="loss",
+            direction="lower",
+            meaning="mean training loss of the last measured steps with communication on",
+        ),
+        Metric(
+            name="busbw_gbyte_per_s",
+            direction="higher",
+            meaning="busbw of the largest all_reduce (else of the first op), as nccl-tests defines",
+        ),
+        Metric(
+            name="algbw_gbyte_per_s",
+            direction="higher",
+            meaning="algbw of the same collective: bytes / time",
+        ),
+        Metric(
+            name="latency_s",
+            direction="lower",
+            meaning="median time of the smallest message of the same collective",
+        ),
+        Metric(
+            name="link_rate_gbps",
+            direction="higher",
+            meaning="rate on the wire by the link's counters during the largest collective or the "
+            "steps, busiest node and direction",
+        ),
+        Metric(
+            name="line_share_ratio",
+            direction="higher",
+            meaning="link_rate_gbps / the network's line rate; null where unshaped",
+        ),
+        Metric(
+            name="wire_bytes",
+            direction="lower",
+            meaning="bytes on the wire by counters, busiest node and direction, per step or "
+            "per largest collective",
+        ),
+        Metric(
+            name="amplification_ratio",
+            direction="lower",
+            meaning="wire bytes / the ring algorithm's bytes of a node",
+        ),
+        Metric(
+            name="cpu_busy_ratio",
+            direction="neither",
+            meaning="busy share of the busiest node's cores during the measured part",
+        ),
+        Metric(
+            name="cpu_s_per_gbyte",
+            direction="lower",
+            meaning="CPU seconds (user, system, softirq) per 10^9 bytes moved, all nodes",
+        ),
+        Metric(
+            name="retransmits_count",
+            direction="lower",
+            meaning="TCP segments sent again, all nodes",
+        ),
+        Metric(name="drops_count", direction="lower", meaning="packets the shapers dropped"),
+        Metric(
+            name="peak_memory_bytes",
+            direction="lower",
+            meaning="most memory of any rank: CUDA allocator's peak on GPUs, resident set on CPUs",
+        ),
+    )
+}

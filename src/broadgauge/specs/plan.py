@@ -1,0 +1,46 @@
+"""What will be run, in which order, and how long should it take?"""
+
+from pydantic import BaseModel, ConfigDict
+
+from broadgauge.specs.case import Case
+
+
+class Stored(BaseModel):
+    """Something read back from a run folder: unknown keys are ignored, so old readers live."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+
+class PlannedTrial(Stored):
+    trial_id: str
+    """`<launch_id>.t<number>`, unique in the run."""
+    case_key: str
+    trial: int
+    """0, 1, … within the launch and case."""
+
+
+class PlannedLaunch(Stored):
+    """One life of rank processes; its trials run in this order."""
+
+    launch_id: str
+    """`b<block>.<group>`, unique in the run."""
+    block: int
+    """The pass over all cases that it belongs to; blocks are compared pair by pair."""
+    trials: tuple[PlannedTrial, ...]
+    expected_s: float
+
+
+class Plan(Stored):
+    """The seed, the cases and the schedule; stored as plan.json before anything runs."""
+
+    schema_version: int = 1
+    experiment_name: str
+    seed: int
+    cases: tuple[Case, ...]
+    launches: tuple[PlannedLaunch, ...]
+    expected_s: float
+    notes: tuple[str, ...] = ()
+    """What was resolved or left out, in sentences: `one GPU for 2 ranks: CPUs are used`."""
+
+    def case(self, key: str) -> Case:
+        return next(case for case in self.cases if case.key == key)

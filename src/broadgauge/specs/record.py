@@ -1,0 +1,208 @@
+"""What is kept of one trial? One line of records.jsonl, never rewritten.
+
+Formats only grow: readers ignore keys they do not know, and a golden run folder of each
+`schema_version` is kept in tests/results/golden.
+"""
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from broadgauge.specs.plan import Stored
+
+SCHEMA_VERSION = 1
+MAX_RECORD_BYTES = 64 * 1024
+
+
+class Status(StrEnum):
+    OK = "ok"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    SKIPPED = "skipped"
+
+
+class Phase(StrEnum):
+    """Where a rank is; each has its own time limit."""
+
+    RENDEZVOUS = "rendezvous"
+    WARM_UP = "warm_up"
+    MEASURE = "measure"
+    TEARDOWN = "teardown"
+
+
+class ErrorKind(StrEnum):
+    CRASHED = "crashed"
+    """A rank ended with an exit code."""
+    KILLED = "killed"
+    """A rank was ended by a signal that Broadgauge did not send."""
+    HUNG = "hung"
+    """A phase's time limit passed."""
+    WRONG_RESULT = "wrong_result"
+    """A collective's result was not what it must be."""
+    REFUSED = "refused"
+    """The case can't run here: no such file, no metric in the output, out of memory."""
+    LAUNCHER_LOST = "launcher_lost"
+    """The supervisor of the ranks ended."""
+
+
+class TrialError(Stored):
+    kind: ErrorKind
+    message: str
+    phase: Phase | None = None
+    rank: int | None = None
+    """The rank that crashed, or that was silent longest; None where no single one is to blame."""
+    last_lines: tuple[str, ...] = ()
+    """The end of what that rank wrote, at most 20 lines of 500 characters."""
+
+
+class CollectiveRow(Stored):
+    """One collective at one size. Times are of the slowest rank in each iteration."""
+
+    op: str
+    dtype: str
+    size_bytes: int
+    """Total size S of nccl-tests."""
+    iterations: int
+    time_s: float
+    """Mean over iterations."""
+    time_min_s: float
+    time_median_s: float
+    time_max_s: float
+    algbw_gbyte_per_s: float
+    busbw_gbyte_per_s: float
+    wire_bytes: float | None = None
+    """Per iteration, busiest node and direction, by the link's counters; None on one node."""
+    amplification_ratio: float | None = None
+    """wire_bytes over the ring algorithm's bytes through that node."""
+    link_rate_gbps: float | None = None
+    """wire_bytes x 8 over time, 10^9 bit/s."""
+    is_correct: bool | None = None
+    """None: not checked."""
+
+
+class NodeUse(Stored):
+    """What one node used in the measured part of a trial; differences of monotonic counters."""
+
+    node: int
+    elapsed_s: float
+    tx_bytes: int | None = None
+    """On the wire, Ethernet headers counted, no preamble; None on one node."""
+    rx_bytes: int | None = None
+    drops_count: int | None = None
+    retransmits_count: int | None = None
+    cores_count: int
+    cpu_user_s: float
+    cpu_system_s: float
+    """Without softirq."""
+    cpu_softirq_s: float
+    cpu_busy_ratio: float
+    """(user + system + softirq) / (elapsed x cores). Of the node's cores, whoever used them."""
+
+
+class GpuUse(Stored):
+    """NVML's samples of one GPU during a trial, read from outside the ranks."""
+
+    index: int
+    name: str
+    samples_count: int
+    sm_clock_mhz: float | None = None
+    sm_clock_min_mhz: float | None = None
+    power_watts: float | None = None
+    temperature_celsius: float | None = None
+    is_throttled: bool | None = None
+    """A clock-reducing reason other than idle or an application's setting was seen."""
+    throttle_reasons: tuple[str, ...] = ()
+
+
+class LinkFacts(Stored):
+    """What this host can carry between two nodes, whatever the shaped rate."""
+
+    ceiling_gbps: float
+    """One plain TCP stream over the same link unshaped, on the wire."""
+    round_trip_s: float
+    """Median of 1-byte ping-pongs over the link as shaped."""
+
+
+class Severity(StrEnum):
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class Finding(Stored):
+    """Something a reader should know of this trial: symptom, evidence, cause, fix."""
+
+    rule: str
+    severity: Severity
+    symptom: str
+    evidence: tuple[str, ...] = ()
+    cause: str | None = None
+    fix: str | None = None
+
+
+class Measurement(Stored):
+    """What the probes measured in one trial, all ranks merged."""
+
+    metrics: dict[str, float | None] = Field(default_factory=dict)
+    missing: dict[str, str] = Field(default_factory=dict)
+    """Why a metric is null, by its name."""
+    collectives: tuple[CollectiveRow, ...] = ()
+    nodes: tuple[NodeUse, ...] = ()
+
+
+class Record(Measurement):
+    """One trial of one case in one launch."""
+
+    schema_version: int = SCHEMA_VERSION
+    record_id: str
+    """The planned trial's id."""
+    case_key: str
+    workload: str
+    network: str
+    shape: str
+    """Labels for people; `case_key` decides what is the same case."""
+    launch_id: str
+    """`<planned id>` of the first life, `<planned id>r<n>` of a repeated one."""
+    block: int
+    trial: int
+    position: int
+    """Its place in the order of all trials of its block: 0 ran first."""
+    started_unix_s: float
+    ended_unix_s: float
+    status: Status
+    error: TrialError | None = None
+    gpus: tuple[GpuUse, ...] = ()
+    link: LinkFacts | None = None
+    series: dict[str, str] = Field(default_factory=dict)
+    """Name → path of a .npy file in the run folder."""
+    environment: str | None = None
+    """Hash, the stem of environments/<hash>.json."""
+    findings: tuple[Finding, ...] = ()
+
+
+class GpuFacts(Stored):
+    name: str
+    memory_bytes: int
+
+
+class Environment(Stored):
+    """What a figure depends on besides the experiment; each record names its own."""
+
+    broadgauge: str
+    platform: str
+    python: str
+    torch: str | None = None
+    nccl: str | None = None
+    cuda: str | None = None
+    driver: str | None = None
+    kernel: str
+    distribution: str | None = None
+    cpu: str | None = None
+    cores: int
+    memory_bytes: int
+    gpus: tuple[GpuFacts, ...] = ()
+    nics: tuple[str, ...] = ()
+    git_commit: str | None = None
+    """Of the working directory the command ran in, `+` when it had changes; None: no checkout."""
+    variables: dict[str, str] = Field(default_factory=dict)
+    """The ranks' NCCL_*, GLOO_*, TORCH_*, OMP_*, CUDA_* variables, secrets masked."""

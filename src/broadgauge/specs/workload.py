@@ -1,0 +1,230 @@
+"""What runs on the ranks: collectives, a real training, or the user's own command."""
+
+import re
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from broadgauge.specs.base import EnvironmentVariables, Name, Spec, not_yet
+from broadgauge.specs.units import SizeBytes, TimeS
+
+CollectiveOp = Literal["all_reduce", "all_gather", "reduce_scatter"]
+DataType = Literal["float32", "bfloat16"]
+DATA_TYPE_BYTES: dict[DataType, int] = {"float32": 4, "bfloat16": 2}
+
+PLANNED_OPS = ("all_to_all", "broadcast", "reduce", "send_recv")
+PLANNED_STRATEGIES = ("fsdp", "hsdp", "lora")
+PLANNED_KINDS = ("storage",)
+
+
+class SizeRange(Spec):
+    """Message sizes from `from_bytes` to `to_bytes`, each `factor` times the one before."""
+
+    from_bytes: SizeBytes
+    to_bytes: SizeBytes
+    factor: float = Field(default=4, gt=1, le=1024)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "SizeRange":
+        if self.from_bytes > self.to_bytes:
+            raise ValueError("`from_bytes` is larger than `to_bytes`")
+        return self
+
+    def expand(self) -> tuple[int, ...]:
+        sizes = [self.from_bytes]
+        while (size := round(self.from_bytes * self.factor ** len(sizes))) <= self.to_bytes:
+            sizes.append(size)
+        return tuple(sizes)
+
+
+class WorkloadBase(Spec):
+    """What each workload has: a name, and the networks it runs on (all, when not named)."""
+
+    networks: tuple[Name, ...] | None = Field(default=None, min_length=1)
+    environment: EnvironmentVariables = Field(default_factory=dict)
+
+    planned: ClassVar[dict[str, str]] = {"trace": "profiler traces", "storage": "storages"}
+
+
+class CollectivesWorkload(WorkloadBase):
+    """How fast are the collectives themselves, by size? Definitions as in nccl-tests.
+
+    Sizes are the total S of nccl-tests: count x type for all_reduce, count x ranks x type for
+    all_gather and reduce_scatter; each is rounded down to what the ranks divide evenly.
+    """
+
+    kind: Literal["collectives"]
+    name: Name = "collectives"
+    ops: tuple[CollectiveOp, ...] = Field(
+        default=("all_reduce", "all_gather", "reduce_scatter"), min_length=1
+    )
+    sizes: SizeRange | tuple[SizeBytes, ...] = SizeRange(from_bytes=2**10, to_bytes=2**26)
+    dtypes: tuple[DataType, ...] = Field(default=("float32",), min_length=1)
+    warm_up_iterations: int = Field(default=2, ge=1, le=1000)
+    min_iterations: int = Field(default=5, ge=2, le=100_000)
+    max_iterations: int = Field(default=100, ge=2, le=100_000)
+    budget_s: TimeS = 0.5
+    """Time to spend on each size: its iterations are this over the warm-up's time, bounded."""
+    check: bool = True
+    """Compare each size's result with what it must be, on every rank."""
+
+    planned: ClassVar[dict[str, str]] = WorkloadBase.planned | {
+        "engine": "nccl-tests over the same nodes",
+        "cuda_graphs": "collectives captured in CUDA graphs",
+        "pairwise": "every pair of nodes",
+    }
+
+    @field_validator("ops", mode="before")
+    @classmethod
+    def _refuse_planned_ops(cls, ops: Any) -> Any:
+        for op in ops if isinstance(ops, (list, tuple)) else ():
+            if op in PLANNED_OPS:
+                raise ValueError(not_yet(str(op), "a collective"))
+        return ops
+
+    @field_validator("sizes", mode="before")
+    @classmethod
+    def _plain_list(cls, sizes: Any) -> Any:
+        if isinstance(sizes, (list, tuple)) and not sizes:
+            raise ValueError("at least one size")
+        return sizes
+
+    @model_validator(mode="after")
+    def _iterations_in_order(self) -> "CollectivesWorkload":
+        if self.min_iterations > self.max_iterations:
+            raise ValueError("`min_iterations` is larger than `max_iterations`")
+        return self
+
+    def sizes_bytes(self) -> tuple[int, ...]:
+        return self.sizes.expand() if isinstance(self.sizes, SizeRange) else self.sizes
+
+
+class GptModel(Spec):
+    """The shape of a decoder-only transformer (GPT-2's block: pre-norm, GELU, learned positions).
+
+    Bytes are the tokens, so the vocabulary is 256 unless another is named.
+    """
+
+    layers: int = Field(default=4, ge=1, le=512)
+    hidden: int = Field(default=256, ge=8, le=65_536)
+    heads: int = Field(default=4, ge=1, le=1024)
+    vocabulary: int = Field(default=256, ge=256, le=1_000_000)
+    seq_len: int = Field(default=128, ge=1, le=1_048_576)
+
+    @model_validator(mode="after")
+    def _heads_divide(self) -> "GptModel":
+        if self.hidden % self.heads:
+            raise ValueError(f"hidden {self.hidden} does not divide by heads {self.heads}")
+        return self
+
+    @property
+    def parameters(self) -> int:
+        """How many parameters? 12 L H² + 13 L H for the blocks, embeddings tied to the head.
+
+        A block: attention 4H² + 4H, MLP 8H² + 5H, two norms 4H. Source: Radford et al. 2019
+        (GPT-2), counted; tests/probes compares it with the built model.
+        """
+        blocks = self.layers * (12 * self.hidden**2 + 13 * self.hidden)
+        embeddings = (self.vocabulary + self.seq_len) * self.hidden
+        return blocks + embeddings + 2 * self.hidden
+
+    @property
+    def flops_per_token(self) -> float:
+        """Model FLOPs a token, forward and backward: 6N + 12·L·H·Q·T, H·Q being the hidden size.
+
+        Source: Chowdhery et al. 2022 (PaLM), appendix B; N without the position embedding,
+        which multiplies nothing.
+        """
+        weights = self.parameters - self.seq_len * self.hidden
+        return 6.0 * weights + 12.0 * self.layers * self.hidden * self.seq_len
+
+
+class TrainWorkload(WorkloadBase):
+    """A real data-parallel training of a small GPT on real text, and the same step with
+    communication off."""
+
+    kind: Literal["train"]
+    name: Name = "train"
+    strategy: Literal["ddp"] = "ddp"
+    model: GptModel = GptModel()
+    batch_per_rank: int = Field(default=2, ge=1, le=65_536)
+    """Sequences a rank and step."""
+    steps: int = Field(default=12, ge=4, le=1_000_000)
+    """Measured steps of each kind (communication on, communication off)."""
+    warm_up_steps: int = Field(default=3, ge=1, le=10_000)
+    block_steps: int = Field(default=4, ge=1, le=10_000)
+    """Steps in a row before the trial changes between communication on and off."""
+    communication_off: bool = True
+    """Also measure the step with a hook that returns the bucket: gives `network_cost_s`."""
+    dtype: DataType = "float32"
+    """Of the arithmetic (autocast); parameters and gradients stay float32."""
+    bucket_cap_bytes: SizeBytes = 25 * 2**20
+    """DDP's bucket size. Source: torch DistributedDataParallel, `bucket_cap_mb=25`."""
+    learning_rate: float = Field(default=3e-4, gt=0, le=10)
+    text: str | None = None
+    """A text file of yours; null: the sources of Python's standard library, byte by byte."""
+
+    planned: ClassVar[dict[str, str]] = WorkloadBase.planned | {
+        "accumulation": "micro-batches per synchronisation",
+        "compile": "torch.compile",
+        "gradient_dtype": "bf16 gradient reduction",
+    }
+
+    @field_validator("strategy", mode="before")
+    @classmethod
+    def _refuse_planned_strategies(cls, strategy: Any) -> Any:
+        if strategy in PLANNED_STRATEGIES:
+            raise ValueError(not_yet(str(strategy), "a training strategy"))
+        return strategy
+
+
+class CommandMetric(Spec):
+    """Which number in the command's output is measured? Exactly one of `regex` and `json_key`."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    """Ends with its unit: `_s`, `_bytes`, `_gbps`, `_gbyte_per_s`, `_per_s`, `_ratio`, `_count`,
+    or is a `loss`."""
+    regex: str | None = None
+    """Its first group is the number; each match is one sample."""
+    json_key: str | None = None
+    """The key of a number in lines that are JSON objects; dots step into objects."""
+    lower_is_better: bool = True
+    skip_first: int = Field(default=0, ge=0, le=1_000_000)
+    """Samples of the warm-up, left out."""
+
+    @field_validator("regex")
+    @classmethod
+    def _compiles(cls, regex: str | None) -> str | None:
+        if regex is not None:
+            try:
+                groups = re.compile(regex).groups
+            except re.error as error:
+                raise ValueError(f"not a regular expression: {error}") from error
+            if groups < 1:
+                raise ValueError("the regular expression needs one group, the number")
+        return regex
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "CommandMetric":
+        if (self.regex is None) == (self.json_key is None):
+            raise ValueError("exactly one of `regex` and `json_key`")
+        return self
+
+
+class CommandWorkload(WorkloadBase):
+    """The user's own script under torchrun, one torchrun a node."""
+
+    kind: Literal["command"]
+    name: Name = "command"
+    command: tuple[str, ...] = Field(min_length=1)
+    """The script and its arguments, as torchrun takes them: `[train.py, --epochs, "1"]`."""
+    working_directory: str | None = None
+    """Where the command runs; null: the experiment file's folder."""
+    metrics: tuple[CommandMetric, ...] = Field(min_length=1)
+    prepare: tuple[str, ...] | None = Field(default=None, min_length=1)
+    """Runs once on the host, before any node exists: downloads belong here."""
+
+
+Workload = Annotated[
+    CollectivesWorkload | TrainWorkload | CommandWorkload, Field(discriminator="kind")
+]
