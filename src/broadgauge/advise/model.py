@@ -1,0 +1,24 @@
+"""What does a measurement mean? A verdict: one word, one sentence, and its evidence."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Bound(StrEnum):
+    """What a case waits for most."""
+
+    NETWORK = "network-bound"
+    HOST = "host-bound"
+    """This machine's cores or its own links are the limit, not the network emulated."""
+    COMPUTE = "compute-bound"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    bound: Bound
+    is_slower_than_one_node: bool | None
+    """More nodes give fewer tokens/s than one; None where it was not measured."""
+    sentence: str
+    evidence: tuple[str, ...]
+    """Figures with units that lead to the sentence, one each."""
