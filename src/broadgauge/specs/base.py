@@ -1,9 +1,11 @@
 """What do all parts of an experiment file have in common?"""
 
-import re
+import difflib
+from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
 
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,62}$"
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
@@ -30,7 +32,7 @@ class Spec(BaseModel):
         if isinstance(data, dict):
             for key in data:
                 if key in cls.planned:
-                    raise ValueError(not_yet(key, cls.planned[key]))
+                    raise placed_error(not_yet(key, cls.planned[key]), (key,))
         return data
 
 
@@ -39,6 +41,17 @@ def not_yet(what: str, meaning: str) -> str:
     return f"`{what}` ({meaning}) is planned and not there yet"
 
 
-def is_name(text: str) -> bool:
-    """Can this text name a network, a workload or an experiment?"""
-    return re.fullmatch(NAME_PATTERN, text) is not None
+def did_you_mean(seen: str, known: Iterable[str]) -> str | None:
+    """A hint with the nearest known word, or with all of them when they are few."""
+    words = sorted(set(known))
+    near = difflib.get_close_matches(seen, words, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean `{near[0]}`?"
+    return f"known: {', '.join(words)}" if words and len(words) <= 16 else None
+
+
+def placed_error(message: str, path: tuple[str | int, ...], hint: str | None = None) -> ValueError:
+    """An error of a rule over several parts of a file, which names the part to blame."""
+    return PydanticCustomError(
+        "placed", "{message}", {"message": message, "path": path, "hint": hint}
+    )

@@ -4,7 +4,14 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from broadgauge.specs.base import EnvironmentVariables, Name, Spec, not_yet
+from broadgauge.specs.base import (
+    EnvironmentVariables,
+    Name,
+    Spec,
+    did_you_mean,
+    not_yet,
+    placed_error,
+)
 from broadgauge.specs.cluster import Cluster, split_shape
 from broadgauge.specs.network import Network
 from broadgauge.specs.units import TimeS
@@ -66,21 +73,37 @@ class Experiment(Spec):
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> "Experiment":
-        for what, items in (("network", self.networks), ("workload", self.workloads)):
+        for key, items in (("networks", self.networks), ("workloads", self.workloads)):
             names = [item.name for item in items]
-            for name in names:
-                if names.count(name) > 1:
-                    raise ValueError(f"two {what}s are named `{name}`")
+            for i, name in enumerate(names):
+                if name in names[:i]:
+                    raise placed_error(
+                        f"two {key} are named `{name}`", (key, i, "name"), "give one another `name`"
+                    )
+        return self
+
+    @model_validator(mode="after")
+    def _networks_exist(self) -> "Experiment":
+        known = [network.name for network in self.networks]
+        for i, workload in enumerate(self.workloads):
+            for j, name in enumerate(workload.networks or ()):
+                if name not in known:
+                    path = ("workloads", i, "networks", j)
+                    hint = did_you_mean(name, known)
+                    raise placed_error(f"no network is named `{name}`", path, hint)
         return self
 
     @model_validator(mode="after")
     def _several_nodes_need_a_network(self) -> "Experiment":
         most_nodes = max(split_shape(shape)[0] for shape in self.cluster.shapes)
         if self.platform == "local" and most_nodes > 1:
-            raise ValueError(
-                "the local platform is one node: shapes are `1x1`, `1x2`, …; "
-                "several nodes need `platform: emulated`"
+            raise placed_error(
+                "the local platform is one node",
+                ("cluster", "shapes"),
+                "shapes are `1x1`, `1x2`, …; several nodes need `platform: emulated`",
             )
         if most_nodes > 1 and not self.networks:
-            raise ValueError("several nodes need at least one entry under `networks`")
+            raise placed_error(
+                "several nodes need at least one entry under `networks`", ("cluster", "shapes")
+            )
         return self

@@ -44,23 +44,22 @@ def _parse(value: object, units: dict[str, float], what: str, example: str) -> o
     if unit is None:
         raise ValueError(f"{what} in quotes needs a unit, like `{example}`")
     if unit not in units:
-        known = ", ".join(u for u in units if u[0] in "kMGKmsuh")
-        raise ValueError(f"`{unit}` is no unit of {what}; known: {known}")
+        raise ValueError(f"`{unit}` is no unit of {what}; write it like `{example}`")
     return float(match["number"]) * units[unit]
 
 
 def parse_rate_gbps(value: object) -> object:
     """`200 Mbit/s` → 0.2 (10^9 bit/s). A bare number is in Gbit/s already."""
-    return _parse(value, RATE_UNITS_GBPS, "a rate", "200 Mbit/s")
+    return _parse(value, RATE_UNITS_GBPS, "a rate", "200 Mbit/s` or `25 MB/s")
 
 
 def parse_size_bytes(value: object) -> object:
     """`64 MiB` → 67108864. A bare number is in bytes already."""
-    parsed = _parse(value, SIZE_UNITS_BYTES, "a size", "64 MiB")
+    parsed = _parse(value, SIZE_UNITS_BYTES, "a size", "64 MiB` or `64 MB")
     if isinstance(parsed, float):
-        if not parsed.is_integer():
+        if not math.isclose(parsed, round(parsed), rel_tol=1e-12):
             raise ValueError("a size is a whole number of bytes")
-        return int(parsed)
+        return round(parsed)
     return parsed
 
 

@@ -1,0 +1,227 @@
+"""Is this text an experiment? If not, what is wrong, where, and what was probably meant?"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from broadgauge.specs.base import did_you_mean
+from broadgauge.specs.errors import ExperimentError, Problem
+from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.yaml_source import Document, Path, parse_yaml
+
+_KINDS = ("collectives", "command", "train")
+MAX_SHOWN = 8
+
+
+def read_experiment(text: str, filename: str, overrides: Sequence[str] = ()) -> Experiment:
+    """The validated experiment. Raises ExperimentError with `file:line:column` of each problem.
+
+    `overrides` are `a.b=c` texts: a dotted path, where an item of a list is named by its position
+    or its `name`, and a YAML value.
+    """
+    document = parse_yaml(text, filename)
+    for override in overrides:
+        document = apply_override(document, override)
+    if not isinstance(document.data, dict):
+        raise ExperimentError(
+            [Problem(document.where(()), "an experiment is a mapping of keys to values")]
+        )
+    try:
+        return Experiment.model_validate(document.data)
+    except ValidationError as error:
+        raise ExperimentError(_shown(list(_problems(document, error)))) from error
+
+
+def _problems(document: Document, error: ValidationError) -> Iterator[Problem]:
+    """One problem for each place, in the order of the file's structure."""
+    places: set[Path] = set()
+    for detail in error.errors():
+        is_about_a_key = detail["type"] in ("missing", "extra_forbidden")
+        path = _file_path(document.data, detail["loc"])
+        place = detail["loc"] if is_about_a_key else path
+        if place in places or not _is_of_the_branch_taken(detail, document.data):
+            continue
+        places.add(place)
+        yield _problem(document, path, detail)
+
+
+def _shown(problems: list[Problem]) -> list[Problem]:
+    unique = list({str(problem): problem for problem in problems}.values())
+    rest = len(unique) - MAX_SHOWN
+    if rest > 0:
+        unique[MAX_SHOWN:] = [Problem(unique[0].where.split(":")[0], f"and {rest} more problems")]
+    return unique
+
+
+def apply_override(document: Document, override: str) -> Document:
+    """The document with one part set from `--set a.b=c`."""
+    flag = f"--set {override}"
+    key_text, equals, value_text = override.partition("=")
+    if not equals or not key_text.strip():
+        raise ExperimentError([Problem(flag, "`--set` takes key=value", "--set launches=3")])
+    keys = key_text.strip().split(".")
+    value = parse_yaml(value_text, flag).data if value_text.strip() else None
+    path: Path = ()
+    target = document.data
+    for i, key in enumerate(keys):
+        step, target_type_ok = _step(target, key)
+        if not target_type_ok:
+            seen = ".".join(keys[:i]) or "the experiment"
+            raise ExperimentError([_no_such_part(flag, key, seen, target)])
+        path = (*path, step)
+        if i == len(keys) - 1:
+            target[step] = value
+        else:
+            if isinstance(target, dict) and not isinstance(target.get(step), (dict, list)):
+                target[step] = {}
+            target = target[step]
+    return Document(
+        filename=document.filename,
+        data=document.data,
+        places=document.places,
+        overridden=document.overridden | {path: flag},
+    )
+
+
+def _step(target: Any, key: str) -> tuple[str | int, bool]:
+    if isinstance(target, dict):
+        return key, True
+    if isinstance(target, list):
+        if key.isdigit() and int(key) < len(target):
+            return int(key), True
+        for i, item in enumerate(target):
+            if isinstance(item, dict) and key in (item.get("name"), item.get("kind")):
+                return i, True
+    return key, False
+
+
+def _no_such_part(flag: str, key: str, seen: str, target: Any) -> Problem:
+    names = [
+        str(item.get("name", item.get("kind")))
+        for item in (target if isinstance(target, list) else ())
+        if isinstance(item, dict)
+    ]
+    return Problem(flag, f"`{seen}` has no part `{key}`", did_you_mean(key, names))
+
+
+def _problem(document: Document, path: Path, detail: ErrorDetails) -> Problem:
+    kind = detail["type"]
+    where = document.where(path)
+    name = _shown_name(path if kind not in ("missing", "extra_forbidden") else detail["loc"])
+    if kind == "placed":
+        context = detail["ctx"]
+        blamed = _file_path(document.data, (*detail["loc"], *context["path"]))
+        return Problem(document.where(blamed), context["message"], context["hint"])
+    if kind == "extra_forbidden":
+        return Problem(where, f"unknown key `{name}`", did_you_mean(name, _keys_at(detail)))
+    if kind in ("literal_error", "union_tag_invalid"):
+        return _wrong_choice(where, detail)
+    if kind in ("missing", "union_tag_not_found"):
+        missing = name if kind == "missing" else "kind"
+        kinds = f"kinds: {', '.join(sorted(_KINDS))}" if missing == "kind" else None
+        return Problem(where, f"`{missing}` is missing", kinds)
+    message = detail["msg"].removeprefix("Value error, ")
+    message = message[:1].lower() + message[1:]
+    if not path or isinstance(detail["input"], (dict, list)):
+        return Problem(where, message)
+    seen = _short(detail["input"])
+    if f"`{seen}`" not in message:
+        message = f"{message}, not `{seen}`"
+    return Problem(where, f"`{name}`: {message}")
+
+
+def _shown_name(path: Sequence[str | int]) -> str:
+    """`("cluster", "shapes", 1)` → `shapes[1]`."""
+    words = [i for i, part in enumerate(path) if isinstance(part, str)]
+    if not words:
+        return "the experiment"
+    start = words[-1]
+    return str(path[start]) + "".join(f"[{part}]" for part in path[start + 1 :])
+
+
+def _wrong_choice(where: str, detail: ErrorDetails) -> Problem:
+    context = detail.get("ctx", {})
+    if detail["type"] == "union_tag_invalid":
+        seen, name = str(context.get("tag")), "kind"
+        expected = str(context.get("expected_tags"))
+    else:
+        seen, name = _short(detail["input"]), str(detail["loc"][-1])
+        expected = str(context.get("expected"))
+    choices = [choice.strip(" '") for choice in expected.replace(" or ", ",").split(",")]
+    hint = did_you_mean(seen, choices) or f"one of {', '.join(choices)}"
+    return Problem(where, f"`{name}` can't be `{seen}`", hint)
+
+
+def _is_of_the_branch_taken(detail: ErrorDetails, data: Any) -> bool:
+    """pydantic reports every branch of `SizeRange | tuple`; a mapping was meant as the first."""
+    for part in detail["loc"]:
+        if _has(data, part):
+            data = data[part]
+        elif str(part).startswith(("function-after[_in_order", "tuple[")):
+            return isinstance(data, dict) != str(part).startswith("tuple[")
+    if detail["type"] == "too_short":  # also reported of a list whose items are wrong
+        return len(detail["input"]) < detail["ctx"]["min_length"]
+    return True
+
+
+def _file_path(data: Any, location: Path) -> Path:
+    """The location in the file: without the parts that pydantic adds for branches."""
+    path: Path = ()
+    for part in location:
+        if _has(data, part):
+            data = data[part]
+            path = (*path, part)
+    return path
+
+
+def _has(data: Any, part: str | int) -> bool:
+    if isinstance(data, list):
+        return isinstance(part, int) and part < len(data)
+    return isinstance(data, dict) and part in data
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def _keys_at(detail: ErrorDetails) -> list[str]:
+    """The keys that are known where an unknown one was found."""
+    model: Any = Experiment
+    for part in detail["loc"][:-1]:
+        if isinstance(part, int):
+            continue
+        model = _branch(model, str(part))
+        if model is None:
+            return []
+    return list(model.model_fields)
+
+
+def _branch(model: Any, part: str) -> type[BaseModel] | None:
+    field = model.model_fields.get(part)
+    if field is None:
+        if part.endswith(f"{model.__name__}]") or part in _discriminators(model):
+            return model  # type: ignore[no-any-return]
+        return _named_branch(part)
+    models = list(_models_in(field.annotation))
+    return models[0] if models else None
+
+
+def _discriminators(model: type[BaseModel]) -> tuple[str, ...]:
+    kind = model.model_fields.get("kind")
+    return () if kind is None else get_args(kind.annotation)
+
+
+def _named_branch(part: str) -> type[BaseModel] | None:
+    workloads = _models_in(Experiment.model_fields["workloads"].annotation)
+    return next((model for model in workloads if part in _discriminators(model)), None)
+
+
+def _models_in(annotation: Any) -> Iterable[type[BaseModel]]:
+    """Every model inside an annotation such as `tuple[Annotated[A | B, …], ...]`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models_in(argument)

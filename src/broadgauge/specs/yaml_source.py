@@ -1,0 +1,166 @@
+"""What does a YAML text say, and on which line and column does each part of it stand?
+
+YAML 1.2: `no` stays a word and `50e9` is a number. Only plain data: no tags, no objects. Texts are
+bounded in size, in nesting, and in how many values their aliases unfold to.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from broadgauge.specs.errors import ExperimentError, Problem
+
+MAX_TEXT_BYTES = 2**20
+MAX_VALUES = 50_000
+MAX_DEPTH = 50
+
+Path = tuple[str | int, ...]
+"""`("networks", 1, "rate_gbps")`."""
+
+_INTEGER = re.compile(r"[-+]?\d[\d_]*")
+_FLOAT = re.compile(r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_PLAIN_TAGS = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null")}
+_NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF|nan|NaN|NAN)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """Plain data (dict, list, str, int, float, bool, None) and where each part stands."""
+
+    filename: str
+    data: Any
+    places: dict[Path, tuple[int, int]] = field(default_factory=dict)
+    """Line and column, from 1, of each value; of a mapping's entry, of its key."""
+    overridden: dict[Path, str] = field(default_factory=dict)
+    """Parts that a flag has set, with the flag's text."""
+
+    def where(self, path: Path) -> str:
+        """`experiment.yaml:5:5`, or the flag that set it, of the nearest part that has a place."""
+        for set_path, flag in self.overridden.items():
+            if path and set_path[: len(path)] == path:
+                return flag
+        for end in range(len(path), -1, -1):
+            if path[:end] in self.overridden:
+                return self.overridden[path[:end]]
+            if path[:end] in self.places:
+                line, column = self.places[path[:end]]
+                return f"{self.filename}:{line}:{column}"
+        return self.filename
+
+
+def parse_yaml(text: str, filename: str) -> Document:
+    """Raises ExperimentError with the place of what can't be read."""
+    if len(text) > MAX_TEXT_BYTES:
+        size = f"{len(text):,} characters"
+        raise _error(filename, f"the text has {size}; at most {MAX_TEXT_BYTES:,} are read")
+    node = _compose(text, filename)
+    if node is None:
+        raise _error(filename, "the file is empty", "`broadgauge schema` prints what goes in")
+    places: dict[Path, tuple[int, int]] = {}
+    values = _Values(filename, places)
+    data = values.build(node, (), 0)
+    return Document(filename=filename, data=data, places=places)
+
+
+def _compose(text: str, filename: str) -> Node | None:
+    yaml = YAML(typ="safe", pure=True)
+    try:
+        return yaml.compose(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = filename if mark is None else f"{filename}:{mark.line + 1}:{mark.column + 1}"
+        problem = str(error.problem or error.context or "not YAML")
+        raise _error(where, f"not YAML: {problem.strip()}", _syntax_hint(problem)) from error
+    except YAMLError as error:
+        first_line = str(error).strip().splitlines()[0]
+        raise _error(filename, f"not YAML: {first_line}") from error
+    except (RecursionError, ValueError) as error:
+        raise _error(filename, f"not YAML that can be read: {error}") from error
+
+
+def _syntax_hint(problem: str) -> str | None:
+    if "\\t" in problem or "'\t'" in problem:
+        return "indent with spaces, not tabs"
+    if "mapping values are not allowed" in problem:
+        return "text with `: ` in it needs quotes"
+    if "another document" in problem:
+        return "one experiment a file: remove the `---` between documents"
+    return None
+
+
+def _error(where: str, message: str, hint: str | None = None) -> ExperimentError:
+    return ExperimentError([Problem(where, message, hint)])
+
+
+class _Values:
+    """Turns nodes into plain values, notes their places, and counts what aliases unfold to."""
+
+    def __init__(self, filename: str, places: dict[Path, tuple[int, int]]) -> None:
+        self.filename = filename
+        self.places = places
+        self.count = 0
+
+    def build(self, node: Node, path: Path, depth: int) -> Any:
+        self.count += 1
+        if self.count > MAX_VALUES:
+            raise self.problem(node, f"more than {MAX_VALUES:,} values (aliases count each time)")
+        if depth > MAX_DEPTH:
+            raise self.problem(node, f"nested more than {MAX_DEPTH} deep")
+        self.places.setdefault(path, _place(node))
+        if isinstance(node, MappingNode):
+            return dict(self._entries(node, path, depth))
+        if isinstance(node, SequenceNode):
+            items = enumerate(node.value)
+            return [self.build(item, (*path, i), depth + 1) for i, item in items]
+        assert isinstance(node, ScalarNode)
+        return self._scalar(node)
+
+    def _entries(self, node: MappingNode, path: Path, depth: int) -> Iterator[tuple[str, Any]]:
+        seen: dict[str, Node] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, ScalarNode):
+                raise self.problem(key_node, "a key must be a word")
+            key = str(key_node.value)
+            if key == "<<":
+                raise self.problem(key_node, "merge keys (`<<`) are not part of YAML 1.2")
+            if key in seen:
+                line = _place(seen[key])[0]
+                raise self.problem(key_node, f"`{key}` stands twice, first on line {line}")
+            seen[key] = key_node
+            self.places[(*path, key)] = _place(key_node)
+            yield key, self.build(value_node, (*path, key), depth + 1)
+
+    def _scalar(self, node: ScalarNode) -> Any:
+        text = str(node.value)
+        tag = str(node.tag)
+        if tag not in _PLAIN_TAGS:
+            raise self.problem(node, f"`{text}` is tagged `{tag}`; only plain values are read")
+        if node.style in ("'", '"', "|", ">"):
+            return text
+        if tag.endswith(":null"):
+            return None
+        if tag.endswith(":bool"):
+            return text.lower() == "true"
+        if _NOT_FINITE.fullmatch(text):
+            raise self.problem(node, f"`{text}` is no number that can be used here")
+        if _INTEGER.fullmatch(text) and len(text) <= 40:
+            return int(text)
+        if _FLOAT.fullmatch(text) and len(text) <= 40:
+            if not math.isfinite(float(text)):
+                raise self.problem(node, f"`{text}` is too large a number")
+            return float(text)
+        return text
+
+    def problem(self, node: Node, message: str) -> ExperimentError:
+        line, column = _place(node)
+        return _error(f"{self.filename}:{line}:{column}", message)
+
+
+def _place(node: Node) -> tuple[int, int]:
+    return node.start_mark.line + 1, node.start_mark.column + 1

@@ -1,0 +1,71 @@
+"""Holds the rule that a number's unit is the end of its name."""
+
+import dataclasses
+import importlib
+import pkgutil
+import typing
+
+import pydantic
+import pytest
+
+import broadgauge
+from broadgauge.specs.metrics import REGISTRY, unit_of
+
+PURE = ("specs", "catalog", "engine", "platforms", "results", "advise", "report")
+UNITLESS = {
+    "factor": "of a series of sizes: a pure number",
+    "learning_rate": "the field's own word; per step, no unit",
+    "parameter_checksum": "a sum of weights",
+    "value": "Estimate: the unit is the metric's, which the mapping that holds it names",
+    "low": "Estimate: as value",
+    "high": "Estimate: as value",
+    "seconds": "of each iteration or step: the unit itself",
+    "p_value": "a probability, the field's own word",
+}
+OF_ANY_UNIT = ("broadgauge.results.statistics", "broadgauge.results.student")
+"""They compute with samples of any quantity; whoever calls them knows the unit."""
+
+
+def modules() -> list[str]:
+    names = []
+    for room in PURE:
+        package = importlib.import_module(f"broadgauge.{room}")
+        walked = pkgutil.walk_packages(package.__path__, f"broadgauge.{room}.")
+        names += [module.name for module in walked]
+    return [name for name in names if name not in OF_ANY_UNIT]
+
+
+def float_fields(module_name: str) -> typing.Iterator[str]:
+    module = importlib.import_module(module_name)
+    for name, item in vars(module).items():
+        if not isinstance(item, type) or item.__module__ != module_name:
+            continue
+        if dataclasses.is_dataclass(item):
+            hints = typing.get_type_hints(item)
+            fields = {field.name: hints[field.name] for field in dataclasses.fields(item)}
+        elif issubclass(item, pydantic.BaseModel):
+            fields = {key: field.annotation for key, field in item.model_fields.items()}
+        else:
+            continue
+        for key, annotation in fields.items():
+            if annotation is float or float in typing.get_args(annotation):
+                yield f"{name}.{key}"
+
+
+@pytest.mark.parametrize("module_name", modules())
+def test_each_float_field_ends_with_its_unit(module_name: str) -> None:
+    for field in float_fields(module_name):
+        key = field.split(".")[1]
+        assert unit_of(key) is not None or key in UNITLESS, f"{module_name}: {field}"
+
+
+def test_each_metric_has_a_unit_and_a_meaning() -> None:
+    for metric in REGISTRY.values():
+        assert metric.unit is not None
+        assert len(metric.meaning) > 10
+
+
+def test_the_version_is_the_packages() -> None:
+    from importlib.metadata import version
+
+    assert version("broadgauge") == broadgauge.__version__

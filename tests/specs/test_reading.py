@@ -1,0 +1,168 @@
+"""Proves specs/reading.py and specs/yaml_source.py: places, values and hints of bad input."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broadgauge.specs.errors import ExperimentError
+from broadgauge.specs.reading import read_experiment
+from broadgauge.specs.yaml_source import parse_yaml
+
+GOOD = """\
+name: quickstart
+cluster:
+  shapes: [1x1, 2x1]
+networks:
+  - {name: pod-like, rate_gbps: 200 Mbit/s}
+  - name: vnic-like
+    rate_gbps: 1
+  - name: no
+workloads:
+  - kind: collectives
+    sizes: {from_bytes: 1 KiB, to_bytes: 16 MiB, factor: 16}
+  - kind: train
+    steps: 8
+"""
+
+BOMB = "a: &a [1,1,1,1,1,1,1,1,1,1]\n" + "".join(
+    f"{chr(98 + i)}: &{chr(98 + i)} [{','.join(['*' + chr(97 + i)] * 10)}]\n" for i in range(9)
+)
+
+
+def test_a_good_file_is_read_with_units_and_words() -> None:
+    experiment = read_experiment(GOOD, "e.yaml")
+    assert [network.name for network in experiment.networks] == ["pod-like", "vnic-like", "no"]
+    assert experiment.networks[0].rate_gbps == pytest.approx(0.2)
+    assert experiment.networks[2].rate_gbps is None
+    collectives = experiment.workloads[0]
+    assert collectives.kind == "collectives"
+    assert collectives.sizes_bytes() == (2**10, 2**14, 2**18, 2**22)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "where", "said"),
+    [
+        ("rate_gbps: 200", "rate_gps: 200", "e.yaml:5:22", "did you mean `rate_gbps`?"),
+        ("200 Mbit/s", "200 MB", "e.yaml:5:22", "`MB` is no unit of a rate"),
+        ("200 Mbit/s", "'200'", "e.yaml:5:22", "needs a unit"),
+        ("200 Mbit/s", "-1", "e.yaml:5:22", "greater than 0"),
+        ("200 Mbit/s", ".nan", "e.yaml:5:33", "`.nan`"),
+        ("200 Mbit/s", "1e400", "e.yaml:5:33", "too large"),
+        ("kind: train", "kind: trian", "e.yaml:12:5", "did you mean `train`?"),
+        ("kind: train", "kind: storage", "e.yaml:9:1", "planned and not there yet"),
+        ("- kind: train\n    ", "- ", "e.yaml:12:5", "`kind` is missing"),
+        ("2x1", "0x1", "e.yaml:3:17", "1 to 250 nodes, not `0x1`"),
+        ("2x1", "1000000000x1", "e.yaml:3:17", "1 to 250 nodes, not `1000000000x1`"),
+        ("2x1", "2x1000000000", "e.yaml:3:17", "1 to 64 ranks"),
+        ("2x1", "two", "e.yaml:3:17", "nodes x ranks"),
+        ("vnic-like", "pod-like", "e.yaml:6:5", "two networks are named `pod-like`"),
+        ("kind: train", "kind: train\n    name: collectives", "e.yaml:13:5", "two workloads"),
+        ("steps: 8", "networks: [pod-lik]", "e.yaml:13:16", "did you mean `pod-like`?"),
+        ("steps: 8", "strategy: fsdp", "e.yaml:13:5", "planned and not there yet"),
+        ("steps: 8", "stepz: 8", "e.yaml:13:5", "did you mean `steps`?"),
+        ("steps: 8", "steps: two", "e.yaml:13:5", "not `two`"),
+        ("steps: 8", "steps: 8\n    model: {hidden: 30, heads: 4}", "e.yaml:14:5", "divide"),
+        ("shapes", "shape", "e.yaml:3:3", "did you mean `shapes`?"),
+        ("16 MiB", "1 B", "e.yaml:11:5", "`from_bytes` is larger than `to_bytes`"),
+        ("factor: 16", "faktor: 16", "e.yaml:11:50", "did you mean `factor`?"),
+        ("name: quickstart", "name: Quick start", "e.yaml:1:1", "`name`"),
+        ("name: quickstart", "name: quickstart\nname: twice", "e.yaml:2:1", "first on line 1"),
+        ("name: quickstart", "platform: slurm", "e.yaml:1:1", "planned and not there yet"),
+        (
+            "name: quickstart",
+            "name: x\nplatform: local",
+            "e.yaml:4:3",
+            "local platform is one node",
+        ),
+        ("name: quickstart", "name: x\nstorage: []", "e.yaml:2:1", "planned and not there yet"),
+        ("name: quickstart", "name: x\nlaunches: 1e99", "e.yaml:2:1", "launches"),
+        ("name: quickstart", "name: x\n<<: {}", "e.yaml:2:1", "merge keys"),
+        ("name: quickstart", "name: !!python/name:os.system x", "e.yaml:1:7", "tagged"),
+        ("  shapes: [", "\tshapes: [", "e.yaml:3:1", "indent with spaces"),
+        ("[1x1, 2x1]", "[1x1", "e.yaml:4:9", "not YAML"),
+    ],
+)
+def test_a_mistake_is_named_with_place_value_and_hint(
+    old: str, new: str, where: str, said: str
+) -> None:
+    assert old in GOOD
+    with pytest.raises(ExperimentError) as caught:
+        read_experiment(GOOD.replace(old, new, 1), "e.yaml")
+    text = str(caught.value)
+    assert text.startswith(where + ": "), text
+    assert said in text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "empty"),
+        ("# only a comment\n", "empty"),
+        ("[1, 2]", "a mapping"),
+        ("just a word", "a mapping"),
+        ("a: b: c", "needs quotes"),
+        ("a: 1\n---\nb: 2\n", "one experiment a file"),
+        (BOMB, "more than 50,000 values"),
+        ("[" * 5000, "not YAML"),
+        ("a: " + "[" * 60 + "]" * 60, "nested more than 50 deep"),
+        ("a: &a\n  - *a\n", "nested more than 50 deep"),
+        ("x" * (2**20 + 1), "at most 1,048,576"),
+        ("\x00\x01\x02", "not YAML"),
+    ],
+)
+def test_texts_that_are_no_experiment(text: str, said: str) -> None:
+    with pytest.raises(ExperimentError, match=said):
+        read_experiment(text, "e.yaml")
+
+
+def test_two_missing_keys_are_both_named() -> None:
+    with pytest.raises(ExperimentError) as caught:
+        read_experiment("launches: 1", "e.yaml")
+    assert "`name` is missing" in str(caught.value)
+    assert "`workloads` is missing" in str(caught.value)
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_refused_in_words(text: str) -> None:
+    with pytest.raises(ExperimentError, match=r"^e\.yaml"):
+        read_experiment(text, "e.yaml")
+
+
+@pytest.mark.parametrize(
+    ("override", "read"),
+    [
+        ("launches=3", lambda e: e.launches == 3),
+        ("workloads.train.steps=6", lambda e: e.workloads[1].steps == 6),
+        ("workloads.1.model.layers=2", lambda e: e.workloads[1].model.layers == 2),
+        ("networks.pod-like.rate_gbps=50 Mbit/s", lambda e: e.networks[0].rate_gbps == 0.05),
+        ("cluster.shapes=[2x1]", lambda e: e.cluster.shapes == ("2x1",)),
+        ("environment.NCCL_DEBUG=INFO", lambda e: e.environment == {"NCCL_DEBUG": "INFO"}),
+    ],
+)
+def test_set_changes_one_part(override: str, read: object) -> None:
+    experiment = read_experiment(GOOD, "e.yaml", [override])
+    assert callable(read)
+    assert read(experiment)
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("launches", "takes key=value"),
+        ("launches=", "launches"),
+        ("launches=none", "not `none`"),
+        ("workloads.trian.steps=1", "did you mean `train`?"),
+        ("foo.bar=1", "unknown key `foo`"),
+        ("name.x=1", "--set name.x=1"),
+    ],
+)
+def test_a_wrong_override_is_named_as_typed(override: str, said: str) -> None:
+    with pytest.raises(ExperimentError) as caught:
+        read_experiment(GOOD, "e.yaml", [override])
+    assert f"--set {override}" in str(caught.value)
+    assert said in str(caught.value)
+
+
+def test_scalars_follow_yaml_1_2() -> None:
+    data = parse_yaml("[50e9, no, yes, 0x10, 1_000, 1.5, '7', null, ~, true, 1:30]", "x").data
+    assert data == [50e9, "no", "yes", "0x10", 1000, 1.5, "7", None, None, True, "1:30"]

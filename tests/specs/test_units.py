@@ -1,0 +1,79 @@
+"""Proves specs/units.py: parse(print(x)) = x, and what is refused."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broadgauge.specs.units import (
+    parse_rate_gbps,
+    parse_size_bytes,
+    parse_time_s,
+    show_count,
+    show_rate,
+    show_ratio,
+    show_size,
+    show_time,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "gbps"),
+    [
+        ("200 Mbit/s", 0.2),
+        ("1 Gbit/s", 1.0),
+        ("10Gbps", 10.0),
+        ("25 MB/s", 0.2),
+        ("1 GiB/s", 8 * 2**30 / 1e9),
+        ("1.5e2 kbit/s", 150e-6),
+        ("0.4 Tbit/s", 400.0),
+    ],
+)
+def test_rates(text: str, gbps: float) -> None:
+    assert parse_rate_gbps(text) == pytest.approx(gbps)
+
+
+@pytest.mark.parametrize("text", ["200", "Mbit/s", "200 Mb", "200 MB", "2 0 Mbit/s", "", "fast"])
+def test_what_is_no_rate(text: str) -> None:
+    with pytest.raises(ValueError, match="rate"):
+        parse_rate_gbps(text)
+
+
+def test_sizes_are_whole_bytes() -> None:
+    assert parse_size_bytes("64 MiB") == 64 * 2**20
+    assert parse_size_bytes("64 MB") == 64_000_000
+    assert parse_size_bytes(7) == 7
+    with pytest.raises(ValueError, match="whole number"):
+        parse_size_bytes("0.3 B")
+
+
+@given(st.floats(min_value=1e-6, max_value=1e4))
+def test_a_shown_rate_is_read_back(gbps: float) -> None:
+    parsed = parse_rate_gbps(show_rate(gbps, digits=6))
+    assert isinstance(parsed, float)
+    assert math.isclose(parsed, gbps, rel_tol=1e-5)
+
+
+@given(st.integers(min_value=1, max_value=2**40))
+def test_a_shown_size_is_read_back(size_bytes: int) -> None:
+    parsed = parse_size_bytes(show_size(size_bytes, digits=15))
+    assert parsed == size_bytes
+
+
+@given(st.floats(min_value=1e-9, max_value=1e5))
+def test_a_shown_time_is_read_back(seconds: float) -> None:
+    parsed = parse_time_s(show_time(seconds, digits=6))
+    assert isinstance(parsed, float)
+    assert math.isclose(parsed, seconds, rel_tol=1e-5)
+
+
+def test_what_is_shown() -> None:
+    assert show_rate(0.2) == "200 Mbit/s"
+    assert show_rate(0.9999) == "1 Gbit/s"
+    assert show_time(0.0123) == "12.3 ms"
+    assert show_time(180) == "3 min"
+    assert show_size(64 * 2**20) == "64 MiB"
+    assert show_size(64_000_000) == "64 MB"
+    assert show_count(12_345) == "12.3 k"
+    assert show_ratio(0.957) == "95.7 %"
