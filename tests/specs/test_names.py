@@ -19,6 +19,7 @@ UNITLESS = {
     "value": "Estimate: the unit is the metric's, which the mapping that holds it names",
     "low": "Estimate: as value",
     "high": "Estimate: as value",
+    "flops_per_step": "model FLOPs of a rank",
     "seconds": "of each iteration or step: the unit itself",
     "p_value": "a probability, the field's own word",
 }

@@ -13,6 +13,7 @@ UNIT_SUFFIXES: dict[str, str] = {
     "_bytes": "bytes",
     "_ratio": "ratio",
     "_count": "count",
+    "_tflops": "10^12 FLOP/s",
     "_watts": "W",
     "_mhz": "MHz",
     "_celsius": "°C",

@@ -162,7 +162,7 @@ def _is_of_the_branch_taken(detail: ErrorDetails, data: Any) -> bool:
         elif str(part).startswith(("function-after[_in_order", "tuple[")):
             return isinstance(data, dict) != str(part).startswith("tuple[")
     if detail["type"] == "too_short":  # also reported of a list whose items are wrong
-        return len(detail["input"]) < detail["ctx"]["min_length"]
+        return bool(len(detail["input"]) < detail["ctx"]["min_length"])
     return True
 
 

@@ -25,7 +25,8 @@ Path = tuple[str | int, ...]
 
 _INTEGER = re.compile(r"[-+]?\d[\d_]*")
 _FLOAT = re.compile(r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-_PLAIN_TAGS = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null")}
+_PLAIN_KINDS = ("str", "int", "float", "bool", "null", "timestamp")  # 1.2 has no timestamps: text
+_PLAIN_TAGS = {f"tag:yaml.org,2002:{kind}" for kind in _PLAIN_KINDS}
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF|nan|NaN|NAN)")
 
 
