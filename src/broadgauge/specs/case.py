@@ -38,11 +38,14 @@ class Case(Spec):
         """The hash of the canonical resolved form: equal keys measure the same thing.
 
         Names and descriptions are labels and stay out: renaming a network is not a new case.
+        Variables count once, merged. Values left at their default stay out too, so that a key
+        lives when a later version adds a field; a default, once released, never changes
+        (tests/results/golden holds that).
         """
-        form = self.model_dump(mode="json")
+        form = self.model_dump(mode="json", exclude_defaults=True)
         for part in (form["workload"], form["network"]):
             if part is not None:
-                for label in ("name", "description", "networks"):
+                for label in ("name", "description", "networks", "environment"):
                     part.pop(label, None)
         text = json.dumps(form, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]

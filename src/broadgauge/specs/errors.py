@@ -13,7 +13,10 @@ ended and some cases failed; 4 the platform was refused (with `--platform auto` 
 run on the local platform); 5 the run folder; 130 and 143 ended by SIGINT and SIGTERM, resumable.
 """
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from broadgauge.specs.record import TrialError
 
 
 class BroadgaugeError(Exception):
@@ -47,9 +50,19 @@ class PlatformError(BroadgaugeError):
 
 
 class LaunchError(PlatformError):
-    """One launch did not come up; the next may."""
+    """One launch did not come up; the next may.
+
+    `error` says what is known of it (which rank, its last lines, whether a time limit passed) and
+    becomes the error of the trial's record.
+    """
 
     exit_code = 3
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, error: "TrialError | None" = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.error = error
 
 
 class RunFolderError(BroadgaugeError):

@@ -3,6 +3,7 @@
 from pydantic import BaseModel, ConfigDict
 
 from broadgauge.specs.case import Case
+from broadgauge.specs.experiment import TimeLimits
 
 
 class Stored(BaseModel):
@@ -23,10 +24,13 @@ class PlannedLaunch(Stored):
     """One life of rank processes; its trials run in this order."""
 
     launch_id: str
-    """`b<block>.<group>`, unique in the run."""
+    """`b<block>.l<group>`, unique in the run; the same group of cases has the same number in every
+    block."""
     block: int
     """The pass over all cases that it belongs to; blocks are compared pair by pair."""
     trials: tuple[PlannedTrial, ...]
+    cores_per_node: int = 1
+    """Resolved, so that a run resumed elsewhere asks for the same."""
     expected_s: float
 
 
@@ -36,6 +40,7 @@ class Plan(Stored):
     schema_version: int = 1
     experiment_name: str
     seed: int
+    limits: TimeLimits = TimeLimits()
     cases: tuple[Case, ...]
     launches: tuple[PlannedLaunch, ...]
     expected_s: float

@@ -31,6 +31,8 @@ class Phase(StrEnum):
 
 
 class ErrorKind(StrEnum):
+    NOT_STARTED = "not_started"
+    """The ranks of the launch did not come up, and no more is known."""
     CRASHED = "crashed"
     """A rank ended with an exit code."""
     KILLED = "killed"
