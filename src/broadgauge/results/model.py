@@ -1,13 +1,25 @@
 """What does a run say, once its trials are put together? The types that tables and reports show."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from broadgauge.specs.case import Case
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.record import Environment, Record
+
+if TYPE_CHECKING:  # statistics imports numpy, which tables do without
+    from broadgauge.results.statistics import Comparison
+
+STEP_SERIES = "step_time_s"
+"""Series of the steps with communication on, slowest rank per step, in the order they ran."""
+STEP_OFF_SERIES = "step_without_communication_s"
+LOSS_SERIES = "loss"
+"""Loss of the steps of STEP_SERIES, one for one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +35,21 @@ class CollectiveSummary:
     link_rate_gbps: Estimate | None
     amplification_ratio: Estimate | None
     is_correct: bool | None
+    """False if any trial was wrong; None where it was not checked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scaling:
+    """How does a case do against the smallest shape of the same workload?"""
+
+    reference: Case
+    metric: str
+    """`tokens_per_s`, or `samples_per_s` where there are no tokens."""
+    efficiency: Estimate
+    """Of the metric per rank: here over the smallest shape, paired by block; 1 is ideal."""
+    speedup: Estimate
+    """Of the metric of all ranks: here over the smallest shape."""
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +64,21 @@ class CaseSummary:
     missing: Mapping[str, str]
     """Metrics that are null in every good trial, with the reason."""
     collectives: tuple[CollectiveSummary, ...]
+    """By op, dtype and size."""
     num_ok: int
     num_failed: int
+    """Failed and timed out; trials that were skipped count in neither."""
+    num_planned: int
+    ceiling_gbps: Estimate | None = None
+    """What one plain TCP stream carries over the same link unshaped, on the wire."""
+    round_trip_s: Estimate | None = None
+    scaling: Scaling | None = None
+    """None: it is the smallest shape itself, or there is nothing to compare."""
+
+    @property
+    def good(self) -> tuple[Record, ...]:
+        """The trials that ended well."""
+        return tuple(record for record in self.records if record.status == "ok")
 
     def value(self, metric: str) -> float | None:
         """The point estimate of a metric; None where it was not measured."""
@@ -61,3 +101,39 @@ class RunSummary:
     """By hash."""
     notes: tuple[str, ...]
     """What a reader must know: trials missing, several environments, lines that were cut."""
+
+    def case(self, key: str) -> CaseSummary | None:
+        """The case with this key; None where the run has none."""
+        return next((summary for summary in self.cases if summary.case.key == key), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseComparison:
+    """One metric of two cases, or of one case in two runs."""
+
+    a_label: str
+    b_label: str
+    metric: str
+    direction: str
+    """`lower`, `higher` or `neither` is better."""
+    a: Estimate
+    b: Estimate
+    comparison: Comparison | None
+    """None where no ratio can be had, with the reason in `notes`."""
+    is_paired: bool
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunComparison:
+    """Two runs, case by case."""
+
+    a: RunSummary
+    b: RunSummary
+    rows: tuple[CaseComparison, ...]
+    only_in_a: tuple[str, ...]
+    """Labels of the cases that B has not."""
+    only_in_b: tuple[str, ...]
+    environment_differences: tuple[str, ...]
+    """`torch: 2.11.0 in A, 2.10.0 in B`."""
+    notes: tuple[str, ...]

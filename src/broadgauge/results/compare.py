@@ -1,0 +1,247 @@
+"""Is B faster than A? Two cases of one run, pair by pair, or one case of two runs.
+
+Inside a run the schedule interleaves the cases, so trials of one block are a pair. Two runs were
+not interleaved: whatever changed on the machine between them is in the ratio, and it is said.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from broadgauge.results.model import CaseComparison, CaseSummary, RunComparison, RunSummary
+from broadgauge.results.statistics import (
+    Comparison,
+    LaunchPair,
+    compare_paired,
+    compare_unpaired,
+)
+from broadgauge.specs.metrics import REGISTRY
+from broadgauge.specs.record import Environment, Record
+from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload, TrainWorkload
+
+ValueOf = Callable[[Record], float | None]
+
+
+def metric_of(name: str) -> ValueOf:
+    """Reads one metric of a record."""
+
+    def value_of(record: Record) -> float | None:
+        return record.metrics.get(name)
+
+    return value_of
+
+
+def by_launch(records: Iterable[Record], value_of: ValueOf) -> list[list[float]]:
+    """The values of each launch, in the order the launches ran; empty launches are left out."""
+    groups: dict[str, list[float]] = {}
+    for record in records:
+        value = value_of(record)
+        if value is not None:
+            groups.setdefault(record.launch_id, []).append(value)
+    return list(groups.values())
+
+
+def compare_in_blocks(
+    a: Iterable[Record], b: Iterable[Record], a_value: ValueOf, b_value: ValueOf
+) -> tuple[Comparison | None, bool]:
+    """How many times A is B inside one run, and was it paired by block?
+
+    Positions in the block give the order that the drift is fitted by. Where no block holds both
+    (a case was resumed alone), the two are compared as unpaired. None: nothing to compare, or a
+    value that is not positive, of which no ratio can be had.
+    """
+    a_blocks, b_blocks = _by_block(a, a_value), _by_block(b, b_value)
+    pairs = [
+        LaunchPair(
+            a_values=[value for value, _ in a_blocks[block]],
+            b_values=[value for value, _ in b_blocks[block]],
+            a_middle_s=_mean_position(a_blocks[block]),
+            b_middle_s=_mean_position(b_blocks[block]),
+        )
+        for block in a_blocks
+        if block in b_blocks
+    ]
+    everything = [
+        value for blocks in (a_blocks, b_blocks) for row in blocks.values() for value in row
+    ]
+    if not a_blocks or not b_blocks or any(value <= 0 for value, _ in everything):
+        return None, bool(pairs)
+    if pairs:
+        return compare_paired(pairs), True
+    a_alone = [[value for value, _ in row] for row in a_blocks.values()]
+    b_alone = [[value for value, _ in row] for row in b_blocks.values()]
+    return compare_unpaired(a_alone, b_alone), False
+
+
+def _by_block(records: Iterable[Record], value_of: ValueOf) -> dict[int, list[tuple[float, int]]]:
+    """Values with their positions, block by block."""
+    blocks: dict[int, list[tuple[float, int]]] = {}
+    for record in records:
+        value = value_of(record)
+        if value is not None:
+            blocks.setdefault(record.block, []).append((value, record.position))
+    return blocks
+
+
+def _mean_position(row: list[tuple[float, int]]) -> float:
+    return sum(position for _, position in row) / len(row)
+
+
+def headline_metrics(summary: CaseSummary) -> tuple[str, ...]:
+    """Which metrics say how fast this case is?"""
+    workload = summary.case.workload
+    if isinstance(workload, CollectivesWorkload):
+        return ("busbw_gbyte_per_s", "latency_s")
+    if isinstance(workload, CommandWorkload):
+        return tuple(metric.name for metric in workload.metrics)
+    assert isinstance(workload, TrainWorkload)
+    return ("step_time_s",)
+
+
+def direction_of(summary: CaseSummary, metric: str) -> str:
+    """Is less or more of it better? The user says so for metrics of a command."""
+    workload = summary.case.workload
+    if isinstance(workload, CommandWorkload):
+        for declared in workload.metrics:
+            if declared.name == metric:
+                return "lower" if declared.lower_is_better else "higher"
+    known = REGISTRY.get(metric)
+    return "neither" if known is None else known.direction
+
+
+def compare_cases(a: CaseSummary, b: CaseSummary, metric: str) -> CaseComparison | None:
+    """How many times A is B, both of one run? None where either has no such figure."""
+    if metric not in a.estimates or metric not in b.estimates:
+        return None
+    value_of = metric_of(metric)
+    comparison, is_paired = compare_in_blocks(a.good, b.good, value_of, value_of)
+    return CaseComparison(
+        a_label=a.case.label,
+        b_label=b.case.label,
+        metric=metric,
+        direction=direction_of(a, metric),
+        a=a.estimates[metric],
+        b=b.estimates[metric],
+        comparison=comparison,
+        is_paired=is_paired,
+        notes=_comparison_notes(comparison),
+    )
+
+
+def _comparison_notes(comparison: Comparison | None) -> tuple[str, ...]:
+    if comparison is None:
+        return ("no ratio: a value is zero or negative",)
+    return comparison.notes
+
+
+def against_reference(run: RunSummary) -> tuple[CaseComparison, ...]:
+    """How does each network do against the fastest one, workload by workload and shape by shape?
+
+    The reference is the unshaped network, else the one with the highest line rate.
+    """
+    rows: list[CaseComparison] = []
+    for reference in run.cases:
+        network = reference.case.network
+        peers = [peer for peer in run.cases if _same_but_network(reference, peer)]
+        if network is None or len(peers) < 2 or reference is not max(peers, key=_line_rate):
+            continue
+        for peer in peers:
+            if peer is reference:
+                continue
+            for metric in headline_metrics(reference)[:1]:
+                row = compare_cases(reference, peer, metric)
+                if row is not None:
+                    rows.append(row)
+    return tuple(rows)
+
+
+def _same_but_network(a: CaseSummary, b: CaseSummary) -> bool:
+    return (
+        b.case.network is not None
+        and a.case.workload.name == b.case.workload.name
+        and a.case.shape == b.case.shape
+    )
+
+
+def _line_rate(summary: CaseSummary) -> float:
+    network = summary.case.network
+    return float("inf") if network is None or network.rate_gbps is None else network.rate_gbps
+
+
+def compare_runs(a: RunSummary, b: RunSummary) -> RunComparison:
+    """Is run B different from run A, for every case that both have?
+
+    Cases match by key: the hash of everything that decides what was measured.
+    """
+    rows: list[CaseComparison] = []
+    for of_a in a.cases:
+        of_b = b.case(of_a.case.key)
+        if of_b is None:
+            continue
+        metrics = [m for m in headline_metrics(of_a) if m in of_a.estimates and m in of_b.estimates]
+        rows.extend(_across_runs(of_a, of_b, metric) for metric in metrics)
+    a_keys, b_keys = ({s.case.key for s in run.cases} for run in (a, b))
+    differences = _environment_differences(a.environments, b.environments)
+    notes = ["The runs were not interleaved: what changed between them is in every ratio."]
+    if differences:
+        notes.append("The environments differ: a ratio may be theirs and not the change you made.")
+    return RunComparison(
+        a=a,
+        b=b,
+        rows=tuple(rows),
+        only_in_a=tuple(s.case.label for s in a.cases if s.case.key not in b_keys),
+        only_in_b=tuple(s.case.label for s in b.cases if s.case.key not in a_keys),
+        environment_differences=differences,
+        notes=tuple(notes),
+    )
+
+
+def _across_runs(a: CaseSummary, b: CaseSummary, metric: str) -> CaseComparison:
+    value_of = metric_of(metric)
+    a_values, b_values = by_launch(a.good, value_of), by_launch(b.good, value_of)
+    is_positive = all(value > 0 for launch in (*a_values, *b_values) for value in launch)
+    comparison = compare_unpaired(a_values, b_values) if is_positive else None
+    return CaseComparison(
+        a_label=a.case.label,
+        b_label=b.case.label,
+        metric=metric,
+        direction=direction_of(a, metric),
+        a=a.estimates[metric],
+        b=b.estimates[metric],
+        comparison=comparison,
+        is_paired=False,
+        notes=_comparison_notes(comparison),
+    )
+
+
+def _environment_differences(
+    a: Mapping[str, Environment], b: Mapping[str, Environment]
+) -> tuple[str, ...]:
+    """Which facts differ? Each field with all values seen in A and in B."""
+    differences: list[str] = []
+    for field in Environment.model_fields:
+        if field == "variables":
+            continue
+        seen_a, seen_b = _values_seen(a, field), _values_seen(b, field)
+        if seen_a and seen_b and seen_a != seen_b:
+            differences.append(f"{field}: {' and '.join(seen_a)} in A, {' and '.join(seen_b)} in B")
+    names = sorted({name for env in (*a.values(), *b.values()) for name in env.variables})
+    for name in names:
+        in_a = sorted({env.variables.get(name, "not set") for env in a.values()})
+        in_b = sorted({env.variables.get(name, "not set") for env in b.values()})
+        if in_a and in_b and in_a != in_b:
+            differences.append(f"{name}: {' and '.join(in_a)} in A, {' and '.join(in_b)} in B")
+    return tuple(differences)
+
+
+def _values_seen(environments: Mapping[str, Environment], field: str) -> list[str]:
+    return sorted({_fact(environment, field) for environment in environments.values()})
+
+
+def _fact(environment: Environment, field: str) -> str:
+    value = getattr(environment, field)
+    if value is None:
+        return "unknown"
+    if field == "gpus":
+        return ", ".join(gpu.name for gpu in value) or "none"
+    if isinstance(value, tuple):
+        return ", ".join(str(item) for item in value) or "none"
+    return str(value)

@@ -1,0 +1,199 @@
+"""What does a run say? Records → one summary a case, with estimates over launches."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from broadgauge.results.compare import ValueOf, by_launch, compare_in_blocks, metric_of
+from broadgauge.results.model import CaseSummary, CollectiveSummary, RunSummary, Scaling
+from broadgauge.results.statistics import mean_of_launches
+from broadgauge.specs.case import Case
+from broadgauge.specs.estimate import Estimate
+from broadgauge.specs.plan import Plan
+from broadgauge.specs.record import CollectiveRow, Environment, Record, Status
+
+SCALING_METRICS = ("tokens_per_s", "samples_per_s")
+
+
+def summarise_run(
+    *,
+    folder: Path,
+    plan: Plan,
+    records: Sequence[Record],
+    experiment_yaml: str,
+    environments: Mapping[str, Environment],
+    notes: Iterable[str] = (),
+) -> RunSummary:
+    """What does a run say, case by case, in the plan's order?"""
+    planned: dict[str, int] = {}
+    for launch in plan.launches:
+        for trial in launch.trials:
+            planned[trial.case_key] = planned.get(trial.case_key, 0) + 1
+    alone = [
+        summarise_case(
+            case,
+            tuple(record for record in records if record.case_key == case.key),
+            num_planned=planned.get(case.key, 0),
+        )
+        for case in plan.cases
+    ]
+    return RunSummary(
+        folder=folder,
+        plan=plan,
+        experiment_yaml=experiment_yaml,
+        records=tuple(records),
+        cases=tuple(replace(summary, scaling=_scaling(summary, alone)) for summary in alone),
+        environments=environments,
+        notes=(*plan.notes, *notes, *_notes(plan, records)),
+    )
+
+
+def summarise_case(
+    case: Case, records: tuple[Record, ...], *, num_planned: int | None = None
+) -> CaseSummary:
+    """What do the trials of one case say? Only those that ended well count in an estimate."""
+    good = [record for record in records if record.status is Status.OK]
+    estimates: dict[str, Estimate] = {}
+    for name in {name: None for record in good for name in record.metrics}:
+        estimate = estimate_over(good, metric_of(name))
+        if estimate is not None:
+            estimates[name] = estimate
+    missing = {
+        name: reason
+        for record in reversed(good)
+        for name, reason in record.missing.items()
+        if name not in estimates
+    }
+    return CaseSummary(
+        case=case,
+        records=records,
+        estimates=estimates,
+        missing=missing,
+        collectives=_collectives(good),
+        num_ok=len(good),
+        num_failed=sum(r.status in (Status.FAILED, Status.TIMEOUT) for r in records),
+        num_planned=len(records) if num_planned is None else num_planned,
+        ceiling_gbps=estimate_over(good, lambda r: r.link.ceiling_gbps if r.link else None),
+        round_trip_s=estimate_over(good, lambda r: r.link.round_trip_s if r.link else None),
+    )
+
+
+def estimate_over(records: Iterable[Record], value_of: ValueOf) -> Estimate | None:
+    """The mean over launches of what each trial gives; None where no trial gives anything."""
+    launches = by_launch(records, value_of)
+    return mean_of_launches(launches) if launches else None
+
+
+def _collectives(good: Sequence[Record]) -> tuple[CollectiveSummary, ...]:
+    """Each op, dtype and size over all trials, in the order first measured, smallest size first."""
+    keys = {
+        (row.op, row.dtype, row.size_bytes): None for record in good for row in record.collectives
+    }
+    pairs = list(dict.fromkeys((op, dtype) for op, dtype, _ in keys))
+    ordered = sorted(keys, key=lambda key: (pairs.index(key[:2]), key[2]))
+    summaries = (_collective(good, key) for key in ordered)
+    return tuple(summary for summary in summaries if summary is not None)
+
+
+def _collective(good: Sequence[Record], key: tuple[str, str, int]) -> CollectiveSummary | None:
+    def row_of(record: Record) -> CollectiveRow | None:
+        rows = record.collectives
+        return next((r for r in rows if (r.op, r.dtype, r.size_bytes) == key), None)
+
+    def over(field: str) -> Estimate | None:
+        def value_of(record: Record) -> float | None:
+            row = row_of(record)
+            value: float | None = None if row is None else getattr(row, field)
+            return value
+
+        return estimate_over(good, value_of)
+
+    time_s, algbw, busbw = over("time_s"), over("algbw_gbyte_per_s"), over("busbw_gbyte_per_s")
+    if time_s is None or algbw is None or busbw is None:
+        return None
+    checks = [row.is_correct for record in good if (row := row_of(record)) is not None]
+    return CollectiveSummary(
+        op=key[0],
+        dtype=key[1],
+        size_bytes=key[2],
+        time_s=time_s,
+        algbw_gbyte_per_s=algbw,
+        busbw_gbyte_per_s=busbw,
+        link_rate_gbps=over("link_rate_gbps"),
+        amplification_ratio=over("amplification_ratio"),
+        is_correct=False if False in checks else (True if True in checks else None),
+    )
+
+
+def _scaling(summary: CaseSummary, all_cases: Sequence[CaseSummary]) -> Scaling | None:
+    """What does a rank do here against a rank of the smallest shape, pair by pair?"""
+    smallest = smallest_shape(summary, all_cases)
+    if smallest is None:
+        return None
+    for metric in SCALING_METRICS:
+        if metric not in summary.estimates or metric not in smallest.estimates:
+            continue
+        comparison, is_paired = compare_in_blocks(
+            smallest.good, summary.good, metric_of(metric), metric_of(metric)
+        )
+        if comparison is None:
+            continue
+        ranks = summary.case.world_size / smallest.case.world_size
+        method = f"{comparison.ratio.method}{'' if is_paired else ', no common blocks'}"
+        speedup = replace(comparison.ratio, method=method)
+        return Scaling(
+            reference=smallest.case,
+            metric=metric,
+            efficiency=_times(speedup, 1 / ranks),
+            speedup=speedup,
+            notes=comparison.notes,
+        )
+    return None
+
+
+def smallest_shape(summary: CaseSummary, all_cases: Sequence[CaseSummary]) -> CaseSummary | None:
+    """Against which case is scaling measured? None for the smallest itself.
+
+    The smallest shape of the same workload on the same network, or on one node, that has results.
+    """
+    case = summary.case
+    candidates = [
+        other
+        for other in all_cases
+        if other.case.workload.name == case.workload.name
+        and other.case.network in (None, case.network)
+        and (other.case.device, other.case.backend) == (case.device, case.backend)
+        and other.case.world_size < case.world_size
+        and other.num_ok
+    ]
+    if not candidates:
+        return None
+    return min(candidates, key=lambda other: (other.case.world_size, other.case.nodes))
+
+
+def _times(estimate: Estimate, factor: float) -> Estimate:
+    return replace(
+        estimate,
+        value=estimate.value * factor,
+        low=None if estimate.low is None else estimate.low * factor,
+        high=None if estimate.high is None else estimate.high * factor,
+    )
+
+
+def _notes(plan: Plan, records: Sequence[Record]) -> tuple[str, ...]:
+    """What must a reader know of the run as a whole?"""
+    notes: list[str] = []
+    planned = {trial.trial_id for launch in plan.launches for trial in launch.trials}
+    missing = len(planned - {record.record_id for record in records})
+    failed = sum(r.status in (Status.FAILED, Status.TIMEOUT) for r in records)
+    skipped = sum(r.status is Status.SKIPPED for r in records)
+    if missing:
+        notes.append(f"{missing} of {len(planned)} planned trials have not run: --resume runs them")
+    if failed:
+        notes.append(f"{failed} of {len(records)} trials failed; no figure counts them")
+    if skipped:
+        notes.append(f"{skipped} of {len(records)} trials were skipped")
+    environments = {record.environment for record in records if record.environment is not None}
+    if len(environments) > 1:
+        notes.append(f"the trials ran in {len(environments)} different environments")
+    return tuple(notes)
