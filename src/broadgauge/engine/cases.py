@@ -1,0 +1,95 @@
+"""Which cases does an experiment have? Workloads x shapes x networks, resolved."""
+
+import difflib
+
+from broadgauge.engine.shapes import ResolvedCluster, Shape
+from broadgauge.specs.case import Case
+from broadgauge.specs.errors import ExperimentError, Problem
+from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.network import Network
+from broadgauge.specs.workload import CollectivesWorkload, Workload
+
+MOST_COLLECTIVE_ROWS = 180
+"""Of one trial: some 320 bytes each, so that its record stays below 64 KiB."""
+
+
+def expand_cases(
+    experiment: Experiment, cluster: ResolvedCluster
+) -> tuple[tuple[Case, ...], tuple[str, ...]]:
+    """Every case once, by shape, workload and network in the file's order; and the notes."""
+    _check(experiment)
+    cases: dict[str, Case] = {}
+    notes: list[str] = []
+    for shape in cluster.shapes:
+        for workload in experiment.workloads:
+            for network in _networks(experiment, workload, shape):
+                case = _case(experiment, cluster, shape=shape, workload=workload, network=network)
+                first = cases.setdefault(case.key, case)
+                if first is not case:
+                    notes.append(f"{case.label} is the same as {first.label}: it is run once")
+    if experiment.networks and all(case.network is None for case in cases.values()):
+        notes.append("no shape has several nodes: the networks are not used")
+    return tuple(cases.values()), tuple(notes)
+
+
+def _networks(
+    experiment: Experiment, workload: Workload, shape: Shape
+) -> tuple[Network | None, ...]:
+    """The networks between this shape's nodes; None alone where there is one node."""
+    if shape.nodes == 1 or experiment.platform == "local":
+        return (None,)
+    if workload.networks is None:
+        return experiment.networks
+    return tuple(network for network in experiment.networks if network.name in workload.networks)
+
+
+def _case(
+    experiment: Experiment,
+    cluster: ResolvedCluster,
+    *,
+    shape: Shape,
+    workload: Workload,
+    network: Network | None,
+) -> Case:
+    of_network = {} if network is None else network.environment
+    return Case(
+        workload=workload,
+        network=network,
+        nodes=shape.nodes,
+        ranks_per_node=shape.ranks_per_node,
+        device=cluster.device,
+        backend=cluster.backend,
+        environment={**experiment.environment, **of_network, **workload.environment},
+    )
+
+
+def _check(experiment: Experiment) -> None:
+    """Raises ExperimentError for networks that are not there and trials too large for a record."""
+    problems: list[Problem] = []
+    known = [network.name for network in experiment.networks]
+    for place, workload in enumerate(experiment.workloads):
+        for name in workload.networks or ():
+            if name not in known:
+                problems.append(_no_such_network(f"workloads.{place}.networks", name, known))
+        if isinstance(workload, CollectivesWorkload):
+            rows = len(workload.ops) * len(workload.dtypes) * len(workload.sizes_bytes())
+            if rows > MOST_COLLECTIVE_ROWS:
+                message = (
+                    f"{rows} measurements in one trial (ops x dtypes x sizes), "
+                    f"and {MOST_COLLECTIVE_ROWS} fit in its record"
+                )
+                hint = "a larger `factor`, or the ops in two workloads"
+                problems.append(Problem(f"workloads.{place}.sizes", message, hint))
+    if problems:
+        raise ExperimentError(problems)
+
+
+def _no_such_network(where: str, name: str, known: list[str]) -> Problem:
+    close = difflib.get_close_matches(name, known, n=1)
+    if close:
+        hint = f"did you mean `{close[0]}`?"
+    elif known:
+        hint = "known: " + ", ".join(known)
+    else:
+        hint = "the experiment has no `networks`"
+    return Problem(where, f"there is no network `{name}`", hint)

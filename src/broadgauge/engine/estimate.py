@@ -1,0 +1,89 @@
+"""How long should a launch and its trials take? Rough: for the first screen and the remaining time.
+
+Wrong by a factor of two is normal; while a run goes on, the remaining time is scaled by how long
+the trials so far took (engine/pace.py). Constants marked "planning" were measured while planning
+(DESIGN.md, "The main job"; issue 3); the others are guesses, and nothing but waiting rests on them.
+"""
+
+from broadgauge.specs.case import Case
+from broadgauge.specs.network import Network
+from broadgauge.specs.workload import CollectivesWorkload, TrainWorkload
+
+COMMAND_S = 60.0
+"""Of a user's command nothing is known."""
+
+_START_S = {"cpu": 3.0, "cuda": 10.0}
+"""Processes, imports, first process group, end. 2.8 s for two Gloo ranks (planning)."""
+_START_S_PER_RANK = {"cpu": 0.7, "cuda": 0.3}
+"""Importing torch is CPU work that ranks queue for."""
+_PROCESS_GROUP_S = {"gloo": 0.3, "nccl": 2.0}
+_UNSHAPED_GBYTE_PER_S = {"gloo": 0.35, "nccl": 3.4}
+"""Between emulated nodes (planning: 2.8 Gbit/s over Gloo, 3.4 GB/s over NCCL)."""
+_ONE_NODE_GBYTE_PER_S = {"gloo": 0.7, "nccl": 200.0}
+_LATENCY_S = {"gloo": 5e-4, "nccl": 5e-5}
+_BETWEEN_SIZES_S = 0.03
+"""Marks, counters and the check of the result, at each size."""
+_FLOPS = {"cpu": 20e9, "cuda": 150e12}
+"""FLOP/s of one rank in a small GPT's step."""
+_LATENCY_PER_STEP_S = 0.02
+_READ_DATA_S = 1.0
+_GLOO_AMPLIFICATION = 2.0
+"""Gloo's all_gather and reduce_scatter send about twice the ideal (DESIGN.md)."""
+
+
+def start_s(case: Case) -> float:
+    """How long until the ranks of such a case are up, and down again?"""
+    return _START_S[case.device] + _START_S_PER_RANK[case.device] * case.world_size
+
+
+def trial_s(case: Case) -> float:
+    """How long does one trial of this case take, its process group included?"""
+    match case.workload:
+        case CollectivesWorkload() as collectives:
+            return _PROCESS_GROUP_S[case.backend] + _collectives_s(case, collectives)
+        case TrainWorkload() as train:
+            return _PROCESS_GROUP_S[case.backend] + _train_s(case, train)
+        case _:
+            return COMMAND_S
+
+
+def _collectives_s(case: Case, collectives: CollectivesWorkload) -> float:
+    total_s = 0.0
+    for op in collectives.ops:
+        for size_bytes in collectives.sizes_bytes():
+            time_s = _LATENCY_S[case.backend] + transfer_s(case, op, size_bytes)
+            fewest_s = collectives.min_iterations * time_s
+            most_s = collectives.max_iterations * time_s
+            measured_s = min(max(collectives.budget_s, fewest_s), most_s)
+            warm_up_s = collectives.warm_up_iterations * time_s
+            total_s += measured_s + warm_up_s + _BETWEEN_SIZES_S
+    return total_s * len(collectives.dtypes)
+
+
+def _train_s(case: Case, train: TrainWorkload) -> float:
+    """Steps with communication on and off; what DDP overlaps is not taken off."""
+    tokens = train.batch_per_rank * train.model.seq_len
+    compute_s = tokens * train.model.flops_per_token / _FLOPS[case.device] + _LATENCY_PER_STEP_S
+    communicating_s = compute_s + transfer_s(case, "all_reduce", 4 * train.model.parameters)
+    total_s = _READ_DATA_S + (train.warm_up_steps + train.steps) * communicating_s
+    if train.communication_off:
+        total_s += (train.steps + 1) * compute_s
+    return total_s
+
+
+def transfer_s(case: Case, op: str, size_bytes: int) -> float:
+    """How long are a ring's bytes of one collective under way? Source: nccl-tests, busbw factors:
+    2(n−1)/n for all_reduce, (n−1)/n for all_gather and reduce_scatter, n ranks."""
+    ranks = case.world_size
+    factor = (ranks - 1) / ranks * (2.0 if op == "all_reduce" else 1.0)
+    if case.backend == "gloo" and op != "all_reduce":
+        factor *= _GLOO_AMPLIFICATION
+    return factor * size_bytes / (_rate_gbyte_per_s(case, case.network) * 1e9)
+
+
+def _rate_gbyte_per_s(case: Case, network: Network | None) -> float:
+    if network is None:
+        return _ONE_NODE_GBYTE_PER_S[case.backend]
+    unshaped = _UNSHAPED_GBYTE_PER_S[case.backend]
+    payload_gbps = network.payload_rate_gbps
+    return unshaped if payload_gbps is None else min(unshaped, payload_gbps / 8)

@@ -1,0 +1,103 @@
+"""In which order do trials run, and which of them share a life of rank processes?
+
+A block is one pass over all cases; there are as many as the experiment has launches. Cases that
+differ neither in ranks nor in variables share a launch: over Gloo the link is reshaped between
+two trials, while NCCL caches what it saw of a network, so each network has its own launch. A
+command is a launch of its own with one trial.
+
+Order: A B C, C B A, B C A, A C B, … Each odd block runs the one before it backwards, so that any
+two cases are in both orders equally often and a steady drift within blocks cancels; each pair of
+blocks begins one further along. The seed says where the first begins.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from broadgauge.engine.estimate import start_s, trial_s
+from broadgauge.specs.case import Case
+from broadgauge.specs.plan import PlannedLaunch, PlannedTrial
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchGroup:
+    """Cases that share a launch in every block."""
+
+    number: int
+    cases: tuple[Case, ...]
+    trials_per_case: int
+    cores_per_node: int
+
+
+def group_cases(
+    cases: Sequence[Case], trials_per_launch: int, cores_per_node: dict[str, int]
+) -> tuple[LaunchGroup, ...]:
+    """Which cases share a launch? Groups and cases keep the order given.
+
+    `cores_per_node` is by shape.
+    """
+    groups: dict[tuple[object, ...], list[Case]] = {}
+    for case in cases:
+        groups.setdefault(_shared(case), []).append(case)
+    return tuple(
+        LaunchGroup(
+            number=number,
+            cases=tuple(group),
+            trials_per_case=1 if is_command(group[0]) else trials_per_launch,
+            cores_per_node=cores_per_node[group[0].shape],
+        )
+        for number, group in enumerate(groups.values())
+    )
+
+
+def is_command(case: Case) -> bool:
+    """Is it the user's own script, whose processes live for one trial?"""
+    return case.workload.kind == "command"
+
+
+def _shared(case: Case) -> tuple[object, ...]:
+    """What must be equal for two cases to share a launch."""
+    if is_command(case):
+        return ("command", case.key)
+    network = case.network_name if case.backend == "nccl" else None
+    variables = tuple(sorted(case.environment.items()))
+    return (case.nodes, case.ranks_per_node, case.device, case.backend, network, variables)
+
+
+def schedule(
+    groups: Sequence[LaunchGroup], num_blocks: int, seed: int
+) -> tuple[PlannedLaunch, ...]:
+    """Every launch of every block, in the order in which they run."""
+    return tuple(
+        _launch(group, block, seed)
+        for block in range(num_blocks)
+        for group in counterbalanced(groups, block, seed)
+    )
+
+
+def counterbalanced(items: Sequence[T], block: int, seed: int) -> tuple[T, ...]:
+    """The order of `items` in this block. Source: this module's docstring."""
+    start = (block // 2 + seed) % len(items)
+    order = (*items[start:], *items[:start])
+    return order[::-1] if block % 2 else order
+
+
+def _launch(group: LaunchGroup, block: int, seed: int) -> PlannedLaunch:
+    launch_id = f"b{block}.l{group.number}"
+    order = [
+        (case, trial)
+        for trial in range(group.trials_per_case)
+        for case in counterbalanced(group.cases, block, seed)
+    ]
+    return PlannedLaunch(
+        launch_id=launch_id,
+        block=block,
+        cores_per_node=group.cores_per_node,
+        trials=tuple(
+            PlannedTrial(trial_id=f"{launch_id}.t{number}", case_key=case.key, trial=trial)
+            for number, (case, trial) in enumerate(order)
+        ),
+        expected_s=round(start_s(group.cases[0]) + sum(trial_s(case) for case, _ in order), 3),
+    )
