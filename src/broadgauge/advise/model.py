@@ -18,7 +18,9 @@ class Bound(StrEnum):
 class Verdict:
     bound: Bound
     is_slower_than_one_node: bool | None
-    """More nodes give fewer tokens/s than one; None where it was not measured."""
+    """More nodes give fewer tokens/s in all than one; None where the interval can't tell, or where
+    it was not measured."""
     sentence: str
+    """Begins with the bound: `network-bound: 81 % of each step waits for the network; …`."""
     evidence: tuple[str, ...]
     """Figures with units that lead to the sentence, one each."""

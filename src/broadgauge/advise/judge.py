@@ -1,0 +1,199 @@
+"""What should a reader know of one trial? Each rule yields a finding or nothing.
+
+The rules guard the verdict (DESIGN.md, decision 7): a figure taken while the host, the GPUs or the
+link misbehaved is kept and marked. Thresholds are named here, once, with their reasons.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from broadgauge.specs.case import Case
+from broadgauge.specs.record import Finding, NodeUse, Record, Severity, Status
+from broadgauge.specs.units import show_rate, show_ratio, show_size
+from broadgauge.specs.workload import CollectivesWorkload
+
+CEILING_OVER_RATE = 2.0
+"""DESIGN.md, decision 7: below twice the shaped rate the host's own limit shows through."""
+BUSY_RATIO = 0.9
+"""DESIGN.md, decision 7: above it a node has no core left for its network stack."""
+KERNEL_RATIO = 0.5
+"""Share of a CPU node's cores in the kernel. There the training keeps the cores busy anyway, so
+busy says nothing; more than half of them in system and softirq says the stack is what runs."""
+AMPLIFICATION = 1.25
+"""Headers take 4.5 % at MTU 1500, acknowledgements 1 to 3 %; a quarter more is the algorithm."""
+RESENT_RATIO = 0.01
+"""A stream carries at most 1.22 MSS / (round trip x root of the loss): at 1 % and 0.1 ms that is
+1.4 Gbit/s at MTU 1500. Source: Mathis et al., CCR 27 (1997), equation 3."""
+LINE_SHARE = 0.8
+"""A link below four fifths of its line rate in its largest message waits for something else."""
+LARGE_MESSAGE_BYTES = 2**20
+"""Smaller ones are bound by latency on any network."""
+
+Rule = Callable[[Case, Record], Iterator[Finding]]
+"""Reads a case and one good trial of it."""
+
+
+def findings(
+    case: Case, record: Record, series: Mapping[str, Sequence[float]] | None = None
+) -> tuple[Finding, ...]:
+    """What should a reader know of this trial? `series` (per step) adds the search for drift."""
+    if record.status is not Status.OK:
+        return ()
+    found = [finding for rule in RULES for finding in rule(case, record)]
+    return (*found, *_drift(series or {}))
+
+
+def kernel_ratio(node: NodeUse) -> float:
+    """Which share of a node's cores ran the kernel (system and softirq)?"""
+    return (node.cpu_system_s + node.cpu_softirq_s) / (node.elapsed_s * node.cores_count)
+
+
+def is_host_saturated(case: Case, node: NodeUse) -> bool:
+    """Had this node no core left for its network stack?
+
+    On GPUs, and in collectives, the cores have little else to do: busy above 90 % is the limit.
+    In a training on CPUs the cores compute; there the kernel's share decides.
+    """
+    if node.elapsed_s <= 0:
+        return False
+    if case.device == "cuda" or isinstance(case.workload, CollectivesWorkload):
+        return node.cpu_busy_ratio > BUSY_RATIO
+    return kernel_ratio(node) > KERNEL_RATIO
+
+
+def _ceiling(case: Case, record: Record) -> Iterator[Finding]:
+    rate = None if case.network is None else case.network.rate_gbps
+    if rate is None or record.link is None:
+        return
+    ceiling = record.link.ceiling_gbps
+    if ceiling < CEILING_OVER_RATE * rate:
+        yield Finding(
+            rule="host-ceiling",
+            severity=Severity.WARNING,
+            symptom="this host's links carry less than twice the rate they are shaped to",
+            evidence=(f"unshaped {show_rate(ceiling)}, shaped {show_rate(rate)}",),
+            cause="the cores that move the packets, not the network emulated, may be the limit",
+            fix=f"a rate of at most {show_rate(ceiling / CEILING_OVER_RATE, 2)}, or more cores",
+        )
+
+
+def _busy(case: Case, record: Record) -> Iterator[Finding]:
+    if case.network is None:
+        return
+    for node in record.nodes:
+        if is_host_saturated(case, node):
+            yield Finding(
+                rule="host-cpu",
+                severity=Severity.WARNING,
+                symptom=f"node {node.node} had no core left for its network stack",
+                evidence=(
+                    f"{show_ratio(node.cpu_busy_ratio)} of its cores busy",
+                    f"{show_ratio(kernel_ratio(node))} in system and softirq",
+                ),
+                cause="moving the packets takes the cores that the job needs",
+                fix="more cores a node, a larger MTU, or a slower network",
+            )
+
+
+def _resent(case: Case, record: Record) -> Iterator[Finding]:
+    if case.network is None:
+        return
+    for node in record.nodes:
+        segments = (node.tx_bytes or 0) / case.network.mtu_bytes
+        for rule, count, what in (
+            ("retransmits", node.retransmits_count, "segments were sent again"),
+            ("drops", node.drops_count, "packets were dropped by the shaper"),
+        ):
+            if count and segments and count / segments > RESENT_RATIO:
+                yield Finding(
+                    rule=rule,
+                    severity=Severity.WARNING,
+                    symptom=f"{show_ratio(count / segments, 2)} of node {node.node}'s {what}",
+                    evidence=(f"{count} of about {segments:.0f}",),
+                    cause="the queue of the shaped link overflows, or a core was taken away",
+                )
+
+
+def _throttled(_case: Case, record: Record) -> Iterator[Finding]:
+    for gpu in record.gpus:
+        if gpu.is_throttled:
+            mean = gpu.sm_clock_mhz
+            clocks = () if mean is None else (f"mean SM clock {mean:.0f} MHz",)
+            yield Finding(
+                rule="gpu-throttled",
+                severity=Severity.WARNING,
+                symptom=f"GPU {gpu.index} ran below its clock",
+                evidence=(*gpu.throttle_reasons, *clocks),
+                cause="heat or a power limit",
+                fix="compare only with trials that ran at the same clock",
+            )
+
+
+def _amplification(case: Case, record: Record) -> Iterator[Finding]:
+    """One finding an op, of its largest message; a training's by its metric."""
+    shares: dict[str, float] = {}
+    for row in sorted(record.collectives, key=lambda row: row.size_bytes):
+        if row.amplification_ratio is not None and row.size_bytes >= LARGE_MESSAGE_BYTES:
+            shares[row.op] = row.amplification_ratio
+    if not record.collectives and (metric := record.metrics.get("amplification_ratio")):
+        shares["a step"] = metric
+    for what, share in shares.items():
+        if share > AMPLIFICATION:
+            yield Finding(
+                rule="amplification",
+                severity=Severity.INFO,
+                symptom=f"{what} sends more than the ring algorithm would",
+                evidence=(f"{share:.2f} times the ring's bytes on the wire",),
+                cause=f"how {case.backend} does it at {case.world_size} ranks",
+            )
+
+
+def _link_not_filled(_case: Case, record: Record) -> Iterator[Finding]:
+    share = record.metrics.get("line_share_ratio")
+    sizes = [row.size_bytes for row in record.collectives]
+    if share is None or not sizes or max(sizes) < LARGE_MESSAGE_BYTES or share >= LINE_SHARE:
+        return
+    yield Finding(
+        rule="link-not-filled",
+        severity=Severity.INFO,
+        symptom=f"the largest collective fills {show_ratio(share)} of the line",
+        evidence=(f"message of {show_size(max(sizes))}, by the link's counters",),
+        cause="latency, the library's settings, or the host",
+    )
+
+
+def _wrong(_case: Case, record: Record) -> Iterator[Finding]:
+    wrong = [row for row in record.collectives if row.is_correct is False]
+    for row in wrong:
+        yield Finding(
+            rule="wrong-result",
+            severity=Severity.ERROR,
+            symptom=f"{row.op} of {row.dtype} gave a wrong result at {show_size(row.size_bytes)}",
+            cause="its time is of no use",
+        )
+
+
+def _drift(series: Mapping[str, Sequence[float]]) -> Iterator[Finding]:
+    from broadgauge.results.statistics import drift_ratio, is_drifting
+
+    for name, values in series.items():
+        if name.endswith("_s") and is_drifting(values):
+            ratio = drift_ratio(values)
+            assert ratio is not None
+            yield Finding(
+                rule="drift",
+                severity=Severity.WARNING,
+                symptom=f"{name} drifted while the trial ran",
+                evidence=(f"its last third is {ratio:.3f} times its first, by medians",),
+                cause="heat, another job, or a warm-up that is too short",
+            )
+
+
+RULES: tuple[Rule, ...] = (
+    _wrong,
+    _ceiling,
+    _busy,
+    _resent,
+    _throttled,
+    _amplification,
+    _link_not_filled,
+)
