@@ -1,0 +1,1 @@
+"""How fast are the collectives themselves?"""

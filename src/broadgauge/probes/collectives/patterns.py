@@ -1,0 +1,73 @@
+"""What must be in the buffers, before and after a collective?
+
+Rank r holds (i + r) mod k at position i of the whole message: small integers that depend on the
+position, so that a chunk in the wrong place is found as well as a missing or doubled addend.
+Their sum over the ranks is exact in the data type whatever the order of additions, if it does not
+exceed the last integer up to which the type has all: 2^8 for bfloat16, 2^24 for float32 (IEEE 754:
+8 and 24 bits of significand). k is odd, so that chunks at powers of two differ.
+"""
+
+from typing import Any
+
+import torch
+
+from broadgauge.specs.workload import CollectiveOp, DataType
+
+LARGEST_EXACT: dict[DataType, int] = {"bfloat16": 2**8, "float32": 2**24}
+LARGEST_PERIOD = 251
+CHUNK_ELEMENTS = 2**22
+"""Positions are made in chunks: a buffer of gigabytes is checked in 32 MiB."""
+
+
+def period(ranks: int, dtype: DataType) -> int | None:
+    """Which k? The largest odd one whose sums are exact and still depend on the position.
+
+    None where there is none (bfloat16 over more than 128 ranks): then nothing can be checked.
+    """
+    largest = min(LARGEST_EXACT[dtype] // ranks + 1, LARGEST_PERIOD)
+    candidates = range(largest - (largest % 2 == 0), 2, -2)
+    return next((k for k in candidates if ranks % k), None)
+
+
+def contribution(rank: int, k: int, device: Any) -> Any:
+    """One period of what a rank gives: float64[k]."""
+    return ((torch.arange(k, device=device) + rank) % k).double()
+
+
+def total(ranks: int, k: int, device: Any) -> Any:
+    """One period of the sum over all ranks: float64[k]."""
+    return torch.stack([contribution(rank, k, device) for rank in range(ranks)]).sum(0)
+
+
+def fill(buffer: Any, table: Any, first_position: int) -> None:
+    """Writes the periodic `table` into `buffer[n]`, whose element 0 is at `first_position`."""
+    for start, part in _chunks(buffer):
+        part.copy_(table[_positions(part, first_position + start) % len(table)])
+
+
+def first_difference(buffer: Any, table: Any, first_position: int) -> int | None:
+    """Which element of `buffer[n]` is the first that is not what `table` says? None: all are."""
+    for start, part in _chunks(buffer):
+        expected = table[_positions(part, first_position + start) % len(table)].to(part.dtype)
+        if not torch.equal(part, expected):
+            return start + int((part != expected).nonzero()[0].item())
+    return None
+
+
+def result_tables(op: CollectiveOp, ranks: int, k: int, device: Any) -> list[Any]:
+    """What each rank's part of the message must hold afterwards: one table a rank.
+
+    After a reduction every part holds the sum; all_gather leaves each rank's own values.
+    """
+    if op == "all_gather":
+        return [contribution(rank, k, device) for rank in range(ranks)]
+    return [total(ranks, k, device)] * ranks
+
+
+def _chunks(buffer: Any) -> list[tuple[int, Any]]:
+    starts = range(0, buffer.numel(), CHUNK_ELEMENTS)
+    return [(start, buffer[start : start + CHUNK_ELEMENTS]) for start in starts]
+
+
+def _positions(part: Any, first: int) -> Any:
+    return torch.arange(first, first + part.numel(), device=part.device)

@@ -1,0 +1,119 @@
+"""How long does each collective take, size by size, on this rank?
+
+Each iteration begins after a barrier and is timed alone: the merger takes the slowest rank of each
+iteration. The barriers' bytes cross the link as well; a block of nothing but barriers tells how
+many they are, and the merger takes them off.
+"""
+
+import torch
+import torch.distributed as dist
+
+from broadgauge.probes.alignment import Alignment
+from broadgauge.probes.collectives.definitions import BARRIER, even_size_bytes
+from broadgauge.probes.collectives.operation import Operation
+from broadgauge.probes.devices import Device
+from broadgauge.probes.trial import Trial
+from broadgauge.specs.rank_messages import CollectiveBlock
+from broadgauge.specs.record import Phase
+from broadgauge.specs.units import show_size
+from broadgauge.specs.workload import (
+    DATA_TYPE_BYTES,
+    CollectiveOp,
+    CollectivesWorkload,
+    DataType,
+)
+
+BARRIER_ITERATIONS = 50
+
+
+def measure_collectives(trial: Trial, workload: CollectivesWorkload, device: Device) -> None:
+    """Every data type, collective and size, the smallest first."""
+    ranks = trial.identity.world_size
+    align = Alignment(device)
+    if ranks > 1:
+        _measure_barriers(trial, device, align)
+    for dtype in workload.dtypes:
+        for op in workload.ops:
+            sizes = (
+                even_size_bytes(op, ranks, wanted, DATA_TYPE_BYTES[dtype])
+                for wanted in sorted(workload.sizes_bytes())
+            )
+            for size_bytes in dict.fromkeys(sizes):
+                _measure_size(trial, device, align, (op, dtype, size_bytes))
+
+
+def _measure_barriers(trial: Trial, device: Device, align: Alignment) -> None:
+    trial.begin_phase(Phase.WARM_UP, "barriers")
+    align()
+    device.synchronize()
+    trial.begin_phase(Phase.MEASURE, "barriers")
+    with trial.between_marks(BARRIER):
+        clock = device.clock()
+        clock.tick()
+        for _ in range(BARRIER_ITERATIONS):
+            align()
+            clock.tick()
+        seconds = clock.intervals_s()
+    trial.say(
+        CollectiveBlock(
+            trial_id=trial.trial_id,
+            label=BARRIER,
+            op=BARRIER,
+            dtype="float32",
+            size_bytes=0,
+            seconds=seconds,
+            is_correct=None,
+        )
+    )
+
+
+def _measure_size(
+    trial: Trial, device: Device, align: Alignment, what: tuple[CollectiveOp, DataType, int]
+) -> None:
+    op, dtype, size_bytes = what
+    workload = trial.case.workload
+    assert isinstance(workload, CollectivesWorkload)
+    detail, label = f"{op} {dtype} {show_size(size_bytes)}", f"{op}/{dtype}/{size_bytes}"
+    trial.begin_phase(Phase.WARM_UP, detail)
+    operation = Operation(op, size_bytes, dtype, trial.identity, device.torch_device)
+    warm_up = time_iterations(operation, workload.warm_up_iterations, align, device)
+    iterations = _agree_on_iterations(workload, warm_up, device)
+    trial.begin_phase(Phase.MEASURE, detail)
+    with trial.between_marks(label):
+        seconds = time_iterations(operation, iterations, align, device)
+    trial.say(
+        CollectiveBlock(
+            trial_id=trial.trial_id,
+            label=label,
+            op=op,
+            dtype=dtype,
+            size_bytes=size_bytes,
+            seconds=seconds,
+            is_correct=operation.check() if workload.check else None,
+        )
+    )
+
+
+def time_iterations(
+    operation: Operation, iterations: int, align: Alignment, device: Device
+) -> tuple[float, ...]:
+    """How long does each call take, after a barrier that is not counted?"""
+    clock = device.clock()
+    for _ in range(iterations):
+        align()
+        clock.tick()
+        operation()
+        clock.tick()
+    return clock.intervals_s()[::2]
+
+
+def _agree_on_iterations(
+    workload: CollectivesWorkload, warm_up_s: tuple[float, ...], device: Device
+) -> int:
+    """How often is it measured? As often as the budget allows by the slowest rank's warm-up,
+    its first iteration left out where there are more; the same number on all ranks."""
+    counted_s = warm_up_s[1:] or warm_up_s
+    mean_s = torch.tensor([sum(counted_s) / len(counted_s)], device=device.torch_device)
+    dist.all_reduce(mean_s, op=dist.ReduceOp.MAX)
+    affordable = int(workload.budget_s / max(mean_s.item(), 1e-9))
+    return min(max(affordable, workload.min_iterations), workload.max_iterations)

@@ -1,0 +1,32 @@
+"""What kind of failure is this exception, in a sentence for the record?"""
+
+import torch
+
+from broadgauge.probes.trial import RefusedError
+from broadgauge.specs.rank_messages import Failed
+from broadgauge.specs.record import ErrorKind
+
+MAX_MESSAGE_CHARACTERS = 1000
+_NO_MEMORY = ("can't allocate memory", "out of memory", "cannot allocate memory")
+_TIMED_OUT = ("timed out", "timeout")
+
+
+def describe_failure(trial_id: str, error: BaseException) -> Failed:
+    """The traceback is in the rank's log; the record gets the kind and the first lines."""
+    text = str(error).strip()
+    kind = _kind_of(error, text.lower())
+    if kind is ErrorKind.REFUSED and not isinstance(error, RefusedError):
+        text = f"out of memory: {text.splitlines()[0] if text else type(error).__name__}"
+    elif not isinstance(error, RefusedError):
+        text = f"{type(error).__name__}: {text}"
+    return Failed(trial_id=trial_id, kind=kind, message=text[:MAX_MESSAGE_CHARACTERS])
+
+
+def _kind_of(error: BaseException, text: str) -> ErrorKind:
+    if isinstance(error, RefusedError | MemoryError | torch.OutOfMemoryError):
+        return ErrorKind.REFUSED
+    if isinstance(error, RuntimeError) and any(words in text for words in _NO_MEMORY):
+        return ErrorKind.REFUSED
+    if any(words in text for words in _TIMED_OUT):
+        return ErrorKind.HUNG
+    return ErrorKind.CRASHED

@@ -1,0 +1,1 @@
+"""How long does a step of a real training take, and how long without communication?"""

@@ -1,0 +1,75 @@
+"""What is trained? A small decoder-only transformer with GPT-2's block, plain enough to read.
+
+Pre-norm, GELU, learned positions, head tied to the embedding, no dropout. Source: Radford et al.
+2019 (GPT-2); initial weights N(0, 0.02), those into the residual stream over √(2·layers).
+Shapes: B sequences, T tokens, H hidden, V vocabulary.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from broadgauge.specs.workload import GptModel
+
+INITIAL_DEVIATION = 0.02
+
+
+class Attention(nn.Module):  # type: ignore[misc]  # torch is Any to the type checker
+    def __init__(self, hidden: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query_key_value = nn.Linear(hidden, 3 * hidden)
+        self.projection = nn.Linear(hidden, hidden)
+
+    def forward(self, x_bth: Any) -> Any:
+        batch, tokens, hidden = x_bth.shape
+        parts = self.query_key_value(x_bth).view(batch, tokens, 3, self.heads, -1)
+        query, key, value = parts.permute(2, 0, 3, 1, 4)
+        mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        return self.projection(mixed.transpose(1, 2).reshape(batch, tokens, hidden))
+
+
+class Layer(nn.Module):  # type: ignore[misc]
+    def __init__(self, hidden: int, heads: int) -> None:
+        super().__init__()
+        self.attention_norm = nn.LayerNorm(hidden)
+        self.attention = Attention(hidden, heads)
+        self.mlp_norm = nn.LayerNorm(hidden)
+        self.up = nn.Linear(hidden, 4 * hidden)
+        self.down = nn.Linear(4 * hidden, hidden)
+
+    def forward(self, x_bth: Any) -> Any:
+        x_bth = x_bth + self.attention(self.attention_norm(x_bth))
+        return x_bth + self.down(functional.gelu(self.up(self.mlp_norm(x_bth))))
+
+
+class Gpt(nn.Module):  # type: ignore[misc]
+    """int64[B, T] tokens and the tokens that follow → the mean cross entropy, in nats."""
+
+    def __init__(self, shape: GptModel) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(shape.vocabulary, shape.hidden)
+        self.positions = nn.Embedding(shape.seq_len, shape.hidden)
+        self.layers = nn.ModuleList(Layer(shape.hidden, shape.heads) for _ in range(shape.layers))
+        self.norm = nn.LayerNorm(shape.hidden)
+        self._initialise(1 / math.sqrt(2 * shape.layers))
+
+    def forward(self, tokens_bt: Any, next_tokens_bt: Any) -> Any:
+        places_t = torch.arange(tokens_bt.shape[1], device=tokens_bt.device)
+        x_bth = self.tokens(tokens_bt) + self.positions(places_t)
+        for layer in self.layers:
+            x_bth = layer(x_bth)
+        logits_btv = functional.linear(self.norm(x_bth), self.tokens.weight)
+        return functional.cross_entropy(logits_btv.flatten(0, 1), next_tokens_bt.flatten())
+
+    def _initialise(self, residual_scale: float) -> None:
+        for name, parameter in self.named_parameters():
+            if name.endswith("bias"):
+                nn.init.zeros_(parameter)
+            elif parameter.dim() > 1:
+                is_residual = name.endswith(("projection.weight", "down.weight"))
+                scale = residual_scale if is_residual else 1.0
+                nn.init.normal_(parameter, std=INITIAL_DEVIATION * scale)

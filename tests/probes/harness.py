@@ -1,0 +1,200 @@
+"""Plays the supervisor for real worker processes on this machine, over pipes.
+
+    with Ranks(world_size=2) as ranks:
+        outcome = ranks.run_trial(case)
+
+Marks are answered with the counters that `counters` gives (made up, by default): everything that
+a platform does for a probe, without nodes.
+"""
+
+import os
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from broadgauge.specs.case import Case
+from broadgauge.specs.frames import FrameReader, encode_frame
+from broadgauge.specs.launching import Mark, NodeCounters, TrialOutcome
+from broadgauge.specs.plan import Stored
+from broadgauge.specs.rank_messages import (
+    COMMAND_FD_VARIABLE,
+    RESULT_FD_VARIABLE,
+    EndCommand,
+    ReleaseCommand,
+    TrialCommand,
+)
+from broadgauge.specs.record import Status, TrialError
+
+Counters = Callable[[int], NodeCounters]
+WORKER = (sys.executable, "-m", "broadgauge.probes.worker")
+COMMAND_WORKER = (sys.executable, "-m", "broadgauge.probes.command")
+
+
+def made_up_counters(reading: int) -> NodeCounters:
+    """The same growth between any two marks: 10 MB out, 20 MB in, 0.1 s of each CPU time."""
+    return NodeCounters(
+        tx_bytes=reading * 10_000_000,
+        rx_bytes=reading * 20_000_000,
+        drops_count=0,
+        retransmits_count=reading,
+        cores_count=1,
+        cpu_user_s=reading * 0.1,
+        cpu_system_s=reading * 0.1,
+        cpu_softirq_s=reading * 0.1,
+    )
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Rank:
+    """One worker process, its two pipes and its log."""
+
+    def __init__(self, command: tuple[str, ...], environment: dict[str, str], log: Path) -> None:
+        command_read, self.command_fd = os.pipe()
+        self.result_fd, result_write = os.pipe()
+        fds = {COMMAND_FD_VARIABLE: str(command_read), RESULT_FD_VARIABLE: str(result_write)}
+        self.log = log
+        with log.open("wb") as output:
+            self.process = subprocess.Popen(
+                command,
+                env=os.environ | environment | fds,
+                pass_fds=(command_read, result_write),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        os.close(command_read)
+        os.close(result_write)
+        self.reader = FrameReader()
+        self.is_open = True
+        self.messages: list[dict[str, Any]] = []
+
+    def send(self, command: Stored) -> None:
+        os.write(self.command_fd, encode_frame(command.model_dump(mode="json")))
+
+    def read(self) -> None:
+        data = os.read(self.result_fd, 1 << 16)
+        self.is_open = bool(data)
+        self.messages += self.reader.feed(data)[0]
+
+    def said(self, kind: str) -> list[dict[str, Any]]:
+        return [message for message in self.messages if message["type"] == kind]
+
+    def close(self) -> None:
+        os.close(self.command_fd)
+        try:
+            self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.result_fd)
+
+
+class Ranks:
+    """`world_size` workers on one machine; `scripts` replaces the worker of some ranks."""
+
+    def __init__(
+        self,
+        world_size: int,
+        folder: Path,
+        *,
+        scripts: dict[int, tuple[str, ...]] | None = None,
+        command: tuple[str, ...] = WORKER,
+        environment: dict[str, str] | None = None,
+        counters: Counters = made_up_counters,
+    ) -> None:
+        self.counters, self.reading = counters, 0
+        port = free_port()
+        self.ranks = []
+        for rank in range(world_size):
+            contract = {
+                "RANK": str(rank),
+                "WORLD_SIZE": str(world_size),
+                "LOCAL_RANK": "0",
+                "LOCAL_WORLD_SIZE": "1",
+                "GROUP_RANK": str(rank),
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": str(port),
+                "GLOO_SOCKET_IFNAME": "lo",
+                "OMP_NUM_THREADS": "1",
+            }
+            script = (scripts or {}).get(rank, command)
+            log = folder / f"rank{rank}.log"
+            self.ranks.append(Rank(script, contract | (environment or {}), log))
+
+    def __enter__(self) -> "Ranks":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for rank in self.ranks:
+            if rank.process.poll() is None and rank.is_open:
+                rank.send(EndCommand())
+        for rank in self.ranks:
+            rank.close()
+
+    def logs(self) -> str:
+        return "\n".join(f"{r.log.name}: {r.log.read_text(errors='replace')}" for r in self.ranks)
+
+    def run_trial(
+        self, case: Case, *, trial_id: str = "t0", seed: int = 1, limit_s: float = 120
+    ) -> TrialOutcome:
+        """Ends when every rank is done, or one has failed, left, or the limit has passed."""
+        started_s, marks = time.time(), []
+        for rank in self.ranks:
+            rank.messages = [message for message in rank.messages if message["type"] == "hello"]
+            rank.send(
+                TrialCommand(
+                    trial_id=trial_id, case=case, seed=seed, process_group_timeout_s=limit_s / 2
+                )
+            )
+        while not self._has_ended() and time.time() < started_s + limit_s:
+            fds = {rank.result_fd: rank for rank in self.ranks if rank.is_open}
+            for fd in select.select(list(fds), [], [], 1)[0]:
+                fds[fd].read()
+            if mark := self._release():
+                marks.append(mark)
+        is_ok = all(rank.said("done") for rank in self.ranks)
+        return TrialOutcome(
+            status=Status.OK if is_ok else Status.FAILED,
+            started_unix_s=started_s,
+            ended_unix_s=time.time(),
+            error=None if is_ok else self._error(),
+            messages=tuple(tuple(rank.messages) for rank in self.ranks),
+            marks=tuple(marks),
+        )
+
+    def _has_ended(self) -> bool:
+        lost = any(rank.said("failed") or not rank.is_open for rank in self.ranks)
+        return lost or all(rank.said("done") for rank in self.ranks)
+
+    def _release(self) -> Mark | None:
+        """Lets all go on once all are at the same mark."""
+        reached = [rank.said("mark") for rank in self.ranks]
+        if not all(reached) or len({len(marks) for marks in reached}) > 1:
+            return None
+        labels = {marks[-1]["label"] for marks in reached}
+        number = len(reached[0])
+        if len(labels) > 1 or number == getattr(self, "_released", (None, 0))[1]:
+            return None
+        self.reading += 1
+        nodes = tuple(self.counters(self.reading) for _ in self.ranks)
+        mark = Mark(label=labels.pop(), time_s=time.monotonic(), nodes=nodes)
+        self._released = (mark.label, number)
+        for rank in self.ranks:
+            rank.send(ReleaseCommand(label=mark.label))
+        return mark
+
+    def _error(self) -> TrialError | None:
+        for number, rank in enumerate(self.ranks):
+            for failed in rank.said("failed"):
+                return TrialError(kind=failed["kind"], message=failed["message"], rank=number)
+        return None
