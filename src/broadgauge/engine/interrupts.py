@@ -1,0 +1,76 @@
+"""How does SIGINT end a run without tearing what is being written?
+
+A signal handler calls `Interrupts.request`. It raises Interrupt in the main thread at once, or, in
+a shielded part (a record being written, a launch being closed), when that part is done. A second
+request raises at once in any case: the run folder survives that too, as it survives SIGKILL.
+"""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupt(BaseException):
+    """The user or the system wants the run to end. No Exception: nothing may swallow it."""
+
+    def __init__(self, signal_number: int) -> None:
+        super().__init__(signal.Signals(signal_number).name)
+        self.signal_number = signal_number
+
+    @property
+    def exit_code(self) -> int:
+        """130 for SIGINT, 143 for SIGTERM: what a shell reports."""
+        return 128 + self.signal_number
+
+
+class Interrupts:
+    """Whether an end was asked for, and whether this is a moment for it."""
+
+    def __init__(self) -> None:
+        self._num_requests = 0
+        self._shields = 0
+        self._pending: int | None = None
+
+    def request(self, signal_number: int) -> None:
+        """Raises Interrupt, now or when the shielded part is done."""
+        self._num_requests += 1
+        if self._shields and self._num_requests == 1:
+            self._pending = signal_number
+            return
+        self._pending = None
+        raise Interrupt(signal_number)
+
+    @contextmanager
+    def shielded(self) -> Iterator[None]:
+        """The first request that comes inside is raised at the end; a second one at once."""
+        self._shields += 1
+        try:
+            yield
+        finally:
+            self._shields -= 1
+        if self._pending is not None and not self._shields:
+            pending, self._pending = self._pending, None
+            raise Interrupt(pending)
+
+
+@contextmanager
+def signals_to(interrupts: Interrupts) -> Iterator[None]:
+    """Main thread only: SIGINT, SIGTERM and SIGHUP become requests while this lasts.
+
+    SIGHUP stays ignored where it was, as under nohup.
+    """
+
+    def handle(signal_number: int, frame: FrameType | None) -> None:
+        del frame
+        interrupts.request(signal_number)
+
+    heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handle) for number in heard}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,307 @@
+"""How does a plan become records? Launch by launch, each planned trial leaving exactly one record.
+
+    for each planned launch, while trials of it are left:
+        start a life of rank processes       LaunchError: the first trial left gets a failed record
+        for each trial left:
+            run it, merge, judge, store      a failed one ends this life; the rest have another
+        close the life
+
+Every life uses up at least one trial, so a run ends. Trials that the store has are never run
+again: resuming is running the same plan into the same store. PlatformError and RunFolderError end
+the run and reach the caller; what is stored stays. On Interrupt the trial under way leaves no
+record.
+"""
+
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from broadgauge.engine.events import (
+    LaunchEnded,
+    LaunchStarting,
+    Noted,
+    PhaseBegan,
+    RecordWritten,
+    RunEnded,
+    RunStarted,
+)
+from broadgauge.engine.interrupts import Interrupt
+from broadgauge.engine.pace import Remaining
+from broadgauge.engine.ports import Folders, Series, Services, Store
+from broadgauge.engine.surroundings import Surroundings
+from broadgauge.engine.trial import (
+    TrialPlace,
+    lost_record,
+    measured_record,
+    next_launch_id,
+    positions,
+    skipped_record,
+)
+from broadgauge.specs.case import Case
+from broadgauge.specs.errors import LaunchError
+from broadgauge.specs.launching import Launch, LaunchRequest, Platform, Progress, TrialRequest
+from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
+from broadgauge.specs.record import Phase, Record, Status
+
+MOST_LOST_LIVES = 3
+"""In a row, of one planned launch; then its other trials are given up, not waited for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """How did it end, counted over everything stored (earlier sessions too)?"""
+
+    interrupted_by: int | None
+    """The signal's number; None: every planned trial has its record."""
+    num_trials: int
+    num_ok: int
+    num_failed: int
+    """Time-outs among them."""
+    num_skipped: int
+    message: str
+
+    @property
+    def exit_code(self) -> int:
+        """Source: specs/errors.py."""
+        if self.interrupted_by is not None:
+            return 128 + self.interrupted_by
+        return 3 if self.num_failed or self.num_skipped else 0
+
+
+def run(
+    plan: Plan, platform: Platform, store: Store, services: Services, folders: Folders
+) -> RunResult:
+    """Run what is planned and not yet stored. The caller closes the store; the platform is closed.
+
+    Raises PlatformError, RunFolderError, and Interrupt where a second request came.
+    """
+    runner = _Runner(plan, platform, store, services, folders)
+    interrupted_by: int | None = None
+    try:
+        runner.announce()
+        for launch in plan.launches:
+            runner.complete(launch)
+    except Interrupt as interrupt:
+        interrupted_by = interrupt.signal_number
+    finally:
+        with services.interrupts.shielded():
+            platform.close()
+    result = _result(plan, store, interrupted_by)
+    services.observer(
+        RunEnded(
+            interrupted_by=interrupted_by,
+            num_finished=result.num_ok + result.num_failed + result.num_skipped,
+            num_trials=result.num_trials,
+        )
+    )
+    return result
+
+
+class _Runner:
+    """One run while it goes on."""
+
+    def __init__(
+        self, plan: Plan, platform: Platform, store: Store, services: Services, folders: Folders
+    ) -> None:
+        self._plan = plan
+        self._platform = platform
+        self._store = store
+        self._services = services
+        self._folders = folders
+        self._cases = {case.key: case for case in plan.cases}
+        self._positions = positions(plan)
+        self._surroundings = Surroundings(plan, store.records, store.environments)
+        self._finished = {record.record_id for record in store.records}
+        self._remaining = Remaining()
+        for launch in plan.launches:
+            self._remaining.expect([self._case(trial) for trial in self._left(launch)])
+
+    def _case(self, trial: PlannedTrial) -> Case:
+        return self._cases[trial.case_key]
+
+    def _left(self, launch: PlannedLaunch) -> list[PlannedTrial]:
+        return [trial for trial in launch.trials if trial.trial_id not in self._finished]
+
+    def announce(self) -> None:
+        """Say what is going to happen."""
+        self._services.observer(
+            RunStarted(
+                location=self._store.location,
+                num_trials=len(self._positions),
+                num_finished=len(self._finished & self._positions.keys()),
+                remaining_s=self._remaining.seconds(),
+                notes=self._platform.notes,
+            )
+        )
+
+    def complete(self, launch: PlannedLaunch) -> None:
+        """Give every trial of this launch its record, in as many lives as it takes."""
+        num_lost = 0
+        while left := self._left(launch):
+            ids = {trial.trial_id for trial in launch.trials}
+            stored = [record for record in self._store.records if record.record_id in ids]
+            life_id = next_launch_id(launch, stored)
+            began_s = self._services.clock.unix_s()
+            try:
+                self._live(launch, life_id, left)
+                num_lost = 0
+            except LaunchError as error:
+                num_lost += 1
+                self._give_up(
+                    launch,
+                    life_id,
+                    error,
+                    is_last=num_lost == MOST_LOST_LIVES,
+                    began_unix_s=began_s,
+                )
+
+    def _live(self, launch: PlannedLaunch, life_id: str, left: list[PlannedTrial]) -> None:
+        """One life: its trials until they are done or one fails. Raises LaunchError."""
+        services = self._services
+        cases = tuple({trial.case_key: self._case(trial) for trial in left}.values())
+        services.observer(LaunchStarting(launch_id=life_id, cases=cases, num_trials=len(left)))
+        request = LaunchRequest(
+            launch_id=life_id,
+            cases=cases,
+            cores_per_node=launch.cores_per_node,
+            limits=self._plan.limits,
+            log_folder=self._folders.logs,
+            working_folder=self._folders.working,
+        )
+        began_s = services.clock.monotonic_s()
+        life = self._platform.start(request, self._progress(life_id, None))
+        try:
+            self._remaining.started(cases[0], services.clock.monotonic_s() - began_s)
+            environment = self._enter(life, cases)
+            reason = self._run_trials(launch, life_id, life, environment)
+        finally:
+            with services.interrupts.shielded():
+                life.close()
+        services.observer(LaunchEnded(launch_id=life_id, reason=reason))
+
+    def _run_trials(
+        self, launch: PlannedLaunch, life_id: str, life: Launch, environment: str
+    ) -> str | None:
+        """Why did this life end before its trials were done? None: they are done."""
+        for trial in self._left(launch):
+            record = self._run_trial(self._place(launch, life_id, trial), life, environment)
+            if record.status not in (Status.OK, Status.SKIPPED):
+                return f"{trial.trial_id} did not end well"
+            if not life.is_alive:
+                return "its ranks ended"
+        return None
+
+    def _run_trial(self, place: TrialPlace, life: Launch, environment: str) -> Record:
+        services = self._services
+        began_s = services.clock.monotonic_s()
+        request = TrialRequest(
+            trial_id=place.planned.trial_id, case=place.case, seed=self._plan.seed
+        )
+        outcome = life.run_trial(request, self._progress(place.launch_id, place))
+        peak_flops = services.peak_flops(place.case, life.environment)
+        merged = services.merger(place.case, outcome, peak_flops)
+        record = measured_record(place, outcome, merged, environment)
+        findings = services.judge(place.case, record)
+        elapsed_s = services.clock.monotonic_s() - began_s
+        self._remaining.ran(place.case, elapsed_s, is_ok=record.status is Status.OK)
+        return self._write(place, record.model_copy(update={"findings": findings}), merged.series)
+
+    def _enter(self, life: Launch, cases: Sequence[Case]) -> str:
+        """The hash of this life's environment, stored; a change is said aloud."""
+        environment = life.environment
+        with self._services.interrupts.shielded():
+            name = self._store.add_environment(environment)
+        changes = self._surroundings.enter(environment, [case.key for case in cases])
+        if changes:
+            what = "; ".join(changes)
+            self._services.observer(
+                Noted(text=f"a new block begins, the environment changed: {what}")
+            )
+        return name
+
+    def _give_up(
+        self,
+        launch: PlannedLaunch,
+        life_id: str,
+        error: LaunchError,
+        *,
+        is_last: bool,
+        began_unix_s: float,
+    ) -> None:
+        """Fail the first trial left; after the last attempt, skip the others for its reason."""
+        clock = self._services.clock
+        first, *others = self._left(launch)
+        place = self._place(launch, life_id, first)
+        record = lost_record(place, error, began_unix_s, clock.unix_s())
+        self._remaining.ran(place.case, 0.0, is_ok=False)
+        self._write(place, record, {})
+        self._services.observer(LaunchEnded(launch_id=life_id, reason=error.message))
+        if not is_last or record.error is None:
+            return
+        for trial in others:
+            place = self._place(launch, life_id, trial)
+            self._remaining.ran(place.case, 0.0, is_ok=False)
+            message = f"given up after {MOST_LOST_LIVES} launches: {record.error.message}"
+            reason = record.error.model_copy(update={"message": message})
+            self._write(place, skipped_record(place, reason, clock.unix_s()), {})
+
+    def _place(self, launch: PlannedLaunch, life_id: str, trial: PlannedTrial) -> TrialPlace:
+        return TrialPlace(
+            planned=trial,
+            case=self._case(trial),
+            launch_id=life_id,
+            block=self._surroundings.block(launch.block),
+            position=self._positions[trial.trial_id],
+        )
+
+    def _write(self, place: TrialPlace, record: Record, series: Series) -> Record:
+        with self._services.interrupts.shielded():
+            stored = self._store.append(record, series)
+            self._finished.add(stored.record_id)
+        self._services.observer(
+            RecordWritten(
+                case=place.case,
+                record=stored,
+                num_finished=len(self._finished & self._positions.keys()),
+                num_trials=len(self._positions),
+                remaining_s=self._remaining.seconds(),
+            )
+        )
+        return stored
+
+    def _progress(self, life_id: str, place: TrialPlace | None) -> Progress:
+        def progress(phase: Phase, detail: str) -> None:
+            self._services.observer(
+                PhaseBegan(
+                    launch_id=life_id,
+                    trial_id=None if place is None else place.planned.trial_id,
+                    case=None if place is None else place.case,
+                    phase=phase,
+                    detail=detail,
+                )
+            )
+
+        return progress
+
+
+def _result(plan: Plan, store: Store, interrupted_by: int | None) -> RunResult:
+    """Count what is stored, and say how to go on."""
+    planned = {trial.trial_id for launch in plan.launches for trial in launch.trials}
+    counts = Counter(record.status for record in store.records if record.record_id in planned)
+    num_finished = counts.total()
+    if interrupted_by is None:
+        message = f"{num_finished} of {len(planned)} trials are in {store.location}"
+    else:
+        message = (
+            f"interrupted after {num_finished} of {len(planned)} trials; "
+            f"go on with: broadgauge run --resume {shlex.quote(store.location)}"
+        )
+    return RunResult(
+        interrupted_by=interrupted_by,
+        num_trials=len(planned),
+        num_ok=counts[Status.OK],
+        num_failed=counts[Status.FAILED] + counts[Status.TIMEOUT],
+        num_skipped=counts[Status.SKIPPED],
+        message=message,
+    )

@@ -1,0 +1,66 @@
+"""Did what figures depend on change in the middle of a run?
+
+Pairs are compared within a block, so one block must not mix two torch versions. Each change of
+surroundings begins a new block: from then on every record's block is its planned one plus the
+number of planned blocks for each change so far (with 5 planned, block 3 becomes 8, then 13).
+"""
+
+from collections.abc import Mapping, Sequence
+
+from broadgauge.specs.plan import Plan
+from broadgauge.specs.record import Environment, Record
+
+_OF_THE_CASE = {"variables"}
+"""Differs between cases of one run; everything else is the same for all of them."""
+
+
+class Surroundings:
+    """The environments seen so far, by case."""
+
+    def __init__(
+        self, plan: Plan, records: Sequence[Record], environments: Mapping[str, Environment]
+    ) -> None:
+        self._num_blocks = 1 + max((launch.block for launch in plan.launches), default=0)
+        self._changes = max((record.block // self._num_blocks for record in records), default=0)
+        self._last: Environment | None = None
+        self._by_case: dict[str, Environment] = {}
+        for record in records:
+            environment = environments.get(record.environment or "")
+            if environment is not None:
+                self._last = environment
+                self._by_case[record.case_key] = environment
+
+    def block(self, planned_block: int) -> int:
+        """The block of a record written now."""
+        return planned_block + self._changes * self._num_blocks
+
+    def enter(self, environment: Environment, case_keys: Sequence[str]) -> tuple[str, ...]:
+        """What changed since the launch before, and since these cases' own last one, in words?"""
+        before = [(self._last, _OF_THE_CASE)]
+        before += [(self._by_case.get(key), set()) for key in case_keys]
+        changes: dict[str, None] = {}
+        for other, left_out in before:
+            if other is not None:
+                changes.update(dict.fromkeys(_differences(other, environment, left_out)))
+        if changes:
+            self._changes += 1
+        self._last = environment
+        self._by_case.update(dict.fromkeys(case_keys, environment))
+        return tuple(changes)
+
+
+def _differences(before: Environment, now: Environment, left_out: set[str]) -> list[str]:
+    """`torch: 2.10.0 → 2.11.0`. None on either side is unknown, and no change."""
+    return [
+        f"{name}: {_shown(old)} → {_shown(new)}"
+        for name in Environment.model_fields
+        if name not in left_out
+        and (old := getattr(before, name)) is not None
+        and (new := getattr(now, name)) is not None
+        and old != new
+    ]
+
+
+def _shown(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 80 else text[:77] + "…"

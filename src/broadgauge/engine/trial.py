@@ -1,0 +1,131 @@
+"""What becomes of one trial? Its outcome, merged and judged, is one record."""
+
+from dataclasses import dataclass
+
+from broadgauge.engine.ports import Merged
+from broadgauge.specs.case import Case
+from broadgauge.specs.errors import LaunchError
+from broadgauge.specs.launching import TrialOutcome
+from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
+from broadgauge.specs.record import (
+    ErrorKind,
+    Measurement,
+    Phase,
+    Record,
+    Status,
+    TrialError,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialPlace:
+    """Where a trial stands in the run."""
+
+    planned: PlannedTrial
+    case: Case
+    launch_id: str
+    block: int
+    position: int
+
+
+def positions(plan: Plan) -> dict[str, int]:
+    """Trial id → its place in the order of all trials of its block."""
+    seen: dict[int, int] = {}
+    found: dict[str, int] = {}
+    for launch in plan.launches:
+        for trial in launch.trials:
+            found[trial.trial_id] = seen.get(launch.block, 0)
+            seen[launch.block] = found[trial.trial_id] + 1
+    return found
+
+
+def next_launch_id(launch: PlannedLaunch, records: list[Record]) -> str:
+    """The planned id for the first life that leaves a record, `<planned id>r<n>` for the others.
+
+    A life that was killed before its first record leaves its number to the next one.
+    """
+    used = {record.launch_id for record in records}
+    lives = (launch.launch_id, *(f"{launch.launch_id}r{n}" for n in range(1, len(records) + 1)))
+    return next(life for life in lives if life not in used)
+
+
+def measured_record(
+    place: TrialPlace, outcome: TrialOutcome, merged: Merged, environment: str
+) -> Record:
+    """The record of a trial that ran, well or not."""
+    error = outcome.error or merged.error
+    status = outcome.status
+    if status is Status.OK and error is not None:
+        status = failed_status(error)
+    return _record(
+        place,
+        measurement=merged.measurement,
+        started_unix_s=outcome.started_unix_s,
+        ended_unix_s=outcome.ended_unix_s,
+        status=status,
+        error=error,
+    ).model_copy(update={"gpus": outcome.gpus, "link": outcome.link, "environment": environment})
+
+
+def lost_record(
+    place: TrialPlace, error: LaunchError, started_unix_s: float, ended_unix_s: float
+) -> Record:
+    """The record of a trial whose launch did not come up."""
+    trial_error = error.error or TrialError(
+        kind=ErrorKind.NOT_STARTED, message=str(error), phase=Phase.RENDEZVOUS
+    )
+    return _record(
+        place,
+        measurement=Measurement(),
+        started_unix_s=started_unix_s,
+        ended_unix_s=ended_unix_s,
+        status=failed_status(trial_error),
+        error=trial_error,
+    )
+
+
+def skipped_record(place: TrialPlace, reason: TrialError, unix_s: float) -> Record:
+    """The record of a trial that was given up."""
+    return _record(
+        place,
+        measurement=Measurement(),
+        started_unix_s=unix_s,
+        ended_unix_s=unix_s,
+        status=Status.SKIPPED,
+        error=reason,
+    )
+
+
+def failed_status(error: TrialError) -> Status:
+    """A time limit that passed is a time-out, anything else a failure."""
+    return Status.TIMEOUT if error.kind is ErrorKind.HUNG else Status.FAILED
+
+
+def _record(
+    place: TrialPlace,
+    *,
+    measurement: Measurement,
+    started_unix_s: float,
+    ended_unix_s: float,
+    status: Status,
+    error: TrialError | None,
+) -> Record:
+    return Record(
+        record_id=place.planned.trial_id,
+        case_key=place.planned.case_key,
+        workload=place.case.workload.name,
+        network=place.case.network_name,
+        shape=place.case.shape,
+        launch_id=place.launch_id,
+        block=place.block,
+        trial=place.planned.trial,
+        position=place.position,
+        started_unix_s=started_unix_s,
+        ended_unix_s=ended_unix_s,
+        status=status,
+        error=error,
+        metrics=measurement.metrics,
+        missing=measurement.missing,
+        collectives=measurement.collectives,
+        nodes=measurement.nodes,
+    )
