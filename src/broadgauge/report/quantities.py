@@ -1,0 +1,82 @@
+"""How is a measured figure written? By the unit at the end of its name, and with its spread."""
+
+from collections.abc import Callable
+
+from broadgauge.specs.estimate import Estimate
+from broadgauge.specs.metrics import REGISTRY, unit_of
+from broadgauge.specs.units import (
+    show_bandwidth,
+    show_count,
+    show_rate,
+    show_ratio,
+    show_size,
+    show_time,
+)
+
+TIMES_METRICS = ("amplification_ratio", "speedup_ratio")
+"""Ratios that are read as a multiple rather than a share."""
+
+_SHOWN_BY: dict[str, Callable[[float, int], str]] = {
+    "s": show_time,
+    "s/GB": lambda value, digits: f"{show_time(value, digits)}/GB",
+    "GB/s": show_bandwidth,
+    "Gbit/s": show_rate,
+    "bytes": show_size,
+    "ratio": show_ratio,
+    "1/s": lambda value, digits: f"{show_count(value, digits)} /s",
+    "count": show_count,
+}
+
+
+def show(name: str, value: float, digits: int = 3) -> str:
+    """`step_time_s`, 0.0123 → `12.3 ms`."""
+    if name in TIMES_METRICS:
+        return f"{show_count(value, digits)}×"
+    unit = unit_of(name) or ""
+    if unit in _SHOWN_BY:
+        return _SHOWN_BY[unit](value, digits)
+    return f"{show_count(value, digits)} {unit}".rstrip()
+
+
+def show_estimate(name: str, estimate: Estimate) -> str:
+    """`723 ms ± 0.4 %`."""
+    return f"{show(name, estimate.value)} {spread(name, estimate)}"
+
+
+def spread(name: str, estimate: Estimate) -> str:
+    """`± 0.4 %`: half the 95 % interval over the value. Shares, already in percent, give its ends;
+    figures near zero give it in their own unit."""
+    if estimate.low is None or estimate.high is None:
+        return "(1 launch)" if estimate.launches == 1 else f"({estimate.launches} launches)"
+    half = (estimate.high - estimate.low) / 2
+    relative = estimate.half_width_ratio
+    if unit_of(name) == "ratio" and name not in TIMES_METRICS:
+        low, high = show_ratio(estimate.low, 2), show_ratio(estimate.high, 2)
+        return f"{low.removesuffix(' %')}–{high}"
+    if relative is None or relative > 1:
+        return f"± {show(name, half, 2)}"
+    return f"± {show_ratio(relative, 2)}"
+
+
+def interval(name: str, estimate: Estimate) -> str:
+    """`721 ms to 726 ms`; a dash where nothing is known of the spread."""
+    if estimate.low is None or estimate.high is None:
+        return "–"
+    return f"{show(name, estimate.low, 4)} to {show(name, estimate.high, 4)}"
+
+
+def title_of(name: str) -> str:
+    """`step_time_s` → `step time`: the unit is printed with each value."""
+    unit_words = {"_gbyte_per_s", "_s_per_gbyte", "_gbps", "_bytes", "_ratio", "_count", "_s"}
+    if name.endswith("_per_s") and not name.endswith("_gbyte_per_s"):
+        return name.removesuffix("_per_s").replace("_", " ") + "/s"
+    for suffix in sorted(unit_words, key=len, reverse=True):
+        if name.endswith(suffix) and name != suffix:
+            return name.removesuffix(suffix).replace("_", " ")
+    return name.replace("_", " ")
+
+
+def meaning_of(name: str) -> str:
+    """What a metric is, by the registry; the user's own say only their name."""
+    known = REGISTRY.get(name)
+    return "a metric of the experiment's command" if known is None else known.meaning

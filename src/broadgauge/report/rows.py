@@ -1,0 +1,177 @@
+"""What does the closing table say? One row a network and shape, for the terminal and the page."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from broadgauge.advise.model import Verdict
+from broadgauge.advise.verdict import verdict
+from broadgauge.report.quantities import interval, show, spread, title_of
+from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.specs.estimate import Estimate
+from broadgauge.specs.units import show_rate
+from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A network at a shape: the job on it, and the collectives measured beside the job."""
+
+    job: CaseSummary
+    """The training, the user's command, or the collectives where nothing else ran."""
+    collectives: CaseSummary | None
+    verdict: Verdict
+
+    @property
+    def network(self) -> str:
+        return self.job.case.network_name
+
+    @property
+    def num_failed(self) -> int:
+        """Of the job and the collectives together."""
+        beside = self.collectives
+        own = self.job.num_failed
+        return own if beside is None or beside is self.job else own + beside.num_failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    main: str
+    sub: str = ""
+    """The spread, then what the figure is a share of: up to two lines."""
+    detail: str = ""
+    """The interval and how it was obtained; for a pointer to rest on."""
+
+
+EMPTY = Cell(main="–")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    title: str
+    cell: Callable[[Row], Cell | None]
+
+
+def table_rows(run: RunSummary) -> tuple[Row, ...]:
+    """One row for each job at each network and shape, one-node references first."""
+    jobs = [s for s in run.cases if not isinstance(s.case.workload, CollectivesWorkload)]
+    beside = {id(found): found for job in jobs if (found := _beside(job, run)) is not None}
+    alone = [s for s in run.cases if s not in jobs and id(s) not in beside]
+    ordered = sorted(
+        [*jobs, *alone], key=lambda s: (s.case.workload.name, s.case.world_size, s.case.nodes)
+    )
+    return tuple(
+        Row(
+            job=summary,
+            collectives=summary if summary in alone else _beside(summary, run),
+            verdict=verdict(summary, run),
+        )
+        for summary in ordered
+    )
+
+
+def _beside(job: CaseSummary, run: RunSummary) -> CaseSummary | None:
+    """The collectives on the same network and shape."""
+    for other in run.cases:
+        same = other.case.network == job.case.network and other.case.shape == job.case.shape
+        if same and isinstance(other.case.workload, CollectivesWorkload):
+            return other
+    return None
+
+
+def estimate_cell(name: str, estimate: Estimate | None) -> Cell | None:
+    """A figure with its spread below; None where it was not measured."""
+    if estimate is None:
+        return None
+    detail = f"{interval(name, estimate)}; {estimate.method}, {estimate.launches} launches"
+    return Cell(main=show(name, estimate.value), sub=spread(name, estimate), detail=detail)
+
+
+def columns(rows: tuple[Row, ...]) -> tuple[Column, ...]:
+    """The columns that hold anything for these rows, in the table's order."""
+    candidates = (
+        Column(title="network", cell=_network),
+        Column(title="line rate", cell=_line_rate),
+        Column(title="busbw", cell=_busbw),
+        Column(title="step time", cell=lambda row: _metric(row, "step_time_s")),
+        Column(title="tokens/s", cell=_tokens),
+        Column(title="figure", cell=_figure),
+        Column(title="scaling", cell=_scaling),
+        Column(title="network cost", cell=_network_cost),
+    )
+    return tuple(c for c in candidates if any(c.cell(row) is not None for row in rows))
+
+
+def _network(row: Row) -> Cell:
+    several = f"{row.job.case.workload.name} {row.job.case.shape}"
+    return Cell(main=row.network, sub=several)
+
+
+def _line_rate(row: Row) -> Cell | None:
+    network = row.job.case.network
+    if network is None:
+        return None
+    if network.rate_gbps is not None:
+        return Cell(main=show_rate(network.rate_gbps))
+    return Cell(main="unshaped")
+
+
+def _busbw(row: Row) -> Cell | None:
+    if row.collectives is None:
+        return None
+    cell = estimate_cell("busbw_gbyte_per_s", row.collectives.estimates.get("busbw_gbyte_per_s"))
+    share = row.collectives.estimates.get("line_share_ratio")
+    if cell is None or share is None:
+        return cell
+    return Cell(
+        main=cell.main,
+        sub=f"{cell.sub}\n{show('line_share_ratio', share.value, 2)} of line",
+        detail=f"{cell.detail}; share of the line rate by the link's counters, {share.launches} "
+        f"launches, {interval('line_share_ratio', share)}",
+    )
+
+
+def _metric(row: Row, name: str) -> Cell | None:
+    return estimate_cell(name, row.job.estimates.get(name))
+
+
+def _tokens(row: Row) -> Cell | None:
+    cell = _metric(row, "tokens_per_s")
+    if cell is None:
+        return None
+    return Cell(main=cell.main.removesuffix(" /s"), sub=cell.sub, detail=cell.detail)
+
+
+def _figure(row: Row) -> Cell | None:
+    """The first metric of the user's command."""
+    workload = row.job.case.workload
+    if not isinstance(workload, CommandWorkload) or workload.metrics[0].name == "step_time_s":
+        return None
+    name = workload.metrics[0].name
+    cell = _metric(row, name)
+    return cell and Cell(main=cell.main, sub=f"{cell.sub}\n{title_of(name)}", detail=cell.detail)
+
+
+def _scaling(row: Row) -> Cell | None:
+    scaling = row.job.scaling
+    if scaling is None:
+        return None
+    cell = estimate_cell("efficiency_ratio", scaling.efficiency)
+    assert cell is not None
+    reference = scaling.reference
+    return Cell(
+        main=cell.main,
+        sub=f"{cell.sub}\nof {reference.shape}",
+        detail=f"{scaling.metric} a rank over that of {reference.label}; {cell.detail}",
+    )
+
+
+def _network_cost(row: Row) -> Cell | None:
+    cell = _metric(row, "network_cost_s")
+    share = row.job.value("network_share_ratio")
+    if cell is None or share is None or row.job.case.world_size == 1:
+        return None
+    return Cell(
+        main=cell.main,
+        sub=f"{cell.sub}\n{show('network_share_ratio', share, 2)} of step",
+        detail=cell.detail,
+    )
