@@ -1,0 +1,241 @@
+"""Where does a run live? One folder, locked while it is written, valid at every moment.
+
+runs/<experiment>-<utc time>/
+  experiment.yaml            the resolved experiment
+  plan.json                  seed, cases, schedule; written last, so a folder with it is whole
+  records.jsonl              one line a trial, synced when the trial ends
+  series/<trial>.<name>.npy  synced before their record
+  environments/<hash>.json   what records' figures depend on, synced before them
+  logs/                      of the ranks
+  lock                       held by the process that writes
+"""
+
+import hashlib
+import itertools
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from broadgauge.results import disk
+from broadgauge.results.lock import FolderLock
+from broadgauge.results.reading import (
+    ENVIRONMENTS_FOLDER,
+    EXPERIMENT_FILE,
+    PLAN_FILE,
+    find_run,
+    newest_schema,
+    read_environments,
+    read_plan,
+    read_text,
+)
+from broadgauge.results.record_line import record_line
+from broadgauge.results.records_file import RECORDS_FILE, RecordsFile, read_records
+from broadgauge.results.series import SERIES_FOLDER, remove_orphans, remove_series, write_series
+from broadgauge.specs.errors import RunFolderError
+from broadgauge.specs.plan import Plan
+from broadgauge.specs.record import SCHEMA_VERSION, Environment, Record
+
+LOGS_FOLDER = "logs"
+MIN_FREE_BYTES = 8_000_000
+"""Of an empty disk; a few hundred records with their series and logs."""
+
+
+class RunFolder:
+    """A run folder that this process may write. Made by `create` or `open_for_resume`."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        lock: FolderLock,
+        plan: Plan,
+        experiment_yaml: str,
+        records_file: RecordsFile,
+        records: Sequence[Record] = (),
+        environments: Mapping[str, Environment] | None = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.path = path
+        self.plan = plan
+        self.experiment_yaml = experiment_yaml
+        self.notes = tuple(notes)
+        self._lock = lock
+        self._records_file = records_file
+        self._records = list(records)
+        self._ids = {record.record_id for record in records}
+        self._environments = dict(environments or {})
+
+    @classmethod
+    def create(
+        cls,
+        parent: Path,
+        *,
+        plan: Plan,
+        experiment_yaml: str,
+        started_unix_s: float,
+        min_free_bytes: int = MIN_FREE_BYTES,
+    ) -> Self:
+        """A new folder in `parent`, which is made if need be. Raises RunFolderError."""
+        path = _make_folder(parent, plan.experiment_name, started_unix_s)
+        with ExitStack() as undo:
+            # A run that never began leaves no folder. It was made exclusively, so it is ours.
+            undo.callback(shutil.rmtree, path, ignore_errors=True)
+            disk.check_free_space(path, min_free_bytes)
+            lock = FolderLock(path)
+            undo.callback(lock.release)
+            with disk.telling("write", path):
+                for name in (SERIES_FOLDER, ENVIRONMENTS_FOLDER, LOGS_FOLDER):
+                    (path / name).mkdir()
+                disk.write_whole(path / EXPERIMENT_FILE, experiment_yaml.encode())
+                records_file = RecordsFile(path / RECORDS_FILE, 0)
+                undo.callback(records_file.close)
+                disk.write_whole(path / PLAN_FILE, plan.model_dump_json(indent=1).encode())
+                disk.sync_folder(path.parent)
+            undo.pop_all()
+        return cls(
+            path, lock=lock, plan=plan, experiment_yaml=experiment_yaml, records_file=records_file
+        )
+
+    @classmethod
+    def open_for_resume(cls, path: Path) -> Self:
+        """An existing folder, mended: torn last line cut, series without a record removed.
+
+        `notes` says what was mended. Raises RunFolderError where it is locked, of a newer schema,
+        broken, or not writable.
+        """
+        folder = find_run(path)
+        lock = FolderLock(folder)
+        try:
+            plan, notes = read_plan(folder)
+            read = read_records(folder / RECORDS_FILE)
+            _refuse_newer(folder, newest_schema(plan, read.records))
+            environments, environment_notes = read_environments(folder)
+            mended = _mend(folder, plan, read.records)
+            if read.torn_bytes:
+                cut = f"a torn last line of {read.torn_bytes} bytes was cut from {RECORDS_FILE}"
+                mended = (f"{cut}: its trial is run again", *mended)
+            return cls(
+                folder,
+                lock=lock,
+                plan=plan,
+                experiment_yaml=read_text(folder / EXPERIMENT_FILE),
+                records_file=RecordsFile(folder / RECORDS_FILE, read.good_bytes),
+                records=read.records,
+                environments=environments,
+                notes=(*notes, *environment_notes, *mended),
+            )
+        except BaseException:
+            lock.release()
+            raise
+
+    @property
+    def location(self) -> str:
+        """As the user would type it."""
+        try:
+            return str(self.path.relative_to(Path.cwd()))
+        except (ValueError, OSError):
+            return str(self.path)
+
+    @property
+    def log_folder(self) -> Path:
+        return self.path / LOGS_FOLDER
+
+    @property
+    def records(self) -> Sequence[Record]:
+        """All that are stored, in the order written."""
+        return tuple(self._records)
+
+    @property
+    def environments(self) -> Mapping[str, Environment]:
+        """By hash."""
+        return self._environments
+
+    def add_environment(self, environment: Environment) -> str:
+        """Stores it, once, and returns its hash."""
+        form = environment.model_dump(mode="json")
+        text = json.dumps(form, sort_keys=True, separators=(",", ":"))
+        name = hashlib.sha256(text.encode()).hexdigest()[:16]
+        if name not in self._environments:
+            path = self.path / ENVIRONMENTS_FOLDER / f"{name}.json"
+            with disk.telling("write", path):
+                disk.write_whole(path, json.dumps(form, sort_keys=True, indent=1).encode())
+            self._environments[name] = environment
+        return name
+
+    def append(self, record: Record, series: Mapping[str, Sequence[float | None]]) -> Record:
+        """Stores a trial: series first, then its line; all of it, or (an exception) nothing.
+
+        Returns the record as stored: with its series' paths, cut to 64 KiB, without NaN.
+        """
+        if record.record_id in self._ids:
+            raise RunFolderError(f"trial {record.record_id} is in {self.path} already")
+        before = self._records_file.good_bytes
+        try:
+            paths = write_series(self.path, record.record_id, series)
+            line, stored = record_line(record.model_copy(update={"series": paths}))
+            self._records_file.append(line)
+        except BaseException:
+            if self._records_file.good_bytes == before:
+                remove_series(self.path, record.record_id)
+            raise
+        self._ids.add(stored.record_id)
+        self._records.append(stored)
+        return stored
+
+    def close(self) -> None:
+        """Lets others write. Safe to call twice."""
+        self._records_file.close()
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _make_folder(parent: Path, experiment_name: str, started_unix_s: float) -> Path:
+    """A folder that was not there before: `<experiment>-20261231T235959Z`, then `…-2`, `…-3`."""
+    stamp = datetime.fromtimestamp(started_unix_s, UTC).strftime("%Y%m%dT%H%M%SZ")
+    with disk.telling("make", parent):
+        parent.mkdir(parents=True, exist_ok=True)
+        parent = parent.resolve()
+    for number in itertools.count(1):
+        suffix = "" if number == 1 else f"-{number}"
+        path = parent / f"{experiment_name}-{stamp}{suffix}"
+        with disk.telling("make", path):
+            try:
+                path.mkdir()
+            except FileExistsError:
+                continue
+        return path
+    raise AssertionError
+
+
+def _refuse_newer(folder: Path, newest: int) -> None:
+    if newest > SCHEMA_VERSION:
+        raise RunFolderError(
+            f"{folder} was written by a newer Broadgauge (schema {newest}, "
+            f"this one writes {SCHEMA_VERSION})",
+            hint="resume it with the newer one; this one can show it",
+        )
+
+
+def _mend(folder: Path, plan: Plan, records: Sequence[Record]) -> tuple[str, ...]:
+    """Remove what a killed process left, and say so."""
+    trial_ids = [trial.trial_id for launch in plan.launches for trial in launch.trials]
+    removed = remove_orphans(folder, trial_ids, records)
+    for place in (folder, folder / ENVIRONMENTS_FOLDER):
+        for part in place.glob(f"*{disk.PART}"):
+            disk.remove(part)
+    return (f"{removed} series without a record were removed",) if removed else ()

@@ -1,0 +1,56 @@
+"""Who writes this run folder? One process at a time.
+
+The lock is flock(2) on the file `lock`: the kernel releases it however the holder ends. The file
+holds the holder's pid, for the message only.
+"""
+
+import fcntl
+import os
+import socket
+import time
+from pathlib import Path
+
+from broadgauge.results.disk import telling, write_all
+from broadgauge.specs.errors import RunFolderError
+
+LOCK_FILE = "lock"
+_PATIENCE_S = 2.0
+"""A tool that was killed leaves a supervisor that needs a moment to notice."""
+_STEP_S = 0.05
+
+
+class FolderLock:
+    """Held from its making until `release`."""
+
+    def __init__(self, folder: Path, *, patience_s: float = _PATIENCE_S) -> None:
+        path = folder / LOCK_FILE
+        with telling("lock", path):
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        try:
+            with telling("lock", path):
+                self._wait(folder, patience_s)
+                os.ftruncate(self._descriptor, 0)
+                write_all(self._descriptor, f"{os.getpid()} on {socket.gethostname()}\n".encode())
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+
+    def _wait(self, folder: Path, patience_s: float) -> None:
+        for _ in range(max(1, round(patience_s / _STEP_S))):
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(_STEP_S)
+            else:
+                return
+        holder = os.pread(self._descriptor, 200, 0).decode(errors="replace").strip() or "unknown"
+        raise RunFolderError(
+            f"{folder} is being written by another process (pid {holder})",
+            hint="wait until it ends, or end it: what it has stored is kept",
+        )
+
+    def release(self) -> None:
+        """Safe to call twice."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1

@@ -1,0 +1,174 @@
+"""What does a run folder hold? Read without a lock, also while another process writes it."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from broadgauge.results import disk
+from broadgauge.results.records_file import RECORDS_FILE, read_records
+from broadgauge.specs.errors import RunFolderError
+from broadgauge.specs.plan import Plan
+from broadgauge.specs.record import SCHEMA_VERSION, Environment, Record
+
+PLAN_FILE = "plan.json"
+EXPERIMENT_FILE = "experiment.yaml"
+ENVIRONMENTS_FOLDER = "environments"
+_LAUNCH_ID = re.compile(r"b\d{1,6}\.l\d{1,6}")
+_TRIAL_ID = re.compile(rf"{_LAUNCH_ID.pattern}\.t\d{{1,6}}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRun:
+    """A run as it stands in its folder."""
+
+    folder: Path
+    plan: Plan
+    experiment_yaml: str
+    records: tuple[Record, ...]
+    environments: Mapping[str, Environment]
+    """By hash."""
+    notes: tuple[str, ...]
+    """What a reader must know of the folder, in sentences."""
+
+
+def read_run(path: Path) -> StoredRun:
+    """What is stored in this run folder? Raises RunFolderError."""
+    folder = find_run(path)
+    plan, plan_notes = read_plan(folder)
+    read = read_records(folder / RECORDS_FILE)
+    environments, environment_notes = read_environments(folder)
+    notes = [*plan_notes, *environment_notes]
+    if read.torn_bytes:
+        notes.append("a torn last line was ignored: its trial was not stored")
+    newest = newest_schema(plan, read.records)
+    if newest > SCHEMA_VERSION:
+        notes.append(f"written by a newer Broadgauge (schema {newest}): what it added is ignored")
+    notes += _record_notes(folder, plan, read.records, environments)
+    return StoredRun(
+        folder=folder,
+        plan=plan,
+        experiment_yaml=read_text(folder / EXPERIMENT_FILE),
+        records=read.records,
+        environments=environments,
+        notes=tuple(notes),
+    )
+
+
+def find_run(path: Path) -> Path:
+    """The run folder itself, its links resolved. Raises RunFolderError where there is none."""
+    with disk.telling("read", path):
+        folder = path.resolve()
+        if not folder.exists():
+            what = "is a link to nothing" if path.is_symlink() else "does not exist"
+            raise RunFolderError(f"{path} {what}", hint="`broadgauge run` says where its run is")
+        if not folder.is_dir():
+            raise RunFolderError(f"{path} is a file", hint="a run is the folder that holds it")
+        if (folder / PLAN_FILE).exists():
+            return folder
+        runs = sorted(folder.glob(f"*/{PLAN_FILE}"), key=lambda plan: plan.stat().st_mtime)
+    raise RunFolderError(
+        f"{path} is no run folder: it has no {PLAN_FILE}",
+        hint=f"the newest run in it: {path / runs[-1].parent.name}" if runs else None,
+    )
+
+
+def read_text(path: Path) -> str:
+    """A UTF-8 file of the run folder."""
+    try:
+        with disk.telling("read", path):
+            return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise RunFolderError(f"{path} is not UTF-8 text: {error}") from error
+
+
+def read_plan(folder: Path) -> tuple[Plan, tuple[str, ...]]:
+    """The plan, and a note where keys were ignored that a newer version wrote."""
+    path = folder / PLAN_FILE
+    try:
+        value = json.loads(read_text(path))
+        ignored = [_name(loc) for loc in _drop_unknown(value)]
+        plan = Plan.model_validate_json(json.dumps(value))
+    except (ValueError, RecursionError) as error:
+        raise RunFolderError(
+            f"{path} is no plan that this version reads: {_first_line(error)}",
+            hint="was it written by a newer Broadgauge, or changed by hand?",
+        ) from error
+    for launch in plan.launches:
+        ids_fit = all(_TRIAL_ID.fullmatch(trial.trial_id) for trial in launch.trials)
+        if not ids_fit or not _LAUNCH_ID.fullmatch(launch.launch_id):
+            raise RunFolderError(f"{path}: launch {launch.launch_id!r} has an id of another kind")
+    notes = [f"{PLAN_FILE}: unknown keys are ignored: {', '.join(ignored)}"] if ignored else []
+    return plan, tuple(notes)
+
+
+def _drop_unknown(value: Any) -> list[tuple[str | int, ...]]:
+    """Takes the keys out of a plan's cases that this version does not know, and names them."""
+    try:
+        Plan.model_validate_json(json.dumps(value))
+    except ValidationError as error:
+        unknown = [one["loc"] for one in error.errors() if one["type"] == "extra_forbidden"]
+        for place in unknown:
+            holder = value
+            for part in place[:-1]:
+                is_there = part in holder if isinstance(holder, dict) else isinstance(part, int)
+                holder = holder[part] if is_there else holder  # else: the tag of a union
+            del holder[place[-1]]
+        return unknown
+    return []
+
+
+def _name(place: tuple[str | int, ...]) -> str:
+    return ".".join(str(part) for part in place)
+
+
+def _first_line(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{_name(first['loc'])}: {first['msg']}"
+    return str(error).splitlines()[0]
+
+
+def read_environments(folder: Path) -> tuple[dict[str, Environment], tuple[str, ...]]:
+    """By hash; and a note for each that can't be read (a record's figures stand without it)."""
+    environments: dict[str, Environment] = {}
+    notes: list[str] = []
+    with disk.telling("read", folder / ENVIRONMENTS_FOLDER):
+        paths = sorted((folder / ENVIRONMENTS_FOLDER).glob("*.json"))
+    for path in paths:
+        try:
+            environments[path.stem] = Environment.model_validate_json(read_text(path))
+        except (ValidationError, RunFolderError) as error:
+            notes.append(f"{ENVIRONMENTS_FOLDER}/{path.name} was ignored: {_first_line(error)}")
+    return environments, tuple(notes)
+
+
+def newest_schema(plan: Plan, records: tuple[Record, ...]) -> int:
+    """The highest schema version that wrote here."""
+    return max((plan.schema_version, *(record.schema_version for record in records)))
+
+
+def _record_notes(
+    folder: Path,
+    plan: Plan,
+    records: tuple[Record, ...],
+    environments: Mapping[str, Environment],
+) -> list[str]:
+    """Records that name what is not there."""
+    planned = {trial.trial_id for launch in plan.launches for trial in launch.trials}
+    strange = [record.record_id for record in records if record.record_id not in planned]
+    unknown = {record.environment for record in records} - {None, *environments}
+    series = [path for record in records for path in record.series.values()]
+    lost = [path for path in series if not (folder / path).is_file()]
+    notes = []
+    if strange:
+        notes.append(f"{len(strange)} records are of no planned trial, such as {strange[0]}")
+    if unknown:
+        notes.append(f"{len(unknown)} environments that records name are missing")
+    if lost:
+        notes.append(f"{len(lost)} series that records name are missing, such as {lost[0]}")
+    return notes

@@ -1,0 +1,174 @@
+"""How does a record become one line of at most 64 KiB without NaN?
+
+A record is never lost for being too long: what repeats itself goes first, and what was left out
+is said in `missing`. The order: the log lines and the findings' evidence, findings beyond 20, the
+error's message, digits beyond the 7th, nodes' rows, collectives' rows.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from broadgauge.specs.plan import Stored
+from broadgauge.specs.record import MAX_RECORD_BYTES, Finding, Record, Severity
+
+_MOST_LINES = 20
+_MOST_LINE_CHARACTERS = 500
+_MOST_FINDINGS = 20
+
+
+def record_line(record: Record) -> tuple[bytes, Record]:
+    """The line with its newline, and the record as it will be read back."""
+    record = _without_nan(record)
+    for shorten in (_as_it_is, *_SHORTENINGS):
+        record = shorten(record)
+        line = _line(record)
+        if len(line) <= MAX_RECORD_BYTES:
+            return line, record
+    while len(line) > MAX_RECORD_BYTES and record.collectives:
+        record = _keep_rows(record, "collectives", len(record.collectives) * 3 // 4)
+        line = _line(record)
+    if len(line) > MAX_RECORD_BYTES:
+        record = record.model_copy(update={"metrics": {}, "missing": _TOO_LONG, "findings": ()})
+        line = _line(record)
+    return line, record
+
+
+_TOO_LONG = {"metrics": f"the record was longer than {MAX_RECORD_BYTES} bytes"}
+
+
+def _line(record: Record) -> bytes:
+    text = json.dumps(
+        record.model_dump(mode="json"),
+        separators=(",", ":"),
+        ensure_ascii=False,
+        allow_nan=False,
+    )
+    return text.encode("utf-8", errors="replace") + b"\n"
+
+
+def _without_nan(record: Record) -> Record:
+    """Metrics that are no number become null with the reason; rows that hold one are left out."""
+    bad = {
+        name: f"not a finite number: {value}"
+        for name, value in record.metrics.items()
+        if value is not None and not math.isfinite(value)
+    }
+    update: dict[str, object] = {}
+    missing = dict(record.missing) | bad
+    if bad:
+        update["metrics"] = {name: None if name in bad else v for name, v in record.metrics.items()}
+    for name in ("collectives", "nodes", "gpus"):
+        rows: tuple[Stored, ...] = getattr(record, name)
+        finite = tuple(row for row in rows if _is_finite(row))
+        if len(finite) < len(rows):
+            update[name] = finite
+            missing[name] = f"{len(rows) - len(finite)} of {len(rows)} held no finite number"
+    if record.link is not None and not _is_finite(record.link):
+        update["link"] = None
+        missing["link"] = "not a finite number"
+    return record.model_copy(update={**update, "missing": missing}) if update else record
+
+
+def _is_finite(row: Stored) -> bool:
+    values: Iterable[object] = row.model_dump().values()
+    return all(math.isfinite(value) for value in values if isinstance(value, float))
+
+
+def _as_it_is(record: Record) -> Record:
+    return record
+
+
+def _shorter_lines(record: Record) -> Record:
+    """As many lines as the format promises at most, each as long as it promises at most."""
+    return _with_lines(record, _MOST_LINES, _MOST_LINE_CHARACTERS)
+
+
+def _few_lines(record: Record) -> Record:
+    return _with_lines(record, 5, 200)
+
+
+def _with_lines(record: Record, most: int, characters: int) -> Record:
+    update: dict[str, object] = {
+        "findings": tuple(
+            finding.model_copy(
+                update={"evidence": tuple(_cut(e, characters) for e in finding.evidence[:most])}
+            )
+            for finding in record.findings
+        )
+    }
+    if record.error is not None:
+        lines = tuple(_cut(line, characters) for line in record.error.last_lines[-most:])
+        update["error"] = record.error.model_copy(update={"last_lines": lines})
+    return record.model_copy(update=update)
+
+
+def _few_findings(record: Record) -> Record:
+    """The worst first; the last one says how many are left out."""
+    order = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
+    ranked = sorted(record.findings, key=lambda finding: order[finding.severity])
+    num_left_out = len(ranked) - _MOST_FINDINGS
+    kept = [
+        finding.model_copy(
+            update={
+                "evidence": (),
+                "symptom": _cut(finding.symptom, 300),
+                "cause": None if finding.cause is None else _cut(finding.cause, 300),
+                "fix": None if finding.fix is None else _cut(finding.fix, 300),
+            }
+        )
+        for finding in ranked[:_MOST_FINDINGS]
+    ]
+    if num_left_out > 0:
+        symptom = f"{num_left_out} findings more did not fit in the record"
+        kept.append(Finding(rule="record-too-long", severity=Severity.INFO, symptom=symptom))
+    return record.model_copy(update={"findings": tuple(kept)})
+
+
+def _short_error(record: Record) -> Record:
+    update: dict[str, object] = {
+        "missing": {_cut(name, 100): _cut(why, 200) for name, why in record.missing.items()}
+    }
+    if record.error is not None:
+        cut = {"message": _cut(record.error.message, 1000), "last_lines": ()}
+        update["error"] = record.error.model_copy(update=cut)
+    return record.model_copy(update=update)
+
+
+def _few_digits(record: Record) -> Record:
+    """Seven digits are more than any clock here gives."""
+    rows = tuple(row.model_copy(update=_rounded(row.model_dump())) for row in record.collectives)
+    return record.model_copy(update={"collectives": rows})
+
+
+def _rounded(values: Mapping[str, Any]) -> dict[str, float]:
+    return {name: float(f"{v:.7g}") for name, v in values.items() if isinstance(v, float)}
+
+
+def _few_nodes(record: Record) -> Record:
+    return _keep_rows(record, "nodes", 16)
+
+
+def _keep_rows(record: Record, name: str, most: int) -> Record:
+    """The first rows; `missing` says that there were more."""
+    rows: tuple[Stored, ...] = getattr(record, name)
+    if len(rows) <= most:
+        return record
+    reason = f"cut to {most} rows: a record has at most {MAX_RECORD_BYTES} bytes"
+    update = {name: rows[:most], "missing": {**record.missing, name: reason}}
+    return record.model_copy(update=update)
+
+
+def _cut(text: str, characters: int) -> str:
+    return text if len(text) <= characters else text[: characters - 1] + "…"
+
+
+_SHORTENINGS: tuple[Callable[[Record], Record], ...] = (
+    _shorter_lines,
+    _few_lines,
+    _few_findings,
+    _short_error,
+    _few_digits,
+    _few_nodes,
+)

@@ -1,0 +1,91 @@
+"""Where are the values of single steps and iterations? `series/<trial_id>.<name>.npy`, float64.
+
+A value that is not there (a loss that is not finite) is NaN in the file.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from broadgauge.results import disk
+from broadgauge.specs.errors import RunFolderError
+from broadgauge.specs.record import Record
+
+if TYPE_CHECKING:  # tables are shown without numpy
+    import numpy as np
+    from numpy.typing import NDArray
+
+SERIES_FOLDER = "series"
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}")
+
+
+def write_series(
+    folder: Path, trial_id: str, series: Mapping[str, Sequence[float | None]]
+) -> dict[str, str]:
+    """Stores each, synced, and says where: name → path in the run folder."""
+    paths: dict[str, str] = {}
+    for name, values in series.items():
+        if _NAME.fullmatch(name) is None:
+            raise ValueError(f"`{name}` is no name of a series")
+        relative = f"{SERIES_FOLDER}/{trial_id}.{name}.npy"
+        with disk.telling("write", folder / relative):
+            disk.write_whole(folder / relative, _npy(values))
+        paths[name] = relative
+    return paths
+
+
+def _npy(values: Sequence[float | None]) -> bytes:
+    import numpy as np
+
+    buffer = io.BytesIO()
+    array = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    np.save(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def read_series(folder: Path, record: Record, name: str) -> NDArray[np.float64] | None:
+    """`float64[n]`; None where the record has no such series. Raises RunFolderError."""
+    import numpy as np
+
+    relative = record.series.get(name)
+    if relative is None:
+        return None
+    path = folder / relative
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise RunFolderError(f"{record.record_id}: its series {relative} is outside of {folder}")
+    try:
+        with disk.telling("read", path):
+            array = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise RunFolderError(f"{path} is no series: {error}") from error
+    return np.asarray(array, dtype=np.float64)
+
+
+def remove_orphans(folder: Path, trial_ids: Iterable[str], records: Sequence[Record]) -> int:
+    """How many files were removed that a killed trial left? Only of trials of this run."""
+    kept = {path for record in records for path in record.series.values()}
+    planned = set(trial_ids)
+    with disk.telling("read", folder / SERIES_FOLDER):
+        orphans = [
+            path
+            for path in (folder / SERIES_FOLDER).iterdir()
+            if f"{SERIES_FOLDER}/{path.name}" not in kept and _trial_of(path.name) in planned
+        ]
+    for path in orphans:
+        disk.remove(path)
+    return len(orphans)
+
+
+def remove_series(folder: Path, trial_id: str) -> None:
+    """Nothing of a trial that was not stored is left, as far as that can be had now."""
+    for path in (folder / SERIES_FOLDER).glob(f"{trial_id}.*"):
+        disk.remove(path)
+
+
+def _trial_of(file_name: str) -> str:
+    """`b0.l1.t2.step_time_s.npy` → `b0.l1.t2`."""
+    return ".".join(file_name.split(".")[:3])
