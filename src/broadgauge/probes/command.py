@@ -1,0 +1,186 @@
+"""What runs the user's own script? `python -m broadgauge.probes.command`, once a node.
+
+It starts torchrun with the node's part of a static rendezvous, passes the output on to its own
+(the node's log), and on node 0 reads the metrics from it. stdout and stderr are read as one
+stream, since loggers write to either; samples are those of all ranks of node 0 that print them.
+torch is not imported here.
+"""
+
+import faulthandler
+import importlib.metadata
+import os
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Mapping
+
+from broadgauge.probes.channel import Channel, leave_at_once
+from broadgauge.probes.command_output import LineSplitter, SampleReader
+from broadgauge.probes.identity import RankIdentity
+from broadgauge.probes.trial import RefusedError, Trial
+from broadgauge.specs.case import Case
+from broadgauge.specs.rank_messages import (
+    COMMAND_FD_VARIABLE,
+    RESULT_FD_VARIABLE,
+    CommandSamples,
+    Done,
+    EndCommand,
+    Failed,
+    Hello,
+    TrialCommand,
+)
+from broadgauge.specs.record import ErrorKind, Phase
+from broadgauge.specs.workload import CommandWorkload
+
+OWN_VARIABLES = (
+    COMMAND_FD_VARIABLE,
+    RESULT_FD_VARIABLE,
+    *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK"),
+)
+"""Of this process; torchrun sets its ranks' own."""
+
+
+class CommandFailedError(Exception):
+    """The user's command ended with something other than 0."""
+
+
+class Torchrun:
+    """The running command; ended with this process, also when the supervisor is gone."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def run(self, command: list[str], environment: dict[str, str], reader: SampleReader) -> int:
+        """Runs to its end; its exit code. Output is passed on as it comes."""
+        lines = LineSplitter()
+        with subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        ) as self._process:
+            assert self._process.stdout is not None
+            while data := os.read(self._process.stdout.fileno(), 65_536):
+                _pass_on(data)
+                for line in lines.feed(data):
+                    reader.feed(line)
+        for line in lines.finish():
+            reader.feed(line)
+        return self._process.returncode
+
+    def end(self) -> None:
+        """torchrun passes SIGTERM on to its ranks."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+
+
+def main() -> int:
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    torchrun = Torchrun()
+
+    def leave() -> None:
+        torchrun.end()
+        leave_at_once()
+
+    identity = RankIdentity.from_environment(os.environ)
+    channel = Channel.from_environment(os.environ, on_lost=leave)
+    channel.send(
+        Hello(
+            rank=identity.rank,
+            pid=os.getpid(),
+            torch=importlib.metadata.version("torch"),
+            nccl=None,
+            cuda=None,
+        )
+    )
+    while not isinstance(command := channel.receive(), EndCommand):
+        if not isinstance(command, TrialCommand):
+            raise TypeError(f"waiting for a trial, got {command!r}")
+        trial = Trial(command=command, identity=identity, channel=channel)
+        try:
+            run_trial(trial, torchrun)
+        except Exception as error:  # noqa: BLE001  a rank reports whatever ends it
+            traceback.print_exc()
+            channel.send(_failure(trial.trial_id, error))
+            return 1
+        channel.send(Done(trial_id=trial.trial_id))
+    return 0
+
+
+def run_trial(trial: Trial, torchrun: Torchrun) -> None:
+    """Runs the command once between two marks, and says what it printed."""
+    workload = trial.case.workload
+    if not isinstance(workload, CommandWorkload):
+        raise TypeError(f"this is no worker for a `{workload.kind}` workload")
+    reader = SampleReader(workload.metrics)
+    trial.begin_phase(Phase.RENDEZVOUS, "torchrun")
+    trial.mark("command:begin")
+    trial.begin_phase(Phase.MEASURE, " ".join(workload.command))
+    exit_code = torchrun.run(
+        torchrun_command(trial.case, workload, trial.identity),
+        child_environment(os.environ),
+        reader,
+    )
+    if exit_code == 0:
+        trial.mark("command:end")
+    if trial.identity.node == 0:
+        _say_samples(trial, reader, exit_code)
+    if exit_code != 0:
+        raise CommandFailedError(_ended(exit_code, reader))
+
+
+def torchrun_command(case: Case, workload: CommandWorkload, identity: RankIdentity) -> list[str]:
+    """Which command runs on this node? torchrun with a static rendezvous at node 0."""
+    return [
+        *(sys.executable, "-m", "torch.distributed.run"),
+        f"--nnodes={case.nodes}",
+        f"--nproc-per-node={case.ranks_per_node}",
+        f"--node-rank={identity.node}",
+        f"--master-addr={identity.master_addr}",
+        f"--master-port={identity.master_port}",
+        *workload.command,
+    ]
+
+
+def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The node's variables without this process's own; output unbuffered, to see it in time."""
+    kept = {name: value for name, value in environment.items() if name not in OWN_VARIABLES}
+    return kept | {"PYTHONUNBUFFERED": "1"}
+
+
+def _say_samples(trial: Trial, reader: SampleReader, exit_code: int) -> None:
+    for note in reader.notes:
+        _pass_on(f"broadgauge: {note}\n".encode())
+    trial.say(CommandSamples(trial_id=trial.trial_id, samples=reader.samples, exit_code=exit_code))
+    missing = reader.what_is_missing()
+    if missing is not None and exit_code == 0:
+        raise RefusedError(_with_last_lines(missing, reader))
+
+
+def _ended(exit_code: int, reader: SampleReader) -> str:
+    """torchrun itself ends with 1 whatever its ranks ended with."""
+    code = exit_code if reader.rank_exit_code is None else reader.rank_exit_code
+    how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+    return _with_last_lines(f"the command ended {how}", reader)
+
+
+def _with_last_lines(message: str, reader: SampleReader) -> str:
+    return "\n".join([f"{message}; its last lines:", *list(reader.last_lines)[-5:]])
+
+
+def _failure(trial_id: str, error: Exception) -> Failed:
+    kind = ErrorKind.REFUSED if isinstance(error, RefusedError) else ErrorKind.CRASHED
+    is_told = isinstance(error, RefusedError | CommandFailedError)
+    message = str(error) if is_told else f"{type(error).__name__}: {error}"
+    return Failed(trial_id=trial_id, kind=kind, message=message)
+
+
+def _pass_on(data: bytes) -> None:
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+"""Which numbers did the user's command print?
+
+Lines may be cut, endless or no text at all: memory stays bounded whatever is printed.
+"""
+
+import json
+import math
+import re
+from collections import deque
+from typing import Any
+
+from broadgauge.specs.workload import CommandMetric
+
+MAX_LINE_BYTES = 16_384
+"""Of a longer line the first part is read and the rest is skipped, up to its end."""
+MAX_SAMPLES = 100_000
+"""Of all metrics together: a frame of them is below its limit (specs/frames.py)."""
+LAST_LINES = 20
+LAST_LINE_CHARACTERS = 500
+_LINE_END = re.compile(rb"[\r\n]")
+_TORCHRUN_FAILURE = re.compile(r"torch/distributed/elastic/.*failed \(exitcode: (-?\d+)\)")
+"""Source: torch/distributed/elastic/multiprocessing/api.py, `PContext.wait`, torch 2.11."""
+
+
+class LineSplitter:
+    """Feed bytes as they come, get lines. A carriage return ends one too: progress bars."""
+
+    def __init__(self) -> None:
+        self._pending = b""
+        self._is_skipping = False
+
+    def feed(self, data: bytes) -> list[str]:
+        lines = []
+        *complete, rest = _LINE_END.split(self._pending + data)
+        for line in complete:
+            if not self._is_skipping and line:
+                lines.append(_text(line))
+            self._is_skipping = False
+        if self._is_skipping:
+            rest = b""
+        elif len(rest) > MAX_LINE_BYTES:
+            lines.append(_text(rest))
+            self._is_skipping, rest = True, b""
+        self._pending = rest
+        return lines
+
+    def finish(self) -> list[str]:
+        """The last line, when no line end came after it."""
+        return self.feed(b"\n")
+
+
+class SampleReader:
+    """Feed lines, get the samples of each metric, the notes about them and the last lines."""
+
+    def __init__(self, metrics: tuple[CommandMetric, ...]) -> None:
+        self._metrics = metrics
+        self._most_a_metric = MAX_SAMPLES // len(metrics)
+        self._samples: dict[str, list[float]] = {metric.name: [] for metric in metrics}
+        self._ignored: dict[str, int] = {metric.name: 0 for metric in metrics}
+        self._seen: dict[str, int] = {metric.name: 0 for metric in metrics}
+        self.rank_exit_code: int | None = None
+        """Of the first rank that torchrun saw fail; a signal's number is negative."""
+        self.last_lines: deque[str] = deque(maxlen=LAST_LINES)
+        """Up to that failure: what torchrun writes of it is long and says no more."""
+
+    def feed(self, line: str) -> None:
+        if self.rank_exit_code is None:
+            self.last_lines.append(line[:LAST_LINE_CHARACTERS])
+            if match := _TORCHRUN_FAILURE.search(line):
+                self.rank_exit_code = int(match[1])
+        for metric in self._metrics:
+            for value in numbers_in(line, metric):
+                self._take(metric, value)
+
+    @property
+    def samples(self) -> dict[str, tuple[float, ...]]:
+        return {name: tuple(values) for name, values in self._samples.items()}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        notes = [
+            f"metric `{name}`: {count} number(s) not finite, left out"
+            for name, count in self._ignored.items()
+            if count
+        ]
+        notes += [
+            f"metric `{metric.name}`: only the first {self._most_a_metric} of "
+            f"{self._seen[metric.name] - metric.skip_first} samples are kept"
+            for metric in self._metrics
+            if self._seen[metric.name] - metric.skip_first > self._most_a_metric
+        ]
+        return tuple(notes)
+
+    def what_is_missing(self) -> str | None:
+        """Which metrics have no sample, in a sentence? None when all have."""
+        for metric in self._metrics:
+            if not self._samples[metric.name]:
+                skipped = self._seen[metric.name]
+                after = f" after the {skipped} that `skip_first` leaves out" if skipped else ""
+                source = (
+                    f"the regex `{metric.regex}` matched no number"
+                    if metric.regex is not None
+                    else f"no JSON line had a number under `{metric.json_key}`"
+                )
+                return f"metric `{metric.name}`: {source}{after}"
+        return None
+
+    def _take(self, metric: CommandMetric, value: float) -> None:
+        if not math.isfinite(value):
+            self._ignored[metric.name] += 1
+            return
+        self._seen[metric.name] += 1
+        samples = self._samples[metric.name]
+        if self._seen[metric.name] > metric.skip_first and len(samples) < self._most_a_metric:
+            samples.append(value)
+
+
+def numbers_in(line: str, metric: CommandMetric) -> list[float]:
+    """What does this line say of this metric? NaN and infinity are passed on as they are."""
+    if metric.regex is not None:
+        found = (match[1] for match in re.finditer(metric.regex, line))
+        return [number for text in found if (number := _number(text)) is not None]
+    assert metric.json_key is not None
+    value = _json_value(line, metric.json_key)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return []
+    try:
+        return [float(value)]
+    except OverflowError:
+        return [math.inf]
+
+
+def _json_value(line: str, key: str) -> Any:
+    """Dots step into objects. Words may stand before the object, such as a log's time."""
+    start = line.find("{")
+    if start < 0:
+        return None
+    try:
+        value = json.loads(line[start:])
+    except (ValueError, RecursionError):
+        return None
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def _number(text: str | None) -> float | None:
+    """`1,234.5` is a number too."""
+    try:
+        return None if text is None else float(text.replace(",", ""))
+    except ValueError:
+        return None
+
+
+def _text(line: bytes) -> str:
+    return line[:MAX_LINE_BYTES].decode(errors="replace")

@@ -1,0 +1,60 @@
+"""What did one trial measure, all ranks and counters taken together?
+
+Pure: what the ranks said and what was counted goes in, the record's part of it comes out. The
+order in which ranks are given does not matter but for naming the one at fault.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from broadgauge.probes.merging.collectives import merge_collectives
+from broadgauge.probes.merging.command import merge_command
+from broadgauge.probes.merging.metrics import Findings
+from broadgauge.probes.merging.training import merge_training
+from broadgauge.probes.messages import read_blocks
+from broadgauge.specs.case import Case
+from broadgauge.specs.launching import TrialOutcome
+from broadgauge.specs.record import Measurement, TrialError
+from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload, TrainWorkload
+
+SeriesValues = tuple[float | None, ...] | tuple[tuple[float, ...], ...]
+"""One value a step (None: a loss that is not finite), or rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergedTrial:
+    """What the record of a trial says of its measurement.
+
+    Series: training `step_time_s`, `step_without_communication_s` and `loss`, one value a step;
+    collectives `iteration_time_s`, rows of (index in `measurement.collectives`, seconds); commands
+    one by each metric's name. Empty ones are left out.
+    """
+
+    measurement: Measurement
+    series: Mapping[str, SeriesValues] = field(default_factory=dict)
+    error: TrialError | None = None
+    """WRONG_RESULT: the figures are there, and the trial has failed all the same."""
+
+
+def merge(case: Case, outcome: TrialOutcome, peak_flops: float | None) -> MergedTrial:
+    """`peak_flops` is that of one rank's device in the workload's data type; None: not known.
+
+    Also of a failed trial: whatever all ranks had measured before is kept.
+    """
+    found = _find(case, outcome, peak_flops)
+    return MergedTrial(
+        measurement=found.measurement(),
+        series={name: values for name, values in found.series.items() if values},
+        error=found.error,
+    )
+
+
+def _find(case: Case, outcome: TrialOutcome, peak_flops: float | None) -> Findings:
+    ranks = read_blocks(outcome.messages)
+    match case.workload:
+        case CollectivesWorkload():
+            return merge_collectives(case, ranks, outcome.marks)
+        case TrainWorkload():
+            return merge_training(case, ranks, outcome.marks, peak_flops)
+        case CommandWorkload():
+            return merge_command(case, ranks, outcome.marks)

@@ -1,0 +1,172 @@
+"""What do the ranks' times of each collective and size add up to?
+
+The slowest rank counts in each iteration. Wire bytes are those of the busiest node in its busier
+direction, without the bytes of the barriers between the iterations.
+"""
+
+import statistics
+from collections.abc import Sequence
+
+from broadgauge.probes.collectives.definitions import (
+    BARRIER,
+    algbw_gbyte_per_s,
+    busbw_gbyte_per_s,
+    ring_node_bytes,
+)
+from broadgauge.probes.merging.counters import (
+    Interval,
+    Traffic,
+    busiest_bytes,
+    intervals_by_label,
+)
+from broadgauge.probes.merging.metrics import (
+    ONE_RANK,
+    Findings,
+    put_link,
+    put_nodes,
+    why_no_traffic,
+)
+from broadgauge.probes.messages import RankBlocks
+from broadgauge.specs.case import Case
+from broadgauge.specs.launching import Mark
+from broadgauge.specs.rank_messages import CollectiveBlock
+from broadgauge.specs.record import CollectiveRow, ErrorKind, Phase, TrialError
+from broadgauge.specs.units import show_size
+from broadgauge.specs.workload import CollectiveOp
+
+SameBlock = tuple[CollectiveBlock, ...]
+"""The same collective at the same size, of every rank."""
+
+
+def merge_collectives(case: Case, ranks: Sequence[RankBlocks], marks: Sequence[Mark]) -> Findings:
+    found = Findings()
+    intervals = intervals_by_label(marks)
+    blocks = _blocks_of_all_ranks(ranks, case.world_size)
+    barrier = _barrier_traffic(blocks, intervals)
+    measured = [same for same in blocks if same[0].op != BARRIER]
+    found.collectives = tuple(
+        _row(case, same, intervals.get(same[0].label), barrier) for same in measured
+    )
+    found.series["iteration_time_s"] = tuple(
+        (float(row), seconds)
+        for row, same in enumerate(measured)
+        for seconds in slowest_rank_s([block.seconds for block in same])
+    )
+    _put_headline(found, case)
+    used = [intervals[same[0].label] for same in measured if same[0].label in intervals]
+    put_nodes(found, case, used)
+    found.error = _wrong_result(measured)
+    return found
+
+
+def slowest_rank_s(seconds_by_rank: Sequence[Sequence[float]]) -> tuple[float, ...]:
+    """How long did each iteration take until the last rank was through?"""
+    return tuple(max(iteration) for iteration in zip(*seconds_by_rank, strict=True))
+
+
+def _blocks_of_all_ranks(ranks: Sequence[RankBlocks], world_size: int) -> list[SameBlock]:
+    """By label; what not every rank measured (the trial failed there) is left out."""
+    by_label: dict[str, list[CollectiveBlock]] = {}
+    for rank in ranks:
+        for block in rank.collectives:
+            by_label.setdefault(block.label, []).append(block)
+    return [tuple(same) for same in by_label.values() if len(same) == world_size]
+
+
+def _barrier_traffic(
+    blocks: Sequence[SameBlock], intervals: dict[str, Interval]
+) -> tuple[Traffic, int] | None:
+    """What did so many barriers cost on the wire? None: unknown, or nothing to subtract."""
+    for same in blocks:
+        if same[0].op == BARRIER and same[0].label in intervals:
+            traffic = intervals[same[0].label].traffic
+            return None if traffic is None else (traffic, len(same[0].seconds))
+    return None
+
+
+def _row(
+    case: Case,
+    same: SameBlock,
+    interval: Interval | None,
+    barrier: tuple[Traffic, int] | None,
+) -> CollectiveRow:
+    block = same[0]
+    op: CollectiveOp = block.op  # type: ignore[assignment]  # validated by the case
+    ranks, times_s = case.world_size, slowest_rank_s([b.seconds for b in same])
+    mean_s = statistics.fmean(times_s)
+    traffic = interval.traffic if interval is not None and case.nodes > 1 else None
+    wire_bytes = None if traffic is None else _wire_bytes(traffic, len(times_s), barrier)
+    ring_bytes = ring_node_bytes(op, ranks, block.size_bytes)
+    return CollectiveRow(
+        op=op,
+        dtype=block.dtype,
+        size_bytes=block.size_bytes,
+        iterations=len(times_s),
+        time_s=mean_s,
+        time_min_s=min(times_s),
+        time_median_s=statistics.median(times_s),
+        time_max_s=max(times_s),
+        algbw_gbyte_per_s=algbw_gbyte_per_s(block.size_bytes, mean_s),
+        busbw_gbyte_per_s=busbw_gbyte_per_s(op, ranks, block.size_bytes, mean_s),
+        wire_bytes=wire_bytes,
+        amplification_ratio=wire_bytes / ring_bytes
+        if wire_bytes is not None and ring_bytes
+        else None,
+        link_rate_gbps=wire_bytes * 8 / mean_s / 1e9 if wire_bytes is not None else None,
+        is_correct=_all_correct(same),
+    )
+
+
+def _wire_bytes(traffic: Traffic, iterations: int, barrier: tuple[Traffic, int] | None) -> float:
+    """How many bytes an iteration, without its barrier's?"""
+    if barrier is None:
+        return busiest_bytes(traffic) / iterations
+    barrier_traffic, num_barriers = barrier
+    return max(
+        max(bytes_here / iterations - barrier_bytes / num_barriers, 0.0)
+        for node, barrier_node in zip(traffic, barrier_traffic, strict=True)
+        for bytes_here, barrier_bytes in zip(node, barrier_node, strict=True)
+    )
+
+
+def _all_correct(same: SameBlock) -> bool | None:
+    verdicts = {block.is_correct for block in same}
+    if False in verdicts:
+        return False
+    return None if None in verdicts else True
+
+
+def _put_headline(found: Findings, case: Case) -> None:
+    """The largest all_reduce, else the first collective's largest, in its first data type."""
+    rows = found.collectives
+    if not rows:
+        for name in ("busbw_gbyte_per_s", "algbw_gbyte_per_s", "latency_s"):
+            found.put(name, None, "no collective was measured by all ranks")
+        put_link(found, case, None, None)
+        found.put("amplification_ratio", None, why_no_traffic(case))
+        return
+    op = "all_reduce" if any(row.op == "all_reduce" for row in rows) else rows[0].op
+    dtype = next(row.dtype for row in rows if row.op == op)
+    same = [row for row in rows if (row.op, row.dtype) == (op, dtype)]
+    largest = max(same, key=lambda row: row.size_bytes)
+    smallest = min(same, key=lambda row: row.size_bytes)
+    is_alone = case.world_size == 1
+    found.put("busbw_gbyte_per_s", None if is_alone else largest.busbw_gbyte_per_s, ONE_RANK)
+    found.put("algbw_gbyte_per_s", None if is_alone else largest.algbw_gbyte_per_s, ONE_RANK)
+    found.put("latency_s", None if is_alone else smallest.time_median_s, ONE_RANK)
+    put_link(found, case, largest.wire_bytes, largest.time_s)
+    found.put("amplification_ratio", largest.amplification_ratio, why_no_traffic(case))
+
+
+def _wrong_result(measured: Sequence[SameBlock]) -> TrialError | None:
+    for same in measured:
+        for rank, block in enumerate(same):
+            if block.is_correct is False:
+                return TrialError(
+                    kind=ErrorKind.WRONG_RESULT,
+                    message=f"{block.op} {block.dtype} of {show_size(block.size_bytes)} gave a "
+                    f"wrong result on rank {rank}",
+                    phase=Phase.MEASURE,
+                    rank=rank,
+                )
+    return None

@@ -1,0 +1,27 @@
+"""What do the numbers that the user's command printed add up to?"""
+
+import statistics
+from collections.abc import Sequence
+
+from broadgauge.probes.merging.counters import intervals_by_label
+from broadgauge.probes.merging.metrics import Findings, put_nodes
+from broadgauge.probes.messages import RankBlocks
+from broadgauge.specs.case import Case
+from broadgauge.specs.launching import Mark
+from broadgauge.specs.workload import CommandWorkload
+
+
+def merge_command(case: Case, nodes: Sequence[RankBlocks], marks: Sequence[Mark]) -> Findings:
+    """The mean of each metric's samples; the samples are its series. Nodes' use is that of the
+    whole command, its start included."""
+    assert isinstance(case.workload, CommandWorkload)
+    found = Findings()
+    samples = next((node.samples.samples for node in nodes if node.samples is not None), {})
+    for metric in case.workload.metrics:
+        values = samples.get(metric.name, ())
+        mean = statistics.fmean(values) if values else None
+        found.put(metric.name, mean, "the command printed no such number")
+        if values:
+            found.series[metric.name] = values
+    put_nodes(found, case, list(intervals_by_label(marks).values()))
+    return found

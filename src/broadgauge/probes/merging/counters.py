@@ -1,0 +1,98 @@
+"""What did the nodes' counters gain between marks?"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+
+from broadgauge.specs.launching import Mark, NodeCounters
+from broadgauge.specs.record import NodeUse
+
+Traffic = tuple[tuple[int, int], ...]
+"""By node: bytes sent, bytes received."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """What happened between the marks `<label>:begin` and `<label>:end`."""
+
+    begin: Mark
+    end: Mark
+
+    @property
+    def traffic(self) -> Traffic | None:
+        """None where there is no link: all ranks on one node."""
+        pairs = []
+        for before, after in zip(self.begin.nodes, self.end.nodes, strict=True):
+            sent, received = _gain(before, after, "tx_bytes"), _gain(before, after, "rx_bytes")
+            if sent is None or received is None:
+                return None
+            pairs.append((int(sent), int(received)))
+        return tuple(pairs) or None
+
+
+def intervals_by_label(marks: Sequence[Mark]) -> dict[str, Interval]:
+    """Marks in pairs; one without its partner (the trial failed there) is left out."""
+    by_label = {mark.label: mark for mark in marks}
+    begins = (label.removesuffix(":begin") for label in by_label if label.endswith(":begin"))
+    return {
+        label: Interval(begin=by_label[f"{label}:begin"], end=by_label[f"{label}:end"])
+        for label in begins
+        if f"{label}:end" in by_label
+    }
+
+
+def add_traffic(parts: Iterable[Traffic | None]) -> Traffic | None:
+    """The sum over intervals; None when any is unknown or there is none."""
+    known = list(parts)
+    present = [part for part in known if part is not None]
+    if not present or len(present) < len(known):
+        return None
+    return tuple(
+        (sum(sent for sent, _ in node), sum(received for _, received in node))
+        for node in zip(*present, strict=True)
+    )
+
+
+def busiest_bytes(traffic: Traffic) -> int:
+    """How many bytes crossed the busiest node's link in its busier direction?"""
+    return max(max(sent, received) for sent, received in traffic)
+
+
+def nodes_use(intervals: Sequence[Interval]) -> tuple[NodeUse, ...]:
+    """What did each node use in these intervals together?"""
+    if not intervals:
+        return ()
+    elapsed_s = sum(interval.end.time_s - interval.begin.time_s for interval in intervals)
+    num_nodes = len(intervals[0].begin.nodes)
+    return tuple(_node_use(node, elapsed_s, intervals) for node in range(num_nodes))
+
+
+def _node_use(node: int, elapsed_s: float, intervals: Sequence[Interval]) -> NodeUse:
+    gains: dict[str, float | None] = {}
+    for field in fields(NodeCounters):
+        parts = [_gain(i.begin.nodes[node], i.end.nodes[node], field.name) for i in intervals]
+        known = [part for part in parts if part is not None]
+        gains[field.name] = sum(known) if len(known) == len(parts) else None
+    cores = intervals[0].begin.nodes[node].cores_count
+    cpu_s = [gains[name] or 0.0 for name in ("cpu_user_s", "cpu_system_s", "cpu_softirq_s")]
+    return NodeUse(
+        node=node,
+        elapsed_s=elapsed_s,
+        tx_bytes=_whole(gains["tx_bytes"]),
+        rx_bytes=_whole(gains["rx_bytes"]),
+        drops_count=_whole(gains["drops_count"]),
+        retransmits_count=_whole(gains["retransmits_count"]),
+        cores_count=cores,
+        cpu_user_s=cpu_s[0],
+        cpu_system_s=cpu_s[1],
+        cpu_softirq_s=cpu_s[2],
+        cpu_busy_ratio=sum(cpu_s) / (elapsed_s * cores) if elapsed_s > 0 and cores > 0 else 0.0,
+    )
+
+
+def _gain(before: NodeCounters, after: NodeCounters, name: str) -> float | None:
+    first, last = getattr(before, name), getattr(after, name)
+    return None if first is None or last is None else last - first
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)

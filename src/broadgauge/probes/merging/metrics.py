@@ -1,0 +1,75 @@
+"""How does a trial's measurement get its metrics, each a number or a reason why there is none?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from broadgauge.probes.merging.counters import Interval, nodes_use
+from broadgauge.specs.case import Case
+from broadgauge.specs.record import CollectiveRow, Measurement, NodeUse, TrialError
+
+ONE_RANK = "one rank: no communication"
+ONE_NODE = "one node: no link between nodes"
+NO_COUNTERS = "the link's counters were not read"
+UNSHAPED = "the network has no line rate: unshaped"
+
+Series = dict[str, tuple[tuple[float, ...], ...] | tuple[float | None, ...]]
+
+
+@dataclass(kw_only=True, slots=True)
+class Findings:
+    """What one kind of workload found; `measurement()` makes the record's part of it."""
+
+    metrics: dict[str, float | None] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    collectives: tuple[CollectiveRow, ...] = ()
+    nodes: tuple[NodeUse, ...] = ()
+    series: Series = field(default_factory=dict)
+    error: TrialError | None = None
+
+    def put(self, name: str, value: float | None, reason: str = "not measured") -> None:
+        """A metric's value, or why it is null."""
+        self.metrics[name] = value
+        if value is None:
+            self.missing[name] = reason
+
+    def measurement(self) -> Measurement:
+        return Measurement(
+            metrics=self.metrics,
+            missing=self.missing,
+            collectives=self.collectives,
+            nodes=self.nodes,
+        )
+
+
+def put_link(found: Findings, case: Case, wire_bytes: float | None, time_s: float | None) -> None:
+    """How fast was the link used? Its rate, and its share of the network's line rate."""
+    reason = why_no_traffic(case)
+    rate_gbps = None if wire_bytes is None or not time_s else wire_bytes * 8 / time_s / 1e9
+    line_gbps = None if case.network is None else case.network.rate_gbps
+    share = None if rate_gbps is None or line_gbps is None else rate_gbps / line_gbps
+    found.put("wire_bytes", wire_bytes, reason)
+    found.put("link_rate_gbps", rate_gbps, reason)
+    found.put("line_share_ratio", share, reason if rate_gbps is None else UNSHAPED)
+
+
+def put_nodes(found: Findings, case: Case, intervals: Sequence[Interval]) -> None:
+    """What did the nodes use in the measured part?"""
+    found.nodes = nodes = nodes_use(intervals)
+    reason = why_no_traffic(case)
+    busy = max((node.cpu_busy_ratio for node in nodes), default=None)
+    sent_bytes = _total([node.tx_bytes for node in nodes])
+    cpu_s = sum(node.cpu_user_s + node.cpu_system_s + node.cpu_softirq_s for node in nodes)
+    found.put("cpu_busy_ratio", busy, "the nodes' counters were not read")
+    found.put("cpu_s_per_gbyte", cpu_s / (sent_bytes / 1e9) if sent_bytes else None, reason)
+    found.put("retransmits_count", _total([n.retransmits_count for n in nodes]), reason)
+    found.put("drops_count", _total([n.drops_count for n in nodes]), reason)
+
+
+def why_no_traffic(case: Case) -> str:
+    return ONE_NODE if case.nodes == 1 else NO_COUNTERS
+
+
+def _total(values: Sequence[int | None]) -> float | None:
+    """The sum over nodes; None when one is unknown."""
+    known = [value for value in values if value is not None]
+    return float(sum(known)) if known and len(known) == len(values) else None

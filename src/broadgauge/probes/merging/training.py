@@ -1,0 +1,188 @@
+"""What do the ranks' steps of one training add up to?
+
+The slowest rank counts in each step. Only steps with communication on count for rates, bytes and
+the nodes' use; those with communication off say what the network costs.
+"""
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from broadgauge.probes.collectives.definitions import ring_node_bytes
+from broadgauge.probes.merging.collectives import slowest_rank_s
+from broadgauge.probes.merging.counters import (
+    Interval,
+    add_traffic,
+    busiest_bytes,
+    intervals_by_label,
+)
+from broadgauge.probes.merging.metrics import (
+    ONE_RANK,
+    Findings,
+    put_link,
+    put_nodes,
+    why_no_traffic,
+)
+from broadgauge.probes.messages import RankBlocks
+from broadgauge.specs.case import Case
+from broadgauge.specs.launching import Mark
+from broadgauge.specs.rank_messages import StepsBlock, TrainSummary
+from broadgauge.specs.record import ErrorKind, Phase, TrialError
+from broadgauge.specs.workload import TrainWorkload
+
+CHECKSUM_TOLERANCE = 1e-7
+"""Relative; ranks that trained together differ by nothing, ranks that did not by far more."""
+NO_STEPS = "no block of steps was finished by all ranks"
+
+SameSteps = tuple[StepsBlock, ...]
+"""The same block of steps, of every rank."""
+
+
+def merge_training(
+    case: Case, ranks: Sequence[RankBlocks], marks: Sequence[Mark], peak_flops: float | None
+) -> Findings:
+    found = Findings()
+    intervals = intervals_by_label(marks)
+    blocks = _blocks_of_all_ranks(ranks, case.world_size)
+    on = [same for same in blocks if same[0].is_communication_on]
+    off = [same for same in blocks if not same[0].is_communication_on]
+    found.series["step_time_s"] = on_s = _slowest(on)
+    found.series["step_without_communication_s"] = off_s = _slowest(off)
+    found.series["loss"] = tuple(loss for same in on for loss in mean_losses(same))
+    step_s = statistics.fmean(on_s) if on_s else None
+    summaries = [rank.summary for rank in ranks if rank.summary is not None]
+    _put_times(found, case, step_s, off_s)
+    _put_throughput(found, summaries, step_s, case.world_size)
+    _put_mfu(found, summaries, step_s, peak_flops)
+    _put_loss(found, on)
+    used = [intervals[same[0].label] for same in on if same[0].label in intervals]
+    _put_traffic(found, case, used, (step_s, len(on_s)), summaries)
+    put_nodes(found, case, used)
+    found.error = _apart(ranks)
+    return found
+
+
+def mean_losses(same: SameSteps) -> tuple[float | None, ...]:
+    """The mean over ranks of each step's loss; None where one is not finite."""
+    by_step = zip(*(block.losses for block in same), strict=True)
+    return tuple(
+        statistics.fmean(known) if len(known) == len(losses) else None
+        for losses in by_step
+        for known in [[loss for loss in losses if loss is not None]]
+    )
+
+
+def _blocks_of_all_ranks(ranks: Sequence[RankBlocks], world_size: int) -> list[SameSteps]:
+    by_label: dict[str, list[StepsBlock]] = {}
+    for rank in ranks:
+        for block in rank.steps:
+            by_label.setdefault(block.label, []).append(block)
+    return [tuple(same) for same in by_label.values() if len(same) == world_size]
+
+
+def _slowest(blocks: Sequence[SameSteps]) -> tuple[float, ...]:
+    return tuple(s for same in blocks for s in slowest_rank_s([b.seconds for b in same]))
+
+
+def _put_times(found: Findings, case: Case, step_s: float | None, off_s: Sequence[float]) -> None:
+    """step_time_s, the same without communication, and what the network costs: the difference."""
+    off_mean_s = statistics.fmean(off_s) if off_s else None
+    cost_s = None if step_s is None or off_mean_s is None else step_s - off_mean_s
+    reason = _why_no_off_steps(case)
+    found.put("step_time_s", step_s, NO_STEPS)
+    found.put("step_without_communication_s", off_mean_s, reason)
+    found.put("network_cost_s", cost_s, reason if off_mean_s is None else NO_STEPS)
+    share = None if cost_s is None or step_s is None else cost_s / step_s
+    found.put("network_share_ratio", share, reason if off_mean_s is None else NO_STEPS)
+
+
+def _why_no_off_steps(case: Case) -> str:
+    assert isinstance(case.workload, TrainWorkload)
+    if case.world_size == 1:
+        return ONE_RANK
+    if not case.workload.communication_off:
+        return "`communication_off: false` in the workload"
+    return NO_STEPS
+
+
+def _put_throughput(
+    found: Findings, summaries: Sequence[TrainSummary], step_s: float | None, world_size: int
+) -> None:
+    is_known = step_s is not None and len(summaries) == world_size
+    reason = "the training did not end" if step_s is not None else NO_STEPS
+    for name, per_step in (
+        ("tokens_per_s", sum(s.tokens_per_step for s in summaries)),
+        ("samples_per_s", sum(s.sequences_per_step for s in summaries)),
+    ):
+        found.put(name, per_step / step_s if is_known and step_s else None, reason)
+    peak_bytes = max((float(s.peak_memory_bytes) for s in summaries), default=None)
+    found.put("peak_memory_bytes", peak_bytes, "the training did not end")
+
+
+def _put_mfu(
+    found: Findings,
+    summaries: Sequence[TrainSummary],
+    step_s: float | None,
+    peak_flops: float | None,
+) -> None:
+    """Model FLOPs of all ranks / (step time x peak of all ranks' devices).
+
+    Source: Chowdhery et al. 2022 (PaLM), appendix B: no recomputation counted.
+    """
+    if peak_flops is None:
+        found.put("mfu_ratio", None, "no peak FLOP/s is known for this device")
+        return
+    if step_s is None or not summaries:
+        found.put("mfu_ratio", None, NO_STEPS)
+        return
+    flops_per_rank = statistics.fmean(s.flops_per_step for s in summaries)
+    found.put("mfu_ratio", flops_per_rank / (step_s * peak_flops))
+
+
+def _put_loss(found: Findings, on: Sequence[SameSteps]) -> None:
+    """The mean over the last block of steps with communication on, and over ranks."""
+    losses = mean_losses(on[-1]) if on else ()
+    known = [loss for loss in losses if loss is not None]
+    is_finite = bool(known) and len(known) == len(losses)
+    found.put(
+        "loss",
+        statistics.fmean(known) if is_finite else None,
+        "the loss is not finite" if losses else NO_STEPS,
+    )
+
+
+def _put_traffic(
+    found: Findings,
+    case: Case,
+    used: Sequence[Interval],
+    steps: tuple[float | None, int],
+    summaries: Sequence[TrainSummary],
+) -> None:
+    """Bytes on the wire a step, against those of a ring all-reduce of the gradients."""
+    step_s, num_steps = steps
+    traffic = add_traffic(interval.traffic for interval in used) if case.nodes > 1 else None
+    wire_bytes = None if traffic is None or not num_steps else busiest_bytes(traffic) / num_steps
+    put_link(found, case, wire_bytes, step_s)
+    amplification = None
+    if wire_bytes is not None and summaries and case.world_size > 1:
+        gradient_bytes = summaries[0].gradient_bytes
+        amplification = wire_bytes / ring_node_bytes("all_reduce", case.world_size, gradient_bytes)
+    found.put("amplification_ratio", amplification, why_no_traffic(case))
+
+
+def _apart(ranks: Sequence[RankBlocks]) -> TrialError | None:
+    """Did all ranks end with the same weights?"""
+    checksums = [
+        (rank.rank, rank.summary.parameter_checksum) for rank in ranks if rank.summary is not None
+    ]
+    for rank, checksum in checksums:
+        first = checksums[0][1]
+        if not math.isclose(checksum, first, rel_tol=CHECKSUM_TOLERANCE, abs_tol=1e-9):
+            return TrialError(
+                kind=ErrorKind.WRONG_RESULT,
+                message=f"rank {rank} ended with other weights than rank 0: their sums are "
+                f"{checksum:.9g} and {first:.9g}",
+                phase=Phase.MEASURE,
+                rank=rank,
+            )
+    return None

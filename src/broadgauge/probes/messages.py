@@ -1,0 +1,44 @@
+"""What did each rank say in a trial, validated?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from broadgauge.specs.launching import RankMessage
+from broadgauge.specs.rank_messages import (
+    BLOCK,
+    CollectiveBlock,
+    CommandSamples,
+    StepsBlock,
+    TrainSummary,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankBlocks:
+    """The measured figures of one rank, in the order sent."""
+
+    rank: int
+    collectives: tuple[CollectiveBlock, ...] = ()
+    steps: tuple[StepsBlock, ...] = ()
+    summary: TrainSummary | None = None
+    samples: CommandSamples | None = None
+
+
+def read_blocks(messages: Sequence[Sequence[RankMessage]]) -> tuple[RankBlocks, ...]:
+    """The blocks of each rank. Raises pydantic's ValidationError for what no rank would say."""
+    return tuple(_read_rank(rank, spoken) for rank, spoken in enumerate(messages))
+
+
+def _read_rank(rank: int, messages: Sequence[RankMessage]) -> RankBlocks:
+    blocks = [
+        BLOCK.validate_python(message) for message in messages if message.get("type") == "block"
+    ]
+    summaries = [block for block in blocks if isinstance(block, TrainSummary)]
+    samples = [block for block in blocks if isinstance(block, CommandSamples)]
+    return RankBlocks(
+        rank=rank,
+        collectives=tuple(block for block in blocks if isinstance(block, CollectiveBlock)),
+        steps=tuple(block for block in blocks if isinstance(block, StepsBlock)),
+        summary=summaries[-1] if summaries else None,
+        samples=samples[-1] if samples else None,
+    )
