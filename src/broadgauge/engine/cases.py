@@ -4,7 +4,7 @@ import difflib
 
 from broadgauge.engine.shapes import ResolvedCluster, Shape
 from broadgauge.specs.case import Case
-from broadgauge.specs.errors import ExperimentError, Problem
+from broadgauge.specs.errors import ExperimentError, InputError, Problem
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.network import Network
 from broadgauge.specs.workload import CollectivesWorkload, Workload
@@ -24,9 +24,17 @@ def expand_cases(
         for workload in experiment.workloads:
             for network in _networks(experiment, workload, shape):
                 case = _case(experiment, cluster, shape=shape, workload=workload, network=network)
+                if isinstance(workload, CollectivesWorkload) and case.world_size == 1:
+                    notes.append(f"{case.label} is left out: one rank has no communication")
+                    continue
                 first = cases.setdefault(case.key, case)
                 if first is not case:
                     notes.append(f"{case.label} is the same as {first.label}: it is run once")
+    if not cases:
+        raise InputError(
+            "nothing is left to run: " + "; ".join(notes),
+            hint="a shape with two ranks or more, such as `2x1` or `1x2`",
+        )
     if experiment.networks and all(case.network is None for case in cases.values()):
         notes.append("no shape has several nodes: the networks are not used")
     return tuple(cases.values()), tuple(notes)

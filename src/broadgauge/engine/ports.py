@@ -16,8 +16,8 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.launching import TrialOutcome
 from broadgauge.specs.record import Environment, Finding, Measurement, Record, TrialError
 
-Series = Mapping[str, Sequence[float | None]]
-"""Name → per-step or per-iteration values; None where a step has none."""
+Series = Mapping[str, Sequence[float | None] | Sequence[Sequence[float]]]
+"""Name → one value a step or iteration (None where there is none), or rows of them."""
 
 
 class Store(Protocol):

@@ -34,6 +34,7 @@ from broadgauge.engine.trial import (
     TrialPlace,
     lost_record,
     measured_record,
+    merge_safely,
     next_launch_id,
     positions,
     skipped_record,
@@ -200,7 +201,7 @@ class _Runner:
         )
         outcome = life.run_trial(request, self._progress(place.launch_id, place))
         peak_flops = services.peak_flops(place.case, life.environment)
-        merged = services.merger(place.case, outcome, peak_flops)
+        merged = merge_safely(services.merger, place.case, outcome, peak_flops)
         record = measured_record(place, outcome, merged, environment)
         findings = services.judge(place.case, record)
         elapsed_s = services.clock.monotonic_s() - began_s

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-from broadgauge.engine.ports import Merged
+from pydantic import ValidationError
+
+from broadgauge.engine.ports import Merged, Merger, Series
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import TrialOutcome
@@ -47,6 +49,30 @@ def next_launch_id(launch: PlannedLaunch, records: list[Record]) -> str:
     used = {record.launch_id for record in records}
     lives = (launch.launch_id, *(f"{launch.launch_id}r{n}" for n in range(1, len(records) + 1)))
     return next(life for life in lives if life not in used)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """What is merged of ranks that said what no rank would say: nothing, and an error."""
+
+    measurement: Measurement
+    series: Series
+    error: TrialError | None
+
+
+def merge_safely(
+    merger: Merger, case: Case, outcome: TrialOutcome, peak_flops: float | None
+) -> Merged:
+    """What the ranks measured; a trial whose messages make no sense fails, and the run goes on."""
+    try:
+        return merger(case, outcome, peak_flops)
+    except ValidationError as error:
+        message = f"what the ranks sent can't be read: {error.errors()[0]['msg']}"
+        return Unreadable(
+            measurement=Measurement(),
+            series={},
+            error=TrialError(kind=ErrorKind.CRASHED, message=message, phase=Phase.MEASURE),
+        )
 
 
 def measured_record(

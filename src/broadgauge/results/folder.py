@@ -35,7 +35,13 @@ from broadgauge.results.reading import (
 )
 from broadgauge.results.record_line import record_line
 from broadgauge.results.records_file import RECORDS_FILE, RecordsFile, read_records
-from broadgauge.results.series import SERIES_FOLDER, remove_orphans, remove_series, write_series
+from broadgauge.results.series import (
+    SERIES_FOLDER,
+    SeriesValues,
+    remove_orphans,
+    remove_series,
+    write_series,
+)
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.record import SCHEMA_VERSION, Environment, Record
@@ -167,7 +173,7 @@ class RunFolder:
             self._environments[name] = environment
         return name
 
-    def append(self, record: Record, series: Mapping[str, Sequence[float | None]]) -> Record:
+    def append(self, record: Record, series: Mapping[str, SeriesValues]) -> Record:
         """Stores a trial: series first, then its line; all of it, or (an exception) nothing.
 
         Returns the record as stored: with its series' paths, cut to 64 KiB, without NaN.

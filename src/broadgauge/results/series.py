@@ -20,12 +20,12 @@ if TYPE_CHECKING:  # tables are shown without numpy
     from numpy.typing import NDArray
 
 SERIES_FOLDER = "series"
+SeriesValues = Sequence[float | None] | Sequence[Sequence[float]]
+"""One value a step or iteration, or rows of them."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}")
 
 
-def write_series(
-    folder: Path, trial_id: str, series: Mapping[str, Sequence[float | None]]
-) -> dict[str, str]:
+def write_series(folder: Path, trial_id: str, series: Mapping[str, SeriesValues]) -> dict[str, str]:
     """Stores each, synced, and says where: name → path in the run folder."""
     paths: dict[str, str] = {}
     for name, values in series.items():
@@ -38,17 +38,20 @@ def write_series(
     return paths
 
 
-def _npy(values: Sequence[float | None]) -> bytes:
+def _npy(values: SeriesValues) -> bytes:
     import numpy as np
 
     buffer = io.BytesIO()
-    array = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    np.save(buffer, array, allow_pickle=False)
+    # numpy makes NaN of None
+    np.save(buffer, np.array(values, dtype=np.float64), allow_pickle=False)
     return buffer.getvalue()
 
 
 def read_series(folder: Path, record: Record, name: str) -> NDArray[np.float64] | None:
-    """`float64[n]`; None where the record has no such series. Raises RunFolderError."""
+    """`float64[n]`, or `float64[n, k]` for rows; None where the record has no such series.
+
+    Raises RunFolderError.
+    """
     import numpy as np
 
     relative = record.series.get(name)
