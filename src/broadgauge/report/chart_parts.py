@@ -1,0 +1,138 @@
+"""What do all charts share? Colours by network, axes with printed ticks, and the frame."""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+from broadgauge.results.model import CaseSummary, RunSummary
+
+Spec = dict[str, object]
+"""A Vega-Lite specification (https://vega.github.io/vega-lite/docs/spec.html), as JSON."""
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B38600", "#3A9BD9", "#7A5195", "#5C6B2F")
+"""Okabe & Ito's colours, told apart with colour blindness; yellow and sky blue darkened for white
+paper."""
+ONE_NODE_COLOUR = "#666666"
+COMPUTE_COLOUR = "#9AA5B1"
+COST_COLOUR = "#D55E00"
+INK = "#1f2430"
+FAINT = "#5b6472"
+TICKS = 5
+
+_CONFIG: Spec = {
+    "font": "sans-serif",
+    "aria": False,
+    "background": "transparent",
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": INK,
+        "titleColor": FAINT,
+        "titleFontWeight": "normal",
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "gridColor": "#e3e6ea",
+        "domainColor": "#9aa1ab",
+        "tickColor": "#9aa1ab",
+        "labelLimit": 130,
+    },
+    "legend": {
+        "orient": "top",
+        "title": None,
+        "labelColor": INK,
+        "labelFontSize": 11,
+        "columns": 3,
+        "symbolType": "square",
+        "labelLimit": 150,
+        "offset": 6,
+    },
+}
+
+
+def frame(layers: Sequence[Spec], *, height: int | Spec) -> Spec:
+    """Layers over one another, as wide as the place they get, with nothing read from outside."""
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "width": 640,
+        "height": height,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "padding": {"left": 2, "right": 8, "top": 2, "bottom": 2},
+        "config": _CONFIG,
+        "layer": list(layers),
+    }
+
+
+def rows_of(values: Iterable[Spec]) -> Spec:
+    """Inline data."""
+    return {"values": list(values)}
+
+
+def network_names(run: RunSummary) -> list[str]:
+    """In the plan's order, one node first."""
+    names = list(dict.fromkeys(summary.case.network_name for summary in run.cases))
+    return sorted(names, key=lambda name: name != "one node")
+
+
+def network_colours(run: RunSummary, field: str = "network") -> Spec:
+    """Every chart gives a network the same colour."""
+    names = network_names(run)
+    networks = [name for name in names if name != "one node"]
+    colours = {name: PALETTE[index % len(PALETTE)] for index, name in enumerate(networks)}
+    return {
+        "field": field,
+        "type": "nominal",
+        "scale": {
+            "domain": names,
+            "range": [colours.get(name, ONE_NODE_COLOUR) for name in names],
+        },
+    }
+
+
+def bar_label(summary: CaseSummary, run: RunSummary) -> str:
+    """`pod-like 2x1`; with the workload's name where several would look alike."""
+    label = f"{summary.case.network_name} {summary.case.shape}"
+    kind = summary.case.workload.kind
+    names = {s.case.workload.name for s in run.cases if s.case.workload.kind == kind}
+    return label if len(names) == 1 else f"{summary.case.workload.name} {label}"
+
+
+def printed_axis(ticks: Sequence[float], printed: Callable[[float], str], **more: object) -> Spec:
+    """An axis whose labels are printed here, as everywhere else, rather than by the runtime."""
+    numbers = json.dumps([float(tick) for tick in ticks])
+    labels = json.dumps([printed(tick) for tick in ticks], ensure_ascii=False)
+    return {
+        "values": [float(tick) for tick in ticks],
+        "labelExpr": f"{labels}[indexof({numbers}, datum.value)]",
+        **more,
+    }
+
+
+def linear_ticks(largest: float) -> list[float]:
+    """0 and up to five steps of 1, 2 or 5 times a power of ten, the last above the largest."""
+    if largest <= 0:
+        return [0.0, 1.0]
+    rough = largest / TICKS
+    magnitude = 10.0 ** math.floor(math.log10(rough))
+    step = next(m * magnitude for m in (1, 2, 5, 10) if m * magnitude >= rough * 0.999)
+    return [round(step * index, 12) for index in range(math.ceil(largest / step - 1e-9) + 1)]
+
+
+def decade_ticks(low: float, high: float) -> list[float]:
+    """Powers of ten that enclose the two."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    return [10.0**power for power in range(first, max(last, first + 1) + 1)]
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """1, 2 and 5 times powers of ten that enclose the two."""
+    ticks = [m * 10.0**p for p in range(-12, 13) for m in (1, 2, 5)]
+    first = max(index for index, tick in enumerate(ticks) if tick <= low)
+    last = min(index for index, tick in enumerate(ticks) if tick >= high)
+    return ticks[first : max(last, first + 1) + 1]
+
+
+def tips(**fields: str) -> list[Spec]:
+    """What a pointer resting on a mark shows: title → field holding printed text."""
+    return [
+        {"field": field, "type": "nominal", "title": title.replace("_", " ")}
+        for title, field in fields.items()
+    ]

@@ -1,0 +1,57 @@
+"""How does a specification become a picture? SVG for print, and a compiled form for the screen."""
+
+import json
+import re
+from dataclasses import dataclass
+
+from broadgauge.report.chart_parts import Spec
+
+WIDE, NARROW = 640, 330
+"""Pixels: a page's column on a desk or on paper, and a phone's."""
+
+_SNIPPET = "window.broadgaugeVega = {View: vega.View, parse: vega.parse, Error: vega.Error};"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """One chart, three ways."""
+
+    wide_svg: str
+    narrow_svg: str
+    vega_json: str
+    """The compiled specification; safe inside a script element."""
+
+
+def draw(spec: Spec, name: str) -> Drawing:
+    """The chart as SVG at two widths, and compiled for the runtime. `name` is unique in a page."""
+    import vl_convert
+
+    return Drawing(
+        wide_svg=_svg(spec | {"width": WIDE}, f"{name}-wide"),
+        narrow_svg=_svg(spec | {"width": NARROW}, f"{name}-narrow"),
+        vega_json=script_json(vl_convert.vegalite_to_vega(spec)),
+    )
+
+
+def _svg(spec: Spec, name: str) -> str:
+    """One SVG whose ids are its own: several stand in one document."""
+    import vl_convert
+
+    svg: str = vl_convert.vegalite_to_svg(spec)
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
+    svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", svg)
+    return re.sub(r'(xlink:href|href)="#([^"]+)"', rf'\1="#{name}-\2"', svg)
+
+
+def runtime() -> str:
+    """The Vega runtime as one script, safe inside a script element."""
+    import vl_convert
+
+    script: str = vl_convert.javascript_bundle(_SNIPPET)
+    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def script_json(value: object) -> str:
+    """JSON that ends no script element and begins no comment."""
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

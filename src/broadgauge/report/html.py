@@ -1,0 +1,88 @@
+"""How is a run handed on? As one HTML file that opens offline, on a phone and on paper.
+
+The charts are drawn here as SVG, and the Vega runtime inside the file brings them to life on a
+screen. A content policy in the page forbids the browser to load anything from anywhere.
+"""
+
+from importlib.resources import files
+from pathlib import Path
+
+from broadgauge.report import page_charts, page_details, page_top
+from broadgauge.report.drawing import runtime
+from broadgauge.report.markup import Html, tag
+from broadgauge.report.rows import table_rows
+from broadgauge.results.model import RunSummary
+
+FILE_NAME = "report.html"
+LARGEST_PAGE_BYTES = 1_900_000
+"""Below 2 MB, so that it can be mailed; a page that grew past it goes without the living charts."""
+
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'; "
+    "img-src data:"
+)
+"""'unsafe-eval': Vega compiles its expressions, all of them from this page."""
+
+
+def write_report(run: RunSummary, path: Path | None = None) -> Path:
+    """Writes the page, into the run's folder unless another path is given."""
+    target = run.folder / FILE_NAME if path is None else path
+    target.write_text(render(run), encoding="utf-8")
+    return target
+
+
+def render(run: RunSummary) -> str:
+    """The page. The same run gives the same bytes."""
+    page = _page(run, is_interactive=True)
+    if len(page.encode()) <= LARGEST_PAGE_BYTES:
+        return page
+    return _page(run, is_interactive=False)
+
+
+def _page(run: RunSummary, *, is_interactive: bool) -> str:
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name_="color-scheme", content="light"),
+        tag("title", f"{run.plan.experiment_name} · Broadgauge"),
+        tag("style", _asset("report.css")),
+    )
+    scripts = [
+        tag("div", id="tip", role="status"),
+        tag("script", Html(runtime())),
+        tag("script", _asset("report.js")),
+    ]
+    body = tag(
+        "body",
+        tag("main", _sections(run, is_interactive=is_interactive)),
+        scripts if is_interactive else "",
+    )
+    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def _sections(run: RunSummary, *, is_interactive: bool) -> list[Html]:
+    rows = table_rows(run)
+    return [
+        page_top.header(run, ""),
+        page_top.headline(rows),
+        page_top.cards(rows),
+        page_top.closing_table(rows),
+        page_top.notes(run),
+        tag("h2", "Pictures"),
+        page_charts.figures(run, is_interactive=is_interactive),
+        page_top.comparisons(run),
+        page_details.hosts(run),
+        page_details.failures(run),
+        page_details.findings(run),
+        page_details.all_metrics(run),
+        page_details.meanings(run),
+        page_details.environments(run),
+        page_details.experiment(run),
+    ]
+
+
+def _asset(name: str) -> Html:
+    """A file that comes with the package; style and script stand in the page as they are."""
+    return Html(files("broadgauge.report").joinpath("assets", name).read_text(encoding="utf-8"))

@@ -1,0 +1,250 @@
+"""What stands below the pictures? Every figure with its spread, failures, and how it was had."""
+
+from collections.abc import Callable, Iterable
+
+from broadgauge.report.markup import Content, Html, join, table, tag
+from broadgauge.report.quantities import interval, meaning_of, show, spread, title_of
+from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.results.summary import estimate_over
+from broadgauge.specs.estimate import Estimate
+from broadgauge.specs.record import Environment, Finding, Record, Status
+from broadgauge.specs.units import show_ratio, show_size
+
+
+def hosts(run: RunSummary) -> Html:
+    """What did the hosts and links do meanwhile?"""
+    cases = [summary for summary in run.cases if any(record.nodes for record in summary.good)]
+    if not cases:
+        return Html()
+    head = ("case", "moved a trial", "CPU per GB", "cores busy", "sent again", "dropped")
+    link = ("one stream unshaped", "round trip")
+    has_gpus = any(record.gpus for record in run.records)
+    gpu_head = ("GPU clock", "GPU power", "throttled") if has_gpus else ()
+    return join(
+        tag("h2", "Hosts and links"),
+        tag(
+            "p",
+            "Counters read from outside the ranks at the same moments on every node. Bytes are of "
+            "the busiest node and direction on the wire.",
+            class_="how",
+        ),
+        table(
+            (*head, *link, *gpu_head),
+            [_host_row(summary, has_gpus=has_gpus) for summary in cases],
+            class_="cards-below",
+        ),
+    )
+
+
+def _host_row(summary: CaseSummary, *, has_gpus: bool) -> list[Content]:
+    def over(name: str, value_of: Callable[[Record], float | None]) -> Content:
+        return _estimate(name, estimate_over(summary.good, value_of))
+
+    row: list[Content] = [
+        summary.case.label,
+        over("wire_bytes", _bytes_moved),
+        *(
+            _estimate(name, summary.estimates.get(name))
+            for name in ("cpu_s_per_gbyte", "cpu_busy_ratio", "retransmits_count", "drops_count")
+        ),
+        _estimate("ceiling_gbps", summary.ceiling_gbps),
+        _estimate("round_trip_s", summary.round_trip_s),
+    ]
+    if has_gpus:
+        gpus = [gpu for record in summary.good for gpu in record.gpus]
+        throttled = sum(bool(gpu.is_throttled) for gpu in gpus)
+        row += [
+            over("clock_mhz", lambda r: _mean(gpu.sm_clock_mhz for gpu in r.gpus)),
+            over("power_watts", lambda r: _mean(gpu.power_watts for gpu in r.gpus)),
+            f"{throttled} of {len(gpus)}" if gpus else "–",
+        ]
+    return row
+
+
+def _bytes_moved(record: Record) -> float | None:
+    moved = [n for node in record.nodes for n in (node.tx_bytes, node.rx_bytes) if n is not None]
+    return max(moved) if moved else None
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _estimate(name: str, estimate: Estimate | None) -> Content:
+    if estimate is None:
+        return "–"
+    return join(show(name, estimate.value), tag("span", spread(name, estimate), class_="sub"))
+
+
+def all_metrics(run: RunSummary) -> Html:
+    """Every figure of every case, with its interval and how it was obtained."""
+    parts = [_metrics_of(summary) for summary in run.cases]
+    return join(
+        tag("h2", "Every figure"),
+        tag(
+            "p",
+            "Mean of the launches' means with its 95 % interval by Student's t over launches. "
+            "Steps of one launch are correlated and count as one.",
+            class_="how",
+        ),
+        parts,
+    )
+
+
+def _metrics_of(summary: CaseSummary) -> Html:
+    counts = f"{summary.num_ok} of {summary.num_planned} trials good"
+    if summary.num_failed:
+        counts += f", {summary.num_failed} failed"
+    rows: list[tuple[Content, ...]] = [
+        (
+            title_of(name),
+            show(name, estimate.value),
+            interval(name, estimate),
+            str(estimate.launches),
+            estimate.method,
+        )
+        for name, estimate in summary.estimates.items()
+    ]
+    rows += [(title_of(name), "–", "–", "–", reason) for name, reason in summary.missing.items()]
+    body: list[Html] = []
+    if rows:
+        head = ("metric", "value", "95 % interval", "launches", "how, or why not")
+        body.append(table(head, rows, class_="cards-below"))
+    if summary.collectives:
+        body.append(_collectives(summary))
+    return tag("details", tag("summary", summary.case.label, " · ", counts), body)
+
+
+def _collectives(summary: CaseSummary) -> Html:
+    head = (
+        "collective",
+        "size",
+        "time",
+        "algbw",
+        "busbw",
+        "on the wire",
+        "of the ring's bytes",
+        "result",
+    )
+    results = {True: "correct", False: "wrong", None: "not checked"}
+    return table(
+        head,
+        [
+            (
+                f"{row.op} {row.dtype}",
+                show_size(row.size_bytes),
+                _estimate("time_s", row.time_s),
+                _estimate("algbw_gbyte_per_s", row.algbw_gbyte_per_s),
+                _estimate("busbw_gbyte_per_s", row.busbw_gbyte_per_s),
+                _estimate("link_rate_gbps", row.link_rate_gbps),
+                _estimate("amplification_ratio", row.amplification_ratio),
+                results[row.is_correct],
+            )
+            for row in summary.collectives
+        ],
+        class_="cards-below",
+    )
+
+
+def failures(run: RunSummary) -> Html:
+    """Which trials failed, and what did their ranks say last?"""
+    failed = [r for r in run.records if r.status in (Status.FAILED, Status.TIMEOUT)]
+    if not failed:
+        return Html()
+    return join(
+        tag("h2", f"Failed trials ({len(failed)})"),
+        tag("p", "No figure above counts them.", class_="how"),
+        [_failure(record) for record in failed],
+    )
+
+
+def _failure(record: Record) -> Html:
+    label = f"{record.workload} {record.shape} {record.network}"
+    error = record.error
+    if error is None:
+        return tag("div", tag("p", f"{label}, trial {record.record_id}"), class_="failure")
+    where = "" if error.phase is None else f" in phase {error.phase.value}"
+    rank = "" if error.rank is None else f", rank {error.rank}"
+    return tag(
+        "div",
+        tag("h3", label),
+        tag("p", f"{error.message} ({error.kind.value}{where}{rank})"),
+        tag("pre", "\n".join(error.last_lines)) if error.last_lines else "",
+        tag("p", f"trial {record.record_id}, logs/ in the run folder", class_="faint"),
+        class_="failure",
+    )
+
+
+def findings(run: RunSummary) -> Html:
+    """What was conspicuous in the trials, each finding once with the cases it was seen in?"""
+    seen: dict[tuple[str, str, str], tuple[Finding, dict[str, None], list[str]]] = {}
+    for summary in run.cases:
+        for record in summary.records:
+            for finding in record.findings:
+                key = (finding.rule, finding.symptom, finding.severity.value)
+                entry = seen.setdefault(key, (finding, {}, []))
+                entry[1][summary.case.label] = None
+                entry[2].append(record.record_id)
+    if not seen:
+        return Html()
+    rows: list[tuple[Content, ...]] = [
+        (
+            finding.severity.value,
+            join(finding.symptom, tag("span", "; ".join(finding.evidence), class_="sub")),
+            ", ".join(labels),
+            str(len(trials)),
+            "; ".join(part for part in (finding.cause, finding.fix) if part) or "–",
+        )
+        for finding, labels, trials in seen.values()
+    ]
+    head = ("severity", "what was seen", "in", "trials", "cause and remedy")
+    return join(tag("h2", "Findings"), table(head, rows, class_="text cards-below"))
+
+
+def environments(run: RunSummary) -> Html:
+    """On what did it run?"""
+    return join(
+        tag("h2", "Environment"),
+        [_environment(key, facts) for key, facts in sorted(run.environments.items())],
+    )
+
+
+def _environment(key: str, facts: Environment) -> Html:
+    gpus = [f"{gpu.name}, {show_size(gpu.memory_bytes)}" for gpu in facts.gpus]
+    special = {
+        "memory_bytes": show_size(facts.memory_bytes),
+        "gpus": "; ".join(gpus) or "none",
+        "nics": ", ".join(facts.nics) or "unknown",
+        "variables": " ".join(f"{k}={v}" for k, v in sorted(facts.variables.items())) or "none",
+    }
+    rows = [("hash", key)]
+    for name in Environment.model_fields:
+        value = special.get(name, getattr(facts, name))
+        rows.append((title_of(name), "unknown" if value is None else str(value)))
+    return table(("fact", "value"), rows, class_="text")
+
+
+def meanings(run: RunSummary) -> Html:
+    """What does each metric mean?"""
+    names = {n: None for s in run.cases for n in (*s.estimates, *s.missing)}
+    rows = [(title_of(name), name, meaning_of(name)) for name in names]
+    if not rows:
+        return Html()
+    share = show_ratio(0.95)
+    return join(
+        tag("h2", "What the figures mean"),
+        tag(
+            "p",
+            f"Intervals are {share} intervals. A dash means not measured; the reason stands under "
+            "“Every figure”. An emulated network has the line rate named, by TCP, and no delay, "
+            "loss or offload of the network it is like.",
+            class_="how",
+        ),
+        table(("figure", "name in exports", "meaning"), rows, class_="text"),
+    )
+
+
+def experiment(run: RunSummary) -> Html:
+    """What was asked for?"""
+    return join(tag("h2", "The experiment as run"), tag("pre", run.experiment_yaml))

@@ -1,0 +1,162 @@
+"""What does a reader of the page see first? The answer, a card a network, and the table."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from broadgauge.advise.model import Bound
+from broadgauge.report.markup import Html, join, table, tag
+from broadgauge.report.quantities import interval, show, title_of
+from broadgauge.report.rows import EMPTY, Cell, Row, columns
+from broadgauge.results.compare import against_reference
+from broadgauge.results.model import CaseComparison, RunSummary
+
+
+def header(run: RunSummary, description: str) -> Html:
+    """What was measured, when, and on what?"""
+    environments = list(run.environments.values())
+    machine = environments[0] if environments else None
+    facts = [_when(run)]
+    if machine is not None:
+        gpus = ", ".join(dict.fromkeys(gpu.name for gpu in machine.gpus))
+        facts.append(f"{machine.platform} platform, {machine.cores} cores")
+        facts.append(gpus or "no GPU")
+        facts.append(f"broadgauge {machine.broadgauge}")
+    launches = {record.launch_id for record in run.records}
+    facts.append(f"{len(run.records)} trials in {len(launches)} launches")
+    return tag(
+        "header",
+        tag("h1", run.plan.experiment_name),
+        tag("p", description) if description else "",
+        tag("p", " · ".join(fact for fact in facts if fact), class_="faint"),
+    )
+
+
+def _when(run: RunSummary) -> str:
+    if not run.records:
+        return "no trial has run"
+    started = datetime.fromtimestamp(min(r.started_unix_s for r in run.records), UTC)
+    return f"{started:%Y-%m-%d %H:%M} UTC"
+
+
+def headline(rows: Sequence[Row]) -> Html:
+    """Which networks hold the job back, in one sentence?"""
+    judged = [row for row in rows if row.job.case.network is not None] or list(rows)
+    sentences = []
+    for bound in Bound:
+        names = list(dict.fromkeys(row.network for row in judged if row.verdict.bound is bound))
+        if names:
+            word = "can't tell what limits" if bound is Bound.UNKNOWN else f"{bound.value} on"
+            sentences.append(f"{word} {listed(names)}")
+    slower = list(
+        dict.fromkeys(row.network for row in judged if row.verdict.is_slower_than_one_node)
+    )
+    if slower:
+        sentences.append(f"slower than one node on {listed(slower)}")
+    text = "; ".join(sentences)
+    return tag(
+        "p",
+        f"{text[:1].upper()}{text[1:]}." if text else "Nothing was measured.",
+        class_="headline",
+    )
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def cards(rows: Iterable[Row]) -> Html:
+    """What does each network do to the job, and which figures say so?"""
+    return tag(
+        "div", [_card(row) for row in rows if row.job.case.network is not None], class_="cards"
+    )
+
+
+def _card(row: Row) -> Html:
+    network = row.job.case.network
+    assert network is not None
+    bound = row.verdict.bound.value
+    words = row.verdict.sentence.removeprefix(bound).removeprefix(": ")
+    evidence = row.verdict.evidence
+    return tag(
+        "article",
+        tag("h3", network.name, " ", tag("span", row.job.case.shape, class_="faint")),
+        tag("p", network.label.removeprefix(f"{network.name}, "), class_="faint"),
+        tag("p", tag("span", bound, class_=f"badge {bound}"), " ", words),
+        _evidence(evidence) if evidence else "",
+        class_=f"card {bound}",
+    )
+
+
+def _evidence(lines: Iterable[str]) -> Html:
+    return tag(
+        "details",
+        tag("summary", "evidence"),
+        tag("ul", [tag("li", line) for line in lines]),
+    )
+
+
+def closing_table(rows: tuple[Row, ...]) -> Html:
+    """The table that the terminal shows, too."""
+    shown = columns(rows)
+    body = [
+        tag("tr", [_cell(index, c.title, c.cell(row)) for index, c in enumerate(shown)])
+        for row in rows
+    ]
+    head = tag("tr", [tag("th", column.title, scope="col") for column in shown])
+    return tag(
+        "div",
+        tag("table", tag("thead", head), tag("tbody", body), class_="cards-below"),
+        class_="scroll",
+    )
+
+
+def _cell(index: int, title: str, cell: Cell | None) -> Html:
+    shown = EMPTY if cell is None else cell
+    subs = [tag("span", line, class_="sub") for line in shown.sub.split("\n") if line]
+    content = join(shown.main, subs)
+    if index == 0:
+        return tag("th", content, scope="row")
+    empty = "empty" if cell is None else None
+    return tag("td", content, data_title=title, title=shown.detail or None, class_=empty)
+
+
+def notes(run: RunSummary) -> Html:
+    """What must a reader know besides the figures?"""
+    return (
+        tag("ul", [tag("li", note) for note in run.notes], class_="faint") if run.notes else Html()
+    )
+
+
+def comparisons(run: RunSummary) -> Html:
+    """How does each network do against the fastest, pair by pair?"""
+    rows = against_reference(run)
+    if not rows:
+        return Html()
+    return join(
+        tag("h2", "Against the fastest network"),
+        tag(
+            "p",
+            "Ratios of launches in the same block (mean log-ratio of pairs, 95 % interval), so "
+            "that what changed on the machine meanwhile cancels.",
+            class_="how",
+        ),
+        table(
+            ("case", "against", "metric", "ratio", "95 % interval", "finding"),
+            [_comparison(row) for row in rows],
+            class_="cards-below",
+        ),
+    )
+
+
+def _comparison(row: CaseComparison) -> tuple[str, ...]:
+    labels = (row.b_label, row.a_label, title_of(row.metric))
+    if row.comparison is None:
+        return (*labels, "–", "–", "; ".join(row.notes))
+    ratio = row.comparison.ratio
+    return (
+        *labels,
+        show("speedup_ratio", ratio.value),
+        interval("speedup_ratio", ratio),
+        "; ".join((row.comparison.verdict.value, *row.notes)),
+    )
