@@ -32,7 +32,10 @@ def decode_frame(line: bytes) -> dict[str, Any] | None:
     length, checksum, text = int(match[1]), int(match[2], 16), match[3]
     if len(text) != length or zlib.crc32(text) != checksum:
         return None
-    message = json.loads(text)
+    try:
+        message = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
     return message if isinstance(message, dict) else None
 
 

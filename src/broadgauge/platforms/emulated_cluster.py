@@ -1,0 +1,116 @@
+"""Where do cases run on emulated nodes? One cluster a launch: it is built in a blink."""
+
+from pathlib import Path
+
+from broadgauge.platforms.gpu_choice import choose_gpus, numa_node_of_gpu
+from broadgauge.platforms.launch_plan import (
+    EMULATED_PORT,
+    Programs,
+    Terms,
+    command_lines,
+    launch_facts,
+)
+from broadgauge.platforms.local import quota_notes
+from broadgauge.platforms.machine import ability
+from broadgauge.platforms.nccl_log import mismatch, nccl_facts_of_rank, speed_note
+from broadgauge.platforms.nccl_topology import topology_xml
+from broadgauge.platforms.rank_environment import nccl_seen_gbps
+from broadgauge.platforms.starting import start_launch
+from broadgauge.platforms.supervised import CheckTrial, SupervisedLaunch
+from broadgauge.platforms.supervisor.protocol import Mode
+from broadgauge.specs.case import Case
+from broadgauge.specs.errors import LaunchError, PlatformError
+from broadgauge.specs.launching import LaunchRequest, Progress
+from broadgauge.specs.record import ErrorKind, TrialError
+
+
+class EmulatedPlatform:
+    """Nodes of namespaces on this machine."""
+
+    name = "emulated"
+
+    def __init__(self, *, programs: Programs | None = None) -> None:
+        """`programs`: what a rank runs, for tests. Raises PlatformError where nodes are refused."""
+        granted = ability()
+        if not granted.is_possible:
+            raise PlatformError(
+                f"this machine refuses emulated nodes: {granted.reason}", hint=granted.fix
+            )
+        self._programs = programs or Programs()
+        self._notes = dict.fromkeys(quota_notes())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know; it grows as launches start."""
+        return tuple(self._notes)
+
+    def start(self, request: LaunchRequest, progress: Progress) -> SupervisedLaunch:
+        """Build the cluster and start the ranks of one launch. Raises LaunchError."""
+        terms = self._terms(request)
+        write_topology_files(request, terms)
+        launch, notes = start_launch(
+            request,
+            progress,
+            terms,
+            platform_name=self.name,
+            check=self._nccl_check(request),
+        )
+        self._notes |= dict.fromkeys(notes)
+        return launch
+
+    def rank_commands(self, request: LaunchRequest) -> tuple[str, ...]:
+        """The environment and command of each rank, as a shell would take them."""
+        return command_lines(request, self._terms(request))
+
+    def close(self) -> None:
+        """Nothing is held between launches."""
+
+    def _terms(self, request: LaunchRequest) -> Terms:
+        case = request.cases[0]
+        files: tuple[str, ...] = ()
+        if case.nodes > 1 and nccl_seen_gbps(case) is not None:
+            stem = request.log_folder.absolute() / request.launch_id
+            files = tuple(f"{stem}.node{node}.topology.xml" for node in range(case.nodes))
+        return Terms(
+            mode=Mode.NAMESPACES,
+            programs=self._programs,
+            master_port=EMULATED_PORT,
+            gpus=choose_gpus(case),
+            topology_files=files,
+        )
+
+    def _nccl_check(self, request: LaunchRequest) -> CheckTrial | None:
+        """What must NCCL's log say after a good trial? Looked at until it has said it."""
+        case = request.cases[0]
+        if case.backend != "nccl":
+            return None
+        log_stem = str(request.log_folder.absolute() / request.launch_id)
+
+        def check() -> TrialError | None:
+            facts = nccl_facts_of_rank(log_stem, 0)
+            note = speed_note(case, facts, nccl_seen_gbps(case))
+            if note is not None:
+                self._notes[note] = None
+            contradiction = mismatch(case, facts)
+            if contradiction is None:
+                return None
+            return TrialError(kind=ErrorKind.REFUSED, message=contradiction)
+
+        return check
+
+
+def write_topology_files(request: LaunchRequest, terms: Terms) -> None:
+    """Write what NCCL is told of each node's NIC. Raises LaunchError."""
+    case: Case = request.cases[0]
+    seen_gbps = nccl_seen_gbps(case)
+    if seen_gbps is None:
+        return
+    interface = launch_facts(request, terms, {}).interface
+    for node, path in enumerate(terms.topology_files):
+        first = terms.gpus[node * case.ranks_per_node] if terms.gpus else None
+        numa_node = -1 if first is None else numa_node_of_gpu(first)
+        try:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            Path(path).write_text(topology_xml(interface, seen_gbps, numa_node))
+        except OSError as error:
+            raise LaunchError(f"{path} can't be written: {error.strerror or error}") from error

@@ -1,0 +1,35 @@
+"""Which GPUs does a launch use?"""
+
+from broadgauge.platforms.gpu_watch import open_nvml
+from broadgauge.platforms.machine import visible_gpus
+from broadgauge.platforms.nccl_topology import numa_node_of
+from broadgauge.specs.case import Case
+from broadgauge.specs.errors import LaunchError
+
+
+def choose_gpus(case: Case) -> tuple[str, ...]:
+    """The first GPUs, one for each rank; none on CPUs. Raises LaunchError for too few."""
+    if case.device != "cuda":
+        return ()
+    nvml = open_nvml()
+    found = () if nvml is None else visible_gpus(nvml.nvmlDeviceGetCount())
+    if len(found) < case.world_size:
+        raise LaunchError(
+            f"{case.label} needs {case.world_size} GPUs, and {len(found)} are visible",
+            hint="`device: cpu`, smaller shapes, or another CUDA_VISIBLE_DEVICES",
+        )
+    return found[: case.world_size]
+
+
+def numa_node_of_gpu(gpu: str) -> int:
+    """Which NUMA node is the GPU on? −1: the machine does not say."""
+    nvml = open_nvml()
+    if nvml is None:
+        return -1
+    handle = (
+        nvml.nvmlDeviceGetHandleByIndex(int(gpu))
+        if gpu.isdigit()
+        else nvml.nvmlDeviceGetHandleByUUID(gpu)
+    )
+    bus_id = nvml.nvmlDeviceGetPciInfo(handle).busId
+    return numa_node_of(bus_id.decode() if isinstance(bus_id, bytes) else bus_id)

@@ -1,0 +1,144 @@
+"""Did the GPUs keep their clock while a trial ran? NVML, asked from outside the ranks."""
+
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from statistics import fmean
+from types import TracebackType
+from typing import Any
+
+from broadgauge.specs.record import GpuUse
+
+EVERY_S = 0.2
+THROTTLE_REASONS = {
+    0x4: "software power cap",
+    0x8: "hardware slowdown",
+    0x10: "sync boost",
+    0x20: "software thermal slowdown",
+    0x40: "hardware thermal slowdown",
+    0x80: "hardware power brake",
+}
+"""Clock-reducing reasons but idle (0x1), an application's setting (0x2) and display (0x100).
+Source: nvml.h, nvmlClocksEventReasons."""
+
+
+class GpuWatch:
+    """Samples some GPUs in a thread of its own; without NVML or GPUs it does nothing."""
+
+    def __init__(self, gpus: Sequence[str]) -> None:
+        """`gpus`: indices or UUIDs as in CUDA_VISIBLE_DEVICES, in PCI order."""
+        self._gpus = gpus
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._samples: list[_Samples] = []
+
+    def __enter__(self) -> "GpuWatch":
+        nvml = open_nvml() if self._gpus else None
+        if nvml is not None:
+            self._samples = [
+                _Samples(nvml, handle)
+                for gpu in self._gpus
+                if (handle := gpu_handle(nvml, gpu)) is not None
+            ]
+            self._thread = threading.Thread(target=self._run, name="gpu-watch", daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(timeout=5)
+
+    def uses(self) -> tuple[GpuUse, ...]:
+        """What was seen of each GPU; empty where nothing could be."""
+        return tuple(samples.use() for samples in self._samples)
+
+    def _run(self) -> None:
+        while True:
+            for samples in self._samples:
+                samples.take()
+            if self._stop.wait(EVERY_S):
+                return
+
+
+class _Samples:
+    """One GPU's samples."""
+
+    def __init__(self, nvml: Any, handle: Any) -> None:
+        self._nvml, self._handle = nvml, handle
+        self._clocks_mhz: list[float] = []
+        self._power_watts: list[float] = []
+        self._temperature_celsius: list[float] = []
+        self._reasons: int | None = None
+        self._count = 0
+        self._index = int(nvml.nvmlDeviceGetIndex(handle))
+        self._name = text_of(nvml.nvmlDeviceGetName(handle))
+
+    def take(self) -> None:
+        """Ask once; what this GPU does not tell is left out."""
+        nvml, handle = self._nvml, self._handle
+        self._count += 1
+        with suppress(nvml.NVMLError):
+            clock = nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)
+            self._clocks_mhz.append(float(clock))
+        with suppress(nvml.NVMLError):
+            self._power_watts.append(nvml.nvmlDeviceGetPowerUsage(handle) / 1000)
+        with suppress(nvml.NVMLError):
+            celsius = nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)
+            self._temperature_celsius.append(float(celsius))
+        with suppress(nvml.NVMLError):
+            reasons = int(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))
+            self._reasons = reasons | (self._reasons or 0)
+
+    def use(self) -> GpuUse:
+        """Means, the lowest clock, the highest temperature."""
+        reasons = reason_names(self._reasons or 0)
+        return GpuUse(
+            index=self._index,
+            name=self._name,
+            samples_count=self._count,
+            sm_clock_mhz=fmean(self._clocks_mhz) if self._clocks_mhz else None,
+            sm_clock_min_mhz=min(self._clocks_mhz, default=None),
+            power_watts=fmean(self._power_watts) if self._power_watts else None,
+            temperature_celsius=max(self._temperature_celsius, default=None),
+            is_throttled=None if self._reasons is None else bool(reasons),
+            throttle_reasons=reasons,
+        )
+
+
+def reason_names(bits: int) -> tuple[str, ...]:
+    """Which clock-reducing reasons are in NVML's bit mask?"""
+    return tuple(name for bit, name in THROTTLE_REASONS.items() if bits & bit)
+
+
+def open_nvml() -> Any | None:
+    """NVML, ready to be asked; None where there is no driver or no bindings."""
+    try:
+        import pynvml
+    except ImportError:
+        return None
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return None
+    return pynvml
+
+
+def gpu_handle(nvml: Any, gpu: str) -> Any | None:
+    """NVML's handle of an index or UUID; None: there is no such GPU."""
+    try:
+        if gpu.isdigit():
+            return nvml.nvmlDeviceGetHandleByIndex(int(gpu))
+        return nvml.nvmlDeviceGetHandleByUUID(gpu)
+    except nvml.NVMLError:
+        return None
+
+
+def text_of(value: str | bytes) -> str:
+    """NVML's bindings give bytes in older versions."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else value

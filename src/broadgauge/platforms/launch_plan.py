@@ -1,0 +1,152 @@
+"""From a launch that the engine asks for to the processes that the supervisor starts."""
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from broadgauge.platforms.cores import cores_by_neighbourhood, share_out
+from broadgauge.platforms.emulated.nodes import plan_nodes
+from broadgauge.platforms.rank_environment import (
+    LaunchFacts,
+    RankPlace,
+    platform_variables,
+    rank_environment,
+)
+from broadgauge.platforms.supervisor.protocol import LaunchPlan, Link, Mode, RankPlan
+from broadgauge.specs.case import Case
+from broadgauge.specs.errors import LaunchError
+from broadgauge.specs.launching import LaunchRequest
+
+_PYTHON = (sys.executable, "-P", "-m")
+"""-P: a file of the user's in the working folder must not stand in for a module."""
+EMULATED_PORT = "29500"
+"""In a network namespace of its own every port is free. torchrun's default."""
+FREE_PORT = "<a free port>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Programs:
+    """What a rank runs; tests put a scripted worker in its place."""
+
+    worker: tuple[str, ...] = (*_PYTHON, "broadgauge.probes.worker")
+    """One process a rank, for our own workloads."""
+    command: tuple[str, ...] = (*_PYTHON, "broadgauge.probes.command")
+    """One process a node, which starts torchrun and the user's script."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What a platform decides before it plans a launch."""
+
+    mode: Mode
+    programs: Programs
+    master_port: str
+    gpus: tuple[str, ...] = ()
+    topology_files: tuple[str, ...] = ()
+
+
+def plan_launch(request: LaunchRequest, terms: Terms) -> tuple[LaunchPlan, tuple[str, ...]]:
+    """Which processes, where, with what; and what the user should know. Raises LaunchError."""
+    case = shared_case(request)
+    cores, note = share_out(cores_by_neighbourhood(), case.nodes, request.cores_per_node)
+    facts = launch_facts(request, terms, os.environ)
+    argv = terms.programs.command if is_command(case) else terms.programs.worker
+    ranks = tuple(
+        RankPlan(
+            rank=place.rank,
+            node=place.node,
+            argv=argv,
+            environment=rank_environment(case, place, facts),
+            log_path=f"{facts.log_stem}.rank{place.rank}.log",
+        )
+        for place in places(case, terms, len(cores[0]))
+    )
+    plan = LaunchPlan(
+        launch_id=request.launch_id,
+        mode=terms.mode,
+        node_cores=cores,
+        ranks=ranks,
+        link=link_of(case),
+        working_folder=str(request.working_folder.absolute()),
+        limits=request.limits,
+        uid=os.getuid(),
+        gid=os.getgid(),
+    )
+    return plan, () if note is None else (note,)
+
+
+def command_lines(request: LaunchRequest, terms: Terms) -> tuple[str, ...]:
+    """Environment and command of each rank as a shell would take them; starts nothing.
+
+    Only what the platform and the case set is shown: the rest is the tool's own environment.
+    """
+    case = shared_case(request)
+    cores, _ = share_out(cores_by_neighbourhood(), case.nodes, request.cores_per_node)
+    facts = launch_facts(request, terms, os.environ)
+    argv = terms.programs.command if is_command(case) else terms.programs.worker
+    lines = []
+    for place in places(case, terms, len(cores[0])):
+        variables = platform_variables(case, place, facts) | case.environment
+        words = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
+        lines.append(" ".join([*words, shlex.join(argv)]))
+    return tuple(lines)
+
+
+def shared_case(request: LaunchRequest) -> Case:
+    """The case that stands for all of the launch: they share what starts the ranks."""
+    case = request.cases[0]
+    if any(is_command(other) != is_command(case) for other in request.cases):
+        raise LaunchError(
+            f"{request.launch_id}: a `command` and another workload can't share a launch",
+            hint="this is a mistake of the plan, not of the experiment",
+        )
+    return case
+
+
+def is_command(case: Case) -> bool:
+    """Does torchrun start the ranks, one a node?"""
+    return case.workload.kind == "command"
+
+
+def places(case: Case, terms: Terms, num_cores: int) -> tuple[RankPlace, ...]:
+    """Where does each process stand? A `command` has one a node, with the node as its rank."""
+    each = 1 if is_command(case) else case.ranks_per_node
+    master = "127.0.0.1" if terms.mode is Mode.PLAIN else plan_nodes(case.nodes)[0].address
+    return tuple(
+        RankPlace(
+            rank=node * each + local_rank,
+            world_size=case.nodes * each,
+            local_rank=local_rank,
+            local_world_size=case.ranks_per_node,
+            node=node,
+            num_nodes=case.nodes,
+            num_cores=num_cores,
+            master_address=master,
+            master_port=terms.master_port,
+        )
+        for node in range(case.nodes)
+        for local_rank in range(each)
+    )
+
+
+def launch_facts(request: LaunchRequest, terms: Terms, inherited: Mapping[str, str]) -> LaunchFacts:
+    """What do all ranks have in common?"""
+    is_emulated = terms.mode is Mode.NAMESPACES
+    return LaunchFacts(
+        launch_id=request.launch_id,
+        log_stem=str(request.log_folder.absolute() / request.launch_id),
+        interface="eth0" if is_emulated else "lo",
+        is_emulated=is_emulated,
+        gpus=terms.gpus,
+        topology_files=terms.topology_files,
+        inherited=inherited,
+    )
+
+
+def link_of(case: Case) -> Link | None:
+    """What must the links carry in this case? None: one node."""
+    if case.network is None or case.nodes < 2:
+        return None
+    return Link(rate_gbps=case.network.rate_gbps, mtu_bytes=case.network.mtu_bytes)

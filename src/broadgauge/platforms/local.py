@@ -1,0 +1,62 @@
+"""Where do cases run without emulation? On this machine as it is, one node: the reference."""
+
+from broadgauge.platforms.gpu_choice import choose_gpus
+from broadgauge.platforms.launch_plan import FREE_PORT, Programs, Terms, command_lines
+from broadgauge.platforms.machine import cpu_quota_cores
+from broadgauge.platforms.starting import free_port, start_launch
+from broadgauge.platforms.supervised import SupervisedLaunch
+from broadgauge.platforms.supervisor.protocol import Mode
+from broadgauge.specs.errors import LaunchError
+from broadgauge.specs.launching import LaunchRequest, Progress
+
+
+class LocalPlatform:
+    """One node, no namespaces."""
+
+    name = "local"
+
+    def __init__(self, *, programs: Programs | None = None) -> None:
+        """`programs`: what a rank runs, for tests."""
+        self._programs = programs or Programs()
+        self._notes = dict.fromkeys(quota_notes())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know; it grows as launches start."""
+        return tuple(self._notes)
+
+    def start(self, request: LaunchRequest, progress: Progress) -> SupervisedLaunch:
+        """Start the ranks of one launch. Raises LaunchError."""
+        terms = self._terms(request, free_port())
+        launch, notes = start_launch(request, progress, terms, platform_name=self.name)
+        self._notes |= dict.fromkeys(notes)
+        return launch
+
+    def rank_commands(self, request: LaunchRequest) -> tuple[str, ...]:
+        """The environment and command of each rank, as a shell would take them."""
+        return command_lines(request, self._terms(request, FREE_PORT))
+
+    def close(self) -> None:
+        """Nothing is held between launches."""
+
+    def _terms(self, request: LaunchRequest, master_port: str) -> Terms:
+        case = request.cases[0]
+        if case.nodes != 1:
+            raise LaunchError(
+                f"{request.launch_id}: the local platform is one node, not {case.nodes}",
+                hint="several nodes need `platform: emulated`",
+            )
+        return Terms(
+            mode=Mode.PLAIN,
+            programs=self._programs,
+            master_port=master_port,
+            gpus=choose_gpus(case),
+        )
+
+
+def quota_notes() -> tuple[str, ...]:
+    """Does the control group allow less time than the cores could give?"""
+    quota = cpu_quota_cores()
+    if quota is None:
+        return ()
+    return (f"the control group allows {quota:g} cores' time, however many cores there are",)

@@ -1,0 +1,150 @@
+"""Which variables does a rank start with? Pure: what the tool's own environment holds comes in.
+
+Three layers, the later one winning: what the tool inherited, what the platform sets, and the
+case's own variables.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from broadgauge.specs.case import Case
+
+_OF_ANOTHER_LAUNCHER = re.compile(
+    r"(TORCHELASTIC_|ROLE_|OMPI_|PMI_|PMIX_|BROADGAUGE_)|^(RANK|WORLD_SIZE|LOCAL_RANK|GROUP_RANK)$"
+)
+_RECORDED = re.compile(r"^(NCCL|GLOO|TORCH|OMP|CUDA)_")
+_SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|KEY")
+MASK = "***"
+UNSHAPED_SEEN_GBPS = 100.0
+"""What NCCL is told of an unshaped link. Source: specs/network.py, `nccl_seen_gbps`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankPlace:
+    """Where a process stands in the launch; for a `command`, one process is a whole node."""
+
+    rank: int
+    world_size: int
+    local_rank: int
+    local_world_size: int
+    node: int
+    num_nodes: int
+    num_cores: int
+    """Of its node."""
+    master_address: str
+    master_port: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchFacts:
+    """What all ranks of a launch have in common."""
+
+    launch_id: str
+    log_stem: str
+    """`<log folder>/<launch id>`: NCCL's and the flight recorder's files begin with it."""
+    interface: str
+    """The NIC between nodes, `lo` on one machine."""
+    is_emulated: bool
+    gpus: tuple[str, ...] = ()
+    """Identifiers of all GPUs of the launch, node by node."""
+    topology_files: tuple[str, ...] = ()
+    """NCCL's, by node; empty: NCCL reads the devices itself."""
+    inherited: Mapping[str, str] = field(default_factory=dict)
+
+
+def rank_environment(case: Case, place: RankPlace, facts: LaunchFacts) -> dict[str, str]:
+    """All of a rank's variables but the numbers of its pipes."""
+    inherited = {
+        name: value
+        for name, value in facts.inherited.items()
+        if not _OF_ANOTHER_LAUNCHER.search(name)
+    }
+    return inherited | platform_variables(case, place, facts) | dict(case.environment)
+
+
+def platform_variables(case: Case, place: RankPlace, facts: LaunchFacts) -> dict[str, str]:
+    """What the platform sets: torchrun's contract, the threads, and the library's settings.
+
+    Source of the contract: docs of torch.distributed.run, "Environment Variables".
+    """
+    variables = {
+        "RANK": str(place.rank),
+        "WORLD_SIZE": str(place.world_size),
+        "LOCAL_RANK": str(place.local_rank),
+        "LOCAL_WORLD_SIZE": str(place.local_world_size),
+        "GROUP_RANK": str(place.node),
+        "GROUP_WORLD_SIZE": str(place.num_nodes),
+        "MASTER_ADDR": place.master_address,
+        "MASTER_PORT": place.master_port,
+        "OMP_NUM_THREADS": str(max(1, place.num_cores // place.local_world_size)),
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONFAULTHANDLER": "1",
+    }
+    if case.device == "cuda":
+        ranks = case.ranks_per_node
+        gpus = facts.gpus[place.node * ranks : (place.node + 1) * ranks]
+        variables["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
+        variables["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
+    if case.backend == "gloo":
+        variables["GLOO_SOCKET_IFNAME"] = facts.interface
+    else:
+        variables |= _nccl_variables(case, place, facts)
+    return variables
+
+
+def _nccl_variables(case: Case, place: RankPlace, facts: LaunchFacts) -> dict[str, str]:
+    """NCCL's own, and those of torch around it.
+
+    `=` asks for exactly this interface. NCCL's log goes to files, as the ranks' output is the
+    user's. The flight recorder would write to /tmp. Source: docs.nvidia.com/deeplearning/nccl,
+    "Environment Variables"; torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp of torch 2.11.
+    """
+    is_command = case.workload.kind == "command"
+    log_name = "nccl.%p.log" if is_command else "nccl.log"
+    variables = {
+        "NCCL_SOCKET_IFNAME": f"={facts.interface}",
+        "NCCL_DEBUG": "INFO",
+        "NCCL_DEBUG_SUBSYS": "INIT,NET,ENV,GRAPH",
+        "NCCL_DEBUG_FILE": f"{facts.log_stem}.rank{place.rank}.{log_name}",
+        "TORCH_NCCL_TRACE_BUFFER_SIZE": "2000",
+        "TORCH_NCCL_DUMP_ON_TIMEOUT": "1",
+        "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": f"{facts.log_stem}.flight-recorder.rank",
+    }
+    if facts.is_emulated:
+        variables |= {
+            "NCCL_HOSTID": f"{facts.launch_id}-node{place.node}",
+            "NCCL_NET": "Socket",
+            "NCCL_NET_PLUGIN": "none",
+            "NCCL_IB_DISABLE": "1",
+            "NCCL_MNNVL_ENABLE": "0",
+        }
+    if facts.topology_files:
+        variables["NCCL_TOPO_FILE"] = facts.topology_files[place.node]
+    return variables
+
+
+def nccl_seen_gbps(case: Case) -> float | None:
+    """Which NIC speed is NCCL told? None: it reads the device itself, or has no network."""
+    if case.backend != "nccl" or case.network is None:
+        return None
+    seen = case.network.nccl_seen_gbps
+    if seen == "default":
+        return None
+    return seen or case.network.rate_gbps or UNSHAPED_SEEN_GBPS
+
+
+def recorded_variables(
+    environment: Mapping[str, str], launch_id: str, log_folder: str
+) -> dict[str, str]:
+    """What is kept of a rank's variables: the libraries' own, secrets masked.
+
+    A launch's own names are taken out, so that equal launches have equal environments.
+    """
+    return {
+        name: MASK
+        if _SECRET.search(name)
+        else value.replace(log_folder, "<logs>").replace(launch_id, "<launch>")
+        for name, value in sorted(environment.items())
+        if _RECORDED.match(name)
+    }

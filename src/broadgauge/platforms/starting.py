@@ -1,0 +1,128 @@
+"""How does a launch come up, up to the ranks' first words?"""
+
+import shutil
+import socket
+from pathlib import Path
+
+from broadgauge.platforms.connection import SupervisorConnection, SupervisorLost
+from broadgauge.platforms.diagnosis import Symptoms
+from broadgauge.platforms.host_facts import make_environment
+from broadgauge.platforms.launch_plan import Terms, plan_launch
+from broadgauge.platforms.log_tail import OWN_LINE, last_lines
+from broadgauge.platforms.rank_environment import recorded_variables
+from broadgauge.platforms.supervised import SILENCE_LIMIT_S, CheckTrial, SupervisedLaunch
+from broadgauge.platforms.supervisor.protocol import Ended, LaunchPlan, RankSaid, Ready, Refused
+from broadgauge.specs.errors import LaunchError
+from broadgauge.specs.launching import LaunchRequest, Progress, RankMessage
+from broadgauge.specs.record import ErrorKind, Phase
+
+MIN_FREE_BYTES = 2**20
+_SHOWN_LINES = 10
+
+
+def start_launch(
+    request: LaunchRequest,
+    progress: Progress,
+    terms: Terms,
+    *,
+    platform_name: str,
+    check: CheckTrial | None = None,
+) -> tuple[SupervisedLaunch, tuple[str, ...]]:
+    """Start the ranks and hear each one's hello; gives the launch and what the user should know.
+
+    Raises LaunchError in words, with nothing left, when any of it fails.
+    """
+    plan, notes = plan_launch(request, terms)
+    open_logs(plan, request.log_folder)
+    progress(Phase.RENDEZVOUS, f"starting {len(plan.ranks)} processes")
+    try:
+        supervisor_log = request.log_folder / f"{request.launch_id}.supervisor.log"
+        connection = SupervisorConnection(plan, supervisor_log)
+    except OSError as error:
+        raise LaunchError(f"{request.launch_id}: the supervisor did not start: {error}") from error
+    try:
+        more_notes, hello = _hear_hellos(connection, plan)
+        environment = make_environment(
+            platform_name,
+            hello,
+            gpus=terms.gpus,
+            variables=recorded_variables(
+                plan.ranks[0].environment, request.launch_id, str(request.log_folder.absolute())
+            ),
+            working_folder=request.working_folder,
+        )
+    except BaseException:
+        connection.close(0)
+        raise
+    launch = SupervisedLaunch(connection, plan, environment, gpus=terms.gpus, check=check)
+    return launch, (*notes, *more_notes)
+
+
+def open_logs(plan: LaunchPlan, folder: Path) -> None:
+    """Can the ranks' logs be written? Begin each with who writes it. Raises LaunchError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for rank in plan.ranks:
+            header = f"{OWN_LINE} launch {plan.launch_id}, rank {rank.rank}, node {rank.node}\n"
+            with Path(rank.log_path).open("a") as log:
+                log.write(header)
+        free_bytes = shutil.disk_usage(folder).free
+    except OSError as error:
+        raise LaunchError(
+            f"the log folder {folder} can't be written: {error.strerror or error}",
+            hint="free some space or name another folder for the run",
+        ) from error
+    if free_bytes < MIN_FREE_BYTES:
+        raise LaunchError(
+            f"the disk of the log folder {folder} is full: {free_bytes} bytes are left",
+            hint="free some space or name another folder for the run",
+        )
+
+
+def free_port() -> str:
+    """A TCP port of 127.0.0.1 that nobody listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return str(server.getsockname()[1])
+
+
+def _hear_hellos(
+    connection: SupervisorConnection, plan: LaunchPlan
+) -> tuple[tuple[str, ...], RankMessage]:
+    """Wait for every rank's first words; the nodes' notes, and what rank 0 said."""
+    symptoms = Symptoms()
+    notes: tuple[str, ...] = ()
+    hellos: dict[int, RankMessage] = {}
+    try:
+        while len(hellos) < len(plan.ranks) or symptoms.is_failed:
+            event = connection.receive(SILENCE_LIMIT_S)
+            if event is None:
+                raise SupervisorLost(f"the supervisor did not answer for {SILENCE_LIMIT_S:g} s")
+            symptoms.see(event)
+            match event:
+                case Ready():
+                    notes = event.notes
+                case Refused():
+                    raise LaunchError(f"{plan.launch_id}: {event.message}", hint=event.hint)
+                case RankSaid() if event.message.get("type") == "hello":
+                    hellos[event.rank] = event.message
+                case Ended():
+                    break
+                case _:
+                    pass
+    except SupervisorLost as loss:
+        raise _failure(plan, symptoms) or LaunchError(f"{plan.launch_id}: {loss}") from None
+    failure = _failure(plan, symptoms)
+    if failure is not None:
+        raise failure
+    return notes, hellos[0]
+
+
+def _failure(plan: LaunchPlan, symptoms: Symptoms) -> LaunchError | None:
+    """Why did the ranks not come up, with the end of the guilty one's log?"""
+    error = symptoms.error(lambda rank: last_lines(Path(plan.ranks[rank].log_path), _SHOWN_LINES))
+    if error is None:
+        return None
+    kind = "did not come up in time" if error.kind is ErrorKind.HUNG else "did not come up"
+    lines = [f"{plan.launch_id} {kind}: {error.message}", *(f"  | {x}" for x in error.last_lines)]
+    log = plan.ranks[error.rank or 0].log_path
+    return LaunchError("\n".join(lines), hint=f"all that it wrote is in {log}")

@@ -1,0 +1,202 @@
+"""What is a launch whose ranks a supervisor owns, as the engine sees it?"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from broadgauge.platforms.connection import SupervisorConnection, SupervisorLost
+from broadgauge.platforms.diagnosis import Symptoms, status_of
+from broadgauge.platforms.gpu_watch import GpuWatch
+from broadgauge.platforms.launch_plan import link_of
+from broadgauge.platforms.log_tail import last_lines
+from broadgauge.platforms.supervisor.protocol import End as EndOrder
+from broadgauge.platforms.supervisor.protocol import (
+    Ended,
+    Event,
+    LaunchPlan,
+    Marked,
+    PhaseExpired,
+    RankSaid,
+    RunTrial,
+    TrialStarts,
+)
+from broadgauge.specs.experiment import TimeLimits
+from broadgauge.specs.launching import Mark, Progress, RankMessage, TrialOutcome, TrialRequest
+from broadgauge.specs.rank_messages import TrialCommand
+from broadgauge.specs.record import (
+    Environment,
+    ErrorKind,
+    LinkFacts,
+    Phase,
+    Status,
+    TrialError,
+)
+
+SILENCE_LIMIT_S = 30.0
+"""The supervisor says every second that it is there; a busy host may make it late."""
+END_GRACE_S = 10.0
+"""On top of the ranks' teardown: stacks, TERM and KILL take a few seconds."""
+GROUP_TIMEOUT_RATIO = 0.8
+"""The process group's own limit, as a part of the shortest phase's: torch's error is the better."""
+
+CheckTrial = Callable[[], TrialError | None]
+
+
+@dataclass(slots=True, kw_only=True)
+class Heard:
+    """All that came from the supervisor in one trial."""
+
+    num_ranks: int
+    messages: list[list[RankMessage]] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    link: LinkFacts | None = None
+    symptoms: Symptoms = field(default_factory=Symptoms)
+    done: set[int] = field(default_factory=set)
+    has_ended: bool = False
+
+    def __post_init__(self) -> None:
+        self.messages = [[] for _ in range(self.num_ranks)]
+
+    @property
+    def is_over(self) -> bool:
+        """Is there nothing more to come? After a failure, only when the ranks have ended."""
+        return self.has_ended or (len(self.done) == self.num_ranks and not self.symptoms.is_failed)
+
+    def take(self, event: Event, progress: Progress) -> None:
+        """Keep what an event says and tell the user of new phases."""
+        if not self.has_ended:
+            self.symptoms.see(event)
+        match event:
+            case RankSaid():
+                self.messages[event.rank].append(event.message)
+                self._follow(event, progress)
+            case Marked():
+                self.marks.append(Mark(label=event.label, time_s=event.time_s, nodes=event.nodes))
+            case TrialStarts():
+                self.link = event.facts
+            case PhaseExpired():
+                progress(event.phase, event.message)
+            case Ended():
+                self.has_ended = True
+            case _:
+                pass
+
+    def _follow(self, event: RankSaid, progress: Progress) -> None:
+        kind = event.message.get("type")
+        if kind == "done":
+            self.done.add(event.rank)
+        elif kind == "phase" and event.rank == 0 and event.message.get("phase") in tuple(Phase):
+            progress(Phase(event.message["phase"]), str(event.message.get("detail", "")))
+
+
+class SupervisedLaunch:
+    """Living ranks behind a supervisor. Made by `starting.start_launch`."""
+
+    def __init__(
+        self,
+        connection: SupervisorConnection,
+        plan: LaunchPlan,
+        environment: Environment,
+        *,
+        gpus: Sequence[str] = (),
+        check: CheckTrial | None = None,
+    ) -> None:
+        """`gpus`: the identifiers NVML watches. `check`: what else must hold of a good trial."""
+        self._connection = connection
+        self._plan = plan
+        self._environment = environment
+        self._gpus = tuple(gpus)
+        self._check = check
+        self._is_alive = True
+        self._is_closed = False
+
+    @property
+    def environment(self) -> Environment:
+        """What the launch's figures depend on besides the experiment."""
+        return self._environment
+
+    @property
+    def pid(self) -> int:
+        """Of the guard, the outermost process of the launch."""
+        return self._connection.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """Can another trial run? Between trials a rank's end is seen here."""
+        try:
+            while self._is_alive and (event := self._connection.receive(0)) is not None:
+                symptoms = Symptoms()
+                symptoms.see(event)
+                self._is_alive = not (symptoms.is_failed or isinstance(event, Ended))
+        except SupervisorLost:
+            self._is_alive = False
+        return self._is_alive
+
+    def run_trial(self, request: TrialRequest, progress: Progress) -> TrialOutcome:
+        """Run one trial on the living ranks; what ranks do wrong is a failed outcome."""
+        started_unix_s = time.time()
+        heard = Heard(num_ranks=len(self._plan.ranks))
+        watch = GpuWatch(self._gpus)
+        with watch:
+            error = self._pump(request, heard, progress)
+        if error is None and self._check is not None:
+            error = self._check()
+        if error is not None:
+            self._is_alive = False
+            self.close()
+        return TrialOutcome(
+            status=status_of(error) if error is not None else Status.OK,
+            started_unix_s=started_unix_s,
+            ended_unix_s=time.time(),
+            error=error,
+            messages=tuple(tuple(messages) for messages in heard.messages),
+            marks=tuple(heard.marks),
+            gpus=watch.uses(),
+            link=heard.link,
+        )
+
+    def close(self) -> None:
+        """End the ranks, politely when they are idle; nothing of the launch is left afterwards."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._is_alive = False
+        self._connection.send(EndOrder())
+        self._connection.close(self._plan.limits.teardown_s + END_GRACE_S)
+
+    def _pump(self, request: TrialRequest, heard: Heard, progress: Progress) -> TrialError | None:
+        """Have the trial run and take everything in; what went wrong, if anything did."""
+        if not self.is_alive:
+            return self._lost("the launch had ended before the trial")
+        self._connection.send(trial_order(request, self._plan.limits))
+        try:
+            while not heard.is_over:
+                event = self._connection.receive(SILENCE_LIMIT_S)
+                if event is None:
+                    self._connection.close(0)
+                    return self._lost(
+                        f"the supervisor of the ranks did not answer for {SILENCE_LIMIT_S:g} s"
+                    )
+                heard.take(event, progress)
+        except SupervisorLost as loss:
+            return heard.symptoms.error(self._last_lines) or self._lost(str(loss))
+        return heard.symptoms.error(self._last_lines)
+
+    def _last_lines(self, rank: int) -> tuple[str, ...]:
+        return last_lines(Path(self._plan.ranks[rank].log_path))
+
+    def _lost(self, message: str) -> TrialError:
+        return TrialError(kind=ErrorKind.LAUNCHER_LOST, message=message)
+
+
+def trial_order(request: TrialRequest, limits: TimeLimits) -> RunTrial:
+    """What is the supervisor told to run this trial?"""
+    shortest_s = min(limits.rendezvous_s, limits.warm_up_s, limits.measure_s)
+    command = TrialCommand(
+        trial_id=request.trial_id,
+        case=request.case,
+        seed=request.seed,
+        process_group_timeout_s=GROUP_TIMEOUT_RATIO * shortest_s,
+    )
+    return RunTrial(command=command, link=link_of(request.case))

@@ -1,0 +1,85 @@
+"""How do the ranks of a launch end? Step by step, each with its time, never waiting.
+
+RUNNING ── a rank failed or ended ──▶ COLLECTING: what do the others say?  ──▶ TERMINATING
+   ├────── a phase took too long ──▶ DUMPING: Python's stacks to the logs ──▶ TERMINATING
+   └────── told to end ──▶ LEAVING: they were asked to go ──▶ TERMINATING ──▶ KILLING
+"""
+
+import signal
+from dataclasses import dataclass
+from enum import StrEnum
+
+from broadgauge.platforms.supervisor.rank_process import RankProcess
+from broadgauge.platforms.supervisor.watch import Watch
+
+COLLECT_S = 1.0
+"""The rank that failed first is often not the one that knows why."""
+DUMP_S = 1.0
+GRACE_S = 3.0
+"""From TERM to KILL."""
+
+
+class Stage(StrEnum):
+    RUNNING = "running"
+    COLLECTING = "collecting"
+    DUMPING = "dumping"
+    LEAVING = "leaving"
+    TERMINATING = "terminating"
+    KILLING = "killing"
+
+
+@dataclass(slots=True, kw_only=True)
+class Ending:
+    """How far the end of a launch has come."""
+
+    ranks: list[RankProcess]
+    teardown_s: float
+    stage: Stage = Stage.RUNNING
+    deadline_s: float | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Is no rank left?"""
+        return not any(rank.is_running for rank in self.ranks)
+
+    def collect(self, now_s: float) -> None:
+        """A rank has failed: hear the others for a moment."""
+        if self.stage is Stage.RUNNING:
+            self.stage, self.deadline_s = Stage.COLLECTING, now_s + COLLECT_S
+
+    def leave(self, now_s: float) -> None:
+        """The ranks were asked to end."""
+        if self.stage is Stage.RUNNING:
+            self.stage, self.deadline_s = Stage.LEAVING, now_s + self.teardown_s
+
+    def dump_stacks(self, now_s: float) -> None:
+        """Have every rank write Python's stacks; a stopped one is continued, or it could not."""
+        self.stage, self.deadline_s = Stage.DUMPING, now_s + DUMP_S
+        for rank in self.ranks:
+            rank.send_signal(signal.SIGUSR1)
+            rank.send_signal(signal.SIGCONT)
+
+    def terminate(self, now_s: float) -> None:
+        """Have every rank end."""
+        self.stage, self.deadline_s = Stage.TERMINATING, now_s + GRACE_S
+        self._signal_all(signal.SIGTERM)
+        self._signal_all(signal.SIGCONT)
+
+    def advance(self, now_s: float, watch: Watch) -> None:
+        """Go on to the next step when this one's time is over, or nothing is left to wait for."""
+        if self.stage is Stage.RUNNING or self.deadline_s is None:
+            return
+        settled = all(
+            watch.ranks[rank.plan.rank].has_failed for rank in self.ranks if rank.is_running
+        )
+        if now_s < self.deadline_s and not (settled and self.stage is Stage.COLLECTING):
+            return
+        if self.stage in (Stage.TERMINATING, Stage.KILLING):
+            self.stage, self.deadline_s = Stage.KILLING, now_s + GRACE_S
+            self._signal_all(signal.SIGKILL)
+        else:
+            self.terminate(now_s)
+
+    def _signal_all(self, number: signal.Signals) -> None:
+        for rank in self.ranks:
+            rank.signal_group(number)

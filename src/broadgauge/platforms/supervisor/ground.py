@@ -1,0 +1,190 @@
+"""What do the ranks stand on: emulated nodes, or this machine as it is?"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from broadgauge.platforms.emulated.ceiling import measure_round_trip_time_s, measure_stream
+from broadgauge.platforms.emulated.errors import EmulationError
+from broadgauge.platforms.emulated.namespaces import (
+    drop_privileges_for_rank,
+    prepare_cluster_root,
+)
+from broadgauge.platforms.emulated.nodes import build_cluster
+from broadgauge.platforms.emulated.shaping import LinkCounters, LinkPlan
+from broadgauge.platforms.emulated.syscalls import PR_SET_PDEATHSIG, prctl
+from broadgauge.platforms.supervisor.protocol import LaunchPlan, Link, Mode
+from broadgauge.specs.launching import NodeCounters
+from broadgauge.specs.network import ETHERNET_HEADER_BYTES, TCP_IP_HEADER_BYTES
+from broadgauge.specs.record import LinkFacts
+
+_UNSHAPED_MTU_BYTES = 1500
+_CEILING_S = 0.2
+_CEILING_WARM_UP_S = 0.1
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+
+
+class Ground(Protocol):
+    """Where ranks run and what is counted there."""
+
+    notes: tuple[str, ...]
+
+    def entrance(self, node: int) -> Callable[[], None]:
+        """What a rank does between its fork and its exec."""
+        ...
+
+    def reshape(self, link: Link | None) -> LinkFacts | None:
+        """Give every link this rate; what the host could carry over it."""
+        ...
+
+    def read_counters(self) -> tuple[NodeCounters, ...]:
+        """Each node's monotonic totals."""
+        ...
+
+
+def make_ground(plan: LaunchPlan) -> Ground:
+    """Build what this launch stands on. Raises EmulationError."""
+    return EmulatedGround(plan) if plan.mode is Mode.NAMESPACES else PlainGround(plan)
+
+
+class PlainGround:
+    """One node: this machine, its ranks held to their cores."""
+
+    def __init__(self, plan: LaunchPlan) -> None:
+        self.notes: tuple[str, ...] = ()
+        self._node_cores = plan.node_cores
+
+    def entrance(self, node: int) -> Callable[[], None]:
+        cores, parent = self._node_cores[node], os.getpid()
+
+        def enter() -> None:
+            os.sched_setaffinity(0, cores)
+            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != parent:
+                sys.exit("the supervisor has ended")
+
+        return enter
+
+    def reshape(self, link: Link | None) -> None:
+        assert link is None, "there is no link to shape"
+
+    def read_counters(self) -> tuple[NodeCounters, ...]:
+        seconds = cpu_seconds()
+        return tuple(_node_counters(cores, None, seconds) for cores in self._node_cores)
+
+
+class EmulatedGround:
+    """Nodes of namespaces, joined by shaped links. Lives in PID 1."""
+
+    def __init__(self, plan: LaunchPlan) -> None:
+        prepare_cluster_root()
+        self._plan = plan
+        self._cluster = build_cluster(
+            len(plan.node_cores),
+            LinkPlan(rate_gbps=None, mtu=_mtu_bytes(plan.link)),
+            cores_per_node=plan.node_cores,
+        )
+        self.notes = self._cluster.warnings
+        self._link = Link(rate_gbps=None, mtu_bytes=_mtu_bytes(plan.link))
+        self._ceiling_gbps: float | None = None
+        self._facts: LinkFacts | None = None
+        if plan.link is not None and len(plan.node_cores) > 1:
+            self._ceiling_gbps = self._measure_ceiling_gbps()
+
+    def entrance(self, node: int) -> Callable[[], None]:
+        where, plan = self._cluster.nodes[node], self._plan
+
+        def enter() -> None:
+            where.enter()
+            drop_privileges_for_rank(plan.uid, plan.gid)
+
+        return enter
+
+    def reshape(self, link: Link | None) -> LinkFacts | None:
+        if link is None:
+            return None
+        if link != self._link or self._facts is None:
+            self._cluster.shape(LinkPlan(rate_gbps=link.rate_gbps, mtu=link.mtu_bytes))
+            self._link = link
+            self._facts = self._measure_facts()
+        return self._facts
+
+    def read_counters(self) -> tuple[NodeCounters, ...]:
+        has_link = len(self._cluster.nodes) > 1
+        links = [node.read_counters() if has_link else None for node in self._cluster.nodes]
+        seconds = cpu_seconds()
+        return tuple(
+            _node_counters(cores, link, seconds)
+            for cores, link in zip(self._plan.node_cores, links, strict=True)
+        )
+
+    def _measure_ceiling_gbps(self) -> float | None:
+        """What one plain stream carries on the wire, headers counted; None: it failed, a note."""
+        sender, receiver = self._cluster.nodes[:2]
+        try:
+            stream = measure_stream(
+                sender, receiver, duration_s=_CEILING_S, warm_up_s=_CEILING_WARM_UP_S
+            )
+        except EmulationError as error:
+            self.notes += (f"the link's ceiling is unknown: {error.detail}",)
+            return None
+        mtu_bytes = self._link.mtu_bytes
+        headers_ratio = (mtu_bytes + ETHERNET_HEADER_BYTES) / (mtu_bytes - TCP_IP_HEADER_BYTES)
+        return stream.payload_gbps * headers_ratio
+
+    def _measure_facts(self) -> LinkFacts | None:
+        if self._ceiling_gbps is None:
+            return None
+        sender, receiver = self._cluster.nodes[:2]
+        try:
+            round_trip_s = measure_round_trip_time_s(sender, receiver)
+        except EmulationError:
+            return None
+        return LinkFacts(ceiling_gbps=self._ceiling_gbps, round_trip_s=round_trip_s)
+
+
+def _mtu_bytes(link: Link | None) -> int:
+    return _UNSHAPED_MTU_BYTES if link is None else link.mtu_bytes
+
+
+def cpu_seconds() -> dict[int, tuple[float, float, float]]:
+    """How long was each core in user, system and softirq mode since the machine started?
+
+    Hardware interrupts count as system. Source: proc_stat(5); 10 ms ticks mostly.
+    """
+    found = {}
+    for line in Path("/proc/stat").read_text().splitlines():
+        if not line.startswith("cpu"):
+            break
+        name, *fields = line.split()
+        if name == "cpu":
+            continue
+        user, nice, system, _idle, _iowait, irq, softirq = (int(field) for field in fields[:7])
+        found[int(name[3:])] = (
+            (user + nice) * _TICK_S,
+            (system + irq) * _TICK_S,
+            softirq * _TICK_S,
+        )
+    return found
+
+
+def _node_counters(
+    cores: tuple[int, ...],
+    link: LinkCounters | None,
+    seconds: dict[int, tuple[float, float, float]],
+) -> NodeCounters:
+    used = [seconds[core] for core in cores if core in seconds]
+    user_s, system_s, softirq_s = (sum(column) for column in zip(*used, strict=True))
+    return NodeCounters(
+        tx_bytes=None if link is None else link.tx_bytes,
+        rx_bytes=None if link is None else link.rx_bytes,
+        drops_count=None if link is None else link.tx_drops + link.rx_drops,
+        retransmits_count=None if link is None else link.tcp_retransmits,
+        cores_count=len(cores),
+        cpu_user_s=user_s,
+        cpu_system_s=system_s,
+        cpu_softirq_s=softirq_s,
+    )

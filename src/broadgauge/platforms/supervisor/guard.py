@@ -1,0 +1,86 @@
+"""What makes sure that nothing of a launch outlives the tool, the guard or the supervisor?
+
+The guard forks the supervisor and waits. Each watches the other by a pipe whose end the kernel
+closes, whatever ends a process; the tool is watched by its end of the socket. With namespaces the
+supervisor is PID 1 of a PID namespace, and the kernel ends all that is in it. Without, both
+processes are child subreapers and end every descendant.
+"""
+
+import os
+import select
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+
+from broadgauge.platforms.emulated.namespaces import enter_cluster_namespaces
+from broadgauge.platforms.emulated.syscalls import (
+    PR_SET_CHILD_SUBREAPER,
+    PR_SET_PDEATHSIG,
+    prctl,
+)
+from broadgauge.platforms.supervisor.descendants import kill_descendants
+from broadgauge.platforms.supervisor.protocol import Mode
+
+Supervise = Callable[[int], int]
+"""Given the descriptor that ends with the guard; gives the exit status."""
+
+_LAST_WORDS_S = 2.0
+"""For the supervisor, after the tool is gone, to end everything itself."""
+
+
+def guard(mode: Mode, control: socket.socket, supervise: Supervise) -> int:
+    """Run `supervise` in a child and leave nothing behind; gives the child's exit status.
+
+    Raises EmulationError where the kernel refuses the namespaces.
+    """
+    if mode is Mode.NAMESPACES:
+        enter_cluster_namespaces()
+    else:
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
+    guard_lives_in, guard_lives_out = os.pipe()
+    child_lives_in, child_lives_out = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(guard_lives_out)
+        os.close(child_lives_in)
+        os._exit(_be_supervisor(mode, guard_lives_in, supervise))
+    os.close(guard_lives_in)
+    os.close(child_lives_out)
+    _wait_for_either(child_lives_in, control)
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    if mode is Mode.PLAIN:
+        kill_descendants()
+    return os.waitstatus_to_exitcode(status)
+
+
+def _wait_for_either(child_lives: int, control: socket.socket) -> None:
+    """Wait until the supervisor has ended, or the tool has and the supervisor had its time."""
+    poller = select.poll()
+    poller.register(child_lives, 0)
+    poller.register(control.fileno(), 0)
+    ended = [fd for fd, _ in poller.poll()]
+    if child_lives not in ended:
+        poller.unregister(control.fileno())
+        poller.poll(_LAST_WORDS_S * 1000)
+
+
+def _be_supervisor(mode: Mode, guard_lives: int, supervise: Supervise) -> int:
+    """The forked child's life; never raises, as its parent's code must not go on in it."""
+    try:
+        if mode is Mode.NAMESPACES:
+            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        else:
+            prctl(PR_SET_CHILD_SUBREAPER, 1)
+        return supervise(guard_lives)
+    except BaseException:  # noqa: BLE001  the last frame of a forked child
+        traceback.print_exc()
+        return 1
+    finally:
+        if mode is Mode.PLAIN:
+            kill_descendants()
+        sys.stderr.flush()

@@ -1,0 +1,269 @@
+"""What does the supervisor do all its life? One thread, one selector, nothing it waits for alone.
+
+It starts the ranks, passes on what they say, reads the counters when all wait at a mark, and ends
+them: politely when told to, by force when one fails, is silent too long, or the tool is gone.
+"""
+
+import os
+import select
+import selectors
+import signal
+import time
+from typing import Any
+
+from broadgauge.platforms.emulated.errors import EmulationError
+from broadgauge.platforms.supervisor import protocol
+from broadgauge.platforms.supervisor.channel import Inlet, Outlet
+from broadgauge.platforms.supervisor.descendants import parent_and_state, reap_all
+from broadgauge.platforms.supervisor.ending import Ending, Stage
+from broadgauge.platforms.supervisor.ground import Ground, make_ground
+from broadgauge.platforms.supervisor.protocol import LaunchPlan
+from broadgauge.platforms.supervisor.rank_process import RankProcess, RankStartError, start_rank
+from broadgauge.platforms.supervisor.watch import Watch
+from broadgauge.specs.plan import Stored
+from broadgauge.specs.rank_messages import EndCommand, ReleaseCommand
+from broadgauge.specs.record import Phase
+
+ALIVE_EVERY_S = 1.0
+MAX_LOG_BYTES = 2**30
+"""A rank that writes more would fill the disk that the records are written to."""
+_GARBAGE_NOTE_BYTES = 500
+
+
+class ToolIsGone(Exception):  # noqa: N818  no error: the signal to leave
+    """The tool or the guard has ended; nobody is left to work for."""
+
+
+class Supervisor:
+    """All ranks of one launch."""
+
+    def __init__(self, plan: LaunchPlan, control_fd: int) -> None:
+        self._plan = plan
+        self._control_fd = control_fd
+        self._ranks: list[RankProcess] = []
+
+    def run(self, guard_lives: int) -> int:
+        """Supervise until no rank or no tool is left; gives the exit status."""
+        self._selector = selectors.DefaultSelector()
+        self._orders, self._events = Inlet(self._control_fd), Outlet(self._control_fd)
+        self._guard_lives = guard_lives
+        self._watch_descriptors()
+        try:
+            self._start()
+            while not self._ending.is_over:
+                self._turn()
+            self._say(protocol.Ended())
+            self._drain_events()
+        except EmulationError as error:
+            return self._refuse(f"{error.step}: {error.detail}", error.hint)
+        except RankStartError as error:
+            return self._refuse(str(error), None)
+        except ToolIsGone:
+            return 0
+        return 0
+
+    def _refuse(self, message: str, hint: str | None) -> int:
+        self._say(protocol.Refused(message=message, hint=hint))
+        self._drain_events()
+        return 1
+
+    def _watch_descriptors(self) -> None:
+        wake_in, wake_out = os.pipe()
+        os.set_blocking(wake_in, False)
+        os.set_blocking(wake_out, False)
+        signal.set_wakeup_fd(wake_out, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self._wake = wake_in
+        for fd in (wake_in, self._control_fd, self._guard_lives):
+            self._selector.register(fd, selectors.EVENT_READ)
+
+    def _start(self) -> None:
+        ground = make_ground(self._plan)
+        self._ground: Ground = ground
+        ground.reshape(self._plan.link)
+        now_s = time.monotonic()
+        self._watch = Watch.of(len(self._plan.ranks), self._plan.limits, now_s)
+        for plan in self._plan.ranks:
+            rank = start_rank(plan, self._plan.working_folder, ground.entrance(plan.node))
+            self._ranks.append(rank)
+            self._selector.register(rank.results.fd, selectors.EVENT_READ, rank)
+        self._ending = Ending(ranks=self._ranks, teardown_s=self._plan.limits.teardown_s)
+        self._alive_due_s = now_s + ALIVE_EVERY_S
+        self._say(protocol.Ready(notes=ground.notes))
+
+    def _turn(self) -> None:
+        """Wait for something to happen, and answer it."""
+        for key, _ in self._selector.select(self._patience_s()):
+            if key.fd == self._guard_lives:
+                raise ToolIsGone
+            if key.fd == self._control_fd:
+                self._events.flush()
+                self._obey()
+            elif key.fd == self._wake:
+                os.read(self._wake, 4096)
+            elif isinstance(key.data, RankProcess) and key.data.results.is_open:
+                self._listen(key.data)
+        self._reap()
+        self._look_at_the_clock()
+        self._flush()
+
+    def _patience_s(self) -> float:
+        """How long may the selector wait? To the next time limit, and at most to the next sign."""
+        due = [self._alive_due_s]
+        for deadline_s in (self._watch.deadline_s(), self._ending.deadline_s):
+            if deadline_s is not None:
+                due.append(deadline_s)
+        return max(0.0, min(due) - time.monotonic())
+
+    def _obey(self) -> None:
+        """Carry out the tool's orders."""
+        messages, _ = self._orders.read()
+        for message in messages:
+            order = protocol.ORDER.validate_python(message)
+            if isinstance(order, protocol.RunTrial):
+                self._run_trial(order)
+            else:
+                self._end()
+        if not self._orders.is_open:
+            raise ToolIsGone
+
+    def _run_trial(self, order: protocol.RunTrial) -> None:
+        if self._ending.stage is not Stage.RUNNING:
+            return
+        facts = self._ground.reshape(order.link)
+        self._say(protocol.TrialStarts(facts=facts))
+        self._watch.all_enter(Phase.RENDEZVOUS, time.monotonic())
+        for rank in self._ranks:
+            self._tell(rank, order.command)
+
+    def _end(self) -> None:
+        if self._ending.stage is not Stage.RUNNING:
+            return
+        now_s = time.monotonic()
+        if not self._watch.is_idle:
+            self._ending.terminate(now_s)
+            return
+        self._ending.leave(now_s)
+        for rank in self._ranks:
+            self._tell(rank, EndCommand())
+
+    def _listen(self, rank: RankProcess) -> None:
+        """Take in what a rank says, pass it on, and release all when the last reached a mark."""
+        messages, others = rank.results.read()
+        for line in others:
+            rank.note(f"not a frame on the result pipe: {line[:_GARBAGE_NOTE_BYTES]!r}")
+        for message in messages:
+            self._hear(rank, message)
+        if not rank.results.is_open:
+            self._selector.unregister(rank.results.fd)
+            rank.results.close()
+
+    def _hear(self, rank: RankProcess, message: dict[str, Any]) -> None:
+        number, now_s = rank.plan.rank, time.monotonic()
+        self._watch.hear(number, message, now_s)
+        try:
+            self._say(protocol.RankSaid(rank=number, message=message))
+        except ValueError as error:  # NaN in it, or longer than a frame may be
+            rank.note(f"a frame could not be passed on: {error}")
+            return
+        if message.get("type") == "failed":
+            self._ending.collect(now_s)
+        label = self._watch.mark_reached()
+        if label is not None and self._ending.stage is Stage.RUNNING:
+            self._mark(label)
+
+    def _mark(self, label: str) -> None:
+        now_s = time.monotonic()
+        counters = self._ground.read_counters()
+        self._watch.release(time.monotonic())
+        for rank in self._ranks:
+            self._tell(rank, ReleaseCommand(label=label))
+        self._say(protocol.Marked(label=label, time_s=now_s, nodes=counters))
+
+    def _reap(self) -> None:
+        """Which processes have ended? A rank's last words are heard before its end is told."""
+        by_pid = {rank.pid: rank for rank in self._ranks if rank.is_running}
+        for pid, status in reap_all():
+            rank = by_pid.get(pid)
+            if rank is None:
+                continue
+            while rank.results.is_open and select.select([rank.results.fd], [], [], 0)[0]:
+                self._listen(rank)
+            rank.is_running = False
+            self._watch.ranks[rank.plan.rank].enter(None, time.monotonic())
+            code = os.waitstatus_to_exitcode(status)
+            self._say(
+                protocol.RankExited(
+                    rank=rank.plan.rank,
+                    exit_code=code if code >= 0 else None,
+                    signal=-code if code < 0 else None,
+                )
+            )
+            self._ending.collect(time.monotonic())
+
+    def _look_at_the_clock(self) -> None:
+        now_s = time.monotonic()
+        if self._ending.stage is Stage.RUNNING:
+            deadline_s = self._watch.deadline_s()
+            if deadline_s is not None and now_s >= deadline_s:
+                self._expire(now_s)
+        if now_s >= self._alive_due_s:
+            self._alive_due_s = now_s + ALIVE_EVERY_S
+            self._say(protocol.Alive())
+            self._check_logs(now_s)
+        self._ending.advance(now_s, self._watch)
+
+    def _expire(self, now_s: float) -> None:
+        expiry = self._watch.expiry(now_s, self._stopped_ranks())
+        if expiry is None:
+            return
+        self._say(
+            protocol.PhaseExpired(phase=expiry.phase, rank=expiry.rank, message=expiry.message)
+        )
+        for rank in self._ranks:
+            rank.note(f"time limit: {expiry.message}; stacks follow")
+        self._ending.dump_stacks(now_s)
+
+    def _stopped_ranks(self) -> frozenset[int]:
+        stopped = set()
+        for rank in self._ranks:
+            found = parent_and_state(rank.pid)
+            if found is not None and found[1] in "Tt":
+                stopped.add(rank.plan.rank)
+        return frozenset(stopped)
+
+    def _check_logs(self, now_s: float) -> None:
+        if self._ending.stage is not Stage.RUNNING:
+            return
+        for rank in self._ranks:
+            if os.fstat(rank.log_fd).st_size > MAX_LOG_BYTES:
+                self._say(protocol.LogFlooded(rank=rank.plan.rank, limit_bytes=MAX_LOG_BYTES))
+                self._ending.terminate(now_s)
+                return
+
+    def _tell(self, rank: RankProcess, command: Stored) -> None:
+        rank.commands.send(command.model_dump(mode="json"))
+
+    def _say(self, event: Stored) -> None:
+        self._events.send(event.model_dump(mode="json"))
+
+    def _flush(self) -> None:
+        """Write on what did not fit, and hear from the selector when more fits."""
+        for rank in self._ranks:
+            rank.commands.flush()
+        self._events.flush()
+        if not self._events.is_open:
+            raise ToolIsGone
+        wanted = selectors.EVENT_READ
+        if self._events.has_waiting:
+            wanted |= selectors.EVENT_WRITE
+        if self._selector.get_key(self._control_fd).events != wanted:
+            self._selector.modify(self._control_fd, wanted)
+
+    def _drain_events(self) -> None:
+        """Write the last events, for as long as the tool reads them."""
+        while self._events.has_waiting:
+            _, writable, _ = select.select([], [self._control_fd], [], 5.0)
+            if not writable:
+                return
+            self._events.flush()

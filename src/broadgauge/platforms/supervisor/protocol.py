@@ -1,0 +1,165 @@
+"""What do the tool and a launch's supervisor say to each other? Frames over one socket.
+
+tool → supervisor   LaunchPlan (first), RunTrial, End
+supervisor → tool   Ready or Refused (first), TrialStarts, RankSaid, Marked, RankExited,
+                    PhaseExpired, Alive, Ended (last)
+"""
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter
+
+from broadgauge.specs.experiment import TimeLimits
+from broadgauge.specs.launching import NodeCounters
+from broadgauge.specs.plan import Stored
+from broadgauge.specs.rank_messages import TrialCommand
+from broadgauge.specs.record import LinkFacts, Phase
+
+
+class Mode(StrEnum):
+    NAMESPACES = "namespaces"
+    """Nodes are namespaces, the supervisor is PID 1 of its own."""
+    PLAIN = "plain"
+    """No namespaces: the ranks are ordinary processes of this machine."""
+
+
+class Link(Stored):
+    """What every node's link is to carry."""
+
+    rate_gbps: float | None
+    """Line rate, 10^9 bit/s with Ethernet headers; None: unshaped."""
+    mtu_bytes: int
+
+
+class RankPlan(Stored):
+    """One process to start."""
+
+    rank: int
+    node: int
+    argv: tuple[str, ...]
+    environment: dict[str, str]
+    """All of it, but for the two pipes' numbers."""
+    log_path: str
+
+
+class LaunchPlan(Stored):
+    """All that the supervisor must know to start the ranks."""
+
+    launch_id: str
+    mode: Mode
+    node_cores: tuple[tuple[int, ...], ...]
+    ranks: tuple[RankPlan, ...]
+    link: Link | None
+    """None: one node, no link between nodes."""
+    working_folder: str
+    limits: TimeLimits
+    uid: int
+    gid: int
+    """The user's ids outside of all namespaces: the ranks get them back."""
+
+
+class RunTrial(Stored):
+    type: Literal["run_trial"] = "run_trial"
+    command: TrialCommand
+    link: Link | None
+
+
+class End(Stored):
+    """Between trials: end the ranks politely. During one: end them now."""
+
+    type: Literal["end"] = "end"
+
+
+class Ready(Stored):
+    """The nodes stand and the ranks are started; they have not said hello yet."""
+
+    type: Literal["ready"] = "ready"
+    notes: tuple[str, ...]
+
+
+class Refused(Stored):
+    """The nodes or a rank could not be started; nothing is left."""
+
+    type: Literal["refused"] = "refused"
+    message: str
+    hint: str | None
+
+
+class TrialStarts(Stored):
+    """The link has the trial's rate, and all ranks were told to begin."""
+
+    type: Literal["trial_starts"] = "trial_starts"
+    facts: LinkFacts | None
+
+
+class RankSaid(Stored):
+    type: Literal["rank_said"] = "rank_said"
+    rank: int
+    message: dict[str, Any]
+
+
+class Marked(Stored):
+    """All ranks waited, the counters were read, and the ranks were released."""
+
+    type: Literal["marked"] = "marked"
+    label: str
+    time_s: float
+    nodes: tuple[NodeCounters, ...]
+
+
+class RankExited(Stored):
+    """Exactly one of `exit_code` and `signal` is given."""
+
+    type: Literal["rank_exited"] = "rank_exited"
+    rank: int
+    exit_code: int | None
+    signal: int | None
+
+
+class PhaseExpired(Stored):
+    """A phase's time limit passed; stacks were dumped and the ranks are being ended."""
+
+    type: Literal["phase_expired"] = "phase_expired"
+    phase: Phase
+    rank: int
+    """The one that was silent longest."""
+    message: str
+
+
+class LogFlooded(Stored):
+    """A rank's log is longer than the supervisor allows; the ranks are being ended."""
+
+    type: Literal["log_flooded"] = "log_flooded"
+    rank: int
+    limit_bytes: int
+
+
+class Alive(Stored):
+    """Once a second: the supervisor has not stopped."""
+
+    type: Literal["alive"] = "alive"
+
+
+class Ended(Stored):
+    """No rank is left."""
+
+    type: Literal["ended"] = "ended"
+
+
+Order = Annotated[RunTrial | End, Field(discriminator="type")]
+ORDER: TypeAdapter[Order] = TypeAdapter(Order)
+Event = Annotated[
+    Ready
+    | Refused
+    | TrialStarts
+    | RankSaid
+    | Marked
+    | RankExited
+    | PhaseExpired
+    | LogFlooded
+    | Alive
+    | Ended,
+    Field(discriminator="type"),
+]
+EVENT: TypeAdapter[Event] = TypeAdapter(Event)

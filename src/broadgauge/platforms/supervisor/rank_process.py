@@ -1,0 +1,111 @@
+"""How does a rank start, and what does the supervisor hold of it?"""
+
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from broadgauge.platforms.supervisor.channel import Inlet, Outlet
+from broadgauge.platforms.supervisor.protocol import RankPlan
+from broadgauge.specs.rank_messages import COMMAND_FD_VARIABLE, RESULT_FD_VARIABLE
+
+_CAUGHT_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGCHLD)
+"""What this process ignores or handles, and a rank must find as the kernel has it."""
+
+
+class RankStartError(RuntimeError):
+    """A rank's program could not be started."""
+
+
+@dataclass(slots=True, kw_only=True)
+class RankProcess:
+    """A rank, from its start to its last byte."""
+
+    plan: RankPlan
+    pid: int
+    commands: Outlet
+    results: Inlet
+    log_fd: int
+    is_running: bool = True
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """To the rank alone; one that has ended gets none."""
+        if self.is_running:
+            os.kill(self.pid, number)
+
+    def signal_group(self, number: signal.Signals) -> None:
+        """To the rank and what it started in its process group."""
+        if self.is_running:
+            os.killpg(self.pid, number)
+
+    def note(self, text: str) -> None:
+        """Write a line of the supervisor's own to the rank's log, if the disk takes it."""
+        try:
+            os.write(self.log_fd, f"# broadgauge: {text}\n".encode(errors="replace"))
+        except OSError:
+            return
+
+    def close(self) -> None:
+        """Let go of its pipes and log."""
+        self.commands.close()
+        self.results.close()
+        if self.log_fd >= 0:
+            os.close(self.log_fd)
+            self.log_fd = -1
+
+
+def start_rank(plan: RankPlan, folder: str, become: Callable[[], None]) -> RankProcess:
+    """Fork and exec one rank; `become` runs in the child, just before its exec.
+
+    Raises RankStartError in words when any step up to the exec failed.
+    """
+    try:
+        log_fd = os.open(plan.log_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise RankStartError(f"the log {plan.log_path} can't be written: {error}") from error
+    command_in, command_out = os.pipe()
+    result_in, result_out = os.pipe()
+    error_in, error_out = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _become_rank(plan, folder, become, (command_in, result_out, log_fd, error_out))
+    for fd in (command_in, result_out, error_out):
+        os.close(fd)
+    with os.fdopen(error_in, "rb") as pipe:
+        trouble = pipe.read()
+    if trouble:
+        os.waitpid(pid, 0)
+        raise RankStartError(f"rank {plan.rank} did not start: {trouble.decode()}")
+    return RankProcess(
+        plan=plan, pid=pid, commands=Outlet(command_out), results=Inlet(result_in), log_fd=log_fd
+    )
+
+
+def _become_rank(
+    plan: RankPlan, folder: str, become: Callable[[], None], fds: tuple[int, int, int, int]
+) -> None:
+    """The forked child up to its exec; never returns."""
+    command_in, result_out, log_fd, error_out = fds
+    step = "its process"
+    try:
+        os.setsid()
+        for number in _CAUGHT_BY_PYTHON:
+            signal.signal(number, signal.SIG_DFL)
+        signal.set_wakeup_fd(-1)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        step = "its node"
+        become()
+        step = f"the working folder {folder}"
+        os.chdir(folder)
+        step = f"the program {plan.argv[0]}"
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(log_fd, 1)
+        os.dup2(log_fd, 2)
+        for fd in (command_in, result_out):
+            os.set_inheritable(fd, True)  # noqa: FBT003
+        pipes = {COMMAND_FD_VARIABLE: str(command_in), RESULT_FD_VARIABLE: str(result_out)}
+        os.execvpe(plan.argv[0], plan.argv, plan.environment | pipes)
+    except BaseException as error:  # noqa: BLE001  the last frame of a forked child
+        os.write(error_out, f"{step}: {error}".encode(errors="replace")[:4000])
+    finally:
+        os._exit(127)

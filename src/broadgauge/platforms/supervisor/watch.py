@@ -1,0 +1,144 @@
+"""Where is each rank, how long has it been there, and who is silent? No I/O, no clock."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from broadgauge.specs.experiment import TimeLimits
+from broadgauge.specs.record import Phase
+
+
+@dataclass(slots=True, kw_only=True)
+class Whereabouts:
+    """What one rank was last heard to do. Times of one monotonic clock."""
+
+    phase: Phase | None = Phase.RENDEZVOUS
+    """None: between trials, where nothing is expected of it."""
+    phase_since_s: float
+    heard_s: float
+    said: str = "nothing yet"
+    detail: str = ""
+    last_block: str | None = None
+    waits_at: str | None = None
+    has_failed: bool = False
+
+    def enter(self, phase: Phase | None, now_s: float) -> None:
+        """A new phase begins; the same one again goes on."""
+        if phase is not self.phase:
+            self.phase, self.phase_since_s = phase, now_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expiry:
+    """A phase's limit has passed for this rank, the one silent longest."""
+
+    rank: int
+    phase: Phase
+    message: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Watch:
+    """The whereabouts of all ranks of a launch."""
+
+    limits: TimeLimits
+    ranks: list[Whereabouts] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, num_ranks: int, limits: TimeLimits, now_s: float) -> "Watch":
+        """All ranks have just been started."""
+        ranks = [Whereabouts(phase_since_s=now_s, heard_s=now_s) for _ in range(num_ranks)]
+        return cls(limits=limits, ranks=ranks)
+
+    @property
+    def is_idle(self) -> bool:
+        """Is no rank expected to do anything?"""
+        return all(rank.phase is None for rank in self.ranks)
+
+    def all_enter(self, phase: Phase, now_s: float) -> None:
+        """Every rank was told to begin something."""
+        for rank in self.ranks:
+            rank.phase, rank.phase_since_s, rank.heard_s = phase, now_s, now_s
+            rank.waits_at, rank.last_block, rank.detail = None, None, ""
+
+    def hear(self, number: int, message: dict[str, Any], now_s: float) -> None:
+        """A rank said something; whatever a frame of a broken rank holds, this does not raise."""
+        rank = self.ranks[number]
+        rank.heard_s = now_s
+        kind = str(message.get("type"))
+        rank.said = f"{kind} {message.get('label') or message.get('phase') or ''}".strip()
+        match kind:
+            case "hello" | "done":
+                rank.enter(None, now_s)
+            case "phase" if message.get("phase") in tuple(Phase):
+                rank.enter(Phase(message["phase"]), now_s)
+                rank.detail = str(message.get("detail", ""))
+            case "mark":
+                rank.waits_at = str(message.get("label"))
+            case "block":
+                rank.last_block = str(message.get("label") or message.get("kind"))
+            case "failed":
+                rank.has_failed = True
+            case _:
+                pass
+
+    def mark_reached(self) -> str | None:
+        """The label at which all ranks wait; None while one does not."""
+        labels = {rank.waits_at for rank in self.ranks}
+        return labels.pop() if len(labels) == 1 else None
+
+    def release(self, now_s: float) -> None:
+        """All ranks go on from their mark."""
+        for rank in self.ranks:
+            rank.waits_at, rank.heard_s = None, now_s
+
+    def deadline_s(self) -> float | None:
+        """When does the next phase's limit pass? None: nothing is expected."""
+        deadlines = [
+            rank.phase_since_s + limit_s(self.limits, rank.phase)
+            for rank in self.ranks
+            if rank.phase is not None
+        ]
+        return min(deadlines, default=None)
+
+    def expiry(self, now_s: float, stopped: frozenset[int]) -> Expiry | None:
+        """Whose silence has outlasted a limit? `stopped`: ranks that the kernel shows stopped."""
+        deadline_s = self.deadline_s()
+        if deadline_s is None or now_s < deadline_s:
+            return None
+        silent = self._silent_rank(stopped)
+        rank = self.ranks[silent]
+        phase = rank.phase or Phase.RENDEZVOUS
+        others = {other.waits_at for other in self.ranks if other is not rank} - {None}
+        parts = [
+            f"{phase.value} took longer than {limit_s(self.limits, phase):g} s",
+            f"rank {silent} was silent for {now_s - rank.heard_s:.1f} s, last said: {rank.said}",
+        ]
+        if rank.detail:
+            parts.append(f"at {rank.detail}")
+        if silent in stopped:
+            parts.append("its process is stopped")
+        if others and rank.waits_at is None:
+            parts.append(f"others wait at {', '.join(sorted(map(str, others)))}")
+        parts.append(f"its last block: {rank.last_block or 'none in this trial'}")
+        return Expiry(rank=silent, phase=phase, message="; ".join(parts))
+
+    def _silent_rank(self, stopped: frozenset[int]) -> int:
+        """Stopped by a signal, else not at the mark that others reached, else oldest to speak."""
+        expected = [n for n, rank in enumerate(self.ranks) if rank.phase is not None]
+        waiting = [n for n in expected if self.ranks[n].waits_at is not None]
+        missing = [n for n in expected if n not in waiting]
+        candidates = [n for n in expected if n in stopped] or missing or expected
+        return min(candidates, key=lambda n: self.ranks[n].heard_s)
+
+
+def limit_s(limits: TimeLimits, phase: Phase) -> float:
+    """How long may this phase last?"""
+    match phase:
+        case Phase.RENDEZVOUS:
+            return limits.rendezvous_s
+        case Phase.WARM_UP:
+            return limits.warm_up_s
+        case Phase.MEASURE:
+            return limits.measure_s
+        case Phase.TEARDOWN:
+            return limits.teardown_s
