@@ -1,0 +1,228 @@
+"""What do plain TCP streams reach between two emulated nodes, and how long is a round trip?
+
+One process a stream and side, large buffers, nothing else: what this host's processors and
+kernel can carry through a link, whatever a collective library makes of it.
+"""
+
+import json
+import math
+import os
+import socket
+import struct
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from broadgauge.platforms.emulated.errors import EmulationError
+from broadgauge.platforms.emulated.nodes import Node
+
+BUFFER_BYTES = 256 * 1024
+"""One call's worth: it stays in the second-level cache."""
+NUM_ROUND_TRIPS = 211
+"""A prime, so that a count in another tool's output is recognisably this probe's."""
+_NUM_WARM_UP_ROUND_TRIPS = 23
+_CONNECT_S = 5.0
+_OVERRUN_S = 0.1
+"""How long senders go on, so that no receiver's window ends for want of data."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamResult:
+    """What TCP streams from one node to another delivered, as the receiver counted it."""
+
+    payload_gbps: float
+    """10^9 bit/s of payload after the warm-up, summed over the streams."""
+    duration_s: float
+    """The longest stream's measured part, warm-up left out."""
+    payload_bytes: int
+    """All that arrived, warm-up included."""
+    num_streams: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ceiling:
+    """What stands beside every figure measured on this host's emulated links."""
+
+    stream: StreamResult
+    round_trip_time_s: float
+    """Median of 211 exchanges of one byte over one idle TCP connection."""
+
+
+def measure_ceiling(sender: Node, receiver: Node, *, duration_s: float = 1.0) -> Ceiling:
+    """What do one stream and one byte reach on the link between two idle nodes, as it is now?
+
+    Call it in PID 1; it forks, waits, and takes `duration_s` plus half a second.
+    """
+    round_trip_time_s = measure_round_trip_time_s(sender, receiver)
+    stream = measure_stream(sender, receiver, duration_s=duration_s)
+    return Ceiling(stream=stream, round_trip_time_s=round_trip_time_s)
+
+
+def measure_stream(
+    sender: Node,
+    receiver: Node,
+    *,
+    duration_s: float = 1.0,
+    warm_up_s: float = 0.3,
+    num_streams: int = 1,
+) -> StreamResult:
+    """How much payload do `num_streams` TCP streams deliver for `duration_s`?"""
+    begin = time.monotonic() + warm_up_s
+    end = begin + duration_s
+
+    def send(connection: socket.socket) -> dict[str, float]:
+        payload = memoryview(bytearray(BUFFER_BYTES))
+        with suppress(ConnectionError):
+            while time.monotonic() < end + _OVERRUN_S:
+                connection.send(payload)
+        return {}
+
+    def receive(connection: socket.socket) -> dict[str, float]:
+        return _receive_between(connection, begin, end)
+
+    return _sum_streams(_run_pairs(sender, receiver, send, receive, num_streams))
+
+
+def send_exactly(sender: Node, receiver: Node, payload_bytes: int) -> StreamResult:
+    """How long do exactly `payload_bytes` take over one stream? A workload known to the byte."""
+
+    def send(connection: socket.socket) -> dict[str, float]:
+        left = payload_bytes
+        payload = memoryview(bytearray(BUFFER_BYTES))
+        while left > 0:
+            left -= connection.send(payload[: min(left, BUFFER_BYTES)])
+        return {}
+
+    def receive(connection: socket.socket) -> dict[str, float]:
+        return _receive_between(connection, 0.0, math.inf)
+
+    return _sum_streams(_run_pairs(sender, receiver, send, receive, 1))
+
+
+def measure_round_trip_time_s(sender: Node, receiver: Node) -> float:
+    """How long does one byte take there and back, at the median?"""
+
+    def ping(connection: socket.socket) -> dict[str, float]:
+        samples = []
+        for _ in range(_NUM_WARM_UP_ROUND_TRIPS + NUM_ROUND_TRIPS):
+            begin = time.perf_counter()
+            connection.send(b"x")
+            connection.recv(1)
+            samples.append(time.perf_counter() - begin)
+        return {"round_trip_time_s": median(samples[_NUM_WARM_UP_ROUND_TRIPS:])}
+
+    def pong(connection: socket.socket) -> dict[str, float]:
+        while byte := connection.recv(1):
+            connection.send(byte)
+        return {}
+
+    [(sent, _)] = _run_pairs(sender, receiver, ping, pong, 1)
+    return sent["round_trip_time_s"]
+
+
+def _receive_between(connection: socket.socket, begin: float, end: float) -> dict[str, float]:
+    """Count what arrives from `begin` to `end` (of the monotonic clock), or till the stream ends.
+
+    All streams of one probe share the window, so that their rates may be added.
+    """
+    buffer = bytearray(BUFFER_BYTES)
+    total = connection.recv_into(buffer)
+    first = now = time.monotonic()
+    first_bytes = 0 if first >= begin else None
+    while received := connection.recv_into(buffer):
+        total += received
+        now = time.monotonic()
+        if first_bytes is None and now >= begin:
+            first, first_bytes = now, total
+        if now >= end:
+            break
+    if first_bytes is None:
+        raise TimeoutError("the stream ended within its warm-up")
+    return {
+        "payload_bytes": total,
+        "measured_bytes": total - first_bytes,
+        "duration_s": max(now - first, 1e-9),
+    }
+
+
+def _sum_streams(pairs: list[tuple[dict[str, float], dict[str, float]]]) -> StreamResult:
+    received = [side for _, side in pairs]
+    return StreamResult(
+        payload_gbps=sum(8e-9 * one["measured_bytes"] / one["duration_s"] for one in received),
+        duration_s=max(one["duration_s"] for one in received),
+        payload_bytes=round(sum(one["payload_bytes"] for one in received)),
+        num_streams=len(pairs),
+    )
+
+
+Work = Callable[[socket.socket], dict[str, float]]
+
+
+def _run_pairs(
+    sender: Node, receiver: Node, send: Work, receive: Work, num_pairs: int
+) -> list[tuple[dict[str, float], dict[str, float]]]:
+    """Run `send` and `receive` in their nodes, `num_pairs` times at once, each pair connected."""
+
+    def serve(port_fd: int) -> dict[str, float]:
+        with socket.create_server((receiver.address, 0)) as server:
+            server.settimeout(_CONNECT_S)
+            os.write(port_fd, struct.pack("=H", server.getsockname()[1]))
+            connection, _ = server.accept()
+        with connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return receive(connection)
+
+    def call(port_fd: int) -> dict[str, float]:
+        (port,) = struct.unpack("=H", os.read(port_fd, 2))
+        with socket.create_connection((receiver.address, port), timeout=_CONNECT_S) as connection:
+            connection.settimeout(None)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return send(connection)
+
+    children = []
+    for _ in range(num_pairs):
+        port_in, port_out = os.pipe()
+        children.append((_fork_into(sender, call, port_in), _fork_into(receiver, serve, port_out)))
+        os.close(port_in)
+        os.close(port_out)
+    return [(_result_of(first), _result_of(second)) for first, second in children]
+
+
+def _fork_into(node: Node, work: Callable[[int], dict[str, float]], fd: int) -> tuple[int, int]:
+    """Run `work(fd)` in a child inside `node`; gives its pid and the pipe its result comes by."""
+    result_in, result_out = os.pipe()
+    pid = os.fork()
+    if pid != 0:
+        os.close(result_out)
+        return pid, result_in
+    status = 1
+    try:
+        node.enter()
+        answer: dict[str, object] = {"result": work(fd)}
+        status = 0
+    except BaseException:  # noqa: BLE001  a forked child must never run its parent's code on
+        answer = {"error": traceback.format_exc()}
+    os.write(result_out, json.dumps(answer).encode())
+    os._exit(status)
+
+
+def _result_of(child: tuple[int, int]) -> dict[str, float]:
+    pid, fd = child
+    with os.fdopen(fd, "rb") as pipe:
+        raw = pipe.read()
+    with suppress(ChildProcessError):  # the supervisor may reap every child itself
+        os.waitpid(pid, 0)
+    answer: dict[str, Any] = json.loads(raw) if raw else {"error": "it was killed"}
+    if "error" in answer:
+        raise EmulationError(
+            "probe the link by a TCP stream",
+            str(answer["error"]).strip().splitlines()[-1],
+            error_number=None,
+            hint="is the receiving node's firewall or memory at fault? Both run on this host",
+        )
+    result: dict[str, float] = answer["result"]
+    return result
