@@ -11,12 +11,13 @@ happens and may raise, as a signal's handler would.
 
 from pathlib import Path
 
+from tests.engine.fake_ranks import FakeRanks
+from tests.engine.fake_script import START_S, Failure, FakeClock, Moment, Script, an_environment
+
 from broadgauge.engine.ports import Folders, Observer, Services, unobserved
 from broadgauge.probes.merge import merge
 from broadgauge.specs.launching import LaunchRequest, Progress, TrialOutcome, TrialRequest
 from broadgauge.specs.record import Phase
-from tests.engine.fake_ranks import FakeRanks
-from tests.engine.fake_script import START_S, Failure, FakeClock, Moment, Script, an_environment
 
 __all__ = [
     "FOLDERS",

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tests.engine.fake_script import COMPUTE_S, LATENCY_S, Failure, FakeClock, Moment, Script
+
 from broadgauge.engine.estimate import transfer_s
 from broadgauge.specs.launching import Mark, NodeCounters, Progress, TrialOutcome, TrialRequest
 from broadgauge.specs.plan import Stored
@@ -21,7 +23,6 @@ from broadgauge.specs.workload import (
     CommandWorkload,
     TrainWorkload,
 )
-from tests.engine.fake_script import COMPUTE_S, LATENCY_S, Failure, FakeClock, Moment, Script
 
 
 class ScriptedError(Exception):

@@ -1,7 +1,5 @@
 """Which cases does an experiment have? Workloads x shapes x networks, resolved."""
 
-import difflib
-
 from broadgauge.engine.shapes import ResolvedCluster, Shape
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import ExperimentError, InputError, Problem
@@ -72,13 +70,9 @@ def _case(
 
 
 def _check(experiment: Experiment) -> None:
-    """Raises ExperimentError for networks that are not there and trials too large for a record."""
+    """Raises ExperimentError for trials too large for a record."""
     problems: list[Problem] = []
-    known = [network.name for network in experiment.networks]
     for place, workload in enumerate(experiment.workloads):
-        for name in workload.networks or ():
-            if name not in known:
-                problems.append(_no_such_network(f"workloads.{place}.networks", name, known))
         if isinstance(workload, CollectivesWorkload):
             rows = len(workload.ops) * len(workload.dtypes) * len(workload.sizes_bytes())
             if rows > MOST_COLLECTIVE_ROWS:
@@ -90,14 +84,3 @@ def _check(experiment: Experiment) -> None:
                 problems.append(Problem(f"workloads.{place}.sizes", message, hint))
     if problems:
         raise ExperimentError(problems)
-
-
-def _no_such_network(where: str, name: str, known: list[str]) -> Problem:
-    close = difflib.get_close_matches(name, known, n=1)
-    if close:
-        hint = f"did you mean `{close[0]}`?"
-    elif known:
-        hint = "known: " + ", ".join(known)
-    else:
-        hint = "the experiment has no `networks`"
-    return Problem(where, f"there is no network `{name}`", hint)

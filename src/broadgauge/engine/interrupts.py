@@ -2,7 +2,8 @@
 
 A signal handler calls `Interrupts.request`. It raises Interrupt in the main thread at once, or, in
 a shielded part (a record being written, a launch being closed), when that part is done. A second
-request raises at once in any case: the run folder survives that too, as it survives SIGKILL.
+request raises at once in any case and so cuts short what is shielded: the run folder survives
+that, as it survives SIGKILL, and the platform is closed all the same.
 """
 
 import signal

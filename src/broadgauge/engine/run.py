@@ -75,7 +75,7 @@ def run(
 ) -> RunResult:
     """Run what is planned and not yet stored. The caller closes the store; the platform is closed.
 
-    Raises PlatformError, RunFolderError, and Interrupt where a second request came.
+    Raises PlatformError and RunFolderError; and Interrupt, if one comes after the last trial.
     """
     runner = _Runner(plan, platform, store, services, folders)
     interrupted_by: int | None = None

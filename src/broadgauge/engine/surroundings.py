@@ -21,14 +21,21 @@ class Surroundings:
         self, plan: Plan, records: Sequence[Record], environments: Mapping[str, Environment]
     ) -> None:
         self._num_blocks = 1 + max((launch.block for launch in plan.launches), default=0)
-        self._changes = max((record.block // self._num_blocks for record in records), default=0)
+        self._changes = 0
         self._last: Environment | None = None
         self._by_case: dict[str, Environment] = {}
+        """Since the last change."""
         for record in records:
-            environment = environments.get(record.environment or "")
-            if environment is not None:
-                self._last = environment
-                self._by_case[record.case_key] = environment
+            self._follow(record, environments.get(record.environment or ""))
+
+    def _follow(self, record: Record, environment: Environment | None) -> None:
+        changes = record.block // self._num_blocks
+        if changes > self._changes:
+            self._changes = changes
+            self._by_case.clear()
+        if environment is not None:
+            self._last = environment
+            self._by_case[record.case_key] = environment
 
     def block(self, planned_block: int) -> int:
         """The block of a record written now."""
@@ -44,6 +51,7 @@ class Surroundings:
                 changes.update(dict.fromkeys(_differences(other, environment, left_out)))
         if changes:
             self._changes += 1
+            self._by_case.clear()
         self._last = environment
         self._by_case.update(dict.fromkeys(case_keys, environment))
         return tuple(changes)
