@@ -165,4 +165,4 @@ def test_a_wrong_override_is_named_as_typed(override: str, said: str) -> None:
 
 def test_scalars_follow_yaml_1_2() -> None:
     data = parse_yaml("[50e9, no, yes, 0x10, 1_000, 1.5, '7', null, ~, true, 1:30]", "x").data
-    assert data == [50e9, "no", "yes", "0x10", 1000, 1.5, "7", None, None, True, "1:30"]
+    assert data == [50e9, "no", "yes", "0x10", "1_000", 1.5, "7", None, None, True, "1:30"]

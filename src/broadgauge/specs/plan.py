@@ -44,6 +44,8 @@ class Plan(Stored):
     cases: tuple[Case, ...]
     launches: tuple[PlannedLaunch, ...]
     expected_s: float
+    working_folder: str = "."
+    """Where the user's commands run and relative paths start: the experiment file's folder."""
     notes: tuple[str, ...] = ()
     """What was resolved or left out, in sentences: `one GPU for 2 ranks: CPUs are used`."""
 

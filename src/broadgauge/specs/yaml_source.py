@@ -23,8 +23,8 @@ MAX_DEPTH = 50
 Path = tuple[str | int, ...]
 """`("networks", 1, "rate_gbps")`."""
 
-_INTEGER = re.compile(r"[-+]?\d[\d_]*")
-_FLOAT = re.compile(r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_INTEGER = re.compile(r"[-+]?\d+")
+_FLOAT = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _PLAIN_KINDS = ("str", "int", "float", "bool", "null", "timestamp")  # 1.2 has no timestamps: text
 _PLAIN_TAGS = {f"tag:yaml.org,2002:{kind}" for kind in _PLAIN_KINDS}
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF|nan|NaN|NAN)")

@@ -1,0 +1,5 @@
+"""`python -m broadgauge` is `broadgauge`."""
+
+from broadgauge.cli.main import entry_point
+
+entry_point()

@@ -1,0 +1,61 @@
+"""Which experiment does the user mean: a file, or one that comes with Broadgauge?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from broadgauge.specs.base import did_you_mean
+from broadgauge.specs.errors import InputError
+from broadgauge.specs.experiment import Experiment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedExperiment:
+    """A read experiment and the folder its relative paths start from."""
+
+    experiment: Experiment
+    source: str
+    folder: Path
+
+
+def examples_folder() -> Path:
+    """In an installed package beside the code, in a checkout at its root."""
+    package = Path(__file__).parents[1]
+    installed = package / "examples"
+    return installed if installed.is_dir() else package.parents[1] / "examples"
+
+
+def example_names() -> list[str]:
+    """What can be run by its name alone."""
+    return sorted(path.stem for path in examples_folder().glob("*.yaml"))
+
+
+def load(name_or_path: str, overrides: Sequence[str]) -> LoadedExperiment:
+    """Raises InputError (no such file, no text) and ExperimentError (what the text says)."""
+    from broadgauge.specs.reading import read_experiment
+
+    path = Path(name_or_path)
+    if not path.exists() and name_or_path in example_names():
+        path = examples_folder() / f"{name_or_path}.yaml"
+        folder = Path.cwd()
+    else:
+        folder = path.parent
+    text = _read_text(path)
+    experiment = read_experiment(text, str(path), overrides)
+    return LoadedExperiment(experiment=experiment, source=str(path), folder=folder.absolute())
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        hint = did_you_mean(str(path), example_names())
+        raise InputError(f"{path}: no such file, and no example has this name", hint=hint) from None
+    except IsADirectoryError:
+        hint = "a run folder is continued by --resume and shown by `broadgauge show`"
+        raise InputError(f"{path}: a folder, not an experiment file", hint=hint) from None
+    except UnicodeDecodeError as error:
+        message = f"{path}: not a text file (byte {error.start} is no UTF-8)"
+        raise InputError(message, hint="an experiment is a YAML file") from None
+    except OSError as error:
+        raise InputError(f"{path}: can't be read: {error.strerror}") from None

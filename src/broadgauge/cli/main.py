@@ -1,0 +1,55 @@
+"""The command `broadgauge`: parses, calls one command's module, and turns errors into words.
+
+`--help` must answer at once, so each command's module imports what it needs inside its `run`.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from broadgauge import __version__
+from broadgauge.cli import compare, export, report, run, schema, show
+from broadgauge.specs.errors import BroadgaugeError
+
+COMMANDS: tuple[ModuleType, ...] = (run, show, compare, export, report, schema)
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The whole command line; a test holds its help text."""
+    parser = argparse.ArgumentParser(
+        prog="broadgauge",
+        description="Measures how much of your GPUs' time the network and the storage take.",
+        epilog="Begin with: broadgauge run quickstart",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"broadgauge {__version__}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for module in COMMANDS:
+        module.add_parser(subparsers)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; the exit code is documented in specs/errors.py and docs/commands.md."""
+    options = make_parser().parse_args(arguments)
+    try:
+        return int(options.handler(options))
+    except BroadgaugeError as error:
+        print(f"broadgauge: {error}", file=sys.stderr)  # noqa: T201
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("broadgauge: interrupted", file=sys.stderr)  # noqa: T201
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output left (`| head`): not an error of ours. Python would complain
+        # again when it flushes stdout at exit, so stdout is pointed elsewhere.
+        sys.stdout = open("/dev/null", "w", encoding="utf-8")  # noqa: PTH123, SIM115
+        return BROKEN_PIPE
+
+
+def entry_point() -> None:
+    """What the installed command calls."""
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""The first screen of `run`: what was found on this machine, and what will be done."""
+
+from collections.abc import Iterator, Sequence
+
+from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.machine import MachineFacts, Nic
+from broadgauge.specs.plan import Plan
+from broadgauge.specs.units import show_rate, show_size, show_time
+
+MAX_NICS_SHOWN = 4
+
+
+def machine_lines(machine: MachineFacts) -> Iterator[str]:
+    """What was found, one fact a line."""
+    memory = show_size(machine.memory_bytes)
+    yield f"machine    {machine.hostname}: {len(machine.cores)} cores, {memory} of memory"
+    if machine.gpus:
+        names = sorted({gpu.name for gpu in machine.gpus})
+        yield f"GPUs       {len(machine.gpus)} × {', '.join(names)}"
+    else:
+        yield "GPUs       none: ranks compute on cores and talk over Gloo"
+    shown = [_nic(nic) for nic in machine.nics[:MAX_NICS_SHOWN]]
+    more = len(machine.nics) - len(shown)
+    yield f"NICs       {', '.join(shown) or 'none'}{f' and {more} more' if more > 0 else ''}"
+    torch = f"torch {machine.torch}" if machine.torch else "no torch"
+    yield f"software   kernel {machine.kernel}, Python {machine.python}, {torch}"
+    yield f"emulation  {_emulation(machine)}"
+
+
+def _nic(nic: Nic) -> str:
+    speed = "speed unknown" if nic.speed_gbps is None else show_rate(nic.speed_gbps)
+    return f"{nic.name} ({speed}, MTU {nic.mtu_bytes})"
+
+
+def _emulation(machine: MachineFacts) -> str:
+    if not machine.can_emulate:
+        return f"refused here: {machine.refusal}"
+    delay = "delay and loss too" if machine.can_delay else "no delay or loss: no netem here"
+    return f"nodes and link rates can be emulated; {delay}"
+
+
+def plan_lines(experiment: Experiment, plan: Plan) -> Iterator[str]:
+    """What will be done, and how long it should take."""
+    num_trials = sum(len(launch.trials) for launch in plan.launches)
+    num_blocks = len({launch.block for launch in plan.launches})
+    yield (
+        f"plan       {experiment.name} on the {_platform(experiment)}: {len(plan.cases)} cases, "
+        f"{num_blocks} blocks, {len(plan.launches)} launches, {num_trials} trials"
+    )
+    for network in experiment.networks:
+        if any(case.network == network for case in plan.cases):
+            yield f"           network {network.label}"
+    for workload in experiment.workloads:
+        shapes = dict.fromkeys(c.shape for c in plan.cases if c.workload == workload)
+        yield f"           {workload.name} on {', '.join(shapes)} (nodes x ranks a node)"
+    for note in plan.notes:
+        yield f"note       {note}"
+    yield f"expected   about {show_time(plan.expected_s, 2)}"
+
+
+def _platform(experiment: Experiment) -> str:
+    return {"emulated": "emulated cluster", "local": "local platform"}[experiment.platform]
+
+
+def schedule_lines(plan: Plan) -> Iterator[str]:
+    """Every launch with its trials in order, for `--dry-run`."""
+    cases = {case.key: case for case in plan.cases}
+    for launch in plan.launches:
+        labels: Sequence[str] = [
+            f"{trial.trial_id} {cases[trial.case_key].label}" for trial in launch.trials
+        ]
+        yield f"launch {launch.launch_id} (about {show_time(launch.expected_s, 2)})"
+        yield from (f"  {label}" for label in labels)

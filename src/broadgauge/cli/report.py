@@ -1,0 +1,30 @@
+"""`broadgauge report`: the HTML report of a stored run, made anew."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "report",
+        help="write the HTML report of a run",
+        description="Writes one HTML file that opens offline. Into the run folder unless --output "
+        "names a file.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("run", metavar="RUN", help="a run folder, or `last`")
+    parser.add_argument("--output", type=Path, metavar="FILE")
+    parser.set_defaults(handler=handle)
+
+
+def handle(options: argparse.Namespace) -> int:
+    from broadgauge.cli.output import say, write_file
+    from broadgauge.cli.runs import read_summary, run_path
+    from broadgauge.report.html import FILE_NAME, render
+
+    run = read_summary(run_path(options.run))
+    path = options.output if options.output is not None else run.folder / FILE_NAME
+    write_file(path, render(run))
+    say(f"report     {path}")
+    return 0

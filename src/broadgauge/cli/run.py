@@ -1,0 +1,63 @@
+"""`broadgauge run`: one experiment, from its file to its report."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "run",
+        help="run an experiment and report",
+        description="Runs an experiment: shows what was found and what will be done, runs every "
+        "case, and ends with a table and an HTML report. A run that was ended goes on with "
+        "--resume.",
+        allow_abbrev=False,
+    )
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument(
+        "experiment",
+        metavar="EXPERIMENT",
+        nargs="?",
+        help="an experiment file, or the name of an example such as `quickstart`",
+    )
+    what.add_argument(
+        "--resume", metavar="RUN", help="go on with this run folder, or with the `last` one"
+    )
+    parser.add_argument(
+        "--set",
+        dest="overrides",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="change a part of the experiment: --set launches=3 --set workloads.train.steps=20",
+    )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="print the schedule and each rank's environment and command; run nothing",
+    )
+    parser.add_argument(
+        "--runs-folder",
+        type=Path,
+        default=Path("runs"),
+        metavar="DIR",
+        help="where the run's folder is made (default: runs)",
+    )
+    parser.set_defaults(handler=handle)
+
+
+def handle(options: argparse.Namespace) -> int:
+    from broadgauge.cli.running import dry_run, resume, start
+    from broadgauge.specs.errors import InputError
+
+    if options.resume is not None:
+        if options.overrides or options.dry_run:
+            raise InputError(
+                "--resume goes on with the plan that is stored",
+                hint="--set and --dry-run belong to a new run",
+            )
+        return resume(options.resume)
+    if options.dry_run:
+        return dry_run(options.experiment, options.overrides, options.runs_folder)
+    return start(options.experiment, options.overrides, options.runs_folder)

@@ -1,0 +1,198 @@
+"""How is a run put together? The only place that knows engine, platforms, probes and results."""
+
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from broadgauge.advise.judge import findings
+from broadgauge.catalog.gpus import find_gpu
+from broadgauge.cli.experiments import load
+from broadgauge.cli.opening import machine_lines, plan_lines, schedule_lines
+from broadgauge.cli.output import say, write
+from broadgauge.cli.progress import LiveLine, PlainLines
+from broadgauge.cli.runs import read_summary, run_path
+from broadgauge.engine.interrupts import Interrupts, signals_to
+from broadgauge.engine.plan import make_plan, on_local_platform
+from broadgauge.engine.ports import Folders, Services
+from broadgauge.engine.run import RunResult, run
+from broadgauge.platforms.emulated_cluster import EmulatedPlatform
+from broadgauge.platforms.local import LocalPlatform
+from broadgauge.platforms.machine import read_machine
+from broadgauge.probes.merge import merge
+from broadgauge.report.html import write_report
+from broadgauge.report.terminal import print_closing_table
+from broadgauge.results.folder import RunFolder
+from broadgauge.specs.case import Case
+from broadgauge.specs.errors import InputError, PlatformError
+from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.launching import LaunchRequest, Platform
+from broadgauge.specs.machine import MachineFacts
+from broadgauge.specs.plan import Plan
+from broadgauge.specs.reading import read_experiment
+from broadgauge.specs.record import Environment
+from broadgauge.specs.workload import CommandWorkload, TrainWorkload
+from broadgauge.specs.writing import dump_experiment
+
+REFUSED_EXIT_CODE = PlatformError.exit_code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """An experiment and what it means on this machine."""
+
+    experiment: Experiment
+    plan: Plan
+    is_fallback: bool
+    """Nodes were refused: this is what can run on the local platform."""
+
+
+def start(name_or_path: str, overrides: Sequence[str], runs_folder: Path) -> int:
+    """A new run. Returns the exit code."""
+    prepared = _prepare(name_or_path, overrides)
+    _run_prepare_steps(prepared.plan)
+    folder = RunFolder.create(
+        runs_folder,
+        plan=prepared.plan,
+        experiment_yaml=dump_experiment(prepared.experiment),
+        started_unix_s=time.time(),
+    )
+    code = _run_in(folder, prepared.experiment)
+    return code or (REFUSED_EXIT_CODE if prepared.is_fallback else 0)
+
+
+def resume(run_text: str) -> int:
+    """Go on with a stored run. Returns the exit code."""
+    folder = RunFolder.open_for_resume(run_path(run_text))
+    with folder:
+        for note in folder.notes:
+            say(f"note       {note}")
+        place = str(folder.path / "experiment.yaml")
+        experiment = read_experiment(folder.experiment_yaml, place)
+        _run_prepare_steps(folder.plan)
+        return _run_in(folder, experiment)
+
+
+def dry_run(name_or_path: str, overrides: Sequence[str], runs_folder: Path) -> int:
+    """Print the schedule and what each rank would be given. Runs nothing."""
+    prepared = _prepare(name_or_path, overrides)
+    plan = prepared.plan
+    for line in schedule_lines(plan):
+        write(f"{line}\n")
+    platform = _platform(prepared.experiment)
+    seen: set[tuple[str, ...]] = set()
+    for launch in plan.launches:
+        keys = tuple(sorted({trial.case_key for trial in launch.trials}))
+        if keys in seen:
+            continue
+        seen.add(keys)
+        request = LaunchRequest(
+            launch_id=launch.launch_id,
+            cases=tuple(plan.case(trial.case_key) for trial in launch.trials),
+            cores_per_node=launch.cores_per_node,
+            limits=plan.limits,
+            log_folder=runs_folder / "RUN" / "logs",
+            working_folder=Path(plan.working_folder),
+        )
+        write(f"\nranks of launch {launch.launch_id} and of those with the same cases:\n")
+        for command in platform.rank_commands(request):
+            write(f"{command}\n")
+    return REFUSED_EXIT_CODE if prepared.is_fallback else 0
+
+
+def _prepare(name_or_path: str, overrides: Sequence[str]) -> Prepared:
+    """Read, look around, fall back where nodes are refused, plan, and say all of it."""
+    loaded = load(name_or_path, overrides)
+    machine = read_machine()
+    experiment = loaded.experiment
+    is_fallback = experiment.platform == "emulated" and not machine.can_emulate
+    for line in machine_lines(machine):
+        say(line)
+    if is_fallback:
+        _say_refusal(machine)
+        experiment = on_local_platform(experiment, machine)
+    plan = make_plan(experiment, machine).model_copy(update={"working_folder": str(loaded.folder)})
+    _check_torch(machine)
+    for line in plan_lines(experiment, plan):
+        say(line)
+    return Prepared(experiment=experiment, plan=plan, is_fallback=is_fallback)
+
+
+def _say_refusal(machine: MachineFacts) -> None:
+    say(f"refused    this machine does not let you emulate nodes: {machine.refusal}")
+    say(f"fix        {machine.fix or 'unknown: run as root, or on another machine'}")
+    say("instead    what needs no second node runs on the local platform; exit code 4")
+
+
+def _check_torch(machine: MachineFacts) -> None:
+    if machine.torch is None:
+        raise InputError(
+            "measuring needs torch, which is not installed here",
+            hint="pip install 'broadgauge[torch]'",
+        )
+
+
+def _run_prepare_steps(plan: Plan) -> None:
+    """What a user's command needs from outside is fetched before any node exists."""
+    steps = {
+        case.workload.prepare: case.workload.name
+        for case in plan.cases
+        if isinstance(case.workload, CommandWorkload) and case.workload.prepare
+    }
+    for command, name in steps.items():
+        say(f"prepare    {name}: {' '.join(command)}")
+        try:
+            ended = subprocess.run(command, cwd=plan.working_folder, check=False)
+        except OSError as error:
+            raise InputError(f"`prepare` of {name} can't be run: {error}") from None
+        if ended.returncode != 0:
+            raise InputError(f"`prepare` of {name} ended with exit code {ended.returncode}")
+
+
+def _platform(experiment: Experiment) -> Platform:
+    return EmulatedPlatform() if experiment.platform == "emulated" else LocalPlatform()
+
+
+def _run_in(folder: RunFolder, experiment: Experiment) -> int:
+    """Run what is left of the folder's plan, then show it. Returns the exit code."""
+    console = Console(stderr=True, highlight=False)
+    display = LiveLine(console) if console.is_terminal else PlainLines(console)
+    interrupts = Interrupts()
+    with folder, signals_to(interrupts):
+        platform = _platform(experiment)
+        services = Services(
+            merger=merge,
+            judge=findings,
+            peak_flops=_peak_flops,
+            observer=display,
+            interrupts=interrupts,
+        )
+        folders = Folders(logs=folder.log_folder, working=Path(folder.plan.working_folder))
+        with display:
+            result = run(folder.plan, platform, folder, services, folders)
+    _show(folder, result)
+    return result.exit_code
+
+
+def _show(folder: RunFolder, result: RunResult) -> None:
+    if result.interrupted_by is None:
+        summary = read_summary(folder.path)
+        print_closing_table(summary, Console(highlight=False))
+        report = write_report(summary)
+        say(f"report     {report}")
+    say(result.message)
+
+
+def _peak_flops(case: Case, environment: Environment) -> float | None:
+    """FLOP/s of one GPU in the workload's data type; None on CPUs and for unknown GPUs."""
+    if (
+        case.device != "cuda"
+        or not environment.gpus
+        or not isinstance(case.workload, TrainWorkload)
+    ):
+        return None
+    gpu = find_gpu(environment.gpus[0].name)
+    return None if gpu is None else gpu.peak_flops(case.workload.dtype)

@@ -1,0 +1,40 @@
+"""Which run does the user mean: a folder, or `last`?"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from broadgauge.results.model import RunSummary
+
+RUNS_FOLDER = "runs"
+LAST = "last"
+
+
+def run_path(text: str) -> Path:
+    """A run folder; `last` is the newest under runs/. Raises RunFolderError."""
+    from broadgauge.specs.errors import RunFolderError
+
+    if text != LAST or Path(text).exists():
+        return Path(text)
+    plans = sorted(Path(RUNS_FOLDER).glob("*/plan.json"), key=lambda path: path.stat().st_mtime)
+    if not plans:
+        raise RunFolderError(
+            f"there is no run under {RUNS_FOLDER}/", hint="begin with: broadgauge run quickstart"
+        )
+    return plans[-1].parent
+
+
+def read_summary(path: Path) -> "RunSummary":
+    """The run of this folder, put together. Raises RunFolderError."""
+    from broadgauge.results.reading import read_run
+    from broadgauge.results.summary import summarise_run
+
+    stored = read_run(path)
+    return summarise_run(
+        folder=stored.folder,
+        plan=stored.plan,
+        records=stored.records,
+        experiment_yaml=stored.experiment_yaml,
+        environments=stored.environments,
+        notes=stored.notes,
+    )

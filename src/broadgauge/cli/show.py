@@ -1,0 +1,25 @@
+"""`broadgauge show`: what did a run measure?"""
+
+import argparse
+from typing import Any
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "show",
+        help="print what a run measured",
+        description="Prints a stored run: the table, every case, its failures, the environment.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("run", metavar="RUN", help="a run folder, or `last`")
+    parser.set_defaults(handler=handle)
+
+
+def handle(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from broadgauge.cli.runs import read_summary, run_path
+    from broadgauge.report.terminal import print_run
+
+    print_run(read_summary(run_path(options.run)), Console(highlight=False))
+    return 0

@@ -1,0 +1,186 @@
+"""Drives the installed command from outside, as a user would, and finds what it leaves behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+COMMAND = [sys.executable, "-m", "broadgauge"]
+TAG_VARIABLE = "BROADGAUGE_TEST_TAG"
+
+TINY = """\
+name: tiny
+platform: {platform}
+cluster: {{shapes: [{shapes}], device: cpu}}
+networks:
+  - {{name: slow, rate_gbps: 100 Mbit/s}}
+  - {{name: reference}}
+workloads:
+  - kind: collectives
+    ops: [all_reduce]
+    sizes: [4 KiB, 1 MiB]
+    budget_s: 50 ms
+    max_iterations: 5
+  - kind: train
+    model: {{layers: 1, hidden: 64, heads: 2, seq_len: 32}}
+    steps: 4
+    block_steps: 2
+    warm_up_steps: 1
+launches: {launches}
+"""
+
+
+def tiny(platform: str = "emulated", shapes: str = "2x1", launches: int = 1) -> str:
+    """An experiment of seconds."""
+    return TINY.format(platform=platform, shapes=shapes, launches=launches)
+
+
+def run_command(
+    *arguments: str, folder: Path, timeout_s: float = 240, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """The command in `folder`, to its end."""
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "100", **environment},
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+
+
+def only_run(folder: Path) -> Path:
+    """The one run folder under `folder`/runs."""
+    (run,) = (path for path in (folder / "runs").iterdir() if path.is_dir())
+    return run
+
+
+def records_of(run: Path) -> list[dict[str, Any]]:
+    """Every record, each line having to be whole."""
+    text = (run / "records.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def wait_until(is_so: Callable[[], bool], timeout_s: float = 60) -> None:
+    """Raises AssertionError when it does not become so in time."""
+    end_s = time.monotonic() + timeout_s
+    while not is_so():
+        assert time.monotonic() < end_s, "waited in vain"
+        time.sleep(0.02)
+
+
+@dataclass
+class Background:
+    """The command while it runs, found again in every process by a tag in its environment."""
+
+    arguments: tuple[str, ...]
+    folder: Path
+    tag: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    def __enter__(self) -> "Background":
+        self.before = Surroundings.now()
+        self.process = subprocess.Popen(
+            [*COMMAND, *self.arguments],
+            cwd=self.folder,
+            env={**os.environ, TAG_VARIABLE: self.tag},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        for pid in self.pids():
+            kill_if_there(pid)
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+    def pids(self, word: str = "") -> list[int]:
+        """Living processes of this command, those whose command line holds `word`."""
+        return [pid for pid, line in tagged_processes(self.tag) if word in line]
+
+    def wait_for_ranks(self, number: int) -> list[int]:
+        """Pids of the ranks, once that many live."""
+        wait_until(lambda: len(self.pids("broadgauge.probes.")) >= number)
+        return self.pids("broadgauge.probes.")
+
+    def wait_for_log(self, words: str) -> None:
+        """Until a rank's log, or the list of phases, says it."""
+
+        def is_said() -> bool:
+            logs = self.folder.glob("runs/*/logs/*")
+            return any(words in path.read_text(errors="replace") for path in logs)
+
+        wait_until(is_said)
+
+    def end(self, timeout_s: float = 120) -> tuple[int, str]:
+        """Exit code and output."""
+        output, _ = self.process.communicate(timeout=timeout_s)
+        return self.process.returncode, output
+
+    def assert_nothing_is_left(self) -> None:
+        """No process, interface, mount, or file outside the run folder."""
+        wait_until(lambda: not self.pids(), timeout_s=20)
+        wait_until(lambda: Surroundings.now().links == self.before.links, timeout_s=20)
+        after = Surroundings.now()
+        assert after.mounts == self.before.mounts
+        assert after.files <= self.before.files, after.files - self.before.files
+
+
+def kill_if_there(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def tagged_processes(tag: str) -> Iterator[tuple[int, str]]:
+    """Living processes with the tag in their environment, and their command lines."""
+    wanted = f"{TAG_VARIABLE}={tag}".encode()
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            environment = (entry / "environ").read_bytes()
+            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue
+        if wanted in environment.split(b"\0") and state != "Z":
+            yield int(entry.name), line
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a run might leave on the machine."""
+
+    links: frozenset[str]
+    mounts: frozenset[str]
+    files: frozenset[str]
+
+    @classmethod
+    def now(cls) -> "Surroundings":
+        mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+        folders = [Path("/tmp"), Path("/dev/shm"), Path("/run"), Path("/run/netns")]
+        ours = ("broadgauge", "torch", "nccl", "gloo")
+        return cls(
+            links=frozenset(path.name for path in Path("/sys/class/net").iterdir()),
+            mounts=frozenset(line.split()[4] for line in mounts),
+            files=frozenset(
+                str(path)
+                for folder in folders
+                if folder.is_dir()
+                for path in folder.iterdir()
+                if path.name.lower().startswith(ours)
+            ),
+        )

@@ -1,0 +1,82 @@
+"""Holds that bad input gets one clear message, exit code 2, and no traceback."""
+
+from pathlib import Path
+
+import pytest
+from tests.e2e.driving import run_command, tiny
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("rate_gbps", "rate_gps", "did you mean `rate_gbps`?"),
+        ("100 Mbit/s", "100 MB", "no unit of a rate"),
+        ("2x1", "0x1", "1 to 250 nodes"),
+        ("2x1", "1000000000x1", "1 to 250 nodes"),
+        ("reference", "slow", "two networks are named `slow`"),
+        ("kind: train", "kind: train\n    networks: [slwo]", "no network is named `slwo`"),
+        ("platform: emulated", "platform: slurm", "planned and not there yet"),
+        ("name: tiny", "name: {", "not YAML"),
+    ],
+)
+def test_a_mistake_in_a_file(empty_folder: Path, old: str, new: str, said: str) -> None:
+    (empty_folder / "e.yaml").write_text(tiny().replace(old, new, 1))
+    ran = run_command("run", "e.yaml", "--dry-run", folder=empty_folder)
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("broadgauge: e.yaml:")
+    assert said in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert ran.stdout == ""
+    assert [path.name for path in empty_folder.iterdir()] == ["e.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"\x80\x81\x82", "not a text file"),
+        (b"\x7fELF\x02\x01\x01\x00", "not YAML"),
+        (b"", "empty"),
+        (b"a: &a [*a]\n", "nested more than"),
+        (b"- 1\n" * 60_000, "more than 50,000 values"),
+    ],
+)
+def test_files_that_are_no_experiment(empty_folder: Path, content: bytes, said: str) -> None:
+    (empty_folder / "e.yaml").write_bytes(content)
+    ran = run_command("run", "e.yaml", folder=empty_folder)
+    assert ran.returncode == 2
+    assert said in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "quickstrat"], "did you mean `quickstart`?"),
+        (["run", "missing.yaml"], "no such file"),
+        (["run", "."], "a folder"),
+        (["run", "quickstart", "--set", "launches"], "key=value"),
+        (["run", "quickstart", "--set", "workloads.trian.steps=4"], "did you mean `train`?"),
+        (["run", "--resume", "nowhere"], "nowhere"),
+        (["run"], "EXPERIMENT"),
+        (["show", "nowhere"], "nowhere"),
+        (["show", "."], "no run"),
+        (["compare", "nowhere", "elsewhere"], "nowhere"),
+        (["export", "nowhere", "--format", "csv"], "nowhere"),
+        (["report", "nowhere"], "nowhere"),
+        (["shwo"], "invalid choice"),
+    ],
+)
+def test_arguments_that_lead_nowhere(empty_folder: Path, arguments: list[str], said: str) -> None:
+    ran = run_command(*arguments, folder=empty_folder)
+    assert ran.returncode == 2
+    assert said in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert list(empty_folder.iterdir()) == []
+
+
+def test_a_file_that_may_not_be_read(empty_folder: Path) -> None:
+    (empty_folder / "loop.yaml").symlink_to("loop.yaml")
+    ran = run_command("run", "loop.yaml", folder=empty_folder)
+    assert ran.returncode == 2
+    assert "loop.yaml" in ran.stderr
+    assert "Traceback" not in ran.stderr

@@ -1,0 +1,45 @@
+"""Holds what an installation brings along."""
+
+import re
+import tomllib
+from importlib.metadata import requires
+from pathlib import Path
+
+LIGHT_LIMIT = 12
+
+
+def needs(package: str, seen: set[str]) -> set[str]:
+    """Every package that `package` needs on this machine, extras left out."""
+    for requirement in requires(package) or ():
+        name, _, marker = requirement.partition(";")
+        if "extra ==" in marker or 'sys_platform == "win32"' in marker:
+            continue
+        found = re.match(r"[A-Za-z0-9._-]+", name)
+        assert found is not None
+        normal = re.sub(r"[-_.]+", "-", found[0]).lower()
+        if normal not in seen and normal not in ("colorama",):
+            seen.add(normal)
+            needs(normal, seen)
+    return seen
+
+
+def test_the_light_install_is_light() -> None:
+    packages = needs("broadgauge", set())
+    assert "torch" not in packages
+    assert len(packages) <= LIGHT_LIMIT, sorted(packages)
+
+
+def test_locks_name_no_index_and_hold_every_dependency(repository: Path) -> None:
+    project = tomllib.loads((repository / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *(item for extra in extras.values() for item in extra)]
+    for lock in ("all", "light", "uv"):
+        text = (repository / "requirements" / f"{lock}.lock").read_text()
+        assert "://" not in text
+        assert "--index" not in text
+    everything = (repository / "requirements" / "all.lock").read_text()
+    for requirement in wanted:
+        name = re.match(r"[a-z0-9-]+", requirement.replace(".", "-").lower())
+        assert name is not None
+        assert f"\n{name[0]}==" in "\n" + everything, requirement
+    assert "\ntorch==" not in (repository / "requirements" / "light.lock").read_text()
