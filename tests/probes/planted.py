@@ -1,0 +1,93 @@
+"""A worker with a fault planted in it: `python planted.py FAULT`, in the place of the worker."""
+
+import os
+import sys
+import time
+
+import torch.distributed as dist
+
+from broadgauge.probes import worker
+from broadgauge.probes.collectives import operation
+from broadgauge.probes.training import trainer
+
+DELAY_S = 0.023
+
+
+def corrupt_all_reduce() -> None:
+    """One element of each result is one too large."""
+    all_reduce = dist.all_reduce
+
+    def wrong(tensor, *arguments, **keywords):
+        work = all_reduce(tensor, *arguments, **keywords)
+        if tensor.numel() > 5:
+            tensor[5] += 1
+        return work
+
+    operation.dist.all_reduce = wrong
+
+
+def sleep_in_every_second_step() -> None:
+    step = trainer.Trainer.step
+
+    def delayed(self, index):
+        if index % 2:
+            time.sleep(DELAY_S)
+        return step(self, index)
+
+    trainer.Trainer.step = delayed
+
+
+def sleep_when_communicating() -> None:
+    step = trainer.Trainer.step
+
+    def delayed(self, index):
+        if self.communication.is_on:
+            time.sleep(DELAY_S)
+        return step(self, index)
+
+    trainer.Trainer.step = delayed
+
+
+def train_apart() -> None:
+    """This rank's weights are not those of the others at the end."""
+    checksum = trainer.Trainer.parameter_checksum
+    trainer.Trainer.parameter_checksum = lambda self: checksum(self) * 1.001
+
+
+def leave_before_the_first_step() -> None:
+    def leave(*_):
+        os._exit(7)
+
+    trainer.Trainer.timed_steps = leave
+
+
+def raise_before_the_first_step() -> None:
+    def fail(*_):
+        raise ValueError("planted")
+
+    trainer.Trainer.timed_steps = fail
+
+
+def use_plain_ddp() -> None:
+    """DDP's own all-reduce and the loss as it is: what the switchable hook must equal."""
+
+    def register_nothing(self, *_):
+        return None
+
+    def plain_step(self, index):
+        tokens, next_tokens = self.batches.draw(
+            self.seed, index, self.workload.batch_per_rank, self.identity
+        )
+        self.optimizer.zero_grad()
+        loss = self.model(tokens, next_tokens)
+        loss.backward()
+        self.optimizer.step()
+        return loss.detach()
+
+    trainer.DistributedDataParallel.register_comm_hook = register_nothing
+    trainer.Trainer.step = plain_step
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
+    sys.exit(worker.main())

@@ -1,0 +1,84 @@
+"""Does a user's script under real torchrun give its metrics, and say what went wrong?"""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from broadgauge.probes.merge import merge
+from broadgauge.specs.record import ErrorKind, Status
+from broadgauge.specs.workload import CommandMetric, CommandWorkload
+
+from .harness import COMMAND_WORKER, Ranks
+from .outcomes import make_case
+
+pytestmark = pytest.mark.measuring
+SCRIPT = """
+    import json, os, sys
+    import torch, torch.distributed as dist
+    dist.init_process_group("gloo")
+    token = torch.ones(1)
+    for step in range(4):
+        dist.all_reduce(token)
+        if dist.get_rank() == 0:
+            print(f"step took {step + 1}.5 s", flush=True)
+            print(json.dumps({"train": {"loss": 4.0 - step}}), flush=True)
+    assert "BROADGAUGE_RESULT_FD" not in os.environ
+    dist.destroy_process_group()
+    print("args", *sys.argv[1:])
+"""
+STEP = CommandMetric(name="step_s", regex=r"step took ([\d.]+) s", skip_first=1)
+LOSS = CommandMetric(name="loss", json_key="train.loss")
+
+
+def run(folder, script, *metrics, nodes=1, ranks_per_node=2):
+    path = folder / "script.py"
+    path.write_text(textwrap.dedent(script))
+    workload = CommandWorkload(
+        kind="command", command=(str(path), "--epochs", "1"), metrics=metrics
+    )
+    case = make_case(workload, nodes=nodes, ranks_per_node=ranks_per_node)
+    with Ranks(nodes, folder, command=COMMAND_WORKER) as ranks:
+        outcome = ranks.run_trial(case, limit_s=100)
+        return case, outcome, ranks.logs()
+
+
+@pytest.mark.parametrize(("nodes", "ranks_per_node"), [(1, 2), (2, 1)])
+def test_metrics_by_regex_and_json_under_torchrun(nodes, ranks_per_node, tmp_path):
+    case, outcome, logs = run(
+        tmp_path, SCRIPT, STEP, LOSS, nodes=nodes, ranks_per_node=ranks_per_node
+    )
+    assert outcome.status is Status.OK, logs
+    assert "args --epochs 1" in logs
+    trial = merge(case, outcome, None)
+    assert trial.series == {"step_s": (2.5, 3.5, 4.5), "loss": (4.0, 3.0, 2.0, 1.0)}
+    assert trial.measurement.metrics["step_s"] == 3.5
+    assert trial.measurement.metrics["loss"] == 2.5
+    assert [mark.label for mark in outcome.marks] == ["command:begin", "command:end"]
+
+
+def test_a_crash_has_the_exit_code_and_the_scripts_last_lines(tmp_path):
+    script = "import sys; print('step took 1 s'); print('about to fail', flush=True); sys.exit(3)"
+    _, outcome, logs = run(tmp_path, script, STEP, ranks_per_node=1)
+    assert outcome.error is not None, logs
+    assert outcome.error.kind is ErrorKind.CRASHED
+    assert "exit code 3" in outcome.error.message
+    assert "about to fail" in outcome.error.message
+
+
+def test_no_match_is_refused_by_the_metrics_name(tmp_path):
+    _, outcome, _ = run(tmp_path, "print('nothing of interest')", LOSS, ranks_per_node=1)
+    assert outcome.error is not None
+    assert outcome.error.kind is ErrorKind.REFUSED
+    assert "metric `loss`" in outcome.error.message
+    assert "nothing of interest" in outcome.error.message
+
+
+def test_the_command_worker_imports_no_torch():
+    modules = "broadgauge.probes.command, broadgauge.probes.merge"
+    check = f"import sys, {modules}; print('torch' in sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", check], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "False"
