@@ -33,7 +33,7 @@ _CONFIG: Spec = {
         "gridColor": "#e3e6ea",
         "domainColor": "#9aa1ab",
         "tickColor": "#9aa1ab",
-        "labelLimit": 130,
+        "labelLimit": 150,
     },
     "legend": {
         "orient": "top",
@@ -52,7 +52,7 @@ def frame(layers: Sequence[Spec], *, height: int | Spec) -> Spec:
     """Layers over one another, as wide as the place they get, with nothing read from outside."""
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "width": 640,
+        "width": 510,
         "height": height,
         "autosize": {"type": "fit-x", "contains": "padding"},
         "padding": {"left": 2, "right": 8, "top": 2, "bottom": 2},
@@ -72,18 +72,22 @@ def network_names(run: RunSummary) -> list[str]:
     return sorted(names, key=lambda name: name != "one node")
 
 
-def network_colours(run: RunSummary, field: str = "network") -> Spec:
-    """Every chart gives a network the same colour."""
+def network_colours(run: RunSummary, shown: Iterable[object] | None = None) -> Spec:
+    """Every chart gives a network the same colour; a legend names those `shown`, if any."""
     names = network_names(run)
     networks = [name for name in names if name != "one node"]
     colours = {name: PALETTE[index % len(PALETTE)] for index, name in enumerate(networks)}
+    is_line = shown is not None
+    kept = set(names if shown is None else shown)
+    there = [name for name in names if name in kept]
     return {
-        "field": field,
+        "field": "network",
         "type": "nominal",
         "scale": {
-            "domain": names,
-            "range": [colours.get(name, ONE_NODE_COLOUR) for name in names],
+            "domain": there,
+            "range": [colours.get(name, ONE_NODE_COLOUR) for name in there],
         },
+        "legend": {"symbolType": "stroke", "symbolStrokeWidth": 3} if is_line else None,
     }
 
 
@@ -98,7 +102,7 @@ def bar_label(summary: CaseSummary, run: RunSummary) -> str:
 def printed_axis(ticks: Sequence[float], printed: Callable[[float], str], **more: object) -> Spec:
     """An axis whose labels are printed here, as everywhere else, rather than by the runtime."""
     numbers = json.dumps([float(tick) for tick in ticks])
-    labels = json.dumps([printed(tick) for tick in ticks], ensure_ascii=False)
+    labels = json.dumps([printed(tick) if tick else "0" for tick in ticks], ensure_ascii=False)
     return {
         "values": [float(tick) for tick in ticks],
         "labelExpr": f"{labels}[indexof({numbers}, datum.value)]",
@@ -123,8 +127,8 @@ def decade_ticks(low: float, high: float) -> list[float]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times powers of ten that enclose the two."""
-    ticks = [m * 10.0**p for p in range(-12, 13) for m in (1, 2, 5)]
+    """Round steps between powers of ten that enclose the two."""
+    ticks = [m * 10.0**p for p in range(-12, 13) for m in (1, 1.5, 2, 3, 5, 7)]
     first = max(index for index, tick in enumerate(ticks) if tick <= low)
     last = min(index for index, tick in enumerate(ticks) if tick >= high)
     return ticks[first : max(last, first + 1) + 1]

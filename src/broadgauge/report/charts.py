@@ -46,7 +46,9 @@ def busbw_chart(run: RunSummary, op: str, dtype: str) -> Spec | None:
         "field": "size",
         "type": "quantitative",
         "scale": {"type": "log", "domain": [sizes[0], sizes[-1]], "nice": False, "padding": 8},
-        "axis": printed_axis(sizes, show_size, title="message size", labelOverlap="greedy"),
+        "axis": printed_axis(
+            sizes, show_size, title="message size", labelOverlap="greedy", labelSeparation=8
+        ),
     }
     y: Spec = {
         "field": "busbw",
@@ -54,7 +56,7 @@ def busbw_chart(run: RunSummary, op: str, dtype: str) -> Spec | None:
         "scale": {"type": "log", "domain": [ticks[0], ticks[-1]]},
         "axis": printed_axis(ticks, show_bandwidth, title="busbw"),
     }
-    colour = network_colours(run)
+    colour = network_colours(run, (point["network"] for point in points))
     rule_y: Spec = {"field": "busbw", "type": "quantitative"}
     layers: list[Spec] = [
         {
@@ -64,10 +66,10 @@ def busbw_chart(run: RunSummary, op: str, dtype: str) -> Spec | None:
         },
         {
             "data": rows_of(lines),
-            "mark": {"type": "text", "align": "left", "baseline": "bottom", "dx": 4, "dy": -2},
+            "mark": {"type": "text", "align": "right", "baseline": "bottom", "dy": -2},
             "encoding": {
                 "y": rule_y,
-                "x": {"value": 0},
+                "x": {"value": "width"},
                 "text": {"field": "words"},
                 "color": colour,
             },
@@ -158,7 +160,7 @@ def throughput_chart(run: RunSummary, cases: Sequence[CaseSummary]) -> Spec | No
             "encoding": {
                 "x": x,
                 "y": y,
-                "color": network_colours(run) | {"legend": None},
+                "color": network_colours(run),
                 "tooltip": tooltip,
             },
         },
@@ -279,10 +281,12 @@ def step_chart(run: RunSummary, boxes: Sequence[Box]) -> Spec | None:
     x: Spec = {
         "type": "quantitative",
         "scale": {"type": "log", "domain": [ticks[0], ticks[-1]], "nice": False},
-        "axis": printed_axis(ticks, show_time, title="time of a step", labelOverlap="greedy"),
+        "axis": printed_axis(
+            ticks, show_time, title="time of a step", labelOverlap="greedy", labelSeparation=8
+        ),
     }
     y = _bars_axis(rows)
-    colour = network_colours(run) | {"legend": None}
+    colour = network_colours(run)
     tooltip = tips(
         case="case", median="words", middle_half="middle", most_steps="most", steps="steps"
     )
@@ -346,7 +350,7 @@ def loss_chart(run: RunSummary, curves: Sequence[LossCurve]) -> Spec | None:
         "encoding": {
             "x": x,
             "y": y,
-            "color": network_colours(run),
+            "color": network_colours(run, (row["network"] for row in rows)),
             "detail": {"field": "case", "type": "nominal"},
             "tooltip": tips(case="case", time="when", loss="words"),
         },

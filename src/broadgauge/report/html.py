@@ -33,13 +33,15 @@ def write_report(run: RunSummary, path: Path | None = None) -> Path:
 
 def render(run: RunSummary) -> str:
     """The page. The same run gives the same bytes."""
-    page = _page(run, is_interactive=True)
-    if len(page.encode()) <= LARGEST_PAGE_BYTES:
-        return page
-    return _page(run, is_interactive=False)
+    script = runtime()
+    page = _page(run, script)
+    if script is not None and len(page.encode()) > LARGEST_PAGE_BYTES:
+        return _page(run, None)
+    return page
 
 
-def _page(run: RunSummary, *, is_interactive: bool) -> str:
+def _page(run: RunSummary, script: str | None) -> str:
+    """With the runtime's script the charts live; without it they are drawn only."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -49,16 +51,9 @@ def _page(run: RunSummary, *, is_interactive: bool) -> str:
         tag("title", f"{run.plan.experiment_name} · Broadgauge"),
         tag("style", _asset("report.css")),
     )
-    scripts = [
-        tag("div", id="tip", role="status"),
-        tag("script", Html(runtime())),
-        tag("script", _asset("report.js")),
-    ]
-    body = tag(
-        "body",
-        tag("main", _sections(run, is_interactive=is_interactive)),
-        scripts if is_interactive else "",
-    )
+    scripts = [tag("script", Html(script)), tag("script", _asset("report.js"))] if script else []
+    main = tag("main", _sections(run, is_interactive=script is not None))
+    body = tag("body", main, tag("div", id="tip", role="status"), scripts)
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
 
 

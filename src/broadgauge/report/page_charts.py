@@ -41,13 +41,6 @@ def _charts(run: RunSummary) -> Iterator[tuple[str, str, Spec | None]]:
         "95 % interval of the whole step.",
         cost_chart(run, jobs),
     )
-    for op, dtype in dict.fromkeys((r.op, r.dtype) for s in run.cases for r in s.collectives):
-        yield (
-            f"busbw of {op}, {dtype}",
-            "Mean over launches with its 95 % interval, as nccl-tests defines busbw; dashed: the "
-            "line rate, headers included.",
-            busbw_chart(run, op, dtype),
-        )
     yield (
         "Times of single steps",
         "Each tick a step (slowest rank; some of many), box: the middle half, line: 5th to 95th "
@@ -60,6 +53,13 @@ def _charts(run: RunSummary) -> Iterator[tuple[str, str, Spec | None]]:
         "each case.",
         loss_chart(run, loss_curves(run, jobs)),
     )
+    for op, dtype in dict.fromkeys((r.op, r.dtype) for s in run.cases for r in s.collectives):
+        yield (
+            f"busbw of {op}, {dtype}",
+            "Mean over launches with its 95 % interval, as nccl-tests defines busbw; dashed: the "
+            "line rate, headers included.",
+            busbw_chart(run, op, dtype),
+        )
     yield (
         "What the cores did",
         "User, system and softirq time of all nodes over the time of their cores, from counters "

@@ -144,7 +144,7 @@ def comparisons(run: RunSummary) -> Html:
         table(
             ("case", "against", "metric", "ratio", "95 % interval", "finding"),
             [_comparison(row) for row in rows],
-            class_="cards-below",
+            class_="text cards-below",
         ),
     )
 

@@ -27,6 +27,19 @@ _SHOWN_BY: dict[str, Callable[[float, int], str]] = {
     "count": show_count,
 }
 
+_TITLES = {
+    "wire_bytes": "bytes on the wire",
+    "cpu_s_per_gbyte": "CPU time per GB",
+    "cpu_busy_ratio": "cores busy",
+    "mfu_ratio": "MFU",
+    "step_without_communication_s": "step without communication",
+    "link_rate_gbps": "rate on the wire",
+    "line_share_ratio": "share of the line rate",
+    "amplification_ratio": "bytes over the ring's",
+    "retransmits_count": "segments sent again",
+    "drops_count": "packets dropped",
+}
+
 
 def show(name: str, value: float, digits: int = 3) -> str:
     """`step_time_s`, 0.0123 → `12.3 ms`."""
@@ -52,6 +65,8 @@ def spread(name: str, estimate: Estimate) -> str:
     relative = estimate.half_width_ratio
     if unit_of(name) == "ratio" and name not in TIMES_METRICS:
         low, high = show_ratio(estimate.low, 2), show_ratio(estimate.high, 2)
+        if low == high:
+            low, high = show_ratio(estimate.low, 3), show_ratio(estimate.high, 3)
         return f"{low.removesuffix(' %')}–{high}"
     if relative is None or relative > 1:
         return f"± {show(name, half, 2)}"
@@ -67,6 +82,8 @@ def interval(name: str, estimate: Estimate) -> str:
 
 def title_of(name: str) -> str:
     """`step_time_s` → `step time`: the unit is printed with each value."""
+    if name in _TITLES:
+        return _TITLES[name]
     unit_words = {"_gbyte_per_s", "_s_per_gbyte", "_gbps", "_bytes", "_ratio", "_count", "_s"}
     if name.endswith("_per_s") and not name.endswith("_gbyte_per_s"):
         return name.removesuffix("_per_s").replace("_", " ") + "/s"

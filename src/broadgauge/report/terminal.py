@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from broadgauge.advise.model import Bound, Verdict
 from broadgauge.report.rows import EMPTY, Cell, Column, Row, columns, table_rows
+from broadgauge.report.terminal_tables import fits, indented, plain_table
 from broadgauge.results.model import RunSummary
 
 NARROWEST_NAME = 9
@@ -27,9 +27,9 @@ def print_closing_table(run: RunSummary, console: Console) -> None:
     shown = columns(rows)
     table = _table(rows, shown)
     with_verdicts = _table(rows, shown, has_verdicts=True)
-    if _fits(with_verdicts, console):
+    if fits(with_verdicts, console):
         console.print(with_verdicts)
-    elif _fits(table, console):
+    elif fits(table, console):
         console.print(Group(table, Text(), *_sentences(rows, console)))
     else:
         console.print(_stacked(rows, shown, console))
@@ -37,18 +37,10 @@ def print_closing_table(run: RunSummary, console: Console) -> None:
         console.print(Text(f"note: {note}", style="dim"))
 
 
-def _fits(table: Table, console: Console) -> bool:
-    """Can every figure stand whole?"""
-    options = console.options.update(max_width=10_000)
-    return console.measure(table, options=options).minimum <= console.width
-
-
 def _table(
     rows: tuple[Row, ...], shown: tuple[Column, ...], *, has_verdicts: bool = False
 ) -> Table:
-    table = Table(
-        box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True, show_edge=False
-    )
+    table = plain_table()
     table.add_column(shown[0].title, min_width=NARROWEST_NAME, overflow="fold")
     for column in shown[1:]:
         lines = [line for row in rows for line in cell_text(column.cell(row)).plain.split("\n")]
@@ -87,14 +79,6 @@ def _stacked(rows: tuple[Row, ...], shown: tuple[Column, ...], console: Console)
         blocks.extend(indented(verdict_text(row.verdict), console))
         blocks.append(Text())
     return Group(*blocks)
-
-
-def indented(text: Text, console: Console, indent: int = 2) -> list[Text]:
-    """The text wrapped to the console, every line indented, nothing at the ends of lines."""
-    lines = text.wrap(console, max(20, console.width - indent))
-    for line in lines:
-        line.rstrip()
-    return [Text(" " * indent).append_text(line) for line in lines]
 
 
 def cell_text(cell: Cell | None) -> Text:

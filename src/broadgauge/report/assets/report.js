@@ -31,7 +31,7 @@
     chart.appendChild(live);
     var spec = JSON.parse(document.getElementById(chart.id + "-spec").textContent);
     var view = new vega.View(vega.parse(spec), {
-      renderer: "svg", container: live, hover: true, tooltip: showTip, logLevel: vega.Error
+      renderer: "svg", container: live, hover: true, tooltip: showTip, logLevel: vega.OnlyErrors
     });
     var width = 0;
     function fit() {

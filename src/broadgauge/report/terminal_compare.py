@@ -1,0 +1,116 @@
+"""What does `broadgauge compare` print? Ratios with their intervals, and what they can't tell."""
+
+from collections.abc import Container, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from broadgauge.report.quantities import show, spread, title_of
+from broadgauge.report.terminal_tables import heading, print_table, sentence
+from broadgauge.results.model import CaseComparison, RunComparison
+from broadgauge.specs.estimate import Estimate
+from broadgauge.specs.units import show_count
+
+
+def print_run_comparison(comparison: RunComparison, console: Console) -> None:
+    """Run B against run A, case by case."""
+    for name, run in (("A", comparison.a), ("B", comparison.b)):
+        console.print(Text(f"{name}: {run.folder} ({len(run.records)} trials)"))
+    for note in comparison.notes:
+        sentence(f"note: {note}", console, "dim")
+    for difference in comparison.environment_differences:
+        sentence(f"  {difference}", console, "yellow")
+    console.print()
+    if comparison.rows:
+        print_comparisons(comparison.rows, console)
+    else:
+        sentence(
+            "No case is in both runs: their keys differ, so they measure other things.", console
+        )
+    for name, labels in (("A", comparison.only_in_a), ("B", comparison.only_in_b)):
+        if labels:
+            heading(f"Only in {name}", console)
+        for label in labels:
+            sentence(f"  {label}", console)
+
+
+def print_comparisons(rows: Sequence[CaseComparison], console: Console) -> None:
+    """B over A with its 95 % interval, and a sentence a row."""
+    print_table(
+        ("case", "metric", "A", "B", "B / A"),
+        [_cells(row) for row in rows],
+        console,
+    )
+    console.print()
+    common = [
+        note
+        for note in dict.fromkeys(n for row in rows for n in row.notes)
+        if all(note in row.notes for row in rows)
+    ]
+    for row in rows:
+        sentence(f"{_name(row)}: {finding(row, common)}", console)
+    for note in common:
+        sentence(f"note: {note}", console, "dim")
+
+
+def _name(row: CaseComparison) -> str:
+    """One label where both sides have it, else both."""
+    if row.a_label == row.b_label:
+        return row.a_label
+    return f"{row.b_label} against {row.a_label}"
+
+
+def _cells(row: CaseComparison) -> tuple[str, ...]:
+    ratio = None if row.comparison is None else row.comparison.ratio
+    return (
+        _name(row),
+        title_of(row.metric),
+        f"{show(row.metric, row.a.value)}\n{spread(row.metric, row.a)}",
+        f"{show(row.metric, row.b.value)}\n{spread(row.metric, row.b)}",
+        "–" if ratio is None else f"{show('speedup_ratio', ratio.value)}\n{_ends(ratio)}",
+    )
+
+
+def _ends(ratio: Estimate) -> str:
+    """`1.045–1.055`."""
+    if ratio.low is None or ratio.high is None:
+        return "no interval"
+    return f"{show_count(ratio.low, 4)}–{show_count(ratio.high, 4)}"
+
+
+def finding(row: CaseComparison, said: Container[str] = ()) -> str:
+    """`step time is 12 % higher in B, worse`, or that it can't be told and what would tell.
+
+    Notes that were `said` already are left out.
+    """
+    if row.comparison is None:
+        return "; ".join(row.notes)
+    comparison = row.comparison
+    ratio = comparison.ratio.value
+    own = [note for note in comparison.notes if note not in said]
+    notes = f" ({'; '.join(own)})" if own else ""
+    title = title_of(row.metric)
+    needed = comparison.launches_needed
+    more = "" if needed is None else f"; {needed} launches of each would tell"
+    match comparison.verdict.value:
+        case "different":
+            return f"{title} is {_change(ratio)} in B{_judgement(row, ratio)}{notes}"
+        case "no difference seen":
+            return f"no difference in {title} seen{more}{notes}"
+        case _:
+            return f"can't tell whether {title} differs{more}{notes}"
+
+
+def _change(ratio: float) -> str:
+    """`12 % higher`, and from twice on `2.4 times as high`."""
+    if ratio >= 2 or ratio <= 0.5:
+        return f"{show('speedup_ratio', ratio).removesuffix('×')} times as high"
+    word = "higher" if ratio > 1 else "lower"
+    return f"{show('change_ratio', abs(ratio - 1))} {word}"
+
+
+def _judgement(row: CaseComparison, ratio: float) -> str:
+    if row.direction == "neither":
+        return ""
+    is_better = (ratio < 1) == (row.direction == "lower")
+    return ", better" if is_better else ", worse"

@@ -1,0 +1,150 @@
+"""What does `broadgauge show RUN` print? Everything the report holds that fits into words."""
+
+from rich.console import Console
+from rich.text import Text
+
+from broadgauge.report.quantities import interval, show, show_estimate, title_of
+from broadgauge.report.rows import table_rows
+from broadgauge.report.terminal import print_closing_table
+from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
+from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.specs.estimate import Estimate
+from broadgauge.specs.record import Environment, Finding, Record, Status
+from broadgauge.specs.units import show_size
+
+
+def print_run(run: RunSummary, console: Console) -> None:
+    """The closing table, then every figure, collective, failure and the environment."""
+    console.print(Text(f"{run.plan.experiment_name}: {run.folder}", style="bold"))
+    print_closing_table(run, console)
+    heading("Evidence", console)
+    for row in table_rows(run):
+        if row.verdict.evidence:
+            console.print(Text(row.job.case.label, style="bold"))
+        for line in row.verdict.evidence:
+            _print_indented(f"- {line}", console)
+    for summary in run.cases:
+        _print_case(summary, console)
+    _print_failures(run, console)
+    _print_findings(run, console)
+    for key, environment in sorted(run.environments.items()):
+        _print_environment(key, environment, console)
+
+
+def _print_indented(words: str, console: Console, style: str = "") -> None:
+    for line in indented(Text(words, style=style), console):
+        console.print(line)
+
+
+def _print_case(summary: CaseSummary, console: Console) -> None:
+    heading(summary.case.label, console)
+    counts = f"{summary.num_ok} of {summary.num_planned} trials good, {summary.num_failed} failed"
+    sentence(f"{counts}; case {summary.case.key}", console, "dim")
+    if summary.estimates:
+        rows = [
+            (title_of(name), show(name, e.value), interval(name, e), str(e.launches))
+            for name, e in summary.estimates.items()
+        ]
+        for name, link in (
+            ("one stream unshaped_gbps", summary.ceiling_gbps),
+            ("round trip_s", summary.round_trip_s),
+        ):
+            if link is not None:
+                rows.append(
+                    (
+                        title_of(name),
+                        show(name, link.value),
+                        interval(name, link),
+                        str(link.launches),
+                    )
+                )
+        print_table(("metric", "value", "95 % interval", "launches"), rows, console)
+    for name, reason in summary.missing.items():
+        _print_indented(f"{title_of(name)}: not measured, {reason}", console, "dim")
+    if summary.collectives:
+        console.print()
+        _print_collectives(summary, console)
+
+
+def _print_collectives(summary: CaseSummary, console: Console) -> None:
+    def words(name: str, estimate: Estimate | None) -> str:
+        return "–" if estimate is None else show_estimate(name, estimate)
+
+    for op, dtype in dict.fromkeys((row.op, row.dtype) for row in summary.collectives):
+        rows = [row for row in summary.collectives if (row.op, row.dtype) == (op, dtype)]
+        print_table(
+            (f"{op} {dtype}", "time", "busbw", "on the wire", "× ring"),
+            [
+                (
+                    f"{show_size(row.size_bytes)}{' WRONG' if row.is_correct is False else ''}",
+                    words("time_s", row.time_s),
+                    words("busbw_gbyte_per_s", row.busbw_gbyte_per_s),
+                    "–"
+                    if row.link_rate_gbps is None
+                    else show("link_rate_gbps", row.link_rate_gbps.value),
+                    "–"
+                    if row.amplification_ratio is None
+                    else show("amplification_ratio", row.amplification_ratio.value),
+                )
+                for row in rows
+            ],
+            console,
+        )
+
+
+def _print_failures(run: RunSummary, console: Console) -> None:
+    failed = [r for r in run.records if r.status in (Status.FAILED, Status.TIMEOUT)]
+    if failed:
+        heading(f"Failed trials ({len(failed)})", console)
+    for record in failed:
+        _print_failure(record, console)
+
+
+def _print_failure(record: Record, console: Console) -> None:
+    label = f"{record.record_id}: {record.workload} {record.shape} {record.network}"
+    console.print(Text(label, style="bold red"))
+    error = record.error
+    if error is None:
+        return
+    where = "" if error.phase is None else f" in phase {error.phase.value}"
+    rank = "" if error.rank is None else f", rank {error.rank}"
+    _print_indented(f"{error.message} ({error.kind.value}{where}{rank})", console)
+    for line in error.last_lines:
+        _print_indented(f"| {printable(line)}", console, "dim")
+
+
+def printable(line: str) -> str:
+    """A line of a log without the control characters that would steer the terminal."""
+    return "".join(char if char.isprintable() else " " for char in line)
+
+
+def _print_findings(run: RunSummary, console: Console) -> None:
+    seen: dict[tuple[str, str], tuple[Finding, list[str]]] = {}
+    for record in run.records:
+        for finding in record.findings:
+            seen.setdefault((finding.rule, finding.symptom), (finding, []))[1].append(
+                f"{record.workload} {record.shape} {record.network}"
+            )
+    if seen:
+        heading("Findings", console)
+    for finding, labels in seen.values():
+        where = ", ".join(dict.fromkeys(labels))
+        _print_indented(f"{finding.severity.value}: {finding.symptom} ({where})", console)
+        for words in (*finding.evidence, finding.cause, finding.fix):
+            if words:
+                _print_indented(f"  {words}", console, "dim")
+
+
+def _print_environment(key: str, facts: Environment, console: Console) -> None:
+    heading(f"Environment {key}", console)
+    for name in Environment.model_fields:
+        value = getattr(facts, name)
+        if name == "memory_bytes":
+            value = show_size(facts.memory_bytes)
+        elif name == "gpus":
+            value = ", ".join(gpu.name for gpu in facts.gpus) or "none"
+        elif name == "variables":
+            value = " ".join(f"{k}={v}" for k, v in sorted(facts.variables.items())) or "none"
+        elif isinstance(value, tuple):
+            value = ", ".join(value)
+        _print_indented(f"{title_of(name)}: {'unknown' if value is None else value}", console)

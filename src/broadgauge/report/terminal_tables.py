@@ -1,0 +1,72 @@
+"""How do tables look that fit any terminal? Columns where they fit, else one line a cell."""
+
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+MOST_COLUMNS = 10_000
+NARROWEST_WORDS = 18
+
+
+def indented(text: Text, console: Console, indent: int = 2) -> list[Text]:
+    """The text wrapped to the console, every line indented, nothing at the ends of lines."""
+    lines = text.wrap(console, max(20, console.width - indent))
+    for line in lines:
+        line.rstrip()
+    return [Text(" " * indent).append_text(line) for line in lines]
+
+
+def plain_table() -> Table:
+    """A table of few lines, that reads well without colours too."""
+    return Table(
+        box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True, show_edge=False
+    )
+
+
+def fits(table: Table, console: Console) -> bool:
+    """Can every figure stand whole?"""
+    options = console.options.update(max_width=MOST_COLUMNS)
+    return console.measure(table, options=options).minimum <= console.width
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], console: Console) -> None:
+    """A table whose first column is words, which may wrap, and whose others are never cut.
+
+    Where it does not fit, each row becomes a block: its first cell, then one line a figure.
+    """
+    table = plain_table()
+    for index, title in enumerate(head):
+        lines = [line for row in rows for line in row[index].split("\n")]
+        width = max(map(len, lines), default=0)
+        if index == 0:
+            table.add_column(title, min_width=min(width, NARROWEST_WORDS))
+        else:
+            table.add_column(title, justify="right", min_width=width)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    if fits(table, console):
+        console.print(table)
+        return
+    width = max(map(len, head[1:])) + 2
+    for row in rows:
+        console.print(Text(row[0], style="bold"))
+        for title, cell in zip(head[1:], row[1:], strict=True):
+            if cell not in ("", "–"):
+                words = cell.replace("\n", "  ")
+                for line in indented(Text(f"{title:<{width}}{words}"), console):
+                    console.print(line)
+
+
+def heading(words: str, console: Console) -> None:
+    """The title of a part."""
+    console.print()
+    console.print(Text(words, style="bold underline"))
+
+
+def sentence(words: str, console: Console, style: str = "") -> None:
+    """Words wrapped to the console."""
+    for line in indented(Text(words, style=style), console, 0):
+        console.print(line)
