@@ -1,0 +1,260 @@
+"""What do the namespace tests do inside a cluster? Run as `inside.py CASE JSON`, by conftest.py.
+
+It takes the supervisor's place: enters the namespaces, forks PID 1, runs one case there and
+prints its answer as one line of JSON.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from broadgauge.platforms.emulated.ceiling import (
+    measure_ceiling,
+    measure_round_trip_time_s,
+    measure_stream,
+    send_exactly,
+)
+from broadgauge.platforms.emulated.namespaces import (
+    drop_privileges_for_rank,
+    enter_cluster_namespaces,
+    prepare_cluster_root,
+)
+from broadgauge.platforms.emulated.nodes import Cluster, Node, build_cluster
+from broadgauge.platforms.emulated.shaping import LinkPlan, payload_rate_gbps
+
+REAL_IDS = (os.getuid(), os.getgid())
+RANK = """
+import json, os, socket
+status = dict(line.split(":", 1) for line in open("/proc/self/status") if ":" in line)
+print(json.dumps({
+    "uid": os.getuid(), "gid": os.getgid(), "hostname": socket.gethostname(),
+    "capabilities": [status[k].strip() for k in ("CapEff", "CapPrm", "CapInh", "CapBnd", "CapAmb")],
+    "no_new_privs": status["NoNewPrivs"].strip(), "nics": sorted(os.listdir("/sys/class/net")),
+    "resolved": [socket.gethostbyname(n) for n in ("node0", "node1", "localhost")],
+    "resolv_conf": open("/etc/resolv.conf").read() if os.path.exists("/etc/resolv.conf") else "",
+    "shm": sorted(os.listdir("/dev/shm")), "cwd": os.getcwd(), "pid": os.getpid(),
+    "routes": open("/proc/net/route").read().splitlines()[1:],
+    "ipv6": open("/proc/net/if_inet6").read() if os.path.exists("/proc/net/if_inet6") else "",
+    "affinity": sorted(os.sched_getaffinity(0)),
+}))
+"""
+TAMPER = """
+from pyroute2 import IPRoute
+from pyroute2.netlink.exceptions import NetlinkError
+import ctypes, os, sys
+with IPRoute() as netlink:
+    try:
+        netlink.tc("del", "htb", 2, 0x10000, root=True)
+    except NetlinkError as error:
+        print(error.code)
+"""
+
+
+def tell(answer: Any) -> None:
+    """Print one line of JSON."""
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+def run_rank(node: Node, program: str) -> str:
+    """Run a Python program as a rank of this node would run."""
+
+    def preexec() -> None:
+        node.enter()
+        drop_privileges_for_rank(*REAL_IDS)
+
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        preexec_fn=preexec,
+        stdout=subprocess.PIPE,
+        check=True,
+        text=True,
+    ).stdout
+
+
+def build(rate_gbps: float | None = None, mtu: int = 1500, **options: Any) -> Cluster:
+    return build_cluster(2, LinkPlan(rate_gbps=rate_gbps, mtu=mtu), **options)
+
+
+def fidelity(attempts: int, points: list[tuple[float, int]]) -> Any:
+    """Each point's delivered over expected payload rates; attempts end with one that is good."""
+    cluster = build()
+    answer = []
+    for rate_gbps, mtu in points:
+        cluster.shape(LinkPlan(rate_gbps=rate_gbps, mtu=mtu))
+        expected = payload_rate_gbps(rate_gbps, mtu)
+        ratios: list[float] = []
+        drops = 0
+        while len(ratios) < attempts and (not ratios or max(ratios) < 0.98):
+            before = cluster.nodes[1].read_counters()
+            ratios.append(measure_stream(*cluster.nodes).payload_gbps / expected)
+            drops += cluster.nodes[1].read_counters().rx_drops - before.rx_drops
+        ceiling_gbps = None
+        if max(ratios) < 0.98:
+            cluster.shape(LinkPlan(rate_gbps=None, mtu=mtu))
+            ceiling_gbps = measure_stream(*cluster.nodes).payload_gbps
+        answer.append(
+            {
+                "rate_gbps": rate_gbps,
+                "mtu": mtu,
+                "ratios": ratios,
+                "drops": drops,
+                "ceiling_gbps": ceiling_gbps,
+            }
+        )
+    return answer
+
+
+def counters(rate_gbps: float | None, mtu: int, payload_bytes: int) -> Any:
+    cluster = build(rate_gbps, mtu)
+    sender, receiver = cluster.nodes
+    arrived = send_exactly(sender, receiver, payload_bytes).payload_bytes
+    return {
+        "arrived": arrived,
+        "sender": asdict(sender.read_counters()),
+        "receiver": asdict(receiver.read_counters()),
+    }
+
+
+def reshape(plans: list[tuple[float | None, int]], payload_bytes: int) -> Any:
+    """Send the same bytes over one living link under each plan in turn."""
+    cluster = build(*plans[0])
+    sender, receiver = cluster.nodes
+    answer = []
+    for rate_gbps, mtu in plans:
+        cluster.shape(LinkPlan(rate_gbps=rate_gbps, mtu=mtu))
+        at_start = asdict(sender.read_counters())
+        result = send_exactly(sender, receiver, payload_bytes)
+        answer.append(
+            {
+                "gbps": result.payload_gbps,
+                "at_start": at_start,
+                "at_end": asdict(sender.read_counters()),
+            }
+        )
+    return answer
+
+
+def living_connection(rates_gbps: list[float], payload_bytes: int) -> Any:
+    """Reshape under one TCP connection that stays open; gives each part's rate."""
+    cluster = build(rates_gbps[0])
+    sender, receiver = cluster.nodes
+    result_in, result_out = os.pipe()
+    ready_in, ready_out = os.pipe()
+    go_in, go_out = os.pipe()
+    if os.fork() == 0:
+        receiver.enter()
+        server = socket.create_server((receiver.address, 5001))
+        os.write(ready_out, b"x")
+        connection, _ = server.accept()
+        times = []
+        for _ in rates_gbps:
+            left = payload_bytes - len(connection.recv(1))
+            begin = time.monotonic()
+            while left:
+                left -= len(connection.recv(min(left, 1 << 18)))
+            times.append(time.monotonic() - begin)
+            connection.send(b"x")
+        os.write(result_out, json.dumps(times).encode())
+        os._exit(0)
+    os.read(ready_in, 1)
+    if os.fork() == 0:
+        sender.enter()
+        connection = socket.create_connection((receiver.address, 5001))
+        for _ in rates_gbps:
+            os.read(go_in, 1)
+            connection.sendall(bytes(payload_bytes))
+            connection.recv(1)
+            os.write(ready_out, b"x")
+        os._exit(0)
+    for rate_gbps in rates_gbps:
+        cluster.shape(LinkPlan(rate_gbps=rate_gbps, mtu=1500))
+        os.write(go_out, b"x")
+        os.read(ready_in, 1)
+    times = json.loads(os.read(result_in, 4096))
+    return [8e-9 * payload_bytes / seconds for seconds in times]
+
+
+def ranks(nics_per_node: int) -> Any:
+    cluster = build(1.0, nics_per_node=nics_per_node, cores_per_node=[(0,), (0,)])
+    run_rank(cluster.nodes[0], "open('/dev/shm/only-here', 'w')")
+    return {
+        "ids": REAL_IDS,
+        "cwd": str(Path.cwd()),
+        "seen": [json.loads(run_rank(node, RANK)) for node in cluster.nodes],
+        "tampering": run_rank(cluster.nodes[0], TAMPER),
+        "warnings": cluster.warnings,
+        "addresses": [[nic.address for nic in node.nics] for node in cluster.nodes],
+    }
+
+
+def ceiling() -> Any:
+    cluster = build()
+    result = measure_ceiling(*cluster.nodes, duration_s=0.3)
+    several = measure_stream(*cluster.nodes, duration_s=0.3, num_streams=3)
+    return asdict(result) | {
+        "num_streams": several.num_streams,
+        "rtt": measure_round_trip_time_s(*cluster.nodes),
+    }
+
+
+def build_time(num_nodes: int) -> Any:
+    import pyroute2  # noqa: F401  the import takes as long as the building
+
+    begin = time.monotonic()
+    build_cluster(num_nodes, LinkPlan(rate_gbps=10.0, mtu=9000))
+    return time.monotonic() - begin
+
+
+def linger() -> Any:
+    """Leave a rank that has its own session, say so and wait to be killed."""
+    cluster = build(1.0)
+    if os.fork() == 0:
+        cluster.nodes[0].enter()
+        os.setsid()
+        time.sleep(120)
+        os._exit(0)
+    tell({"namespaces": str(Path("/proc/self/ns/net").readlink())})
+    time.sleep(120)
+    return None
+
+
+CASES = {
+    case.__name__: case
+    for case in (
+        fidelity,
+        counters,
+        reshape,
+        living_connection,
+        ranks,
+        ceiling,
+        build_time,
+        linger,
+    )
+}
+
+
+def main() -> int:
+    enter_cluster_namespaces()
+    pid = os.fork()
+    if pid != 0:
+        tell({"pid": pid})
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    prepare_cluster_root()
+    answer = CASES[sys.argv[1]](**json.loads(sys.argv[2]))
+    tell(answer)
+    return 0
+
+
+if __name__ == "__main__":
+    status = main()
+    sys.stdout.flush()
+    os._exit(abs(status))

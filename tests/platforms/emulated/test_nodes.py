@@ -1,0 +1,107 @@
+"""Is a node a machine of its own, a rank in it powerless, and is all gone when PID 1 dies?"""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broadgauge.platforms.emulated.nodes import nic_address, plan_nodes
+
+
+@pytest.fixture(params=[1, 2])
+def ranks(request: pytest.FixtureRequest, run_case: Any) -> Any:
+    return run_case("ranks", nics_per_node=request.param) | {"nics_per_node": request.param}
+
+
+@pytest.mark.namespaces
+def test_rank_is_its_user_and_has_no_power(ranks: Any) -> None:
+    for seen in ranks["seen"]:
+        assert [seen["uid"], seen["gid"]] == ranks["ids"]
+        assert {int(mask, 16) for mask in seen["capabilities"]} == {0}
+        assert seen["no_new_privs"] == "1"
+    assert ranks["tampering"].strip() == "1"  # EPERM
+
+
+@pytest.mark.namespaces
+def test_node_is_a_machine_of_its_own(ranks: Any) -> None:
+    first, second = ranks["seen"]
+    own_nics = ["eth0", "eth1"][: ranks["nics_per_node"]]
+    assert [first["hostname"], second["hostname"]] == ["node0", "node1"]
+    for seen in (first, second):
+        assert seen["nics"] == [*own_nics, "lo"]
+        assert seen["resolved"] == ["10.80.0.1", "10.80.0.2", "127.0.0.1"]
+        assert seen["resolv_conf"] == ""
+        assert seen["ipv6"] == ""
+        assert seen["cwd"] == ranks["cwd"]
+        assert seen["affinity"] == [0]
+        destinations = {line.split()[1] for line in seen["routes"]}
+        assert "00000000" not in destinations
+        assert len(destinations) == ranks["nics_per_node"]
+    assert (first["shm"], second["shm"]) == (["only-here"], [])
+    assert ranks["warnings"] == []
+
+
+@pytest.mark.namespaces
+def test_ceiling_of_a_link_is_measured(run_case: Any) -> None:
+    answer = run_case("ceiling")
+    assert answer["stream"]["payload_gbps"] > 0.5
+    assert 0.25 < answer["stream"]["duration_s"] < 0.5
+    assert 1e-6 < answer["round_trip_time_s"] < 0.05
+    assert answer["num_streams"] == 3
+
+
+@pytest.mark.namespaces
+def test_eight_nodes_are_built(run_case: Any, record_property: Any) -> None:
+    seconds = run_case("build_time", num_nodes=8)
+    record_property("build_time_s", seconds)
+    assert seconds > 0
+
+
+@pytest.mark.namespaces
+def test_nothing_is_left_when_pid_1_is_killed(start_case: Any) -> None:
+    before = _traces()
+    child = start_case("linger")
+    pid = json.loads(child.stdout.readline())["pid"]
+    namespace = json.loads(child.stdout.readline())["namespaces"]
+    assert _holders(namespace)
+    os.kill(pid, signal.SIGKILL)
+    child.wait(timeout=10)
+    deadline = time.monotonic() + 10
+    while _holders(namespace) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert _holders(namespace) == []
+    assert _traces() == before
+
+
+def test_plans_are_checked() -> None:
+    with pytest.raises(ValueError, match="hint"):
+        plan_nodes(0)
+    with pytest.raises(ValueError, match="hint"):
+        plan_nodes(2, [(0,)])
+
+
+def test_addresses_never_collide() -> None:
+    addresses = {nic_address(node, nic) for node in range(1000) for nic in range(64)}
+    assert len(addresses) == 64_000
+
+
+def _traces() -> tuple[list[str], list[str]]:
+    """The host's NICs and mounts."""
+    mounts = Path("/proc/self/mounts").read_text().splitlines()
+    return sorted(nic.name for nic in Path("/sys/class/net").iterdir()), sorted(mounts)
+
+
+def _holders(namespace: str) -> list[str]:
+    """Processes in this network namespace, by pid."""
+    found = []
+    for link in Path("/proc").glob("[0-9]*/ns/net"):
+        try:
+            if str(link.readlink()) == namespace:
+                found.append(link.parts[2])
+        except OSError:
+            continue
+    return found

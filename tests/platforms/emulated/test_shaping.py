@@ -1,0 +1,137 @@
+"""Does a shaped link carry what it says, and count what it carries?"""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broadgauge.platforms.emulated.shaping import (
+    GSO_MAX_BYTES,
+    LinkPlan,
+    Meter,
+    burst_bytes,
+    gso_max_bytes,
+    htb_rate,
+    payload_rate_gbps,
+    switch_buffer_bytes,
+)
+from broadgauge.platforms.emulated.traffic_control import QdiscStatistics, htb_parameters
+
+PAYLOAD_BYTES = 1009 * 65_537  # primes: 66 MB that no other count is likely to equal
+
+
+@pytest.mark.namespaces
+@pytest.mark.parametrize("mtu", [1500, 9000])
+@pytest.mark.parametrize("rate_gbps", [0.1, 1.0, 5.0])
+def test_stream_delivers_the_payload_rate(run_case: Any, rate_gbps: float, mtu: int) -> None:
+    """98 to 101 %. A busy host takes away from one attempt, never from all; none may exceed."""
+    [point] = run_case("fidelity", attempts=8, points=[(rate_gbps, mtu)])
+    assert max(point["ratios"]) <= 1.01, point
+    assert point["drops"] == 0
+    ceiling_gbps = point["ceiling_gbps"]
+    if ceiling_gbps is not None and ceiling_gbps < 2 * rate_gbps:
+        pytest.skip(f"host-bound: {ceiling_gbps:.1f} Gbit/s unshaped, {point['ratios']}")
+    assert max(point["ratios"]) >= 0.98, point
+
+
+@pytest.mark.namespaces
+@pytest.mark.parametrize(("rate_gbps", "mtu"), [(1.0, 1500), (1.0, 9000), (None, 1500)])
+def test_counters_equal_bytes_and_headers(run_case: Any, rate_gbps: float | None, mtu: int) -> None:
+    answer = run_case("counters", rate_gbps=rate_gbps, mtu=mtu, payload_bytes=PAYLOAD_BYTES)
+    on_the_wire = PAYLOAD_BYTES / payload_rate_gbps(1.0, mtu)
+    sender, receiver = answer["sender"], answer["receiver"]
+    assert answer["arrived"] == PAYLOAD_BYTES
+    # Retransmits are of the host, not of the counters: unshaped streams may be reordered.
+    extra = sender["tcp_retransmits"] * (mtu + 14)
+    assert sender["tx_bytes"] - extra == pytest.approx(on_the_wire, rel=0.01)
+    assert receiver["rx_bytes"] - extra == pytest.approx(on_the_wire, rel=0.01)
+    assert receiver["rx_bytes"] == pytest.approx(sender["tx_bytes"], rel=0.001)
+    assert receiver["tx_bytes"] == pytest.approx(sender["rx_bytes"], rel=0.001)
+    assert sender["tx_packets"] >= PAYLOAD_BYTES // (mtu - 52)
+    assert sender["tx_drops"] == receiver["rx_drops"] == 0
+
+
+@pytest.mark.namespaces
+def test_reshape_changes_the_rate_and_keeps_the_totals(run_case: Any) -> None:
+    plans = [(0.2, 1500), (0.1, 9000), (None, 9000), (None, 1500), (0.2, 1500)]
+    parts = run_case("reshape", plans=plans, payload_bytes=5_000_011)
+    for (rate_gbps, mtu), part in zip(plans, parts, strict=True):
+        if rate_gbps is not None:
+            assert part["gbps"] == pytest.approx(payload_rate_gbps(rate_gbps, mtu), rel=0.05)
+        else:
+            assert part["gbps"] > 1
+        assert part["at_end"]["tx_bytes"] - part["at_start"]["tx_bytes"] > 5_000_011
+    for earlier, later in pairwise(parts):
+        for name in ("tx_bytes", "rx_bytes", "tx_packets", "rx_packets", "overlimits"):
+            assert later["at_start"][name] >= earlier["at_end"][name] > 0
+            # Nothing but the last acknowledgements lies between.
+            assert later["at_start"][name] - earlier["at_end"][name] < 10_000
+
+
+@pytest.mark.namespaces
+def test_reshape_reaches_an_open_connection(run_case: Any) -> None:
+    rates = [0.2, 0.1, 0.4]
+    delivered = run_case("living_connection", rates_gbps=rates, payload_bytes=5_000_011)
+    for rate_gbps, gbps in zip(rates, delivered, strict=True):
+        assert gbps == pytest.approx(payload_rate_gbps(rate_gbps, 1500), rel=0.1)
+
+
+def test_payload_rate_at_the_usual_mtus() -> None:
+    assert payload_rate_gbps(1.0, 1500) == pytest.approx(0.9564, abs=1e-4)
+    assert payload_rate_gbps(1.0, 9000) == pytest.approx(0.9927, abs=1e-4)
+
+
+@given(st.floats(0.001, 10_000), st.floats(0.001, 10_000))
+def test_a_faster_link_gets_no_smaller_bounds(one: float, other: float) -> None:
+    slow, fast = sorted((one, other))
+    assert burst_bytes(slow) <= burst_bytes(fast)
+    assert switch_buffer_bytes(slow) <= switch_buffer_bytes(fast)
+    assert gso_max_bytes(LinkPlan(rate_gbps=slow, mtu=1500)) <= gso_max_bytes(
+        LinkPlan(rate_gbps=fast, mtu=1500)
+    )
+    assert gso_max_bytes(LinkPlan(rate_gbps=fast, mtu=9000)) <= GSO_MAX_BYTES
+
+
+@given(st.floats(0.001, 10_000))
+def test_burst_survives_the_kernels_ticks(rate_gbps: float) -> None:
+    """The kernel keeps bursts in ticks of 64 ns of line rate."""
+    rate = htb_rate(rate_gbps)
+    seconds = htb_parameters(rate)["buffer"] * 64e-9
+    granted = seconds * rate.bytes_per_s
+    assert rate.burst_bytes <= granted <= rate.burst_bytes + 65e-9 * rate.bytes_per_s + 1
+
+
+def test_rates_above_32_bits_are_capped_in_the_old_field() -> None:
+    assert htb_parameters(htb_rate(40.0))["rate"] == 2**32 - 1
+    assert htb_parameters(htb_rate(25.0))["rate"] == 3_125_000_000
+
+
+@given(st.lists(st.integers(0, 2**31), min_size=1, max_size=50))
+def test_meter_adds_up_over_wraps(steps: list[int]) -> None:
+    meter, sent = Meter(), 0
+    for step in steps:
+        sent += step
+        totals = meter.update(_statistics(num_bytes=sent, num_packets=sent % 2**32))
+    assert totals.num_packets == totals.num_bytes == sent
+
+
+def test_meter_goes_on_over_a_new_qdisc() -> None:
+    meter = Meter()
+    meter.update(_statistics(num_bytes=1000, num_packets=3))
+    meter.restart()
+    totals = meter.update(_statistics(num_bytes=10, num_packets=1))
+    assert (totals.num_bytes, totals.num_packets) == (1010, 4)
+
+
+@pytest.mark.parametrize(("rate_gbps", "mtu"), [(0.0, 1500), (-1.0, 1500), (1.0, 100)])
+def test_impossible_links_are_refused(rate_gbps: float, mtu: int) -> None:
+    with pytest.raises(ValueError, match="hint"):
+        LinkPlan(rate_gbps=rate_gbps, mtu=mtu)
+
+
+def _statistics(*, num_bytes: int, num_packets: int) -> QdiscStatistics:
+    return QdiscStatistics(
+        num_bytes=num_bytes, num_packets=num_packets, num_drops=0, num_overlimits=0, backlog_bytes=0
+    )
