@@ -17,7 +17,10 @@ APPARMOR_FIX = (
     "AppArmor strips the capabilities of ordinary users' namespaces (Ubuntu 23.10 and later): "
     "`sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`, or run as root"
 )
-MAX_NAMESPACES_FIX = "`sudo sysctl -w user.max_user_namespaces=15000`, or run as root"
+MAX_NAMESPACES_FIX = (
+    "`sudo sysctl -w user.max_user_namespaces=15000` (`sysctl -a | grep user.max_` shows the "
+    "limits of the other kinds), or run as root"
+)
 DEBIAN_FIX = "`sudo sysctl -w kernel.unprivileged_userns_clone=1`, or run as root"
 HTB_FIX = (
     "the kernel lacks sch_htb: `sudo modprobe sch_htb` (Fedora, RHEL: first `sudo dnf install "
