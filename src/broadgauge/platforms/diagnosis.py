@@ -67,7 +67,7 @@ class Symptoms:
         match event:
             case RankSaid(rank=rank, message=message):
                 self._hear(rank, message)
-            case RankExited() if event.rank not in self._told:
+            case RankExited(was_told_to=False) if event.rank not in self._told:
                 self._reports.append(report_of_exit(event, self._phases.get(event.rank)))
             case PhaseExpired():
                 self._reports.append(

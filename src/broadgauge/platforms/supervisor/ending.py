@@ -42,6 +42,11 @@ class Ending:
         """Is no rank left?"""
         return not any(rank.is_running for rank in self.ranks)
 
+    @property
+    def is_under_way(self) -> bool:
+        """Do ranks end because we have them end?"""
+        return self.stage not in (Stage.RUNNING, Stage.COLLECTING)
+
     def collect(self, now_s: float) -> None:
         """A rank has failed: hear the others for a moment."""
         if self.stage is Stage.RUNNING:

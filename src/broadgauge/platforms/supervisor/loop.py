@@ -173,12 +173,19 @@ class Supervisor:
             self._mark(label)
 
     def _mark(self, label: str) -> None:
-        now_s = time.monotonic()
+        """Read the counters while all ranks wait, and let them go on.
+
+        What a mark begins is timed from the release, what it ends to the last rank's arrival: the
+        reading is part of neither.
+        """
+        reached_s = time.monotonic()
         counters = self._ground.read_counters()
-        self._watch.release(time.monotonic())
+        released_s = time.monotonic()
+        self._watch.release(released_s)
+        time_s = released_s if label.endswith(":begin") else reached_s
         for rank in self._ranks:
             self._tell(rank, ReleaseCommand(label=label))
-        self._say(protocol.Marked(label=label, time_s=now_s, nodes=counters))
+        self._say(protocol.Marked(label=label, time_s=time_s, nodes=counters))
 
     def _reap(self) -> None:
         """Which processes have ended? A rank's last words are heard before its end is told."""
@@ -197,6 +204,7 @@ class Supervisor:
                     rank=rank.plan.rank,
                     exit_code=code if code >= 0 else None,
                     signal=-code if code < 0 else None,
+                    was_told_to=self._ending.is_under_way,
                 )
             )
             self._ending.collect(time.monotonic())

@@ -105,6 +105,7 @@ class Marked(Stored):
     type: Literal["marked"] = "marked"
     label: str
     time_s: float
+    """Of `<label>:begin` the release, of others the last rank's arrival."""
     nodes: tuple[NodeCounters, ...]
 
 
@@ -115,6 +116,8 @@ class RankExited(Stored):
     rank: int
     exit_code: int | None
     signal: int | None
+    was_told_to: bool
+    """The supervisor was ending it: no symptom of anything."""
 
 
 class PhaseExpired(Stored):

@@ -1,0 +1,72 @@
+"""What do the tests of this folder launch? Fake workers, on both platforms."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from broadgauge.platforms.emulated_cluster import EmulatedPlatform
+from broadgauge.platforms.launch_plan import Programs
+from broadgauge.platforms.local import LocalPlatform
+from broadgauge.specs.case import Case
+from broadgauge.specs.experiment import TimeLimits
+from broadgauge.specs.launching import LaunchRequest, Platform, TrialOutcome, TrialRequest
+from broadgauge.specs.network import Network
+from broadgauge.specs.record import Phase
+from broadgauge.specs.workload import CollectivesWorkload
+
+WORKER = Path(__file__).with_name("fake_worker.py")
+LIMITS = TimeLimits(rendezvous_s=20, warm_up_s=20, measure_s=20, teardown_s=5)
+
+
+def make_case(kind: str, **changes: Any) -> Case:
+    """Two ranks: on two nodes when emulated, on one when local."""
+    fields: dict[str, Any] = {
+        "workload": CollectivesWorkload(kind="collectives"),
+        "network": None,
+        "nodes": 1,
+        "ranks_per_node": 2,
+        "device": "cpu",
+        "backend": "gloo",
+        "environment": {"MINE": "yes"},
+    }
+    if kind == "emulated":
+        network = Network(name="slow", rate_gbps=1.0, mtu_bytes=1500)
+        fields |= {"network": network, "nodes": 2, "ranks_per_node": 1}
+    return Case(**fields | changes)
+
+
+def make_request(folder: Path, case: Case, **changes: Any) -> LaunchRequest:
+    fields: dict[str, Any] = {
+        "launch_id": "b0.0",
+        "cases": (case,),
+        "cores_per_node": 1,
+        "limits": LIMITS,
+        "log_folder": folder / "logs",
+        "working_folder": folder,
+    }
+    return LaunchRequest(**fields | changes)
+
+
+def make_platform(kind: str, scenario: str, *more: str) -> Platform:
+    programs = Programs(worker=(sys.executable, str(WORKER), scenario, *more))
+    if kind == "emulated":
+        return EmulatedPlatform(programs=programs)
+    return LocalPlatform(programs=programs)
+
+
+def quiet(phase: Phase, detail: str) -> None:
+    """Progress that nobody looks at."""
+
+
+def run_once(kind: str, folder: Path, scenario: str, **limits: float) -> TrialOutcome:
+    """One launch with one trial of a scenario."""
+    case = make_case(kind)
+    request = make_request(folder, case, limits=LIMITS.model_copy(update=limits))
+    launch = make_platform(kind, scenario).start(request, quiet)
+    try:
+        outcome = launch.run_trial(TrialRequest(trial_id="t0", case=case, seed=1), quiet)
+        assert launch.is_alive == (outcome.error is None)
+        return outcome
+    finally:
+        launch.close()
+        launch.close()
