@@ -76,6 +76,7 @@ class FakeRanks:
             error=error,
             messages=tuple(tuple(spoken) for spoken in self.messages),
             marks=tuple(self.marks),
+            gpus=self.script.gpus,
             link=LinkFacts(ceiling_gbps=20.0, round_trip_s=5e-5) if self.case.network else None,
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import PlatformError
 from broadgauge.specs.launching import LaunchRequest
-from broadgauge.specs.record import Environment, ErrorKind, Phase
+from broadgauge.specs.record import Environment, ErrorKind, GpuUse, Phase
 
 EPOCH_UNIX_S = 1_800_000_000.0
 COMPUTE_S = 0.05
@@ -90,4 +90,5 @@ class Script:
     dying_after: frozenset[str] = frozenset()
     """Trials that go well, after which the ranks end."""
     environment: Callable[[LaunchRequest], Environment] = lambda _: an_environment()
+    gpus: tuple[GpuUse, ...] = ()
     on_step: Callable[[str], None] = lambda _: None

@@ -22,21 +22,21 @@ _STEP_S = 0.05
 class FolderLock:
     """Held from its making until `release`."""
 
-    def __init__(self, folder: Path, *, patience_s: float = _PATIENCE_S) -> None:
+    def __init__(self, folder: Path) -> None:
         path = folder / LOCK_FILE
         with telling("lock", path):
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         try:
             with telling("lock", path):
-                self._wait(folder, patience_s)
+                self._wait(folder)
                 os.ftruncate(self._descriptor, 0)
                 write_all(self._descriptor, f"{os.getpid()} on {socket.gethostname()}\n".encode())
         except BaseException:
             os.close(self._descriptor)
             raise
 
-    def _wait(self, folder: Path, patience_s: float) -> None:
-        for _ in range(max(1, round(patience_s / _STEP_S))):
+    def _wait(self, folder: Path) -> None:
+        for _ in range(max(1, round(_PATIENCE_S / _STEP_S))):
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

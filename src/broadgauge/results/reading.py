@@ -62,10 +62,10 @@ def read_run(path: Path) -> StoredRun:
 def find_run(path: Path) -> Path:
     """The run folder itself, its links resolved. Raises RunFolderError where there is none."""
     with disk.telling("read", path):
-        folder = path.resolve()
-        if not folder.exists():
+        if not _is_there(path):
             what = "is a link to nothing" if path.is_symlink() else "does not exist"
             raise RunFolderError(f"{path} {what}", hint="`broadgauge run` says where its run is")
+        folder = path.resolve()
         if not folder.is_dir():
             raise RunFolderError(f"{path} is a file", hint="a run is the folder that holds it")
         if (folder / PLAN_FILE).exists():
@@ -75,6 +75,15 @@ def find_run(path: Path) -> Path:
         f"{path} is no run folder: it has no {PLAN_FILE}",
         hint=f"the newest run in it: {path / runs[-1].parent.name}" if runs else None,
     )
+
+
+def _is_there(path: Path) -> bool:
+    """False where nothing is; a loop of links or a locked folder raises OSError."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def read_text(path: Path) -> str:
