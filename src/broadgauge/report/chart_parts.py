@@ -4,11 +4,14 @@ import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 
+from broadgauge.report.quantities import interval, show
 from broadgauge.results.model import CaseSummary, RunSummary
 
 Spec = dict[str, object]
 """A Vega-Lite specification (https://vega.github.io/vega-lite/docs/spec.html), as JSON."""
 
+BAR_STEP = 30
+"""Pixels from bar to bar."""
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B38600", "#3A9BD9", "#7A5195", "#5C6B2F")
 """Okabe & Ito's colours, told apart with colour blindness; yellow and sky blue darkened for white
 paper."""
@@ -140,3 +143,32 @@ def tips(**fields: str) -> list[Spec]:
         {"field": field, "type": "nominal", "title": title.replace("_", " ")}
         for title, field in fields.items()
     ]
+
+
+def bar(run: RunSummary, summary: CaseSummary, metric: str) -> Spec:
+    estimate = summary.estimates[metric]
+    return {
+        "case": bar_label(summary, run),
+        "network": summary.case.network_name,
+        "value": estimate.value,
+        "low": estimate.value if estimate.low is None else estimate.low,
+        "high": estimate.value if estimate.high is None else estimate.high,
+        "words": show(metric, estimate.value),
+        "interval": interval(metric, estimate),
+        "launches": str(estimate.launches),
+    }
+
+
+def bars_axis(rows: Sequence[Spec]) -> Spec:
+    """One bar a case, in the order given."""
+    order = list(dict.fromkeys(row["case"] for row in rows))
+    axis: Spec = {"title": None, "ticks": False, "domain": False, "labelFontSize": 12}
+    return {"field": "case", "type": "nominal", "sort": order, "axis": axis}
+
+
+def error_bar(x: Spec, y: Spec) -> Spec:
+    """The 95 % interval, over a bar."""
+    return {
+        "mark": {"type": "rule", "strokeWidth": 2, "color": INK},
+        "encoding": {"x": x | {"field": "low"}, "x2": {"field": "high"}, "y": y},
+    }

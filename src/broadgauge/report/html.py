@@ -11,6 +11,7 @@ from broadgauge.report import page_charts, page_details, page_top
 from broadgauge.report.drawing import runtime
 from broadgauge.report.markup import Html, tag
 from broadgauge.report.rows import table_rows
+from broadgauge.results import disk
 from broadgauge.results.model import RunSummary
 
 FILE_NAME = "report.html"
@@ -25,9 +26,11 @@ _POLICY = (
 
 
 def write_report(run: RunSummary, path: Path | None = None) -> Path:
-    """Writes the page, into the run's folder unless another path is given."""
+    """Writes the page, into the run's folder unless told where. Raises RunFolderError."""
     target = run.folder / FILE_NAME if path is None else path
-    target.write_text(render(run), encoding="utf-8")
+    page = render(run).encode()
+    with disk.telling("write", target):
+        disk.write_whole(target, page)
     return target
 
 
@@ -60,7 +63,7 @@ def _page(run: RunSummary, script: str | None) -> str:
 def _sections(run: RunSummary, *, is_interactive: bool) -> list[Html]:
     rows = table_rows(run)
     return [
-        page_top.header(run, ""),
+        page_top.header(run),
         page_top.headline(rows),
         page_top.cards(rows),
         page_top.closing_table(rows),

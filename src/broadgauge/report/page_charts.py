@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from broadgauge.report.chart_parts import Spec
-from broadgauge.report.charts import (
-    busbw_chart,
+from broadgauge.report.charts_collectives import busbw_chart
+from broadgauge.report.charts_hosts import host_chart
+from broadgauge.report.charts_training import (
     cost_chart,
-    host_chart,
     loss_chart,
     step_chart,
     throughput_chart,

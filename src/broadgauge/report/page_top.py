@@ -11,7 +11,7 @@ from broadgauge.results.compare import against_reference
 from broadgauge.results.model import CaseComparison, RunSummary
 
 
-def header(run: RunSummary, description: str) -> Html:
+def header(run: RunSummary) -> Html:
     """What was measured, when, and on what?"""
     environments = list(run.environments.values())
     machine = environments[0] if environments else None
@@ -26,7 +26,6 @@ def header(run: RunSummary, description: str) -> Html:
     return tag(
         "header",
         tag("h1", run.plan.experiment_name),
-        tag("p", description) if description else "",
         tag("p", " · ".join(fact for fact in facts if fact), class_="faint"),
     )
 

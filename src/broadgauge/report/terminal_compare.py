@@ -12,7 +12,7 @@ from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_count
 
 
-def print_run_comparison(comparison: RunComparison, console: Console) -> None:
+def print_runs_compared(comparison: RunComparison, console: Console) -> None:
     """Run B against run A, case by case."""
     for name, run in (("A", comparison.a), ("B", comparison.b)):
         console.print(Text(f"{name}: {run.folder} ({len(run.records)} trials)"))
@@ -22,7 +22,7 @@ def print_run_comparison(comparison: RunComparison, console: Console) -> None:
         sentence(f"  {difference}", console, "yellow")
     console.print()
     if comparison.rows:
-        print_comparisons(comparison.rows, console)
+        _print_rows(comparison.rows, console)
     else:
         sentence(
             "No case is in both runs: their keys differ, so they measure other things.", console
@@ -34,7 +34,17 @@ def print_run_comparison(comparison: RunComparison, console: Console) -> None:
             sentence(f"  {label}", console)
 
 
-def print_comparisons(rows: Sequence[CaseComparison], console: Console) -> None:
+def print_networks_compared(rows: Sequence[CaseComparison], console: Console) -> None:
+    """Each network of one run against its fastest: A is the fastest."""
+    if not rows:
+        sentence("Nothing to compare: no workload ran well on two networks.", console)
+        return
+    sentence("Each network (B) against the fastest one (A), paired block by block.", console)
+    console.print()
+    _print_rows(rows, console)
+
+
+def _print_rows(rows: Sequence[CaseComparison], console: Console) -> None:
     """B over A with its 95 % interval, and a sentence a row."""
     print_table(
         ("case", "metric", "A", "B", "B / A"),

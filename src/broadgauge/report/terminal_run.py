@@ -5,7 +5,7 @@ from rich.text import Text
 
 from broadgauge.report.quantities import interval, show, show_estimate, title_of
 from broadgauge.report.rows import table_rows
-from broadgauge.report.terminal import print_closing_table
+from broadgauge.report.terminal_closing import print_closing_table
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.estimate import Estimate

@@ -1,0 +1,216 @@
+"""What does each network give a training? Vega-Lite specifications by small functions."""
+
+from collections.abc import Sequence
+
+from broadgauge.report.chart_parts import (
+    BAR_STEP,
+    COMPUTE_COLOUR,
+    COST_COLOUR,
+    INK,
+    Spec,
+    bar,
+    bar_label,
+    bars_axis,
+    error_bar,
+    frame,
+    linear_ticks,
+    log_ticks,
+    network_colours,
+    printed_axis,
+    rows_of,
+    tips,
+)
+from broadgauge.report.points import Box, LossCurve
+from broadgauge.report.quantities import interval, show
+from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.specs.units import show_count, show_time
+
+
+def throughput_chart(run: RunSummary, cases: Sequence[CaseSummary]) -> Spec | None:
+    """How many tokens a second does each network give, all ranks together?"""
+    rows = [bar(run, summary, "tokens_per_s") for summary in cases if summary.value("tokens_per_s")]
+    if not rows:
+        return None
+    ticks = linear_ticks(max(float(str(row["high"])) for row in rows))
+    axis = printed_axis(ticks, show_count, title="tokens/s, all ranks")
+    x: Spec = {
+        "field": "value",
+        "type": "quantitative",
+        "scale": {"domain": [0, ticks[-1]], "nice": False},
+        "axis": axis,
+    }
+    y = bars_axis(rows)
+    tooltip = tips(case="case", tokens_per_second="words", interval="interval", launches="launches")
+    layers: list[Spec] = [
+        {
+            "mark": {"type": "bar", "height": {"band": 0.62}},
+            "encoding": {
+                "x": x,
+                "y": y,
+                "color": network_colours(run),
+                "tooltip": tooltip,
+            },
+        },
+        error_bar(x, y),
+    ]
+    return frame(layers, height={"step": BAR_STEP}) | {"data": rows_of(rows)}
+
+
+def cost_chart(run: RunSummary, cases: Sequence[CaseSummary]) -> Spec | None:
+    """How much of a step is there without communication, and how much does the network add?"""
+    parts: list[Spec] = []
+    totals: list[Spec] = []
+    for summary in cases:
+        off = summary.estimates.get("step_without_communication_s")
+        cost = summary.estimates.get("network_cost_s")
+        if off is None or cost is None or "step_time_s" not in summary.estimates:
+            continue
+        totals.append(bar(run, summary, "step_time_s"))
+        label = bar_label(summary, run)
+        for part, estimate, name, start in (
+            ("communication off", off, "step_without_communication_s", 0.0),
+            ("network cost", cost, "network_cost_s", off.value),
+        ):
+            parts.append(
+                {
+                    "case": label,
+                    "part": part,
+                    "start": start,
+                    "end": start + max(0.0, estimate.value),
+                    "words": show(name, estimate.value),
+                    "interval": interval(name, estimate),
+                }
+            )
+    if not parts:
+        return None
+    ticks = linear_ticks(max(float(str(row["high"])) for row in totals))
+    x: Spec = {
+        "field": "start",
+        "type": "quantitative",
+        "scale": {"domain": [0, ticks[-1]], "nice": False},
+        "axis": printed_axis(ticks, show_time, title="time of a step"),
+    }
+    y = bars_axis(parts)
+    scale = {
+        "domain": ["communication off", "network cost"],
+        "range": [COMPUTE_COLOUR, COST_COLOUR],
+    }
+    bars: Spec = {
+        "data": rows_of(parts),
+        "mark": {"type": "bar", "height": {"band": 0.62}},
+        "encoding": {
+            "x": x,
+            "x2": {"field": "end"},
+            "y": y,
+            "color": {"field": "part", "type": "nominal", "scale": scale},
+            "tooltip": tips(case="case", part="part", time="words", interval="interval"),
+        },
+    }
+    return frame([bars, {"data": rows_of(totals), **error_bar(x, y)}], height={"step": BAR_STEP})
+
+
+def step_chart(run: RunSummary, boxes: Sequence[Box]) -> Spec | None:
+    """How are the times of single steps spread? Box: middle half; line: 5th to 95th percentile."""
+    if not boxes:
+        return None
+    rows: list[Spec] = [
+        {
+            "case": box.label,
+            "network": box.network,
+            "p05": box.p05,
+            "p25": box.p25,
+            "median": box.median,
+            "p75": box.p75,
+            "p95": box.p95,
+            "words": show_time(box.median),
+            "middle": f"{show_time(box.p25)} to {show_time(box.p75)}",
+            "most": f"{show_time(box.p05)} to {show_time(box.p95)}",
+            "steps": show_count(box.samples),
+        }
+        for box in boxes
+    ]
+    dots: list[Spec] = [
+        {"case": box.label, "network": box.network, "time": time}
+        for box in boxes
+        for time in box.some
+    ]
+    times = [float(str(dot["time"])) for dot in dots]
+    ticks = log_ticks(min(times), max(times))
+    x: Spec = {
+        "type": "quantitative",
+        "scale": {"type": "log", "domain": [ticks[0], ticks[-1]], "nice": False},
+        "axis": printed_axis(
+            ticks, show_time, title="time of a step", labelOverlap="greedy", labelSeparation=8
+        ),
+    }
+    y = bars_axis(rows)
+    colour = network_colours(run)
+    tooltip = tips(
+        case="case", median="words", middle_half="middle", most_steps="most", steps="steps"
+    )
+    layers: list[Spec] = [
+        {
+            "data": rows_of(dots),
+            "mark": {"type": "tick", "thickness": 1, "opacity": 0.35, "height": {"band": 0.8}},
+            "encoding": {"x": x | {"field": "time"}, "y": y, "color": colour},
+        },
+        _between(x, y, ("p05", "p95"), {"type": "rule", "strokeWidth": 1.5, "color": INK}),
+        _between(x, y, ("p25", "p75"), {"type": "bar", "height": {"band": 0.42}, "opacity": 0.8}),
+        {
+            "mark": {"type": "tick", "thickness": 2.5, "color": INK, "height": {"band": 0.5}},
+            "encoding": {"x": x | {"field": "median"}, "y": y, "tooltip": tooltip},
+        },
+    ]
+    encoding = layers[2]["encoding"]
+    assert isinstance(encoding, dict)
+    encoding |= {"color": colour, "tooltip": tooltip}
+    return frame(layers, height={"step": BAR_STEP + 4}) | {"data": rows_of(rows)}
+
+
+def _between(x: Spec, y: Spec, fields: tuple[str, str], mark: Spec) -> Spec:
+    return {
+        "mark": mark,
+        "encoding": {"x": x | {"field": fields[0]}, "x2": {"field": fields[1]}, "y": y},
+    }
+
+
+def loss_chart(run: RunSummary, curves: Sequence[LossCurve]) -> Spec | None:
+    """How far does the training come in the same time on each network?"""
+    rows: list[Spec] = [
+        {
+            "case": curve.label,
+            "network": curve.network,
+            "time": time,
+            "loss": loss,
+            "when": show_time(time),
+            "words": show_count(loss, 4),
+        }
+        for curve in curves
+        for time, loss in curve.points
+    ]
+    if not rows:
+        return None
+    ticks = linear_ticks(max(float(str(row["time"])) for row in rows))
+    x: Spec = {
+        "field": "time",
+        "type": "quantitative",
+        "scale": {"domain": [0, ticks[-1]], "nice": False},
+        "axis": printed_axis(ticks, show_time, title="time in measured steps"),
+    }
+    y: Spec = {
+        "field": "loss",
+        "type": "quantitative",
+        "scale": {"zero": False},
+        "axis": {"title": "loss", "tickCount": 5},
+    }
+    layer: Spec = {
+        "mark": {"type": "line", "strokeWidth": 2},
+        "encoding": {
+            "x": x,
+            "y": y,
+            "color": network_colours(run, (row["network"] for row in rows)),
+            "detail": {"field": "case", "type": "nominal"},
+            "tooltip": tips(case="case", time="when", loss="words"),
+        },
+    }
+    return frame([layer], height=240) | {"data": rows_of(rows)}

@@ -1,0 +1,98 @@
+"""What does a run say in the terminal? A table where it fits, stacked lines where it does not."""
+
+from collections.abc import Iterable
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from broadgauge.advise.model import Bound, Verdict
+from broadgauge.report.rows import EMPTY, Cell, Column, Row, columns, table_rows
+from broadgauge.report.terminal_tables import fits, indented, plain_table
+from broadgauge.results.model import RunSummary
+
+NARROWEST_NAME = 9
+NARROWEST_VERDICT = 60
+STYLES = {
+    Bound.NETWORK: "bold yellow",
+    Bound.HOST: "bold magenta",
+    Bound.COMPUTE: "bold green",
+    Bound.UNKNOWN: "bold",
+}
+
+
+def print_closing_table(run: RunSummary, console: Console) -> None:
+    """The end of `broadgauge run`: what each network gave, and what it means."""
+    rows = table_rows(run)
+    shown = columns(rows)
+    table = _table(rows, shown)
+    with_verdicts = _table(rows, shown, has_verdicts=True)
+    if fits(with_verdicts, console):
+        console.print(with_verdicts)
+    elif fits(table, console):
+        console.print(Group(table, Text(), *_sentences(rows, console)))
+    else:
+        console.print(_stacked(rows, shown, console))
+    for note in run.notes:
+        console.print(Text(f"note: {note}", style="dim"))
+
+
+def _table(
+    rows: tuple[Row, ...], shown: tuple[Column, ...], *, has_verdicts: bool = False
+) -> Table:
+    table = plain_table()
+    table.add_column(shown[0].title, min_width=NARROWEST_NAME, overflow="fold")
+    for column in shown[1:]:
+        lines = [line for row in rows for line in cell_text(column.cell(row)).plain.split("\n")]
+        table.add_column(column.title, justify="right", min_width=max(map(len, lines)))
+    if has_verdicts:
+        table.add_column("verdict", min_width=NARROWEST_VERDICT)
+    for row in rows:
+        cells = [cell_text(column.cell(row)) for column in shown]
+        table.add_row(*cells, *([verdict_text(row.verdict)] if has_verdicts else []))
+    return table
+
+
+def _sentences(rows: Iterable[Row], console: Console) -> Iterable[RenderableType]:
+    for row in rows:
+        yield Text(f"{row.network} {row.job.case.shape}{_failures(row)}", style="bold")
+        yield from indented(verdict_text(row.verdict), console)
+
+
+def _failures(row: Row) -> str:
+    return f" ({row.num_failed} failed)" if row.num_failed else ""
+
+
+def _stacked(rows: tuple[Row, ...], shown: tuple[Column, ...], console: Console) -> RenderableType:
+    """Below the width of the table: one block a row, one line a figure."""
+    blocks: list[RenderableType] = []
+    width = max(len(column.title) for column in shown) + 2
+    for row in rows:
+        blocks.append(Text(f"{row.network} {row.job.case.shape}{_failures(row)}", style="bold"))
+        for column in shown[1:]:
+            cell = column.cell(row)
+            if cell is not None:
+                line = Text(f"  {column.title:<{width}}", style="dim")
+                line.append(cell.main, style="not dim")
+                line.append(f"  {cell.sub}".rstrip().replace("\n", ", "))
+                blocks.append(line)
+        blocks.extend(indented(verdict_text(row.verdict), console))
+        blocks.append(Text())
+    return Group(*blocks)
+
+
+def cell_text(cell: Cell | None) -> Text:
+    """The figure, and its spread on the line below."""
+    cell = EMPTY if cell is None else cell
+    text = Text(cell.main)
+    if cell.sub:
+        text.append(f"\n{cell.sub}", style="dim")
+    return text
+
+
+def verdict_text(verdict: Verdict) -> Text:
+    """The sentence with its bound in colour."""
+    bound = verdict.bound.value
+    text = Text(bound, style=STYLES[verdict.bound])
+    text.append(verdict.sentence.removeprefix(bound), style="none")
+    return text
