@@ -250,3 +250,11 @@ def test_remaining_time_follows_how_it_has_been(folder: RunFolder) -> None:
     written = [event.remaining_s for event in events if isinstance(event, RecordWritten)]
     assert starting.remaining_s == pytest.approx(folder.plan.expected_s, rel=1e-3)
     assert max(written) > 3 * starting.remaining_s
+
+
+def test_variables_that_changed_between_sessions_begin_one_new_block(folder: RunFolder) -> None:
+    run_in(folder, interrupting("b1.l1.t2"))
+    folder.close()
+    with RunFolder.open_for_resume(folder.path) as again:
+        run_in(again, Script(environment=lambda _: an_environment(variables={"NCCL_X": "1"})))
+        assert [record.block for record in again.records] == [0] * 5 + [1] * 2 + [3] * 3

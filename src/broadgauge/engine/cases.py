@@ -7,8 +7,8 @@ from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.network import Network
 from broadgauge.specs.workload import CollectivesWorkload, Workload
 
-MOST_COLLECTIVE_ROWS = 180
-"""Of one trial: some 320 bytes each, so that its record stays below 64 KiB."""
+MOST_COLLECTIVE_ROWS = 160
+"""Of one trial: some 335 bytes each, so that its record stays below 64 KiB."""
 
 
 def expand_cases(
