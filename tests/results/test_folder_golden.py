@@ -38,8 +38,8 @@ def test_a_golden_folder_is_resumed(version: int, tmp_path: Path) -> None:
     shutil.copytree(GOLDEN / f"schema-{version}", path)
     lines = (path / "records.jsonl").read_bytes().splitlines(keepends=True)
     (path / "records.jsonl").write_bytes(b"".join(lines[:-2]) + lines[-2][:99])
-    (path / "logs").mkdir(exist_ok=True)
     with RunFolder.open_for_resume(path) as folder:
         _, platform = run_in(folder)
         assert len(platform.trials) == 2
+        assert folder.log_folder.is_dir()
         assert [record.record_id for record in folder.records] == trial_ids(folder.plan)

@@ -120,8 +120,8 @@ class RunFolder:
             plan, notes = read_plan(folder)
             read = read_records(folder / RECORDS_FILE)
             _refuse_newer(folder, newest_schema(plan, read.records))
-            environments, environment_notes = read_environments(folder)
             mended = _mend(folder, plan, read.records)
+            environments, environment_notes = read_environments(folder)
             if read.torn_bytes:
                 cut = f"a torn last line of {read.torn_bytes} bytes was cut from {RECORDS_FILE}"
                 mended = (f"{cut}: its trial is run again", *mended)
@@ -238,7 +238,10 @@ def _refuse_newer(folder: Path, newest: int) -> None:
 
 
 def _mend(folder: Path, plan: Plan, records: Sequence[Record]) -> tuple[str, ...]:
-    """Remove what a killed process left, and say so."""
+    """Remove what a killed process left, and say so. Empty folders get lost in copies."""
+    for name in (SERIES_FOLDER, ENVIRONMENTS_FOLDER, LOGS_FOLDER):
+        with disk.telling("make", folder / name):
+            (folder / name).mkdir(exist_ok=True)
     trial_ids = [trial.trial_id for launch in plan.launches for trial in launch.trials]
     removed = remove_orphans(folder, trial_ids, records)
     for place in (folder, folder / ENVIRONMENTS_FOLDER):

@@ -66,7 +66,7 @@ SCRIPT = Script(
     time_s=time_s,
     environment=environment,
     failures={
-        "b0.l1.t1": Failure(kind=ErrorKind.HUNG, message="rank 1 is silent", rank=1, num_blocks=1),
+        "b0.l2.t1": Failure(kind=ErrorKind.HUNG, message="rank 1 is silent", rank=1, num_blocks=1),
         "b1.l2.t0": Failure(kind=ErrorKind.REFUSED, message="no such file: train.py", rank=None),
     },
     gpus=(
