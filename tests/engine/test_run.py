@@ -124,6 +124,16 @@ def test_a_launch_that_does_not_come_up_fails_its_first_trial_only(folder: RunFo
     assert result.num_failed == 1
 
 
+def test_what_a_lost_launch_says_is_in_the_record(folder: RunFolder) -> None:
+    error = LaunchError("b0.l0 did not come up\n  | ImportError: torch", hint="see the log")
+    run_in(folder, Script(launch_errors={"b0.l0": error}))
+    known = folder.records[0].error
+    assert known is not None
+    assert known.kind is ErrorKind.NOT_STARTED
+    assert known.message == "b0.l0 did not come up (hint: see the log)"
+    assert known.last_lines == ("ImportError: torch",)
+
+
 def test_three_lost_launches_in_a_row_give_up_the_rest_of_that_launch(folder: RunFolder) -> None:
     lost = {f"b0.l1{life}": LaunchError("no veth") for life in ("", "r1", "r2", "r3")}
     result, _ = run_in(folder, Script(launch_errors=lost))

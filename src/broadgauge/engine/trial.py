@@ -97,9 +97,7 @@ def lost_record(
     place: TrialPlace, error: LaunchError, started_unix_s: float, ended_unix_s: float
 ) -> Record:
     """The record of a trial whose launch did not come up."""
-    trial_error = error.error or TrialError(
-        kind=ErrorKind.NOT_STARTED, message=str(error), phase=Phase.RENDEZVOUS
-    )
+    trial_error = error.error or _not_started(error)
     return _record(
         place,
         measurement=Measurement(),
@@ -107,6 +105,18 @@ def lost_record(
         ended_unix_s=ended_unix_s,
         status=failed_status(trial_error),
         error=trial_error,
+    )
+
+
+def _not_started(error: LaunchError) -> TrialError:
+    """The message's first line with the hint; lines below it are of a rank's log."""
+    first, *rest = error.message.splitlines() or ["the launch did not come up"]
+    hint = "" if error.hint is None else f" (hint: {error.hint})"
+    return TrialError(
+        kind=ErrorKind.NOT_STARTED,
+        message=first + hint,
+        phase=Phase.RENDEZVOUS,
+        last_lines=tuple(line.removeprefix("  | ") for line in rest),
     )
 
 
