@@ -27,7 +27,7 @@ from broadgauge.platforms.emulated.namespaces import (
     prepare_cluster_root,
 )
 from broadgauge.platforms.emulated.nodes import Cluster, Node, build_cluster
-from broadgauge.platforms.emulated.shaping import LinkPlan, payload_rate_gbps
+from broadgauge.platforms.emulated.shaping import LinkPlan
 
 REAL_IDS = (os.getuid(), os.getgid())
 RANK = """
@@ -83,18 +83,27 @@ def build(rate_gbps: float | None = None, mtu: int = 1500, **options: Any) -> Cl
     return build_cluster(2, LinkPlan(rate_gbps=rate_gbps, mtu=mtu), **options)
 
 
-def fidelity(attempts: int, points: list[tuple[float, int]]) -> Any:
+def processor_ticks() -> tuple[int, int]:
+    """Busy and all ticks of this machine's processors. Source: /proc/stat in proc(5)."""
+    ticks = [int(n) for n in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    idle = ticks[3] + ticks[4]
+    return sum(ticks) - idle, sum(ticks)
+
+
+def fidelity(attempts: int, points: list[tuple[float, int, float]]) -> Any:
     """Each point's delivered over expected payload rates; attempts end with one that is good."""
     cluster = build()
     answer = []
-    for rate_gbps, mtu in points:
+    for rate_gbps, mtu, expected_gbps in points:
         cluster.shape(LinkPlan(rate_gbps=rate_gbps, mtu=mtu))
-        expected = payload_rate_gbps(rate_gbps, mtu)
         ratios: list[float] = []
+        busy_ratios: list[float] = []
         drops = 0
         while len(ratios) < attempts and (not ratios or max(ratios) < 0.98):
-            before = cluster.nodes[1].read_counters()
-            ratios.append(measure_stream(*cluster.nodes).payload_gbps / expected)
+            before, (busy, ticks) = cluster.nodes[1].read_counters(), processor_ticks()
+            ratios.append(measure_stream(*cluster.nodes).payload_gbps / expected_gbps)
+            busy_after, ticks_after = processor_ticks()
+            busy_ratios.append((busy_after - busy) / (ticks_after - ticks))
             drops += cluster.nodes[1].read_counters().rx_drops - before.rx_drops
         ceiling_gbps = None
         if max(ratios) < 0.98:
@@ -105,6 +114,7 @@ def fidelity(attempts: int, points: list[tuple[float, int]]) -> Any:
                 "rate_gbps": rate_gbps,
                 "mtu": mtu,
                 "ratios": ratios,
+                "busy_ratios": busy_ratios,
                 "drops": drops,
                 "ceiling_gbps": ceiling_gbps,
             }

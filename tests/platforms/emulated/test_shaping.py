@@ -14,10 +14,10 @@ from broadgauge.platforms.emulated.shaping import (
     burst_bytes,
     gso_max_bytes,
     htb_rate,
-    payload_rate_gbps,
     switch_buffer_bytes,
 )
 from broadgauge.platforms.emulated.traffic_control import QdiscStatistics, htb_parameters
+from broadgauge.specs.network import payload_rate_gbps
 
 PAYLOAD_BYTES = 1009 * 65_537  # primes: 66 MB that no other count is likely to equal
 
@@ -27,12 +27,12 @@ PAYLOAD_BYTES = 1009 * 65_537  # primes: 66 MB that no other count is likely to 
 @pytest.mark.parametrize("rate_gbps", [0.1, 1.0, 5.0])
 def test_stream_delivers_the_payload_rate(run_case: Any, rate_gbps: float, mtu: int) -> None:
     """98 to 101 %. A busy host takes away from one attempt, never from all; none may exceed."""
-    [point] = run_case("fidelity", attempts=8, points=[(rate_gbps, mtu)])
+    expected_gbps = payload_rate_gbps(rate_gbps, mtu)
+    [point] = run_case("fidelity", attempts=8, points=[(rate_gbps, mtu, expected_gbps)])
     assert max(point["ratios"]) <= 1.01, point
     assert point["drops"] == 0
-    ceiling_gbps = point["ceiling_gbps"]
-    if ceiling_gbps is not None and ceiling_gbps < 2 * rate_gbps:
-        pytest.skip(f"host-bound: {ceiling_gbps:.1f} Gbit/s unshaped, {point['ratios']}")
+    if max(point["ratios"]) < 0.98:
+        _skip_where_the_host_is_the_bound(point)
     assert max(point["ratios"]) >= 0.98, point
 
 
@@ -76,11 +76,6 @@ def test_reshape_reaches_an_open_connection(run_case: Any) -> None:
     delivered = run_case("living_connection", rates_gbps=rates, payload_bytes=5_000_011)
     for rate_gbps, gbps in zip(rates, delivered, strict=True):
         assert gbps == pytest.approx(payload_rate_gbps(rate_gbps, 1500), rel=0.1)
-
-
-def test_payload_rate_at_the_usual_mtus() -> None:
-    assert payload_rate_gbps(1.0, 1500) == pytest.approx(0.9564, abs=1e-4)
-    assert payload_rate_gbps(1.0, 9000) == pytest.approx(0.9927, abs=1e-4)
 
 
 @given(st.floats(0.001, 10_000), st.floats(0.001, 10_000))
@@ -129,6 +124,12 @@ def test_meter_goes_on_over_a_new_qdisc() -> None:
 def test_impossible_links_are_refused(rate_gbps: float, mtu: int) -> None:
     with pytest.raises(ValueError, match="hint"):
         LinkPlan(rate_gbps=rate_gbps, mtu=mtu)
+
+
+def _skip_where_the_host_is_the_bound(point: Any) -> None:
+    """As docs/architecture.md has it: a low unshaped ceiling, or processors 90 % busy."""
+    if point["ceiling_gbps"] < 2 * point["rate_gbps"] or min(point["busy_ratios"]) > 0.9:
+        pytest.skip(f"host-bound: {point}")
 
 
 def _statistics(*, num_bytes: int, num_packets: int) -> QdiscStatistics:
