@@ -107,21 +107,23 @@ class Ranks:
         world_size: int,
         folder: Path,
         *,
+        ranks_per_node: int = 1,
         scripts: dict[int, tuple[str, ...]] | None = None,
         command: tuple[str, ...] = WORKER,
         environment: dict[str, str] | None = None,
         counters: Counters = made_up_counters,
     ) -> None:
         self.counters, self.reading = counters, 0
+        self.num_nodes = world_size // ranks_per_node
         port = free_port()
         self.ranks = []
         for rank in range(world_size):
             contract = {
                 "RANK": str(rank),
                 "WORLD_SIZE": str(world_size),
-                "LOCAL_RANK": "0",
-                "LOCAL_WORLD_SIZE": "1",
-                "GROUP_RANK": str(rank),
+                "LOCAL_RANK": str(rank % ranks_per_node),
+                "LOCAL_WORLD_SIZE": str(ranks_per_node),
+                "GROUP_RANK": str(rank // ranks_per_node),
                 "MASTER_ADDR": "127.0.0.1",
                 "MASTER_PORT": str(port),
                 "GLOO_SOCKET_IFNAME": "lo",
@@ -186,7 +188,7 @@ class Ranks:
         if len(labels) > 1 or number == getattr(self, "_released", (None, 0))[1]:
             return None
         self.reading += 1
-        nodes = tuple(self.counters(self.reading) for _ in self.ranks)
+        nodes = tuple(self.counters(self.reading) for _ in range(self.num_nodes))
         mark = Mark(label=labels.pop(), time_s=time.monotonic(), nodes=nodes)
         self._released = (mark.label, number)
         for rank in self.ranks:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from broadgauge.specs.case import Case
+from broadgauge.specs.case import Case, Device
 from broadgauge.specs.launching import Mark, NodeCounters, TrialOutcome
 from broadgauge.specs.network import Network
 from broadgauge.specs.plan import Stored
@@ -12,7 +12,12 @@ from broadgauge.specs.workload import Workload
 
 
 def make_case(
-    workload: Workload, *, nodes: int = 2, ranks_per_node: int = 1, rate_gbps: float | None = 1.0
+    workload: Workload,
+    *,
+    nodes: int = 2,
+    ranks_per_node: int = 1,
+    rate_gbps: float | None = 1.0,
+    device: Device = "cpu",
 ) -> Case:
     network = Network(name="made-up", rate_gbps=rate_gbps) if nodes > 1 else None
     return Case(
@@ -20,8 +25,8 @@ def make_case(
         network=network,
         nodes=nodes,
         ranks_per_node=ranks_per_node,
-        device="cpu",
-        backend="gloo",
+        device=device,
+        backend="nccl" if device == "cuda" else "gloo",
         environment={},
     )
 

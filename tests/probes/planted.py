@@ -4,10 +4,11 @@ import os
 import sys
 import time
 
+import torch
 import torch.distributed as dist
 
 from broadgauge.probes import worker
-from broadgauge.probes.collectives import operation
+from broadgauge.probes.collectives import operation, probe
 from broadgauge.probes.training import trainer
 
 DELAY_S = 0.023
@@ -24,6 +25,26 @@ def corrupt_all_reduce() -> None:
         return work
 
     operation.dist.all_reduce = wrong
+
+
+def compare_with_raw_calls() -> None:
+    """After each measurement, the same buffer by bare calls: one pair of events around all."""
+    measure = probe.time_iterations
+
+    def measure_both(call, iterations, align, device):
+        seconds = measure(call, iterations, align, device)
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        for _ in range(iterations):
+            dist.all_reduce(call.message)
+        end.record()
+        end.synchronize()
+        raw_s = begin.elapsed_time(end) / 1e3 / iterations
+        mean_s = sum(seconds) / iterations
+        sys.stderr.write(f"raw {iterations} {raw_s} measured {mean_s}\n")
+        return seconds
+
+    probe.time_iterations = measure_both
 
 
 def sleep_in_every_second_step() -> None:

@@ -174,4 +174,4 @@ def test_a_text_of_the_user_is_read(pair, two, tmp_path):
     path = tmp_path / "text.txt"
     path.write_bytes(b"a" * 1000)
     trial = pair.train(text=str(path))
-    assert trial.series["loss"][-1] < two.series["loss"][-1] / 2
+    assert trial.series["loss"][-1] < two.series["loss"][-1] - 0.5

@@ -130,12 +130,10 @@ class CudaDevice:
 
 
 def choose_device(kind: DeviceKind, local_rank: int) -> Device:
-    """`cuda:LOCAL_RANK`, or the CPU with as many threads as OMP_NUM_THREADS says."""
-    if kind == "cuda":
-        return CudaDevice(local_rank)
+    """`cuda:LOCAL_RANK` or the CPU; the host's threads are as many as OMP_NUM_THREADS says."""
     if threads := os.environ.get("OMP_NUM_THREADS"):
         torch.set_num_threads(int(threads))
-    return CpuDevice()
+    return CudaDevice(local_rank) if kind == "cuda" else CpuDevice()
 
 
 def _kibibytes(path: Path, key: str) -> int:

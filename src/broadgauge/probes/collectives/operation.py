@@ -60,7 +60,7 @@ class Operation:
 
     def _fill(self, k: int) -> None:
         rank, device = self.identity.rank, self.message.device
-        table = patterns.contribution(rank, k, device)
+        table = patterns.contribution(rank, self.identity.world_size, k, device)
         self.message.fill_(-1)
         if self.op == "all_gather":
             patterns.fill(self.part, table, rank * self.part_elements)

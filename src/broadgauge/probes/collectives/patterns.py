@@ -1,7 +1,9 @@
 """What must be in the buffers, before and after a collective?
 
-Rank r holds (i + r) mod k at position i of the whole message: small integers that depend on the
-position, so that a chunk in the wrong place is found as well as a missing or doubled addend.
+Rank r holds (i + r) mod k at position i of the whole message, the last rank (i + r + 1) mod k:
+small integers that depend on the position, so that a chunk in the wrong place is found as well as
+a missing or doubled addend. (The last rank's shift keeps the sum from being the same everywhere
+where k divides the number of ranks.)
 Their sum over the ranks is exact in the data type whatever the order of additions, if it does not
 exceed the last integer up to which the type has all: 2^8 for bfloat16, 2^24 for float32 (IEEE 754:
 8 and 24 bits of significand). k is odd, so that chunks at powers of two differ.
@@ -20,23 +22,24 @@ CHUNK_ELEMENTS = 2**22
 
 
 def period(ranks: int, dtype: DataType) -> int | None:
-    """Which k? The largest odd one whose sums are exact and still depend on the position.
+    """Which k? The largest odd one whose sums are exact.
 
     None where there is none (bfloat16 over more than 128 ranks): then nothing can be checked.
     """
     largest = min(LARGEST_EXACT[dtype] // ranks + 1, LARGEST_PERIOD)
-    candidates = range(largest - (largest % 2 == 0), 2, -2)
-    return next((k for k in candidates if ranks % k), None)
+    k = largest - (largest % 2 == 0)
+    return k if k >= 3 else None
 
 
-def contribution(rank: int, k: int, device: Any) -> Any:
+def contribution(rank: int, ranks: int, k: int, device: Any) -> Any:
     """One period of what a rank gives: float64[k]."""
-    return ((torch.arange(k, device=device) + rank) % k).double()
+    shift = rank + 1 if rank == ranks - 1 else rank
+    return ((torch.arange(k, device=device) + shift) % k).double()
 
 
 def total(ranks: int, k: int, device: Any) -> Any:
     """One period of the sum over all ranks: float64[k]."""
-    return torch.stack([contribution(rank, k, device) for rank in range(ranks)]).sum(0)
+    return torch.stack([contribution(rank, ranks, k, device) for rank in range(ranks)]).sum(0)
 
 
 def fill(buffer: Any, table: Any, first_position: int) -> None:
@@ -60,7 +63,7 @@ def result_tables(op: CollectiveOp, ranks: int, k: int, device: Any) -> list[Any
     After a reduction every part holds the sum; all_gather leaves each rank's own values.
     """
     if op == "all_gather":
-        return [contribution(rank, k, device) for rank in range(ranks)]
+        return [contribution(rank, ranks, k, device) for rank in range(ranks)]
     return [total(ranks, k, device)] * ranks
 
 

@@ -48,7 +48,6 @@ def measure_training(trial: Trial, workload: TrainWorkload, device: Device) -> N
 
 def _measure_blocks(trial: Trial, trainer: Trainer, *, measures_off: bool) -> None:
     workload = trainer.workload
-    trial.begin_phase(Phase.MEASURE)
     for number, done in enumerate(range(0, workload.steps, workload.block_steps)):
         first = workload.warm_up_steps + done
         indexes = range(first, first + min(workload.block_steps, workload.steps - done))
