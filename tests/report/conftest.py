@@ -15,7 +15,8 @@ def samples() -> ModuleType:
     """The module tests/report/sample_run.py."""
     path = Path(__file__).parent / "sample_run.py"
     spec = importlib.util.spec_from_file_location("broadgauge_sample_run", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

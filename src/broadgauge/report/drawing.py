@@ -43,13 +43,21 @@ def draw(spec: Spec, name: str) -> Drawing:
 
 
 def _svg(spec: Spec, name: str) -> str:
-    """One SVG whose ids are its own: several stand in one document."""
+    """One SVG whose ids are its own: several stand in one document.
+
+    The runtime counts its ids through a whole process, so they are numbered anew: the same chart
+    is the same text.
+    """
     import vl_convert
 
     svg: str = vl_convert.vegalite_to_svg(spec)
-    svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
-    svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", svg)
-    return re.sub(r'(xlink:href|href)="#([^"]+)"', rf'\1="#{name}-\2"', svg)
+    ids = dict.fromkeys(re.findall(r'\bid="([^"]+)"', svg))
+    names = {old: f"{name}-{index}" for index, old in enumerate(ids)}
+
+    def renamed(match: re.Match[str]) -> str:
+        return f"{match[1]}{names.get(match[2], match[2])}{match[3]}"
+
+    return re.sub(r'(\bid="|url\(#|href="#)([^")]+)(["\)])', renamed, svg)
 
 
 def runtime() -> str | None:

@@ -1,0 +1,72 @@
+"""Do the charts say what the figures say?"""
+
+from broadgauge.report.chart_parts import decade_ticks, linear_ticks, log_ticks
+from broadgauge.report.charts_collectives import busbw_chart
+from broadgauge.report.charts_training import cost_chart, throughput_chart
+from broadgauge.report.drawing import draw, script_json
+from broadgauge.report.points import MOST_DOTS, MOST_POINTS, loss_curves, step_boxes
+from broadgauge.results.model import RunSummary
+
+
+def trainings(run: RunSummary) -> list:
+    return [s for s in run.cases if s.case.workload.kind == "train"]
+
+
+def test_ticks_enclose_and_are_round() -> None:
+    assert linear_ticks(2560) == [0, 1000, 2000, 3000]
+    assert linear_ticks(0.73) == [0, 0.2, 0.4, 0.6, 0.8]
+    assert linear_ticks(0) == [0, 1]
+    assert decade_ticks(0.0023, 0.35) == [0.001, 0.01, 0.1, 1]
+    assert decade_ticks(0.01, 0.01) == [0.01, 0.1]
+    low, *_, high = log_ticks(0.16, 0.9)
+    assert low <= 0.16
+    assert high >= 0.9
+
+
+def test_the_line_rate_is_drawn_in(run: RunSummary) -> None:
+    spec = busbw_chart(run, "all_reduce", "float32")
+    assert spec is not None
+    lines = spec["layer"][0]["data"]["values"]
+    assert {(line["network"], line["busbw"]) for line in lines} == {
+        ("pod-like", 0.025),
+        ("vnic-like", 0.125),
+    }
+    assert busbw_chart(run, "broadcast", "float32") is None
+
+
+def test_bars_are_the_estimates(run: RunSummary) -> None:
+    spec = throughput_chart(run, trainings(run))
+    assert spec is not None
+    bars = {row["case"]: row["value"] for row in spec["data"]["values"]}
+    assert bars == {
+        f"{s.case.network_name} {s.case.shape}": s.value("tokens_per_s") for s in trainings(run)
+    }
+
+
+def test_cost_stands_on_the_step_without_communication(run: RunSummary) -> None:
+    spec = cost_chart(run, trainings(run))
+    assert spec is not None
+    parts = [p for p in spec["layer"][0]["data"]["values"] if p["case"] == "pod-like 2x1"]
+    assert parts[0]["end"] == parts[1]["start"]
+    total = next(s for s in trainings(run) if s.case.network_name == "pod-like")
+    assert abs(parts[1]["end"] - total.value("step_time_s")) < 1e-9
+
+
+def test_long_series_are_thinned_but_keep_their_ends(run: RunSummary) -> None:
+    boxes = step_boxes(run, trainings(run))
+    assert [box.samples for box in boxes] == [400, 400, 320, 400]
+    assert all(len(box.some) <= MOST_DOTS + 2 for box in boxes)
+    assert all(box.some[0] <= box.p05 <= box.median <= box.p95 <= box.some[-1] for box in boxes)
+    assert all(0 < len(curve.points) <= MOST_POINTS for curve in loss_curves(run, trainings(run)))
+
+
+def test_drawings_in_one_page_share_no_ids(run: RunSummary) -> None:
+    spec = busbw_chart(run, "all_reduce", "float32")
+    assert spec is not None
+    first, second = draw(spec, "one"), draw(spec, "two")
+    assert first.wide_svg.replace("one-", "two-") == second.wide_svg
+    assert first.vega_json == second.vega_json
+
+
+def test_json_never_ends_its_script() -> None:
+    assert "</script" not in script_json({"label": "</script><!--"})

@@ -1,0 +1,90 @@
+"""Does the terminal show every figure whole, at any width, with and without colours?"""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from broadgauge.report.terminal import (
+    print_closing_table,
+    print_networks_compared,
+    print_run,
+    print_runs_compared,
+)
+from broadgauge.results.compare import against_reference, compare_runs
+from broadgauge.results.model import RunSummary
+
+FIGURES = ("23.2 MB/s", "97 % of line", "723 ms", "2,543", "560 ms", "77 % of step", "80.7 %")
+
+
+def printed(printer, argument: object, width: int, *, is_terminal: bool = False) -> str:
+    stream = io.StringIO()
+    printer(argument, Console(file=stream, width=width, force_terminal=is_terminal))
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("width", [40, 60, 79, 80, 100, 160, 300])
+def test_no_figure_is_cut_and_no_line_too_long(run: RunSummary, width: int) -> None:
+    text = printed(print_closing_table, run, width)
+    for figure in FIGURES:
+        assert figure in (text if width >= 60 else " ".join(text.split()))
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_eighty_columns_hold_the_table(run: RunSummary) -> None:
+    first = printed(print_closing_table, run, 80).splitlines()[0]
+    assert first.split()[:3] == ["network", "line", "rate"]
+    assert "network cost" in first
+
+
+def test_sixty_columns_are_stacked(run: RunSummary) -> None:
+    text = printed(print_closing_table, run, 60)
+    assert "  step time     723 ms  ± 0.38 %" in text.splitlines()
+
+
+def test_verdicts_and_failures_are_said(run: RunSummary) -> None:
+    text = " ".join(printed(print_closing_table, run, 80).split())
+    assert "network-bound: 77 % of each step waits for the network" in text
+    assert "the link runs at 97 % of its 200 Mbit/s" in text
+    assert "two nodes are slower than one" in text
+    assert "vnic-like 2x1 (1 failed)" in text
+    assert "1 of 35 trials failed; no figure counts them" in text
+
+
+def test_without_a_terminal_there_are_no_escapes(run: RunSummary) -> None:
+    assert "\x1b" not in printed(print_run, run, 80)
+    assert "\x1b" in printed(print_run, run, 80, is_terminal=True)
+
+
+def test_show_says_everything(run: RunSummary) -> None:
+    text = printed(print_run, run, 100)
+    for words in (
+        "network share 77.4 %, 95 % interval",
+        "rank 1 ended with exit code 1 (crashed in phase measure, rank 1)",
+        "RuntimeError: Connection closed by peer",
+        "all_reduce float32",
+        "the peak of a CPU is not known",
+        "reduce_scatter sends more than the ring algorithm would",
+        "torch: 2.11.0+cpu",
+        "one stream unshaped",
+    ):
+        assert words in text
+
+
+def test_markup_in_names_and_logs_is_text(samples, tmp_path) -> None:
+    made = samples.sample_run(tmp_path)
+    assert samples.HOSTILE in printed(print_run, made, 200)
+
+
+def test_comparison_says_what_it_cannot_tell(run: RunSummary, samples, tmp_path) -> None:
+    other = samples.sample_run(tmp_path, samples.Options(launches=2, has_failure=False))
+    text = " ".join(printed(print_runs_compared, compare_runs(run, other), 80).split())
+    assert "can't tell whether step time differs" in text
+    assert "not interleaved" in text
+
+
+def test_networks_of_one_run_are_compared(run: RunSummary) -> None:
+    text = " ".join(printed(print_networks_compared, against_reference(run), 80).split())
+    assert "step time is 3.59 times as high in B, worse" in text
+    assert "Nothing to compare" in printed(print_networks_compared, (), 80)
