@@ -17,6 +17,7 @@ from broadgauge.specs.frames import FrameReader, encode_frame
 
 _READ_BYTES = 1 << 16
 KILL_WAIT_S = 10.0
+SEND_LIMIT_S = 30.0
 
 
 class SupervisorLost(Exception):  # noqa: N818  says what is so, and is always caught
@@ -33,6 +34,7 @@ class SupervisorConnection:
         self._events: deque[Event] = deque()
         self._is_closed = False
         ours, theirs = socket.socketpair()
+        ours.settimeout(SEND_LIMIT_S)
         self._socket = ours
         program = ["-P", "-m", "broadgauge.platforms.supervisor", str(theirs.fileno())]
         with theirs, log_path.open("ab") as log:
@@ -91,7 +93,7 @@ class SupervisorConnection:
         self._process.wait(KILL_WAIT_S)
 
     def _send(self, message: dict[str, object]) -> None:
-        with suppress(BrokenPipeError, ConnectionResetError):
+        with suppress(BrokenPipeError, ConnectionResetError, TimeoutError):
             self._socket.sendall(encode_frame(message))
 
     def _read(self) -> None:

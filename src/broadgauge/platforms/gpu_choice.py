@@ -1,6 +1,6 @@
 """Which GPUs does a launch use?"""
 
-from broadgauge.platforms.gpu_watch import open_nvml
+from broadgauge.platforms.gpu_watch import gpu_handle, open_nvml
 from broadgauge.platforms.machine import visible_gpus
 from broadgauge.platforms.nccl_topology import numa_node_of
 from broadgauge.specs.case import Case
@@ -24,12 +24,8 @@ def choose_gpus(case: Case) -> tuple[str, ...]:
 def numa_node_of_gpu(gpu: str) -> int:
     """Which NUMA node is the GPU on? −1: the machine does not say."""
     nvml = open_nvml()
-    if nvml is None:
+    handle = None if nvml is None else gpu_handle(nvml, gpu)
+    if nvml is None or handle is None:
         return -1
-    handle = (
-        nvml.nvmlDeviceGetHandleByIndex(int(gpu))
-        if gpu.isdigit()
-        else nvml.nvmlDeviceGetHandleByUUID(gpu)
-    )
     bus_id = nvml.nvmlDeviceGetPciInfo(handle).busId
     return numa_node_of(bus_id.decode() if isinstance(bus_id, bytes) else bus_id)

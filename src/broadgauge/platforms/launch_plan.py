@@ -53,21 +53,25 @@ def plan_launch(request: LaunchRequest, terms: Terms) -> tuple[LaunchPlan, tuple
     cores, note = share_out(cores_by_neighbourhood(), case.nodes, request.cores_per_node)
     facts = launch_facts(request, terms, os.environ)
     argv = terms.programs.command if is_command(case) else terms.programs.worker
+    stands = places(case, terms, len(cores[0]))
+    environments = [rank_environment(case, place, facts) for place in stands]
+    shared = dict(set.intersection(*(set(variables.items()) for variables in environments)))
     ranks = tuple(
         RankPlan(
             rank=place.rank,
             node=place.node,
             argv=argv,
-            environment=rank_environment(case, place, facts),
+            environment=dict(variables.items() - shared.items()),
             log_path=f"{facts.log_stem}.rank{place.rank}.log",
         )
-        for place in places(case, terms, len(cores[0]))
+        for place, variables in zip(stands, environments, strict=True)
     )
     plan = LaunchPlan(
         launch_id=request.launch_id,
         mode=terms.mode,
         node_cores=cores,
         ranks=ranks,
+        environment=shared,
         link=link_of(case),
         working_folder=str(request.working_folder.absolute()),
         limits=request.limits,

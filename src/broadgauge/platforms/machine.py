@@ -9,10 +9,22 @@ from pathlib import Path
 
 from broadgauge.platforms.cores import cores_by_neighbourhood
 from broadgauge.platforms.emulated.ability import Ability, probe_ability
-from broadgauge.platforms.gpu_watch import open_nvml, text_of
+from broadgauge.platforms.gpu_watch import gpu_handle, open_nvml, text_of
 from broadgauge.specs.machine import Gpu, MachineFacts, Nic
 
-_OTHERS_ENDS = ("lo", "veth", "docker", "br-", "virbr", "cni", "flannel", "cali", "podman")
+_OTHERS_ENDS = (
+    "lo",
+    "veth",
+    "docker",
+    "br-",
+    "virbr",
+    "cni",
+    "flannel",
+    "cali",
+    "podman",
+    "ifb",
+    "dummy",
+)
 """NICs of containers and virtual switches: they come and go, and no cluster link ends there."""
 
 
@@ -65,15 +77,13 @@ def read_gpus() -> tuple[Gpu, ...]:
     if nvml is None:
         return ()
     found = []
-    for gpu in visible_gpus(nvml.nvmlDeviceGetCount()):
-        handle = (
-            nvml.nvmlDeviceGetHandleByIndex(int(gpu))
-            if gpu.isdigit()
-            else nvml.nvmlDeviceGetHandleByUUID(gpu)
-        )
+    for name in visible_gpus(nvml.nvmlDeviceGetCount()):
+        handle = gpu_handle(nvml, name)
+        if handle is None:
+            continue
         memory = nvml.nvmlDeviceGetMemoryInfo(handle)
-        name = text_of(nvml.nvmlDeviceGetName(handle))
-        found.append(Gpu(name=name, memory_bytes=int(memory.total)))
+        model = text_of(nvml.nvmlDeviceGetName(handle))
+        found.append(Gpu(name=model, memory_bytes=int(memory.total)))
     return tuple(found)
 
 

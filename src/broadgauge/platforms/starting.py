@@ -38,7 +38,7 @@ def start_launch(
     try:
         supervisor_log = request.log_folder / f"{request.launch_id}.supervisor.log"
         connection = SupervisorConnection(plan, supervisor_log)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise LaunchError(f"{request.launch_id}: the supervisor did not start: {error}") from error
     try:
         more_notes, hello = _hear_hellos(connection, plan)
@@ -47,7 +47,9 @@ def start_launch(
             hello,
             gpus=terms.gpus,
             variables=recorded_variables(
-                plan.ranks[0].environment, request.launch_id, str(request.log_folder.absolute())
+                plan.environment | plan.ranks[0].environment,
+                request.launch_id,
+                str(request.log_folder.absolute()),
             ),
             working_folder=request.working_folder,
         )

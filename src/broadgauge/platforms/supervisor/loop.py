@@ -57,7 +57,7 @@ class Supervisor:
         except EmulationError as error:
             return self._refuse(f"{error.step}: {error.detail}", error.hint)
         except RankStartError as error:
-            return self._refuse(str(error), None)
+            return self._refuse(str(error), error.hint)
         except ToolIsGone:
             return 0
         return 0
@@ -84,7 +84,7 @@ class Supervisor:
         now_s = time.monotonic()
         self._watch = Watch.of(len(self._plan.ranks), self._plan.limits, now_s)
         for plan in self._plan.ranks:
-            rank = start_rank(plan, self._plan.working_folder, ground.entrance(plan.node))
+            rank = start_rank(self._plan, plan, ground.entrance(plan.node))
             self._ranks.append(rank)
             self._selector.register(rank.results.fd, selectors.EVENT_READ, rank)
         self._ending = Ending(ranks=self._ranks, teardown_s=self._plan.limits.teardown_s)

@@ -39,7 +39,7 @@ class RankPlan(Stored):
     node: int
     argv: tuple[str, ...]
     environment: dict[str, str]
-    """All of it, but for the two pipes' numbers."""
+    """What differs between the ranks; the rest is the launch's."""
     log_path: str
 
 
@@ -50,6 +50,8 @@ class LaunchPlan(Stored):
     mode: Mode
     node_cores: tuple[tuple[int, ...], ...]
     ranks: tuple[RankPlan, ...]
+    environment: dict[str, str]
+    """What all ranks share. Only the numbers of a rank's two pipes are added."""
     link: Link | None
     """None: one node, no link between nodes."""
     working_folder: str

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from broadgauge.platforms.supervisor.channel import Inlet, Outlet
-from broadgauge.platforms.supervisor.protocol import RankPlan
+from broadgauge.platforms.supervisor.protocol import LaunchPlan, RankPlan
 from broadgauge.specs.rank_messages import COMMAND_FD_VARIABLE, RESULT_FD_VARIABLE
 
 _CAUGHT_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGCHLD)
@@ -15,6 +15,15 @@ _CAUGHT_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGCH
 
 class RankStartError(RuntimeError):
     """A rank's program could not be started."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.hint: str | None = None
+        if "Permission denied" in message and os.geteuid() == 0:
+            self.hint = (
+                "ranks have no capabilities, so root too needs the file's own permissions: "
+                "run as the owner of the folder, or let others enter it (chmod o+x)"
+            )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -54,7 +63,7 @@ class RankProcess:
             self.log_fd = -1
 
 
-def start_rank(plan: RankPlan, folder: str, become: Callable[[], None]) -> RankProcess:
+def start_rank(launch: LaunchPlan, plan: RankPlan, become: Callable[[], None]) -> RankProcess:
     """Fork and exec one rank; `become` runs in the child, just before its exec.
 
     Raises RankStartError in words when any step up to the exec failed.
@@ -68,7 +77,7 @@ def start_rank(plan: RankPlan, folder: str, become: Callable[[], None]) -> RankP
     error_in, error_out = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _become_rank(plan, folder, become, (command_in, result_out, log_fd, error_out))
+        _become_rank(launch, plan, become, (command_in, result_out, log_fd, error_out))
     for fd in (command_in, result_out, error_out):
         os.close(fd)
     with os.fdopen(error_in, "rb") as pipe:
@@ -82,7 +91,10 @@ def start_rank(plan: RankPlan, folder: str, become: Callable[[], None]) -> RankP
 
 
 def _become_rank(
-    plan: RankPlan, folder: str, become: Callable[[], None], fds: tuple[int, int, int, int]
+    launch: LaunchPlan,
+    plan: RankPlan,
+    become: Callable[[], None],
+    fds: tuple[int, int, int, int],
 ) -> None:
     """The forked child up to its exec; never returns."""
     command_in, result_out, log_fd, error_out = fds
@@ -95,8 +107,8 @@ def _become_rank(
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         step = "its node"
         become()
-        step = f"the working folder {folder}"
-        os.chdir(folder)
+        step = f"the working folder {launch.working_folder}"
+        os.chdir(launch.working_folder)
         step = f"the program {plan.argv[0]}"
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(log_fd, 1)
@@ -104,7 +116,8 @@ def _become_rank(
         for fd in (command_in, result_out):
             os.set_inheritable(fd, True)  # noqa: FBT003
         pipes = {COMMAND_FD_VARIABLE: str(command_in), RESULT_FD_VARIABLE: str(result_out)}
-        os.execvpe(plan.argv[0], plan.argv, plan.environment | pipes)
+        environment = launch.environment | plan.environment | pipes
+        os.execvpe(plan.argv[0], plan.argv, environment)
     except BaseException as error:  # noqa: BLE001  the last frame of a forked child
         os.write(error_out, f"{step}: {error}".encode(errors="replace")[:4000])
     finally:

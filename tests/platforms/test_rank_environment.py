@@ -1,0 +1,129 @@
+"""Which variables does a rank start with?"""
+
+import pytest
+from tests.platforms.launches import make_case
+
+from broadgauge.platforms.rank_environment import (
+    LaunchFacts,
+    RankPlace,
+    nccl_seen_gbps,
+    rank_environment,
+    recorded_variables,
+)
+from broadgauge.specs.network import Network
+
+PLACE = RankPlace(
+    rank=3,
+    world_size=4,
+    local_rank=1,
+    local_world_size=2,
+    node=1,
+    num_nodes=2,
+    num_cores=8,
+    master_address="10.80.0.1",
+    master_port="29500",
+)
+NET = Network(name="n", rate_gbps=25.0)
+
+
+def facts(**changes: object) -> LaunchFacts:
+    fields = {
+        "launch_id": "b0.0",
+        "log_stem": "/run/logs/b0.0",
+        "interface": "eth0",
+        "is_emulated": True,
+        "gpus": ("0", "1", "2", "3"),
+        "topology_files": ("/a.xml", "/b.xml"),
+        "inherited": {"PATH": "/bin", "RANK": "77", "TORCHELASTIC_RUN_ID": "x"},
+    }
+    return LaunchFacts(**fields | changes)  # type: ignore[arg-type]
+
+
+def nccl_case(**changes: object):  # type: ignore[no-untyped-def]
+    fields = {"nodes": 2, "ranks_per_node": 2, "device": "cuda", "backend": "nccl"}
+    return make_case("emulated", **{**fields, "network": NET, "environment": {}, **changes})
+
+
+def test_torchruns_contract() -> None:
+    variables = rank_environment(nccl_case(), PLACE, facts())
+    assert variables["PATH"] == "/bin"
+    assert "TORCHELASTIC_RUN_ID" not in variables
+    expected = {
+        "RANK": "3",
+        "WORLD_SIZE": "4",
+        "LOCAL_RANK": "1",
+        "LOCAL_WORLD_SIZE": "2",
+        "GROUP_RANK": "1",
+        "GROUP_WORLD_SIZE": "2",
+        "MASTER_ADDR": "10.80.0.1",
+        "MASTER_PORT": "29500",
+        "OMP_NUM_THREADS": "4",
+    }
+    assert {name: variables[name] for name in expected} == expected
+
+
+def test_nccl_on_an_emulated_node() -> None:
+    variables = rank_environment(nccl_case(), PLACE, facts())
+    assert variables["NCCL_SOCKET_IFNAME"] == "=eth0"
+    assert variables["NCCL_HOSTID"] == "b0.0-node1"
+    assert variables["NCCL_NET"] == "Socket"
+    assert variables["NCCL_TOPO_FILE"] == "/b.xml"
+    assert variables["NCCL_DEBUG_FILE"] == "/run/logs/b0.0.rank3.nccl.log"
+    assert variables["CUDA_VISIBLE_DEVICES"] == "2,3"
+    assert "GLOO_SOCKET_IFNAME" not in variables
+
+
+def test_nccl_on_this_machine_is_left_alone() -> None:
+    local = facts(is_emulated=False, interface="lo", topology_files=())
+    variables = rank_environment(nccl_case(), PLACE, local)
+    assert not {"NCCL_HOSTID", "NCCL_NET", "NCCL_TOPO_FILE", "NCCL_IB_DISABLE"} & variables.keys()
+
+
+def test_the_case_wins_over_the_platform_and_the_platform_over_the_shell() -> None:
+    inherited = facts(inherited={"NCCL_NVLS_ENABLE": "0", "NCCL_SOCKET_IFNAME": "ens3"})
+    case = nccl_case(environment={"NCCL_NET": "IB"})
+    variables = rank_environment(case, PLACE, inherited)
+    assert variables["NCCL_NVLS_ENABLE"] == "0"
+    assert variables["NCCL_SOCKET_IFNAME"] == "=eth0"
+    assert variables["NCCL_NET"] == "IB"
+
+
+def test_gloo_is_told_its_interface() -> None:
+    case = make_case("emulated", nodes=2, ranks_per_node=2)
+    variables = rank_environment(case, PLACE, facts())
+    assert variables["GLOO_SOCKET_IFNAME"] == "eth0"
+    assert not any(name.startswith(("NCCL_", "CUDA_")) for name in variables)
+
+
+@pytest.mark.parametrize(
+    ("network", "expected"),
+    [
+        (Network(name="n", rate_gbps=25.0), 25.0),
+        (Network(name="n"), 100.0),
+        (Network(name="n", rate_gbps=25.0, nccl_seen_gbps="default"), None),
+        (Network(name="n", rate_gbps=25.0, nccl_seen_gbps=200.0), 200.0),
+    ],
+)
+def test_what_nccl_is_told_of_the_network(network: Network, expected: float | None) -> None:
+    assert nccl_seen_gbps(nccl_case(network=network)) == expected
+
+
+def test_gloo_and_one_node_are_told_nothing() -> None:
+    assert nccl_seen_gbps(make_case("emulated")) is None
+    assert nccl_seen_gbps(nccl_case(network=None, nodes=1)) is None
+
+
+def test_what_is_recorded_has_no_secret_and_no_name_of_its_launch() -> None:
+    environment = {
+        "NCCL_DEBUG_FILE": "/run/logs/b0.0.rank0.log",
+        "NCCL_HOSTID": "b0.0-node0",
+        "TORCH_HUB_TOKEN": "hunter2",
+        "OMP_NUM_THREADS": "2",
+        "HOME": "/root",
+    }
+    assert recorded_variables(environment, "b0.0", "/run/logs") == {
+        "NCCL_DEBUG_FILE": "<logs>/<launch>.rank0.log",
+        "NCCL_HOSTID": "<launch>-node0",
+        "OMP_NUM_THREADS": "2",
+        "TORCH_HUB_TOKEN": "***",
+    }
