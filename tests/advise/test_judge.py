@@ -1,0 +1,171 @@
+"""Does each rule speak when it should, and only then?"""
+
+import pytest
+
+from broadgauge.advise.judge import findings
+from broadgauge.specs.case import Case
+from broadgauge.specs.network import Network
+from broadgauge.specs.record import (
+    CollectiveRow,
+    GpuUse,
+    LinkFacts,
+    NodeUse,
+    Record,
+    Severity,
+    Status,
+)
+from broadgauge.specs.workload import CollectivesWorkload, TrainWorkload, Workload
+
+SLOW = Network(name="slow", rate_gbps=1.0)
+TRAIN = TrainWorkload(kind="train")
+COLLECTIVES = CollectivesWorkload(kind="collectives")
+
+
+def a_case(workload: Workload = TRAIN, network: Network | None = SLOW, device: str = "cpu") -> Case:
+    return Case(
+        workload=workload,
+        network=network,
+        nodes=1 if network is None else 2,
+        ranks_per_node=1,
+        device=device,
+        backend="nccl" if device == "cuda" else "gloo",
+        environment={},
+    )
+
+
+def a_node(**changes: float | None) -> NodeUse:
+    facts = {
+        "node": 0,
+        "elapsed_s": 10.0,
+        "tx_bytes": 1_000_000_000,
+        "rx_bytes": 1_000_000_000,
+        "drops_count": 0,
+        "retransmits_count": 0,
+        "cores_count": 1,
+        "cpu_user_s": 4.0,
+        "cpu_system_s": 1.0,
+        "cpu_softirq_s": 0.5,
+        "cpu_busy_ratio": 0.55,
+    }
+    return NodeUse(**(facts | changes))
+
+
+def a_row(op: str = "all_reduce", **changes: object) -> CollectiveRow:
+    facts = {
+        "op": op,
+        "dtype": "float32",
+        "size_bytes": 2**23,
+        "iterations": 5,
+        "time_s": 0.07,
+        "time_min_s": 0.07,
+        "time_median_s": 0.07,
+        "time_max_s": 0.07,
+        "algbw_gbyte_per_s": 0.12,
+        "busbw_gbyte_per_s": 0.12,
+        "amplification_ratio": 1.05,
+        "is_correct": True,
+    }
+    return CollectiveRow(**(facts | changes))
+
+
+def a_record(**changes: object) -> Record:
+    facts = {
+        "record_id": "b0.l0.t0",
+        "case_key": "0",
+        "workload": "train",
+        "network": "slow",
+        "shape": "2x1",
+        "launch_id": "b0.l0",
+        "block": 0,
+        "trial": 0,
+        "position": 0,
+        "started_unix_s": 1.0,
+        "ended_unix_s": 2.0,
+        "status": Status.OK,
+        "link": LinkFacts(ceiling_gbps=20.0, round_trip_s=5e-5),
+        "nodes": (a_node(), a_node(node=1)),
+    }
+    return Record(**(facts | changes))
+
+
+def rules(case: Case, record: Record, **more: object) -> list[str]:
+    return [finding.rule for finding in findings(case, record, **more)]
+
+
+def test_a_quiet_trial_has_no_findings() -> None:
+    assert rules(a_case(), a_record()) == []
+
+
+def test_a_failed_trial_is_not_judged() -> None:
+    record = a_record(status=Status.FAILED, collectives=(a_row(is_correct=False),))
+    assert rules(a_case(), record) == []
+
+
+@pytest.mark.parametrize(("ceiling_gbps", "is_found"), [(1.99, True), (2.0, False)])
+def test_a_ceiling_below_twice_the_rate(ceiling_gbps: float, is_found: bool) -> None:
+    link = LinkFacts(ceiling_gbps=ceiling_gbps, round_trip_s=5e-5)
+    assert ("host-ceiling" in rules(a_case(), a_record(link=link))) is is_found
+    unshaped = a_case(network=Network(name="reference"))
+    assert rules(unshaped, a_record(link=link)) == []
+
+
+def test_busy_cores_mean_something_else_where_the_training_computes_on_them() -> None:
+    computing = a_record(nodes=(a_node(cpu_user_s=9.0, cpu_busy_ratio=0.99),))
+    assert rules(a_case(), computing) == []
+    assert rules(a_case(device="cuda"), computing) == ["host-cpu"]
+    assert rules(a_case(COLLECTIVES), computing) == ["host-cpu"]
+    assert rules(a_case(network=None, device="cuda"), computing) == []
+    in_kernel = a_record(nodes=(a_node(cpu_system_s=4.0, cpu_softirq_s=1.5),))
+    assert rules(a_case(), in_kernel) == ["host-cpu"]
+
+
+def test_segments_sent_again_count_from_one_in_a_hundred() -> None:
+    segments = 1_000_000_000 / 1500
+    few = a_record(nodes=(a_node(retransmits_count=round(segments * 0.009)),))
+    many = a_record(nodes=(a_node(retransmits_count=round(segments * 0.011)),))
+    assert rules(a_case(), few) == []
+    assert rules(a_case(), many) == ["retransmits"]
+    assert rules(a_case(), a_record(nodes=(a_node(drops_count=10_000),))) == ["drops"]
+
+
+def test_throttled_gpus_are_named() -> None:
+    gpu = GpuUse(
+        index=3, name="H200", samples_count=9, is_throttled=True, throttle_reasons=("sw_power",)
+    )
+    (finding,) = findings(a_case(device="cuda"), a_record(gpus=(gpu,)))
+    assert finding.symptom == "GPU 3 ran below its clock"
+    assert finding.evidence == ("sw_power",)
+
+
+def test_amplification_is_of_the_largest_message_of_each_op() -> None:
+    record = a_record(
+        collectives=(
+            a_row("reduce_scatter", amplification_ratio=2.09),
+            a_row("all_reduce", size_bytes=1024, amplification_ratio=9.0),
+            a_row("all_reduce"),
+        )
+    )
+    (finding,) = findings(a_case(COLLECTIVES), record)
+    assert finding.symptom == "reduce_scatter sends more than the ring algorithm would"
+    assert finding.severity is Severity.INFO
+
+
+def test_a_link_that_large_messages_do_not_fill() -> None:
+    half = {"metrics": {"line_share_ratio": 0.5}}
+    assert rules(a_case(COLLECTIVES), a_record(collectives=(a_row(),), **half)) == [
+        "link-not-filled"
+    ]
+    small = a_row(size_bytes=1024)
+    assert rules(a_case(COLLECTIVES), a_record(collectives=(small,), **half)) == []
+
+
+def test_a_wrong_result_is_an_error() -> None:
+    (finding,) = findings(a_case(COLLECTIVES), a_record(collectives=(a_row(is_correct=False),)))
+    assert finding.severity is Severity.ERROR
+
+
+def test_drift_is_looked_for_where_the_series_is_given() -> None:
+    drifting = [1.0 + 0.002 * step for step in range(200)]
+    steady = [1.0 + 0.01 * (step % 7) for step in range(200)]
+    assert rules(a_case(), a_record(), series={"step_time_s": drifting}) == ["drift"]
+    assert rules(a_case(), a_record(), series={"step_time_s": steady, "loss": drifting}) == []

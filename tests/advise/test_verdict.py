@@ -1,0 +1,238 @@
+"""Does the verdict blame the network only where it is the network?"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from broadgauge.advise.model import Bound, Verdict
+from broadgauge.advise.verdict import verdict
+from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.results.summary import summarise_run
+from broadgauge.specs.case import Case
+from broadgauge.specs.network import Network
+from broadgauge.specs.plan import Plan
+from broadgauge.specs.record import LinkFacts, NodeUse, Record, Status
+from broadgauge.specs.workload import CollectivesWorkload, TrainWorkload, Workload
+
+TRAIN = TrainWorkload(kind="train")
+COLLECTIVES = CollectivesWorkload(kind="collectives")
+SLOW = Network(name="slow", rate_gbps=0.2)
+UNSHAPED = Network(name="reference")
+
+
+def a_case(workload: Workload, network: Network | None, device: str = "cpu") -> Case:
+    return Case(
+        workload=workload,
+        network=network,
+        nodes=1 if network is None else 2,
+        ranks_per_node=1,
+        device=device,
+        backend="gloo",
+        environment={},
+    )
+
+
+def records_of(
+    case: Case,
+    metrics: list[dict[str, float]],
+    *,
+    ceiling_gbps: float | None = 20.0,
+    busy_ratio: float = 0.5,
+    system_s: float = 1.0,
+) -> list[Record]:
+    """One record a launch and block."""
+    node = NodeUse(
+        node=0,
+        elapsed_s=10.0,
+        cores_count=1,
+        cpu_user_s=1.0,
+        cpu_system_s=system_s,
+        cpu_softirq_s=0.0,
+        cpu_busy_ratio=busy_ratio,
+    )
+    return [
+        Record(
+            record_id=f"b{block}.{case.key}.t0",
+            case_key=case.key,
+            workload=case.workload.name,
+            network=case.network_name,
+            shape=case.shape,
+            launch_id=f"b{block}.{case.key}",
+            block=block,
+            trial=0,
+            position=block % 2,
+            started_unix_s=block,
+            ended_unix_s=block + 1,
+            status=Status.OK,
+            metrics=values,
+            nodes=(node,),
+            link=None
+            if ceiling_gbps is None
+            else LinkFacts(ceiling_gbps=ceiling_gbps, round_trip_s=5e-5),
+        )
+        for block, values in enumerate(metrics)
+    ]
+
+
+def a_run(*parts: tuple[Case, list[Record]]) -> RunSummary:
+    plan = Plan(
+        experiment_name="made-up",
+        seed=0,
+        cases=tuple(case for case, _ in parts),
+        launches=(),
+        expected_s=0,
+    )
+    return summarise_run(
+        folder=Path("nowhere"),
+        plan=plan,
+        records=[record for _, records in parts for record in records],
+        experiment_yaml="",
+        environments={},
+    )
+
+
+def steps(share: float, *, launches: int = 5, spread: float = 0.0) -> list[dict[str, float]]:
+    """Trainings that lose this share of a step of 1 s to the network, around it by `spread`."""
+    shares = [share + spread * (launch - (launches - 1) / 2) for launch in range(launches)]
+    return [
+        {
+            "step_time_s": 1.0,
+            "step_without_communication_s": 1 - s,
+            "network_cost_s": s,
+            "network_share_ratio": s,
+            "tokens_per_s": 100.0 + launch,
+            "wire_bytes": s * 0.19e9 / 8,
+        }
+        for launch, s in enumerate(shares)
+    ]
+
+
+def judged(network: Network, metrics: list[dict[str, float]], **more: object) -> Verdict:
+    device = str(more.pop("device", "cpu"))
+    case = a_case(TRAIN, network, device)
+    run = a_run((case, records_of(case, metrics, **more)))
+    return verdict(run.cases[0], run)
+
+
+def test_a_full_link_and_a_high_share_are_network_bound() -> None:
+    found = judged(SLOW, steps(0.81))
+    assert found.bound is Bound.NETWORK
+    assert found.sentence.startswith("network-bound: 81 % of each step waits for the network; ")
+    assert "770 ms at 200 Mbit/s, of 810 ms" in found.sentence
+    assert "unshaped, one TCP stream carries 20 Gbit/s" in found.evidence
+
+
+def test_the_collectives_on_the_same_network_say_how_full_the_link_is() -> None:
+    train, beside = a_case(TRAIN, SLOW), a_case(COLLECTIVES, SLOW)
+    elsewhere = a_case(COLLECTIVES, UNSHAPED)
+    run = a_run(
+        (train, records_of(train, steps(0.81))),
+        (beside, records_of(beside, [{"line_share_ratio": 0.96}] * 5)),
+        (elsewhere, records_of(elsewhere, [{"line_share_ratio": 0.1}] * 5)),
+    )
+    sentence = verdict(run.cases[0], run).sentence
+    assert sentence == (
+        "network-bound: 81 % of each step waits for the network; "
+        "the link runs at 96 % of its 200 Mbit/s"
+    )
+    assert verdict(run.cases[1], run).bound is Bound.NETWORK
+
+
+@pytest.mark.parametrize("share", [-0.01, 0.0, 0.1, 0.29])
+def test_a_small_share_is_compute_bound(share: float) -> None:
+    assert judged(SLOW, steps(share)).bound is Bound.COMPUTE
+
+
+def test_an_interval_across_the_threshold_is_unknown() -> None:
+    assert judged(SLOW, steps(0.31, spread=0.02)).bound is Bound.UNKNOWN
+    assert judged(SLOW, steps(0.5, spread=0.02)).bound is Bound.NETWORK
+
+
+def test_few_launches_decide_by_the_point_and_say_so() -> None:
+    found = judged(SLOW, steps(0.5, launches=1))
+    assert found.bound is Bound.NETWORK
+    assert found.sentence.endswith("from only 1 launch")
+    assert found.is_slower_than_one_node is None
+
+
+@pytest.mark.parametrize(
+    ("network", "more", "words"),
+    [
+        (UNSHAPED, {}, "the link is unshaped"),
+        (SLOW, {"ceiling_gbps": 0.39}, "less than twice the 200 Mbit/s"),
+        (SLOW, {"system_s": 6.0}, "no room left for its network stack"),
+        (SLOW, {"busy_ratio": 0.95, "device": "cuda"}, "no room left for its network stack"),
+    ],
+)
+def test_the_host_is_blamed_where_it_is_the_limit(
+    network: Network, more: dict[str, object], words: str
+) -> None:
+    found = judged(network, steps(0.6), **more)
+    assert found.bound is Bound.HOST
+    assert words in found.sentence
+
+
+def test_cores_that_compute_do_not_make_the_host_the_limit() -> None:
+    assert judged(SLOW, steps(0.6), busy_ratio=0.99).bound is Bound.NETWORK
+
+
+def test_a_half_empty_link_and_an_idle_host_are_unknown() -> None:
+    slow_library = [values | {"wire_bytes": values["wire_bytes"] / 3} for values in steps(0.6)]
+    found = judged(SLOW, slow_library)
+    assert found.bound is Bound.UNKNOWN
+    assert "latency or the library's settings are left" in found.sentence
+
+
+def test_an_unmeasured_ceiling_is_said() -> None:
+    found = judged(SLOW, steps(0.6), ceiling_gbps=None)
+    assert found.bound is Bound.NETWORK
+    assert "what this host carries unshaped was not measured" in found.evidence
+
+
+def _with_one_node(tokens_alone: float, tokens: float) -> Verdict:
+    alone, together = a_case(TRAIN, None), a_case(TRAIN, SLOW)
+    run = a_run(
+        (alone, records_of(alone, [{"tokens_per_s": tokens_alone + i} for i in range(5)])),
+        (
+            together,
+            records_of(
+                together, [s | {"tokens_per_s": tokens + i} for i, s in enumerate(steps(0.8))]
+            ),
+        ),
+    )
+    return verdict(run.cases[1], run)
+
+
+def test_two_nodes_may_be_slower_than_one() -> None:
+    slower = _with_one_node(200.0, 90.0)
+    assert slower.is_slower_than_one_node is True
+    assert "two nodes are slower than one" in slower.sentence
+    assert _with_one_node(100.0, 190.0).is_slower_than_one_node is False
+    assert _with_one_node(100.0, 100.0).is_slower_than_one_node is None
+
+
+def test_without_the_step_without_communication_scaling_stands_in() -> None:
+    alone, together = a_case(TRAIN, None), a_case(TRAIN, SLOW)
+    run = a_run(
+        (alone, records_of(alone, [{"tokens_per_s": 100.0 + i} for i in range(5)])),
+        (together, records_of(together, [{"tokens_per_s": 80.0 + i} for i in range(5)])),
+    )
+    found = verdict(run.cases[1], run)
+    assert found.bound is Bound.UNKNOWN
+    assert "a rank gives 60 %" in found.sentence
+    assert "less than at 1x1" in found.sentence
+
+
+def test_one_node_has_no_network() -> None:
+    case = a_case(TRAIN, None)
+    run = a_run((case, records_of(case, steps(0.0))))
+    assert verdict(run.cases[0], run).bound is Bound.COMPUTE
+
+
+def test_failures_and_empty_cases_are_unknown() -> None:
+    case = a_case(TRAIN, SLOW)
+    empty = a_run((case, []))
+    assert verdict(empty.cases[0], empty).sentence == "unknown: not measured yet"
+    failed: CaseSummary = replace(empty.cases[0], num_failed=3)
+    assert verdict(failed, empty).sentence == "unknown: all 3 trials failed"
