@@ -53,7 +53,7 @@ def misbehave(trial_id: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         case "stop":
             os.kill(os.getpid(), signal.SIGSTOP)
-        case "hang":
+        case "hang" | "waited":
             hang_here()
         case "failed":
             print("Traceback: the root of it", file=sys.stderr, flush=True)
@@ -90,6 +90,9 @@ def run_trial(trial_id: str) -> None:
     elif SCENARIO == "garbage":
         say(type="mark")
         next_command()
+    elif SCENARIO == "waited":
+        say(type="failed", trial_id=trial_id, kind="hung", message="Timed out waiting for recv")
+        sys.exit(1)
     elif SCENARIO == "failed":
         say(type="failed", trial_id=trial_id, kind="crashed", message="Connection closed by peer")
     wait_at(trial_id, "a:end")

@@ -1,6 +1,7 @@
 """Is the rank believed that knows why?"""
 
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from broadgauge.platforms.supervisor.protocol import (
     PhaseExpired,
     RankExited,
     RankSaid,
+    StacksDumped,
 )
 from broadgauge.specs.record import ErrorKind, Phase, Status, TrialError
 
@@ -28,15 +30,15 @@ def exited(rank: int, code: int, *, was_told_to: bool = False) -> RankExited:
     )
 
 
-def diagnose(*events: Event) -> TrialError | None:
+def diagnose(folder: Path, *events: Event) -> TrialError | None:
     symptoms = Symptoms()
     for event in events:
         symptoms.see(event)
-    return symptoms.error(lambda rank: (f"log of {rank}",))
+    return symptoms.error([folder / f"{rank}.log" for rank in range(3)])
 
 
-def test_nothing_is_wrong() -> None:
-    assert diagnose(exited(0, -signal.SIGTERM, was_told_to=True)) is None
+def test_nothing_is_wrong(tmp_path: Path) -> None:
+    assert diagnose(tmp_path, exited(0, -signal.SIGTERM, was_told_to=True)) is None
     assert status_of(None) is Status.OK
 
 
@@ -49,61 +51,93 @@ def test_nothing_is_wrong() -> None:
         "Broken pipe",
     ],
 )
-def test_the_cause_is_believed_before_what_peers_saw(peers_words: str) -> None:
-    error = diagnose(failed(0, peers_words), failed(1, "CUDA out of memory", "refused"))
+def test_the_cause_is_believed_before_what_peers_saw(peers_words: str, tmp_path: Path) -> None:
+    (tmp_path / "1.log").write_text("log of 1\n")
+    error = diagnose(tmp_path, failed(0, peers_words), failed(1, "CUDA out of memory", "refused"))
     assert error is not None
     assert (error.rank, error.kind) == (1, ErrorKind.REFUSED)
     assert error.last_lines == ("log of 1",)
 
 
-def test_a_silent_exit_is_believed_before_what_peers_saw() -> None:
-    error = diagnose(failed(0, "Connection closed by peer"), exited(1, 9), exited(0, 1))
+def test_a_silent_exit_is_believed_before_what_peers_saw(tmp_path: Path) -> None:
+    error = diagnose(tmp_path, failed(0, "Connection closed by peer"), exited(1, 9), exited(0, 1))
     assert error is not None
     assert (error.rank, error.kind) == (1, ErrorKind.CRASHED)
 
 
-def test_a_kill_is_believed_before_an_abort_that_came_first() -> None:
-    error = diagnose(exited(0, -signal.SIGABRT), exited(1, -signal.SIGKILL))
+def test_a_kill_is_believed_before_an_abort_that_came_first(tmp_path: Path) -> None:
+    error = diagnose(tmp_path, exited(0, -signal.SIGABRT), exited(1, -signal.SIGKILL))
     assert error is not None
     assert (error.rank, error.kind) == (1, ErrorKind.KILLED)
     assert "out-of-memory" in error.message
 
 
-def test_of_equals_the_first_is_believed() -> None:
-    error = diagnose(failed(2, "division by zero"), failed(0, "division by zero"))
+def test_of_equals_the_first_is_believed(tmp_path: Path) -> None:
+    error = diagnose(tmp_path, failed(2, "division by zero"), failed(0, "division by zero"))
     assert error is not None
     assert error.rank == 2
 
 
-def test_a_peers_words_are_better_than_none() -> None:
-    error = diagnose(failed(0, "Connection closed by peer"))
+def test_a_peers_words_are_better_than_none(tmp_path: Path) -> None:
+    error = diagnose(tmp_path, failed(0, "Connection closed by peer"))
     assert error is not None
     assert error.message == "rank 0: Connection closed by peer"
 
 
-def test_an_exit_after_words_is_no_second_failure() -> None:
-    error = diagnose(failed(0, "why", "no such kind"), exited(0, 1))
+def test_an_exit_after_words_is_no_second_failure(tmp_path: Path) -> None:
+    error = diagnose(tmp_path, failed(0, "why", "no such kind"), exited(0, 1))
     assert error is not None
     assert (error.kind, error.message) == (ErrorKind.CRASHED, "rank 0: why")
 
 
-def test_a_time_limit_is_a_time_out() -> None:
+def test_a_time_limit_is_a_time_out(tmp_path: Path) -> None:
     said = RankSaid(rank=1, message={"type": "phase", "phase": "warm_up"})
     expired = PhaseExpired(phase=Phase.WARM_UP, rank=1, message="too long")
-    error = diagnose(said, expired, exited(1, -signal.SIGUSR1, was_told_to=True))
+    error = diagnose(tmp_path, said, expired, exited(1, -signal.SIGUSR1, was_told_to=True))
     assert error is not None
     assert (error.kind, error.phase, error.rank) == (ErrorKind.HUNG, Phase.WARM_UP, 1)
     assert status_of(error) is Status.TIMEOUT
 
 
-def test_the_phase_is_where_the_rank_was() -> None:
+def test_the_phase_is_where_the_rank_was(tmp_path: Path) -> None:
     said = RankSaid(rank=1, message={"type": "phase", "phase": "warm_up"})
-    error = diagnose(said, exited(1, 1))
+    error = diagnose(tmp_path, said, exited(1, 1))
     assert error is not None
     assert error.phase is Phase.WARM_UP
 
 
-def test_a_flooded_log_says_how_much() -> None:
-    error = diagnose(LogFlooded(rank=0, limit_bytes=2**30))
+def test_a_flooded_log_says_how_much(tmp_path: Path) -> None:
+    error = diagnose(tmp_path, LogFlooded(rank=0, limit_bytes=2**30))
     assert error is not None
     assert "1024 MiB" in error.message
+
+
+def test_a_rank_that_waited_in_vain_blames_the_silent_one(tmp_path: Path) -> None:
+    begun = [RankSaid(rank=n, message={"type": "phase", "phase": "measure"}) for n in (1, 0, 2)]
+    waited = failed(0, "RuntimeError: Timed out waiting 1600ms for recv", "hung")
+    late = failed(1, "Connection closed by peer")
+    error = diagnose(tmp_path, *begun, waited, exited(0, 1), StacksDumped(), late)
+    assert error is not None
+    assert (error.kind, error.rank, error.phase) == (ErrorKind.HUNG, 1, Phase.MEASURE)
+    assert error.message.startswith("rank 1 fell silent, last said: phase measure; waited for by")
+
+
+def test_a_cause_is_believed_before_a_rank_that_waited(tmp_path: Path) -> None:
+    waited = failed(0, "Timed out waiting 1600ms for recv", "hung")
+    error = diagnose(tmp_path, waited, failed(1, "no such file", "refused"))
+    assert error is not None
+    assert (error.kind, error.rank) == (ErrorKind.REFUSED, 1)
+
+
+def test_an_abort_of_torchs_watchdog_is_a_time_out(tmp_path: Path) -> None:
+    said = "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3)"
+    (tmp_path / "0.log").write_text(f"{said}\n" + "frame\n" * 100)
+    error = diagnose(tmp_path, exited(0, -signal.SIGABRT))
+    assert error is not None
+    assert error.kind is ErrorKind.HUNG
+    assert "WorkNCCL(SeqNum=3)" in error.message
+    assert error.rank != 0
+    (tmp_path / "0.log").write_text("double free\n")
+    error = diagnose(tmp_path, exited(0, -signal.SIGABRT))
+    assert error is not None
+    assert (error.kind, error.rank) == (ErrorKind.KILLED, 0)

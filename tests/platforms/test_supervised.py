@@ -128,6 +128,14 @@ def test_a_silent_rank_is_named_in_time_and_says_where_it_is(
     assert "in misbehave" in log
 
 
+def test_the_process_groups_own_time_out_blames_the_silent_rank_too(tmp_path: Path) -> None:
+    outcome = run_once("local", tmp_path, "waited")
+    assert outcome.status is Status.TIMEOUT
+    assert outcome.error is not None
+    assert (outcome.error.kind, outcome.error.rank) == (ErrorKind.HUNG, 1)
+    assert any("in misbehave" in line for line in outcome.error.last_lines)
+
+
 @both
 def test_the_rank_that_knows_why_is_believed(kind: str, tmp_path: Path) -> None:
     error = run_once(kind, tmp_path, "failed").error

@@ -6,16 +6,20 @@ before its own end is seen. So reports are weighed by what they can know, then b
 
 import re
 import signal
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
+from pathlib import Path
+from typing import Any
 
+from broadgauge.platforms.log_tail import last_lines, tail
 from broadgauge.platforms.supervisor.protocol import (
     Event,
     LogFlooded,
     PhaseExpired,
     RankExited,
     RankSaid,
+    StacksDumped,
 )
 from broadgauge.specs.record import ErrorKind, Phase, Status, TrialError
 
@@ -26,6 +30,10 @@ _ONLY_A_PEER_SEES = re.compile(
     r"|unhandled system error|nccl communicator",
     re.IGNORECASE,
 )
+
+
+_WATCHDOG = re.compile(r"Watchdog caught collective operation timeout: [^\r\n]{0,300}")
+"""Source: torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, torch 2.8 to 2.11."""
 
 
 class Knowledge(IntEnum):
@@ -47,6 +55,10 @@ class Report:
     rank: int
     message: str
     phase: Phase | None = None
+    is_abort: bool = False
+    """Its process aborted itself."""
+    has_waited: bool = False
+    """It waited for another rank in vain, so the cause is elsewhere."""
 
 
 class Symptoms:
@@ -55,7 +67,9 @@ class Symptoms:
     def __init__(self) -> None:
         self._reports: list[Report] = []
         self._phases: dict[int, Phase] = {}
-        self._told: set[int] = set()
+        self._said: dict[int, str] = {}
+        """What each rank said last, the one silent longest first."""
+        self._is_closed = False
 
     @property
     def is_failed(self) -> bool:
@@ -63,72 +77,96 @@ class Symptoms:
         return bool(self._reports)
 
     def see(self, event: Event) -> None:
-        """Take an event in, whatever it is."""
+        """Take an event in, whatever it is; what comes of our own doing is no symptom."""
+        if self._is_closed:
+            return
         match event:
             case RankSaid(rank=rank, message=message):
                 self._hear(rank, message)
-            case RankExited(was_told_to=False) if event.rank not in self._told:
-                self._reports.append(report_of_exit(event, self._phases.get(event.rank)))
+            case RankExited(was_told_to=False) if event.rank not in self._reported():
+                self._reports.append(report_of_exit(event))
             case PhaseExpired():
-                self._reports.append(
-                    Report(
-                        knowledge=Knowledge.CAUSE,
-                        kind=ErrorKind.HUNG,
-                        rank=event.rank,
-                        message=event.message,
-                        phase=event.phase,
-                    )
-                )
+                self._reports.append(report_of_expiry(event))
+                self._is_closed = True
             case LogFlooded():
-                advice = (
-                    f"rank {event.rank} wrote more than {event.limit_bytes / 2**20:.0f} MiB "
-                    "to its log; print less, as the disk holds the records too"
-                )
-                self._reports.append(
-                    Report(
-                        knowledge=Knowledge.CAUSE,
-                        kind=ErrorKind.REFUSED,
-                        rank=event.rank,
-                        message=advice,
-                    )
-                )
+                self._reports.append(report_of_flood(event))
+                self._is_closed = True
+            case StacksDumped():
+                self._is_closed = True
             case _:
                 pass
 
-    def error(self, last_lines: Callable[[int], tuple[str, ...]]) -> TrialError | None:
-        """The likeliest cause, with the end of that rank's log; None when nothing went wrong."""
+    def error(self, logs: Sequence[Path]) -> TrialError | None:
+        """The likeliest cause, with the end of that rank's log; None when nothing went wrong.
+
+        `logs`: each rank's.
+        """
         if not self._reports:
             return None
-        best = min(self._reports, key=lambda report: report.knowledge)
+        reports = [seen_by_watchdog(report, logs[report.rank]) for report in self._reports]
+        best = min(reports, key=lambda report: report.knowledge)
+        if best.has_waited:
+            best = self._blame_the_silent(best, len(logs))
         return TrialError(
             kind=best.kind,
             message=best.message,
             phase=best.phase or self._phases.get(best.rank),
             rank=best.rank,
-            last_lines=last_lines(best.rank),
+            last_lines=last_lines(logs[best.rank]),
         )
 
-    def _hear(self, rank: int, message: dict[str, object]) -> None:
+    def _hear(self, rank: int, message: dict[str, Any]) -> None:
+        self._said.pop(rank, None)
+        what = message.get("label") or message.get("phase") or ""
+        self._said[rank] = f"{message.get('type')} {what}".strip()
         if message.get("type") == "phase" and message.get("phase") in tuple(Phase):
-            self._phases[rank] = Phase(str(message["phase"]))
-        if message.get("type") != "failed":
-            return
-        text = str(message.get("message", "")) or "it did not say why"
-        told = str(message.get("kind"))
-        kind = ErrorKind(told) if told in tuple(ErrorKind) else ErrorKind.CRASHED
-        saw_a_peer = kind is not ErrorKind.WRONG_RESULT and _ONLY_A_PEER_SEES.search(text)
-        self._told.add(rank)
-        self._reports.append(
-            Report(
-                knowledge=Knowledge.PEER if saw_a_peer else Knowledge.CAUSE,
-                kind=kind,
-                rank=rank,
-                message=f"rank {rank}: {text}",
-            )
-        )
+            self._phases[rank] = Phase(message["phase"])
+        if message.get("type") == "failed":
+            self._reports.append(report_of_words(rank, message))
+
+    def _reported(self) -> set[int]:
+        return {report.rank for report in self._reports}
+
+    def _blame_the_silent(self, report: Report, num_ranks: int) -> Report:
+        """Who did not come, of those that told of no failure? The one that spoke longest ago.
+
+        Where all of them waited, the first to tell of it.
+        """
+        silent = [rank for rank in range(num_ranks) if rank not in self._reported()]
+        if not silent:
+            return report
+        ages = list(self._said)
+        rank = min(silent, key=lambda rank: ages.index(rank) if rank in ages else -1)
+        said = self._said.get(rank, "nothing")
+        message = f"rank {rank} fell silent, last said: {said}; waited for by {report.message}"
+        return replace(report, rank=rank, message=message, phase=self._phases.get(rank))
 
 
-def report_of_exit(event: RankExited, phase: Phase | None) -> Report:
+def seen_by_watchdog(report: Report, log: Path) -> Report:
+    """Was an abort torch's way to end a collective that did not complete? Its log says so."""
+    found = _WATCHDOG.search(tail(log)) if report.is_abort else None
+    if found is None:
+        return report
+    message = f"rank {report.rank}: {found[0]}"
+    return replace(report, kind=ErrorKind.HUNG, message=message, has_waited=True)
+
+
+def report_of_words(rank: int, message: dict[str, Any]) -> Report:
+    """What did a rank say that failed?"""
+    text = str(message.get("message", "")) or "it did not say why"
+    told = str(message.get("kind"))
+    kind = ErrorKind(told) if told in tuple(ErrorKind) else ErrorKind.CRASHED
+    saw_a_peer = kind is not ErrorKind.WRONG_RESULT and _ONLY_A_PEER_SEES.search(text)
+    return Report(
+        knowledge=Knowledge.PEER if saw_a_peer else Knowledge.CAUSE,
+        kind=kind,
+        rank=rank,
+        message=f"rank {rank}: {text}",
+        has_waited=kind is ErrorKind.HUNG,
+    )
+
+
+def report_of_exit(event: RankExited) -> Report:
     """What does the end of a rank's process say by itself?"""
     if event.signal is None:
         return Report(
@@ -136,20 +174,43 @@ def report_of_exit(event: RankExited, phase: Phase | None) -> Report:
             kind=ErrorKind.CRASHED,
             rank=event.rank,
             message=f"rank {event.rank} ended with exit code {event.exit_code} before it was done",
-            phase=phase,
         )
-    name = signal.Signals(event.signal).name
+    names = {number.value: number.name for number in signal.Signals}
+    name = names.get(event.signal, f"signal {event.signal}")
     hint = (
         "; the kernel's out-of-memory killer does that, see `dmesg`"
         if event.signal == signal.SIGKILL
         else ""
     )
+    is_abort = event.signal == signal.SIGABRT
     return Report(
-        knowledge=Knowledge.EXIT if event.signal == signal.SIGABRT else Knowledge.CAUSE,
+        knowledge=Knowledge.EXIT if is_abort else Knowledge.CAUSE,
         kind=ErrorKind.KILLED,
         rank=event.rank,
         message=f"rank {event.rank} was ended by {name}{hint}",
-        phase=phase,
+        is_abort=is_abort,
+    )
+
+
+def report_of_expiry(event: PhaseExpired) -> Report:
+    """Whose silence outlasted a time limit?"""
+    return Report(
+        knowledge=Knowledge.CAUSE,
+        kind=ErrorKind.HUNG,
+        rank=event.rank,
+        message=event.message,
+        phase=event.phase,
+    )
+
+
+def report_of_flood(event: LogFlooded) -> Report:
+    """Who wrote too much?"""
+    message = (
+        f"rank {event.rank} wrote more than {event.limit_bytes / 2**20:.0f} MiB "
+        "to its log; print less, as the disk holds the records too"
+    )
+    return Report(
+        knowledge=Knowledge.CAUSE, kind=ErrorKind.REFUSED, rank=event.rank, message=message
     )
 
 

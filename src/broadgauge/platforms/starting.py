@@ -8,7 +8,7 @@ from broadgauge.platforms.connection import SupervisorConnection, SupervisorLost
 from broadgauge.platforms.diagnosis import Symptoms
 from broadgauge.platforms.host_facts import make_environment
 from broadgauge.platforms.launch_plan import Terms, plan_launch
-from broadgauge.platforms.log_tail import OWN_LINE, last_lines
+from broadgauge.platforms.log_tail import OWN_LINE
 from broadgauge.platforms.rank_environment import recorded_variables
 from broadgauge.platforms.supervised import SILENCE_LIMIT_S, CheckTrial, SupervisedLaunch
 from broadgauge.platforms.supervisor.protocol import Ended, LaunchPlan, RankSaid, Ready, Refused
@@ -121,10 +121,13 @@ def _hear_hellos(
 
 def _failure(plan: LaunchPlan, symptoms: Symptoms) -> LaunchError | None:
     """Why did the ranks not come up, with the end of the guilty one's log?"""
-    error = symptoms.error(lambda rank: last_lines(Path(plan.ranks[rank].log_path), _SHOWN_LINES))
+    error = symptoms.error(tuple(Path(rank.log_path) for rank in plan.ranks))
     if error is None:
         return None
     kind = "did not come up in time" if error.kind is ErrorKind.HUNG else "did not come up"
-    lines = [f"{plan.launch_id} {kind}: {error.message}", *(f"  | {x}" for x in error.last_lines)]
+    lines = [
+        f"{plan.launch_id} {kind}: {error.message}",
+        *(f"  | {line}" for line in error.last_lines[-_SHOWN_LINES:]),
+    ]
     log = plan.ranks[error.rank or 0].log_path
     return LaunchError("\n".join(lines), hint=f"all that it wrote is in {log}")

@@ -9,7 +9,6 @@ from broadgauge.platforms.connection import SupervisorConnection, SupervisorLost
 from broadgauge.platforms.diagnosis import Symptoms, status_of
 from broadgauge.platforms.gpu_watch import GpuWatch
 from broadgauge.platforms.launch_plan import link_of
-from broadgauge.platforms.log_tail import last_lines
 from broadgauge.platforms.supervisor.protocol import End as EndOrder
 from broadgauge.platforms.supervisor.protocol import (
     Ended,
@@ -180,11 +179,12 @@ class SupervisedLaunch:
                     )
                 heard.take(event, progress)
         except SupervisorLost as loss:
-            return heard.symptoms.error(self._last_lines) or self._lost(str(loss))
-        return heard.symptoms.error(self._last_lines)
+            return heard.symptoms.error(self._log_paths) or self._lost(str(loss))
+        return heard.symptoms.error(self._log_paths)
 
-    def _last_lines(self, rank: int) -> tuple[str, ...]:
-        return last_lines(Path(self._plan.ranks[rank].log_path))
+    @property
+    def _log_paths(self) -> tuple[Path, ...]:
+        return tuple(Path(rank.log_path) for rank in self._plan.ranks)
 
     def _lost(self, message: str) -> TrialError:
         return TrialError(kind=ErrorKind.LAUNCHER_LOST, message=message)

@@ -1,6 +1,7 @@
 """How do the ranks of a launch end? Step by step, each with its time, never waiting.
 
-RUNNING ── a rank failed or ended ──▶ COLLECTING: what do the others say?  ──▶ TERMINATING
+RUNNING ── a rank failed or ended ──▶ COLLECTING: what do the others say? ──▶ TERMINATING
+   │                                      └─ one saw a time-out ──▶ DUMPING
    ├────── a phase took too long ──▶ DUMPING: Python's stacks to the logs ──▶ TERMINATING
    └────── told to end ──▶ LEAVING: they were asked to go ──▶ TERMINATING ──▶ KILLING
 """
@@ -36,6 +37,8 @@ class Ending:
     teardown_s: float
     stage: Stage = Stage.RUNNING
     deadline_s: float | None = None
+    saw_hang: bool = False
+    """A rank saw a collective time out, so another may hang."""
 
     @property
     def is_over(self) -> bool:
@@ -47,8 +50,9 @@ class Ending:
         """Do ranks end because we have them end?"""
         return self.stage not in (Stage.RUNNING, Stage.COLLECTING)
 
-    def collect(self, now_s: float) -> None:
+    def collect(self, now_s: float, *, saw_hang: bool) -> None:
         """A rank has failed: hear the others for a moment."""
+        self.saw_hang |= saw_hang
         if self.stage is Stage.RUNNING:
             self.stage, self.deadline_s = Stage.COLLECTING, now_s + COLLECT_S
 
@@ -82,6 +86,8 @@ class Ending:
         if self.stage in (Stage.TERMINATING, Stage.KILLING):
             self.stage, self.deadline_s = Stage.KILLING, now_s + GRACE_S
             self._signal_all(signal.SIGKILL)
+        elif self.stage is Stage.COLLECTING and self.saw_hang and not settled:
+            self.dump_stacks(now_s)
         else:
             self.terminate(now_s)
 

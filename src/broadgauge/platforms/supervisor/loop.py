@@ -22,7 +22,7 @@ from broadgauge.platforms.supervisor.rank_process import RankProcess, RankStartE
 from broadgauge.platforms.supervisor.watch import Watch
 from broadgauge.specs.plan import Stored
 from broadgauge.specs.rank_messages import EndCommand, ReleaseCommand
-from broadgauge.specs.record import Phase
+from broadgauge.specs.record import ErrorKind, Phase
 
 ALIVE_EVERY_S = 1.0
 MAX_LOG_BYTES = 2**30
@@ -167,7 +167,7 @@ class Supervisor:
             rank.note(f"a frame could not be passed on: {error}")
             return
         if message.get("type") == "failed":
-            self._ending.collect(now_s)
+            self._ending.collect(now_s, saw_hang=message.get("kind") == ErrorKind.HUNG)
         label = self._watch.mark_reached()
         if label is not None and self._ending.stage is Stage.RUNNING:
             self._mark(label)
@@ -207,7 +207,8 @@ class Supervisor:
                     was_told_to=self._ending.is_under_way,
                 )
             )
-            self._ending.collect(time.monotonic())
+            # torch's watchdog aborts a process whose collective timed out.
+            self._ending.collect(time.monotonic(), saw_hang=-code == signal.SIGABRT)
 
     def _look_at_the_clock(self) -> None:
         now_s = time.monotonic()
@@ -219,7 +220,10 @@ class Supervisor:
             self._alive_due_s = now_s + ALIVE_EVERY_S
             self._say(protocol.Alive())
             self._check_logs(now_s)
+        before = self._ending.stage
         self._ending.advance(now_s, self._watch)
+        if before is Stage.COLLECTING and self._ending.stage is Stage.DUMPING:
+            self._say(protocol.StacksDumped())
 
     def _expire(self, now_s: float) -> None:
         expiry = self._watch.expiry(now_s, self._stopped_ranks())

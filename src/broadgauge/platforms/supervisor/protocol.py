@@ -2,7 +2,7 @@
 
 tool → supervisor   LaunchPlan (first), RunTrial, End
 supervisor → tool   Ready or Refused (first), TrialStarts, RankSaid, Marked, RankExited,
-                    PhaseExpired, Alive, Ended (last)
+                    PhaseExpired, StacksDumped, LogFlooded, Alive, Ended (last)
 """
 
 from enum import StrEnum
@@ -132,6 +132,15 @@ class PhaseExpired(Stored):
     message: str
 
 
+class StacksDumped(Stored):
+    """A rank saw a collective time out: the ranks still there wrote their stacks.
+
+    What they say from now on comes of that.
+    """
+
+    type: Literal["stacks_dumped"] = "stacks_dumped"
+
+
 class LogFlooded(Stored):
     """A rank's log is longer than the supervisor allows; the ranks are being ended."""
 
@@ -162,6 +171,7 @@ Event = Annotated[
     | Marked
     | RankExited
     | PhaseExpired
+    | StacksDumped
     | LogFlooded
     | Alive
     | Ended,
