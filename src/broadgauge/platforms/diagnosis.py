@@ -69,6 +69,8 @@ class Symptoms:
         self._phases: dict[int, Phase] = {}
         self._said: dict[int, str] = {}
         """What each rank said last, the one silent longest first."""
+        self._blocks: dict[int, str] = {}
+        """Each rank's last."""
         self._is_closed = False
 
     @property
@@ -121,6 +123,8 @@ class Symptoms:
         self._said[rank] = f"{message.get('type')} {what}".strip()
         if message.get("type") == "phase" and message.get("phase") in tuple(Phase):
             self._phases[rank] = Phase(message["phase"])
+        if message.get("type") == "block":
+            self._blocks[rank] = str(message.get("label") or message.get("kind"))
         if message.get("type") == "failed":
             self._reports.append(report_of_words(rank, message))
 
@@ -138,7 +142,11 @@ class Symptoms:
         ages = list(self._said)
         rank = min(silent, key=lambda rank: ages.index(rank) if rank in ages else -1)
         said = self._said.get(rank, "nothing")
-        message = f"rank {rank} fell silent, last said: {said}; waited for by {report.message}"
+        block = self._blocks.get(rank, "none in this trial")
+        message = (
+            f"rank {rank} fell silent, last said: {said}; its last block: {block}; "
+            f"waited for by {report.message}"
+        )
         return replace(report, rank=rank, message=message, phase=self._phases.get(rank))
 
 
