@@ -115,6 +115,8 @@ def test_busy_cores_mean_something_else_where_the_training_computes_on_them() ->
     assert rules(a_case(device="cuda"), computing) == ["host-cpu"]
     assert rules(a_case(COLLECTIVES), computing) == ["host-cpu"]
     assert rules(a_case(network=None, device="cuda"), computing) == []
+    full = {"collectives": (a_row(),), "metrics": {"line_share_ratio": 0.96}}
+    assert rules(a_case(COLLECTIVES), computing.model_copy(update=full)) == []
     in_kernel = a_record(nodes=(a_node(cpu_system_s=4.0, cpu_softirq_s=1.5),))
     assert rules(a_case(), in_kernel) == ["host-cpu"]
 

@@ -161,7 +161,6 @@ def test_few_launches_decide_by_the_point_and_say_so() -> None:
     [
         (UNSHAPED, {}, "the link is unshaped"),
         (SLOW, {"ceiling_gbps": 0.39}, "less than twice the 200 Mbit/s"),
-        (SLOW, {"system_s": 6.0}, "no room left for its network stack"),
         (SLOW, {"busy_ratio": 0.95, "device": "cuda"}, "no room left for its network stack"),
     ],
 )
@@ -173,6 +172,14 @@ def test_the_host_is_blamed_where_it_is_the_limit(
     assert words in found.sentence
 
 
+def test_on_cpus_saturated_cores_count_only_where_the_link_is_not_full() -> None:
+    half_empty = [values | {"wire_bytes": values["wire_bytes"] / 3} for values in steps(0.6)]
+    found = judged(SLOW, half_empty, system_s=6.0)
+    assert found.bound is Bound.HOST
+    assert "no room left for its network stack" in found.sentence
+    assert judged(SLOW, steps(0.6), system_s=6.0).bound is Bound.NETWORK
+
+
 def test_cores_that_compute_do_not_make_the_host_the_limit() -> None:
     assert judged(SLOW, steps(0.6), busy_ratio=0.99).bound is Bound.NETWORK
 
@@ -182,6 +189,18 @@ def test_a_half_empty_link_and_an_idle_host_are_unknown() -> None:
     found = judged(SLOW, slow_library)
     assert found.bound is Bound.UNKNOWN
     assert "latency or the library's settings are left" in found.sentence
+
+
+def test_collectives_that_fill_the_link_do_not_vouch_for_a_training_that_does_not() -> None:
+    train, beside = a_case(TRAIN, SLOW), a_case(COLLECTIVES, SLOW)
+    small_messages = [values | {"wire_bytes": values["wire_bytes"] / 3} for values in steps(0.6)]
+    run = a_run(
+        (train, records_of(train, small_messages)),
+        (beside, records_of(beside, [{"line_share_ratio": 0.96}] * 5)),
+    )
+    found = verdict(run.cases[0], run)
+    assert found.bound is Bound.UNKNOWN
+    assert "a step's bytes take 190 ms at 200 Mbit/s, of 600 ms" in found.sentence
 
 
 def test_an_unmeasured_ceiling_is_said() -> None:

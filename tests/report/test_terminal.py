@@ -1,6 +1,7 @@
 """Does the terminal show every figure whole, at any width, with and without colours?"""
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -30,6 +31,21 @@ def test_no_figure_is_cut_and_no_line_too_long(run: RunSummary, width: int) -> N
         assert figure in (text if width >= 60 else " ".join(text.split()))
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= width
+
+
+@pytest.mark.parametrize("width", range(70, 100))
+def test_no_cell_is_cut_when_figures_are_wide(run: RunSummary, width: int) -> None:
+    """Intervals of a noisy machine are wider than those of the sample."""
+    cases = []
+    for summary in run.cases:
+        scaling = summary.scaling
+        if scaling is not None:
+            wide = replace(scaling.efficiency, low=0.033, high=0.087)
+            scaling = replace(scaling, efficiency=wide)
+        cases.append(replace(summary, scaling=scaling))
+    text = printed(print_closing_table, replace(run, cases=tuple(cases)), width)
+    for figure in (*FIGURES, "network cost", "3.3–8.7 %"):
+        assert figure in text
 
 
 def test_eighty_columns_hold_the_table(run: RunSummary) -> None:

@@ -51,13 +51,20 @@ def is_host_saturated(case: Case, node: NodeUse) -> bool:
     """Had this node no core left for its network stack?
 
     On GPUs, and in collectives, the cores have little else to do: busy above 90 % is the limit.
-    In a training on CPUs the cores compute; there the kernel's share decides.
+    In a training on CPUs the cores compute; there the kernel's share decides. Neither matters on
+    CPUs where the link was full all the same: `is_link_full`.
     """
     if node.elapsed_s <= 0:
         return False
     if case.device == "cuda" or isinstance(case.workload, CollectivesWorkload):
         return node.cpu_busy_ratio > BUSY_RATIO
     return kernel_ratio(node) > KERNEL_RATIO
+
+
+def is_link_full(record: Record) -> bool:
+    """Did the largest collective fill its line, so that the cores did keep up?"""
+    share = record.metrics.get("line_share_ratio")
+    return bool(record.collectives) and share is not None and share >= LINE_SHARE
 
 
 def _ceiling(case: Case, record: Record) -> Iterator[Finding]:
@@ -77,7 +84,7 @@ def _ceiling(case: Case, record: Record) -> Iterator[Finding]:
 
 
 def _busy(case: Case, record: Record) -> Iterator[Finding]:
-    if case.network is None:
+    if case.network is None or (case.device == "cpu" and is_link_full(record)):
         return
     for node in record.nodes:
         if is_host_saturated(case, node):

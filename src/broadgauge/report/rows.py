@@ -102,8 +102,9 @@ def columns(rows: tuple[Row, ...]) -> tuple[Column, ...]:
 
 
 def _network(row: Row) -> Cell:
-    several = f"{row.job.case.workload.name} {row.job.case.shape}"
-    return Cell(main=row.network, sub=several)
+    case = row.job.case
+    failed = f"\n{row.num_failed} failed" if row.num_failed else ""
+    return Cell(main=row.network, sub=f"{case.workload.name} {case.shape}{failed}")
 
 
 def _line_rate(row: Row) -> Cell | None:

@@ -25,11 +25,12 @@ def print_closing_table(run: RunSummary, console: Console) -> None:
     """The end of `broadgauge run`: what each network gave, and what it means."""
     rows = table_rows(run)
     shown = columns(rows)
-    table = _table(rows, shown)
     with_verdicts = _table(rows, shown, has_verdicts=True)
+    tables = (_table(rows, shown, gap=gap) for gap in (2, 1))
+    table = next((table for table in tables if fits(table, console)), None)
     if fits(with_verdicts, console):
         console.print(with_verdicts)
-    elif fits(table, console):
+    elif table is not None:
         console.print(Group(table, Text(), *_sentences(rows, console)))
     else:
         console.print(_stacked(rows, shown, console))
@@ -38,13 +39,18 @@ def print_closing_table(run: RunSummary, console: Console) -> None:
 
 
 def _table(
-    rows: tuple[Row, ...], shown: tuple[Column, ...], *, has_verdicts: bool = False
+    rows: tuple[Row, ...],
+    shown: tuple[Column, ...],
+    *,
+    gap: int = 2,
+    has_verdicts: bool = False,
 ) -> Table:
-    table = plain_table()
+    table = plain_table(gap=gap)
     table.add_column(shown[0].title, min_width=NARROWEST_NAME, overflow="fold")
     for column in shown[1:]:
-        lines = [line for row in rows for line in cell_text(column.cell(row)).plain.split("\n")]
-        table.add_column(column.title, justify="right", min_width=max(map(len, lines)))
+        words = [column.title, *(cell_text(column.cell(row)).plain for row in rows)]
+        width = max(len(line) for word in words for line in word.split("\n"))
+        table.add_column(column.title, justify="right", min_width=width)
     if has_verdicts:
         table.add_column("verdict", min_width=NARROWEST_VERDICT)
     for row in rows:

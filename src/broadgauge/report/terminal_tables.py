@@ -19,10 +19,14 @@ def indented(text: Text, console: Console, indent: int = 2) -> list[Text]:
     return [Text(" " * indent).append_text(line) for line in lines]
 
 
-def plain_table() -> Table:
+def plain_table(*, gap: int = 2) -> Table:
     """A table of few lines, that reads well without colours too."""
     return Table(
-        box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True, show_edge=False
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, gap - 1),
+        collapse_padding=True,
+        show_edge=False,
     )
 
 
@@ -39,8 +43,8 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], console: Con
     """
     table = plain_table()
     for index, title in enumerate(head):
-        lines = [line for row in rows for line in row[index].split("\n")]
-        width = max(map(len, lines), default=0)
+        cells = (title, *(row[index] for row in rows))
+        width = max(len(line) for cell in cells for line in cell.split("\n"))
         if index == 0:
             table.add_column(title, min_width=min(width, NARROWEST_WORDS))
         else:

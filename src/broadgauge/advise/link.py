@@ -1,0 +1,102 @@
+"""What is known of the link under a case: how fast, how full, and is the host its limit?"""
+
+from dataclasses import dataclass
+
+from broadgauge.advise.judge import CEILING_OVER_RATE, LINE_SHARE, is_host_saturated
+from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.specs.units import show_rate, show_ratio, show_time
+from broadgauge.specs.workload import CollectivesWorkload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """What is known of the link of a case."""
+
+    rate_gbps: float | None
+    ceiling_gbps: float | None
+    full_ratio: float | None
+    """How full it was when it mattered; None where unshaped or not counted."""
+    words: tuple[str, ...]
+    """How full it was, in words, the best first."""
+    is_host_saturated: bool
+    is_on_cpus: bool
+
+    @property
+    def is_full(self) -> bool:
+        return self.full_ratio is not None and self.full_ratio >= LINE_SHARE
+
+
+def link_of(summary: CaseSummary, run: RunSummary, cost_s: float | None) -> Link:
+    """What is known of the link, from this case and from the collectives on the same network?
+
+    `cost_s` is what the network costs a step. Where it is known, the link is as full as the share
+    of it that the step's bytes take at line rate (above 1 where arithmetic hides some); else as in
+    the largest collective. A training with small messages may not fill a link that collectives do.
+    """
+    network = summary.case.network
+    assert network is not None
+    beside = _collectives_on_same_network(summary, run)
+    rate = network.rate_gbps
+    share = None if beside is None or rate is None else beside.value("line_share_ratio")
+    wire_bytes = summary.value("wire_bytes")
+    own: float | None = None
+    words = []
+    if rate is not None and share is not None:
+        words.append(f"the link runs at {show_ratio(share, 2)} of its {show_rate(rate)}")
+    if rate is not None and wire_bytes is not None and cost_s is not None and cost_s > 0:
+        wire_s = wire_bytes * 8e-9 / rate
+        own = wire_s / cost_s
+        by_step = (
+            f"a step's bytes take {show_time(wire_s)} at {show_rate(rate)}, "
+            f"of {show_time(cost_s)} that the network costs"
+        )
+        words.insert(len(words) if own >= LINE_SHARE else 0, by_step)
+    both = [s for s in (summary, beside) if s is not None]
+    ceilings = [s.ceiling_gbps.value for s in both if s.ceiling_gbps is not None]
+    return Link(
+        rate_gbps=rate,
+        ceiling_gbps=ceilings[0] if ceilings else None,
+        full_ratio=share if own is None else own,
+        words=tuple(words),
+        is_host_saturated=any(map(_is_mostly_saturated, both)),
+        is_on_cpus=summary.case.device == "cpu",
+    )
+
+
+def host_limit(link: Link) -> str | None:
+    """Why is this host the limit, rather than the network emulated? None where it is not."""
+    if link.rate_gbps is None:
+        carries = (
+            "" if link.ceiling_gbps is None else f" (one stream {show_rate(link.ceiling_gbps)})"
+        )
+        return f"the link is unshaped, so this is what the host itself carries{carries}"
+    if link.ceiling_gbps is not None and link.ceiling_gbps < CEILING_OVER_RATE * link.rate_gbps:
+        return (
+            f"this host's links carry only {show_rate(link.ceiling_gbps)} unshaped, "
+            f"less than twice the {show_rate(link.rate_gbps)} they are shaped to"
+        )
+    if link.is_host_saturated and not (link.is_on_cpus and link.is_full):
+        return "a node's cores have no room left for its network stack"
+    return None
+
+
+def _is_mostly_saturated(summary: CaseSummary) -> bool:
+    """Was a node saturated in more than half of the good trials?"""
+    saturated = sum(
+        any(is_host_saturated(summary.case, node) for node in record.nodes)
+        for record in summary.good
+    )
+    return saturated > summary.num_ok / 2
+
+
+def _collectives_on_same_network(summary: CaseSummary, run: RunSummary) -> CaseSummary | None:
+    for other in run.cases:
+        case = other.case
+        if (
+            isinstance(case.workload, CollectivesWorkload)
+            and case.network == summary.case.network
+            and case.shape == summary.case.shape
+            and other.num_ok
+        ):
+            return other
+    return None
