@@ -46,18 +46,8 @@ def busbw_chart(run: RunSummary, op: str, dtype: str) -> Spec | None:
             "encoding": {"y": rule_y, "color": colour},
         },
         {
-            "data": rows_of(lines),
-            "mark": {"type": "text", "align": "right", "baseline": "bottom", "dy": -2},
-            "encoding": {
-                "y": rule_y,
-                "x": {"value": "width"},
-                "text": {"field": "words"},
-                "color": colour,
-            },
-        },
-        {
             "data": rows_of(points),
-            "mark": {"type": "rule", "strokeWidth": 1},
+            "mark": {"type": "rule", "strokeWidth": 1, "clip": True},
             "encoding": {
                 "x": x,
                 "y": y | {"field": "low"},
@@ -77,6 +67,8 @@ def busbw_chart(run: RunSummary, op: str, dtype: str) -> Spec | None:
                 ),
             },
         },
+        _line_words(lines, {"stroke": "white", "strokeWidth": 3, "strokeJoin": "round"}),
+        _line_words(lines, {}, {"color": colour}),
     ]
     return frame(layers, height=300)
 
@@ -96,6 +88,21 @@ def _busbw_points(run: RunSummary, op: str, dtype: str) -> list[Spec]:
         for row in summary.collectives
         if (row.op, row.dtype) == (op, dtype) and row.busbw_gbyte_per_s.value > 0
     ]
+
+
+def _line_words(lines: list[Spec], mark: Spec, encoding: Spec | None = None) -> Spec:
+    """The line rates in words, at the right end, over the curves."""
+    place: Spec = {"type": "text", "align": "right", "baseline": "bottom", "dy": -2}
+    return {
+        "data": rows_of(lines),
+        "mark": place | mark,
+        "encoding": {
+            "y": {"field": "busbw", "type": "quantitative"},
+            "x": {"value": "width"},
+            "text": {"field": "words"},
+            **(encoding or {}),
+        },
+    }
 
 
 def _ends(estimate: Estimate) -> Spec:

@@ -44,7 +44,11 @@ def headline(rows: Sequence[Row]) -> Html:
     for bound in Bound:
         names = list(dict.fromkeys(row.network for row in judged if row.verdict.bound is bound))
         if names:
-            word = "can't tell what limits" if bound is Bound.UNKNOWN else f"{bound.value} on"
+            word = (
+                "can't tell what limits the job on"
+                if bound is Bound.UNKNOWN
+                else f"{bound.value} on"
+            )
             sentences.append(f"{word} {listed(names)}")
     slower = list(
         dict.fromkeys(row.network for row in judged if row.verdict.is_slower_than_one_node)
