@@ -49,26 +49,30 @@ def test_files_that_are_no_experiment(empty_folder: Path, content: bytes, said: 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "code", "said"),
     [
-        (["run", "quickstrat"], "did you mean `quickstart`?"),
-        (["run", "missing.yaml"], "no such file"),
-        (["run", "."], "a folder"),
-        (["run", "quickstart", "--set", "launches"], "key=value"),
-        (["run", "quickstart", "--set", "workloads.trian.steps=4"], "did you mean `train`?"),
-        (["run", "--resume", "nowhere"], "nowhere"),
-        (["run"], "EXPERIMENT"),
-        (["show", "nowhere"], "nowhere"),
-        (["show", "."], "no run"),
-        (["compare", "nowhere", "elsewhere"], "nowhere"),
-        (["export", "nowhere", "--format", "csv"], "nowhere"),
-        (["report", "nowhere"], "nowhere"),
-        (["shwo"], "invalid choice"),
+        (["run", "quickstrat"], 2, "did you mean `quickstart`?"),
+        (["run", "missing.yaml"], 2, "no such file"),
+        (["run", "."], 2, "a folder"),
+        (["run", "quickstart", "--set", "launches"], 2, "key=value"),
+        (["run", "quickstart", "--set", "workloads.trian.steps=4"], 2, "did you mean `train`?"),
+        (["run", "--resume", "last", "--set", "launches=1"], 2, "belong to a new run"),
+        (["run"], 2, "EXPERIMENT"),
+        (["shwo"], 2, "invalid choice"),
+        (["run", "--resume", "nowhere"], 5, "nowhere does not exist"),
+        (["show", "nowhere"], 5, "nowhere does not exist"),
+        (["show", "last"], 5, "there is no run under runs/"),
+        (["show", "."], 5, "no run folder"),
+        (["compare", "nowhere", "elsewhere"], 5, "nowhere does not exist"),
+        (["export", "nowhere", "--format", "csv"], 5, "nowhere does not exist"),
+        (["report", "nowhere"], 5, "nowhere does not exist"),
     ],
 )
-def test_arguments_that_lead_nowhere(empty_folder: Path, arguments: list[str], said: str) -> None:
+def test_arguments_that_lead_nowhere(
+    empty_folder: Path, arguments: list[str], code: int, said: str
+) -> None:
     ran = run_command(*arguments, folder=empty_folder)
-    assert ran.returncode == 2
+    assert ran.returncode == code
     assert said in ran.stderr
     assert "Traceback" not in ran.stderr
     assert list(empty_folder.iterdir()) == []

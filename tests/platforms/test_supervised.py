@@ -19,7 +19,7 @@ from tests.platforms.launches import (
 from broadgauge.platforms.connection import SupervisorConnection
 from broadgauge.platforms.supervised import SupervisedLaunch
 from broadgauge.specs.case import Case
-from broadgauge.specs.errors import LaunchError
+from broadgauge.specs.errors import LaunchError, RunFolderError
 from broadgauge.specs.launching import TrialRequest
 from broadgauge.specs.network import Network
 from broadgauge.specs.record import ErrorKind, Phase, Status
@@ -221,12 +221,12 @@ def test_no_such_working_folder(tmp_path: Path) -> None:
 
 def test_a_log_folder_that_can_not_be(tmp_path: Path) -> None:
     (tmp_path / "logs").write_text("a file is in the way")
-    with pytest.raises(LaunchError, match="log folder"):
+    with pytest.raises(RunFolderError, match="log folder"):
         make_platform("local", "ok").start(make_request(tmp_path, make_case("local")), quiet)
 
 
 @pytest.mark.root
-def test_a_full_disk_is_a_launch_error(tmp_path: Path) -> None:
+def test_a_full_disk_is_an_error_of_the_run_folder(tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
     mounted = subprocess.run(
@@ -237,7 +237,7 @@ def test_a_full_disk_is_a_launch_error(tmp_path: Path) -> None:
     try:
         with pytest.raises(OSError, match="space"):
             (folder / "filler").write_bytes(bytes(2**20))
-        with pytest.raises(LaunchError, match="No space left"):
+        with pytest.raises(RunFolderError, match="No space left"):
             make_platform("local", "ok").start(make_request(tmp_path, make_case("local")), quiet)
     finally:
         subprocess.run(["umount", str(folder)], check=True)

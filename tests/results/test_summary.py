@@ -182,7 +182,7 @@ def test_notes_name_what_is_missing() -> None:
     notes = a_run((case,), records, planned=3).notes
     assert "3 of 3 planned trials have not run: --resume runs them" in notes
     assert "1 of 2 trials failed; no figure counts them" in notes
-    assert "the trials ran in 2 different environments" in notes
+    assert "the environment changed between the trials of 1 cases" in notes
 
 
 @given(st.lists(st.floats(0.1, 10), min_size=1, max_size=8), st.randoms())

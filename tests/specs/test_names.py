@@ -1,5 +1,6 @@
 """Holds the rule that a number's unit is the end of its name."""
 
+import builtins
 import dataclasses
 import importlib
 import pkgutil
@@ -36,13 +37,20 @@ def modules() -> list[str]:
     return [name for name in names if name not in OF_ANY_UNIT]
 
 
+class _Names(dict[str, object]):
+    """A module's names; what it imports for type checkers alone is no float."""
+
+    def __missing__(self, name: str) -> object:
+        return getattr(builtins, name, object)
+
+
 def float_fields(module_name: str) -> typing.Iterator[str]:
     module = importlib.import_module(module_name)
     for name, item in vars(module).items():
         if not isinstance(item, type) or item.__module__ != module_name:
             continue
         if dataclasses.is_dataclass(item):
-            hints = typing.get_type_hints(item)
+            hints = typing.get_type_hints(item, localns=_Names(vars(module)))
             fields = {field.name: hints[field.name] for field in dataclasses.fields(item)}
         elif issubclass(item, pydantic.BaseModel):
             fields = {key: field.annotation for key, field in item.model_fields.items()}

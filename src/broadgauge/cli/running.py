@@ -17,7 +17,7 @@ from broadgauge.cli.progress import LiveLine, PlainLines
 from broadgauge.cli.runs import read_summary, run_path
 from broadgauge.engine.interrupts import Interrupts, signals_to
 from broadgauge.engine.plan import make_plan, on_local_platform
-from broadgauge.engine.ports import Folders, Services
+from broadgauge.engine.ports import Folders, Series, Services
 from broadgauge.engine.run import RunResult, run
 from broadgauge.platforms.emulated_cluster import EmulatedPlatform
 from broadgauge.platforms.local import LocalPlatform
@@ -33,7 +33,7 @@ from broadgauge.specs.launching import LaunchRequest, Platform
 from broadgauge.specs.machine import MachineFacts
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.reading import read_experiment
-from broadgauge.specs.record import Environment
+from broadgauge.specs.record import Environment, Finding, Record
 from broadgauge.specs.workload import CommandWorkload, TrainWorkload
 from broadgauge.specs.writing import dump_experiment
 
@@ -165,14 +165,18 @@ def _run_in(folder: RunFolder, experiment: Experiment) -> int:
         platform = _platform(experiment)
         services = Services(
             merger=merge,
-            judge=findings,
+            judge=_judge,
             peak_flops=_peak_flops,
             observer=display,
             interrupts=interrupts,
         )
         folders = Folders(logs=folder.log_folder, working=Path(folder.plan.working_folder))
+        known = set(platform.notes)
         with display:
             result = run(folder.plan, platform, folder, services, folders)
+        for note in platform.notes:
+            if note not in known:
+                say(f"note       {note}")
     _show(folder, result)
     return result.exit_code
 
@@ -184,6 +188,15 @@ def _show(folder: RunFolder, result: RunResult) -> None:
         report = write_report(summary)
         say(f"report     {report}")
     say(result.message)
+
+
+def _judge(case: Case, record: Record, series: Series) -> tuple[Finding, ...]:
+    """What advise says of a trial, from its per-step series of seconds among others."""
+    per_step = {
+        name: [value for value in values if isinstance(value, float)]
+        for name, values in series.items()
+    }
+    return findings(case, record, {name: values for name, values in per_step.items() if values})
 
 
 def _peak_flops(case: Case, environment: Environment) -> float | None:

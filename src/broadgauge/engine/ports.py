@@ -67,9 +67,9 @@ class Merger(Protocol):
 
 
 class Judge(Protocol):
-    """What should a reader know of this record?"""
+    """What should a reader know of this record, its series at hand?"""
 
-    def __call__(self, case: Case, record: Record) -> tuple[Finding, ...]: ...
+    def __call__(self, case: Case, record: Record, series: Series) -> tuple[Finding, ...]: ...
 
 
 class PeakFlops(Protocol):
@@ -84,9 +84,9 @@ class Observer(Protocol):
     def __call__(self, event: Event) -> None: ...
 
 
-def no_findings(case: Case, record: Record) -> tuple[Finding, ...]:
+def no_findings(case: Case, record: Record, series: Series) -> tuple[Finding, ...]:
     """The judge that says nothing."""
-    del case, record
+    del case, record, series
     return ()
 
 

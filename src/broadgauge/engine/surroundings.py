@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.record import Environment, Record
 
-_OF_THE_CASE = {"variables"}
-"""Differs between cases of one run; everything else is the same for all of them."""
+_OF_THE_CASE = {"variables", "gpus"}
+"""Differs between cases of one run (a smaller world uses fewer GPUs); the rest does not."""
 
 
 class Surroundings:

@@ -12,7 +12,7 @@ from broadgauge.platforms.log_tail import OWN_LINE
 from broadgauge.platforms.rank_environment import recorded_variables
 from broadgauge.platforms.supervised import SILENCE_LIMIT_S, CheckTrial, SupervisedLaunch
 from broadgauge.platforms.supervisor.protocol import Ended, LaunchPlan, RankSaid, Ready, Refused
-from broadgauge.specs.errors import LaunchError
+from broadgauge.specs.errors import LaunchError, RunFolderError
 from broadgauge.specs.launching import LaunchRequest, Progress, RankMessage
 from broadgauge.specs.record import ErrorKind, Phase
 
@@ -30,7 +30,7 @@ def start_launch(
 ) -> tuple[SupervisedLaunch, tuple[str, ...]]:
     """Start the ranks and hear each one's hello; gives the launch and what the user should know.
 
-    Raises LaunchError in words, with nothing left, when any of it fails.
+    Raises LaunchError, or RunFolderError where logs can't be written, with nothing left.
     """
     plan, notes = plan_launch(request, terms)
     open_logs(plan, request.log_folder)
@@ -61,7 +61,10 @@ def start_launch(
 
 
 def open_logs(plan: LaunchPlan, folder: Path) -> None:
-    """Can the ranks' logs be written? Begin each with who writes it. Raises LaunchError."""
+    """Can the ranks' logs be written? Begin each with who writes it. Raises RunFolderError.
+
+    The next launch would fare no better, and its trials can still be run when there is space.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for rank in plan.ranks:
@@ -70,14 +73,14 @@ def open_logs(plan: LaunchPlan, folder: Path) -> None:
                 log.write(header)
         free_bytes = shutil.disk_usage(folder).free
     except OSError as error:
-        raise LaunchError(
+        raise RunFolderError(
             f"the log folder {folder} can't be written: {error.strerror or error}",
-            hint="free some space or name another folder for the run",
+            hint="free some space, then `broadgauge run --resume` goes on",
         ) from error
     if free_bytes < MIN_FREE_BYTES:
-        raise LaunchError(
+        raise RunFolderError(
             f"the disk of the log folder {folder} is full: {free_bytes} bytes are left",
-            hint="free some space or name another folder for the run",
+            hint="free some space, then `broadgauge run --resume` goes on",
         )
 
 
@@ -130,4 +133,4 @@ def _failure(plan: LaunchPlan, symptoms: Symptoms) -> LaunchError | None:
         *(f"  | {line}" for line in error.last_lines[-_SHOWN_LINES:]),
     ]
     log = plan.ranks[error.rank or 0].log_path
-    return LaunchError("\n".join(lines), hint=f"all that it wrote is in {log}")
+    return LaunchError("\n".join(lines), hint=f"all that it wrote is in {log}", error=error)

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Mapping
+from pathlib import Path
 
 from broadgauge.probes.channel import Channel, leave_at_once
 from broadgauge.probes.command_output import LineSplitter, SampleReader
@@ -51,12 +52,13 @@ class Torchrun:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
-    def run(self, command: list[str], environment: dict[str, str], reader: SampleReader) -> int:
-        """Runs to its end; its exit code. Output is passed on as it comes."""
+    def run(self, command: list[str], folder: str | None, reader: SampleReader) -> int:
+        """Runs to its end in `folder`; its exit code. Output is passed on as it comes."""
         lines = LineSplitter()
         with subprocess.Popen(
             command,
-            env=environment,
+            cwd=folder,
+            env=child_environment(os.environ),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -114,13 +116,16 @@ def run_trial(trial: Trial, torchrun: Torchrun) -> None:
     workload = trial.case.workload
     if not isinstance(workload, CommandWorkload):
         raise TypeError(f"this is no worker for a `{workload.kind}` workload")
+    folder = workload.working_directory
+    if folder is not None and not Path(folder).is_dir():
+        raise RefusedError(f"working_directory {folder}: no such folder, from {Path.cwd()}")
     reader = SampleReader(workload.metrics)
     trial.begin_phase(Phase.RENDEZVOUS, "torchrun")
     trial.mark("command:begin")
     trial.begin_phase(Phase.MEASURE, " ".join(workload.command))
     exit_code = torchrun.run(
         torchrun_command(trial.case, workload, trial.identity),
-        child_environment(os.environ),
+        workload.working_directory,
         reader,
     )
     if exit_code == 0:

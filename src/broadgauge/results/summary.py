@@ -193,7 +193,11 @@ def _notes(plan: Plan, records: Sequence[Record]) -> tuple[str, ...]:
         notes.append(f"{failed} of {len(records)} trials failed; no figure counts them")
     if skipped:
         notes.append(f"{skipped} of {len(records)} trials were skipped")
-    environments = {record.environment for record in records if record.environment is not None}
-    if len(environments) > 1:
-        notes.append(f"the trials ran in {len(environments)} different environments")
+    seen: dict[str, set[str]] = {}
+    for record in records:
+        if record.environment is not None:
+            seen.setdefault(record.case_key, set()).add(record.environment)
+    changed = sum(len(environments) > 1 for environments in seen.values())
+    if changed:
+        notes.append(f"the environment changed between the trials of {changed} cases")
     return tuple(notes)

@@ -115,7 +115,10 @@ class Platform(Protocol):
         ...
 
     def start(self, request: LaunchRequest, progress: Progress) -> Launch:
-        """Starts the ranks of one launch. Raises LaunchError (this one) or PlatformError (all)."""
+        """Starts the ranks of one launch. Raises LaunchError (this one), PlatformError (all).
+
+        RunFolderError where the logs can't be written.
+        """
         ...
 
     def rank_commands(self, request: LaunchRequest) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ def dump_experiment(experiment: Experiment) -> str:
     """YAML with every default written out, so that the run is understood without its version."""
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style = False
-    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
+    yaml.sort_base_mapping_type_on_output = False
     yaml.width = 100
     text = StringIO()
     yaml.dump(experiment.model_dump(mode="json"), text)
