@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 COMMAND = [sys.executable, "-m", "broadgauge"]
-TAG_VARIABLE = "BROADGAUGE_TEST_TAG"
+TAG_VARIABLE = "END_TO_END_TEST_TAG"
 
 TINY = """\
 name: tiny

@@ -24,8 +24,12 @@ UNITLESS = {
     "seconds": "of each iteration or step: the unit itself",
     "p_value": "a probability, the field's own word",
 }
-OF_ANY_UNIT = ("broadgauge.results.statistics", "broadgauge.results.student")
-"""They compute with samples of any quantity; whoever calls them knows the unit."""
+OF_ANY_UNIT = (
+    "broadgauge.results.statistics",
+    "broadgauge.results.student",
+    "broadgauge.report.points",
+)
+"""They compute with or draw samples of any quantity; whoever calls them knows the unit."""
 
 
 def modules() -> list[str]:
