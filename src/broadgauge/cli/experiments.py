@@ -37,12 +37,9 @@ def load(name_or_path: str, overrides: Sequence[str]) -> LoadedExperiment:
     path = Path(name_or_path)
     if not path.exists() and name_or_path in example_names():
         path = examples_folder() / f"{name_or_path}.yaml"
-        folder = Path.cwd()
-    else:
-        folder = path.parent
     text = _read_text(path)
     experiment = read_experiment(text, str(path), overrides)
-    return LoadedExperiment(experiment=experiment, source=str(path), folder=folder.absolute())
+    return LoadedExperiment(experiment=experiment, source=str(path), folder=path.parent.absolute())
 
 
 def _read_text(path: Path) -> str:

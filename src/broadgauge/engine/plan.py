@@ -21,6 +21,7 @@ def make_plan(experiment: Experiment, machine: MachineFacts) -> Plan:
     launches = schedule(groups, experiment.launches, experiment.seed)
     return Plan(
         experiment_name=experiment.name,
+        description=experiment.description,
         seed=experiment.seed,
         limits=experiment.limits,
         cases=cases,

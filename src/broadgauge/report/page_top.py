@@ -26,6 +26,7 @@ def header(run: RunSummary) -> Html:
     return tag(
         "header",
         tag("h1", run.plan.experiment_name),
+        tag("p", run.plan.description) if run.plan.description else "",
         tag("p", " · ".join(fact for fact in facts if fact), class_="faint"),
     )
 

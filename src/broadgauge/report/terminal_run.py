@@ -16,6 +16,8 @@ from broadgauge.specs.units import show_size
 def print_run(run: RunSummary, console: Console) -> None:
     """The closing table, then every figure, collective, failure and the environment."""
     console.print(Text(f"{run.plan.experiment_name}: {run.folder}", style="bold"))
+    if run.plan.description:
+        console.print(Text(run.plan.description))
     print_closing_table(run, console)
     heading("Evidence", console)
     for row in table_rows(run):

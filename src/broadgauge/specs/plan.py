@@ -39,6 +39,7 @@ class Plan(Stored):
 
     schema_version: int = 1
     experiment_name: str
+    description: str = ""
     seed: int
     limits: TimeLimits = TimeLimits()
     cases: tuple[Case, ...]
