@@ -132,11 +132,21 @@ def test_segments_sent_again_count_from_one_in_a_hundred() -> None:
 
 def test_throttled_gpus_are_named() -> None:
     gpu = GpuUse(
-        index=3, name="H200", samples_count=9, is_throttled=True, throttle_reasons=("sw_power",)
+        index=3,
+        name="H200",
+        samples_count=20,
+        is_throttled=True,
+        throttled_ratio=0.25,
+        throttle_reasons=("sw_power",),
     )
     (finding,) = findings(a_case(device="cuda"), a_record(gpus=(gpu,)))
     assert finding.symptom == "GPU 3 ran below its clock"
-    assert finding.evidence == ("sw_power",)
+    assert finding.evidence == ("sw_power", "25 % of 20 samples")
+
+
+def test_a_touch_of_the_power_limit_is_no_throttling() -> None:
+    gpu = GpuUse(index=3, name="H200", samples_count=20, is_throttled=True, throttled_ratio=0.2)
+    assert rules(a_case(device="cuda"), a_record(gpus=(gpu,))) == []
 
 
 def test_amplification_is_of_the_largest_message_of_each_op() -> None:

@@ -13,7 +13,13 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.network import Network
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.record import LinkFacts, NodeUse, Record, Status
-from broadgauge.specs.workload import CollectivesWorkload, TrainWorkload, Workload
+from broadgauge.specs.workload import (
+    CollectivesWorkload,
+    CommandMetric,
+    CommandWorkload,
+    TrainWorkload,
+    Workload,
+)
 
 TRAIN = TrainWorkload(kind="train")
 COLLECTIVES = CollectivesWorkload(kind="collectives")
@@ -255,3 +261,31 @@ def test_failures_and_empty_cases_are_unknown() -> None:
     assert verdict(empty.cases[0], empty).sentence == "unknown: not measured yet"
     failed: CaseSummary = replace(empty.cases[0], num_failed=3)
     assert verdict(failed, empty).sentence == "unknown: all 3 trials failed"
+
+
+def _command_on_two_networks(times_slower: float) -> tuple[Verdict, Verdict]:
+    """A user's command whose step takes so many times as long on the slow network."""
+    command = CommandWorkload(
+        kind="command",
+        command=("train.py",),
+        metrics=(CommandMetric(name="step_time_s", json_key="step_time_s"),),
+    )
+    slow, fast = a_case(command, SLOW), a_case(command, UNSHAPED)
+    times = [1.0 + 0.001 * launch for launch in range(5)]
+    run = a_run(
+        (slow, records_of(slow, [{"step_time_s": times_slower * t} for t in times])),
+        (fast, records_of(fast, [{"step_time_s": t} for t in times])),
+    )
+    return verdict(run.cases[0], run), verdict(run.cases[1], run)
+
+
+def test_a_command_is_judged_against_the_fastest_network() -> None:
+    slow, reference = _command_on_two_networks(4.0)
+    assert slow.bound is Bound.NETWORK
+    assert "4 times its step time on reference: 75 %" in slow.sentence
+    assert reference.bound is Bound.UNKNOWN
+
+
+def test_a_command_that_loses_little_is_compute_bound() -> None:
+    slow, _ = _command_on_two_networks(1.1)
+    assert slow.bound is Bound.COMPUTE

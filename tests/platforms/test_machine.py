@@ -130,6 +130,7 @@ def test_what_nvml_tells_is_kept_and_the_rest_is_unknown(
     assert use.temperature_celsius is None
     assert use.samples_count >= 1
     assert use.is_throttled
+    assert use.throttled_ratio == 1
     assert use.throttle_reasons == ("software power cap",)
 
 

@@ -25,6 +25,8 @@ RESENT_RATIO = 0.01
 1.4 Gbit/s at MTU 1500. Source: Mathis et al., CCR 27 (1997), equation 3."""
 LINE_SHARE = 0.8
 """A link below four fifths of its line rate in its largest message waits for something else."""
+THROTTLED_RATIO = 0.25
+"""Short bursts of a step touch the power limit on a GPU that otherwise keeps its full clock."""
 LARGE_MESSAGE_BYTES = 2**20
 """Smaller ones are bound by latency on any network."""
 
@@ -122,14 +124,18 @@ def _resent(case: Case, record: Record) -> Iterator[Finding]:
 
 def _throttled(_case: Case, record: Record) -> Iterator[Finding]:
     for gpu in record.gpus:
-        if gpu.is_throttled:
+        if gpu.throttled_ratio is not None and gpu.throttled_ratio >= THROTTLED_RATIO:
             mean = gpu.sm_clock_mhz
             clocks = () if mean is None else (f"mean SM clock {mean:.0f} MHz",)
             yield Finding(
                 rule="gpu-throttled",
                 severity=Severity.WARNING,
                 symptom=f"GPU {gpu.index} ran below its clock",
-                evidence=(*gpu.throttle_reasons, *clocks),
+                evidence=(
+                    *gpu.throttle_reasons,
+                    f"{show_ratio(gpu.throttled_ratio)} of {gpu.samples_count} samples",
+                    *clocks,
+                ),
                 cause="heat or a power limit",
                 fix="compare only with trials that ran at the same clock",
             )

@@ -15,15 +15,19 @@ A training with several nodes is judged by its network share, network_cost_s / s
    counters in the largest collective on the same network.
 5. Share above, link not full, host idle: unknown. Latency or the library's settings are left.
 
+A command of the user's has no step with communication off. What its time loses against the fastest
+network of the same run is then the share: only the network differs, so rule 4 needs no bytes.
+
 With three launches or more the whole interval has to lie on one side of 30 %; with fewer the point
 estimate decides, and the sentence says so. Nothing here compares runs.
 """
 
 from broadgauge.advise.link import Link, host_limit, link_of
 from broadgauge.advise.model import Bound, Verdict
+from broadgauge.results.compare import compare_cases, fastest_peer, headline_metrics
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.units import show_rate, show_ratio, show_time
+from broadgauge.specs.units import show_count, show_rate, show_ratio, show_time
 from broadgauge.specs.workload import CollectivesWorkload
 
 NETWORK_SHARE = 0.3
@@ -40,12 +44,15 @@ def verdict(summary: CaseSummary, run: RunSummary) -> Verdict:
     if summary.case.network is None:
         return _one_node(summary)
     share, words = _network_share(summary)
+    against = None if share is not None else _share_against_fastest(summary, run)
+    if against is not None:
+        share, words = against
     link = link_of(summary, run, _cost_s(summary, share))
     if isinstance(summary.case.workload, CollectivesWorkload):
         return _collectives(summary, link)
     evidence = _evidence(summary, link, share)
     is_slower, slower_words = _slower_than_one_node(summary)
-    bound, why = _bound(share, words, link)
+    bound, why = _bound(share, words, link, is_network_alone=against is not None)
     sentence = "; ".join(part for part in (why, slower_words, _few_launches(share)) if part)
     return _verdict(bound, sentence, evidence, is_slower=is_slower)
 
@@ -65,7 +72,9 @@ def _verdict(
     )
 
 
-def _bound(share: Estimate | None, words: str, link: Link) -> tuple[Bound, str]:
+def _bound(
+    share: Estimate | None, words: str, link: Link, *, is_network_alone: bool
+) -> tuple[Bound, str]:
     """The rules of the module's docstring, in their order."""
     if share is None:
         return Bound.UNKNOWN, words
@@ -77,8 +86,8 @@ def _bound(share: Estimate | None, words: str, link: Link) -> tuple[Bound, str]:
     host = host_limit(link)
     if host is not None:
         return Bound.HOST, f"{words}; {host}"
-    if link.is_full:
-        return Bound.NETWORK, f"{words}; {_how_full(link)}"
+    if is_network_alone or link.is_full:
+        return Bound.NETWORK, words if is_network_alone else f"{words}; {_how_full(link)}"
     return Bound.UNKNOWN, (
         f"{words}; {_how_full(link)}, and the host is not at its limit: "
         "latency or the library's settings are left"
@@ -130,6 +139,30 @@ def _cost_s(summary: CaseSummary, share: Estimate | None) -> float | None:
     if "network_cost_s" in summary.estimates or step_s is None or share is None:
         return summary.value("network_cost_s")
     return share.value * step_s
+
+
+def _share_against_fastest(summary: CaseSummary, run: RunSummary) -> tuple[Estimate, str] | None:
+    """What does a time lose against the same case on the fastest network? None: can't be said."""
+    reference = fastest_peer(summary, run)
+    metric = next(iter(headline_metrics(summary)), None)
+    if reference is None or metric is None or not metric.endswith("_s"):
+        return None
+    row = compare_cases(reference, summary, metric)
+    if row is None or row.comparison is None or row.direction != "lower":
+        return None
+    times = row.comparison.ratio
+    share = Estimate(
+        value=1 - 1 / times.value,
+        low=None if times.low is None else 1 - 1 / times.low,
+        high=None if times.high is None else 1 - 1 / times.high,
+        launches=times.launches,
+        trials=times.trials,
+        method=f"1 - 1 / ratio to {reference.case.network_name}; {times.method}",
+    )
+    return share, (
+        f"{show_count(times.value)} times its {metric.removesuffix('_s').replace('_', ' ')} on "
+        f"{reference.case.network_name}: {_percent(share)} of it is the network's"
+    )
 
 
 def _percent(share: Estimate) -> str:

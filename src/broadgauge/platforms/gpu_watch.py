@@ -1,5 +1,7 @@
 """Did the GPUs keep their clock while a trial ran? NVML, asked from outside the ranks."""
 
+import functools
+import operator
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -74,7 +76,7 @@ class _Samples:
         self._clocks_mhz: list[float] = []
         self._power_watts: list[float] = []
         self._temperature_celsius: list[float] = []
-        self._reasons: int | None = None
+        self._reasons: list[int] = []
         self._count = 0
         self._index = int(nvml.nvmlDeviceGetIndex(handle))
         self._name = text_of(nvml.nvmlDeviceGetName(handle))
@@ -93,11 +95,12 @@ class _Samples:
             self._temperature_celsius.append(float(celsius))
         with suppress(nvml.NVMLError):
             reasons = int(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))
-            self._reasons = reasons | (self._reasons or 0)
+            self._reasons.append(reasons)
 
     def use(self) -> GpuUse:
         """Means, the lowest clock, the highest temperature."""
-        reasons = reason_names(self._reasons or 0)
+        reasons = reason_names(functools.reduce(operator.or_, self._reasons, 0))
+        slowed = [bits for bits in self._reasons if reason_names(bits)]
         return GpuUse(
             index=self._index,
             name=self._name,
@@ -106,7 +109,8 @@ class _Samples:
             sm_clock_min_mhz=min(self._clocks_mhz, default=None),
             power_watts=fmean(self._power_watts) if self._power_watts else None,
             temperature_celsius=max(self._temperature_celsius, default=None),
-            is_throttled=None if self._reasons is None else bool(reasons),
+            is_throttled=bool(reasons) if self._reasons else None,
+            throttled_ratio=len(slowed) / len(self._reasons) if self._reasons else None,
             throttle_reasons=reasons,
         )
 

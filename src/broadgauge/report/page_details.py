@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
+from broadgauge.advise.judge import THROTTLED_RATIO
 from broadgauge.report.markup import Content, Html, join, table, tag
 from broadgauge.report.quantities import interval, meaning_of, show, spread, title_of
 from broadgauge.results.model import CaseSummary, RunSummary
@@ -52,7 +53,7 @@ def _host_row(summary: CaseSummary, *, has_gpus: bool) -> list[Content]:
     ]
     if has_gpus:
         gpus = [gpu for record in summary.good for gpu in record.gpus]
-        throttled = sum(bool(gpu.is_throttled) for gpu in gpus)
+        throttled = sum((gpu.throttled_ratio or 0) >= THROTTLED_RATIO for gpu in gpus)
         row += [
             over("clock_mhz", lambda r: _mean(gpu.sm_clock_mhz for gpu in r.gpus)),
             over("power_watts", lambda r: _mean(gpu.power_watts for gpu in r.gpus)),

@@ -153,6 +153,13 @@ def against_reference(run: RunSummary) -> tuple[CaseComparison, ...]:
     return tuple(rows)
 
 
+def fastest_peer(summary: CaseSummary, run: RunSummary) -> CaseSummary | None:
+    """The same workload and shape on the fastest network; None where that is the case itself."""
+    peers = [peer for peer in run.cases if _same_but_network(summary, peer)]
+    best = max(peers, key=_line_rate, default=None)
+    return None if best is summary else best
+
+
 def _same_but_network(a: CaseSummary, b: CaseSummary) -> bool:
     return (
         b.case.network is not None

@@ -113,6 +113,8 @@ class GpuUse(Stored):
     temperature_celsius: float | None = None
     is_throttled: bool | None = None
     """A clock-reducing reason other than idle or an application's setting was seen."""
+    throttled_ratio: float | None = None
+    """Share of the samples with such a reason; an H200 at its full clock shows one now and then."""
     throttle_reasons: tuple[str, ...] = ()
 
 

@@ -38,9 +38,7 @@ PROC_FIX = (
 )
 COUNTER_FIX = "the kernel lacks clsact or u32: `sudo modprobe -a sch_ingress cls_u32`"
 USER_NAMESPACES_FIX = "the kernel has no user namespaces (CONFIG_USER_NS): run as root"
-POD_FIX = (
-    "this is a pod: give its container securityContext.privileged: true, or run on the host"
-)
+POD_FIX = "this is a pod: give its container securityContext.privileged: true, or run on the host"
 SECURITY_MODULE_FIX = (
     "a security module refuses it (`sudo dmesg | tail` names the denial); or run as root"
 )
