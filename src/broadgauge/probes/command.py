@@ -145,8 +145,15 @@ def torchrun_command(case: Case, workload: CommandWorkload, identity: RankIdenti
         f"--node-rank={identity.node}",
         f"--master-addr={identity.master_addr}",
         f"--master-port={identity.master_port}",
+        *log_folder_option(),
         *workload.command,
     ]
+
+
+def log_folder_option() -> list[str]:
+    """Where torchrun keeps its own files: beside our log. Else they stay in /tmp after a kill."""
+    log = Path("/proc/self/fd/1").resolve()
+    return [f"--log-dir={log.with_suffix('.torchrun')}"] if log.is_file() else []
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
