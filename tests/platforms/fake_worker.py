@@ -73,6 +73,11 @@ def misbehave(trial_id: str) -> None:
             daemon = "import time; time.sleep(1000)  # left behind"
             subprocess.Popen([sys.executable, "-c", daemon], start_new_session=True)
             hang_here()
+        case "works":
+            work_s = time.monotonic() + 1.0
+            while time.monotonic() < work_s:
+                pass
+            say(type="block", kind="own", trial_id=trial_id, seconds=[time.process_time()])
 
 
 def hang_here() -> None:

@@ -53,6 +53,9 @@ class NodeCounters:
     cpu_user_s: float
     cpu_system_s: float
     cpu_softirq_s: float
+    ranks_cpu_s: float | None = None
+    """User and system seconds of the ranks that run on these cores, those of other nodes that
+    share them too, and of the children they started and waited for. None: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -98,7 +98,19 @@ class NodeUse(Stored):
     """Without softirq."""
     cpu_softirq_s: float
     cpu_busy_ratio: float
-    """(user + system + softirq) / (elapsed x cores). Of the node's cores, whoever used them."""
+    """(user + system + softirq) / (elapsed x cores). Of the node's cores, whoever used them.
+
+    At most 1: the kernel counts in ticks of 10 ms, which over a short time sum up to 1.05 of it.
+    """
+    ranks_cpu_s: float | None = None
+    """User + system of the ranks on these cores, those of other nodes that share them too, and of
+    their children that have ended; None: not known."""
+    foreign_busy_ratio: float | None = None
+    """(user + system - ranks) / (elapsed x cores), from 0 to 1: what other programs used.
+
+    Softirq is left out: a packet's work is done on whichever core takes it, for whichever program,
+    so it can't be attributed. None where the ranks' part is not known.
+    """
 
 
 class GpuUse(Stored):
@@ -123,7 +135,7 @@ class LinkFacts(Stored):
 
     ceiling_gbps: float
     """One plain TCP stream over the same link unshaped, on the wire."""
-    round_trip_s: float
+    round_trip_s: float | None = None
     """Median of 1-byte ping-pongs over the link as shaped."""
 
 

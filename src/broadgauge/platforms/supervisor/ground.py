@@ -3,8 +3,7 @@
 import os
 import signal
 import sys
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from broadgauge.platforms.emulated.ceiling import measure_round_trip_time_s, measure_stream
@@ -16,6 +15,7 @@ from broadgauge.platforms.emulated.namespaces import (
 from broadgauge.platforms.emulated.nodes import build_cluster
 from broadgauge.platforms.emulated.shaping import LinkCounters, LinkPlan
 from broadgauge.platforms.emulated.syscalls import PR_SET_PDEATHSIG, prctl
+from broadgauge.platforms.supervisor.cpu_use import RankOnNode, cpu_seconds, ranks_seconds
 from broadgauge.platforms.supervisor.protocol import LaunchPlan, Link, Mode
 from broadgauge.specs.launching import NodeCounters
 from broadgauge.specs.network import ETHERNET_HEADER_BYTES, TCP_IP_HEADER_BYTES
@@ -24,7 +24,6 @@ from broadgauge.specs.record import LinkFacts
 _UNSHAPED_MTU_BYTES = 1500
 _CEILING_S = 0.2
 _CEILING_WARM_UP_S = 0.1
-_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 class Ground(Protocol):
@@ -40,7 +39,7 @@ class Ground(Protocol):
         """Give every link this rate; what the host could carry over it."""
         ...
 
-    def read_counters(self) -> tuple[NodeCounters, ...]:
+    def read_counters(self, ranks: Sequence[RankOnNode]) -> tuple[NodeCounters, ...]:
         """Each node's monotonic totals."""
         ...
 
@@ -71,9 +70,12 @@ class PlainGround:
     def reshape(self, link: Link | None) -> None:
         assert link is None, "there is no link to shape"
 
-    def read_counters(self) -> tuple[NodeCounters, ...]:
-        seconds = cpu_seconds()
-        return tuple(_node_counters(cores, None, seconds) for cores in self._node_cores)
+    def read_counters(self, ranks: Sequence[RankOnNode]) -> tuple[NodeCounters, ...]:
+        seconds, ranks_s = cpu_seconds(), ranks_seconds(self._node_cores, ranks)
+        return tuple(
+            _node_counters(cores, None, seconds, rank_s)
+            for cores, rank_s in zip(self._node_cores, ranks_s, strict=True)
+        )
 
 
 class EmulatedGround:
@@ -112,13 +114,14 @@ class EmulatedGround:
             self._facts = self._measure_facts()
         return self._facts
 
-    def read_counters(self) -> tuple[NodeCounters, ...]:
+    def read_counters(self, ranks: Sequence[RankOnNode]) -> tuple[NodeCounters, ...]:
         has_link = len(self._cluster.nodes) > 1
         links = [node.read_counters() if has_link else None for node in self._cluster.nodes]
-        seconds = cpu_seconds()
+        node_cores = self._plan.node_cores
+        seconds, ranks_s = cpu_seconds(), ranks_seconds(node_cores, ranks)
         return tuple(
-            _node_counters(cores, link, seconds)
-            for cores, link in zip(self._plan.node_cores, links, strict=True)
+            _node_counters(cores, link, seconds, rank_s)
+            for cores, link, rank_s in zip(node_cores, links, ranks_s, strict=True)
         )
 
     def _measure_ceiling_gbps(self) -> float | None:
@@ -139,10 +142,11 @@ class EmulatedGround:
         if self._ceiling_gbps is None:
             return None
         sender, receiver = self._cluster.nodes[:2]
+        round_trip_s: float | None = None
         try:
             round_trip_s = measure_round_trip_time_s(sender, receiver)
-        except EmulationError:
-            return None
+        except EmulationError as error:
+            self.notes += (f"the link's round trip is unknown: {error.detail}",)
         return LinkFacts(ceiling_gbps=self._ceiling_gbps, round_trip_s=round_trip_s)
 
 
@@ -150,31 +154,11 @@ def _mtu_bytes(link: Link | None) -> int:
     return _UNSHAPED_MTU_BYTES if link is None else link.mtu_bytes
 
 
-def cpu_seconds() -> dict[int, tuple[float, float, float]]:
-    """How long was each core in user, system and softirq mode since the machine started?
-
-    Hardware interrupts count as system. Source: proc_stat(5); 10 ms ticks mostly.
-    """
-    found = {}
-    for line in Path("/proc/stat").read_text().splitlines():
-        if not line.startswith("cpu"):
-            break
-        name, *fields = line.split()
-        if name == "cpu":
-            continue
-        user, nice, system, _idle, _iowait, irq, softirq = (int(field) for field in fields[:7])
-        found[int(name[3:])] = (
-            (user + nice) * _TICK_S,
-            (system + irq) * _TICK_S,
-            softirq * _TICK_S,
-        )
-    return found
-
-
 def _node_counters(
     cores: tuple[int, ...],
     link: LinkCounters | None,
     seconds: dict[int, tuple[float, float, float]],
+    ranks_s: float | None,
 ) -> NodeCounters:
     used = [seconds[core] for core in cores if core in seconds]
     user_s, system_s, softirq_s = (sum(column) for column in zip(*used, strict=True))
@@ -187,4 +171,5 @@ def _node_counters(
         cpu_user_s=user_s,
         cpu_system_s=system_s,
         cpu_softirq_s=softirq_s,
+        ranks_cpu_s=ranks_s,
     )

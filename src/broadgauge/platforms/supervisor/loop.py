@@ -179,7 +179,9 @@ class Supervisor:
         reading is part of neither.
         """
         reached_s = time.monotonic()
-        counters = self._ground.read_counters()
+        counters = self._ground.read_counters(
+            [(rank.plan.node, rank.pid if rank.is_running else None) for rank in self._ranks]
+        )
         released_s = time.monotonic()
         self._watch.release(released_s)
         time_s = released_s if label.endswith(":begin") else reached_s

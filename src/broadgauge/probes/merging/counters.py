@@ -74,6 +74,8 @@ def _node_use(node: int, elapsed_s: float, intervals: Sequence[Interval]) -> Nod
         gains[field.name] = sum(known) if len(known) == len(parts) else None
     cores = intervals[0].begin.nodes[node].cores_count
     cpu_s = [gains[name] or 0.0 for name in ("cpu_user_s", "cpu_system_s", "cpu_softirq_s")]
+    ranks_s, cores_s = gains["ranks_cpu_s"], elapsed_s * cores
+    foreign_s = None if ranks_s is None else cpu_s[0] + cpu_s[1] - ranks_s
     return NodeUse(
         node=node,
         elapsed_s=elapsed_s,
@@ -85,8 +87,15 @@ def _node_use(node: int, elapsed_s: float, intervals: Sequence[Interval]) -> Nod
         cpu_user_s=cpu_s[0],
         cpu_system_s=cpu_s[1],
         cpu_softirq_s=cpu_s[2],
-        cpu_busy_ratio=sum(cpu_s) / (elapsed_s * cores) if elapsed_s > 0 and cores > 0 else 0.0,
+        cpu_busy_ratio=_share(sum(cpu_s), cores_s),
+        ranks_cpu_s=ranks_s,
+        foreign_busy_ratio=None if foreign_s is None else _share(foreign_s, cores_s),
     )
+
+
+def _share(part_s: float, cores_s: float) -> float:
+    """Within 0 and 1: ticks of 10 ms over a short time sum to a little less or more."""
+    return min(1.0, max(0.0, part_s / cores_s)) if cores_s > 0 else 0.0
 
 
 def _gain(before: NodeCounters, after: NodeCounters, name: str) -> float | None:

@@ -1,0 +1,43 @@
+"""Is what the nodes used split into the ranks' part and that of other programs?"""
+
+from dataclasses import replace
+
+import pytest
+from tests.probes.outcomes import between, counters
+
+from broadgauge.probes.merging.counters import intervals_by_label, nodes_use
+from broadgauge.specs.record import NodeUse
+
+START = replace(counters(None, None), ranks_cpu_s=7.0)
+"""Of two cores; intervals last a second."""
+
+
+def use(**gains: float | None) -> NodeUse:
+    marks = between("a", [START], [replace(START, **gains)])
+    (node,) = nodes_use(list(intervals_by_label(marks).values()))
+    return node
+
+
+def test_what_neither_the_ranks_nor_softirq_used_is_foreign() -> None:
+    node = use(cpu_user_s=1.0, cpu_system_s=0.3, cpu_softirq_s=0.2, ranks_cpu_s=7.5)
+    assert node.ranks_cpu_s == pytest.approx(0.5)
+    assert node.foreign_busy_ratio == pytest.approx((1.0 + 0.3 - 0.5) / 2)
+    assert node.cpu_busy_ratio == pytest.approx(1.5 / 2)
+
+
+def test_ranks_not_known_leave_the_foreign_part_unknown() -> None:
+    node = use(cpu_user_s=1.0, ranks_cpu_s=None)
+    assert (node.ranks_cpu_s, node.foreign_busy_ratio) == (None, None)
+
+
+def test_ticks_make_no_ratio_leave_its_bounds() -> None:
+    assert use(cpu_user_s=0.5, ranks_cpu_s=7.52).foreign_busy_ratio == 0
+    full = use(cpu_user_s=1.6, cpu_system_s=0.5)
+    assert (full.cpu_busy_ratio, full.foreign_busy_ratio) == (1, 1)
+
+
+def test_intervals_add_up() -> None:
+    end = replace(START, cpu_user_s=1.0, ranks_cpu_s=7.5)
+    marks = between("a", [START], [end]) + between("b", [START], [START])
+    (node,) = nodes_use(list(intervals_by_label(marks).values()))
+    assert node.foreign_busy_ratio == pytest.approx(0.5 / 4)
