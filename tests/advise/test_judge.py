@@ -121,6 +121,43 @@ def test_busy_cores_mean_something_else_where_the_training_computes_on_them() ->
     assert rules(a_case(), in_kernel) == ["host-cpu"]
 
 
+def test_a_busy_node_blames_the_network_stack_alone_only_where_no_other_program_ran() -> None:
+    causes = {}
+    for foreign in (None, 0.05, 0.3):
+        busy = a_node(cpu_busy_ratio=0.99, foreign_busy_ratio=foreign)
+        found = findings(a_case(COLLECTIVES), a_record(nodes=(busy,)))
+        causes[foreign] = found[0].cause or ""
+    assert "another program" not in causes[0.05]
+    assert "another program" in causes[None]
+    assert "another program" in causes[0.3]
+
+
+def test_other_programs_on_a_nodes_cores_are_found() -> None:
+    node = a_node(node=1, foreign_busy_ratio=0.25, ranks_cpu_s=2.5)
+    (finding,) = findings(a_case(network=None), a_record(nodes=(a_node(), node)))
+    assert (finding.rule, finding.severity) == ("foreign-load", Severity.WARNING)
+    assert finding.symptom == "other programs used 25 % of node 1's cores"
+    assert "2.50 CPU seconds" in finding.evidence[0]
+
+
+@pytest.mark.parametrize(
+    ("elapsed_s", "ratio", "is_found"),
+    [
+        (10.0, None, False),
+        (10.0, 0.1, False),
+        (10.0, 0.11, True),
+        (0.19, 1.0, False),  # too short to say
+        (0.2, 0.55, True),
+        (0.5, 0.15, False),  # less than ten samples of the kernel's
+    ],
+)
+def test_a_little_of_other_programs_or_of_time_is_passed_over(
+    elapsed_s: float, ratio: float | None, is_found: bool
+) -> None:
+    node = a_node(elapsed_s=elapsed_s, foreign_busy_ratio=ratio, cpu_system_s=0, cpu_softirq_s=0)
+    assert rules(a_case(), a_record(nodes=(node,))) == ["foreign-load"] * is_found
+
+
 def test_segments_sent_again_count_from_one_in_a_hundred() -> None:
     segments = 1_000_000_000 / 1500
     few = a_record(nodes=(a_node(retransmits_count=round(segments * 0.009)),))

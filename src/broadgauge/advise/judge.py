@@ -1,7 +1,7 @@
 """What should a reader know of one trial? Each rule yields a finding or nothing.
 
-The rules guard the verdict (DESIGN.md, decision 7): a figure taken while the host, the GPUs or the
-link misbehaved is kept and marked. Thresholds are named here, once, with their reasons.
+The rules guard the verdict: a figure taken while the host, the GPUs or the link misbehaved says
+little of the network; it is kept and marked. Thresholds are named here, once, with their reasons.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,12 +12,21 @@ from broadgauge.specs.units import show_rate, show_ratio, show_size
 from broadgauge.specs.workload import CollectivesWorkload
 
 CEILING_OVER_RATE = 2.0
-"""DESIGN.md, decision 7: below twice the shaped rate the host's own limit shows through."""
+"""Below twice the shaped rate the host's own limit shows through: at line rate, moving the
+packets takes more than half of what the cores can do, and the job needs them too."""
 BUSY_RATIO = 0.9
-"""DESIGN.md, decision 7: above it a node has no core left for its network stack."""
+"""Above it a node has no core left for its network stack: this is a mean over the trial, also of
+the moments in which its ranks wait for each other."""
 KERNEL_RATIO = 0.5
 """Share of a CPU node's cores in the kernel. There the training keeps the cores busy anyway, so
 busy says nothing; more than half of them in system and softirq says the stack is what runs."""
+FOREIGN_RATIO = 0.1
+"""A tenth of the cores gone makes a job that needs them all about a tenth slower."""
+FOREIGN_ELAPSED_S = 0.2
+"""A shorter trial has less than twenty of the kernel's ticks a core."""
+FOREIGN_CPU_S = 0.1
+"""The cores' time is sampled, mostly every 10 ms, the ranks' is exact: over n samples their
+difference strays by half the root of n, so in short trials a few samples are chance."""
 AMPLIFICATION = 1.25
 """Headers take 4.5 % at MTU 1500, acknowledgements 1 to 3 %; a quarter more is the algorithm."""
 RESENT_RATIO = 0.01
@@ -98,9 +107,37 @@ def _busy(case: Case, record: Record) -> Iterator[Finding]:
                     f"{show_ratio(node.cpu_busy_ratio)} of its cores busy",
                     f"{show_ratio(kernel_ratio(node))} in system and softirq",
                 ),
-                cause="moving the packets takes the cores that the job needs",
+                cause=_cause_of_busy(node),
                 fix="more cores a node, a larger MTU, or a slower network",
             )
+
+
+def _cause_of_busy(node: NodeUse) -> str:
+    foreign = node.foreign_busy_ratio
+    if foreign is not None and foreign <= FOREIGN_RATIO:
+        return "moving the packets takes the cores that the job needs"
+    return "the network stack, or another program, takes the cores that the job needs"
+
+
+def _foreign(_case: Case, record: Record) -> Iterator[Finding]:
+    for node in record.nodes:
+        ratio = node.foreign_busy_ratio
+        if ratio is None or ratio <= FOREIGN_RATIO or node.elapsed_s < FOREIGN_ELAPSED_S:
+            continue
+        foreign_s = ratio * node.elapsed_s * node.cores_count
+        if foreign_s < FOREIGN_CPU_S:
+            continue
+        yield Finding(
+            rule="foreign-load",
+            severity=Severity.WARNING,
+            symptom=f"other programs used {show_ratio(ratio)} of node {node.node}'s cores",
+            evidence=(
+                f"{foreign_s:.2f} CPU seconds in {node.elapsed_s:.2f} s that no rank used",
+                f"the ranks used {node.ranks_cpu_s or 0.0:.2f}",
+            ),
+            cause="programs outside of the job ran on the cores that its ranks are held to",
+            fix="stop them or run again: every figure of this trial is slower for it",
+        )
 
 
 def _resent(case: Case, record: Record) -> Iterator[Finding]:
@@ -205,6 +242,7 @@ RULES: tuple[Rule, ...] = (
     _wrong,
     _ceiling,
     _busy,
+    _foreign,
     _resent,
     _throttled,
     _amplification,
