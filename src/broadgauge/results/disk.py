@@ -15,12 +15,13 @@ from broadgauge.specs.errors import RunFolderError
 PART = ".part"
 """The end of the name of a file that is not whole yet."""
 
+_NOT_ALLOWED = "check the folder's owner and permissions, or choose another with --runs-folder"
 _HINTS = {
     errno.ENOSPC: "free some space, then go on with --resume",
     errno.EDQUOT: "your disk quota is used up: free some space, then go on with --resume",
-    errno.EROFS: "the file system is read-only: choose another place with --out",
-    errno.EACCES: "check the folder's owner and permissions, or choose another place with --out",
-    errno.EPERM: "check the folder's owner and permissions, or choose another place with --out",
+    errno.EROFS: "the file system is read-only: choose another place with --runs-folder",
+    errno.EACCES: _NOT_ALLOWED,
+    errno.EPERM: _NOT_ALLOWED,
     errno.ENOENT: "was the folder moved or removed?",
     errno.ELOOP: "symbolic links are not followed inside a run folder",
     errno.ENOTDIR: "a part of the path is a file, not a folder",
