@@ -43,3 +43,13 @@ def test_locks_name_no_index_and_hold_every_dependency(repository: Path) -> None
         assert name is not None
         assert f"\n{name[0]}==" in "\n" + everything, requirement
     assert "\ntorch==" not in (repository / "requirements" / "light.lock").read_text()
+
+
+def test_ruff_is_run_on_our_own_files_only(repository: Path) -> None:
+    """A user's own files in the checkout must not fail `make test`."""
+    lines = (repository / "Makefile").read_text().splitlines()
+    calls = [line.split() for line in lines if "/ruff " in line]
+    assert len(calls) == 4
+    assert all(call[-1] == "$(CHECKED)" for call in calls)
+    (checked,) = [line.split(":= ")[1] for line in lines if line.startswith("CHECKED")]
+    assert checked.split() == ["src", "tests", "scripts", "examples"]
