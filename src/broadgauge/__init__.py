@@ -1,3 +1,3 @@
-"""Broadgauge measures how much of your GPUs' time the network and the storage take."""
+"""Broadgauge measures how much of your GPUs' time the network takes."""
 
 __version__ = "0.1.0"
