@@ -1,8 +1,8 @@
 """How long should a launch and its trials take? Rough: for the first screen and the remaining time.
 
 Wrong by a factor of two is normal; while a run goes on, the remaining time is scaled by how long
-the trials so far took (engine/pace.py). Constants marked "planning" were measured while planning
-(DESIGN.md, "The main job"; issue 3); the others are guesses, and nothing but waiting rests on them.
+the trials so far took (engine/pace.py). Constants marked "measured" were seen once between emulated
+nodes of one machine; the others are guesses, and nothing but waiting rests on them.
 """
 
 from broadgauge.specs.case import Case
@@ -13,12 +13,12 @@ COMMAND_S = 60.0
 """Of a user's command nothing is known."""
 
 _START_S = {"cpu": 3.0, "cuda": 10.0}
-"""Processes, imports, first process group, end. 2.8 s for two Gloo ranks (planning)."""
+"""Processes, imports, first process group, end. 2.8 s for two Gloo ranks (measured)."""
 _START_S_PER_RANK = {"cpu": 0.7, "cuda": 0.3}
 """Importing torch is CPU work that ranks queue for."""
 _PROCESS_GROUP_S = {"gloo": 0.3, "nccl": 2.0}
 _UNSHAPED_GBYTE_PER_S = {"gloo": 0.35, "nccl": 3.4}
-"""Between emulated nodes (planning: 2.8 Gbit/s over Gloo, 3.4 GB/s over NCCL)."""
+"""Between emulated nodes (measured: 2.8 Gbit/s over Gloo, 3.4 GB/s over NCCL)."""
 _ONE_NODE_GBYTE_PER_S = {"gloo": 0.7, "nccl": 200.0}
 _LATENCY_S = {"gloo": 5e-4, "nccl": 5e-5}
 _BETWEEN_SIZES_S = 0.03
@@ -28,7 +28,7 @@ _FLOPS = {"cpu": 20e9, "cuda": 150e12}
 _LATENCY_PER_STEP_S = 0.02
 _READ_DATA_S = 1.0
 _GLOO_AMPLIFICATION = 2.0
-"""Gloo's all_gather and reduce_scatter send about twice the ideal (DESIGN.md)."""
+"""Bytes that Gloo's all_gather and reduce_scatter send, over the ring's: about twice (measured)."""
 
 
 def start_s(case: Case) -> float:
