@@ -24,6 +24,17 @@ workloads:
     steps: 8
 """
 
+COMMAND = """\
+name: own
+platform: local
+cluster: {shapes: [1x1]}
+workloads:
+  - kind: command
+    command: [train.py]
+    metrics:
+      - {name: step_s, regex: "took ([0-9.]+)"}
+"""
+
 BOMB = "a: &a [1,1,1,1,1,1,1,1,1,1]\n" + "".join(
     f"{chr(98 + i)}: &{chr(98 + i)} [{','.join(['*' + chr(97 + i)] * 10)}]\n" for i in range(9)
 )
@@ -80,6 +91,13 @@ def test_a_good_file_is_read_with_units_and_words() -> None:
         ("name: quickstart", "name: !!python/name:os.system x", "e.yaml:1:7", "tagged"),
         ("  shapes: [", "\tshapes: [", "e.yaml:3:1", "indent with spaces"),
         ("[1x1, 2x1]", "[1x1", "e.yaml:4:9", "not YAML"),
+        ("    sizes", "    ops: [allreduce]\n    sizes", "e.yaml:11:11", "`ops[0]` can't be"),
+        ("    sizes", "    ops: [allreduce]\n    sizes", "e.yaml:11:11", "mean `all_reduce`?"),
+        ("    sizes", "    ops: all_reduce\n    sizes", "e.yaml:11:5", "should be a list, not"),
+        ("steps: 8", "model: 4", "e.yaml:13:5", "`model`: input should be a mapping of keys"),
+        ("name: quickstart", "name: My Experiment", "e.yaml:1:1", "lower-case letters, digits"),
+        ("name: quickstart", "name: My Experiment", "e.yaml:1:1", "`my-experiment`"),
+        ("name: quickstart", "name: x\nenvironment: {1A: b}", "e.yaml:2:15", "a variable's name"),
     ],
 )
 def test_a_mistake_is_named_with_place_value_and_hint(
@@ -88,6 +106,30 @@ def test_a_mistake_is_named_with_place_value_and_hint(
     assert old in GOOD
     with pytest.raises(ExperimentError) as caught:
         read_experiment(GOOD.replace(old, new, 1), "e.yaml")
+    text = str(caught.value)
+    assert text.startswith(where + ": "), text
+    assert said in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "where", "said"),
+    [
+        ("([0-9.]+)", "[0-9.]+", "e.yaml:8:24", "`regex`: the regular expression needs one group"),
+        ("name: step_s", "name: throughput", "e.yaml:8:10", "ends with its unit (`_s_per_gbyte`"),
+        ("name: step_s", "name: throughput", "e.yaml:8:10", "not `throughput`"),
+        ("name: step_s", "name: Step-time s", "e.yaml:8:10", "for example `step_time_s`"),
+        ("regex:", "rgx:", "e.yaml:8:24", "did you mean `regex`?"),
+        ("    command: [train.py]\n", "", "e.yaml:5:5", "`command` is missing"),
+        ("[train.py]", "[]", "e.yaml:6:5", "the list should have at least 1 item, not 0"),
+        ("[train.py]", "[1]", "e.yaml:6:15", "`command[0]`"),
+    ],
+)
+def test_the_kind_command_is_not_taken_for_its_key(
+    old: str, new: str, where: str, said: str
+) -> None:
+    assert old in COMMAND
+    with pytest.raises(ExperimentError) as caught:
+        read_experiment(COMMAND.replace(old, new, 1), "e.yaml")
     text = str(caught.value)
     assert text.startswith(where + ": "), text
     assert said in text

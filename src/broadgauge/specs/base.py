@@ -11,9 +11,8 @@ NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,62}$"
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 """Lower-case words with `-`, `_` and `.`: names become file names and labels."""
 
-EnvironmentVariables = dict[
-    Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], str
-]
+VARIABLE_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
+EnvironmentVariables = dict[Annotated[str, StringConstraints(pattern=VARIABLE_PATTERN)], str]
 
 
 class Spec(BaseModel):

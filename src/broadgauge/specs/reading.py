@@ -1,18 +1,45 @@
 """Is this text an experiment? If not, what is wrong, where, and what was probably meant?"""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from broadgauge.specs.base import did_you_mean
+from broadgauge.specs.base import NAME_PATTERN, VARIABLE_PATTERN, did_you_mean
 from broadgauge.specs.errors import ExperimentError, Problem
 from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.workload import METRIC_NAME_PATTERN
 from broadgauge.specs.yaml_source import Document, Path, parse_yaml
 
 _KINDS = ("collectives", "command", "train")
 MAX_SHOWN = 8
+_RULES = {
+    NAME_PATTERN: (
+        "a name is at most 63 lower-case letters, digits, `-`, `_` and `.`, "
+        "the first a letter or a digit",
+        r"[^a-z0-9._-]+",
+        "-",
+    ),
+    METRIC_NAME_PATTERN: (
+        "a metric's name is lower-case letters, digits and `_`, the first a letter",
+        r"[^a-z0-9_]+",
+        "_",
+    ),
+    VARIABLE_PATTERN: (
+        "a variable's name is letters, digits and `_`, the first no digit",
+        r"$.",
+        "",
+    ),
+}
+"""Of each pattern: what it says in words, what it refuses, and what to write in its place."""
+_WORDS = (
+    (r"valid tuple", "list"),
+    (r"[Tt]uple should have", "the list should have"),
+    (r" after validation", ""),
+    (r"valid dictionary( or instance of \w+)?", "mapping of keys to values"),
+)
 
 
 def read_experiment(text: str, filename: str, overrides: Sequence[str] = ()) -> Experiment:
@@ -117,12 +144,19 @@ def _problem(document: Document, path: Path, detail: ErrorDetails) -> Problem:
     if kind == "extra_forbidden":
         return Problem(where, f"unknown key `{name}`", did_you_mean(name, _keys_at(detail)))
     if kind in ("literal_error", "union_tag_invalid"):
-        return _wrong_choice(where, detail)
+        return _wrong_choice(where, name, detail)
+    if kind == "string_pattern_mismatch":
+        return _wrong_text(where, name, detail)
     if kind in ("missing", "union_tag_not_found"):
         missing = name if kind == "missing" else "kind"
         kinds = f"kinds: {', '.join(sorted(_KINDS))}" if missing == "kind" else None
         return Problem(where, f"`{missing}` is missing", kinds)
-    message = detail["msg"].removeprefix("Value error, ")
+    return _as_told(where, name, path, detail)
+
+
+def _as_told(where: str, name: str, path: Path, detail: ErrorDetails) -> Problem:
+    """In the words of a rule of ours or of pydantic."""
+    message = _in_words_of_yaml(detail["msg"].removeprefix("Value error, "))
     message = message[:1].lower() + message[1:]
     if not path or isinstance(detail["input"], (dict, list)):
         return Problem(where, message)
@@ -141,22 +175,42 @@ def _shown_name(path: Sequence[str | int]) -> str:
     return str(path[start]) + "".join(f"[{part}]" for part in path[start + 1 :])
 
 
-def _wrong_choice(where: str, detail: ErrorDetails) -> Problem:
+def _wrong_choice(where: str, name: str, detail: ErrorDetails) -> Problem:
     context = detail.get("ctx", {})
     if detail["type"] == "union_tag_invalid":
         seen, name = str(context.get("tag")), "kind"
         expected = str(context.get("expected_tags"))
     else:
-        seen, name = _short(detail["input"]), str(detail["loc"][-1])
+        seen = _short(detail["input"])
         expected = str(context.get("expected"))
     choices = [choice.strip(" '") for choice in expected.replace(" or ", ",").split(",")]
     hint = did_you_mean(seen, choices) or f"one of {', '.join(choices)}"
     return Problem(where, f"`{name}` can't be `{seen}`", hint)
 
 
+def _wrong_text(where: str, name: str, detail: ErrorDetails) -> Problem:
+    """What may such a text hold? In words; with the text made valid where that can be guessed."""
+    pattern, seen = str(detail.get("ctx", {}).get("pattern")), str(detail["input"])
+    if pattern not in _RULES:
+        return Problem(where, f"`{name}`: must match {pattern}, not `{_short(seen)}`")
+    rule, refused, filler = _RULES[pattern]
+    valid = re.sub(refused, filler, seen.lower()).strip("._-")[:63]
+    hint = f"for example `{valid}`" if re.fullmatch(pattern, valid) else None
+    return Problem(where, f"`{name}`: {rule}, not `{_short(seen)}`", hint)
+
+
+def _in_words_of_yaml(message: str) -> str:
+    """pydantic names Python's types; a file has lists and mappings."""
+    for pythons, ours in _WORDS:
+        message = re.sub(pythons, ours, message)
+    return message
+
+
 def _is_of_the_branch_taken(detail: ErrorDetails, data: Any) -> bool:
     """pydantic reports every branch of `SizeRange | tuple`; a mapping was meant as the first."""
-    for part in detail["loc"]:
+    for i, part in enumerate(detail["loc"]):
+        if _is_union_tag(detail["loc"], i):
+            continue
         if _has(data, part):
             data = data[part]
         elif str(part).startswith(("function-after[_in_order", "tuple[")):
@@ -169,11 +223,16 @@ def _is_of_the_branch_taken(detail: ErrorDetails, data: Any) -> bool:
 def _file_path(data: Any, location: Path) -> Path:
     """The location in the file: without the parts that pydantic adds for branches."""
     path: Path = ()
-    for part in location:
-        if _has(data, part):
+    for i, part in enumerate(location):
+        if _has(data, part) and not _is_union_tag(location, i):
             data = data[part]
             path = (*path, part)
     return path
+
+
+def _is_union_tag(location: Path, i: int) -> bool:
+    """`command` in `workloads[0].command.metrics` is the `kind`, and also the name of a key."""
+    return i == 2 and location[0] == "workloads" and location[2] in _KINDS
 
 
 def _has(data: Any, part: str | int) -> bool:

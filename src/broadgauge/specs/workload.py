@@ -6,12 +6,14 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from broadgauge.specs.base import EnvironmentVariables, Name, Spec, not_yet
+from broadgauge.specs.metrics import UNIT_SUFFIXES, unit_of
 from broadgauge.specs.units import SizeBytes, TimeS
 
 CollectiveOp = Literal["all_reduce", "all_gather", "reduce_scatter"]
 DataType = Literal["float32", "bfloat16"]
 DATA_TYPE_BYTES: dict[DataType, int] = {"float32": 4, "bfloat16": 2}
 
+METRIC_NAME_PATTERN = r"^[a-z][a-z0-9_]*$"
 PLANNED_OPS = ("all_to_all", "broadcast", "reduce", "send_recv")
 PLANNED_STRATEGIES = ("fsdp", "hsdp", "lora")
 PLANNED_KINDS = ("storage",)
@@ -181,9 +183,8 @@ class TrainWorkload(WorkloadBase):
 class CommandMetric(Spec):
     """Which number in the command's output is measured? Exactly one of `regex` and `json_key`."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
-    """Ends with its unit: `_s`, `_bytes`, `_gbps`, `_gbyte_per_s`, `_per_s`, `_ratio`, `_count`,
-    or is a `loss`."""
+    name: Annotated[str, Field(pattern=METRIC_NAME_PATTERN)]
+    """Ends with its unit (specs/metrics.py): `step_time_s`, `images_per_s`; or is a `loss`."""
     regex: str | None = None
     """Its first group is the number; each match is one sample."""
     json_key: str | None = None
@@ -191,6 +192,14 @@ class CommandMetric(Spec):
     lower_is_better: bool = True
     skip_first: int = Field(default=0, ge=0, le=1_000_000)
     """Samples of the warm-up, left out."""
+
+    @field_validator("name")
+    @classmethod
+    def _ends_with_its_unit(cls, name: str) -> str:
+        if unit_of(name) is None:
+            endings = ", ".join(f"`{suffix}`" for suffix in UNIT_SUFFIXES)
+            raise ValueError(f"a metric's name ends with its unit ({endings}) or with `loss`")
+        return name
 
     @field_validator("regex")
     @classmethod
