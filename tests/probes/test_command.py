@@ -62,14 +62,16 @@ def test_a_crash_has_the_exit_code_and_the_scripts_last_lines(tmp_path):
     script = "import sys; print('step took 1 s'); print('about to fail', flush=True); sys.exit(3)"
     _, outcome, logs = run(tmp_path, script, STEP, ranks_per_node=1)
     assert outcome.error is not None, logs
+    assert "CommandFailedError" not in logs
     assert outcome.error.kind is ErrorKind.CRASHED
     assert "exit code 3" in outcome.error.message
     assert "about to fail" in outcome.error.message
 
 
 def test_no_match_is_refused_by_the_metrics_name(tmp_path):
-    _, outcome, _ = run(tmp_path, "print('nothing of interest')", LOSS, ranks_per_node=1)
+    _, outcome, logs = run(tmp_path, "print('nothing of interest')", LOSS, ranks_per_node=1)
     assert outcome.error is not None
+    assert "Traceback" not in logs
     assert outcome.error.kind is ErrorKind.REFUSED
     assert "metric `loss`" in outcome.error.message
     assert "nothing of interest" in outcome.error.message

@@ -9,11 +9,12 @@ torch is not imported here.
 import faulthandler
 import importlib.metadata
 import os
+import select
 import signal
 import subprocess
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from broadgauge.probes.channel import Channel, leave_at_once
@@ -42,6 +43,9 @@ OWN_VARIABLES = (
 """Of this process; torchrun sets its ranks' own."""
 
 
+QUIET_S = 0.5
+
+
 class CommandFailedError(Exception):
     """The user's command ended with something other than 0."""
 
@@ -63,8 +67,7 @@ class Torchrun:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         ) as self._process:
-            assert self._process.stdout is not None
-            while data := os.read(self._process.stdout.fileno(), 65_536):
+            for data in _output_of(self._process):
                 _pass_on(data)
                 for line in lines.feed(data):
                     reader.feed(line)
@@ -76,6 +79,20 @@ class Torchrun:
         """torchrun passes SIGTERM on to its ranks."""
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
+
+
+def _output_of(process: "subprocess.Popen[bytes]") -> Iterator[bytes]:
+    """What it writes, until it ends; a child that lives on may hold its end of the pipe open."""
+    assert process.stdout is not None
+    while True:
+        ready, _, _ = select.select([process.stdout], [], [], QUIET_S)
+        if ready:
+            data = os.read(process.stdout.fileno(), 65_536)
+            if not data:
+                return
+            yield data
+        elif process.poll() is not None:
+            return
 
 
 def main() -> int:
@@ -104,7 +121,8 @@ def main() -> int:
         try:
             run_trial(trial, torchrun)
         except Exception as error:  # noqa: BLE001  a rank reports whatever ends it
-            traceback.print_exc()
+            if not _is_told(error):
+                traceback.print_exc()
             channel.send(_failure(trial.trial_id, error))
             return 1
         channel.send(Done(trial_id=trial.trial_id))
@@ -124,7 +142,7 @@ def run_trial(trial: Trial, torchrun: Torchrun) -> None:
     trial.mark("command:begin")
     trial.begin_phase(Phase.MEASURE, " ".join(workload.command))
     exit_code = torchrun.run(
-        torchrun_command(trial.case, workload, trial.identity),
+        torchrun_command(trial.case, workload, trial.identity, own_log()),
         workload.working_directory,
         reader,
     )
@@ -136,8 +154,14 @@ def run_trial(trial: Trial, torchrun: Torchrun) -> None:
         raise CommandFailedError(_ended(exit_code, reader))
 
 
-def torchrun_command(case: Case, workload: CommandWorkload, identity: RankIdentity) -> list[str]:
-    """Which command runs on this node? torchrun with a static rendezvous at node 0."""
+def torchrun_command(
+    case: Case, workload: CommandWorkload, identity: RankIdentity, log: Path | None
+) -> list[str]:
+    """Which command runs on this node? torchrun with a static rendezvous at node 0.
+
+    torchrun keeps its own files beside our `log`; else they would stay in /tmp after a kill.
+    """
+    log_folder = [] if log is None else [f"--log-dir={log.with_suffix('.torchrun')}"]
     return [
         *(sys.executable, "-m", "torch.distributed.run"),
         f"--nnodes={case.nodes}",
@@ -145,15 +169,15 @@ def torchrun_command(case: Case, workload: CommandWorkload, identity: RankIdenti
         f"--node-rank={identity.node}",
         f"--master-addr={identity.master_addr}",
         f"--master-port={identity.master_port}",
-        *log_folder_option(),
+        *log_folder,
         *workload.command,
     ]
 
 
-def log_folder_option() -> list[str]:
-    """Where torchrun keeps its own files: beside our log. Else they stay in /tmp after a kill."""
+def own_log() -> Path | None:
+    """The file that this process's output goes to; None: a terminal or a pipe."""
     log = Path("/proc/self/fd/1").resolve()
-    return [f"--log-dir={log.with_suffix('.torchrun')}"] if log.is_file() else []
+    return log if log.is_file() else None
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -184,9 +208,13 @@ def _with_last_lines(message: str, reader: SampleReader) -> str:
 
 def _failure(trial_id: str, error: Exception) -> Failed:
     kind = ErrorKind.REFUSED if isinstance(error, RefusedError) else ErrorKind.CRASHED
-    is_told = isinstance(error, RefusedError | CommandFailedError)
-    message = str(error) if is_told else f"{type(error).__name__}: {error}"
+    message = str(error) if _is_told(error) else f"{type(error).__name__}: {error}"
     return Failed(trial_id=trial_id, kind=kind, message=message)
+
+
+def _is_told(error: Exception) -> bool:
+    """Do the error's words say it all? Then our traceback would only hide the command's output."""
+    return isinstance(error, RefusedError | CommandFailedError)
 
 
 def _pass_on(data: bytes) -> None:
