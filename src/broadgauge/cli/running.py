@@ -13,6 +13,7 @@ from broadgauge.catalog.gpus import find_gpu
 from broadgauge.cli.experiments import load
 from broadgauge.cli.opening import machine_lines, plan_lines, schedule_lines
 from broadgauge.cli.output import say, write
+from broadgauge.cli.own_command import check_commands, prepare_lines, torchrun_lines
 from broadgauge.cli.progress import LiveLine, PlainLines
 from broadgauge.cli.runs import read_summary, run_path
 from broadgauge.engine.interrupts import Interrupts, signals_to
@@ -98,8 +99,10 @@ def dry_run(name_or_path: str, overrides: Sequence[str], runs_folder: Path) -> i
             working_folder=Path(plan.working_folder),
         )
         write(f"\nranks of launch {launch.launch_id} and of those with the same cases:\n")
-        for command in platform.rank_commands(request):
+        for command in torchrun_lines(request, platform.rank_commands(request)):
             write(f"{command}\n")
+        for command in prepare_lines(request):
+            write(f"before any launch, once on this host:\n{command}\n")
     return REFUSED_EXIT_CODE if prepared.is_fallback else 0
 
 
@@ -116,6 +119,7 @@ def _prepare(name_or_path: str, overrides: Sequence[str]) -> Prepared:
         experiment = on_local_platform(experiment, machine)
     plan = make_plan(experiment, machine).model_copy(update={"working_folder": str(loaded.folder)})
     _check_torch(machine)
+    check_commands(plan.cases, loaded.folder, is_prepared=False)
     for line in plan_lines(experiment, plan):
         say(line)
     return Prepared(experiment=experiment, plan=plan, is_fallback=is_fallback)
@@ -150,6 +154,7 @@ def _run_prepare_steps(plan: Plan) -> None:
             raise InputError(f"`prepare` of {name} can't be run: {error}") from None
         if ended.returncode != 0:
             raise InputError(f"`prepare` of {name} ended with exit code {ended.returncode}")
+    check_commands(plan.cases, Path(plan.working_folder), is_prepared=True)
 
 
 def _platform(experiment: Experiment) -> Platform:
