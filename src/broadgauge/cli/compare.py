@@ -9,7 +9,7 @@ def add_parser(subparsers: Any) -> None:
         "compare",
         help="compare two runs, or the networks of one",
         description="With one run: its networks against the fastest, paired block by block. With "
-        "two: each case that both have. Ratios with 95 %% intervals over launches.",
+        "two: each case that both have. Ratios with 95 % intervals over launches.",
         allow_abbrev=False,
     )
     parser.add_argument("a", metavar="A", help="a run folder, or `last`")
@@ -18,16 +18,18 @@ def add_parser(subparsers: Any) -> None:
 
 
 def handle(options: argparse.Namespace) -> int:
-    from rich.console import Console
-
+    from broadgauge.cli.console import results_console
     from broadgauge.cli.runs import read_summary, run_path
     from broadgauge.report.terminal import print_networks_compared, print_runs_compared
     from broadgauge.results.compare import against_reference, compare_runs
 
-    console = Console(highlight=False)
     a = read_summary(run_path(options.a))
     if options.b is None:
-        print_networks_compared(against_reference(a), console)
+        networks = against_reference(a)
+        with results_console() as console:
+            print_networks_compared(networks, console)
     else:
-        print_runs_compared(compare_runs(a, read_summary(run_path(options.b))), console)
+        runs = compare_runs(a, read_summary(run_path(options.b)))
+        with results_console() as console:
+            print_runs_compared(runs, console)
     return 0

@@ -10,6 +10,7 @@ from types import ModuleType
 
 from broadgauge import __version__
 from broadgauge.cli import compare, export, report, run, schema, show
+from broadgauge.cli.output import give_up_stdout, open_closed_streams
 from broadgauge.specs.errors import BroadgaugeError
 
 COMMANDS: tuple[ModuleType, ...] = (run, show, compare, export, report, schema)
@@ -21,7 +22,7 @@ def make_parser() -> argparse.ArgumentParser:
     """The whole command line; a test holds its help text."""
     parser = argparse.ArgumentParser(
         prog="broadgauge",
-        description="Measures how much of your GPUs' time the network and the storage take.",
+        description="Measures how much of your GPUs' time the network takes.",
         epilog="Begin with: broadgauge run quickstart",
         allow_abbrev=False,
     )
@@ -34,8 +35,9 @@ def make_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; the exit code is documented in specs/errors.py and docs/commands.md."""
-    options = make_parser().parse_args(arguments)
+    open_closed_streams()
     try:
+        options = make_parser().parse_args(arguments)
         return int(options.handler(options))
     except BroadgaugeError as error:
         print(f"broadgauge: {error}", file=sys.stderr)  # noqa: T201
@@ -44,10 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("broadgauge: interrupted", file=sys.stderr)  # noqa: T201
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output left (`| head`): not an error of ours. Python would complain
-        # again when it flushes stdout at exit, so stdout is pointed elsewhere.
-        sys.stdout = open("/dev/null", "w", encoding="utf-8")  # noqa: PTH123, SIM115
-        return BROKEN_PIPE
+        return BROKEN_PIPE  # the reader of our output left (`| head`): not an error of ours
+    finally:
+        give_up_stdout()
 
 
 def entry_point() -> None:

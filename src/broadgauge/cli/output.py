@@ -1,22 +1,67 @@
 """Where do a command's words go? Results to stdout or a file, everything else to stderr."""
 
 import os
+import shlex
+import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from broadgauge.specs.errors import InputError
 
 
 def write(text: str) -> None:
-    """Result text, as it is."""
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    """Result text, as it is. Raises InputError and BrokenPipeError."""
+    with telling("stdout"):
+        sys.stdout.write(text)
+        sys.stdout.flush()
 
 
 def say(text: str) -> None:
     """A line about what is going on."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
+
+
+@contextmanager
+def telling(place: str) -> Iterator[None]:
+    """A disk that is full becomes an InputError; a reader that has left stays what it is."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise InputError(f"{place} can't be written: {error.strerror or error}") from error
+
+
+def open_closed_streams() -> None:
+    """`>&-` leaves Python without the stream: what is written there goes nowhere, as asked."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_RDWR)  # the lowest free one: the stream's own
+            os.set_inheritable(descriptor, True)  # noqa: FBT003
+            setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8"))
+
+
+def give_up_stdout() -> None:
+    """What could not be written must not be tried, and complained of, again at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        descriptor = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(descriptor, sys.stdout.fileno())
+        os.close(descriptor)
+
+
+def program() -> str:
+    """What must the user type to start this program again?"""
+    if shutil.which("broadgauge") is not None:
+        return "broadgauge"
+    started = Path(sys.argv[0])
+    if started.name == "__main__.py":
+        return f"{shlex.quote(sys.executable)} -m broadgauge"
+    return shlex.quote(str(started))
 
 
 def write_file(path: Path, text: str) -> None:

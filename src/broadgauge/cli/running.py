@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
-
 from broadgauge.advise.judge import findings
 from broadgauge.catalog.gpus import find_gpu
+from broadgauge.cli.console import PlainConsole, results_console
 from broadgauge.cli.experiments import load
 from broadgauge.cli.opening import machine_lines, plan_lines, schedule_lines
 from broadgauge.cli.output import say, write
@@ -163,7 +162,7 @@ def _platform(experiment: Experiment) -> Platform:
 
 def _run_in(folder: RunFolder, experiment: Experiment) -> int:
     """Run what is left of the folder's plan, then show it. Returns the exit code."""
-    console = Console(stderr=True, highlight=False)
+    console = PlainConsole(stderr=True)
     display = LiveLine(console) if console.is_terminal else PlainLines(console)
     interrupts = Interrupts()
     with folder, signals_to(interrupts):
@@ -189,7 +188,8 @@ def _run_in(folder: RunFolder, experiment: Experiment) -> int:
 def _show(folder: RunFolder, result: RunResult) -> None:
     if result.interrupted_by is None:
         summary = read_summary(folder.path)
-        print_closing_table(summary, Console(highlight=False))
+        with results_console() as console:
+            print_closing_table(summary, console)
         report = write_report(summary)
         say(f"report     {report}")
     say(result.message)

@@ -16,10 +16,11 @@ def add_parser(subparsers: Any) -> None:
 
 
 def handle(options: argparse.Namespace) -> int:
-    from rich.console import Console
-
+    from broadgauge.cli.console import results_console
     from broadgauge.cli.runs import read_summary, run_path
     from broadgauge.report.terminal import print_run
 
-    print_run(read_summary(run_path(options.run)), Console(highlight=False))
+    run = read_summary(run_path(options.run))
+    with results_console() as console:
+        print_run(run, console)
     return 0
