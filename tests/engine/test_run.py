@@ -144,6 +144,7 @@ def test_three_lost_launches_in_a_row_give_up_the_rest_of_that_launch(folder: Ru
     assert skipped.error is not None
     assert skipped.error.message == "given up after 3 launches: no veth"
     assert (result.num_skipped, result.exit_code) == (1, 3)
+    assert result.message.endswith(f"{folder.location}: 6 good, 3 failed, 1 skipped"), result
     assert ids(tuple(folder.records)) == trial_ids(folder.plan)
 
 
@@ -197,7 +198,7 @@ def test_an_interrupted_trial_leaves_no_record_and_is_run_on_resume(folder: RunF
     result, platform = run_in(folder, interrupting("b0.l1.t2"))
     assert ids(tuple(folder.records)) == ["b0.l0.t0", "b0.l1.t0", "b0.l1.t1"]
     assert (result.interrupted_by, result.exit_code) == (signal.SIGTERM, 143)
-    assert result.message.endswith(f"broadgauge run --resume {folder.location}")
+    assert result.message == f"interrupted: 3 of 10 trials are in {folder.location}"
     assert (platform.num_alive, platform.is_closed) == (0, True)
     folder.close()
     with RunFolder.open_for_resume(folder.path) as again:

@@ -1,5 +1,6 @@
 """How is a run put together? The only place that knows engine, platforms, probes and results."""
 
+import shlex
 import subprocess
 import time
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from broadgauge.catalog.gpus import find_gpu
 from broadgauge.cli.console import PlainConsole, results_console
 from broadgauge.cli.experiments import load
 from broadgauge.cli.opening import machine_lines, plan_lines, schedule_lines
-from broadgauge.cli.output import say, write
+from broadgauge.cli.output import program, say, write
 from broadgauge.cli.own_command import check_commands, prepare_lines, torchrun_lines
 from broadgauge.cli.progress import LiveLine, PlainLines
 from broadgauge.cli.runs import read_summary, run_path
@@ -193,6 +194,8 @@ def _show(folder: RunFolder, result: RunResult) -> None:
         report = write_report(summary)
         say(f"report     {report}")
     say(result.message)
+    if result.interrupted_by is not None:
+        say(f"go on with: {program()} run --resume {shlex.quote(str(folder.path))}")
 
 
 def _judge(case: Case, record: Record, series: Series) -> tuple[Finding, ...]:

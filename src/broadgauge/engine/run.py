@@ -12,7 +12,6 @@ the run and reach the caller; what is stored stays. On Interrupt the trial under
 record.
 """
 
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -287,22 +286,22 @@ class _Runner:
 
 
 def _result(plan: Plan, store: Store, interrupted_by: int | None) -> RunResult:
-    """Count what is stored, and say how to go on."""
+    """Count what is stored, and say it."""
     planned = {trial.trial_id for launch in plan.launches for trial in launch.trials}
     counts = Counter(record.status for record in store.records if record.record_id in planned)
-    num_finished = counts.total()
-    if interrupted_by is None:
-        message = f"{num_finished} of {len(planned)} trials are in {store.location}"
-    else:
-        message = (
-            f"interrupted after {num_finished} of {len(planned)} trials; "
-            f"go on with: broadgauge run --resume {shlex.quote(store.location)}"
-        )
+    num_ok, num_skipped = counts[Status.OK], counts[Status.SKIPPED]
+    num_failed = counts[Status.FAILED] + counts[Status.TIMEOUT]
+    message = f"{counts.total()} of {len(planned)} trials are in {store.location}"
+    if interrupted_by is not None:
+        message = f"interrupted: {message}"
+    if num_failed or num_skipped:
+        kinds = ((num_ok, "good"), (num_failed, "failed"), (num_skipped, "skipped"))
+        message += ": " + ", ".join(f"{number} {kind}" for number, kind in kinds if number)
     return RunResult(
         interrupted_by=interrupted_by,
         num_trials=len(planned),
-        num_ok=counts[Status.OK],
-        num_failed=counts[Status.FAILED] + counts[Status.TIMEOUT],
-        num_skipped=counts[Status.SKIPPED],
+        num_ok=num_ok,
+        num_failed=num_failed,
+        num_skipped=num_skipped,
         message=message,
     )
