@@ -5,7 +5,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.engine.making import (
     COLLECTIVES,
@@ -54,6 +54,8 @@ def plans(draw: st.DrawFn) -> tuple[Plan, dict[str, Any], int]:
     for number, workload in enumerate(changes["workloads"]):
         changes["workloads"][number] = {"name": workload.get("name", workload["kind"]), **workload}
     gpus = draw(st.sampled_from((0, 1, 2, 4, 8)))
+    is_alone = changes["cluster"]["shapes"] == ["1xall"]  # all of one rank: collectives have none
+    assume(not is_alone or any(w["kind"] != "collectives" for w in changes["workloads"]))
     return a_plan(gpus=gpus, **changes), changes, gpus
 
 
@@ -247,8 +249,8 @@ def test_variables_of_the_workload_win_over_the_networks_and_the_experiments() -
 def test_expected_times_are_the_sums_and_grow_with_slower_links() -> None:
     plan = a_plan(workloads=[TRAIN, COLLECTIVES, COMMAND])
     assert plan.expected_s == pytest.approx(sum(launch.expected_s for launch in plan.launches))
-    slower = a_plan(networks=[{"name": "slow", "rate_gbps": 1e-4}, {"name": "reference"}])
-    assert slower.expected_s > 2 * a_plan().expected_s
+    slower = a_plan(networks=[{"name": "slow", "rate_gbps": 1e-3}, {"name": "reference"}])
+    assert slower.expected_s > 1.5 * a_plan().expected_s
     assert any("is a guess" in note for note in plan.notes)
 
 

@@ -56,7 +56,7 @@ def test_a_good_file_is_read_with_units_and_words() -> None:
         ("rate_gbps: 200", "rate_gps: 200", "e.yaml:5:22", "did you mean `rate_gbps`?"),
         ("200 Mbit/s", "200 MB", "e.yaml:5:22", "`MB` is no unit of a rate"),
         ("200 Mbit/s", "'200'", "e.yaml:5:22", "needs a unit"),
-        ("200 Mbit/s", "-1", "e.yaml:5:22", "greater than 0"),
+        ("200 Mbit/s", "-1", "e.yaml:5:22", "greater than or equal to 0.001"),
         ("200 Mbit/s", ".nan", "e.yaml:5:33", "`.nan`"),
         ("200 Mbit/s", "1e400", "e.yaml:5:33", "too large"),
         ("kind: train", "kind: trian", "e.yaml:12:5", "did you mean `train`?"),

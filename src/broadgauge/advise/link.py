@@ -30,8 +30,9 @@ def link_of(summary: CaseSummary, run: RunSummary, cost_s: float | None) -> Link
     """What is known of the link, from this case and from the collectives on the same network?
 
     `cost_s` is what the network costs a step. Where it is known, the link is as full as the share
-    of it that the step's bytes take at line rate (above 1 where arithmetic hides some); else as in
-    the largest collective. A training with small messages may not fill a link that collectives do.
+    of it that the step's bytes take at line rate (above 1 where arithmetic hides some), but no
+    fuller than in the largest collective: a training with small messages may not fill a link that
+    collectives do, and where even they do not, arithmetic that hides bytes proves nothing.
     """
     network = summary.case.network
     assert network is not None
@@ -42,13 +43,15 @@ def link_of(summary: CaseSummary, run: RunSummary, cost_s: float | None) -> Link
     own: float | None = None
     words = []
     if rate is not None and share is not None:
-        words.append(f"the link runs at {show_ratio(share, 2)} of its {show_rate(rate)}")
+        full = f"{show_ratio(share, 2)} of its {show_rate(rate)}"
+        words.append(f"the link runs at {full} in the largest collective")
     if rate is not None and wire_bytes is not None and cost_s is not None and cost_s > 0:
         wire_s = wire_bytes * 8e-9 / rate
         own = wire_s / cost_s
+        part = "all" if own >= 1 else show_ratio(own, 2)
         by_step = (
             f"a step's bytes take {show_time(wire_s)} at {show_rate(rate)}, "
-            f"of {show_time(cost_s)} that the network costs"
+            f"{part} of the {show_time(cost_s)} that the network costs"
         )
         words.insert(len(words) if own >= LINE_SHARE else 0, by_step)
     both = [s for s in (summary, beside) if s is not None]
@@ -56,7 +59,7 @@ def link_of(summary: CaseSummary, run: RunSummary, cost_s: float | None) -> Link
     return Link(
         rate_gbps=rate,
         ceiling_gbps=ceilings[0] if ceilings else None,
-        full_ratio=share if own is None else own,
+        full_ratio=min((ratio for ratio in (own, share) if ratio is not None), default=None),
         words=tuple(words),
         is_host_saturated=any(map(_is_mostly_saturated, both)),
         is_on_cpus=summary.case.device == "cpu",
@@ -69,7 +72,7 @@ def host_limit(link: Link) -> str | None:
         carries = (
             "" if link.ceiling_gbps is None else f" (one stream {show_rate(link.ceiling_gbps)})"
         )
-        return f"the link is unshaped, so this is what the host itself carries{carries}"
+        return f"the link is unshaped: this host or the library's settings are the limit{carries}"
     if link.ceiling_gbps is not None and link.ceiling_gbps < CEILING_OVER_RATE * link.rate_gbps:
         return (
             f"this host's links carry only {show_rate(link.ceiling_gbps)} unshaped, "

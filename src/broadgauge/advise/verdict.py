@@ -11,16 +11,19 @@ A training with several nodes is judged by its network share, network_cost_s / s
    cores count only where the link is not full: they compute and wait, too, and a full link proves
    that they kept up.
 4. Share above, and the link is full: network-bound. Full is when the step's bytes at line rate
-   take 80 % of the time that the network costs; where either is not known, 80 % of the line rate by
-   counters in the largest collective on the same network.
+   take 80 % of the time that the network costs, and the largest collective on the same network
+   reached 80 % of the line rate by counters; where one is not known, the other alone.
 5. Share above, link not full, host idle: unknown. Latency or the library's settings are left.
 
 A command of the user's has no step with communication off. What its time loses against the fastest
-network of the same run is then the share: only the network differs, so rule 4 needs no bytes.
+network of the same run is a lower bound of the share: only the network differs. Above 30 % it is
+network-bound without a look at bytes; below, it is unknown, for both networks may cost much.
 
 With three launches or more the whole interval has to lie on one side of 30 %; with fewer the point
 estimate decides, and the sentence says so. Nothing here compares runs.
 """
+
+import math
 
 from broadgauge.advise.link import Link, host_limit, link_of
 from broadgauge.advise.model import Bound, Verdict
@@ -28,10 +31,11 @@ from broadgauge.results.compare import compare_cases, fastest_peer, headline_met
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_count, show_rate, show_ratio, show_time
-from broadgauge.specs.workload import CollectivesWorkload
+from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload
 
 NETWORK_SHARE = 0.3
 FEWEST_LAUNCHES = 3
+MOST_LAUNCHES = 200
 
 
 def verdict(summary: CaseSummary, run: RunSummary) -> Verdict:
@@ -45,15 +49,18 @@ def verdict(summary: CaseSummary, run: RunSummary) -> Verdict:
         return _one_node(summary)
     share, words = _network_share(summary)
     against = None if share is not None else _share_against_fastest(summary, run)
-    if against is not None:
-        share, words = against
     link = link_of(summary, run, _cost_s(summary, share))
     if isinstance(summary.case.workload, CollectivesWorkload):
         return _collectives(summary, link)
     evidence = _evidence(summary, link, share)
     is_slower, slower_words = _slower_than_one_node(summary)
-    bound, why = _bound(share, words, link, is_network_alone=against is not None)
-    sentence = "; ".join(part for part in (why, slower_words, _few_launches(share)) if part)
+    if against is not None:
+        bound, why = _bound_against_fastest(against)
+        few = _few_launches(against[0])
+    else:
+        bound, why = _bound(share, words, link)
+        few = _few_launches(share)
+    sentence = "; ".join(part for part in (why, slower_words, few) if part)
     return _verdict(bound, sentence, evidence, is_slower=is_slower)
 
 
@@ -72,26 +79,40 @@ def _verdict(
     )
 
 
-def _bound(
-    share: Estimate | None, words: str, link: Link, *, is_network_alone: bool
-) -> tuple[Bound, str]:
+def _bound(share: Estimate | None, words: str, link: Link) -> tuple[Bound, str]:
     """The rules of the module's docstring, in their order."""
     if share is None:
         return Bound.UNKNOWN, words
     side = _side(share)
     if side is None:
-        return Bound.UNKNOWN, f"{words}, on both sides of {show_ratio(NETWORK_SHARE)}"
+        more = _launches_to_tell(share)
+        return Bound.UNKNOWN, f"{words}, on both sides of {show_ratio(NETWORK_SHARE)}{more}"
     if side == "below":
         return Bound.COMPUTE, words
     host = host_limit(link)
     if host is not None:
         return Bound.HOST, f"{words}; {host}"
-    if is_network_alone or link.is_full:
-        return Bound.NETWORK, words if is_network_alone else f"{words}; {_how_full(link)}"
+    if link.is_full:
+        return Bound.NETWORK, f"{words}; {_how_full(link)}"
     return Bound.UNKNOWN, (
         f"{words}; {_how_full(link)}, and the host is not at its limit: "
         "latency or the library's settings are left"
     )
+
+
+def _bound_against_fastest(against: tuple[Estimate, str]) -> tuple[Bound, str]:
+    """A lower bound of the network's share proves much when it is large, and nothing below."""
+    share, words = against
+    return (Bound.NETWORK if _side(share) == "above" else Bound.UNKNOWN), words
+
+
+def _launches_to_tell(share: Estimate) -> str:
+    """About how many launches would put the interval on one side? Its width goes with 1/sqrt(n)."""
+    distance = abs(share.value - NETWORK_SHARE)
+    if share.low is None or share.high is None or distance == 0:
+        return ""
+    needed = share.launches * ((share.high - share.low) / 2 / distance) ** 2
+    return "" if needed > MOST_LAUNCHES else f": about {math.ceil(needed) + 1} launches would tell"
 
 
 def _how_full(link: Link) -> str:
@@ -117,7 +138,7 @@ def _network_share(summary: CaseSummary) -> tuple[Estimate | None, str]:
     share = summary.estimates.get("network_share_ratio")
     if share is not None:
         return share, f"{_percent(share)} of each step waits for the network"
-    if summary.scaling is None:
+    if summary.scaling is None or isinstance(summary.case.workload, CommandWorkload):
         reason = summary.missing.get("network_share_ratio", "not measured with communication off")
         return None, f"the network's share of a step is not known ({reason})"
     kept = summary.scaling.efficiency
@@ -143,9 +164,11 @@ def _cost_s(summary: CaseSummary, share: Estimate | None) -> float | None:
 
 def _share_against_fastest(summary: CaseSummary, run: RunSummary) -> tuple[Estimate, str] | None:
     """What does a time lose against the same case on the fastest network? None: can't be said."""
-    reference = fastest_peer(summary, run)
     metric = next(iter(headline_metrics(summary)), None)
-    if reference is None or metric is None or not metric.endswith("_s"):
+    if metric is None or not metric.endswith("_s"):
+        return None
+    reference = fastest_peer(summary, run)
+    if reference is None:
         return None
     row = compare_cases(reference, summary, metric)
     if row is None or row.comparison is None or row.direction != "lower":
@@ -153,16 +176,19 @@ def _share_against_fastest(summary: CaseSummary, run: RunSummary) -> tuple[Estim
     times = row.comparison.ratio
     share = Estimate(
         value=1 - 1 / times.value,
-        low=None if times.low is None else 1 - 1 / times.low,
+        low=None if times.low is None else max(0.0, 1 - 1 / times.low),
         high=None if times.high is None else 1 - 1 / times.high,
         launches=times.launches,
         trials=times.trials,
         method=f"1 - 1 / ratio to {reference.case.network_name}; {times.method}",
     )
-    return share, (
-        f"{show_count(times.value)} times its {metric.removesuffix('_s').replace('_', ' ')} on "
-        f"{reference.case.network_name}: {_percent(share)} of it is the network's"
-    )
+    what = metric.removesuffix("_s").replace("_", " ")
+    name = reference.case.network_name
+    if _side(share) == "above":
+        at_least = f"at least {_percent(share)} of it waits for this network"
+    else:
+        at_least = f"what both networks cost is not known, this one {_percent(share)} more"
+    return share, f"{show_count(times.value)} times its {what} on {name}: {at_least}"
 
 
 def _percent(share: Estimate) -> str:
@@ -199,8 +225,14 @@ def _few_launches(share: Estimate | None) -> str:
 def _one_node(summary: CaseSummary) -> Verdict:
     """All ranks on one node: no network is between them."""
     share = summary.estimates.get("network_share_ratio")
-    if summary.case.world_size == 1 or share is None or _side(share) == "below":
-        return _verdict(Bound.COMPUTE, "one node, no network between the ranks")
+    if summary.case.world_size == 1:
+        return _verdict(Bound.COMPUTE, "one rank, no communication")
+    if share is None:
+        why = "one node, no network between the ranks; their communication was not measured apart"
+        return _verdict(Bound.UNKNOWN, why)
+    if _side(share) == "below":
+        words = f"{_percent(share)} of each step waits for communication inside the node"
+        return _verdict(Bound.COMPUTE, words)
     words = f"{_percent(share)} of each step waits for communication inside the node"
     return _verdict(Bound.HOST if _side(share) == "above" else Bound.UNKNOWN, words)
 
@@ -208,15 +240,14 @@ def _one_node(summary: CaseSummary) -> Verdict:
 def _collectives(summary: CaseSummary, link: Link) -> Verdict:
     """Collectives do nothing but wait: only what fills is asked."""
     host = host_limit(link)
-    evidence = _evidence(summary, link, None)
-    if host is not None:
-        return _verdict(Bound.HOST, host, evidence)
-    if link.is_full:
-        return _verdict(Bound.NETWORK, _how_full(link), evidence)
-    return _verdict(Bound.UNKNOWN, _how_full(link), evidence)
+    bound = Bound.NETWORK if link.is_full else Bound.UNKNOWN
+    why = _how_full(link) if host is None else host
+    few = _few_launches(next(iter(summary.estimates.values()), None))
+    sentence = "; ".join(part for part in (why, few) if part)
+    return _verdict(Bound.HOST if host is not None else bound, sentence, _evidence(summary, link))
 
 
-def _evidence(summary: CaseSummary, link: Link, share: Estimate | None) -> tuple[str, ...]:
+def _evidence(summary: CaseSummary, link: Link, share: Estimate | None = None) -> tuple[str, ...]:
     """Figures that lead to the sentence."""
     lines = []
     step, off = summary.value("step_time_s"), summary.value("step_without_communication_s")

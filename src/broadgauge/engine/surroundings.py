@@ -12,6 +12,9 @@ from broadgauge.specs.record import Environment, Record
 
 _OF_THE_CASE = {"variables", "gpus"}
 """Differs between cases of one run (a smaller world uses fewer GPUs); the rest does not."""
+_BESIDE_THE_POINT = {"git_commit", "nics"}
+"""Kept with each record, but an edit elsewhere in a checkout, or a container's new NIC, must not
+part the pairs of a run."""
 
 
 class Surroundings:
@@ -43,8 +46,8 @@ class Surroundings:
 
     def enter(self, environment: Environment, case_keys: Sequence[str]) -> tuple[str, ...]:
         """What changed since the launch before, and since these cases' own last one, in words?"""
-        before = [(self._last, _OF_THE_CASE)]
-        before += [(self._by_case.get(key), set()) for key in case_keys]
+        before = [(self._last, _OF_THE_CASE | _BESIDE_THE_POINT)]
+        before += [(self._by_case.get(key), _BESIDE_THE_POINT) for key in case_keys]
         changes: dict[str, None] = {}
         for other, left_out in before:
             if other is not None:

@@ -22,6 +22,10 @@ _TORCHRUN_FAILURE = re.compile(r"torch/distributed/elastic/.*failed \(exitcode: 
 """Source: torch/distributed/elastic/multiprocessing/api.py, `PContext.wait`, torch 2.11."""
 
 
+LARGEST = 1e100
+"""No measurement is larger; sums of larger ones overflow."""
+
+
 class LineSplitter:
     """Feed bytes as they come, get lines. A carriage return ends one too: progress bars."""
 
@@ -106,7 +110,7 @@ class SampleReader:
         return None
 
     def _take(self, metric: CommandMetric, value: float) -> None:
-        if not math.isfinite(value):
+        if not abs(value) <= LARGEST:  # nan too
             self._ignored[metric.name] += 1
             return
         self._seen[metric.name] += 1

@@ -6,6 +6,7 @@ state of the other ranks is unknown, so the rest of the trials need another laun
 """
 
 import faulthandler
+import importlib.metadata
 import os
 import signal
 import sys
@@ -78,7 +79,7 @@ def _hello(identity: RankIdentity) -> Hello:
     return Hello(
         rank=identity.rank,
         pid=os.getpid(),
-        torch=torch.__version__,
+        torch=importlib.metadata.version("torch"),
         nccl=None if nccl is None else ".".join(map(str, nccl)),
         cuda=torch.version.cuda,
     )

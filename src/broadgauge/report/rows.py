@@ -27,10 +27,8 @@ class Row:
 
     @property
     def num_failed(self) -> int:
-        """Of the job and the collectives together."""
-        beside = self.collectives
-        own = self.job.num_failed
-        return own if beside is None or beside is self.job else own + beside.num_failed
+        """Of the job; the collectives beside it have their own place in `show`."""
+        return self.job.num_failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -111,8 +111,21 @@ def read_plan(folder: Path) -> tuple[Plan, tuple[str, ...]]:
         ids_fit = all(_TRIAL_ID.fullmatch(trial.trial_id) for trial in launch.trials)
         if not ids_fit or not _LAUNCH_ID.fullmatch(launch.launch_id):
             raise RunFolderError(f"{path}: launch {launch.launch_id!r} has an id of another kind")
+    _check_whole(path, plan)
     notes = [f"{PLAN_FILE}: unknown keys are ignored: {', '.join(ignored)}"] if ignored else []
     return plan, tuple(notes)
+
+
+def _check_whole(path: Path, plan: Plan) -> None:
+    """A plan that was changed by hand may name cases it has not, or one trial twice."""
+    trials = [trial for launch in plan.launches for trial in launch.trials]
+    known = {case.key for case in plan.cases}
+    stray = next((trial for trial in trials if trial.case_key not in known), None)
+    if stray is not None:
+        message = f"{path}: trial {stray.trial_id} is of case {stray.case_key}, which is not there"
+        raise RunFolderError(message, hint="was the plan changed by hand?")
+    if len({trial.trial_id for trial in trials}) < len(trials):
+        raise RunFolderError(f"{path}: a trial is planned twice", hint="was it changed by hand?")
 
 
 def _drop_unknown(value: Any) -> list[tuple[str | int, ...]]:

@@ -11,7 +11,11 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.record import CollectiveRow, Environment, Record, Status
+from broadgauge.specs.workload import CommandWorkload
 
+FEWEST_FOR_INTERVAL = 3
+DIFFERENCES = ("network_cost_s", "network_share_ratio")
+"""Metrics that a trial without any network cost gives on both sides of zero."""
 SCALING_METRICS = ("tokens_per_s", "samples_per_s")
 
 
@@ -55,7 +59,7 @@ def summarise_case(
     good = [record for record in records if record.status is Status.OK]
     estimates: dict[str, Estimate] = {}
     for name in {name: None for record in good for name in record.metrics}:
-        estimate = estimate_over(good, metric_of(name))
+        estimate = estimate_over(good, metric_of(name), is_difference=name in DIFFERENCES)
         if estimate is not None:
             estimates[name] = estimate
     missing = {
@@ -78,10 +82,23 @@ def summarise_case(
     )
 
 
-def estimate_over(records: Iterable[Record], value_of: ValueOf) -> Estimate | None:
-    """The mean over launches of what each trial gives; None where no trial gives anything."""
+def estimate_over(
+    records: Iterable[Record], value_of: ValueOf, *, is_difference: bool = False
+) -> Estimate | None:
+    """The mean over launches of what each trial gives; None where no trial gives anything.
+
+    With two launches the t interval is 18 times as wide as their distance from the mean: none is
+    given. What can't be negative (all but a difference) has no interval below 0.
+    """
     launches = by_launch(records, value_of)
-    return mean_of_launches(launches) if launches else None
+    if not launches:
+        return None
+    estimate = mean_of_launches(launches)
+    if estimate.launches < FEWEST_FOR_INTERVAL:
+        return replace(estimate, low=None, high=None)
+    if is_difference or estimate.low is None or min(map(min, launches)) < 0:
+        return estimate
+    return replace(estimate, low=max(estimate.low, 0.0))
 
 
 def _collectives(good: Sequence[Record]) -> tuple[CollectiveSummary, ...]:
@@ -130,6 +147,8 @@ def _scaling(summary: CaseSummary, all_cases: Sequence[CaseSummary]) -> Scaling 
     smallest = smallest_shape(summary, all_cases)
     if smallest is None:
         return None
+    if isinstance(summary.case.workload, CommandWorkload):
+        return None  # whether its metric is of a rank or of the job is the user's knowledge
     for metric in SCALING_METRICS:
         if metric not in summary.estimates or metric not in smallest.estimates:
             continue

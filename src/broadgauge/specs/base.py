@@ -1,10 +1,11 @@
 """What do all parts of an experiment file have in common?"""
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,62}$"
@@ -12,7 +13,27 @@ Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 """Lower-case words with `-`, `_` and `.`: names become file names and labels."""
 
 VARIABLE_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
-EnvironmentVariables = dict[Annotated[str, StringConstraints(pattern=VARIABLE_PATTERN)], str]
+_OF_THE_LAUNCHER = re.compile(
+    r"(LOCAL_|GROUP_|ROLE_|TORCHELASTIC_|BROADGAUGE_).*|RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT"
+)
+
+
+def _check_variable(name: str) -> str:
+    if _OF_THE_LAUNCHER.fullmatch(name):
+        raise ValueError("the launcher sets this variable for each rank")
+    return name
+
+
+def _check_value(value: str) -> str:
+    if "\0" in value:
+        raise ValueError("a variable can't hold a NUL character")
+    return value
+
+
+EnvironmentVariables = dict[
+    Annotated[str, StringConstraints(pattern=VARIABLE_PATTERN), AfterValidator(_check_variable)],
+    Annotated[str, AfterValidator(_check_value)],
+]
 
 
 class Spec(BaseModel):

@@ -11,17 +11,17 @@ MAX_NODES = 250
 """One /24 subnet a network."""
 MAX_RANKS_PER_NODE = 64
 
-_SHAPE = re.compile(r"(?P<nodes>\d+)x(?P<ranks>\d+|auto|all)")
+_SHAPE = re.compile(r"(?P<nodes>[0-9]{1,12})x(?P<ranks>[0-9]{1,12}|auto|all)")
 
 
 def _check_shape(text: str) -> str:
     match = _SHAPE.fullmatch(text)
     if match is None:
         raise ValueError("a shape is nodes x ranks a node: `2x1`, `2xauto` or `1xall`")
-    nodes = int(match["nodes"]) if len(match["nodes"]) < 8 else 10**8
+    nodes = int(match["nodes"])
     if not 1 <= nodes <= MAX_NODES:
         raise ValueError(f"a cluster has 1 to {MAX_NODES} nodes")
-    if match["ranks"].isdigit() and not 1 <= int(match["ranks"][:8]) <= MAX_RANKS_PER_NODE:
+    if match["ranks"].isdigit() and not 1 <= int(match["ranks"]) <= MAX_RANKS_PER_NODE:
         raise ValueError(f"a node has 1 to {MAX_RANKS_PER_NODE} ranks")
     return text
 
@@ -30,7 +30,7 @@ ShapeText = Annotated[str, AfterValidator(_check_shape)]
 
 
 class Cluster(Spec):
-    """The sizes to run, smallest first: scaling efficiency is measured against the first."""
+    """The sizes to run. Scaling efficiency is measured against the smallest world."""
 
     shapes: tuple[ShapeText, ...] = Field(default=("1x1", "2x1"), min_length=1, max_length=32)
     """`NxR`: N nodes of R ranks. `auto`: the GPUs shared out over the largest number of nodes
@@ -40,7 +40,7 @@ class Cluster(Spec):
     """`auto`: CUDA when there is a GPU for each rank of the largest shape, else CPU."""
     backend: Literal["auto", "gloo", "nccl"] = "auto"
     """`auto`: NCCL on GPUs, Gloo on CPUs."""
-    cores_per_node: int | Literal["auto"] = "auto"
+    cores_per_node: Annotated[int, Field(ge=1, le=4096)] | Literal["auto"] = "auto"
     """Cores each node is pinned to; `auto`: this machine's, shared out over the largest shape."""
 
     planned: ClassVar[dict[str, str]] = {

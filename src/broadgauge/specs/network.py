@@ -22,7 +22,7 @@ class Network(Spec):
     name: Name
     rate_gbps: RateGbps | None = None
     """Line rate of each NIC and direction, 10^9 bit/s with Ethernet headers; null: unshaped."""
-    mtu_bytes: int = Field(default=1500, ge=576, le=65_535)
+    mtu_bytes: int = Field(default=1500, ge=576, le=65_000)
     nccl_seen_gbps: RateGbps | Literal["default"] | None = None
     """The NIC speed NCCL is told by its topology file. null: the line rate (or, unshaped,
     100 Gbit/s). `default`: what NCCL reads from the device, 10 Gbit/s for a veth. Source:

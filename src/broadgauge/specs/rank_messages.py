@@ -120,8 +120,8 @@ class TrainSummary(Stored):
     peak_memory_bytes: int
     data: str
     """Which text was read."""
-    parameter_checksum: float
-    """Sum of all parameters after the communicating steps: equal on all ranks."""
+    parameter_checksum: float | None
+    """None: not finite. Sum of all parameters after the communicating steps: equal on all ranks."""
 
 
 class CommandSamples(Stored):

@@ -68,7 +68,8 @@ def parse_time_s(value: object) -> object:
     return _parse(value, TIME_UNITS_S, "a time", "90 s")
 
 
-RateGbps = Annotated[float, BeforeValidator(parse_rate_gbps), Field(gt=0, le=100_000)]
+RateGbps = Annotated[float, BeforeValidator(parse_rate_gbps), Field(ge=0.001, le=10_000)]
+"""1 Mbit/s to 10 Tbit/s: what the shaper takes."""
 SizeBytes = Annotated[int, BeforeValidator(parse_size_bytes), Field(gt=0, le=2**40)]
 TimeS = Annotated[float, BeforeValidator(parse_time_s), Field(gt=0, le=7 * 86_400)]
 

@@ -1,5 +1,6 @@
 """What runs on the ranks: collectives, a real training, or the user's own command."""
 
+import math
 import re
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -14,6 +15,16 @@ DataType = Literal["float32", "bfloat16"]
 DATA_TYPE_BYTES: dict[DataType, int] = {"float32": 4, "bfloat16": 2}
 
 METRIC_NAME_PATTERN = r"^[a-z][a-z0-9_]*$"
+MAX_SIZES = 1000
+"""A typing error in `factor` must not unfold for ever; the plan bounds the rows of a record."""
+
+MEASURED_BY_US = (
+    *("busbw_gbyte_per_s", "algbw_gbyte_per_s", "wire_bytes", "link_rate_gbps", "line_share_ratio"),
+    *("amplification_ratio", "cpu_busy_ratio", "cpu_s_per_gbyte", "retransmits_count"),
+    *("drops_count", "network_cost_s", "network_share_ratio"),
+)
+"""Metrics that a command may not print: they would be taken for counted ones."""
+
 PLANNED_OPS = ("all_to_all", "broadcast", "reduce", "send_recv")
 PLANNED_STRATEGIES = ("fsdp", "hsdp", "lora")
 PLANNED_KINDS = ("storage",)
@@ -30,6 +41,9 @@ class SizeRange(Spec):
     def _in_order(self) -> "SizeRange":
         if self.from_bytes > self.to_bytes:
             raise ValueError("`from_bytes` is larger than `to_bytes`")
+        steps = math.log(self.to_bytes / self.from_bytes) / math.log(self.factor)
+        if steps > MAX_SIZES:
+            raise ValueError(f"`factor` gives more than {MAX_SIZES} sizes")
         return self
 
     def expand(self) -> tuple[int, ...]:
@@ -83,6 +97,14 @@ class CollectivesWorkload(WorkloadBase):
             if op in PLANNED_OPS:
                 raise ValueError(not_yet(str(op), "a collective"))
         return ops
+
+    @field_validator("ops", "dtypes")
+    @classmethod
+    def _no_twins(cls, values: tuple[str, ...]) -> tuple[str, ...]:
+        for i, value in enumerate(values):
+            if value in values[:i]:
+                raise ValueError(f"`{value}` stands twice")
+        return values
 
     @field_validator("sizes", mode="before")
     @classmethod
@@ -160,8 +182,10 @@ class TrainWorkload(WorkloadBase):
     """Also measure the step with a hook that returns the bucket: gives `network_cost_s`."""
     dtype: DataType = "float32"
     """Of the arithmetic (autocast); parameters and gradients stay float32."""
-    bucket_cap_bytes: SizeBytes = 25 * 2**20
-    """DDP's bucket size. Source: torch DistributedDataParallel, `bucket_cap_mb=25`."""
+    bucket_cap_bytes: SizeBytes | None = None
+    """DDP's bucket size; null: DDP's own choice, a first bucket of 1 MiB and then 25 MiB. (Any
+    number, 25 MiB too, turns the small first bucket off.) Source: torch 2.11
+    DistributedDataParallel, `bucket_cap_mb`."""
     learning_rate: float = Field(default=3e-4, gt=0, le=10)
     text: str | None = None
     """A text file of yours; null: the sources of Python's standard library, byte by byte."""
@@ -183,7 +207,7 @@ class TrainWorkload(WorkloadBase):
 class CommandMetric(Spec):
     """Which number in the command's output is measured? Exactly one of `regex` and `json_key`."""
 
-    name: Annotated[str, Field(pattern=METRIC_NAME_PATTERN)]
+    name: Annotated[str, Field(pattern=METRIC_NAME_PATTERN, max_length=64)]
     """Ends with its unit (specs/metrics.py): `step_time_s`, `images_per_s`; or is a `loss`."""
     regex: str | None = None
     """Its first group is the number; each match is one sample."""
@@ -229,9 +253,20 @@ class CommandWorkload(WorkloadBase):
     """The script and its arguments, as torchrun takes them: `[train.py, --epochs, "1"]`."""
     working_directory: str | None = None
     """Where the command runs; null: the experiment file's folder."""
-    metrics: tuple[CommandMetric, ...] = Field(min_length=1)
+    metrics: tuple[CommandMetric, ...] = Field(min_length=1, max_length=64)
     prepare: tuple[str, ...] | None = Field(default=None, min_length=1)
     """Runs once on the host, before any node exists: downloads belong here."""
+
+    @field_validator("metrics")
+    @classmethod
+    def _names_differ(cls, metrics: tuple[CommandMetric, ...]) -> tuple[CommandMetric, ...]:
+        names = [metric.name for metric in metrics]
+        for i, name in enumerate(names):
+            if name in names[:i]:
+                raise ValueError(f"two metrics are named `{name}`")
+            if name in MEASURED_BY_US:
+                raise ValueError(f"`{name}` is what Broadgauge itself counts: choose another name")
+        return metrics
 
 
 Workload = Annotated[

@@ -100,7 +100,9 @@ def make(path: Path) -> None:
         cause="a cause",
         fix="a fix",
     )
-    injected = type(known)(merger=known.merger, clock=clock, judge=lambda case, record: (finding,))
+    injected = type(known)(
+        merger=known.merger, clock=clock, judge=lambda case, record, series: (finding,)
+    )
     with RunFolder.create(
         path.parent / "making", plan=plan, experiment_yaml=YAML, started_unix_s=clock.unix_s()
     ) as folder:

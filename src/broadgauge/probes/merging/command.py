@@ -1,6 +1,5 @@
 """What do the numbers that the user's command printed add up to?"""
 
-import statistics
 from collections.abc import Sequence
 
 from broadgauge.probes.merging.counters import intervals_by_label
@@ -19,7 +18,7 @@ def merge_command(case: Case, nodes: Sequence[RankBlocks], marks: Sequence[Mark]
     samples = next((node.samples.samples for node in nodes if node.samples is not None), {})
     for metric in case.workload.metrics:
         values = samples.get(metric.name, ())
-        mean = statistics.fmean(values) if values else None
+        mean = sum(value / len(values) for value in values) if values else None
         found.put(metric.name, mean, "the command printed no such number")
         if values:
             found.series[metric.name] = values

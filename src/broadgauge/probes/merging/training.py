@@ -173,7 +173,9 @@ def _put_traffic(
 def _apart(ranks: Sequence[RankBlocks]) -> TrialError | None:
     """Did all ranks end with the same weights?"""
     checksums = [
-        (rank.rank, rank.summary.parameter_checksum) for rank in ranks if rank.summary is not None
+        (rank.rank, checksum)
+        for rank in ranks
+        if rank.summary is not None and (checksum := rank.summary.parameter_checksum) is not None
     ]
     for rank, checksum in checksums:
         first = checksums[0][1]

@@ -89,10 +89,11 @@ class Trainer:
         self.communication.is_on = True
         snapshot.restore()
 
-    def parameter_checksum(self) -> float:
-        """The sum of all parameters: equal on ranks that trained together."""
+    def parameter_checksum(self) -> float | None:
+        """The sum of all parameters: equal on ranks that trained together. None: not finite."""
         sums = [p.detach().sum(dtype=torch.float64) for p in self.plain_model.parameters()]
-        return float(torch.stack(sums).sum().item())
+        total = float(torch.stack(sums).sum().item())
+        return total if math.isfinite(total) else None
 
     @property
     def num_parameters(self) -> int:
@@ -103,9 +104,10 @@ class Trainer:
         return sum(p.numel() * p.element_size() for p in self.plain_model.parameters())
 
     def _distributed(self) -> Any:
+        cap_bytes = self.workload.bucket_cap_bytes
         model = DistributedDataParallel(
             self.plain_model,
-            bucket_cap_mb=self.workload.bucket_cap_bytes / 2**20,
+            bucket_cap_mb=None if cap_bytes is None else cap_bytes / 2**20,
             gradient_as_bucket_view=True,
         )
         model.register_comm_hook(self.communication, reduce_if_on)
