@@ -7,6 +7,7 @@ from pathlib import Path
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.yaml_source import MAX_TEXT_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,8 @@ def load(name_or_path: str, overrides: Sequence[str]) -> LoadedExperiment:
 
 def _read_text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            return file.read(MAX_TEXT_BYTES + 1)
     except FileNotFoundError:
         hint = did_you_mean(str(path), example_names())
         raise InputError(f"{path}: no such file, and no example has this name", hint=hint) from None

@@ -65,11 +65,21 @@ def program() -> str:
 
 
 def write_file(path: Path, text: str) -> None:
-    """The whole file or none of it: an older one stays until the new one is there."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """The whole file or none of it: an older one stays until the new one is there.
+
+    A device or a pipe is written into, never replaced; so is what a link leads to.
+    """
     try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise InputError(f"{path} can't be written: {error.strerror}") from None
+        target = path.resolve()
+        if target.exists() and not target.is_file():
+            target.write_text(text, encoding="utf-8")
+            return
+        part = target.with_name(f".{os.getpid()}.part")
+        try:
+            part.write_text(text, encoding="utf-8")
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"`{path}` can't be written: {reason}") from None

@@ -1,6 +1,7 @@
 """How is a run put together? The only place that knows engine, platforms, probes and results."""
 
 import shlex
+import signal
 import subprocess
 import time
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from broadgauge.engine.interrupts import Interrupts, signals_to
 from broadgauge.engine.plan import make_plan, on_local_platform
 from broadgauge.engine.ports import Folders, Series, Services
 from broadgauge.engine.run import RunResult, run
+from broadgauge.platforms.emulated.syscalls import PR_SET_PDEATHSIG, prctl
 from broadgauge.platforms.emulated_cluster import EmulatedPlatform
 from broadgauge.platforms.local import LocalPlatform
 from broadgauge.platforms.machine import read_machine
@@ -28,7 +30,7 @@ from broadgauge.report.html import write_report
 from broadgauge.report.terminal import print_closing_table
 from broadgauge.results.folder import RunFolder
 from broadgauge.specs.case import Case
-from broadgauge.specs.errors import InputError, PlatformError
+from broadgauge.specs.errors import InputError, PlatformError, RunFolderError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.launching import LaunchRequest, Platform
 from broadgauge.specs.machine import MachineFacts
@@ -72,8 +74,18 @@ def resume(run_text: str) -> int:
         for note in folder.notes:
             say(f"note       {note}")
         place = str(folder.path / "experiment.yaml")
-        experiment = read_experiment(folder.experiment_yaml, place)
-        _run_prepare_steps(folder.plan)
+        try:
+            experiment = read_experiment(folder.experiment_yaml, place)
+        except InputError as error:
+            raise RunFolderError(str(error)) from error
+        if not Path(folder.plan.working_folder).is_dir():
+            raise InputError(
+                f"the experiment's folder {folder.plan.working_folder} is not there any more",
+                hint="commands and texts are looked for in it: put it back",
+            )
+        _check_torch(read_machine())
+        if _has_trials_left(folder):
+            _run_prepare_steps(folder.plan)
         return _run_in(folder, experiment)
 
 
@@ -139,6 +151,17 @@ def _check_torch(machine: MachineFacts) -> None:
         )
 
 
+def _end_with_parent() -> None:
+    """In the child, before it becomes the command: the kernel ends it when the tool is gone."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _has_trials_left(folder: RunFolder) -> bool:
+    """Is there anything to prepare for?"""
+    stored = {record.record_id for record in folder.records}
+    return any(t.trial_id not in stored for launch in folder.plan.launches for t in launch.trials)
+
+
 def _run_prepare_steps(plan: Plan) -> None:
     """What a user's command needs from outside is fetched before any node exists."""
     steps = {
@@ -149,7 +172,14 @@ def _run_prepare_steps(plan: Plan) -> None:
     for command, name in steps.items():
         say(f"prepare    {name}: {' '.join(command)}")
         try:
-            ended = subprocess.run(command, cwd=plan.working_folder, check=False)
+            ended = subprocess.run(
+                command,
+                cwd=plan.working_folder,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                stdout=2,  # results alone go to stdout
+                preexec_fn=_end_with_parent,  # noqa: PLW1509  one thread; nothing outlives the tool
+            )
         except OSError as error:
             raise InputError(f"`prepare` of {name} can't be run: {error}") from None
         if ended.returncode != 0:

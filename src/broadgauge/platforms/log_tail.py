@@ -1,8 +1,11 @@
 """What did a rank write last?"""
 
 import os
+import re
 from pathlib import Path
 
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]")
+"""Colours and other control characters: they would steer the terminal that shows the line."""
 MAX_LINES = 20
 MAX_LINE_CHARACTERS = 500
 _TAIL_BYTES = 64 * 1024
@@ -26,4 +29,4 @@ def tail(path: Path) -> str:
             data = log.read(_TAIL_BYTES)
     except OSError:
         return ""
-    return data.decode(errors="replace").replace("\0", "")
+    return _CONTROL.sub("", data.decode(errors="replace"))
