@@ -178,7 +178,7 @@ def _run_prepare_steps(plan: Plan) -> None:
                 check=False,
                 stdin=subprocess.DEVNULL,
                 stdout=2,  # results alone go to stdout
-                preexec_fn=_end_with_parent,  # noqa: PLW1509  one thread; nothing outlives the tool
+                preexec_fn=_end_with_parent,
             )
         except OSError as error:
             raise InputError(f"`prepare` of {name} can't be run: {error}") from None
