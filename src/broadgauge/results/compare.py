@@ -113,6 +113,18 @@ def compare_cases(a: CaseSummary, b: CaseSummary, metric: str) -> CaseComparison
         return None
     value_of = metric_of(metric)
     comparison, is_paired = compare_in_blocks(a.good, b.good, value_of, value_of)
+    return _row(a, b, metric, comparison, is_paired=is_paired)
+
+
+def _row(
+    a: CaseSummary,
+    b: CaseSummary,
+    metric: str,
+    comparison: Comparison | None,
+    *,
+    is_paired: bool,
+) -> CaseComparison:
+    """One line of a comparison, the ratio being had already."""
     return CaseComparison(
         a_label=a.case.label,
         b_label=b.case.label,
@@ -206,17 +218,7 @@ def _across_runs(a: CaseSummary, b: CaseSummary, metric: str) -> CaseComparison:
     a_values, b_values = by_launch(a.good, value_of), by_launch(b.good, value_of)
     is_positive = all(value > 0 for launch in (*a_values, *b_values) for value in launch)
     comparison = compare_unpaired(a_values, b_values) if is_positive else None
-    return CaseComparison(
-        a_label=a.case.label,
-        b_label=b.case.label,
-        metric=metric,
-        direction=direction_of(a, metric),
-        a=a.estimates[metric],
-        b=b.estimates[metric],
-        comparison=comparison,
-        is_paired=False,
-        notes=_comparison_notes(comparison),
-    )
+    return _row(a, b, metric, comparison, is_paired=False)
 
 
 def _environment_differences(
