@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from broadgauge.specs.launching import RankMessage
 from broadgauge.specs.rank_messages import (
@@ -42,3 +43,17 @@ def _read_rank(rank: int, messages: Sequence[RankMessage]) -> RankBlocks:
         summary=summaries[-1] if summaries else None,
         samples=samples[-1] if samples else None,
     )
+
+
+Labelled = TypeVar("Labelled", CollectiveBlock, StepsBlock)
+
+
+def same_of_all_ranks(
+    by_rank: Sequence[Sequence[Labelled]], world_size: int
+) -> list[tuple[Labelled, ...]]:
+    """By label; what not every rank measured (the trial failed there) is left out."""
+    by_label: dict[str, list[Labelled]] = {}
+    for blocks in by_rank:
+        for block in blocks:
+            by_label.setdefault(block.label, []).append(block)
+    return [tuple(same) for same in by_label.values() if len(same) == world_size]

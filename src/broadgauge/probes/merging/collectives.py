@@ -26,7 +26,7 @@ from broadgauge.probes.merging.metrics import (
     put_nodes,
     why_no_traffic,
 )
-from broadgauge.probes.messages import RankBlocks
+from broadgauge.probes.messages import RankBlocks, same_of_all_ranks
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import Mark
 from broadgauge.specs.rank_messages import CollectiveBlock
@@ -41,7 +41,7 @@ SameBlock = tuple[CollectiveBlock, ...]
 def merge_collectives(case: Case, ranks: Sequence[RankBlocks], marks: Sequence[Mark]) -> Findings:
     found = Findings()
     intervals = intervals_by_label(marks)
-    blocks = _blocks_of_all_ranks(ranks, case.world_size)
+    blocks = same_of_all_ranks([rank.collectives for rank in ranks], case.world_size)
     barrier = _barrier_traffic(blocks, intervals)
     measured = [same for same in blocks if same[0].op != BARRIER]
     found.collectives = tuple(
@@ -62,15 +62,6 @@ def merge_collectives(case: Case, ranks: Sequence[RankBlocks], marks: Sequence[M
 def slowest_rank_s(seconds_by_rank: Sequence[Sequence[float]]) -> tuple[float, ...]:
     """How long did each iteration take until the last rank was through?"""
     return tuple(max(iteration) for iteration in zip(*seconds_by_rank, strict=True))
-
-
-def _blocks_of_all_ranks(ranks: Sequence[RankBlocks], world_size: int) -> list[SameBlock]:
-    """By label; what not every rank measured (the trial failed there) is left out."""
-    by_label: dict[str, list[CollectiveBlock]] = {}
-    for rank in ranks:
-        for block in rank.collectives:
-            by_label.setdefault(block.label, []).append(block)
-    return [tuple(same) for same in by_label.values() if len(same) == world_size]
 
 
 def _barrier_traffic(

@@ -23,7 +23,7 @@ from broadgauge.probes.merging.metrics import (
     put_nodes,
     why_no_traffic,
 )
-from broadgauge.probes.messages import RankBlocks
+from broadgauge.probes.messages import RankBlocks, same_of_all_ranks
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import Mark
 from broadgauge.specs.rank_messages import StepsBlock, TrainSummary
@@ -43,7 +43,7 @@ def merge_training(
 ) -> Findings:
     found = Findings()
     intervals = intervals_by_label(marks)
-    blocks = _blocks_of_all_ranks(ranks, case.world_size)
+    blocks = same_of_all_ranks([rank.steps for rank in ranks], case.world_size)
     on = [same for same in blocks if same[0].is_communication_on]
     off = [same for same in blocks if not same[0].is_communication_on]
     found.series["step_time_s"] = on_s = _slowest(on)
@@ -70,14 +70,6 @@ def mean_losses(same: SameSteps) -> tuple[float | None, ...]:
         for losses in by_step
         for known in [[loss for loss in losses if loss is not None]]
     )
-
-
-def _blocks_of_all_ranks(ranks: Sequence[RankBlocks], world_size: int) -> list[SameSteps]:
-    by_label: dict[str, list[StepsBlock]] = {}
-    for rank in ranks:
-        for block in rank.steps:
-            by_label.setdefault(block.label, []).append(block)
-    return [tuple(same) for same in by_label.values() if len(same) == world_size]
 
 
 def _slowest(blocks: Sequence[SameSteps]) -> tuple[float, ...]:
