@@ -220,7 +220,7 @@ def test_one_node_has_no_network_and_its_cases_are_there_once() -> None:
         ("train", None),
         ("collectives", None),
     ]
-    assert "no shape has several nodes: the networks are not used" in plan.notes
+    assert "no shape has several nodes: the networks between nodes are not used" in plan.notes
 
 
 def test_the_same_case_under_two_names_is_run_once_and_said() -> None:

@@ -14,6 +14,8 @@ from broadgauge.specs.metrics import REGISTRY, unit_of
 
 PURE = ("specs", "catalog", "engine", "platforms", "results", "advise", "report")
 UNITLESS = {
+    "at_least": "a bound, in the unit of the hypothesis' metric",
+    "at_most": "as at_least",
     "factor": "of a series of sizes: a pure number",
     "learning_rate": "the field's own word; per step, no unit",
     "parameter_checksum": "a sum of weights",

@@ -69,7 +69,7 @@ def test_a_good_file_is_read_with_units_and_words() -> None:
         ("vnic-like", "pod-like", "e.yaml:6:5", "two networks are named `pod-like`"),
         ("kind: train", "kind: train\n    name: collectives", "e.yaml:13:5", "two workloads"),
         ("steps: 8", "networks: [pod-lik]", "e.yaml:13:16", "did you mean `pod-like`?"),
-        ("steps: 8", "strategy: fsdp", "e.yaml:13:5", "planned and not there yet"),
+        ("steps: 8", "strategy: hsdp", "e.yaml:13:5", "planned and not there yet"),
         ("steps: 8", "stepz: 8", "e.yaml:13:5", "did you mean `steps`?"),
         ("steps: 8", "steps: two", "e.yaml:13:5", "not `two`"),
         ("steps: 8", "steps: 8\n    model: {hidden: 30, heads: 4}", "e.yaml:14:5", "divide"),

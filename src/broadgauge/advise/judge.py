@@ -79,7 +79,7 @@ def is_link_full(record: Record) -> bool:
 
 
 def _ceiling(case: Case, record: Record) -> Iterator[Finding]:
-    rate = None if case.network is None else case.network.rate_gbps
+    rate = None if case.link is None else case.link.rate_gbps
     if rate is None or record.link is None:
         return
     ceiling = record.link.ceiling_gbps
@@ -95,7 +95,7 @@ def _ceiling(case: Case, record: Record) -> Iterator[Finding]:
 
 
 def _busy(case: Case, record: Record) -> Iterator[Finding]:
-    if case.network is None or (case.device == "cpu" and is_link_full(record)):
+    if case.link is None or (case.device == "cpu" and is_link_full(record)):
         return
     for node in record.nodes:
         if is_host_saturated(case, node):
@@ -141,10 +141,10 @@ def _foreign(_case: Case, record: Record) -> Iterator[Finding]:
 
 
 def _resent(case: Case, record: Record) -> Iterator[Finding]:
-    if case.network is None:
+    if case.link is None:
         return
     for node in record.nodes:
-        segments = (node.tx_bytes or 0) / case.network.mtu_bytes
+        segments = (node.tx_bytes or 0) / case.link.mtu_bytes
         for rule, count, what in (
             ("retransmits", node.retransmits_count, "segments were sent again"),
             ("drops", node.drops_count, "packets were dropped by the shaper"),

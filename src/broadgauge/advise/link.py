@@ -34,7 +34,7 @@ def link_of(summary: CaseSummary, run: RunSummary, cost_s: float | None) -> Link
     fuller than in the largest collective: a training with small messages may not fill a link that
     collectives do, and where even they do not, arithmetic that hides bytes proves nothing.
     """
-    network = summary.case.network
+    network = summary.case.link
     assert network is not None
     beside = _collectives_on_same_network(summary, run)
     rate = network.rate_gbps
@@ -97,7 +97,8 @@ def _collectives_on_same_network(summary: CaseSummary, run: RunSummary) -> CaseS
         case = other.case
         if (
             isinstance(case.workload, CollectivesWorkload)
-            and case.network == summary.case.network
+            and case.link == summary.case.link
+            and case.backend == summary.case.backend
             and case.shape == summary.case.shape
             and other.num_ok
         ):

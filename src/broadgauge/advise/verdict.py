@@ -45,7 +45,7 @@ def verdict(summary: CaseSummary, run: RunSummary) -> Verdict:
             f"all {summary.num_failed} trials failed" if summary.num_failed else "not measured yet"
         )
         return _verdict(Bound.UNKNOWN, why)
-    if summary.case.network is None:
+    if summary.case.link is None:
         return _one_node(summary)
     share, words = _network_share(summary)
     against = None if share is not None else _share_against_fastest(summary, run)

@@ -48,7 +48,7 @@ def plan_lines(experiment: Experiment, plan: Plan) -> Iterator[str]:
         f"{num_blocks} blocks, {len(plan.launches)} launches, {num_trials} trials"
     )
     for network in experiment.networks:
-        if any(case.network == network for case in plan.cases):
+        if any(case.plain_network_name == network.name for case in plan.cases):
             yield f"           network {network.label}"
     for workload in experiment.workloads:
         shapes = dict.fromkeys(c.shape for c in plan.cases if c.workload == workload)

@@ -1,10 +1,13 @@
-"""Which cases does an experiment have? Workloads x shapes x networks, resolved."""
+"""Which cases does an experiment have? Workloads x shapes x networks x backends, resolved."""
 
+from collections.abc import Iterator
+
+from broadgauge.engine.networks import networks_here
 from broadgauge.engine.shapes import ResolvedCluster, Shape
-from broadgauge.specs.case import Case
+from broadgauge.specs.case import Backend, Case
 from broadgauge.specs.errors import ExperimentError, InputError, Problem
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.network import Network
+from broadgauge.specs.network import AnyNetwork, Network, NodePath
 from broadgauge.specs.workload import CollectivesWorkload, Workload
 
 MOST_COLLECTIVE_ROWS = 160
@@ -12,51 +15,70 @@ MOST_COLLECTIVE_ROWS = 160
 
 
 def expand_cases(
-    experiment: Experiment, cluster: ResolvedCluster
+    experiment: Experiment, cluster: ResolvedCluster, *, can_delay: bool
 ) -> tuple[tuple[Case, ...], tuple[str, ...]]:
-    """Every case once, by shape, workload and network in the file's order; and the notes."""
+    """Every case once, by shape, workload, network and backend in the file's order; and the notes.
+
+    `can_delay`: the kernel has netem. Raises InputError where the experiment needs what is not
+    here, or where nothing is left of it.
+    """
     _check(experiment)
     cases: dict[str, Case] = {}
-    notes: list[str] = []
-    for shape in cluster.shapes:
-        for workload in experiment.workloads:
-            for network in _networks(experiment, workload, shape):
-                case = _case(experiment, cluster, shape=shape, workload=workload, network=network)
-                if isinstance(workload, CollectivesWorkload) and case.world_size == 1:
-                    notes.append(f"{case.label} is left out: one rank has no communication")
-                    continue
-                first = cases.setdefault(case.key, case)
-                if first is not case:
-                    notes.append(f"{case.label} is the same as {first.label}: it is run once")
+    networks, notes = networks_here(experiment, cluster, can_delay=can_delay)
+    for case in _all_cases(experiment, cluster, networks):
+        reason = _why_left_out(experiment, case)
+        if reason is not None:
+            notes.append(f"{case.label} is left out: {reason}")
+            continue
+        first = cases.setdefault(case.key, case)
+        if first is not case:
+            notes.append(f"{case.label} is the same as {first.label}: it is run once")
     if not cases:
         raise InputError(
             "nothing is left to run: " + "; ".join(notes),
             hint="a shape with two ranks or more, such as `2x1` or `1x2`",
         )
-    if experiment.networks and all(case.network is None for case in cases.values()):
-        notes.append("no shape has several nodes: the networks are not used")
+    if any(isinstance(each, Network) for each in experiment.networks) and not any(
+        case.link for case in cases.values()
+    ):
+        notes.append("no shape has several nodes: the networks between nodes are not used")
     return tuple(cases.values()), tuple(notes)
 
 
+def _all_cases(
+    experiment: Experiment, cluster: ResolvedCluster, networks: tuple[AnyNetwork, ...]
+) -> Iterator[Case]:
+    for shape in cluster.shapes:
+        for workload in experiment.workloads:
+            for network in _networks(networks, workload, shape):
+                for backend in cluster.backends:
+                    yield _case(experiment, cluster, shape, workload, (network, backend))
+
+
 def _networks(
-    experiment: Experiment, workload: Workload, shape: Shape
-) -> tuple[Network | None, ...]:
-    """The networks between this shape's nodes; None alone where there is one node."""
-    if shape.nodes == 1 or experiment.platform == "local":
-        return (None,)
-    if workload.networks is None:
-        return experiment.networks
-    return tuple(network for network in experiment.networks if network.name in workload.networks)
+    networks: tuple[AnyNetwork, ...], workload: Workload, shape: Shape
+) -> tuple[AnyNetwork | None, ...]:
+    """The networks between this shape's nodes, or the paths inside the one node.
+
+    None alone where there is nothing to choose: one rank, or no path named.
+    """
+    named = tuple(
+        each for each in networks if workload.networks is None or each.name in workload.networks
+    )
+    if shape.nodes > 1:
+        return tuple(each.on_nodes(shape.nodes) for each in named if isinstance(each, Network))
+    paths = tuple(each for each in named if isinstance(each, NodePath))
+    return paths if paths and shape.world_size > 1 else (None,)
 
 
 def _case(
     experiment: Experiment,
     cluster: ResolvedCluster,
-    *,
     shape: Shape,
     workload: Workload,
-    network: Network | None,
+    way: tuple[AnyNetwork | None, Backend],
 ) -> Case:
+    network, backend = way
     of_network = {} if network is None else network.environment
     return Case(
         workload=workload,
@@ -64,9 +86,21 @@ def _case(
         nodes=shape.nodes,
         ranks_per_node=shape.ranks_per_node,
         device=cluster.device,
-        backend=cluster.backend,
+        backend=backend,
         environment={**experiment.environment, **of_network, **workload.environment},
     )
+
+
+def _why_left_out(experiment: Experiment, case: Case) -> str | None:
+    """Is this a case that nobody can or wants to run? None: it is run."""
+    for rule in experiment.skip_if:
+        if rule.matches(case):
+            return rule.reason
+    if isinstance(case.workload, CollectivesWorkload) and case.world_size == 1:
+        return "one rank has no communication"
+    if case.path is not None and case.backend == "gloo" and case.path.path != "sockets":
+        return "Gloo has no path but sockets inside a node"
+    return None
 
 
 def _check(experiment: Experiment) -> None:

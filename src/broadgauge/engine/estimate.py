@@ -78,7 +78,7 @@ def transfer_s(case: Case, op: str, size_bytes: int) -> float:
     factor = (ranks - 1) / ranks * (2.0 if op == "all_reduce" else 1.0)
     if case.backend == "gloo" and op != "all_reduce":
         factor *= _GLOO_AMPLIFICATION
-    return factor * size_bytes / (_rate_gbyte_per_s(case, case.network) * 1e9)
+    return factor * size_bytes / (_rate_gbyte_per_s(case, case.link) * 1e9)
 
 
 def _rate_gbyte_per_s(case: Case, network: Network | None) -> float:

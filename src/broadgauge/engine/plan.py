@@ -15,7 +15,7 @@ from broadgauge.specs.units import show_time
 def make_plan(experiment: Experiment, machine: MachineFacts) -> Plan:
     """What does this experiment mean on this machine? Raises InputError where it can't be."""
     cluster = resolve_cluster(experiment.cluster, machine)
-    cases, case_notes = expand_cases(experiment, cluster)
+    cases, case_notes = expand_cases(experiment, cluster, can_delay=machine.can_delay)
     cores_per_node = {str(shape): cluster.cores_per_node(shape) for shape in cluster.shapes}
     groups = group_cases(cases, experiment.trials_per_launch, cores_per_node)
     launches = schedule(groups, experiment.launches, experiment.seed)
@@ -27,6 +27,8 @@ def make_plan(experiment: Experiment, machine: MachineFacts) -> Plan:
         cases=cases,
         launches=launches,
         expected_s=round(sum(launch.expected_s for launch in launches), 3),
+        hypotheses=experiment.hypotheses,
+        published=experiment.published,
         notes=(*cluster.notes, *case_notes, *_command_notes(cases, experiment.trials_per_launch)),
     )
 

@@ -61,9 +61,17 @@ def _shared(case: Case) -> tuple[object, ...]:
     """What must be equal for two cases to share a launch."""
     if is_command(case):
         return ("command", case.key)
-    network = case.network_name if case.backend == "nccl" else None
     variables = tuple(sorted(case.environment.items()))
-    return (case.nodes, case.ranks_per_node, case.device, case.backend, network, variables)
+    ranks = (case.nodes, case.ranks_per_node, case.device, case.backend, case.arm)
+    return (*ranks, *_network_of_life(case), variables)
+
+
+def _network_of_life(case: Case) -> tuple[object, ...]:
+    """What of its network do ranks keep for life? NCCL all of it; Gloo looks anew at each trial,
+    but the NICs and their overlay are built with the nodes."""
+    if case.backend == "nccl" or case.link is None:
+        return (case.network_name,)
+    return (case.link.num_nics, case.link.overlay)
 
 
 def schedule(

@@ -29,7 +29,7 @@ class ResolvedCluster:
 
     shapes: tuple[Shape, ...]
     device: Device
-    backend: Backend
+    backends: tuple[Backend, ...]
     num_cores: int
     """Of this machine, as far as this process may use them."""
     wished_cores_per_node: int | None
@@ -54,10 +54,11 @@ def resolve_cluster(cluster: Cluster, machine: MachineFacts) -> ResolvedCluster:
     num_gpus = len(machine.gpus)
     device, device_note = _device(cluster, num_gpus)
     shapes, notes = _distinct(cluster, num_gpus if device == "cuda" else 0)
-    backend: Backend = "nccl" if device == "cuda" else "gloo"
-    if cluster.backend != "auto":
-        backend = cluster.backend
-    if backend == "nccl" and device == "cpu":
+    usual: Backend = "nccl" if device == "cuda" else "gloo"
+    backends = tuple(
+        dict.fromkeys(usual if backend == "auto" else backend for backend in cluster.backends)
+    )
+    if "nccl" in backends and device == "cpu":
         raise InputError(
             "cluster.backend: NCCL needs a GPU for each rank, and CPUs are used"
             + (f" ({device_note})" if device_note else ""),
@@ -66,7 +67,7 @@ def resolve_cluster(cluster: Cluster, machine: MachineFacts) -> ResolvedCluster:
     return ResolvedCluster(
         shapes=shapes,
         device=device,
-        backend=backend,
+        backends=backends,
         num_cores=len(machine.cores),
         wished_cores_per_node=None if cluster.cores_per_node == "auto" else cluster.cores_per_node,
         notes=((device_note,) if device_note else ()) + notes,

@@ -151,6 +151,6 @@ def launch_facts(request: LaunchRequest, terms: Terms, inherited: Mapping[str, s
 
 def link_of(case: Case) -> Link | None:
     """What must the links carry in this case? None: one node."""
-    if case.network is None or case.nodes < 2:
+    if case.link is None or case.nodes < 2:
         return None
-    return Link(rate_gbps=case.network.rate_gbps, mtu_bytes=case.network.mtu_bytes)
+    return Link(rate_gbps=case.link.rate_gbps, mtu_bytes=case.link.mtu_bytes)

@@ -81,7 +81,7 @@ def mismatch(case: Case, facts: NcclFacts) -> str | None:
 
 def speed_note(case: Case, facts: NcclFacts, wanted_gbps: float | None) -> str | None:
     """What should the user know of the speed that NCCL believes in?"""
-    if case.network is None or facts.seen_gbps is None:
+    if case.link is None or facts.seen_gbps is None:
         return None
     told = "by its own detection" if wanted_gbps is None else f"told {wanted_gbps:g} Gbit/s"
-    return f"NCCL takes {case.network.name} for {facts.seen_gbps:.3g} Gbit/s, {told}"
+    return f"NCCL takes {case.link.name} for {facts.seen_gbps:.3g} Gbit/s, {told}"

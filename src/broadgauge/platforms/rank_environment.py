@@ -126,12 +126,12 @@ def _nccl_variables(case: Case, place: RankPlace, facts: LaunchFacts) -> dict[st
 
 def nccl_seen_gbps(case: Case) -> float | None:
     """Which NIC speed is NCCL told? None: it reads the device itself, or has no network."""
-    if case.backend != "nccl" or case.network is None:
+    if case.backend != "nccl" or case.link is None:
         return None
-    seen = case.network.nccl_seen_gbps
+    seen = case.link.nccl_seen_gbps
     if seen == "default":
         return None
-    return seen or case.network.rate_gbps or UNSHAPED_SEEN_GBPS
+    return seen or case.link.rate_gbps or UNSHAPED_SEEN_GBPS
 
 
 def recorded_variables(

@@ -114,9 +114,9 @@ def _ends(estimate: Estimate) -> Spec:
 
 def _line_rates(run: RunSummary) -> list[Spec]:
     rates = {
-        s.case.network.name: s.case.network.rate_gbps
+        s.case.link.name: s.case.link.rate_gbps
         for s in run.cases
-        if s.case.network is not None and s.collectives
+        if s.case.link is not None and s.collectives
     }
     return [
         {"network": name, "busbw": rate / 8, "words": f"line rate {show_rate(rate)}"}

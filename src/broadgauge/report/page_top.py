@@ -40,7 +40,7 @@ def _when(run: RunSummary) -> str:
 
 def headline(rows: Sequence[Row]) -> Html:
     """Which networks hold the job back, in one sentence?"""
-    judged = [row for row in rows if row.job.case.network is not None] or list(rows)
+    judged = [row for row in rows if row.job.case.link is not None] or list(rows)
     sentences = []
     for bound in Bound:
         names = list(dict.fromkeys(row.network for row in judged if row.verdict.bound is bound))
@@ -71,13 +71,11 @@ def listed(names: Sequence[str]) -> str:
 
 def cards(rows: Iterable[Row]) -> Html:
     """What does each network do to the job, and which figures say so?"""
-    return tag(
-        "div", [_card(row) for row in rows if row.job.case.network is not None], class_="cards"
-    )
+    return tag("div", [_card(row) for row in rows if row.job.case.link is not None], class_="cards")
 
 
 def _card(row: Row) -> Html:
-    network = row.job.case.network
+    network = row.job.case.link
     assert network is not None
     bound = row.verdict.bound.value
     words = row.verdict.sentence.removeprefix(bound).removeprefix(": ")

@@ -106,7 +106,7 @@ def _network(row: Row) -> Cell:
 
 
 def _line_rate(row: Row) -> Cell | None:
-    network = row.job.case.network
+    network = row.job.case.link
     if network is None:
         return None
     if network.rate_gbps is not None:

@@ -151,7 +151,7 @@ def against_reference(run: RunSummary) -> tuple[CaseComparison, ...]:
     """
     rows: list[CaseComparison] = []
     for reference in run.cases:
-        network = reference.case.network
+        network = reference.case.link
         peers = [peer for peer in run.cases if _same_but_network(reference, peer)]
         if network is None or len(peers) < 2 or reference is not max(peers, key=_line_rate):
             continue
@@ -174,14 +174,15 @@ def fastest_peer(summary: CaseSummary, run: RunSummary) -> CaseSummary | None:
 
 def _same_but_network(a: CaseSummary, b: CaseSummary) -> bool:
     return (
-        b.case.network is not None
+        b.case.link is not None
         and a.case.workload.name == b.case.workload.name
         and a.case.shape == b.case.shape
+        and (a.case.backend, a.case.arm) == (b.case.backend, b.case.arm)
     )
 
 
 def _line_rate(summary: CaseSummary) -> float:
-    network = summary.case.network
+    network = summary.case.link
     return float("inf") if network is None or network.rate_gbps is None else network.rate_gbps
 
 

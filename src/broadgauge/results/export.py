@@ -62,7 +62,7 @@ def to_csv(run: RunSummary, table: CsvTable = "records") -> str:
 def _labels(run: RunSummary, record: Record) -> list[Cell]:
     summary = run.case(record.case_key)
     case = None if summary is None else summary.case
-    network = None if case is None else case.network
+    network = None if case is None else case.link
     error, link = record.error, record.link
     return [
         *(getattr(record, column) for column in LABEL_COLUMNS),

@@ -180,8 +180,9 @@ def smallest_shape(summary: CaseSummary, all_cases: Sequence[CaseSummary]) -> Ca
         other
         for other in all_cases
         if other.case.workload.name == case.workload.name
-        and other.case.network in (None, case.network)
+        and other.case.link in (None, case.link)
         and (other.case.device, other.case.backend) == (case.device, case.backend)
+        and other.case.arm == case.arm
         and other.case.world_size < case.world_size
         and other.num_ok
     ]

@@ -5,25 +5,28 @@ import json
 from typing import Literal
 
 from broadgauge.specs.base import EnvironmentVariables, Spec
-from broadgauge.specs.network import Network
+from broadgauge.specs.network import AnyNetwork, Network, NodePath
 from broadgauge.specs.workload import Workload
 
 Device = Literal["cpu", "cuda"]
 Backend = Literal["gloo", "nccl"]
+Arm = Literal["candidate", "baseline"]
 
 
 class Case(Spec):
     """One workload on one network with one number of nodes and ranks."""
 
     workload: Workload
-    network: Network | None
-    """None: all ranks are on one node, so no network is between them."""
+    network: AnyNetwork | None
+    """Between the nodes, or a path inside one; None: one node as it is."""
     nodes: int
     ranks_per_node: int
     device: Device
     backend: Backend
     environment: EnvironmentVariables
     """Experiment's, network's and workload's variables, the later ones winning."""
+    arm: Arm = "candidate"
+    """`baseline`: of another experiment's run, repeated beside this one to compare with."""
 
     @property
     def world_size(self) -> int:
@@ -51,10 +54,28 @@ class Case(Spec):
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
+    def link(self) -> Network | None:
+        """The network between the nodes; None: all ranks are on one node."""
+        return self.network if isinstance(self.network, Network) else None
+
+    @property
+    def path(self) -> NodePath | None:
+        """The path inside the one node; None: not named, or several nodes."""
+        return self.network if isinstance(self.network, NodePath) else None
+
+    @property
     def network_name(self) -> str:
+        """For people: on GPUs, where NCCL is what one expects, Gloo is named too."""
+        is_unexpected = self.device == "cuda" and self.backend == "gloo"
+        return self.plain_network_name + ("/gloo" if is_unexpected else "")
+
+    @property
+    def plain_network_name(self) -> str:
+        """As the experiment names it."""
         return "one node" if self.network is None else self.network.name
 
     @property
     def label(self) -> str:
         """`train 2x1 pod-like`: for people, not for matching."""
-        return f"{self.workload.name} {self.shape} {self.network_name}"
+        arm = " (baseline)" if self.arm == "baseline" else ""
+        return f"{self.workload.name} {self.shape} {self.network_name}{arm}"

@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, field_validator
 
 from broadgauge.specs.base import Spec
 
@@ -27,6 +27,7 @@ def _check_shape(text: str) -> str:
 
 
 ShapeText = Annotated[str, AfterValidator(_check_shape)]
+BackendChoice = Literal["auto", "gloo", "nccl"]
 
 
 class Cluster(Spec):
@@ -38,15 +39,26 @@ class Cluster(Spec):
     on one node, over NVLink or shared memory)."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """`auto`: CUDA when there is a GPU for each rank of the largest shape, else CPU."""
-    backend: Literal["auto", "gloo", "nccl"] = "auto"
-    """`auto`: NCCL on GPUs, Gloo on CPUs."""
+    backend: BackendChoice | tuple[BackendChoice, ...] = "auto"
+    """`auto`: NCCL on GPUs, Gloo on CPUs. A list is an axis: every case over each of them."""
     cores_per_node: Annotated[int, Field(ge=1, le=4096)] | Literal["auto"] = "auto"
     """Cores each node is pinned to; `auto`: this machine's, shared out over the largest shape."""
 
-    planned: ClassVar[dict[str, str]] = {
-        "nics_per_node": "several NICs a node as an axis",
-        "storage": "storages as an axis",
-    }
+    planned: ClassVar[dict[str, str]] = {"storage": "storages as an axis"}
+
+    @field_validator("backend")
+    @classmethod
+    def _some_backend(
+        cls, backend: BackendChoice | tuple[BackendChoice, ...]
+    ) -> BackendChoice | tuple[BackendChoice, ...]:
+        if isinstance(backend, tuple) and len(set(backend)) != max(1, len(backend)):
+            raise ValueError("at least one backend, and each once")
+        return backend
+
+    @property
+    def backends(self) -> tuple[BackendChoice, ...]:
+        """The axis, of one where one is named."""
+        return self.backend if isinstance(self.backend, tuple) else (self.backend,)
 
 
 def split_shape(text: str) -> tuple[int, str]:

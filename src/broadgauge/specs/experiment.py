@@ -13,7 +13,9 @@ from broadgauge.specs.base import (
     placed_error,
 )
 from broadgauge.specs.cluster import Cluster, split_shape
-from broadgauge.specs.network import Network
+from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
+from broadgauge.specs.network import AnyNetwork, Network
+from broadgauge.specs.selector import SkippedCases
 from broadgauge.specs.units import TimeS
 from broadgauge.specs.workload import PLANNED_KINDS, Workload
 
@@ -38,7 +40,7 @@ class Experiment(Spec):
     description: str = ""
     platform: PlatformKind = "emulated"
     cluster: Cluster = Cluster()
-    networks: tuple[Network, ...] = Field(default=(), max_length=64)
+    networks: tuple[AnyNetwork, ...] = Field(default=(), max_length=64)
     workloads: tuple[Workload, ...] = Field(min_length=1, max_length=64)
     launches: int = Field(default=5, ge=1, le=1000)
     """Lives of the rank processes for each case: the repeat unit of every interval."""
@@ -48,13 +50,16 @@ class Experiment(Spec):
     limits: TimeLimits = TimeLimits()
     environment: EnvironmentVariables = Field(default_factory=dict)
     """Variables for every rank."""
+    best_effort: bool = False
+    """Leave out delay and loss where the kernel can't emulate them, and say so, instead of
+    refusing the experiment."""
+    skip_if: tuple[SkippedCases, ...] = Field(default=(), max_length=64)
+    """Cases that any of these matches are not run."""
+    hypotheses: tuple[Hypothesis, ...] = Field(default=(), max_length=64)
+    published: tuple[PublishedFigure, ...] = Field(default=(), max_length=200)
+    """Figures of others that stand beside ours in the report."""
 
-    planned: ClassVar[dict[str, str]] = {
-        "hypotheses": "statements the report supports or refutes",
-        "extends": "presets",
-        "skip_if": "cases left out by rule",
-        "storage": "storages as an axis",
-    }
+    planned: ClassVar[dict[str, str]] = {"storage": "storages as an axis"}
 
     @field_validator("platform", mode="before")
     @classmethod
@@ -73,7 +78,11 @@ class Experiment(Spec):
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> "Experiment":
-        for key, items in (("networks", self.networks), ("workloads", self.workloads)):
+        for key, items in (
+            ("networks", self.networks),
+            ("workloads", self.workloads),
+            ("hypotheses", self.hypotheses),
+        ):
             names = [item.name for item in items]
             for i, name in enumerate(names):
                 if name in names[:i]:
@@ -102,8 +111,9 @@ class Experiment(Spec):
                 ("cluster", "shapes"),
                 "shapes are `1x1`, `1x2`, …; several nodes need `platform: emulated`",
             )
-        if most_nodes > 1 and not self.networks:
+        if most_nodes > 1 and not any(isinstance(each, Network) for each in self.networks):
             raise placed_error(
-                "several nodes need at least one entry under `networks`", ("cluster", "shapes")
+                "several nodes need at least one network between nodes under `networks`",
+                ("cluster", "shapes"),
             )
         return self

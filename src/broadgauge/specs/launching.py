@@ -13,7 +13,15 @@ from typing import Any, Protocol
 
 from broadgauge.specs.case import Case
 from broadgauge.specs.experiment import TimeLimits
-from broadgauge.specs.record import Environment, GpuUse, LinkFacts, Phase, Status, TrialError
+from broadgauge.specs.record import (
+    Environment,
+    GpuUse,
+    LinkFacts,
+    PathFacts,
+    Phase,
+    Status,
+    TrialError,
+)
 
 RankMessage = Mapping[str, Any]
 """One decoded frame; `probes/messages.py` validates it."""
@@ -42,12 +50,24 @@ class TrialRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NicCounters:
+    """Monotonic totals of one NIC, or of one port of an InfiniBand adapter."""
+
+    name: str
+    tx_bytes: int
+    rx_bytes: int
+    drops_count: int | None = None
+    """None: the device does not say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCounters:
     """Monotonic totals of one node since it was made. Link figures are None on one node."""
 
     tx_bytes: int | None
     rx_bytes: int | None
     drops_count: int | None
+    """These three are sums over `nics` (of an emulated node)."""
     retransmits_count: int | None
     cores_count: int
     cpu_user_s: float
@@ -56,6 +76,7 @@ class NodeCounters:
     ranks_cpu_s: float | None = None
     """User and system seconds of the ranks that run on these cores, those of other nodes that
     share them too, and of the children they started and waited for. None: not known."""
+    nics: tuple[NicCounters, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +102,7 @@ class TrialOutcome:
     marks: tuple[Mark, ...] = ()
     gpus: tuple[GpuUse, ...] = ()
     link: LinkFacts | None = None
+    path: PathFacts | None = None
 
 
 class Progress(Protocol):

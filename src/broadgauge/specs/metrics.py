@@ -121,6 +121,12 @@ REGISTRY: dict[str, Metric] = {
             meaning="wire bytes / the ring algorithm's bytes of a node",
         ),
         Metric(
+            name="slowest_pair_ratio",
+            direction="higher",
+            meaning="rate of the slowest pair of nodes / median over all pairs, largest message, "
+            "each direction by itself",
+        ),
+        Metric(
             name="cpu_busy_ratio",
             direction="neither",
             meaning="busy share of the busiest node's cores during the measured part",

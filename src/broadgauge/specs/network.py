@@ -1,28 +1,66 @@
-"""What is a network, as far as an experiment can set it?"""
+"""What is between the ranks, as far as an experiment can set it?
 
-from typing import ClassVar, Literal
+Two kinds: a `Network` joins emulated nodes; a `NodePath` is a way inside one node.
+"""
 
-from pydantic import Field
+from typing import Annotated, Any, ClassVar, Literal
 
-from broadgauge.specs.base import EnvironmentVariables, Name, Spec
-from broadgauge.specs.units import RateGbps, show_rate
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from broadgauge.specs.base import EnvironmentVariables, Name, Spec, placed_error
+from broadgauge.specs.units import DelayS, RateGbps, show_rate, show_ratio, show_time
 
 ETHERNET_HEADER_BYTES = 14
 TCP_IP_HEADER_BYTES = 52
 """IPv4 20 + TCP 20 + timestamps option 12 (RFC 791, RFC 9293, RFC 7323)."""
+VXLAN_HEADER_BYTES = 50
+"""Outer Ethernet 14 + IPv4 20 + UDP 8 + VXLAN 8 (RFC 7348, section 5). The tunnel's MTU is that
+much smaller than the link's, as an overlay's is."""
+MAX_NICS_PER_NODE = 16
+
+
+class SlowPair(Spec):
+    """Two nodes with a slower way between them: a bad cable, an oversubscribed uplink."""
+
+    nodes: tuple[int, int]
+    """Numbers of the nodes, from 0; both directions are slowed."""
+    rate_ratio: float = Field(gt=0, le=1)
+    """Of the network's rate."""
+
+    @model_validator(mode="after")
+    def _two_nodes(self) -> "SlowPair":
+        if self.nodes[0] == self.nodes[1] or min(self.nodes) < 0:
+            raise ValueError("a pair is two different nodes, numbered from 0")
+        return self
 
 
 class Network(Spec):
     """One network of an emulated cluster: what each node's NIC is given.
 
-    It emulates a TCP line rate: not RDMA, latency, loss, offloads or a NIC's CPU cost. Labels in
-    reports say so (`pod-like, 200 Mbit/s, TCP, no added delay`).
+    It emulates a TCP line rate, and where the kernel has netem delay and loss: not RDMA, offloads
+    or a NIC's CPU cost. Labels in reports say so (`pod-like, 200 Mbit/s, TCP, no added delay`).
     """
 
     name: Name
     rate_gbps: RateGbps | None = None
     """Line rate of each NIC and direction, 10^9 bit/s with Ethernet headers; null: unshaped."""
+    receive_rate_gbps: RateGbps | None = None
+    """Line rate towards each node, where it differs; null: `rate_gbps`."""
     mtu_bytes: int = Field(default=1500, ge=576, le=65_000)
+    """Of the link; under an overlay the ranks' own interface has 50 bytes less."""
+    delay_s: DelayS = 0.0
+    """Added to each packet that a node sends: half of what is added to the round trip."""
+    jitter_s: DelayS = 0.0
+    """Spread of that delay: netem's, uniform between delay − jitter and delay + jitter."""
+    loss_ratio: float = Field(default=0.0, ge=0, le=0.5)
+    """Share of the packets sent by a node that are lost, each by chance (netem)."""
+    overlay: Literal["vxlan"] | None = None
+    """A VXLAN device on each NIC, as a pod network has: every packet is encapsulated by the host.
+    """
+    nics_per_node: Annotated[int, Field(ge=1, le=MAX_NICS_PER_NODE)] | Literal["nodes"] = 1
+    """NICs of each node, each on a subnet of its own and with the full rate. `nodes`: as many as
+    there are nodes."""
+    slow_pairs: tuple[SlowPair, ...] = Field(default=(), max_length=64)
     nccl_seen_gbps: RateGbps | Literal["default"] | None = None
     """The NIC speed NCCL is told by its topology file. null: the line rate (or, unshaped,
     100 Gbit/s). `default`: what NCCL reads from the device, 10 Gbit/s for a veth. Source:
@@ -31,35 +69,140 @@ class Network(Spec):
     """Variables for the ranks on this network, such as NCCL_SOCKET_NTHREADS."""
     description: str = ""
 
-    planned: ClassVar[dict[str, str]] = {
-        "delay_s": "added delay, where the kernel has netem",
-        "jitter_s": "variation of the delay, where the kernel has netem",
-        "loss_ratio": "lost packets, where the kernel has netem",
-        "overlay": "a VXLAN device",
-        "nics_per_node": "several NICs a node",
-        "best_effort": "leave out what the kernel can't emulate",
-    }
+    @model_validator(mode="after")
+    def _parts_agree(self) -> "Network":
+        if self.receive_rate_gbps is not None and self.rate_gbps is None:
+            raise placed_error(
+                "`receive_rate_gbps` needs `rate_gbps` beside it", ("receive_rate_gbps",)
+            )
+        if self.slow_pairs and self.rate_gbps is None:
+            raise placed_error("`slow_pairs` are parts of a `rate_gbps`", ("slow_pairs",))
+        if self.jitter_s > self.delay_s:
+            raise placed_error("`jitter_s` is larger than `delay_s`", ("jitter_s",))
+        return self
+
+    @property
+    def needs_netem(self) -> bool:
+        """Does it ask for delay or loss, which only some kernels can emulate?"""
+        return self.delay_s > 0 or self.loss_ratio > 0
+
+    def on_nodes(self, nodes: int) -> "Network":
+        """With `nodes` as a number, and the slow pairs that are there."""
+        nics = nodes if self.nics_per_node == "nodes" else self.nics_per_node
+        if nics > MAX_NICS_PER_NODE:
+            raise ValueError(f"{self.name}: {nics} NICs a node, at most {MAX_NICS_PER_NODE}")
+        pairs = tuple(pair for pair in self.slow_pairs if max(pair.nodes) < nodes)
+        changed: Network = self.model_copy(update={"nics_per_node": nics, "slow_pairs": pairs})
+        return changed
+
+    @property
+    def num_nics(self) -> int:
+        """NICs of each node. Of a case's network only: there `nodes` has become a number."""
+        assert self.nics_per_node != "nodes", self.name
+        return self.nics_per_node
+
+    @property
+    def slower_rate_gbps(self) -> float | None:
+        """Of one NIC, the direction with the lower line rate."""
+        rates = (self.rate_gbps, self.receive_rate_gbps)
+        return min((rate for rate in rates if rate is not None), default=None)
+
+    @property
+    def node_rate_gbps(self) -> float | None:
+        """Line rate of all NICs of a node, in its slower direction; None where unshaped."""
+        rate = self.slower_rate_gbps
+        return None if rate is None else rate * self.num_nics
+
+    @property
+    def inner_mtu_bytes(self) -> int:
+        """Of the interface that the ranks use."""
+        return self.mtu_bytes - (VXLAN_HEADER_BYTES if self.overlay else 0)
 
     @property
     def payload_rate_gbps(self) -> float | None:
-        """How much payload a plain TCP stream can carry; None where the link is unshaped."""
-        if self.rate_gbps is None:
+        """What one TCP stream over one NIC can carry; None where the link is unshaped."""
+        if self.slower_rate_gbps is None:
             return None
-        return payload_rate_gbps(self.rate_gbps, self.mtu_bytes)
+        overlay_bytes = VXLAN_HEADER_BYTES if self.overlay else 0
+        return payload_rate_gbps(self.slower_rate_gbps, self.mtu_bytes, overlay_bytes)
 
     @property
     def label(self) -> str:
         """What was emulated, in words that claim no more than that."""
-        rate = "unshaped" if self.rate_gbps is None else show_rate(self.rate_gbps)
-        mtu = "" if self.mtu_bytes == 1500 else f", MTU {self.mtu_bytes}"
-        return f"{self.name}, {rate}, TCP{mtu}, no added delay"
+        words = [self.name, "unshaped" if self.rate_gbps is None else show_rate(self.rate_gbps)]
+        if self.receive_rate_gbps is not None:
+            words[-1] += f" out, {show_rate(self.receive_rate_gbps)} in"
+        if self.nics_per_node == "nodes":
+            words.append("as many NICs as nodes")
+        elif self.nics_per_node > 1:
+            words.append(f"{self.nics_per_node} NICs")
+        words.append("TCP in VXLAN" if self.overlay else "TCP")
+        if self.mtu_bytes != 1500:
+            words.append(f"MTU {self.mtu_bytes}")
+        words.append(self._delay_words())
+        if self.loss_ratio:
+            words.append(f"{show_ratio(self.loss_ratio)} lost")
+        if self.slow_pairs:
+            words.append(f"{len(self.slow_pairs)} slow pair{'s' * (len(self.slow_pairs) > 1)}")
+        return ", ".join(words)
+
+    def _delay_words(self) -> str:
+        if not self.delay_s:
+            return "no added delay"
+        spread = f" ± {show_time(self.jitter_s)}" if self.jitter_s else ""
+        return f"{show_time(self.delay_s)}{spread} delay"
 
 
-def payload_rate_gbps(rate_gbps: float, mtu_bytes: int) -> float:
+PathKind = Literal["nvlink", "pcie", "shm", "sockets"]
+
+
+class NodePath(Spec):
+    """One way between the ranks of one node, whatever else the machine has.
+
+    NCCL is told to leave the faster ones; what it really used is read from its log, and a trial on
+    another path than this one fails. Gloo has no path but `sockets`.
+    """
+
+    name: Name
+    path: PathKind
+    """`nvlink`; `pcie`: peer to peer without NVLink; `shm`: through the host's shared memory;
+    `sockets`: TCP over the loopback interface."""
+    environment: EnvironmentVariables = Field(default_factory=dict)
+    description: str = ""
+
+    planned: ClassVar[dict[str, str]] = {}
+
+    @property
+    def label(self) -> str:
+        """In words."""
+        words = {
+            "nvlink": "NVLink",
+            "pcie": "PCIe peer to peer, NVLink off",
+            "shm": "shared memory of the host",
+            "sockets": "TCP over loopback",
+        }
+        return f"{self.name}, {words[self.path]}, inside one node"
+
+
+def _kind_of(value: Any) -> str:
+    if isinstance(value, dict):
+        return "inside" if "path" in value else "between"
+    return "inside" if isinstance(value, NodePath) else "between"
+
+
+AnyNetwork = Annotated[
+    Annotated[Network, Tag("between")] | Annotated[NodePath, Tag("inside")],
+    Discriminator(_kind_of),
+]
+"""Between nodes or inside one: the key `path` tells."""
+
+
+def payload_rate_gbps(rate_gbps: float, mtu_bytes: int, overlay_bytes: int = 0) -> float:
     """How much TCP payload fits a link of this rate? 95.7 % at MTU 1500, 99.3 % at 9000.
 
     The shaper counts the Ethernet header and no preamble, so of each frame of MTU + 14 bytes
-    MTU − 52 are payload. Source: docs/architecture.md, "Shaping"; headers as named above.
+    MTU − 52 are payload, less an overlay's headers: 92.3 % in VXLAN at MTU 1500. Source:
+    docs/architecture.md, "Shaping"; headers as named above.
     """
-    payload_bytes = mtu_bytes - TCP_IP_HEADER_BYTES
+    payload_bytes = mtu_bytes - overlay_bytes - TCP_IP_HEADER_BYTES
     return rate_gbps * payload_bytes / (mtu_bytes + ETHERNET_HEADER_BYTES)

@@ -4,6 +4,7 @@ from pydantic import BaseModel, ConfigDict
 
 from broadgauge.specs.case import Case
 from broadgauge.specs.experiment import TimeLimits
+from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
 
 
 class Stored(BaseModel):
@@ -34,6 +35,17 @@ class PlannedLaunch(Stored):
     expected_s: float
 
 
+class BaselineRun(Stored):
+    """The stored run whose cases are repeated in this one, in the arm `baseline`."""
+
+    run: str
+    """Its folder, as given."""
+    experiment_name: str
+    started_unix_s: float
+    working_folder: str
+    """Where its user's commands run."""
+
+
 class Plan(Stored):
     """The seed, the cases and the schedule; stored as plan.json before anything runs."""
 
@@ -47,6 +59,9 @@ class Plan(Stored):
     expected_s: float
     working_folder: str = "."
     """Where the user's commands run and relative paths start: the experiment file's folder."""
+    hypotheses: tuple[Hypothesis, ...] = ()
+    published: tuple[PublishedFigure, ...] = ()
+    baseline: BaselineRun | None = None
     notes: tuple[str, ...] = ()
     """What was resolved or left out, in sentences: `one GPU for 2 ranks: CPUs are used`."""
 

@@ -90,6 +90,19 @@ class CollectiveBlock(Stored):
     seconds: tuple[float, ...]
     """Of each iteration, on this rank, the barrier outside."""
     is_correct: bool | None
+    from_rank: int | None = None
+    to_rank: int | None = None
+    """Of a message between two ranks; the others say the block too, with no seconds."""
+    engine: str = "torch"
+
+
+class Message(Stored):
+    """One collective that a step makes."""
+
+    op: str
+    size_bytes: int
+    """Total size S of nccl-tests."""
+    count: int = 1
 
 
 class StepsBlock(Stored):
@@ -116,6 +129,8 @@ class TrainSummary(Stored):
     """Of this rank."""
     sequences_per_step: int
     gradient_bytes: int
+    messages: tuple[Message, ...] = ()
+    """The collectives of a step; empty: one all_reduce of the gradients."""
     flops_per_step: float
     peak_memory_bytes: int
     data: str

@@ -10,10 +10,13 @@ from pydantic_core import ErrorDetails
 from broadgauge.specs.base import NAME_PATTERN, VARIABLE_PATTERN, did_you_mean
 from broadgauge.specs.errors import ExperimentError, Problem
 from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.network import Network, NodePath
 from broadgauge.specs.workload import METRIC_NAME_PATTERN
 from broadgauge.specs.yaml_source import Document, Path, parse_yaml
 
 _KINDS = ("collectives", "command", "train")
+_NETWORKS: dict[str, type[BaseModel]] = {"between": Network, "inside": NodePath}
+"""The tags of specs/network.py; they are in no file."""
 MAX_SHOWN = 8
 _RULES = {
     NAME_PATTERN: (
@@ -232,7 +235,10 @@ def _file_path(data: Any, location: Path) -> Path:
 
 def _is_union_tag(location: Path, i: int) -> bool:
     """`command` in `workloads[0].command.metrics` is the `kind`, and also the name of a key."""
-    return i == 2 and location[0] == "workloads" and location[2] in _KINDS
+    if i != 2:
+        return False
+    tags = {"workloads": _KINDS, "networks": tuple(_NETWORKS)}
+    return location[2] in tags.get(str(location[0]), ())
 
 
 def _has(data: Any, part: str | int) -> bool:
@@ -274,6 +280,8 @@ def _discriminators(model: type[BaseModel]) -> tuple[str, ...]:
 
 
 def _named_branch(part: str) -> type[BaseModel] | None:
+    if part in _NETWORKS:
+        return _NETWORKS[part]
     workloads = _models_in(Experiment.model_fields["workloads"].annotation)
     return next((model for model in workloads if part in _discriminators(model)), None)
 

@@ -80,6 +80,21 @@ class CollectiveRow(Stored):
     """wire_bytes x 8 over time, 10^9 bit/s."""
     is_correct: bool | None = None
     """None: not checked."""
+    engine: str = "torch"
+    """Who ran it: torch or nccl-tests."""
+    from_rank: int | None = None
+    to_rank: int | None = None
+    """Of a message between two ranks, one way, while all others wait; None: a collective."""
+
+
+class NicUse(Stored):
+    """What crossed one NIC, or one port of an InfiniBand adapter, in the measured part."""
+
+    name: str
+    """`eth0`, `mlx5_0:1`."""
+    tx_bytes: int
+    rx_bytes: int
+    drops_count: int | None = None
 
 
 class NodeUse(Stored):
@@ -91,6 +106,8 @@ class NodeUse(Stored):
     """On the wire, Ethernet headers counted, no preamble; None on one node."""
     rx_bytes: int | None = None
     drops_count: int | None = None
+    nics: tuple[NicUse, ...] = ()
+    """Each by itself; the figures above are their sums."""
     retransmits_count: int | None = None
     cores_count: int
     cpu_user_s: float
@@ -137,6 +154,20 @@ class LinkFacts(Stored):
     """One plain TCP stream over the same link unshaped, on the wire."""
     round_trip_s: float | None = None
     """Median of 1-byte ping-pongs over the link as shaped."""
+    burst_bytes: int | None = None
+    """What passes at once after a pause: shorter messages see no shaping. None: unshaped."""
+    congestion_control: str | None = None
+    """TCP's, in the nodes: `cubic`."""
+
+
+class PathFacts(Stored):
+    """Which way did the bytes inside a node really take? Read from the library's own log."""
+
+    used: str
+    """`nvlink`, `pcie`, `shm`, `sockets`, or `unknown`."""
+    channels_count: int | None = None
+    evidence: tuple[str, ...] = ()
+    """Lines of the log."""
 
 
 class Severity(StrEnum):
@@ -189,6 +220,7 @@ class Record(Measurement):
     error: TrialError | None = None
     gpus: tuple[GpuUse, ...] = ()
     link: LinkFacts | None = None
+    path: PathFacts | None = None
     series: dict[str, str] = Field(default_factory=dict)
     """Name → path of a .npy file in the run folder."""
     environment: str | None = None

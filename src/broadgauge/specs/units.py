@@ -72,6 +72,8 @@ RateGbps = Annotated[float, BeforeValidator(parse_rate_gbps), Field(ge=0.001, le
 """1 Mbit/s to 10 Tbit/s: what the shaper takes."""
 SizeBytes = Annotated[int, BeforeValidator(parse_size_bytes), Field(gt=0, le=2**40)]
 TimeS = Annotated[float, BeforeValidator(parse_time_s), Field(gt=0, le=7 * 86_400)]
+DelayS = Annotated[float, BeforeValidator(parse_time_s), Field(ge=0, le=10)]
+"""Of a packet; 0 is none."""
 
 
 def _scaled(value: float, steps: tuple[tuple[float, str], ...], digits: int) -> str:

@@ -10,7 +10,17 @@ from broadgauge.specs.base import EnvironmentVariables, Name, Spec, not_yet
 from broadgauge.specs.metrics import UNIT_SUFFIXES, unit_of
 from broadgauge.specs.units import SizeBytes, TimeS
 
-CollectiveOp = Literal["all_reduce", "all_gather", "reduce_scatter"]
+CollectiveOp = Literal[
+    "all_reduce",
+    "all_gather",
+    "reduce_scatter",
+    "all_to_all",
+    "broadcast",
+    "reduce",
+    "send_recv",
+]
+Strategy = Literal["ddp", "fsdp"]
+Engine = Literal["torch", "nccl-tests"]
 DataType = Literal["float32", "bfloat16"]
 DATA_TYPE_BYTES: dict[DataType, int] = {"float32": 4, "bfloat16": 2}
 
@@ -21,12 +31,11 @@ MAX_SIZES = 1000
 MEASURED_BY_US = (
     *("busbw_gbyte_per_s", "algbw_gbyte_per_s", "wire_bytes", "link_rate_gbps", "line_share_ratio"),
     *("amplification_ratio", "cpu_busy_ratio", "cpu_s_per_gbyte", "retransmits_count"),
-    *("drops_count", "network_cost_s", "network_share_ratio"),
+    *("drops_count", "network_cost_s", "network_share_ratio", "slowest_pair_ratio"),
 )
 """Metrics that a command may not print: they would be taken for counted ones."""
 
-PLANNED_OPS = ("all_to_all", "broadcast", "reduce", "send_recv")
-PLANNED_STRATEGIES = ("fsdp", "hsdp", "lora")
+PLANNED_STRATEGIES = ("hsdp", "lora")
 PLANNED_KINDS = ("storage",)
 
 
@@ -51,76 +60,6 @@ class SizeRange(Spec):
         while (size := round(self.from_bytes * self.factor ** len(sizes))) <= self.to_bytes:
             sizes.append(size)
         return tuple(sizes)
-
-
-class WorkloadBase(Spec):
-    """What each workload has: a name, and the networks it runs on (all, when not named)."""
-
-    networks: tuple[Name, ...] | None = Field(default=None, min_length=1)
-    environment: EnvironmentVariables = Field(default_factory=dict)
-
-    planned: ClassVar[dict[str, str]] = {"trace": "profiler traces", "storage": "storages"}
-
-
-class CollectivesWorkload(WorkloadBase):
-    """How fast are the collectives themselves, by size? Definitions as in nccl-tests.
-
-    Sizes are the total S of nccl-tests: count x type for all_reduce, count x ranks x type for
-    all_gather and reduce_scatter; each is rounded down to what the ranks divide evenly.
-    """
-
-    kind: Literal["collectives"]
-    name: Name = "collectives"
-    ops: tuple[CollectiveOp, ...] = Field(
-        default=("all_reduce", "all_gather", "reduce_scatter"), min_length=1
-    )
-    sizes: SizeRange | tuple[SizeBytes, ...] = SizeRange(from_bytes=2**10, to_bytes=2**26)
-    dtypes: tuple[DataType, ...] = Field(default=("float32",), min_length=1)
-    warm_up_iterations: int = Field(default=2, ge=1, le=1000)
-    min_iterations: int = Field(default=5, ge=2, le=100_000)
-    max_iterations: int = Field(default=100, ge=2, le=100_000)
-    budget_s: TimeS = 0.5
-    """Time to spend on each size: its iterations are this over the warm-up's time, bounded."""
-    check: bool = True
-    """Compare each size's result with what it must be, on every rank."""
-
-    planned: ClassVar[dict[str, str]] = WorkloadBase.planned | {
-        "engine": "nccl-tests over the same nodes",
-        "cuda_graphs": "collectives captured in CUDA graphs",
-        "pairwise": "every pair of nodes",
-    }
-
-    @field_validator("ops", mode="before")
-    @classmethod
-    def _refuse_planned_ops(cls, ops: Any) -> Any:
-        for op in ops if isinstance(ops, (list, tuple)) else ():
-            if op in PLANNED_OPS:
-                raise ValueError(not_yet(str(op), "a collective"))
-        return ops
-
-    @field_validator("ops", "dtypes")
-    @classmethod
-    def _no_twins(cls, values: tuple[str, ...]) -> tuple[str, ...]:
-        for i, value in enumerate(values):
-            if value in values[:i]:
-                raise ValueError(f"`{value}` stands twice")
-        return values
-
-    @field_validator("sizes", mode="before")
-    @classmethod
-    def _plain_list(cls, sizes: Any) -> Any:
-        if isinstance(sizes, (list, tuple)) and not sizes:
-            raise ValueError("at least one size")
-        return sizes
-
-    @model_validator(mode="after")
-    def _iterations_in_order(self) -> "CollectivesWorkload":
-        if self.min_iterations > self.max_iterations:
-            raise ValueError("`min_iterations` is larger than `max_iterations`")
-        return self
-
-    def sizes_bytes(self) -> tuple[int, ...]:
-        return self.sizes.expand() if isinstance(self.sizes, SizeRange) else self.sizes
 
 
 class GptModel(Spec):
@@ -163,16 +102,130 @@ class GptModel(Spec):
         return 6.0 * weights + 12.0 * self.layers * self.hidden * self.seq_len
 
 
+class ModelMessages(Spec):
+    """The sizes that training this model really sends, one of each."""
+
+    model: GptModel
+    strategy: Strategy = "ddp"
+    """ddp: gradient buckets. fsdp: each unit's parameters (a block, and the rest)."""
+    bucket_cap_bytes: SizeBytes | None = None
+    """As in a training: null is DDP's own choice."""
+    dtype: DataType = "float32"
+
+    def sizes_bytes(self) -> tuple[int, ...]:
+        """Distinct sizes, smallest first."""
+        raise NotImplementedError
+
+
+class WorkloadBase(Spec):
+    """What each workload has: a name, and the networks it runs on (all, when not named)."""
+
+    networks: tuple[Name, ...] | None = Field(default=None, min_length=1)
+    environment: EnvironmentVariables = Field(default_factory=dict)
+
+    planned: ClassVar[dict[str, str]] = {"trace": "profiler traces", "storage": "storages"}
+
+
+class CollectivesWorkload(WorkloadBase):
+    """How fast are the collectives themselves, by size? Definitions as in nccl-tests.
+
+    Sizes are the total S of nccl-tests: count x type for all_reduce, count x ranks x type for
+    all_gather and reduce_scatter; each is rounded down to what the ranks divide evenly.
+    """
+
+    kind: Literal["collectives"]
+    name: Name = "collectives"
+    ops: tuple[CollectiveOp, ...] = Field(
+        default=("all_reduce", "all_gather", "reduce_scatter"), min_length=1
+    )
+    sizes: SizeRange | ModelMessages | tuple[SizeBytes, ...] = SizeRange(
+        from_bytes=2**10, to_bytes=2**26
+    )
+    dtypes: tuple[DataType, ...] = Field(default=("float32",), min_length=1)
+    warm_up_iterations: int = Field(default=2, ge=1, le=1000)
+    min_iterations: int = Field(default=5, ge=2, le=100_000)
+    max_iterations: int = Field(default=100, ge=2, le=100_000)
+    budget_s: TimeS = 0.5
+    """Time to spend on each size: its iterations are this over the warm-up's time, bounded."""
+    check: bool = True
+    """Compare each size's result with what it must be, on every rank."""
+
+    cuda_graphs: bool = False
+    """Capture the iterations of each size in a CUDA graph and replay it: the GPU's time without
+    the host's calls. Only on GPUs over NCCL."""
+    pairwise: bool = False
+    """Instead of `ops`: send each size from every node to every other, one pair at a time, so that
+    one bad link shows."""
+    engine: Engine = "torch"
+    """Who runs them: torch.distributed as training does, or nccl-tests where it is installed."""
+
+    @field_validator("ops", "dtypes")
+    @classmethod
+    def _no_twins(cls, values: tuple[str, ...]) -> tuple[str, ...]:
+        for i, value in enumerate(values):
+            if value in values[:i]:
+                raise ValueError(f"`{value}` stands twice")
+        return values
+
+    @field_validator("sizes", mode="before")
+    @classmethod
+    def _plain_list(cls, sizes: Any) -> Any:
+        if isinstance(sizes, (list, tuple)) and not sizes:
+            raise ValueError("at least one size")
+        return sizes
+
+    @model_validator(mode="after")
+    def _iterations_in_order(self) -> "CollectivesWorkload":
+        if self.min_iterations > self.max_iterations:
+            raise ValueError("`min_iterations` is larger than `max_iterations`")
+        return self
+
+    def sizes_bytes(self) -> tuple[int, ...]:
+        match self.sizes:
+            case SizeRange() as sizes:
+                return sizes.expand()
+            case ModelMessages() as messages:
+                return messages.sizes_bytes()
+            case sizes:
+                return sizes
+
+
+class JsonLines(Spec):
+    """A file of JSON objects, one a line."""
+
+    jsonl: str = Field(min_length=1)
+    """Its path; relative to the experiment file's folder."""
+    field: str = "text"
+    """The key of the text; dots step into objects."""
+
+
+class HubDataset(Spec):
+    """A data set of the Hugging Face hub, or a folder that `datasets` saved."""
+
+    dataset: str = Field(min_length=1)
+    subset: str | None = None
+    split: str = "train"
+    field: str = "text"
+
+
 class TrainWorkload(WorkloadBase):
     """A real data-parallel training of a small GPT on real text, and the same step with
     communication off."""
 
     kind: Literal["train"]
     name: Name = "train"
-    strategy: Literal["ddp"] = "ddp"
+    strategy: Strategy = "ddp"
+    """ddp: every rank has the whole model. fsdp: parameters, gradients and optimizer are sharded
+    over all ranks (FSDP2, `fully_shard` of each block)."""
     model: GptModel = GptModel()
     batch_per_rank: int = Field(default=2, ge=1, le=65_536)
-    """Sequences a rank and step."""
+    """Sequences a rank and micro-batch."""
+    accumulation: int = Field(default=1, ge=1, le=4096)
+    """Micro-batches a step; gradients are reduced with the last one only."""
+    gradient_dtype: DataType = "float32"
+    """What gradients are reduced in: bfloat16 halves their bytes, and rounds them."""
+    reshard_after_forward: bool = True
+    """FSDP: free a unit's parameters after its forward, and gather them again for its backward."""
     steps: int = Field(default=12, ge=4, le=1_000_000)
     """Measured steps of each kind (communication on, communication off)."""
     warm_up_steps: int = Field(default=3, ge=1, le=10_000)
@@ -189,12 +242,16 @@ class TrainWorkload(WorkloadBase):
     learning_rate: float = Field(default=3e-4, gt=0, le=10)
     text: str | None = None
     """A text file of yours; null: the sources of Python's standard library, byte by byte."""
+    data: JsonLines | HubDataset | None = None
+    """Instead of `text`: records, each with a text."""
 
-    planned: ClassVar[dict[str, str]] = WorkloadBase.planned | {
-        "accumulation": "micro-batches per synchronisation",
-        "compile": "torch.compile",
-        "gradient_dtype": "bf16 gradient reduction",
-    }
+    planned: ClassVar[dict[str, str]] = WorkloadBase.planned | {"compile": "torch.compile"}
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "TrainWorkload":
+        if self.text is not None and self.data is not None:
+            raise ValueError("one of `text` and `data`, not both")
+        return self
 
     @field_validator("strategy", mode="before")
     @classmethod

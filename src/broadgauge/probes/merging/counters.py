@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 
-from broadgauge.specs.launching import Mark, NodeCounters
-from broadgauge.specs.record import NodeUse
+from broadgauge.specs.launching import Mark, NicCounters, NodeCounters
+from broadgauge.specs.record import NicUse, NodeUse
 
 Traffic = tuple[tuple[int, int], ...]
 """By node: bytes sent, bytes received."""
@@ -69,6 +69,8 @@ def nodes_use(intervals: Sequence[Interval]) -> tuple[NodeUse, ...]:
 def _node_use(node: int, elapsed_s: float, intervals: Sequence[Interval]) -> NodeUse:
     gains: dict[str, float | None] = {}
     for field in fields(NodeCounters):
+        if field.name == "nics":
+            continue
         parts = [_gain(i.begin.nodes[node], i.end.nodes[node], field.name) for i in intervals]
         known = [part for part in parts if part is not None]
         gains[field.name] = sum(known) if len(known) == len(parts) else None
@@ -82,6 +84,7 @@ def _node_use(node: int, elapsed_s: float, intervals: Sequence[Interval]) -> Nod
         tx_bytes=_whole(gains["tx_bytes"]),
         rx_bytes=_whole(gains["rx_bytes"]),
         drops_count=_whole(gains["drops_count"]),
+        nics=_nics_use(node, intervals),
         retransmits_count=_whole(gains["retransmits_count"]),
         cores_count=cores,
         cpu_user_s=cpu_s[0],
@@ -93,12 +96,39 @@ def _node_use(node: int, elapsed_s: float, intervals: Sequence[Interval]) -> Nod
     )
 
 
+def _nics_use(node: int, intervals: Sequence[Interval]) -> tuple[NicUse, ...]:
+    """Each NIC by its name; one that is not there at every mark is left out."""
+    ends = [(i.begin.nodes[node].nics, i.end.nodes[node].nics) for i in intervals]
+    names = [nic.name for nic in ends[0][0]]
+    used = []
+    for name in names:
+        pairs = [(_nic(name, before), _nic(name, after)) for before, after in ends]
+        known = [(a, b) for a, b in pairs if a is not None and b is not None]
+        if len(known) == len(pairs):
+            drops = [_gain(a, b, "drops_count") for a, b in known]
+            used.append(
+                NicUse(
+                    name=name,
+                    tx_bytes=sum(after.tx_bytes - before.tx_bytes for before, after in known),
+                    rx_bytes=sum(after.rx_bytes - before.rx_bytes for before, after in known),
+                    drops_count=None if None in drops else int(sum(d or 0 for d in drops)),
+                )
+            )
+    return tuple(used)
+
+
+def _nic(name: str, nics: Sequence[NicCounters]) -> NicCounters | None:
+    return next((nic for nic in nics if nic.name == name), None)
+
+
 def _share(part_s: float, cores_s: float) -> float:
     """Within 0 and 1: ticks of 10 ms over a short time sum to a little less or more."""
     return min(1.0, max(0.0, part_s / cores_s)) if cores_s > 0 else 0.0
 
 
-def _gain(before: NodeCounters, after: NodeCounters, name: str) -> float | None:
+def _gain(
+    before: NodeCounters | NicCounters, after: NodeCounters | NicCounters, name: str
+) -> float | None:
     first, last = getattr(before, name), getattr(after, name)
     return None if first is None or last is None else last - first
 

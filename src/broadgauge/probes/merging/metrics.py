@@ -45,7 +45,7 @@ def put_link(found: Findings, case: Case, wire_bytes: float | None, time_s: floa
     """How fast was the link used? Its rate, and its share of the network's line rate."""
     reason = why_no_traffic(case)
     rate_gbps = None if wire_bytes is None or not time_s else wire_bytes * 8 / time_s / 1e9
-    line_gbps = None if case.network is None else case.network.rate_gbps
+    line_gbps = None if case.link is None else case.link.node_rate_gbps
     share = None if rate_gbps is None or line_gbps is None else rate_gbps / line_gbps
     found.put("wire_bytes", wire_bytes, reason)
     found.put("link_rate_gbps", rate_gbps, reason)

@@ -1,0 +1,58 @@
+"""Which networks of an experiment can be had on this machine?"""
+
+from broadgauge.engine.shapes import ResolvedCluster
+from broadgauge.specs.errors import InputError
+from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.network import AnyNetwork, Network, NodePath
+
+
+def networks_here(
+    experiment: Experiment, cluster: ResolvedCluster, *, can_delay: bool
+) -> tuple[tuple[AnyNetwork, ...], list[str]]:
+    """The networks as they will be built, and what was left out of them.
+
+    Raises InputError where one can't be built here.
+    """
+    networks: list[AnyNetwork] = []
+    notes: list[str] = []
+    for network in experiment.networks:
+        if isinstance(network, NodePath):
+            if _can_use(network, cluster):
+                networks.append(network)
+            else:
+                notes.append(f"path {network.name} is left out: it is between GPUs, here are CPUs")
+            continue
+        _check_pairs(network, cluster)
+        if network.needs_netem and not can_delay:
+            plain, note = _without_netem(experiment, network)
+            networks.append(plain)
+            notes.append(note)
+        else:
+            networks.append(network)
+    return tuple(networks), notes
+
+
+def _without_netem(experiment: Experiment, network: Network) -> tuple[Network, str]:
+    """The network without delay and loss, where the experiment allows that."""
+    if not experiment.best_effort:
+        raise InputError(
+            f"networks.{network.name}: delay and loss need netem, which this kernel has not",
+            hint="`modprobe sch_netem` as root, or `best_effort: true` to leave them out",
+        )
+    plain: Network = network.model_copy(update={"delay_s": 0.0, "jitter_s": 0.0, "loss_ratio": 0.0})
+    left_out = f"network {network.name}: delay and loss are left out, this kernel has no netem"
+    return plain, left_out
+
+
+def _can_use(path: NodePath, cluster: ResolvedCluster) -> bool:
+    return cluster.device == "cuda" or path.path == "sockets"
+
+
+def _check_pairs(network: Network, cluster: ResolvedCluster) -> None:
+    most_nodes = max(shape.nodes for shape in cluster.shapes)
+    for pair in network.slow_pairs:
+        if max(pair.nodes) >= most_nodes:
+            raise InputError(
+                f"networks.{network.name}.slow_pairs: there is no node {max(pair.nodes)}: "
+                f"the largest shape has {most_nodes}, numbered from 0"
+            )
