@@ -3,7 +3,8 @@
 import difflib
 import re
 from collections.abc import Iterable
-from typing import Annotated, Any, ClassVar
+from functools import cache
+from typing import Annotated, Any, ClassVar, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
@@ -54,6 +55,36 @@ class Spec(BaseModel):
                 if key in cls.planned:
                     raise placed_error(not_yet(key, cls.planned[key]), (key,))
         return data
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_booleans_as_numbers(cls, data: Any) -> Any:
+        """Python counts `true` as 1; nobody who writes `launches: true` means one launch."""
+        for key in _number_fields(cls) & data.keys() if isinstance(data, dict) else ():
+            for path, item in _items(key, data[key]):
+                if isinstance(item, bool):
+                    raise placed_error(f"`{key}` takes no `{str(item).lower()}`", path)
+        return data
+
+
+def _items(key: str, value: Any) -> list[tuple[tuple[str | int, ...], Any]]:
+    if isinstance(value, (list, tuple)):
+        return [((key, i), item) for i, item in enumerate(value)]
+    return [((key,), value)]
+
+
+@cache
+def _number_fields(model: type[Spec]) -> frozenset[str]:
+    """The fields with a number among their types, and no boolean."""
+    types = {name: set(_leaves(field.annotation)) for name, field in model.model_fields.items()}
+    return frozenset(
+        name for name, leaves in types.items() if leaves & {int, float} and bool not in leaves
+    )
+
+
+def _leaves(annotation: Any) -> list[Any]:
+    arguments = get_args(annotation)
+    return [leaf for part in arguments for leaf in _leaves(part)] if arguments else [annotation]
 
 
 def not_yet(what: str, meaning: str) -> str:
