@@ -1,36 +1,103 @@
 """What will be run on this machine, in which order? Pure: no clock, no environment."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from broadgauge.engine.against import Against, baseline_cases, longer_limits, num_launches
 from broadgauge.engine.cases import expand_cases
 from broadgauge.engine.estimate import COMMAND_S
-from broadgauge.engine.schedule import group_cases, is_command, schedule
+from broadgauge.engine.schedule import (
+    LaunchGroup,
+    group_cases,
+    is_command,
+    schedule,
+    side_by_side,
+)
 from broadgauge.engine.shapes import resolve_cluster
 from broadgauge.specs.case import Case
 from broadgauge.specs.cluster import Cluster
+from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.machine import MachineFacts
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.units import show_time
 
 
-def make_plan(experiment: Experiment, machine: MachineFacts) -> Plan:
-    """What does this experiment mean on this machine? Raises InputError where it can't be."""
-    cluster = resolve_cluster(experiment.cluster, machine)
-    cases, case_notes = expand_cases(experiment, cluster, can_delay=machine.can_delay)
-    cores_per_node = {str(shape): cluster.cores_per_node(shape) for shape in cluster.shapes}
-    groups = group_cases(cases, experiment.trials_per_launch, cores_per_node)
-    launches = schedule(groups, experiment.launches, experiment.seed)
+def make_plan(
+    experiment: Experiment,
+    machine: MachineFacts,
+    *,
+    working_folder: str = ".",
+    against: Against | None = None,
+) -> Plan:
+    """What does this experiment mean on this machine, with another's cases beside it if wished?
+
+    Raises InputError where it can't be.
+    """
+    own = _expanded(experiment, machine)
+    trials = experiment.trials_per_launch
+    groups = group_cases(own.cases, trials, own.cores_per_node)
+    units: Sequence[Sequence[LaunchGroup]] = [(group,) for group in groups]
+    cases, notes = own.cases, own.notes
+    launches, limits = experiment.launches, experiment.limits
+    if against is not None:
+        beside = _beside(own, against, machine, working_folder)
+        launches, launch_notes = num_launches(experiment, against.experiment)
+        limits = longer_limits(limits, against.experiment.limits)
+        first = len(groups)
+        others = group_cases(beside.cases, trials, beside.cores_per_node, first_number=first)
+        units = side_by_side(groups, others)
+        cases, notes = (*cases, *beside.cases), (*notes, *beside.notes, *launch_notes)
+    planned = schedule(units, launches, experiment.seed)
     return Plan(
         experiment_name=experiment.name,
         description=experiment.description,
         seed=experiment.seed,
-        limits=experiment.limits,
+        limits=limits,
         cases=cases,
-        launches=launches,
-        expected_s=round(sum(launch.expected_s for launch in launches), 3),
+        launches=planned,
+        expected_s=round(sum(launch.expected_s for launch in planned), 3),
+        working_folder=working_folder,
         hypotheses=experiment.hypotheses,
         published=experiment.published,
-        notes=(*cluster.notes, *case_notes, *_command_notes(cases, experiment.trials_per_launch)),
+        baseline=None if against is None else against.run,
+        notes=(*notes, *_command_notes(cases, trials)),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Expanded:
+    """An experiment's cases on this machine, and what to know of them."""
+
+    cases: tuple[Case, ...]
+    cores_per_node: dict[str, int]
+    """By shape."""
+    notes: tuple[str, ...]
+
+
+def _expanded(experiment: Experiment, machine: MachineFacts) -> _Expanded:
+    cluster = resolve_cluster(experiment.cluster, machine)
+    cases, notes = expand_cases(experiment, cluster, can_delay=machine.can_delay)
+    return _Expanded(
+        cases=cases,
+        cores_per_node={str(shape): cluster.cores_per_node(shape) for shape in cluster.shapes},
+        notes=(*cluster.notes, *notes),
+    )
+
+
+def _beside(
+    own: _Expanded, against: Against, machine: MachineFacts, working_folder: str
+) -> _Expanded:
+    """The baseline's part of the plan. Raises InputError."""
+    try:
+        baseline = _expanded(against.experiment, machine)
+    except InputError as error:
+        message = f"the baseline {against.run.run} can't be run here: {error.message}"
+        raise InputError(message, hint=error.hint) from error
+    is_same_folder = against.run.working_folder == working_folder
+    cases, notes = baseline_cases(own.cases, baseline.cases, is_same_folder=is_same_folder)
+    known = [f"baseline: {note}" for note in baseline.notes if note not in own.notes]
+    return _Expanded(cases=cases, cores_per_node=baseline.cores_per_node, notes=(*known, *notes))
 
 
 def on_local_platform(experiment: Experiment, machine: MachineFacts) -> Experiment:

@@ -12,7 +12,7 @@ from typing import Protocol
 from broadgauge.engine.clock import Clock, SystemClock
 from broadgauge.engine.events import Event
 from broadgauge.engine.interrupts import Interrupts
-from broadgauge.specs.case import Case
+from broadgauge.specs.case import Arm, Case
 from broadgauge.specs.launching import TrialOutcome
 from broadgauge.specs.record import Environment, Finding, Measurement, Record, TrialError
 
@@ -119,3 +119,12 @@ class Folders:
 
     logs: Path
     working: Path
+    baseline: Path | None = None
+    """The baseline's own working folder; None: there is no baseline."""
+
+    def working_of(self, arm: Arm) -> Path:
+        """Where do this arm's commands run?"""
+        if arm == "candidate":
+            return self.working
+        assert self.baseline is not None, "a baseline has a working folder"
+        return self.baseline

@@ -167,7 +167,7 @@ class _Runner:
             cores_per_node=launch.cores_per_node,
             limits=self._plan.limits,
             log_folder=self._folders.logs,
-            working_folder=self._folders.working,
+            working_folder=self._folders.working_of(cases[0].arm),
         )
         began_s = services.clock.monotonic_s()
         life = self._platform.start(request, self._progress(life_id, None))

@@ -7,13 +7,15 @@ command is a launch of its own with one trial.
 
 Order: A B C, C B A, B C A, A C B, … Each odd block runs the one before it backwards, so that any
 two cases are in both orders equally often and a steady drift within blocks cancels; each pair of
-blocks begins one further along. The seed says where the first begins.
+blocks begins one further along. The seed says where the first begins. The two sides of a comparison
+with a baseline stand next to each other: A a B b, b B a A, B b A a, …
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from broadgauge.engine.against import CaseName, case_name
 from broadgauge.engine.estimate import start_s, trial_s
 from broadgauge.specs.case import Case
 from broadgauge.specs.plan import PlannedLaunch, PlannedTrial
@@ -32,7 +34,11 @@ class LaunchGroup:
 
 
 def group_cases(
-    cases: Sequence[Case], trials_per_launch: int, cores_per_node: dict[str, int]
+    cases: Sequence[Case],
+    trials_per_launch: int,
+    cores_per_node: dict[str, int],
+    *,
+    first_number: int = 0,
 ) -> tuple[LaunchGroup, ...]:
     """Which cases share a launch? Groups and cases keep the order given.
 
@@ -48,7 +54,7 @@ def group_cases(
             trials_per_case=1 if is_command(group[0]) else trials_per_launch,
             cores_per_node=cores_per_node[group[0].shape],
         )
-        for number, group in enumerate(groups.values())
+        for number, group in enumerate(groups.values(), start=first_number)
     )
 
 
@@ -74,14 +80,38 @@ def _network_of_life(case: Case) -> tuple[object, ...]:
     return (case.link.num_nics, case.link.overlay)
 
 
+def side_by_side(
+    groups: Sequence[LaunchGroup], baseline: Sequence[LaunchGroup]
+) -> tuple[tuple[LaunchGroup, ...], ...]:
+    """Groups that must not be parted: those that hold the two sides of any comparison.
+
+    Variables may put cases of one group of this side into two of the other: all stay together.
+    """
+    units: list[tuple[LaunchGroup, ...]] = [(group,) for group in groups]
+    for group in baseline:
+        names = _case_names(group)
+        joined = [unit for unit in units if any(names & _case_names(each) for each in unit)]
+        place = units.index(joined[0]) if joined else len(units)
+        units = [unit for unit in units if unit not in joined]
+        units.insert(place, (*(each for unit in joined for each in unit), group))
+    return tuple(
+        tuple(sorted(unit, key=lambda group: group.cases[0].arm == "baseline")) for unit in units
+    )
+
+
+def _case_names(group: LaunchGroup) -> set[CaseName]:
+    return {case_name(case) for case in group.cases}
+
+
 def schedule(
-    groups: Sequence[LaunchGroup], num_blocks: int, seed: int
+    units: Sequence[Sequence[LaunchGroup]], num_blocks: int, seed: int
 ) -> tuple[PlannedLaunch, ...]:
-    """Every launch of every block, in the order in which they run."""
+    """Every launch of every block, in the order in which they run; a unit's stay together."""
     return tuple(
         _launch(group, block, seed)
         for block in range(num_blocks)
-        for group in counterbalanced(groups, block, seed)
+        for unit in counterbalanced(units, block, seed)
+        for group in (unit[::-1] if block % 2 else unit)
     )
 
 

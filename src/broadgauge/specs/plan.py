@@ -44,6 +44,8 @@ class BaselineRun(Stored):
     started_unix_s: float
     working_folder: str
     """Where its user's commands run."""
+    fail_above_ratio: float | None = None
+    """The slowdown that the run is to fail above, 0.03 for 3 %; None: it is only shown."""
 
 
 class Plan(Stored):

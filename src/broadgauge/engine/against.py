@@ -1,0 +1,112 @@
+"""Which cases of another run are repeated beside an experiment's own?
+
+Two runs at two times can't be told from two states of the machine. So the baseline's experiment is
+planned anew on this machine, and its cases run in the same blocks as the experiment's, in the arm
+`baseline`, with their own commands' folder.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from broadgauge.specs.case import Case
+from broadgauge.specs.errors import InputError
+from broadgauge.specs.experiment import Experiment, TimeLimits
+from broadgauge.specs.plan import BaselineRun
+from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload, TrainWorkload
+
+FEWEST_LAUNCHES = 3
+"""Below, nothing can be told: results/statistics.py, FEWEST_FOR_A_VERDICT."""
+CaseName = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Against:
+    """The stored run to compare with, and the experiment that its folder holds."""
+
+    run: BaselineRun
+    experiment: Experiment
+
+
+def case_name(case: Case) -> CaseName:
+    """What must be equal for two cases to be the two sides of a comparison?
+
+    Not the key: what the user changed between the two runs is in it, and is what is compared.
+    """
+    return (case.workload.name, case.shape, case.plain_network_name, case.backend)
+
+
+def baseline_cases(
+    candidate: Sequence[Case], baseline: Sequence[Case], *, is_same_folder: bool
+) -> tuple[tuple[Case, ...], tuple[str, ...]]:
+    """The baseline's cases that the experiment has too, in its order; and what to know of the rest.
+
+    A case that the experiment alone has is run without a partner; one that the baseline alone has
+    is not run. Raises InputError where no case is in both.
+    """
+    of_baseline = {case_name(case): case for case in baseline}
+    of_candidate = {case_name(case): case for case in candidate}
+    both = [name for name in of_candidate if name in of_baseline]
+    if not both:
+        raise InputError(
+            "no case of the experiment is in the baseline too: "
+            f"{_listed(candidate)} here, {_listed(baseline)} there",
+            hint="cases match by the names of workload and network, the shape and the backend",
+        )
+    notes = [
+        *_alone(of_candidate, of_baseline, "this experiment", "it is run without a partner"),
+        *_alone(of_baseline, of_candidate, "the baseline", "it is not run"),
+    ]
+    twins = [
+        of_candidate[name]
+        for name in both
+        if of_candidate[name].key == of_baseline[name].key
+        and (is_same_folder or not _uses_folder(of_candidate[name]))
+    ]
+    if twins:
+        notes.append(
+            f"the same on both sides, settings and folder: {_listed(twins)}; a difference would "
+            "be of the moments, not of a change"
+        )
+    in_arm = (of_baseline[name].model_copy(update={"arm": "baseline"}) for name in both)
+    return tuple(in_arm), tuple(notes)
+
+
+def _alone(
+    cases: dict[CaseName, Case], others: dict[CaseName, Case], where: str, fate: str
+) -> list[str]:
+    return [
+        f"{case.label} is in {where} only: {fate}"
+        for name, case in cases.items()
+        if name not in others
+    ]
+
+
+def _listed(cases: Iterable[Case]) -> str:
+    return ", ".join(case.label for case in cases)
+
+
+def _uses_folder(case: Case) -> bool:
+    """Does what is measured depend on files in the working folder?"""
+    match case.workload:
+        case CommandWorkload():
+            return True
+        case TrainWorkload() as train:
+            return train.text is not None or train.data is not None
+        case CollectivesWorkload():
+            return False
+
+
+def num_launches(experiment: Experiment, baseline: Experiment) -> tuple[int, tuple[str, ...]]:
+    """How many launches has each case? The larger of both, at least as many as a verdict needs."""
+    wanted = max(experiment.launches, baseline.launches)
+    launches = max(wanted, FEWEST_LAUNCHES)
+    if launches == experiment.launches:
+        return launches, ()
+    why = "the baseline's number" if launches == wanted else "fewer can't tell anything"
+    return launches, (f"{launches} launches of each case, not {experiment.launches}: {why}",)
+
+
+def longer_limits(a: TimeLimits, b: TimeLimits) -> TimeLimits:
+    """Of each phase the longer one: no side is ended early for the other's sake."""
+    of_a, of_b = a.model_dump(), b.model_dump()
+    return TimeLimits(**{phase: max(of_a[phase], of_b[phase]) for phase in of_a})
