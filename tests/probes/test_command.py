@@ -1,8 +1,11 @@
 """Does a user's script under real torchrun give its metrics, and say what went wrong?"""
 
+import signal
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 
 import pytest
 
@@ -75,6 +78,33 @@ def test_no_match_is_refused_by_the_metrics_name(tmp_path):
     assert outcome.error.kind is ErrorKind.REFUSED
     assert "metric `loss`" in outcome.error.message
     assert "nothing of interest" in outcome.error.message
+
+
+def test_a_script_that_hangs_writes_its_own_stacks_when_its_time_is_over(tmp_path):
+    script = """
+        import time
+        def wait_for_what_never_comes():
+            print("step took 1 s", flush=True)
+            time.sleep(300)
+        wait_for_what_never_comes()
+    """
+    path = tmp_path / "hangs.py"
+    path.write_text(textwrap.dedent(script))
+    workload = CommandWorkload(kind="command", command=(str(path),), metrics=(STEP,))
+    variables = {"PYTHONFAULTHANDLER": "1"}
+    with Ranks(1, tmp_path, command=COMMAND_WORKER, environment=variables) as ranks:
+        threading.Thread(target=signal_once_it_hangs, args=(ranks,), daemon=True).start()
+        outcome = ranks.run_trial(make_case(workload, nodes=1, ranks_per_node=1), limit_s=100)
+        logs = ranks.logs()
+    assert outcome.status is Status.FAILED
+    assert "in wait_for_what_never_comes" in logs
+
+
+def signal_once_it_hangs(ranks):
+    """As the supervisor does when a phase's time is over."""
+    while "step took 1 s" not in ranks.logs():
+        time.sleep(0.1)
+    ranks.ranks[0].process.send_signal(signal.SIGUSR1)
 
 
 def test_the_command_worker_imports_no_torch():

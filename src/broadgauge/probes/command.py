@@ -15,6 +15,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from broadgauge.probes.channel import Channel, leave_at_once
@@ -75,6 +76,15 @@ class Torchrun:
             reader.feed(line)
         return self._process.returncode
 
+    def abort_ranks(self) -> None:
+        """Have each rank write Python's stacks and end: SIGABRT, with PYTHONFAULTHANDLER set."""
+        if self._process is None or self._process.poll() is not None:
+            return
+        for listed in Path(f"/proc/{self._process.pid}/task").glob("*/children"):
+            for pid in listed.read_text().split():
+                with suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGABRT)
+
     def end(self) -> None:
         """torchrun passes SIGTERM on to its ranks."""
         if self._process is not None and self._process.poll() is None:
@@ -96,8 +106,14 @@ def _output_of(process: "subprocess.Popen[bytes]") -> Iterator[bytes]:
 
 
 def main() -> int:
-    faulthandler.register(signal.SIGUSR1, all_threads=True)
     torchrun = Torchrun()
+
+    def dump_stacks(_number: int, _frame: object) -> None:
+        """The time is over: where does the user's script hang? That is asked last of all."""
+        faulthandler.dump_traceback(all_threads=True)
+        torchrun.abort_ranks()
+
+    signal.signal(signal.SIGUSR1, dump_stacks)
 
     def leave() -> None:
         torchrun.end()
