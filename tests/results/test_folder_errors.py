@@ -12,7 +12,7 @@ import pytest
 from tests.engine.making import YAML, a_plan, make_folder, run_in
 
 from broadgauge.results.folder import RunFolder
-from broadgauge.results.reading import read_run
+from broadgauge.results.reading import StoredRun, read_run
 from broadgauge.results.records_file import read_records
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.plan import Plan
@@ -30,7 +30,7 @@ def run_path(tmp_path: Path, plan: Plan) -> Path:
         return folder.path
 
 
-Opener = Callable[[Path], object]
+Opener = Callable[[Path], StoredRun | RunFolder]
 OPENERS: list[Opener] = [read_run, RunFolder.open_for_resume]
 
 
@@ -58,7 +58,11 @@ def test_what_is_no_run_folder_is_refused_in_words(
 @pytest.mark.parametrize("opens", OPENERS)
 def test_a_link_to_a_run_folder_is_followed(tmp_path: Path, run_path: Path, opens: Opener) -> None:
     (tmp_path / "latest").symlink_to(run_path)
-    opens(tmp_path / "latest")
+    followed = opens(tmp_path / "latest")
+    assert followed.records == read_run(run_path).records
+    assert len(followed.records) > 0
+    if isinstance(followed, RunFolder):
+        followed.close()
 
 
 @pytest.mark.parametrize("opens", OPENERS)
@@ -213,6 +217,7 @@ from pathlib import Path
 from tests.engine.making import a_plan, make_folder, run_in, trial_ids
 from tests.results.test_folder_errors import whole_after_full_disk
 from broadgauge.results.folder import RunFolder
+from broadgauge.results.model import RunSummary
 from broadgauge.specs.errors import RunFolderError
 
 disk = Path(sys.argv[1])
