@@ -11,12 +11,19 @@
 Exit codes of `broadgauge run`: 0 every case measured; 1 an internal error; 2 bad input; 3 the run
 ended and some cases failed; 4 the platform was refused (with `--platform auto` what could run did
 run on the local platform); 5 the run folder; 130 and 143 ended by SIGINT and SIGTERM, resumable.
+
+With `--fail-above`, of `run` (where none of the above happened) and of `compare`: 0 no regression;
+6 a regression; 7 can't tell.
 """
 
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from broadgauge.specs.record import TrialError
+
+
+REGRESSION_EXIT_CODE = 6
+CANNOT_TELL_EXIT_CODE = 7
 
 
 class BroadgaugeError(Exception):
