@@ -29,6 +29,8 @@ class CollectiveSummary:
     op: str
     dtype: str
     size_bytes: int
+    engine: str
+    """Who ran it: torch or nccl-tests."""
     time_s: Estimate
     algbw_gbyte_per_s: Estimate
     busbw_gbyte_per_s: Estimate
@@ -36,6 +38,20 @@ class CollectiveSummary:
     amplification_ratio: Estimate | None
     is_correct: bool | None
     """False if any trial was wrong; None where it was not checked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairSummary:
+    """Messages of one size from one rank to another, while all others wait."""
+
+    from_rank: int
+    to_rank: int
+    dtype: str
+    size_bytes: int
+    time_s: Estimate
+    rate_gbyte_per_s: Estimate
+    """Bytes of the message over its time."""
+    link_rate_gbps: Estimate | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +80,9 @@ class CaseSummary:
     missing: Mapping[str, str]
     """Metrics that are null in every good trial, with the reason."""
     collectives: tuple[CollectiveSummary, ...]
-    """By op, dtype and size."""
+    """By engine, op, dtype and size."""
+    pairs: tuple[PairSummary, ...]
+    """By ranks, dtype and size; empty unless the workload is `pairwise`."""
     num_ok: int
     num_failed: int
     """Failed and timed out; trials that were skipped count in neither."""
@@ -101,6 +119,11 @@ class RunSummary:
     """By hash."""
     notes: tuple[str, ...]
     """What a reader must know: trials missing, several environments, lines that were cut."""
+
+    @property
+    def candidates(self) -> tuple[CaseSummary, ...]:
+        """The cases of this experiment, without those of a baseline beside it."""
+        return tuple(summary for summary in self.cases if summary.case.arm == "candidate")
 
     def case(self, key: str) -> CaseSummary | None:
         """The case with this key; None where the run has none."""

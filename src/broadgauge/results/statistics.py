@@ -64,6 +64,15 @@ class Comparison:
     None where the spread is unknown (below 3 launches), or when more than 1,000 would be needed.
     """
     notes: tuple[str, ...]
+    log_ratio: student.Fitted
+    """What `ratio` was made from, for an interval of another confidence."""
+
+    def interval(self, confidence: float) -> tuple[float, float] | tuple[None, None]:
+        """Between which ratios does the truth lie in this share of all cases?"""
+        low, high = self.log_ratio.interval(confidence)
+        if low is None or high is None:
+            return None, None
+        return _exp(low), _exp(high)
 
     @property
     def is_flagged(self) -> bool:
@@ -88,6 +97,13 @@ def mean_of_launches(values_by_launch: Sequence[Sequence[float]]) -> Estimate:
         trials=sum(len(values) for values in values_by_launch),
         method="mean of launches, t interval" if len(values_by_launch) > 1 else WITHIN_ONE,
     )
+
+
+def interval_of_launches(
+    values_by_launch: Sequence[Sequence[float]], confidence: float
+) -> tuple[float, float] | tuple[None, None]:
+    """Between which bounds does the mean of launches lie, in this share of all cases?"""
+    return student.fitted_mean(_launch_means(values_by_launch)).interval(confidence)
 
 
 def compare_paired(
@@ -161,7 +177,7 @@ def _judged(
     """What may be said of a mean log-ratio?"""
     if fitted.standard_error is not None:
         fitted = replace(fitted, standard_error=max(fitted.standard_error, _ROUNDING))
-    low, high = (None if end is None else math.exp(min(end, 700.0)) for end in fitted.interval())
+    low, high = (None if end is None else _exp(end) for end in fitted.interval())
     verdict = ComparisonVerdict.NO_DIFFERENCE_SEEN
     if low is None or high is None or launches < FEWEST_FOR_A_VERDICT:
         verdict = ComparisonVerdict.CANNOT_TELL
@@ -185,7 +201,12 @@ def _judged(
         p_value=fitted.two_sided_p(),
         launches_needed=_launches_needed(fitted, launches, resolve_ratio),
         notes=notes,
+        log_ratio=fitted,
     )
+
+
+def _exp(log_ratio: float) -> float:
+    return math.exp(min(log_ratio, 700.0))
 
 
 def _launches_needed(

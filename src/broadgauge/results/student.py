@@ -26,11 +26,11 @@ class Fitted:
     """None where nothing is known of the spread: a single value."""
     dof: float
 
-    def interval(self) -> tuple[float, float] | tuple[None, None]:
-        """Between which bounds does the truth lie in 95 % of all cases?"""
+    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float] | tuple[None, None]:
+        """Between which bounds does the truth lie in 95 % (or so many) of all cases?"""
         if self.standard_error is None:
             return None, None
-        half_width = student_quantile((1 + CONFIDENCE) / 2, self.dof) * self.standard_error
+        half_width = student_quantile((1 + confidence) / 2, self.dof) * self.standard_error
         return self.value - half_width, self.value + half_width
 
     def two_sided_p(self) -> float | None:

@@ -5,7 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from broadgauge.results.compare import ValueOf, by_launch, compare_in_blocks, metric_of
-from broadgauge.results.model import CaseSummary, CollectiveSummary, RunSummary, Scaling
+from broadgauge.results.model import (
+    CaseSummary,
+    CollectiveSummary,
+    PairSummary,
+    RunSummary,
+    Scaling,
+)
+from broadgauge.results.partners import smallest_world
 from broadgauge.results.statistics import mean_of_launches
 from broadgauge.specs.case import Case
 from broadgauge.specs.estimate import Estimate
@@ -68,12 +75,14 @@ def summarise_case(
         for name, reason in record.missing.items()
         if name not in estimates
     }
+    rows = _rows_by_key(good)
     return CaseSummary(
         case=case,
         records=records,
         estimates=estimates,
         missing=missing,
-        collectives=_collectives(good),
+        collectives=tuple(_collective(key, of) for key, of in rows.items() if not _is_pair(key)),
+        pairs=tuple(_pair(key, of) for key, of in rows.items() if _is_pair(key)),
         num_ok=len(good),
         num_failed=sum(r.status in (Status.FAILED, Status.TIMEOUT) for r in records),
         num_planned=len(records) if num_planned is None else num_planned,
@@ -101,51 +110,77 @@ def estimate_over(
     return replace(estimate, low=max(estimate.low, 0.0))
 
 
-def _collectives(good: Sequence[Record]) -> tuple[CollectiveSummary, ...]:
-    """Each op, dtype and size over all trials, in the order first measured, smallest size first."""
-    keys = {
-        (row.op, row.dtype, row.size_bytes): None for record in good for row in record.collectives
+RowKey = tuple[str, str, str, int | None, int | None, int]
+"""Engine, op, dtype, from and to which rank, size."""
+Rows = list[tuple[Record, CollectiveRow]]
+
+
+def _rows_by_key(good: Sequence[Record]) -> dict[RowKey, Rows]:
+    """What was measured again and again, in the order first measured, smallest size first."""
+    found: dict[RowKey, Rows] = {}
+    for record in good:
+        for row in record.collectives:
+            ranks = (row.from_rank, row.to_rank)
+            key = (row.engine, row.op, row.dtype, *ranks, row.size_bytes)
+            found.setdefault(key, []).append((record, row))
+    kinds = {kind: place for place, kind in enumerate(dict.fromkeys(key[:5] for key in found))}
+    ordered = sorted(found, key=lambda key: (kinds[key[:5]], key[5]))
+    return {key: found[key] for key in ordered}
+
+
+def _is_pair(key: RowKey) -> bool:
+    return key[3] is not None and key[4] is not None
+
+
+def _over_rows(rows: Rows, field: str) -> Estimate | None:
+    """One field of the same row in every trial."""
+    values: dict[str, float | None] = {
+        record.record_id: getattr(row, field) for record, row in rows
     }
-    pairs = list(dict.fromkeys((op, dtype) for op, dtype, _ in keys))
-    ordered = sorted(keys, key=lambda key: (pairs.index(key[:2]), key[2]))
-    summaries = (_collective(good, key) for key in ordered)
-    return tuple(summary for summary in summaries if summary is not None)
+    records = [record for record, _ in rows]
+    return estimate_over(records, lambda record: values[record.record_id])
 
 
-def _collective(good: Sequence[Record], key: tuple[str, str, int]) -> CollectiveSummary | None:
-    def row_of(record: Record) -> CollectiveRow | None:
-        rows = record.collectives
-        return next((r for r in rows if (r.op, r.dtype, r.size_bytes) == key), None)
-
-    def over(field: str) -> Estimate | None:
-        def value_of(record: Record) -> float | None:
-            row = row_of(record)
-            value: float | None = None if row is None else getattr(row, field)
-            return value
-
-        return estimate_over(good, value_of)
-
-    time_s, algbw, busbw = over("time_s"), over("algbw_gbyte_per_s"), over("busbw_gbyte_per_s")
-    if time_s is None or algbw is None or busbw is None:
-        return None
-    checks = [row.is_correct for record in good if (row := row_of(record)) is not None]
+def _collective(key: RowKey, rows: Rows) -> CollectiveSummary:
+    checks = [row.is_correct for _, row in rows]
     return CollectiveSummary(
-        op=key[0],
-        dtype=key[1],
-        size_bytes=key[2],
-        time_s=time_s,
-        algbw_gbyte_per_s=algbw,
-        busbw_gbyte_per_s=busbw,
-        link_rate_gbps=over("link_rate_gbps"),
-        amplification_ratio=over("amplification_ratio"),
+        op=key[1],
+        dtype=key[2],
+        size_bytes=key[5],
+        engine=key[0],
+        time_s=_always(_over_rows(rows, "time_s")),
+        algbw_gbyte_per_s=_always(_over_rows(rows, "algbw_gbyte_per_s")),
+        busbw_gbyte_per_s=_always(_over_rows(rows, "busbw_gbyte_per_s")),
+        link_rate_gbps=_over_rows(rows, "link_rate_gbps"),
+        amplification_ratio=_over_rows(rows, "amplification_ratio"),
         is_correct=False if False in checks else (True if True in checks else None),
     )
 
 
+def _pair(key: RowKey, rows: Rows) -> PairSummary:
+    assert key[3] is not None
+    assert key[4] is not None
+    return PairSummary(
+        from_rank=key[3],
+        to_rank=key[4],
+        dtype=key[2],
+        size_bytes=key[5],
+        time_s=_always(_over_rows(rows, "time_s")),
+        rate_gbyte_per_s=_always(_over_rows(rows, "algbw_gbyte_per_s")),
+        link_rate_gbps=_over_rows(rows, "link_rate_gbps"),
+    )
+
+
+def _always(estimate: Estimate | None) -> Estimate:
+    assert estimate is not None, "a row always has these"
+    return estimate
+
+
 def _scaling(summary: CaseSummary, all_cases: Sequence[CaseSummary]) -> Scaling | None:
     """What does a rank do here against a rank of the smallest shape, pair by pair?"""
-    smallest = smallest_shape(summary, all_cases)
-    if smallest is None:
+    partner = smallest_world(summary, all_cases, needs_results=True)
+    smallest = partner.summary
+    if smallest is None or partner.is_itself:
         return None
     if isinstance(summary.case.workload, CommandWorkload):
         return None  # whether its metric is of a rank or of the job is the user's knowledge
@@ -168,27 +203,6 @@ def _scaling(summary: CaseSummary, all_cases: Sequence[CaseSummary]) -> Scaling 
             notes=comparison.notes,
         )
     return None
-
-
-def smallest_shape(summary: CaseSummary, all_cases: Sequence[CaseSummary]) -> CaseSummary | None:
-    """Against which case is scaling measured? None for the smallest itself.
-
-    The smallest shape of the same workload on the same network, or on one node, that has results.
-    """
-    case = summary.case
-    candidates = [
-        other
-        for other in all_cases
-        if other.case.workload.name == case.workload.name
-        and other.case.link in (None, case.link)
-        and (other.case.device, other.case.backend) == (case.device, case.backend)
-        and other.case.arm == case.arm
-        and other.case.world_size < case.world_size
-        and other.num_ok
-    ]
-    if not candidates:
-        return None
-    return min(candidates, key=lambda other: (other.case.world_size, other.case.nodes))
 
 
 def _times(estimate: Estimate, factor: float) -> Estimate:
