@@ -1,30 +1,37 @@
-"""Are algbw, busbw and the ring's bytes those of nccl-tests?"""
+"""Are algbw, busbw and sizes those of nccl-tests?"""
+
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broadgauge.catalog.traffic import bus_factor
 from broadgauge.probes.collectives.definitions import (
     algbw_gbyte_per_s,
-    bus_factor,
     busbw_gbyte_per_s,
     even_size_bytes,
-    ring_node_bytes,
 )
+from broadgauge.specs.workload import CollectiveOp
 
-OPS = st.sampled_from(("all_reduce", "all_gather", "reduce_scatter"))
+OPS = st.sampled_from(get_args(CollectiveOp))
 RANKS = st.integers(1, 1000)
 
 
 @pytest.mark.parametrize(
     ("op", "ranks", "factor"),
     [
-        # nccl-tests doc/PERFORMANCE.md: all_reduce 2(n-1)/n, all_gather and reduce_scatter (n-1)/n
+        # nccl-tests doc/PERFORMANCE.md: all_reduce 2(n-1)/n, all_gather and reduce_scatter (n-1)/n,
+        # broadcast and reduce 1; src/alltoall.cu (n-1)/n, src/sendrecv.cu 1
         ("all_reduce", 8, 1.75),
         ("all_reduce", 2, 1.0),
         ("all_gather", 8, 0.875),
         ("reduce_scatter", 4, 0.75),
         ("all_reduce", 1, 0.0),
+        ("all_to_all", 4, 0.75),
+        ("broadcast", 4, 1.0),
+        ("reduce", 4, 1.0),
+        ("send_recv", 4, 1.0),
     ],
 )
 def test_bus_factor_is_that_of_nccl_tests(op, ranks, factor):
@@ -43,23 +50,11 @@ def test_twice_the_bytes_in_twice_the_time_is_the_same_rate(op, ranks, time_s, s
     assert busbw_gbyte_per_s(op, ranks, 1e6 * scale, time_s * scale) == pytest.approx(one)
 
 
-@pytest.mark.parametrize("op", ["all_reduce", "all_gather", "reduce_scatter"])
-@pytest.mark.parametrize(("nodes", "ranks_per_node"), [(2, 1), (2, 4), (3, 2), (5, 1)])
-def test_ring_bytes_are_those_of_a_ring_played_step_by_step(op, nodes, ranks_per_node):
-    """The slow reference: every chunk is sent from rank to rank, bytes leaving node 0 counted."""
-    ranks, chunk_bytes, leaving = nodes * ranks_per_node, 1000, 0
-    for _ in range((2 if op == "all_reduce" else 1) * (ranks - 1)):
-        for rank in range(ranks):
-            is_node_0 = rank // ranks_per_node == 0
-            stays = ((rank + 1) % ranks) // ranks_per_node == rank // ranks_per_node
-            leaving += chunk_bytes if is_node_0 and not stays else 0
-    assert ring_node_bytes(op, ranks, ranks * chunk_bytes) == pytest.approx(leaving)
-
-
 @given(OPS, RANKS, st.integers(1, 2**34), st.sampled_from((2, 4)))
 def test_measured_sizes_are_whole_and_even(op, ranks, wanted, type_bytes):
     size = even_size_bytes(op, ranks, wanted, type_bytes)
-    grain = type_bytes * (1 if op == "all_reduce" else ranks)
+    is_in_parts = op in ("all_gather", "reduce_scatter", "all_to_all")
+    grain = type_bytes * (ranks if is_in_parts else 1)
     assert size > 0
     assert size % grain == 0
     assert size <= max(wanted, grain)

@@ -1,6 +1,7 @@
 """How is one collective of one size called, and is its result right?"""
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,13 +12,15 @@ from broadgauge.probes.identity import RankIdentity
 from broadgauge.specs.workload import DATA_TYPE_BYTES, CollectiveOp, DataType
 
 TORCH_TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+ROOT = patterns.ROOT
+IN_PLACE: tuple[CollectiveOp, ...] = ("all_reduce", "broadcast", "reduce")
 
 
 class Operation:
     """A collective on buffers of its own; the message has `size_bytes` in all (definitions.py).
 
-    all_reduce is in place, as torch has it. Between checks the buffers are zero, because sums of
-    sums would overflow.
+    `given` is what this rank contributes, `result` where the outcome appears: one buffer where
+    torch works in place. Between checks they are zero, because sums of sums would overflow.
     """
 
     def __init__(
@@ -29,54 +32,64 @@ class Operation:
         device: Any,
     ) -> None:
         self.op, self.dtype, self.identity = op, dtype, identity
-        elements = size_bytes // DATA_TYPE_BYTES[dtype]
-        self.part_elements = elements // identity.world_size
-        self.message = torch.zeros(elements, dtype=TORCH_TYPES[dtype], device=device)
-        self.part = None
-        if op != "all_reduce":
-            self.part = torch.zeros_like(self.message[: self.part_elements])
+        self.elements = size_bytes // DATA_TYPE_BYTES[dtype]
+        part = self.elements // identity.world_size
+
+        def buffer(elements: int) -> Any:
+            return torch.zeros(elements, dtype=TORCH_TYPES[dtype], device=device)
+
+        self.given = buffer(part if op == "all_gather" else self.elements)
+        self.result = self.given
+        if op not in IN_PLACE:
+            self.result = buffer(part if op == "reduce_scatter" else self.elements)
 
     def __call__(self) -> None:
-        match self.op:
-            case "all_reduce":
-                dist.all_reduce(self.message)
-            case "all_gather":
-                dist.all_gather_into_tensor(self.message, self.part)
-            case "reduce_scatter":
-                dist.reduce_scatter_tensor(self.part, self.message)
+        _CALLS[self.op](self)
 
-    def check(self) -> bool | None:
-        """Does one call give exactly what it must? None: no exact values exist (patterns.py)."""
-        k = patterns.period(self.identity.world_size, self.dtype)
+    def check(self, call: Callable[[], None] | None = None) -> bool | None:
+        """Does one call give exactly what it must? None: no exact values exist (patterns.py).
+
+        `call` is another way to the same collective on these buffers: a captured one.
+        """
+        ranks = self.identity.world_size
+        k = patterns.period(self.op, ranks, self.dtype)
         if k is None:
             return None
-        self._fill(k)
-        self()
-        wrong = self._first_difference(k)
-        self.message.zero_()
+        self.result.fill_(-1)
+        rank, device = self.identity.rank, self.result.device
+        if self.op != "broadcast" or rank == ROOT:
+            table = patterns.contribution(rank, ranks, k, device)
+            position = rank * self.given.numel() if self.op == "all_gather" else 0
+            patterns.fill(self.given, table, position)
+        (call or self)()
+        expected = patterns.expected(
+            self.op, rank, ranks, elements=self.elements, k=k, device=device
+        )
+        wrong = patterns.first_wrong(self.result, expected)
+        self.given.zero_()
+        self.result.zero_()
         if wrong is not None:
             sys.stderr.write(f"{self.op} {self.dtype}: element {wrong} of the result is wrong\n")
         return wrong is None
 
-    def _fill(self, k: int) -> None:
-        rank, device = self.identity.rank, self.message.device
-        table = patterns.contribution(rank, self.identity.world_size, k, device)
-        self.message.fill_(-1)
-        if self.op == "all_gather":
-            patterns.fill(self.part, table, rank * self.part_elements)
-        else:
-            patterns.fill(self.message, table, 0)
 
-    def _first_difference(self, k: int) -> int | None:
-        rank, size = self.identity.rank, self.part_elements
-        tables = patterns.result_tables(self.op, self.identity.world_size, k, self.message.device)
-        if self.op == "all_reduce":
-            return patterns.first_difference(self.message, tables[0], 0)
-        if self.op == "reduce_scatter":
-            return patterns.first_difference(self.part, tables[rank], rank * size)
-        for owner, table in enumerate(tables):
-            part = self.message[owner * size : (owner + 1) * size]
-            wrong = patterns.first_difference(part, table, owner * size)
-            if wrong is not None:
-                return owner * size + wrong
-        return None
+def _send_to_the_next(operation: Operation) -> None:
+    """A ring of neighbours, both directions at once. Source: nccl-tests, src/sendrecv.cu."""
+    rank, ranks = operation.identity.rank, operation.identity.world_size
+    both = [
+        dist.P2POp(dist.isend, operation.given, (rank + 1) % ranks),
+        dist.P2POp(dist.irecv, operation.result, (rank - 1) % ranks),
+    ]
+    for work in dist.batch_isend_irecv(both):
+        work.wait()
+
+
+_CALLS: dict[CollectiveOp, Callable[[Operation], Any]] = {
+    "all_reduce": lambda it: dist.all_reduce(it.given),
+    "all_gather": lambda it: dist.all_gather_into_tensor(it.result, it.given),
+    "reduce_scatter": lambda it: dist.reduce_scatter_tensor(it.result, it.given),
+    "all_to_all": lambda it: dist.all_to_all_single(it.result, it.given),
+    "broadcast": lambda it: dist.broadcast(it.given, ROOT),
+    "reduce": lambda it: dist.reduce(it.given, ROOT),
+    "send_recv": _send_to_the_next,
+}

@@ -9,6 +9,8 @@ exceed the last integer up to which the type has all: 2^8 for bfloat16, 2^24 for
 8 and 24 bits of significand). k is odd, so that chunks at powers of two differ.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,16 +19,32 @@ from broadgauge.specs.workload import CollectiveOp, DataType
 
 LARGEST_EXACT: dict[DataType, int] = {"bfloat16": 2**8, "float32": 2**24}
 LARGEST_PERIOD = 251
+SUMS: tuple[CollectiveOp, ...] = ("all_reduce", "reduce_scatter", "reduce")
+ROOT = 0
+"""Of broadcast and reduce. Source: nccl-tests' default, `-r 0`."""
 CHUNK_ELEMENTS = 2**22
 """Positions are made in chunks: a buffer of gigabytes is checked in 32 MiB."""
 
 
-def period(ranks: int, dtype: DataType) -> int | None:
-    """Which k? The largest odd one whose sums are exact.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Elements in a row of a result that one table explains."""
 
-    None where there is none (bfloat16 over more than 128 ranks): then nothing can be checked.
+    start: int
+    elements: int
+    table: Any
+    """float64[k]"""
+    position: int
+    """Of the piece's first element in the message that the table describes."""
+
+
+def period(op: CollectiveOp, ranks: int, dtype: DataType) -> int | None:
+    """Which k? The largest odd one whose values, or sums, are exact.
+
+    None where there is none (sums of more than 128 ranks in bfloat16): then nothing can be checked.
     """
-    largest = min(LARGEST_EXACT[dtype] // ranks + 1, LARGEST_PERIOD)
+    addends = ranks if op in SUMS else 1
+    largest = min(LARGEST_EXACT[dtype] // addends + 1, LARGEST_PERIOD)
     k = largest - (largest % 2 == 0)
     return k if k >= 3 else None
 
@@ -42,10 +60,57 @@ def total(ranks: int, k: int, device: Any) -> Any:
     return torch.stack([contribution(rank, ranks, k, device) for rank in range(ranks)]).sum(0)
 
 
+def expected(
+    op: CollectiveOp, rank: int, ranks: int, *, elements: int, k: int, device: Any
+) -> list[Piece]:
+    """What must a rank's result hold, piece by piece? `elements` are those of the whole message.
+
+    Nothing on a rank to which the operation promises nothing: all but the root of a reduce.
+    """
+    part = elements // ranks
+
+    def given_by(sender: int) -> Any:
+        return contribution(sender, ranks, k, device)
+
+    match op:
+        case "all_gather" | "all_to_all":
+            return [
+                Piece(
+                    start=sender * part,
+                    elements=part,
+                    table=given_by(sender),
+                    position=(sender if op == "all_gather" else rank) * part,
+                )
+                for sender in range(ranks)
+            ]
+        case "reduce_scatter":
+            sums = total(ranks, k, device)
+            return [Piece(start=0, elements=part, table=sums, position=rank * part)]
+        case "reduce" if rank != ROOT:
+            return []
+        case "all_reduce" | "reduce":
+            table = total(ranks, k, device)
+        case "broadcast":
+            table = given_by(ROOT)
+        case "send_recv":
+            table = given_by((rank - 1) % ranks)
+    return [Piece(start=0, elements=elements, table=table, position=0)]
+
+
 def fill(buffer: Any, table: Any, first_position: int) -> None:
     """Writes the periodic `table` into `buffer[n]`, whose element 0 is at `first_position`."""
     for start, part in _chunks(buffer):
         part.copy_(table[_positions(part, first_position + start) % len(table)])
+
+
+def first_wrong(result: Any, pieces: Sequence[Piece]) -> int | None:
+    """Which element of `result[n]` is the first that no piece explains? None: all are right."""
+    for piece in pieces:
+        part = result[piece.start : piece.start + piece.elements]
+        wrong = first_difference(part, piece.table, piece.position)
+        if wrong is not None:
+            return piece.start + wrong
+    return None
 
 
 def first_difference(buffer: Any, table: Any, first_position: int) -> int | None:
@@ -55,16 +120,6 @@ def first_difference(buffer: Any, table: Any, first_position: int) -> int | None
         if not torch.equal(part, expected):
             return start + int((part != expected).nonzero()[0].item())
     return None
-
-
-def result_tables(op: CollectiveOp, ranks: int, k: int, device: Any) -> list[Any]:
-    """What each rank's part of the message must hold afterwards: one table a rank.
-
-    After a reduction every part holds the sum; all_gather leaves each rank's own values.
-    """
-    if op == "all_gather":
-        return [contribution(rank, ranks, k, device) for rank in range(ranks)]
-    return [total(ranks, k, device)] * ranks
 
 
 def _chunks(buffer: Any) -> list[tuple[int, Any]]:

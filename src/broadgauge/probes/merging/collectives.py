@@ -7,11 +7,11 @@ direction, without the bytes of the barriers between the iterations.
 import statistics
 from collections.abc import Sequence
 
+from broadgauge.catalog.traffic import ring_node_bytes
 from broadgauge.probes.collectives.definitions import (
     BARRIER,
     algbw_gbyte_per_s,
     busbw_gbyte_per_s,
-    ring_node_bytes,
 )
 from broadgauge.probes.merging.counters import (
     Interval,
@@ -87,7 +87,7 @@ def _row(
     mean_s = statistics.fmean(times_s)
     traffic = interval.traffic if interval is not None and case.nodes > 1 else None
     wire_bytes = None if traffic is None else _wire_bytes(traffic, len(times_s), barrier)
-    ring_bytes = ring_node_bytes(op, ranks, block.size_bytes)
+    ring_bytes = ring_node_bytes(op, ranks, block.size_bytes, ranks_per_node=case.ranks_per_node)
     return CollectiveRow(
         op=op,
         dtype=block.dtype,

@@ -8,7 +8,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from broadgauge.probes.collectives.definitions import ring_node_bytes
+from broadgauge.catalog.traffic import ring_node_bytes
 from broadgauge.probes.merging.collectives import slowest_rank_s
 from broadgauge.probes.merging.counters import (
     Interval,
