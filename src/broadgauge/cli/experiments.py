@@ -1,5 +1,6 @@
 """Which experiment does the user mean: a file, or one that comes with Broadgauge?"""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,12 +36,32 @@ def load(name_or_path: str, overrides: Sequence[str]) -> LoadedExperiment:
     """Raises InputError (no such file, no text) and ExperimentError (what the text says)."""
     from broadgauge.specs.reading import read_experiment
 
-    path = Path(name_or_path)
-    if not path.exists() and name_or_path in example_names():
-        path = examples_folder() / f"{name_or_path}.yaml"
+    path = _find(Path(name_or_path), name_or_path)
     text = _read_text(path)
-    experiment = read_experiment(text, str(path), overrides)
+    experiment = read_experiment(text, str(path), overrides, read_base=read_base)
     return LoadedExperiment(experiment=experiment, source=str(path), folder=path.parent.absolute())
+
+
+def read_base(reference: str, from_file: str) -> tuple[str, str]:
+    """What a file extends: a path from its own folder, or the name of an example.
+
+    The text and the file's name, the same for the same file. Raises InputError.
+    """
+    path = _find(Path(os.path.normpath(Path(from_file).parent / reference)), reference)
+    return _read_text(path), str(path)
+
+
+def _find(path: Path, name: str) -> Path:
+    """The path, or the example of this name where there is no such file."""
+    try:
+        is_there = path.exists()
+    except OSError:  # a name that no file can have
+        is_there = False
+    return path if is_there or name not in example_names() else _example(name)
+
+
+def _example(name: str) -> Path:
+    return examples_folder() / f"{name}.yaml"
 
 
 def _read_text(path: Path) -> str:
@@ -48,7 +69,7 @@ def _read_text(path: Path) -> str:
         with path.open(encoding="utf-8") as file:
             return file.read(MAX_TEXT_BYTES + 1)
     except FileNotFoundError:
-        hint = did_you_mean(str(path), example_names())
+        hint = did_you_mean(path.name, example_names())
         raise InputError(f"{path}: no such file, and no example has this name", hint=hint) from None
     except IsADirectoryError:
         hint = "a run folder is continued by --resume and shown by `broadgauge show`"
@@ -56,5 +77,6 @@ def _read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         message = f"{path}: not a text file (byte {error.start} is no UTF-8)"
         raise InputError(message, hint="an experiment is a YAML file") from None
-    except OSError as error:
-        raise InputError(f"{path}: can't be read: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"`{path}`: can't be read: {reason}") from None

@@ -1,18 +1,23 @@
 """Is this text an experiment? If not, what is wrong, where, and what was probably meant?"""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, get_args
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from broadgauge.specs.axes import NEVER_AXES, UNFOLDED, unfold_axes
 from broadgauge.specs.base import NAME_PATTERN, VARIABLE_PATTERN, did_you_mean
+from broadgauge.specs.document import Document, Path
 from broadgauge.specs.errors import ExperimentError, Problem
 from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.extending import EXTENDS, BaseReader, with_bases
+from broadgauge.specs.fields import alternatives, discriminators, models_in
 from broadgauge.specs.network import Network, NodePath
+from broadgauge.specs.overriding import apply_override
 from broadgauge.specs.workload import METRIC_NAME_PATTERN
-from broadgauge.specs.yaml_source import Document, Path, parse_yaml
+from broadgauge.specs.yaml_source import parse_yaml
 
 _KINDS = ("collectives", "command", "train")
 _NETWORKS: dict[str, type[BaseModel]] = {"between": Network, "inside": NodePath}
@@ -37,6 +42,10 @@ _RULES = {
     ),
 }
 """Of each pattern: what it says in words, what it refuses, and what to write in its place."""
+_ONE_VALUE_WANTED = (
+    *("string_type", "int_type", "float_type", "bool_type", "literal_error"),
+    *("dict_type", "model_type", "model_attributes_type", "union_tag_not_found"),
+)
 _WORDS = (
     (r"valid tuple", "list"),
     (r"[Tt]uple should have", "the list should have"),
@@ -45,19 +54,30 @@ _WORDS = (
 )
 
 
-def read_experiment(text: str, filename: str, overrides: Sequence[str] = ()) -> Experiment:
+def read_experiment(
+    text: str,
+    filename: str,
+    overrides: Sequence[str] = (),
+    *,
+    read_base: BaseReader | None = None,
+) -> Experiment:
     """The validated experiment. Raises ExperimentError with `file:line:column` of each problem.
 
     `overrides` are `a.b=c` texts: a dotted path, where an item of a list is named by its position
-    or its `name`, and a YAML value.
+    or its `name`, and a YAML value. They apply to what the file and all that it extends say
+    together; axes unfold last. `read_base` finds what `extends` names.
     """
-    document = parse_yaml(text, filename)
+    document = with_bases(parse_yaml(text, filename), read_base)
     for override in overrides:
         document = apply_override(document, override)
     if not isinstance(document.data, dict):
         raise ExperimentError(
             [Problem(document.where(()), "an experiment is a mapping of keys to values")]
         )
+    if EXTENDS in document.data:
+        problem = f"`{EXTENDS}` stands in the file: no flag sets it"
+        raise ExperimentError([Problem(document.where((EXTENDS,)), problem)])
+    document = unfold_axes(document)
     try:
         return Experiment.model_validate(document.data)
     except ValidationError as error:
@@ -85,76 +105,42 @@ def _shown(problems: list[Problem]) -> list[Problem]:
     return unique
 
 
-def apply_override(document: Document, override: str) -> Document:
-    """The document with one part set from `--set a.b=c`."""
-    flag = f"--set {override}"
-    key_text, equals, value_text = override.partition("=")
-    if not equals or not key_text.strip():
-        raise ExperimentError([Problem(flag, "`--set` takes key=value", "--set launches=3")])
-    keys = key_text.strip().split(".")
-    value = parse_yaml(value_text, flag).data if value_text.strip() else None
-    path: Path = ()
-    target = document.data
-    for i, key in enumerate(keys):
-        step, target_type_ok = _step(target, key)
-        if not target_type_ok:
-            seen = ".".join(keys[:i]) or "the experiment"
-            raise ExperimentError([_no_such_part(flag, key, seen, target)])
-        path = (*path, step)
-        if i == len(keys) - 1:
-            target[step] = value
-        else:
-            if isinstance(target, dict) and not isinstance(target.get(step), (dict, list)):
-                target[step] = {}
-            target = target[step]
-    return Document(
-        filename=document.filename,
-        data=document.data,
-        places=document.places,
-        overridden=document.overridden | {path: flag},
-    )
-
-
-def _step(target: Any, key: str) -> tuple[str | int, bool]:
-    if isinstance(target, dict):
-        return key, True
-    if isinstance(target, list):
-        if key.isdigit() and int(key) < len(target):
-            return int(key), True
-        for i, item in enumerate(target):
-            if isinstance(item, dict) and key in (item.get("name"), item.get("kind")):
-                return i, True
-    return key, False
-
-
-def _no_such_part(flag: str, key: str, seen: str, target: Any) -> Problem:
-    names = [
-        str(item.get("name", item.get("kind")))
-        for item in (target if isinstance(target, list) else ())
-        if isinstance(item, dict)
-    ]
-    return Problem(flag, f"`{seen}` has no part `{key}`", did_you_mean(key, names))
-
-
 def _problem(document: Document, path: Path, detail: ErrorDetails) -> Problem:
     kind = detail["type"]
     where = document.where(path)
-    name = _shown_name(path if kind not in ("missing", "extra_forbidden") else detail["loc"])
     if kind == "placed":
         context = detail["ctx"]
         blamed = _file_path(document.data, (*detail["loc"], *context["path"]))
         return Problem(document.where(blamed), context["message"], context["hint"])
-    if kind == "extra_forbidden":
-        return Problem(where, f"unknown key `{name}`", did_you_mean(name, _keys_at(detail)))
+    if kind in ("missing", "extra_forbidden", "union_tag_not_found"):
+        return _wrong_key(where, detail)
+    name = _shown_name(path)
+    if isinstance(detail["input"], list) and kind in _ONE_VALUE_WANTED:
+        return Problem(where, f"`{name}` takes one value, not a list", _where_axes_are(path))
     if kind in ("literal_error", "union_tag_invalid"):
         return _wrong_choice(where, name, detail)
     if kind == "string_pattern_mismatch":
         return _wrong_text(where, name, detail)
-    if kind in ("missing", "union_tag_not_found"):
-        missing = name if kind == "missing" else "kind"
-        kinds = f"kinds: {', '.join(sorted(_KINDS))}" if missing == "kind" else None
-        return Problem(where, f"`{missing}` is missing", kinds)
     return _as_told(where, name, path, detail)
+
+
+def _wrong_key(where: str, detail: ErrorDetails) -> Problem:
+    """One that nobody knows, or one that is missing."""
+    name = _shown_name(detail["loc"])
+    if detail["type"] == "extra_forbidden":
+        return Problem(where, f"unknown key `{name}`", did_you_mean(name, _keys_at(detail)))
+    missing = "kind" if detail["type"] == "union_tag_not_found" else name
+    kinds = f"kinds: {', '.join(sorted(_KINDS))}" if missing == "kind" else None
+    return Problem(where, f"`{missing}` is missing", kinds)
+
+
+def _where_axes_are(path: Path) -> str:
+    """What can be done for somebody who meant each value of a list?"""
+    if path[0] == "environment":
+        return "in the `environment` of a network or workload a list is an axis"
+    if path[0] in UNFOLDED and path[-1] in NEVER_AXES:
+        return "every other key may be an axis; for this one write an entry for each"
+    return "a list is an axis only in an entry of `networks` or `workloads`"
 
 
 def _as_told(where: str, name: str, path: Path, detail: ErrorDetails) -> Problem:
@@ -181,6 +167,9 @@ def _shown_name(path: Sequence[str | int]) -> str:
 def _wrong_choice(where: str, name: str, detail: ErrorDetails) -> Problem:
     context = detail.get("ctx", {})
     if detail["type"] == "union_tag_invalid":
+        if isinstance(detail["input"].get("kind"), list):
+            hint = _where_axes_are(("workloads", "kind"))
+            return Problem(where, "`kind` takes one value, not a list", hint)
         seen, name = str(context.get("tag")), "kind"
         expected = str(context.get("expected_tags"))
     else:
@@ -216,11 +205,23 @@ def _is_of_the_branch_taken(detail: ErrorDetails, data: Any) -> bool:
             continue
         if _has(data, part):
             data = data[part]
-        elif str(part).startswith(("function-after[_in_order", "tuple[")):
-            return isinstance(data, dict) != str(part).startswith("tuple[")
+        elif not _is_meant(str(part), data):
+            return False
     if detail["type"] == "too_short":  # also reported of a list whose items are wrong
         return bool(len(detail["input"]) < detail["ctx"]["min_length"])
     return True
+
+
+def _is_meant(branch: str, data: Any) -> bool:
+    """Was this branch of a union meant by what stands there? Anything but a branch is."""
+    if "tuple[" in branch and not branch.startswith("function-after"):
+        return not isinstance(data, dict)
+    name = re.sub(r"^function-\w+\[.*, (\w+)\]$", r"\1", branch)
+    models = alternatives(Experiment).get(name)
+    if models is None or not isinstance(data, dict):
+        return models is None
+    likest = max(models, key=lambda model: len(model.model_fields.keys() & data.keys()))
+    return likest.__name__ == name
 
 
 def _file_path(data: Any, location: Path) -> Path:
@@ -267,28 +268,19 @@ def _keys_at(detail: ErrorDetails) -> list[str]:
 def _branch(model: Any, part: str) -> type[BaseModel] | None:
     field = model.model_fields.get(part)
     if field is None:
-        if part.endswith(f"{model.__name__}]") or part in _discriminators(model):
+        if part.endswith(f"{model.__name__}]") or part in discriminators(model):
             return model  # type: ignore[no-any-return]
-        return _named_branch(part)
-    models = list(_models_in(field.annotation))
+        return _named_branch(model, part)
+    models = list(models_in(field.annotation))
     return models[0] if models else None
 
 
-def _discriminators(model: type[BaseModel]) -> tuple[str, ...]:
-    kind = model.model_fields.get("kind")
-    return () if kind is None else get_args(kind.annotation)
-
-
-def _named_branch(part: str) -> type[BaseModel] | None:
+def _named_branch(model: type[BaseModel], part: str) -> type[BaseModel] | None:
+    """A tag, or the name of a model that pydantic tried among others."""
     if part in _NETWORKS:
         return _NETWORKS[part]
-    workloads = _models_in(Experiment.model_fields["workloads"].annotation)
-    return next((model for model in workloads if part in _discriminators(model)), None)
-
-
-def _models_in(annotation: Any) -> Iterable[type[BaseModel]]:
-    """Every model inside an annotation such as `tuple[Annotated[A | B, …], ...]`."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from _models_in(argument)
+    workloads = models_in(Experiment.model_fields["workloads"].annotation)
+    tagged = (workload for workload in workloads if part in discriminators(workload))
+    tried = (each for each in alternatives(Experiment).get(model.__name__, ()))
+    named = (each for each in tried if each.__name__ == part or part.endswith(f" {each.__name__}]"))
+    return next(tagged, None) or next(named, None)

@@ -7,52 +7,24 @@ bounded in size, in nesting, and in how many values their aliases unfold to.
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from broadgauge.specs.document import Document, Path
 from broadgauge.specs.errors import ExperimentError, Problem
 
 MAX_TEXT_BYTES = 2**20
 MAX_VALUES = 50_000
 MAX_DEPTH = 50
 
-Path = tuple[str | int, ...]
-"""`("networks", 1, "rate_gbps")`."""
-
 _INTEGER = re.compile(r"[-+]?\d+")
 _FLOAT = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _PLAIN_KINDS = ("str", "int", "float", "bool", "null", "timestamp")  # 1.2 has no timestamps: text
 _PLAIN_TAGS = {f"tag:yaml.org,2002:{kind}" for kind in _PLAIN_KINDS}
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF|nan|NaN|NAN)")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
-    """Plain data (dict, list, str, int, float, bool, None) and where each part stands."""
-
-    filename: str
-    data: Any
-    places: dict[Path, tuple[int, int]] = field(default_factory=dict)
-    """Line and column, from 1, of each value; of a mapping's entry, of its key."""
-    overridden: dict[Path, str] = field(default_factory=dict)
-    """Parts that a flag has set, with the flag's text."""
-
-    def where(self, path: Path) -> str:
-        """`experiment.yaml:5:5`, or the flag that set it, of the nearest part that has a place."""
-        for set_path, flag in self.overridden.items():
-            if path and set_path[: len(path)] == path:
-                return flag
-        for end in range(len(path), -1, -1):
-            if path[:end] in self.overridden:
-                return self.overridden[path[:end]]
-            if path[:end] in self.places:
-                line, column = self.places[path[:end]]
-                return f"{self.filename}:{line}:{column}"
-        return self.filename
 
 
 def parse_yaml(text: str, filename: str) -> Document:
@@ -63,7 +35,7 @@ def parse_yaml(text: str, filename: str) -> Document:
     node = _compose(text, filename)
     if node is None:
         raise _error(filename, "the file is empty", "`broadgauge schema` prints what goes in")
-    places: dict[Path, tuple[int, int]] = {}
+    places: dict[Path, str] = {}
     values = _Values(filename, places)
     data = values.build(node, (), 0)
     return Document(filename=filename, data=data, places=places)
@@ -102,7 +74,7 @@ def _error(where: str, message: str, hint: str | None = None) -> ExperimentError
 class _Values:
     """Turns nodes into plain values, notes their places, and counts what aliases unfold to."""
 
-    def __init__(self, filename: str, places: dict[Path, tuple[int, int]]) -> None:
+    def __init__(self, filename: str, places: dict[Path, str]) -> None:
         self.filename = filename
         self.places = places
         self.count = 0
@@ -113,7 +85,7 @@ class _Values:
             raise self.problem(node, f"more than {MAX_VALUES:,} values (aliases count each time)")
         if depth > MAX_DEPTH:
             raise self.problem(node, f"nested more than {MAX_DEPTH} deep")
-        self.places.setdefault(path, _place(node))
+        self.places.setdefault(path, self.where(node))
         if isinstance(node, MappingNode):
             return dict(self._entries(node, path, depth))
         if isinstance(node, SequenceNode):
@@ -131,10 +103,10 @@ class _Values:
             if key == "<<":
                 raise self.problem(key_node, "merge keys (`<<`) are not part of YAML 1.2")
             if key in seen:
-                line = _place(seen[key])[0]
+                line = _line_and_column(seen[key])[0]
                 raise self.problem(key_node, f"`{key}` stands twice, first on line {line}")
             seen[key] = key_node
-            self.places[(*path, key)] = _place(key_node)
+            self.places[(*path, key)] = self.where(key_node)
             yield key, self.build(value_node, (*path, key), depth + 1)
 
     def _scalar(self, node: ScalarNode) -> Any:
@@ -159,9 +131,12 @@ class _Values:
         return text
 
     def problem(self, node: Node, message: str) -> ExperimentError:
-        line, column = _place(node)
-        return _error(f"{self.filename}:{line}:{column}", message)
+        return _error(self.where(node), message)
+
+    def where(self, node: Node) -> str:
+        line, column = _line_and_column(node)
+        return f"{self.filename}:{line}:{column}"
 
 
-def _place(node: Node) -> tuple[int, int]:
+def _line_and_column(node: Node) -> tuple[int, int]:
     return node.start_mark.line + 1, node.start_mark.column + 1

@@ -1,0 +1,65 @@
+"""Plain data read from texts, and where each part of it was written."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+Path = tuple[str | int, ...]
+"""`("networks", 1, "rate_gbps")`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """Plain data (dict, list, str, int, float, bool, None) and where each part stands."""
+
+    filename: str
+    data: Any
+    places: dict[Path, str] = field(default_factory=dict)
+    """`experiment.yaml:5:5` of each value; of a mapping's entry, of its key."""
+    overridden: dict[Path, str] = field(default_factory=dict)
+    """Parts that a flag has set, with the flag's text."""
+
+    def where(self, path: Path) -> str:
+        """`experiment.yaml:5:5`, or the flag that set it, of the nearest part that has a place."""
+        for set_path, flag in self.overridden.items():
+            if path and set_path[: len(path)] == path:
+                return flag
+        for end in range(len(path), -1, -1):
+            if path[:end] in self.overridden:
+                return self.overridden[path[:end]]
+            if path[:end] in self.places:
+                return self.places[path[:end]]
+        return self.filename
+
+
+class Assembly:
+    """A document put together from parts of others, each of which keeps its place."""
+
+    def __init__(self) -> None:
+        self.places: dict[Path, str] = {}
+        self.overridden: dict[Path, str] = {}
+
+    def take(self, source: Document, value: Any, *, at: Path, to: Path) -> Any:
+        """A copy of the value that stands `at` in the source, placed as it was there."""
+        self.place(source, at=at, to=to)
+        if isinstance(value, dict):
+            return {
+                key: self.take(source, item, at=(*at, key), to=(*to, key))
+                for key, item in value.items()
+            }
+        if isinstance(value, list):
+            return [
+                self.take(source, item, at=(*at, i), to=(*to, i)) for i, item in enumerate(value)
+            ]
+        return value
+
+    def place(self, source: Document, *, at: Path, to: Path) -> None:
+        """What stands here was written there; nothing changes where there is no place."""
+        if at in source.overridden:
+            self.overridden[to] = source.overridden[at]
+        elif at in source.places:
+            self.places[to] = source.places[at]
+
+    def document(self, filename: str, data: Any) -> Document:
+        return Document(
+            filename=filename, data=data, places=self.places, overridden=self.overridden
+        )

@@ -1,0 +1,59 @@
+"""What does `--set a.b=c` change in an experiment?"""
+
+from typing import Any
+
+from broadgauge.specs.base import did_you_mean
+from broadgauge.specs.document import Document, Path
+from broadgauge.specs.errors import ExperimentError, Problem
+from broadgauge.specs.yaml_source import parse_yaml
+
+
+def apply_override(document: Document, override: str) -> Document:
+    """The document with one part set from `--set a.b=c`."""
+    flag = f"--set {override}"
+    key_text, equals, value_text = override.partition("=")
+    if not equals or not key_text.strip():
+        raise ExperimentError([Problem(flag, "`--set` takes key=value", "--set launches=3")])
+    keys = key_text.strip().split(".")
+    value = parse_yaml(value_text, flag).data if value_text.strip() else None
+    path: Path = ()
+    target = document.data
+    for i, key in enumerate(keys):
+        step, target_type_ok = _step(target, key)
+        if not target_type_ok:
+            seen = ".".join(keys[:i]) or "the experiment"
+            raise ExperimentError([_no_such_part(flag, key, seen, target)])
+        path = (*path, step)
+        if i == len(keys) - 1:
+            target[step] = value
+        else:
+            if isinstance(target, dict) and not isinstance(target.get(step), (dict, list)):
+                target[step] = {}
+            target = target[step]
+    return Document(
+        filename=document.filename,
+        data=document.data,
+        places={at: place for at, place in document.places.items() if at[: len(path)] != path},
+        overridden=document.overridden | {path: flag},
+    )
+
+
+def _step(target: Any, key: str) -> tuple[str | int, bool]:
+    if isinstance(target, dict):
+        return key, True
+    if isinstance(target, list):
+        if key.isdigit() and int(key) < len(target):
+            return int(key), True
+        for i, item in enumerate(target):
+            if isinstance(item, dict) and key in (item.get("name"), item.get("kind")):
+                return i, True
+    return key, False
+
+
+def _no_such_part(flag: str, key: str, seen: str, target: Any) -> Problem:
+    names = [
+        str(item.get("name", item.get("kind")))
+        for item in (target if isinstance(target, list) else ())
+        if isinstance(item, dict)
+    ]
+    return Problem(flag, f"`{seen}` has no part `{key}`", did_you_mean(key, names))
