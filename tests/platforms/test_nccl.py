@@ -30,7 +30,7 @@ gpu1:42:42 [0] NCCL INFO                 + NET[3.1] - NET/0-0 (0/0/0/3.125000)
 
 
 def test_the_topology_names_the_nic_and_its_speed_in_megabits() -> None:
-    root = ElementTree.fromstring(topology_xml("eth0", 25.0, 1))
+    root = ElementTree.fromstring(topology_xml(("eth0",), 25.0, 1))
     assert (root.tag, root.get("version")) == ("system", "1")
     [cpu] = root
     assert cpu.get("numaid") == "1"

@@ -8,7 +8,7 @@ from broadgauge.platforms.launch_plan import (
     Programs,
     Terms,
     command_lines,
-    launch_facts,
+    interfaces_of,
 )
 from broadgauge.platforms.local import quota_notes
 from broadgauge.platforms.machine import ability
@@ -100,17 +100,17 @@ class EmulatedPlatform:
 
 
 def write_topology_files(request: LaunchRequest, terms: Terms) -> None:
-    """Write what NCCL is told of each node's NIC. Raises LaunchError."""
+    """Write what NCCL is told of each node's NICs. Raises LaunchError."""
     case: Case = request.cases[0]
     seen_gbps = nccl_seen_gbps(case)
     if seen_gbps is None:
         return
-    interface = launch_facts(request, terms, {}).interface
+    interfaces = interfaces_of(case, terms.mode)
     for node, path in enumerate(terms.topology_files):
         first = terms.gpus[node * case.ranks_per_node] if terms.gpus else None
         numa_node = -1 if first is None else numa_node_of_gpu(first)
         try:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
-            Path(path).write_text(topology_xml(interface, seen_gbps, numa_node))
+            Path(path).write_text(topology_xml(interfaces, seen_gbps, numa_node))
         except OSError as error:
             raise LaunchError(f"{path} can't be written: {error.strerror or error}") from error

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from broadgauge.platforms.cores import cores_by_neighbourhood, share_out
+from broadgauge.platforms.emulated.addresses import interface_name
 from broadgauge.platforms.emulated.nodes import plan_nodes
 from broadgauge.platforms.rank_environment import (
     LaunchFacts,
@@ -117,7 +118,9 @@ def is_command(case: Case) -> bool:
 def places(case: Case, terms: Terms, num_cores: int) -> tuple[RankPlace, ...]:
     """Where does each process stand? A `command` has one a node, with the node as its rank."""
     each = 1 if is_command(case) else case.ranks_per_node
-    master = "127.0.0.1" if terms.mode is Mode.PLAIN else plan_nodes(case.nodes)[0].address
+    has_overlay = _is_tunnel(link_of(case))
+    first_node = plan_nodes(case.nodes, has_overlay=has_overlay)[0]
+    master = "127.0.0.1" if terms.mode is Mode.PLAIN else first_node.address
     return tuple(
         RankPlace(
             rank=node * each + local_rank,
@@ -137,12 +140,11 @@ def places(case: Case, terms: Terms, num_cores: int) -> tuple[RankPlace, ...]:
 
 def launch_facts(request: LaunchRequest, terms: Terms, inherited: Mapping[str, str]) -> LaunchFacts:
     """What do all ranks have in common?"""
-    is_emulated = terms.mode is Mode.NAMESPACES
     return LaunchFacts(
         launch_id=request.launch_id,
         log_stem=str(request.log_folder.absolute() / request.launch_id),
-        interface="eth0" if is_emulated else "lo",
-        is_emulated=is_emulated,
+        interface=",".join(interfaces_of(request.cases[0], terms.mode)),
+        is_emulated=terms.mode is Mode.NAMESPACES,
         gpus=terms.gpus,
         topology_files=terms.topology_files,
         inherited=inherited,
@@ -151,6 +153,30 @@ def launch_facts(request: LaunchRequest, terms: Terms, inherited: Mapping[str, s
 
 def link_of(case: Case) -> Link | None:
     """What must the links carry in this case? None: one node."""
-    if case.link is None or case.nodes < 2:
+    network = case.link
+    if network is None or case.nodes < 2:
         return None
-    return Link(rate_gbps=case.link.rate_gbps, mtu_bytes=case.link.mtu_bytes)
+    return Link(
+        rate_gbps=network.rate_gbps,
+        mtu_bytes=network.mtu_bytes,
+        receive_rate_gbps=network.receive_rate_gbps,
+        delay_s=network.delay_s,
+        jitter_s=network.jitter_s,
+        loss_ratio=network.loss_ratio,
+        slow_pairs=network.slow_pairs,
+        overlay=network.overlay,
+        nics_per_node=network.num_nics,
+    )
+
+
+def interfaces_of(case: Case, mode: Mode) -> tuple[str, ...]:
+    """Which interfaces do the ranks of this case use?"""
+    if mode is Mode.PLAIN:
+        return ("lo",)
+    link = link_of(case)
+    num_nics, has_overlay = (1, False) if link is None else (link.nics_per_node, _is_tunnel(link))
+    return tuple(interface_name(nic, has_overlay=has_overlay) for nic in range(num_nics))
+
+
+def _is_tunnel(link: Link | None) -> bool:
+    return link is not None and link.overlay is not None

@@ -7,21 +7,22 @@ xmlInitAttrInt; `speed` in Mb/s) and src/graph/xml.cc (ncclTopoFillNet, ncclTopo
 """
 
 import platform
+from collections.abc import Sequence
 from pathlib import Path
 
 _ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "arm64", "ppc64le": "ppc64"}
 
 
-def topology_xml(interface: str, seen_gbps: float, numa_node: int) -> str:
-    """The file's text. `numa_node` is that of the node's first GPU; −1: the machine names none."""
+def topology_xml(interfaces: Sequence[str], seen_gbps: float, numa_node: int) -> str:
+    """The file's text. `seen_gbps` is each NIC's, `numa_node` that of the node's first GPU;
+    −1: the machine names none."""
     attributes = " ".join(f'{name}="{value}"' for name, value in _processor(numa_node).items())
     speed_mbps = max(1, round(seen_gbps * 1000))
+    nets = [f'      <net name="{name}" speed="{speed_mbps}"/>\n' for name in interfaces]
     return (
         '<system version="1">\n'
         f"  <cpu {attributes}>\n"
-        "    <nic>\n"
-        f'      <net name="{interface}" speed="{speed_mbps}"/>\n'
-        "    </nic>\n"
+        "    <nic>\n" + "".join(nets) + "    </nic>\n"
         "  </cpu>\n"
         "</system>\n"
     )

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from broadgauge.platforms.emulated.nodes import nic_address, plan_nodes
+from broadgauge.platforms.emulated.addresses import nic_address
+from broadgauge.platforms.emulated.nodes import plan_nodes
 
 
 @pytest.fixture(params=[1, 2])

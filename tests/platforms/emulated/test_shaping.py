@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broadgauge.platforms.emulated.metering import Meter
 from broadgauge.platforms.emulated.shaping import (
     GSO_MAX_BYTES,
     LinkPlan,
-    Meter,
     burst_bytes,
     gso_max_bytes,
     htb_rate,

@@ -10,13 +10,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from broadgauge.platforms.emulated.addresses import (
+    MAX_NICS_PER_NODE,
+    MAX_NODES,
+    rank_address,
+)
+from broadgauge.platforms.emulated.cabling import HINT_VETH, NicPlace, add_nic, add_switch
 from broadgauge.platforms.emulated.errors import building
-from broadgauge.platforms.emulated.links import Nic, ShapedInterface, read_counters
+from broadgauge.platforms.emulated.links import Nic, read_counters
+from broadgauge.platforms.emulated.metering import LinkCounters
 from broadgauge.platforms.emulated.namespaces import HINT_NAMESPACES
 from broadgauge.platforms.emulated.node_files import furnish_node, shm_bytes_per_node
-from broadgauge.platforms.emulated.shaping import LinkCounters, LinkPlan
+from broadgauge.platforms.emulated.shaping import LinkPlan
 from broadgauge.platforms.emulated.syscalls import CloneFlag, sethostname, setns, unshare
 from broadgauge.platforms.emulated.sysctls import (
     CLUSTER_SETTINGS,
@@ -26,16 +32,6 @@ from broadgauge.platforms.emulated.sysctls import (
     tcp_retransmits,
 )
 
-MAX_NODES = 1000
-MAX_NICS_PER_NODE = 64
-_FIRST_SUBNET = 80
-
-HINT_VETH = (
-    "veth and bridge must be in the kernel: `modprobe veth bridge` as root (Fedora, RHEL: package "
-    "kernel-modules-core); on Ubuntu 23.10 and later an ordinary user also needs "
-    "`sysctl kernel.apparmor_restrict_unprivileged_userns=0`"
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePlan:
@@ -43,7 +39,7 @@ class NodePlan:
 
     name: str
     address: str
-    """Of `eth0`; the address of `eth<k>` differs in its second number."""
+    """Of the first interface that its ranks use."""
     cores: tuple[int, ...] | None
     """Cores its ranks are held to; None leaves them free."""
 
@@ -93,12 +89,12 @@ class Node:
 
     @property
     def address(self) -> str:
-        """Its IPv4 address on the first NIC, which its name resolves to."""
+        """Its IPv4 address on its first interface, which its name resolves to."""
         return self.plan.address
 
     @property
     def interface(self) -> str:
-        """Its first NIC, as NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME want it."""
+        """Its first interface, as NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME want it."""
         return self.nics[0].interface
 
     def enter(self) -> None:
@@ -142,7 +138,10 @@ class Cluster:
 
 
 def plan_nodes(
-    num_nodes: int, cores_per_node: Sequence[tuple[int, ...]] | None = None
+    num_nodes: int,
+    cores_per_node: Sequence[tuple[int, ...]] | None = None,
+    *,
+    has_overlay: bool = False,
 ) -> tuple[NodePlan, ...]:
     """What are the nodes called and which addresses do they have?"""
     if not 1 <= num_nodes <= MAX_NODES:
@@ -155,17 +154,11 @@ def plan_nodes(
     return tuple(
         NodePlan(
             name=f"node{number}",
-            address=nic_address(number, 0),
+            address=rank_address(number, 0, has_overlay=has_overlay),
             cores=None if cores_per_node is None else cores_per_node[number],
         )
         for number in range(num_nodes)
     )
-
-
-def nic_address(node_number: int, nic_number: int) -> str:
-    """Which IPv4 address has this NIC? Each NIC number is a /16: 10.80.0.1, 10.81.0.1."""
-    high, low = divmod(node_number, 250)
-    return f"10.{_FIRST_SUBNET + nic_number}.{high}.{low + 1}"
 
 
 def build_cluster(
@@ -173,6 +166,7 @@ def build_cluster(
     link: LinkPlan,
     *,
     nics_per_node: int = 1,
+    has_overlay: bool = False,
     cores_per_node: Sequence[tuple[int, ...]] | None = None,
 ) -> Cluster:
     """Build the nodes and their shaped links. Call it in PID 1, in one thread.
@@ -181,13 +175,13 @@ def build_cluster(
     """
     if not 1 <= nics_per_node <= MAX_NICS_PER_NODE:
         raise ValueError(f"nics_per_node is {nics_per_node}; hint: 1 to {MAX_NICS_PER_NODE}")
-    plans = plan_nodes(num_nodes, cores_per_node)
+    plans = plan_nodes(num_nodes, cores_per_node, has_overlay=has_overlay)
     from pyroute2 import IPRoute
 
     home = Namespaces.of_this_process()
     warnings = [*apply_settings(CLUSTER_SETTINGS)]
     netlink = IPRoute()
-    bridges = [_add_bridge(netlink, number) for number in range(nics_per_node)]
+    switches = [add_switch(netlink, number) for number in range(nics_per_node)]
     hosts = {plan.name: plan.address for plan in plans}
     shm_bytes = shm_bytes_per_node(num_nodes)
     congestion_control = ""
@@ -204,8 +198,20 @@ def build_cluster(
         with building(f"bring up lo of {plan.name}", HINT_VETH):
             inside.link("set", index=1, state="up")
         nics = tuple(
-            _add_nic(netlink, inside, bridge, (number, nic_number, namespaces.net), link)
-            for nic_number, bridge in enumerate(bridges)
+            add_nic(
+                netlink,
+                inside,
+                NicPlace(
+                    node_number=number,
+                    number=nic_number,
+                    num_nodes=num_nodes,
+                    net_fd=namespaces.net,
+                    switch_index=switch,
+                    has_overlay=has_overlay,
+                ),
+                link,
+            )
+            for nic_number, switch in enumerate(switches)
         )
         nodes.append(Node(plan=plan, nics=nics, namespaces=namespaces, home=home))
     return Cluster(
@@ -227,50 +233,3 @@ def _returning_to(home: Namespaces) -> Iterator[None]:
         yield
     finally:
         home.enter()
-
-
-def _add_bridge(netlink: Any, number: int) -> int:
-    """Make the switch that joins all NICs of this number; gives its interface index."""
-    name = f"rail{number}"
-    with building(f"make the bridge {name}", HINT_VETH):
-        netlink.link(
-            "add",
-            ifname=name,
-            kind="bridge",
-            br_stp_state=0,
-            br_forward_delay=0,
-            br_mcast_snooping=0,
-        )
-        index: int = netlink.link_lookup(ifname=name)[0]
-        netlink.link("set", index=index, state="up")
-    return index
-
-
-def _add_nic(
-    netlink: Any, inside: Any, bridge: int, place: tuple[int, int, int], link: LinkPlan
-) -> Nic:
-    """Join node and bridge by a veth pair, shaped, addressed and up.
-
-    `place` is the node's number, the NIC's number and the node's network namespace.
-    """
-    node_number, nic_number, net_fd = place
-    interface, port = f"eth{nic_number}", f"n{node_number}e{nic_number}"
-    address = nic_address(node_number, nic_number)
-    with building(f"make the veth pair {port}", HINT_VETH):
-        netlink.link(
-            "add", ifname=port, kind="veth", peer={"ifname": interface, "net_ns_fd": net_fd}
-        )
-        port_index: int = netlink.link_lookup(ifname=port)[0]
-        inside_index: int = inside.link_lookup(ifname=interface)[0]
-    nic = Nic(
-        interface=interface,
-        address=address,
-        egress=ShapedInterface(netlink=inside, index=inside_index, is_port_of_switch=False),
-        ingress=ShapedInterface(netlink=netlink, index=port_index, is_port_of_switch=True),
-    )
-    nic.shape(link)
-    with building(f"bring up {interface} at {address}", HINT_VETH):
-        netlink.link("set", index=port_index, master=bridge, state="up")
-        inside.addr("add", index=inside_index, address=address, prefixlen=16)
-        inside.link("set", index=inside_index, state="up")
-    return nic

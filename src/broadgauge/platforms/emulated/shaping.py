@@ -1,14 +1,17 @@
-"""What rate and MTU does an emulated link have, and what has crossed it?
+"""What is an emulated link to carry, and what has crossed it?
 
-Both directions are shaped by HTB: the node's egress, and the bridge's egress to the node. An
-unshaped link has no queue, only a counter. Measured on 16 cores, kernel 6.18, MTU 1500, in Gbit/s
+Both directions are shaped by HTB: the node's egress, and the bridge's egress to the node. Delay,
+loss and slower ways to single nodes are the node's egress's. A link that is none of that has no
+queue, only a counter. Measured on 16 cores, kernel 6.18, MTU 1500, in Gbit/s
 for 1, 4 and 16 streams: no qdisc 78, 300, 490; the counter 74, 302, 450; HTB at a rate no machine
 reaches 71, 191, 292, with three million segments sent again because its one lock reorders them.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from broadgauge.platforms.emulated.traffic_control import HtbRate, QdiscStatistics
+from broadgauge.platforms.emulated.netem import Netem, limit_packets
+from broadgauge.platforms.emulated.traffic_control import HtbLeaf, HtbRate, HtbTree
 
 MAX_RATE_GBPS = 10_000.0
 BURST_S = 100e-6
@@ -26,7 +29,9 @@ SWITCH_BUFFER_S = 10e-3
 _MIN_FIFO_BYTES = 1 << 20
 HOST_FIFO_BYTES = 64 << 20
 """Queue in front of a node's own NIC: TCP keeps it short by itself, so nothing need be dropped."""
-_QUANTUM_BYTES = 1 << 17
+GSO_MAX_SEGMENTS = 65_535
+_LEAST_BYTES_PER_S = 1000
+"""What a class is granted for certain where its sisters are granted all else."""
 
 HINT_COUNTER = (
     "unshaped links are counted by clsact with a u32 filter: `modprobe -a sch_ingress cls_u32` as "
@@ -36,44 +41,70 @@ HINT_SHAPING = (
     "HTB needs the kernel module sch_htb: `modprobe sch_htb` as root "
     "(Fedora, RHEL: package kernel-modules-extra)"
 )
+HINT_NETEM = (
+    "delay and loss need the kernel module sch_netem: `modprobe sch_netem` as root "
+    "(Fedora, RHEL: package kernel-modules-extra)"
+)
+HINT_SLOW_WAYS = "slow ways need u32 filters: `modprobe cls_u32` as root"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowWay:
+    """Two nodes that reach each other with a part of the link's rate only."""
+
+    nodes: tuple[int, int]
+    rate_ratio: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkPlan:
-    """What a link is to carry."""
+    """What every node's links are to carry."""
 
     rate_gbps: float | None
     """Line rate of each direction, 10^9 bit/s with Ethernet headers; None leaves it unshaped."""
     mtu: int
+    """Of the link; a tunnel over it has less."""
+    receive_rate_gbps: float | None = None
+    """Towards the node, where it differs."""
+    delay_s: float = 0.0
+    jitter_s: float = 0.0
+    loss_ratio: float = 0.0
+    slow_ways: tuple[SlowWay, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.rate_gbps is not None and not 0.001 <= self.rate_gbps <= MAX_RATE_GBPS:
-            raise ValueError(
-                f"rate_gbps is {self.rate_gbps}; hint: 0.001 to {MAX_RATE_GBPS:g}, or None"
-            )
+        for name in ("rate_gbps", "receive_rate_gbps"):
+            rate_gbps = getattr(self, name)
+            if rate_gbps is not None and not 0.001 <= rate_gbps <= MAX_RATE_GBPS:
+                raise ValueError(
+                    f"{name} is {rate_gbps}; hint: 0.001 to {MAX_RATE_GBPS:g}, or None"
+                )
         if not 576 <= self.mtu <= 65_000:
             raise ValueError(f"mtu is {self.mtu}; hint: 576 to 65000, mostly 1500 or 9000")
+        if self.rate_gbps is None and (self.slow_ways or self.receive_rate_gbps is not None):
+            raise ValueError("slow_ways and receive_rate_gbps need a rate_gbps; hint: give it")
+
+    @property
+    def needs_netem(self) -> bool:
+        """Is any packet delayed or lost?"""
+        return self.delay_s > 0 or self.loss_ratio > 0
+
+    @property
+    def slower_rate_gbps(self) -> float | None:
+        """Of its two directions."""
+        if self.rate_gbps is None or self.receive_rate_gbps is None:
+            return self.rate_gbps
+        return min(self.rate_gbps, self.receive_rate_gbps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinkCounters:
-    """What has crossed a node's links since they were made: totals that never fall.
+class EgressPlan:
+    """What one interface is to do with what leaves through it."""
 
-    Bytes include the Ethernet header of every segment on the wire, as the qdisc counts them.
-    """
-
-    tx_bytes: int
-    rx_bytes: int
-    tx_packets: int
-    rx_packets: int
-    tx_drops: int
-    rx_drops: int
-    overlimits: int
-    """How often HTB, of either direction, had to make a packet wait."""
-    backlog_bytes: int
-    """Waiting now in either direction; a gauge, not a total."""
-    tcp_retransmits: int
-    """Segments that TCP in this node sent again (RetransSegs of /proc/net/snmp)."""
+    mtu: int
+    gso_max_bytes: int
+    gso_max_segments: int
+    htb: HtbTree | None
+    """None: a counter only."""
 
 
 def burst_bytes(rate_gbps: float) -> int:
@@ -89,10 +120,16 @@ def gso_max_bytes(link: LinkPlan) -> int:
 
     A token bucket lets a whole packet go at once; on a slow line 64 KiB are milliseconds.
     """
-    if link.rate_gbps is None:
+    rate_gbps = link.slower_rate_gbps
+    if rate_gbps is None:
         return GSO_MAX_BYTES
-    wanted = round(link.rate_gbps * 1e9 / 8 * GSO_S)
+    wanted = round(rate_gbps * 1e9 / 8 * GSO_S)
     return min(GSO_MAX_BYTES, max(wanted, 2 * link.mtu + _GSO_HEADROOM_BYTES))
+
+
+def gso_max_segments(link: LinkPlan) -> int:
+    """How many segments may stay together? One where packets are lost: netem loses them whole."""
+    return 1 if link.loss_ratio > 0 else GSO_MAX_SEGMENTS
 
 
 def switch_buffer_bytes(rate_gbps: float) -> int:
@@ -100,53 +137,72 @@ def switch_buffer_bytes(rate_gbps: float) -> int:
     return max(_MIN_FIFO_BYTES, round(rate_gbps * 1e9 / 8 * SWITCH_BUFFER_S))
 
 
-def htb_rate(rate_gbps: float) -> HtbRate:
-    """Which HTB class makes this line rate?"""
+def htb_rate(rate_gbps: float, granted_gbps: float | None = None) -> HtbRate:
+    """Which HTB class makes this line rate? `granted_gbps`: what its sisters must leave of it."""
+    granted = rate_gbps if granted_gbps is None else granted_gbps
     return HtbRate(
-        bytes_per_s=round(rate_gbps * 1e9 / 8),
-        burst_bytes=burst_bytes(rate_gbps),
-        quantum_bytes=_QUANTUM_BYTES,
+        bytes_per_s=max(_LEAST_BYTES_PER_S, round(granted * 1e9 / 8)),
+        burst_bytes=burst_bytes(granted),
+        most_bytes_per_s=round(rate_gbps * 1e9 / 8),
+        most_burst_bytes=burst_bytes(rate_gbps),
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
-    """What an interface has sent since it was made, over all its qdiscs."""
+def sending_plan(link: LinkPlan, slow_peers: Mapping[str, float], num_peers: int) -> EgressPlan:
+    """What does a node's own interface do? `slow_peers` maps addresses to their `rate_ratio`.
 
-    num_bytes: int = 0
-    num_packets: int = 0
-    num_drops: int = 0
-    num_overlimits: int = 0
-
-
-_NOTHING = QdiscStatistics(
-    num_bytes=0, num_packets=0, num_drops=0, num_overlimits=0, backlog_bytes=0
-)
-
-
-@dataclass(slots=True, kw_only=True)
-class Meter:
-    """Which totals do the kernel's counters make when they wrap or their qdisc is replaced?
-
-    It must be read at least once per wrap: 2^32 segments, 17 minutes at 50 Gbit/s and MTU 1500.
+    Where all peers are sent to at once each is sure of an equal share of the line, as senders of
+    one queue are, but no slow one of more than its way carries.
     """
+    if link.rate_gbps is None and not link.needs_netem:
+        return _egress(link, None)
+    rate_gbps = MAX_RATE_GBPS if link.rate_gbps is None else link.rate_gbps
+    leaves = []
+    left_gbps = rate_gbps
+    for address, ratio in slow_peers.items():
+        granted_gbps = rate_gbps * min(ratio, 1 / num_peers)
+        left_gbps -= granted_gbps
+        rate = htb_rate(rate_gbps * ratio, granted_gbps)
+        leaves.append(HtbLeaf(rate=rate, destination=address))
+    others = HtbLeaf(rate=htb_rate(rate_gbps, max(0.0, left_gbps)), destination=None)
+    tree = HtbTree(
+        rate=htb_rate(rate_gbps),
+        leaves=(others, *leaves),
+        fifo_bytes=HOST_FIFO_BYTES,
+        netem=_netem(link, rate_gbps) if link.needs_netem else None,
+    )
+    return _egress(link, tree)
 
-    totals: Totals = Totals()
-    last: QdiscStatistics = _NOTHING
 
-    def update(self, now: QdiscStatistics) -> Totals:
-        """What in all, given the counters of the present qdisc as they are now?"""
-        last, totals = self.last, self.totals
-        self.totals = Totals(
-            num_bytes=totals.num_bytes + (now.num_bytes - last.num_bytes) % 2**64,
-            num_packets=totals.num_packets + (now.num_packets - last.num_packets) % 2**32,
-            num_drops=totals.num_drops + (now.num_drops - last.num_drops) % 2**32,
-            num_overlimits=totals.num_overlimits
-            + (now.num_overlimits - last.num_overlimits) % 2**32,
-        )
-        self.last = now
-        return self.totals
+def receiving_plan(link: LinkPlan) -> EgressPlan:
+    """What does the switch's port towards a node do?"""
+    rate_gbps = link.receive_rate_gbps or link.rate_gbps
+    if rate_gbps is None:
+        return _egress(link, None)
+    rate = htb_rate(rate_gbps)
+    tree = HtbTree(
+        rate=rate,
+        leaves=(HtbLeaf(rate=rate, destination=None),),
+        fifo_bytes=switch_buffer_bytes(rate_gbps),
+        netem=None,
+    )
+    return _egress(link, tree)
 
-    def restart(self) -> None:
-        """A new qdisc counts from nothing."""
-        self.last = _NOTHING
+
+def _netem(link: LinkPlan, rate_gbps: float) -> Netem:
+    longest_s = link.delay_s + link.jitter_s
+    return Netem(
+        delay_s=link.delay_s,
+        jitter_s=link.jitter_s,
+        loss_ratio=link.loss_ratio,
+        limit_packets=limit_packets(rate_gbps, longest_s, HOST_FIFO_BYTES),
+    )
+
+
+def _egress(link: LinkPlan, htb: HtbTree | None) -> EgressPlan:
+    return EgressPlan(
+        mtu=link.mtu,
+        gso_max_bytes=gso_max_bytes(link),
+        gso_max_segments=gso_max_segments(link),
+        htb=htb,
+    )

@@ -8,17 +8,18 @@ from typing import Protocol
 
 from broadgauge.platforms.emulated.ceiling import measure_round_trip_time_s, measure_stream
 from broadgauge.platforms.emulated.errors import EmulationError
+from broadgauge.platforms.emulated.metering import LinkCounters, NicTotals
 from broadgauge.platforms.emulated.namespaces import (
     drop_privileges_for_rank,
     prepare_cluster_root,
 )
 from broadgauge.platforms.emulated.nodes import build_cluster
-from broadgauge.platforms.emulated.shaping import LinkCounters, LinkPlan
+from broadgauge.platforms.emulated.shaping import LinkPlan, SlowWay, burst_bytes
 from broadgauge.platforms.emulated.syscalls import PR_SET_PDEATHSIG, prctl
 from broadgauge.platforms.supervisor.cpu_use import RankOnNode, cpu_seconds, ranks_seconds
 from broadgauge.platforms.supervisor.protocol import LaunchPlan, Link, Mode
-from broadgauge.specs.launching import NodeCounters
-from broadgauge.specs.network import ETHERNET_HEADER_BYTES, TCP_IP_HEADER_BYTES
+from broadgauge.specs.launching import NicCounters, NodeCounters
+from broadgauge.specs.network import VXLAN_HEADER_BYTES, payload_rate_gbps
 from broadgauge.specs.record import LinkFacts
 
 _UNSHAPED_MTU_BYTES = 1500
@@ -84,13 +85,23 @@ class EmulatedGround:
     def __init__(self, plan: LaunchPlan) -> None:
         prepare_cluster_root()
         self._plan = plan
+        unshaped = Link(rate_gbps=None, mtu_bytes=_UNSHAPED_MTU_BYTES)
+        if plan.link is not None:
+            unshaped = Link(
+                rate_gbps=None,
+                mtu_bytes=plan.link.mtu_bytes,
+                overlay=plan.link.overlay,
+                nics_per_node=plan.link.nics_per_node,
+            )
+        self._link = unshaped
         self._cluster = build_cluster(
             len(plan.node_cores),
-            LinkPlan(rate_gbps=None, mtu=_mtu_bytes(plan.link)),
+            link_plan(unshaped),
+            nics_per_node=unshaped.nics_per_node,
+            has_overlay=unshaped.overlay is not None,
             cores_per_node=plan.node_cores,
         )
         self.notes = self._cluster.warnings
-        self._link = Link(rate_gbps=None, mtu_bytes=_mtu_bytes(plan.link))
         self._ceiling_gbps: float | None = None
         self._facts: LinkFacts | None = None
         if plan.link is not None and len(plan.node_cores) > 1:
@@ -108,8 +119,10 @@ class EmulatedGround:
     def reshape(self, link: Link | None) -> LinkFacts | None:
         if link is None:
             return None
+        built = (self._link.overlay, self._link.nics_per_node)
+        assert (link.overlay, link.nics_per_node) == built, "NICs are built with the nodes"
         if link != self._link or self._facts is None:
-            self._cluster.shape(LinkPlan(rate_gbps=link.rate_gbps, mtu=link.mtu_bytes))
+            self._cluster.shape(link_plan(link))
             self._link = link
             self._facts = self._measure_facts()
         return self._facts
@@ -134,9 +147,8 @@ class EmulatedGround:
         except EmulationError as error:
             self.notes += (f"the link's ceiling is unknown: {error.detail}",)
             return None
-        mtu_bytes = self._link.mtu_bytes
-        headers_ratio = (mtu_bytes + ETHERNET_HEADER_BYTES) / (mtu_bytes - TCP_IP_HEADER_BYTES)
-        return stream.payload_gbps * headers_ratio
+        overlay_bytes = VXLAN_HEADER_BYTES if self._link.overlay else 0
+        return stream.payload_gbps / payload_rate_gbps(1.0, self._link.mtu_bytes, overlay_bytes)
 
     def _measure_facts(self) -> LinkFacts | None:
         if self._ceiling_gbps is None:
@@ -147,11 +159,28 @@ class EmulatedGround:
             round_trip_s = measure_round_trip_time_s(sender, receiver)
         except EmulationError as error:
             self.notes += (f"the link's round trip is unknown: {error.detail}",)
-        return LinkFacts(ceiling_gbps=self._ceiling_gbps, round_trip_s=round_trip_s)
+        rate_gbps = link_plan(self._link).slower_rate_gbps
+        return LinkFacts(
+            ceiling_gbps=self._ceiling_gbps,
+            round_trip_s=round_trip_s,
+            burst_bytes=None if rate_gbps is None else burst_bytes(rate_gbps),
+            congestion_control=self._cluster.congestion_control,
+        )
 
 
-def _mtu_bytes(link: Link | None) -> int:
-    return _UNSHAPED_MTU_BYTES if link is None else link.mtu_bytes
+def link_plan(link: Link) -> LinkPlan:
+    """What are the emulated links told?"""
+    return LinkPlan(
+        rate_gbps=link.rate_gbps,
+        mtu=link.mtu_bytes,
+        receive_rate_gbps=link.receive_rate_gbps,
+        delay_s=link.delay_s,
+        jitter_s=link.jitter_s,
+        loss_ratio=link.loss_ratio,
+        slow_ways=tuple(
+            SlowWay(nodes=pair.nodes, rate_ratio=pair.rate_ratio) for pair in link.slow_pairs
+        ),
+    )
 
 
 def _node_counters(
@@ -172,4 +201,14 @@ def _node_counters(
         cpu_system_s=system_s,
         cpu_softirq_s=softirq_s,
         ranks_cpu_s=ranks_s,
+        nics=() if link is None else tuple(map(_nic_counters, link.nics)),
+    )
+
+
+def _nic_counters(nic: NicTotals) -> NicCounters:
+    return NicCounters(
+        name=nic.device,
+        tx_bytes=nic.sent.num_bytes,
+        rx_bytes=nic.received.num_bytes,
+        drops_count=nic.sent.num_drops + nic.received.num_drops,
     )

@@ -12,6 +12,7 @@ from pydantic import Field, TypeAdapter
 
 from broadgauge.specs.experiment import TimeLimits
 from broadgauge.specs.launching import NodeCounters
+from broadgauge.specs.network import SlowPair
 from broadgauge.specs.plan import Stored
 from broadgauge.specs.rank_messages import TrialCommand
 from broadgauge.specs.record import LinkFacts, Phase
@@ -25,11 +26,20 @@ class Mode(StrEnum):
 
 
 class Link(Stored):
-    """What every node's link is to carry."""
+    """What every node's link is to carry: all of a network that shapes it."""
 
     rate_gbps: float | None
-    """Line rate, 10^9 bit/s with Ethernet headers; None: unshaped."""
+    """Line rate of each NIC, 10^9 bit/s with Ethernet headers; None: unshaped."""
     mtu_bytes: int
+    receive_rate_gbps: float | None = None
+    """Towards a node, where it differs."""
+    delay_s: float = 0.0
+    jitter_s: float = 0.0
+    loss_ratio: float = 0.0
+    slow_pairs: tuple[SlowPair, ...] = ()
+    overlay: Literal["vxlan"] | None = None
+    nics_per_node: int = 1
+    """These two are built with the nodes and stay."""
 
 
 class RankPlan(Stored):

@@ -1,0 +1,44 @@
+"""What are nodes' NICs called, and which addresses have they? A NIC's number is a subnet, /16."""
+
+MAX_NODES = 1000
+MAX_NICS_PER_NODE = 64
+PREFIX_LENGTH = 16
+_FIRST_SUBNET = 80
+_FIRST_OVERLAY_SUBNET = _FIRST_SUBNET + MAX_NICS_PER_NODE
+
+
+def device_name(nic_number: int) -> str:
+    """A node's end of a veth pair."""
+    return f"eth{nic_number}"
+
+
+def interface_name(nic_number: int, *, has_overlay: bool) -> str:
+    """What the ranks use: the tunnel over the device, where there is one."""
+    return f"vxlan{nic_number}" if has_overlay else device_name(nic_number)
+
+
+def nic_address(node_number: int, nic_number: int) -> str:
+    """Which IPv4 address has this NIC? 10.80.0.1 is node 0's first, 10.81.0.1 its second."""
+    return _address(_FIRST_SUBNET, node_number, nic_number)
+
+
+def overlay_address(node_number: int, nic_number: int) -> str:
+    """And the tunnel over it? 10.144.0.1, 10.145.0.1."""
+    return _address(_FIRST_OVERLAY_SUBNET, node_number, nic_number)
+
+
+def rank_address(node_number: int, nic_number: int, *, has_overlay: bool) -> str:
+    """Which of the two do the ranks use?"""
+    address = overlay_address if has_overlay else nic_address
+    return address(node_number, nic_number)
+
+
+def overlay_hardware_address(node_number: int, nic_number: int) -> str:
+    """Of a tunnel: locally administered (IEEE 802, second bit of the first byte), its own."""
+    high, low = divmod(node_number, 256)
+    return f"02:bd:00:{nic_number:02x}:{high:02x}:{low:02x}"
+
+
+def _address(first_subnet: int, node_number: int, nic_number: int) -> str:
+    high, low = divmod(node_number, 250)
+    return f"10.{first_subnet + nic_number}.{high}.{low + 1}"
