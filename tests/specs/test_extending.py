@@ -134,7 +134,7 @@ def test_what_is_stored_is_resolved() -> None:
             ("", ""),
             ("extends: base", "extends: bsae"),
             "child.yaml:1:1",
-            "`extends`: bsae: no such",
+            "bsae: no such file",
         ),
         (("", ""), ("extends: base", "extends: bsae"), "child.yaml:1:1", "did you mean `base`?"),
         (("", ""), ("extends: base", "extends: [base]"), "child.yaml:1:1", "the path of one file"),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from broadgauge.engine.networks import networks_here
+from broadgauge.engine.selections import idle_notes
 from broadgauge.engine.shapes import ResolvedCluster, Shape
 from broadgauge.specs.case import Backend, Case
 from broadgauge.specs.errors import ExperimentError, InputError, Problem
@@ -25,7 +26,8 @@ def expand_cases(
     _check(experiment)
     cases: dict[str, Case] = {}
     networks, notes = networks_here(experiment, cluster, can_delay=can_delay)
-    for case in _all_cases(experiment, cluster, networks):
+    matrix = tuple(_all_cases(experiment, cluster, networks))
+    for case in matrix:
         reason = _why_left_out(experiment, case)
         if reason is not None:
             notes.append(f"{case.label} is left out: {reason}")
@@ -42,6 +44,7 @@ def expand_cases(
         case.link for case in cases.values()
     ):
         notes.append("no shape has several nodes: the networks between nodes are not used")
+    notes += idle_notes(experiment, matrix, tuple(cases.values()))
     return tuple(cases.values()), tuple(notes)
 
 
