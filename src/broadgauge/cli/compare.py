@@ -1,35 +1,101 @@
 """`broadgauge compare`: is one run, or one network of a run, different from another?"""
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from broadgauge.results.model import RunSummary
 
 
 def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "compare",
         help="compare two runs, or the networks of one",
-        description="With one run: its networks against the fastest, paired block by block. With "
-        "two: each case that both have. Ratios with 95 % intervals over launches.",
+        description="With one run: its cases against those of its baseline (`run --against`), and "
+        "its networks against the fastest, paired block by block. With two: each case that both "
+        "have. Ratios with 95 % intervals over launches.",
         allow_abbrev=False,
     )
     parser.add_argument("a", metavar="A", help="a run folder, or `last`")
     parser.add_argument("b", metavar="B", nargs="?", help="another, compared with A")
+    parser.add_argument(
+        "--fail-above",
+        metavar="PERCENT",
+        help="end with exit code 6 where a case of A is slower than its baseline by more than "
+        "this (`3%%`), and with 7 where that can't be told: two runs were not interleaved",
+    )
     parser.set_defaults(handler=handle)
 
 
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.console import results_console
     from broadgauge.cli.runs import read_summary, run_path
-    from broadgauge.report.terminal import print_networks_compared, print_runs_compared
-    from broadgauge.results.compare import against_reference, compare_runs
+    from broadgauge.report.terminal import print_gate, print_runs_compared
+    from broadgauge.results.compare import compare_runs
+    from broadgauge.results.gate import gate_across_runs, parse_limit
 
+    limit_ratio = None if options.fail_above is None else parse_limit(options.fail_above)
     a = read_summary(run_path(options.a))
     if options.b is None:
-        networks = against_reference(a)
-        with results_console() as console:
+        return _compare_within(a, limit_ratio)
+    runs = compare_runs(a, read_summary(run_path(options.b)))
+    with results_console() as console:
+        print_runs_compared(runs, console)
+        if limit_ratio is None:
+            return 0
+        found = gate_across_runs(runs, limit_ratio)
+        print_gate(found, console)
+    return found.outcome.exit_code
+
+
+def _compare_within(run: "RunSummary", limit_ratio: float | None) -> int:
+    """Its arms, then its networks. Returns the gate's exit code."""
+    from broadgauge.cli.console import results_console
+    from broadgauge.report.terminal import print_networks_compared
+    from broadgauge.results.arms import of_arm
+    from broadgauge.results.compare import against_reference
+    from broadgauge.specs.errors import InputError
+
+    if run.plan.baseline is None and limit_ratio is not None:
+        raise InputError(
+            f"{run.folder} has no baseline to fail above",
+            hint="`broadgauge run EXPERIMENT --against RUN` measures one beside it",
+        )
+    code = 0
+    networks = against_reference(of_arm(run, "candidate"))
+    with results_console() as console:
+        if run.plan.baseline is not None:
+            code = show_arms(run, console, limit_ratio, is_stored_limit_used=False)
+        if networks or run.plan.baseline is None:
             print_networks_compared(networks, console)
-    else:
-        runs = compare_runs(a, read_summary(run_path(options.b)))
-        with results_console() as console:
-            print_runs_compared(runs, console)
-    return 0
+    return code
+
+
+def show_arms(
+    run: "RunSummary",
+    console: "Console",
+    limit_ratio: float | None = None,
+    *,
+    is_stored_limit_used: bool = True,
+) -> int:
+    """Print the experiment against its baseline, where it has one. Returns the gate's exit code.
+
+    Without a limit, the one that the run was started with.
+    """
+    from broadgauge.report.terminal import print_arms_compared, print_gate
+    from broadgauge.results.arms import arms_compared
+    from broadgauge.results.gate import gate
+
+    if run.plan.baseline is None:
+        return 0
+    if limit_ratio is None and is_stored_limit_used:
+        limit_ratio = run.plan.baseline.fail_above_ratio
+    console.print()
+    if limit_ratio is None:
+        print_arms_compared(run.plan.baseline, arms_compared(run), console)
+        return 0
+    found = gate(run, limit_ratio)
+    print_gate(found, console, run.plan.baseline)
+    return found.outcome.exit_code

@@ -9,11 +9,21 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from broadgauge import __version__
-from broadgauge.cli import compare, export, report, run, schema, show
+from broadgauge.cli import compare, export, history, init, logs, report, run, schema, show
 from broadgauge.cli.output import give_up_stdout, open_closed_streams
 from broadgauge.specs.errors import BroadgaugeError
 
-COMMANDS: tuple[ModuleType, ...] = (run, show, compare, export, report, schema)
+COMMANDS: tuple[ModuleType, ...] = (
+    init,
+    run,
+    show,
+    compare,
+    history,
+    logs,
+    export,
+    report,
+    schema,
+)
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 

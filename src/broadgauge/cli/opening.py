@@ -47,6 +47,12 @@ def plan_lines(experiment: Experiment, plan: Plan) -> Iterator[str]:
         f"plan       {experiment.name} on the {_platform(experiment)}: {len(plan.cases)} cases, "
         f"{num_blocks} blocks, {len(plan.launches)} launches, {num_trials} trials"
     )
+    if plan.baseline is not None:
+        num_sides = sum(case.arm == "baseline" for case in plan.cases)
+        yield (
+            f"against    {plan.baseline.run}: {num_sides} of its cases, each beside its partner "
+            "in every block"
+        )
     for network in experiment.networks:
         if any(case.plain_network_name == network.name for case in plan.cases):
             yield f"           network {network.label}"

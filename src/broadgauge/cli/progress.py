@@ -84,7 +84,7 @@ class LiveLine(PlainLines):
                 self._progress.update(self._task, total=event.num_trials)
                 self._advance(event.num_finished, event.remaining_s)
             case LaunchStarting():
-                self._describe(f"starting {event.cases[0].shape} ranks")
+                self._describe(_starting(event))
             case PhaseBegan():
                 self._describe(_doing(event))
             case RecordWritten():
@@ -132,6 +132,11 @@ def outcome(record: Record) -> str:
                 f"{name.rsplit('_', 1)[0].split('_gbyte')[0].replace('_', ' ')} {show(name, value)}"
             )
     return "ok"
+
+
+def _starting(event: LaunchStarting) -> str:
+    of_arm = " of the baseline" if event.cases[0].arm == "baseline" else ""
+    return f"starting {event.cases[0].shape} ranks{of_arm}"
 
 
 def _doing(event: PhaseBegan) -> str:

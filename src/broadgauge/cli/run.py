@@ -33,6 +33,18 @@ def add_parser(subparsers: Any) -> None:
         help="change a part of the experiment: --set launches=3 --set workloads.train.steps=20",
     )
     parser.add_argument(
+        "--against",
+        metavar="RUN",
+        help="repeat this run's cases (a run folder, or `last`) beside the experiment's, in the "
+        "same blocks, and compare",
+    )
+    parser.add_argument(
+        "--fail-above",
+        metavar="PERCENT",
+        help="with --against: end with exit code 6 where a case is slower than its baseline by "
+        "more than this (`3%%`), and with 7 where that can't be told",
+    )
+    parser.add_argument(
         "--dry-run",
         action="store_true",
         help="print the schedule and each rank's environment and command; run nothing",
@@ -48,16 +60,27 @@ def add_parser(subparsers: Any) -> None:
 
 
 def handle(options: argparse.Namespace) -> int:
-    from broadgauge.cli.running import dry_run, resume, start
+    from broadgauge.cli.running import Wanted, dry_run, resume, start
+    from broadgauge.results.gate import parse_limit
     from broadgauge.specs.errors import InputError
 
     if options.resume is not None:
-        if options.overrides or options.dry_run:
+        if options.overrides or options.dry_run or options.against or options.fail_above:
             raise InputError(
                 "--resume goes on with the plan that is stored",
-                hint="--set and --dry-run belong to a new run",
+                hint="--set, --against, --fail-above and --dry-run belong to a new run",
             )
         return resume(options.resume)
+    if options.fail_above is not None and options.against is None:
+        raise InputError(
+            "--fail-above needs a baseline", hint="--against RUN: a run folder, or `last`"
+        )
+    wanted = Wanted(
+        name_or_path=options.experiment,
+        overrides=options.overrides,
+        against=options.against,
+        fail_above_ratio=None if options.fail_above is None else parse_limit(options.fail_above),
+    )
     if options.dry_run:
-        return dry_run(options.experiment, options.overrides, options.runs_folder)
-    return start(options.experiment, options.overrides, options.runs_folder)
+        return dry_run(wanted, options.runs_folder)
+    return start(wanted, options.runs_folder)

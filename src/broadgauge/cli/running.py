@@ -5,11 +5,13 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from broadgauge.advise.judge import findings
 from broadgauge.catalog.gpus import find_gpu
+from broadgauge.cli.baseline import arms, folder_of, read_against
+from broadgauge.cli.compare import show_arms
 from broadgauge.cli.console import PlainConsole, results_console
 from broadgauge.cli.experiments import load
 from broadgauge.cli.opening import machine_lines, plan_lines, schedule_lines
@@ -28,6 +30,7 @@ from broadgauge.platforms.machine import read_machine
 from broadgauge.probes.merge import merge
 from broadgauge.report.html import write_report
 from broadgauge.report.terminal import print_closing_table
+from broadgauge.results.arms import of_arm
 from broadgauge.results.folder import RunFolder
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError, PlatformError, RunFolderError
@@ -44,6 +47,17 @@ REFUSED_EXIT_CODE = PlatformError.exit_code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What the user asked for."""
+
+    name_or_path: str
+    overrides: Sequence[str] = ()
+    against: str | None = None
+    """A run folder, or `last`."""
+    fail_above_ratio: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
     """An experiment and what it means on this machine."""
 
@@ -53,9 +67,9 @@ class Prepared:
     """Nodes were refused: this is what can run on the local platform."""
 
 
-def start(name_or_path: str, overrides: Sequence[str], runs_folder: Path) -> int:
+def start(wanted: Wanted, runs_folder: Path) -> int:
     """A new run. Returns the exit code."""
-    prepared = _prepare(name_or_path, overrides)
+    prepared = _prepare(wanted)
     _run_prepare_steps(prepared.plan)
     folder = RunFolder.create(
         runs_folder,
@@ -63,8 +77,7 @@ def start(name_or_path: str, overrides: Sequence[str], runs_folder: Path) -> int
         experiment_yaml=dump_experiment(prepared.experiment),
         started_unix_s=time.time(),
     )
-    code = _run_in(folder, prepared.experiment)
-    return code or (REFUSED_EXIT_CODE if prepared.is_fallback else 0)
+    return _run_in(folder, prepared.experiment, REFUSED_EXIT_CODE if prepared.is_fallback else 0)
 
 
 def resume(run_text: str) -> int:
@@ -78,20 +91,21 @@ def resume(run_text: str) -> int:
             experiment = read_experiment(folder.experiment_yaml, place)
         except InputError as error:
             raise RunFolderError(str(error)) from error
-        if not Path(folder.plan.working_folder).is_dir():
-            raise InputError(
-                f"the experiment's folder {folder.plan.working_folder} is not there any more",
-                hint="commands and texts are looked for in it: put it back",
-            )
+        for _, working_folder in arms(folder.plan):
+            if not working_folder.is_dir():
+                raise InputError(
+                    f"the experiment's folder {working_folder} is not there any more",
+                    hint="commands and texts are looked for in it: put it back",
+                )
         _check_torch(read_machine())
         if _has_trials_left(folder):
             _run_prepare_steps(folder.plan)
         return _run_in(folder, experiment)
 
 
-def dry_run(name_or_path: str, overrides: Sequence[str], runs_folder: Path) -> int:
+def dry_run(wanted: Wanted, runs_folder: Path) -> int:
     """Print the schedule and what each rank would be given. Runs nothing."""
-    prepared = _prepare(name_or_path, overrides)
+    prepared = _prepare(wanted)
     plan = prepared.plan
     for line in schedule_lines(plan):
         write(f"{line}\n")
@@ -102,13 +116,14 @@ def dry_run(name_or_path: str, overrides: Sequence[str], runs_folder: Path) -> i
         if keys in seen:
             continue
         seen.add(keys)
+        cases = tuple(plan.case(trial.case_key) for trial in launch.trials)
         request = LaunchRequest(
             launch_id=launch.launch_id,
-            cases=tuple(plan.case(trial.case_key) for trial in launch.trials),
+            cases=cases,
             cores_per_node=launch.cores_per_node,
             limits=plan.limits,
             log_folder=runs_folder / "RUN" / "logs",
-            working_folder=Path(plan.working_folder),
+            working_folder=folder_of(plan, cases[0]),
         )
         write(f"\nranks of launch {launch.launch_id} and of those with the same cases:\n")
         for command in torchrun_lines(request, platform.rank_commands(request)):
@@ -118,20 +133,27 @@ def dry_run(name_or_path: str, overrides: Sequence[str], runs_folder: Path) -> i
     return REFUSED_EXIT_CODE if prepared.is_fallback else 0
 
 
-def _prepare(name_or_path: str, overrides: Sequence[str]) -> Prepared:
+def _prepare(wanted: Wanted) -> Prepared:
     """Read, look around, fall back where nodes are refused, plan, and say all of it."""
-    loaded = load(name_or_path, overrides)
-    machine = read_machine()
+    loaded = load(wanted.name_or_path, wanted.overrides)
     experiment = loaded.experiment
+    against = None
+    if wanted.against is not None:
+        against = read_against(wanted.against, experiment.platform, wanted.fail_above_ratio)
+    machine = read_machine()
     is_fallback = experiment.platform == "emulated" and not machine.can_emulate
     for line in machine_lines(machine):
         say(line)
     if is_fallback:
         _say_refusal(machine)
         experiment = on_local_platform(experiment, machine)
-    plan = make_plan(experiment, machine).model_copy(update={"working_folder": str(loaded.folder)})
+        if against is not None:
+            local = on_local_platform(against.experiment, machine)
+            against = replace(against, experiment=local)
+    plan = make_plan(experiment, machine, working_folder=str(loaded.folder), against=against)
     _check_torch(machine)
-    check_commands(plan.cases, loaded.folder, is_prepared=False)
+    for cases, folder in arms(plan):
+        check_commands(cases, folder, is_prepared=False)
     for line in plan_lines(experiment, plan):
         say(line)
     return Prepared(experiment=experiment, plan=plan, is_fallback=is_fallback)
@@ -164,35 +186,43 @@ def _has_trials_left(folder: RunFolder) -> bool:
 
 def _run_prepare_steps(plan: Plan) -> None:
     """What a user's command needs from outside is fetched before any node exists."""
-    steps = {
-        case.workload.prepare: case.workload.name
-        for case in plan.cases
-        if isinstance(case.workload, CommandWorkload) and case.workload.prepare
-    }
-    for command, name in steps.items():
-        say(f"prepare    {name}: {' '.join(command)}")
-        try:
-            ended = subprocess.run(
-                command,
-                cwd=plan.working_folder,
-                check=False,
-                stdin=subprocess.DEVNULL,
-                stdout=2,  # results alone go to stdout
-                preexec_fn=_end_with_parent,
-            )
-        except OSError as error:
-            raise InputError(f"`prepare` of {name} can't be run: {error}") from None
-        if ended.returncode != 0:
-            raise InputError(f"`prepare` of {name} ended with exit code {ended.returncode}")
-    check_commands(plan.cases, Path(plan.working_folder), is_prepared=True)
+    for cases, folder in arms(plan):
+        steps = {
+            case.workload.prepare: case.workload.name
+            for case in cases
+            if isinstance(case.workload, CommandWorkload) and case.workload.prepare
+        }
+        for command, name in steps.items():
+            _run_prepare_step(command, name, folder)
+        check_commands(cases, folder, is_prepared=True)
+
+
+def _run_prepare_step(command: tuple[str, ...], name: str, folder: Path) -> None:
+    say(f"prepare    {name}: {' '.join(command)}")
+    try:
+        ended = subprocess.run(
+            command,
+            cwd=folder,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=2,  # results alone go to stdout
+            preexec_fn=_end_with_parent,
+        )
+    except OSError as error:
+        raise InputError(f"`prepare` of {name} can't be run: {error}") from None
+    if ended.returncode != 0:
+        raise InputError(f"`prepare` of {name} ended with exit code {ended.returncode}")
 
 
 def _platform(experiment: Experiment) -> Platform:
     return EmulatedPlatform() if experiment.platform == "emulated" else LocalPlatform()
 
 
-def _run_in(folder: RunFolder, experiment: Experiment) -> int:
-    """Run what is left of the folder's plan, then show it. Returns the exit code."""
+def _run_in(folder: RunFolder, experiment: Experiment, code_if_good: int = 0) -> int:
+    """Run what is left of the folder's plan, then show it.
+
+    Returns the exit code: of trials that failed, else the one given, else the gate's.
+    """
     console = PlainConsole(stderr=True)
     display = LiveLine(console) if console.is_terminal else PlainLines(console)
     interrupts = Interrupts()
@@ -205,27 +235,36 @@ def _run_in(folder: RunFolder, experiment: Experiment) -> int:
             observer=display,
             interrupts=interrupts,
         )
-        folders = Folders(logs=folder.log_folder, working=Path(folder.plan.working_folder))
+        plan = folder.plan
+        folders = Folders(
+            logs=folder.log_folder,
+            working=Path(plan.working_folder),
+            baseline=None if plan.baseline is None else Path(plan.baseline.working_folder),
+        )
         known = set(platform.notes)
         with display:
-            result = run(folder.plan, platform, folder, services, folders)
+            result = run(plan, platform, folder, services, folders)
         for note in platform.notes:
             if note not in known:
                 say(f"note       {note}")
-    _show(folder, result)
-    return result.exit_code
+    gate_code = _show(folder, result)
+    return result.exit_code or code_if_good or gate_code
 
 
-def _show(folder: RunFolder, result: RunResult) -> None:
+def _show(folder: RunFolder, result: RunResult) -> int:
+    """The tables, the report and where they are. Returns the gate's exit code."""
+    gate_code = 0
     if result.interrupted_by is None:
         summary = read_summary(folder.path)
         with results_console() as console:
-            print_closing_table(summary, console)
+            print_closing_table(of_arm(summary, "candidate"), console)
+            gate_code = show_arms(summary, console)
         report = write_report(summary)
         say(f"report     {report}")
     say(result.message)
     if result.interrupted_by is not None:
         say(f"go on with: {program()} run --resume {shlex.quote(str(folder.path))}")
+    return gate_code
 
 
 def _judge(case: Case, record: Record, series: Series) -> tuple[Finding, ...]:

@@ -25,6 +25,8 @@ class Against:
 
     run: BaselineRun
     experiment: Experiment
+    notes: tuple[str, ...] = ()
+    """What to know of the stored run, in sentences."""
 
 
 def case_name(case: Case) -> CaseName:

@@ -97,7 +97,9 @@ def _beside(
     is_same_folder = against.run.working_folder == working_folder
     cases, notes = baseline_cases(own.cases, baseline.cases, is_same_folder=is_same_folder)
     known = [f"baseline: {note}" for note in baseline.notes if note not in own.notes]
-    return _Expanded(cases=cases, cores_per_node=baseline.cores_per_node, notes=(*known, *notes))
+    return _Expanded(
+        cases=cases, cores_per_node=baseline.cores_per_node, notes=(*against.notes, *known, *notes)
+    )
 
 
 def on_local_platform(experiment: Experiment, machine: MachineFacts) -> Experiment:

@@ -1,11 +1,18 @@
 """What can be printed of runs? Each takes a summary and a rich console of any width."""
 
 from broadgauge.report.terminal_closing import print_closing_table
-from broadgauge.report.terminal_compare import print_networks_compared, print_runs_compared
+from broadgauge.report.terminal_compare import (
+    print_arms_compared,
+    print_networks_compared,
+    print_runs_compared,
+)
+from broadgauge.report.terminal_gate import print_gate
 from broadgauge.report.terminal_run import print_run
 
 __all__ = [
+    "print_arms_compared",
     "print_closing_table",
+    "print_gate",
     "print_networks_compared",
     "print_run",
     "print_runs_compared",

@@ -8,8 +8,10 @@ from rich.text import Text
 from broadgauge.report.quantities import show, spread, title_of
 from broadgauge.report.terminal_tables import heading, print_table, sentence
 from broadgauge.results.model import CaseComparison, RunComparison
+from broadgauge.results.resolution import smallest_ratio
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.units import show_count
+from broadgauge.specs.plan import BaselineRun
+from broadgauge.specs.units import show_count, show_ratio
 
 
 def print_runs_compared(comparison: RunComparison, console: Console) -> None:
@@ -44,10 +46,26 @@ def print_networks_compared(rows: Sequence[CaseComparison], console: Console) ->
     _print_rows(rows, console)
 
 
+def print_arms_compared(
+    baseline: BaselineRun, rows: Sequence[CaseComparison], console: Console
+) -> None:
+    """The experiment's cases against the baseline's, which ran in the same blocks."""
+    if not rows:
+        sentence("Nothing to compare: no case ran well on both sides.", console)
+        return
+    sentence(
+        f"The experiment (B) against the baseline {baseline.run} (A), interleaved, paired block "
+        "by block.",
+        console,
+    )
+    console.print()
+    _print_rows(rows, console)
+
+
 def _print_rows(rows: Sequence[CaseComparison], console: Console) -> None:
     """B over A with its 95 % interval, and a sentence a row."""
     print_table(
-        ("case", "metric", "A", "B", "B / A"),
+        ("case", "metric", "A (mean)", "B (mean)", "B / A (geometric)"),
         [_cells(row) for row in rows],
         console,
     )
@@ -65,8 +83,8 @@ def _print_rows(rows: Sequence[CaseComparison], console: Console) -> None:
 
 def _name(row: CaseComparison) -> str:
     """One label where both sides have it, else both."""
-    if row.a_label == row.b_label:
-        return row.a_label
+    if row.a_label in (row.b_label, f"{row.b_label} (baseline)"):
+        return row.b_label
     return f"{row.b_label} against {row.a_label}"
 
 
@@ -100,15 +118,18 @@ def finding(row: CaseComparison, said: Container[str] = ()) -> str:
     own = [note for note in comparison.notes if note not in said]
     notes = f" ({'; '.join(own)})" if own else ""
     title = title_of(row.metric)
-    needed = comparison.launches_needed
-    more = "" if needed is None else f"; {needed} launches of each would tell"
+    smallest = smallest_ratio(comparison)
+    more = ""
+    if smallest is not None:
+        launches = comparison.ratio.launches
+        more = f": {launches} launches show {show_ratio(smallest, 2)} or more in 4 of 5 tries"
     match comparison.verdict.value:
         case "different":
             return f"{title} is {_change(ratio)} in B{_judgement(row, ratio)}{notes}"
         case "no difference seen":
             return f"no difference in {title} seen{more}{notes}"
         case _:
-            return f"can't tell whether {title} differs{more}{notes}"
+            return f"can't tell whether {title} differs{notes}"
 
 
 def _change(ratio: float) -> str:

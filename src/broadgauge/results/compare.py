@@ -189,16 +189,17 @@ def _line_rate(summary: CaseSummary) -> float:
 def compare_runs(a: RunSummary, b: RunSummary) -> RunComparison:
     """Is run B different from run A, for every case that both have?
 
-    Cases match by key: the hash of everything that decides what was measured.
+    Cases match by key: the hash of everything that decides what was measured. Baselines that ran
+    beside them are left out.
     """
     rows: list[CaseComparison] = []
-    for of_a in a.cases:
+    for of_a in a.candidates:
         of_b = b.case(of_a.case.key)
         if of_b is None:
             continue
         metrics = [m for m in headline_metrics(of_a) if m in of_a.estimates and m in of_b.estimates]
-        rows.extend(_across_runs(of_a, of_b, metric) for metric in metrics)
-    a_keys, b_keys = ({s.case.key for s in run.cases} for run in (a, b))
+        rows.extend(compare_across_runs(of_a, of_b, metric) for metric in metrics)
+    a_keys, b_keys = ({s.case.key for s in run.candidates} for run in (a, b))
     differences = _environment_differences(a.environments, b.environments)
     notes = ["The runs were not interleaved: what changed between them is in every ratio."]
     if differences:
@@ -207,14 +208,15 @@ def compare_runs(a: RunSummary, b: RunSummary) -> RunComparison:
         a=a,
         b=b,
         rows=tuple(rows),
-        only_in_a=tuple(s.case.label for s in a.cases if s.case.key not in b_keys),
-        only_in_b=tuple(s.case.label for s in b.cases if s.case.key not in a_keys),
+        only_in_a=tuple(s.case.label for s in a.candidates if s.case.key not in b_keys),
+        only_in_b=tuple(s.case.label for s in b.candidates if s.case.key not in a_keys),
         environment_differences=differences,
         notes=tuple(notes),
     )
 
 
-def _across_runs(a: CaseSummary, b: CaseSummary, metric: str) -> CaseComparison:
+def compare_across_runs(a: CaseSummary, b: CaseSummary, metric: str) -> CaseComparison:
+    """How many times A is B, of two runs that were not interleaved? Both have the metric."""
     value_of = metric_of(metric)
     a_values, b_values = by_launch(a.good, value_of), by_launch(b.good, value_of)
     is_positive = all(value > 0 for launch in (*a_values, *b_values) for value in launch)

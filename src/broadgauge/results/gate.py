@@ -252,7 +252,7 @@ def _judged(compared: _Compared, limit_ratio: float, *, is_shown: bool) -> tuple
         return GateOutcome.CANNOT_TELL, obstacle
     slowdown = _less_one(comparison.ratio)
     if is_shown and slowdown.value > limit_ratio:
-        return GateOutcome.REGRESSION, "slower beyond chance, and above the limit"
+        return GateOutcome.REGRESSION, "beyond chance and above the limit"
     assert slowdown.high is not None
     if slowdown.high <= limit_ratio:
         return GateOutcome.NO_REGRESSION, "a slowdown above the limit would have shown"

@@ -1,0 +1,86 @@
+"""Which stored run does `--against` mean, and where do the commands of each arm run?"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from broadgauge.cli.runs import run_path
+from broadgauge.engine.against import Against
+from broadgauge.platforms.host_facts import git_commit
+from broadgauge.results.history import started_unix_s
+from broadgauge.results.reading import StoredRun, read_run
+from broadgauge.specs.case import Case
+from broadgauge.specs.errors import InputError, RunFolderError
+from broadgauge.specs.experiment import PlatformKind
+from broadgauge.specs.plan import BaselineRun, Plan
+from broadgauge.specs.reading import read_experiment
+
+SHOWN_COMMIT = 12
+
+
+def read_against(
+    text: str, platform: PlatformKind, fail_above_ratio: float | None = None
+) -> Against:
+    """The run of this folder (or the `last` one) as a baseline.
+
+    Raises RunFolderError (no such run) and InputError (it can't be repeated beside this one).
+    """
+    path = run_path(text)
+    stored = read_run(path)
+    try:
+        experiment = read_experiment(stored.experiment_yaml, str(stored.folder / "experiment.yaml"))
+    except InputError as error:
+        raise RunFolderError(str(error)) from error
+    if experiment.platform != platform:
+        raise InputError(
+            f"the baseline ran with `platform: {experiment.platform}`, this experiment has "
+            f"`platform: {platform}`",
+            hint="both sides run in one go, so on one platform: --set platform=…",
+        )
+    folder = stored.plan.working_folder
+    if not Path(folder).is_dir():
+        raise InputError(
+            f"the baseline's folder {folder} is not there any more",
+            hint="its commands and texts are looked for in it: put it back",
+        )
+    return Against(
+        run=BaselineRun(
+            run=str(path),
+            experiment_name=stored.plan.experiment_name,
+            started_unix_s=started_unix_s(stored.folder, stored.records),
+            working_folder=folder,
+            fail_above_ratio=fail_above_ratio,
+        ),
+        experiment=experiment,
+        notes=_commit_notes(stored),
+    )
+
+
+def _commit_notes(stored: StoredRun) -> tuple[str, ...]:
+    """What runs is what is in the folder now: is that what was measured then?"""
+    seen = dict.fromkeys(stored.environments[key].git_commit for key in sorted(stored.environments))
+    then = [commit for commit in seen if commit is not None]
+    now = git_commit(Path(stored.plan.working_folder))
+    if not then or now is None or now in then:
+        return ()
+    return (
+        f"the baseline was measured at commit {_short(then[-1])}, and its folder is at "
+        f"{_short(now)} now: that is what runs (another checkout: `git worktree add`)",
+    )
+
+
+def _short(commit: str) -> str:
+    """`03fee5e3a8bf+`."""
+    return commit[:SHOWN_COMMIT] + ("+" if commit.endswith("+") else "")
+
+
+def arms(plan: Plan) -> Iterator[tuple[tuple[Case, ...], Path]]:
+    """The cases of each arm with the folder their commands run in."""
+    yield tuple(case for case in plan.cases if case.arm == "candidate"), Path(plan.working_folder)
+    if plan.baseline is not None:
+        cases = tuple(case for case in plan.cases if case.arm == "baseline")
+        yield cases, Path(plan.baseline.working_folder)
+
+
+def folder_of(plan: Plan, case: Case) -> Path:
+    """Where does this case's command run?"""
+    return next(folder for cases, folder in arms(plan) if case in cases)
