@@ -13,6 +13,9 @@ class Link:
     """What is known of the link of a case."""
 
     rate_gbps: float | None
+    """Of all NICs of a node, in the slower direction; None where unshaped."""
+    nic_rate_gbps: float | None
+    """Of one of them: what a single stream, and so the ceiling, is held against."""
     ceiling_gbps: float | None
     full_ratio: float | None
     """How full it was when it mattered; None where unshaped or not counted."""
@@ -37,7 +40,7 @@ def link_of(summary: CaseSummary, run: RunSummary, cost_s: float | None) -> Link
     network = summary.case.link
     assert network is not None
     beside = _collectives_on_same_network(summary, run)
-    rate = network.rate_gbps
+    rate = network.node_rate_gbps
     share = None if beside is None or rate is None else beside.value("line_share_ratio")
     wire_bytes = summary.value("wire_bytes")
     own: float | None = None
@@ -58,6 +61,7 @@ def link_of(summary: CaseSummary, run: RunSummary, cost_s: float | None) -> Link
     ceilings = [s.ceiling_gbps.value for s in both if s.ceiling_gbps is not None]
     return Link(
         rate_gbps=rate,
+        nic_rate_gbps=network.slower_rate_gbps,
         ceiling_gbps=ceilings[0] if ceilings else None,
         full_ratio=min((ratio for ratio in (own, share) if ratio is not None), default=None),
         words=tuple(words),
@@ -68,15 +72,15 @@ def link_of(summary: CaseSummary, run: RunSummary, cost_s: float | None) -> Link
 
 def host_limit(link: Link) -> str | None:
     """Why is this host the limit, rather than the network emulated? None where it is not."""
-    if link.rate_gbps is None:
+    if link.nic_rate_gbps is None:
         carries = (
             "" if link.ceiling_gbps is None else f" (one stream {show_rate(link.ceiling_gbps)})"
         )
         return f"the link is unshaped: this host or the library's settings are the limit{carries}"
-    if link.ceiling_gbps is not None and link.ceiling_gbps < CEILING_OVER_RATE * link.rate_gbps:
+    if link.ceiling_gbps is not None and link.ceiling_gbps < CEILING_OVER_RATE * link.nic_rate_gbps:
         return (
             f"this host's links carry only {show_rate(link.ceiling_gbps)} unshaped, "
-            f"less than twice the {show_rate(link.rate_gbps)} they are shaped to"
+            f"less than twice the {show_rate(link.nic_rate_gbps)} they are shaped to"
         )
     if link.is_host_saturated and not (link.is_on_cpus and link.is_full):
         return "a node's cores have no room left for its network stack"
@@ -97,8 +101,9 @@ def _collectives_on_same_network(summary: CaseSummary, run: RunSummary) -> CaseS
         case = other.case
         if (
             isinstance(case.workload, CollectivesWorkload)
+            and not case.workload.pairwise
             and case.link == summary.case.link
-            and case.backend == summary.case.backend
+            and (case.backend, case.arm) == (summary.case.backend, summary.case.arm)
             and case.shape == summary.case.shape
             and other.num_ok
         ):

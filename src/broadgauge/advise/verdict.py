@@ -19,6 +19,9 @@ A command of the user's has no step with communication off. What its time loses 
 network of the same run is a lower bound of the share: only the network differs. Above 30 % it is
 network-bound without a look at bytes; below, it is unknown, for both networks may cost much.
 
+Ranks that are all on one node: advise/one_node.py. Messages between pairs of nodes: whether one way
+is slow (results/pairs.py).
+
 With three launches or more the whole interval has to lie on one side of 30 %; with fewer the point
 estimate decides, and the sentence says so. Nothing here compares runs.
 """
@@ -27,14 +30,21 @@ import math
 
 from broadgauge.advise.link import Link, host_limit, link_of
 from broadgauge.advise.model import Bound, Verdict
+from broadgauge.advise.one_node import bound_on_one_node, path_evidence
+from broadgauge.advise.pairs import pair_words
+from broadgauge.advise.share import (
+    FEWEST_LAUNCHES,
+    NETWORK_SHARE,
+    few_launches,
+    percent,
+    side_of,
+)
 from broadgauge.results.compare import compare_cases, fastest_peer, headline_metrics
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_count, show_rate, show_ratio, show_time
 from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload
 
-NETWORK_SHARE = 0.3
-FEWEST_LAUNCHES = 3
 MOST_LAUNCHES = 200
 
 
@@ -46,7 +56,8 @@ def verdict(summary: CaseSummary, run: RunSummary) -> Verdict:
         )
         return _verdict(Bound.UNKNOWN, why)
     if summary.case.link is None:
-        return _one_node(summary)
+        bound, why = bound_on_one_node(summary, run)
+        return _verdict(bound, why, path_evidence(summary))
     share, words = _network_share(summary)
     against = None if share is not None else _share_against_fastest(summary, run)
     link = link_of(summary, run, _cost_s(summary, share))
@@ -56,10 +67,10 @@ def verdict(summary: CaseSummary, run: RunSummary) -> Verdict:
     is_slower, slower_words = _slower_than_one_node(summary)
     if against is not None:
         bound, why = _bound_against_fastest(against)
-        few = _few_launches(against[0])
+        few = few_launches(against[0])
     else:
         bound, why = _bound(share, words, link)
-        few = _few_launches(share)
+        few = few_launches(share)
     sentence = "; ".join(part for part in (why, slower_words, few) if part)
     return _verdict(bound, sentence, evidence, is_slower=is_slower)
 
@@ -83,7 +94,7 @@ def _bound(share: Estimate | None, words: str, link: Link) -> tuple[Bound, str]:
     """The rules of the module's docstring, in their order."""
     if share is None:
         return Bound.UNKNOWN, words
-    side = _side(share)
+    side = side_of(share)
     if side is None:
         more = _launches_to_tell(share)
         return Bound.UNKNOWN, f"{words}, on both sides of {show_ratio(NETWORK_SHARE)}{more}"
@@ -103,7 +114,7 @@ def _bound(share: Estimate | None, words: str, link: Link) -> tuple[Bound, str]:
 def _bound_against_fastest(against: tuple[Estimate, str]) -> tuple[Bound, str]:
     """A lower bound of the network's share proves much when it is large, and nothing below."""
     share, words = against
-    return (Bound.NETWORK if _side(share) == "above" else Bound.UNKNOWN), words
+    return (Bound.NETWORK if side_of(share) == "above" else Bound.UNKNOWN), words
 
 
 def _launches_to_tell(share: Estimate) -> str:
@@ -119,16 +130,6 @@ def _how_full(link: Link) -> str:
     return link.words[0] if link.words else "the link's bytes were not counted"
 
 
-def _side(share: Estimate) -> str | None:
-    """On which side of the threshold does the share lie? None: on both."""
-    low, high = share.low, share.high
-    if low is None or high is None or share.launches < FEWEST_LAUNCHES:
-        low = high = share.value
-    if low >= NETWORK_SHARE:
-        return "above"
-    return "below" if high < NETWORK_SHARE else None
-
-
 def _network_share(summary: CaseSummary) -> tuple[Estimate | None, str]:
     """Which share of a step does the network cost, and how was that had?
 
@@ -137,7 +138,7 @@ def _network_share(summary: CaseSummary) -> tuple[Estimate | None, str]:
     """
     share = summary.estimates.get("network_share_ratio")
     if share is not None:
-        return share, f"{_percent(share)} of each step waits for the network"
+        return share, f"{percent(share)} of each step waits for the network"
     if summary.scaling is None or isinstance(summary.case.workload, CommandWorkload):
         reason = summary.missing.get("network_share_ratio", "not measured with communication off")
         return None, f"the network's share of a step is not known ({reason})"
@@ -151,7 +152,7 @@ def _network_share(summary: CaseSummary) -> tuple[Estimate | None, str]:
         method=f"1 - scaling efficiency; {kept.method}",
     )
     reference = summary.scaling.reference.shape
-    return lost, f"a rank gives {_percent(lost)} less than at {reference}"
+    return lost, f"a rank gives {percent(lost)} less than at {reference}"
 
 
 def _cost_s(summary: CaseSummary, share: Estimate | None) -> float | None:
@@ -184,21 +185,11 @@ def _share_against_fastest(summary: CaseSummary, run: RunSummary) -> tuple[Estim
     )
     what = metric.removesuffix("_s").replace("_", " ")
     name = reference.case.network_name
-    if _side(share) == "above":
-        at_least = f"at least {_percent(share)} of it waits for this network"
+    if side_of(share) == "above":
+        at_least = f"at least {percent(share)} of it waits for this network"
     else:
-        at_least = f"what both networks cost is not known, this one {_percent(share)} more"
+        at_least = f"what both networks cost is not known, this one {percent(share)} more"
     return share, f"{show_count(times.value)} times its {what} on {name}: {at_least}"
-
-
-def _percent(share: Estimate) -> str:
-    """`81 %`, or with its interval where that is wider than one point: `40 % (36–44 %)`."""
-    if share.value < 0.005:
-        return "less than 1 %"
-    text = f"{100 * share.value:.0f}"
-    if share.low is None or share.high is None or share.high - share.low < 0.02:
-        return f"{text} %"
-    return f"{text} % ({100 * share.low:.0f} to {100 * share.high:.0f} %)"
 
 
 def _slower_than_one_node(summary: CaseSummary) -> tuple[bool | None, str]:
@@ -216,34 +207,15 @@ def _slower_than_one_node(summary: CaseSummary) -> tuple[bool | None, str]:
     return True, f"{nodes} nodes are slower than {one}: {scaling.speedup.value:.2f} times as fast"
 
 
-def _few_launches(share: Estimate | None) -> str:
-    if share is None or share.launches >= FEWEST_LAUNCHES:
-        return ""
-    return f"from only {share.launches} launch{'' if share.launches == 1 else 'es'}"
-
-
-def _one_node(summary: CaseSummary) -> Verdict:
-    """All ranks on one node: no network is between them."""
-    share = summary.estimates.get("network_share_ratio")
-    if summary.case.world_size == 1:
-        return _verdict(Bound.COMPUTE, "one rank, no communication")
-    if share is None:
-        why = "one node, no network between the ranks; their communication was not measured apart"
-        return _verdict(Bound.UNKNOWN, why)
-    if _side(share) == "below":
-        words = f"{_percent(share)} of each step waits for communication inside the node"
-        return _verdict(Bound.COMPUTE, words)
-    words = f"{_percent(share)} of each step waits for communication inside the node"
-    return _verdict(Bound.HOST if _side(share) == "above" else Bound.UNKNOWN, words)
-
-
 def _collectives(summary: CaseSummary, link: Link) -> Verdict:
-    """Collectives do nothing but wait: only what fills is asked."""
+    """Collectives do nothing but wait: only what fills is asked; of pairs, whether one is slow."""
     host = host_limit(link)
-    bound = Bound.NETWORK if link.is_full else Bound.UNKNOWN
-    why = _how_full(link) if host is None else host
-    few = _few_launches(next(iter(summary.estimates.values()), None))
-    sentence = "; ".join(part for part in (why, few) if part)
+    has_slow_pair, pairs = pair_words(summary)
+    bound = Bound.NETWORK if link.is_full or has_slow_pair else Bound.UNKNOWN
+    how_full = "" if pairs and not link.words else _how_full(link)
+    why = host or how_full
+    few = few_launches(next(iter(summary.estimates.values()), None))
+    sentence = "; ".join(part for part in (pairs, why, few) if part)
     return _verdict(Bound.HOST if host is not None else bound, sentence, _evidence(summary, link))
 
 

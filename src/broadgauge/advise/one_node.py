@@ -1,0 +1,92 @@
+"""What does a case wait for whose ranks are all on one node?
+
+A path inside the node is compared with the fastest one of the same run, workload and shape: the
+fastest as measured, since which one that is differs between machines.
+"""
+
+from broadgauge.advise.model import Bound
+from broadgauge.advise.pairs import pair_words
+from broadgauge.advise.share import FEWEST_LAUNCHES, few_launches, percent, side_of
+from broadgauge.results.compare import compare_cases, direction_of, headline_metrics
+from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.specs.estimate import Estimate
+from broadgauge.specs.units import show_count
+from broadgauge.specs.workload import CollectivesWorkload
+
+
+def bound_on_one_node(summary: CaseSummary, run: RunSummary) -> tuple[Bound, str]:
+    """The bound, and why."""
+    if summary.case.world_size == 1:
+        return Bound.COMPUTE, "one rank, no communication"
+    bound, why = _bound(summary)
+    if summary.case.path is None:
+        return bound, why
+    _, slow = pair_words(summary)
+    few = few_launches(next(iter(summary.estimates.values()), None))
+    against = _against_fastest_path(summary, run)
+    return bound, "; ".join(part for part in (why, against, slow, few) if part)
+
+
+def _bound(summary: CaseSummary) -> tuple[Bound, str]:
+    share = summary.estimates.get("network_share_ratio")
+    if share is not None:
+        words = f"{percent(share)} of each step waits for communication inside the node"
+        bounds = {"below": Bound.COMPUTE, "above": Bound.HOST, None: Bound.UNKNOWN}
+        return bounds[side_of(share)], words
+    if summary.case.path is not None and isinstance(summary.case.workload, CollectivesWorkload):
+        return Bound.HOST, "collectives do nothing but wait for this path inside the node"
+    return Bound.UNKNOWN, (
+        "one node, no network between the ranks; their communication was not measured apart"
+    )
+
+
+def path_evidence(summary: CaseSummary) -> tuple[str, ...]:
+    """Which path was really used, by the library's log; nothing where it was not read."""
+    seen = [record.path for record in summary.good if record.path is not None]
+    lines = []
+    for used in dict.fromkeys(path.used for path in seen):
+        channels = [p.channels_count for p in seen if p.used == used and p.channels_count]
+        over = f" over {max(channels)} channels" if channels else ""
+        count = sum(path.used == used for path in seen)
+        lines.append(f"the library's log says {used}{over}, in {count} of {len(seen)} trials")
+    return tuple(lines)
+
+
+def _against_fastest_path(summary: CaseSummary, run: RunSummary) -> str:
+    """`0.12 times as fast as over nvlink`; nothing where no other path ran."""
+    metric = next(iter(headline_metrics(summary)), None)
+    peers = [peer for peer in run.cases if metric in peer.estimates and _same(summary, peer)]
+    if metric is None or len(peers) < 2 or summary not in peers:
+        return ""
+    is_lower_better = direction_of(summary, metric) == "lower"
+    fastest = (min if is_lower_better else max)(
+        peers, key=lambda peer: peer.estimates[metric].value
+    )
+    if fastest is summary:
+        return f"the fastest of {len(peers)} paths"
+    row = compare_cases(fastest, summary, metric)
+    if row is None or row.comparison is None:
+        return ""
+    times = _times_as_fast(row.comparison.ratio, is_inverted=is_lower_better)
+    return f"{times} times as fast as over {fastest.case.network_name}"
+
+
+def _same(summary: CaseSummary, peer: CaseSummary) -> bool:
+    a, b = summary.case, peer.case
+    return (
+        b.path is not None
+        and a.workload.name == b.workload.name
+        and (a.shape, a.backend, a.arm) == (b.shape, b.backend, b.arm)
+    )
+
+
+def _times_as_fast(ratio: Estimate, *, is_inverted: bool) -> str:
+    """`0.12 (0.11 to 0.13)`."""
+    ends = [ratio.low, ratio.high]
+    if is_inverted:
+        ends = [None if end is None else 1 / end for end in (ratio.high, ratio.low)]
+    value = 1 / ratio.value if is_inverted else ratio.value
+    low, high = ends
+    if low is None or high is None or ratio.launches < FEWEST_LAUNCHES:
+        return show_count(value)
+    return f"{show_count(value)} ({show_count(low)} to {show_count(high)})"
