@@ -9,7 +9,7 @@ import torch.distributed as dist
 
 from broadgauge.probes import worker
 from broadgauge.probes.collectives import operation, probe
-from broadgauge.probes.training import trainer
+from broadgauge.probes.training import ddp, trainer
 
 DELAY_S = 0.023
 
@@ -36,7 +36,7 @@ def compare_with_raw_calls() -> None:
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin.record()
         for _ in range(iterations):
-            dist.all_reduce(call.message)
+            dist.all_reduce(call.given)
         end.record()
         end.synchronize()
         raw_s = begin.elapsed_time(end) / 1e3 / iterations
@@ -105,7 +105,7 @@ def use_plain_ddp() -> None:
         self.optimizer.step()
         return loss.detach()
 
-    trainer.DistributedDataParallel.register_comm_hook = register_nothing
+    ddp.DistributedDataParallel.register_comm_hook = register_nothing
     trainer.Trainer.step = plain_step
 
 

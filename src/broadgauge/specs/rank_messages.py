@@ -24,6 +24,7 @@ from pydantic import Field, TypeAdapter
 from broadgauge.specs.case import Case
 from broadgauge.specs.plan import Stored
 from broadgauge.specs.record import ErrorKind, Phase
+from broadgauge.specs.workload import CollectiveOp
 
 COMMAND_FD_VARIABLE = "BROADGAUGE_COMMAND_FD"
 RESULT_FD_VARIABLE = "BROADGAUGE_RESULT_FD"
@@ -94,12 +95,14 @@ class CollectiveBlock(Stored):
     to_rank: int | None = None
     """Of a message between two ranks; the others say the block too, with no seconds."""
     engine: str = "torch"
+    iterations: int | None = None
+    """Of how many the one figure in `seconds` is the mean; None: `seconds` has each."""
 
 
 class Message(Stored):
-    """One collective that a step makes."""
+    """A collective that a step makes, `count` times at this size."""
 
-    op: str
+    op: CollectiveOp
     size_bytes: int
     """Total size S of nccl-tests."""
     count: int = 1
@@ -129,14 +132,16 @@ class TrainSummary(Stored):
     """Of this rank."""
     sequences_per_step: int
     gradient_bytes: int
+    """Of all gradients, in the type they are reduced in."""
     messages: tuple[Message, ...] = ()
-    """The collectives of a step; empty: one all_reduce of the gradients."""
+    """The collectives of a communicating step; empty: one all_reduce of the gradients."""
     flops_per_step: float
     peak_memory_bytes: int
     data: str
     """Which text was read."""
     parameter_checksum: float | None
-    """None: not finite. Sum of all parameters after the communicating steps: equal on all ranks."""
+    """None: not finite. Sum of all parameters after the communicating steps, sharded ones gathered:
+    equal on all ranks."""
 
 
 class CommandSamples(Stored):

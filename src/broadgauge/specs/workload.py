@@ -6,8 +6,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from broadgauge.specs.base import EnvironmentVariables, Name, Spec, not_yet
+from broadgauge.specs.base import EnvironmentVariables, Name, Spec, not_yet, placed_error
 from broadgauge.specs.metrics import UNIT_SUFFIXES, unit_of
+from broadgauge.specs.model_messages import ddp_buckets, fsdp_units, gradient_elements
 from broadgauge.specs.units import SizeBytes, TimeS
 
 CollectiveOp = Literal[
@@ -27,6 +28,9 @@ DATA_TYPE_BYTES: dict[DataType, int] = {"float32": 4, "bfloat16": 2}
 METRIC_NAME_PATTERN = r"^[a-z][a-z0-9_]*$"
 MAX_SIZES = 1000
 """A typing error in `factor` must not unfold for ever; the plan bounds the rows of a record."""
+
+MOST_CAPTURED_ITERATIONS = 256
+"""In one CUDA graph: some thousand nodes, of which NCCL keeps memory for each call."""
 
 MEASURED_BY_US = (
     *("busbw_gbyte_per_s", "algbw_gbyte_per_s", "wire_bytes", "link_rate_gbps", "line_share_ratio"),
@@ -109,12 +113,23 @@ class ModelMessages(Spec):
     strategy: Strategy = "ddp"
     """ddp: gradient buckets. fsdp: each unit's parameters (a block, and the rest)."""
     bucket_cap_bytes: SizeBytes | None = None
-    """As in a training: null is DDP's own choice."""
+    """As in a training: null is DDP's own choice. Buckets are cut by their float32 bytes."""
     dtype: DataType = "float32"
+    """Of what is sent: bfloat16 halves every message."""
+
+    @model_validator(mode="after")
+    def _buckets_are_ddps(self) -> "ModelMessages":
+        if self.bucket_cap_bytes is not None and self.strategy != "ddp":
+            raise placed_error("`bucket_cap_bytes` is DDP's", ("bucket_cap_bytes",))
+        return self
 
     def sizes_bytes(self) -> tuple[int, ...]:
         """Distinct sizes, smallest first."""
-        raise NotImplementedError
+        if self.strategy == "ddp":
+            messages = ddp_buckets(gradient_elements(self.model), self.bucket_cap_bytes)
+        else:
+            messages = fsdp_units(self.model)
+        return tuple(sorted({DATA_TYPE_BYTES[self.dtype] * elements for elements in messages}))
 
 
 class WorkloadBase(Spec):
@@ -129,8 +144,10 @@ class WorkloadBase(Spec):
 class CollectivesWorkload(WorkloadBase):
     """How fast are the collectives themselves, by size? Definitions as in nccl-tests.
 
-    Sizes are the total S of nccl-tests: count x type for all_reduce, count x ranks x type for
-    all_gather and reduce_scatter; each is rounded down to what the ranks divide evenly.
+    Sizes are the total S of nccl-tests: count x type for all_reduce, broadcast, reduce and
+    send_recv, count x ranks x type for all_gather, reduce_scatter and all_to_all; each is rounded
+    down to what the ranks divide evenly. Broadcast and reduce have rank 0 as their root; send_recv
+    is a ring, in which each rank sends to the next while it receives from the one before.
     """
 
     kind: Literal["collectives"]
@@ -152,10 +169,10 @@ class CollectivesWorkload(WorkloadBase):
 
     cuda_graphs: bool = False
     """Capture the iterations of each size in a CUDA graph and replay it: the GPU's time without
-    the host's calls. Only on GPUs over NCCL."""
+    the host's calls. Only on GPUs over NCCL; at most 256 iterations."""
     pairwise: bool = False
-    """Instead of `ops`: send each size from every node to every other, one pair at a time, so that
-    one bad link shows."""
+    """Instead of `ops`: send each size from every node to every other, one pair and direction at a
+    time, so that one bad link shows. On one node: from every rank."""
     engine: Engine = "torch"
     """Who runs them: torch.distributed as training does, or nccl-tests where it is installed."""
 
@@ -178,6 +195,20 @@ class CollectivesWorkload(WorkloadBase):
     def _iterations_in_order(self) -> "CollectivesWorkload":
         if self.min_iterations > self.max_iterations:
             raise ValueError("`min_iterations` is larger than `max_iterations`")
+        if self.cuda_graphs and self.min_iterations > MOST_CAPTURED_ITERATIONS:
+            message = f"a CUDA graph holds at most {MOST_CAPTURED_ITERATIONS} iterations"
+            raise placed_error(message, ("min_iterations",))
+        return self
+
+    @model_validator(mode="after")
+    def _pairs_are_alone(self) -> "CollectivesWorkload":
+        """A plan's file names every key, so that `ops` at its default has not been asked for."""
+        if self.pairwise and self.ops != type(self).model_fields["ops"].default:
+            hint = "two workloads, with a name each"
+            raise placed_error("`pairwise` stands instead of `ops`", ("ops",), hint)
+        if self.pairwise and self.cuda_graphs:
+            message = "a pair's messages are not captured: `cuda_graphs` is for `ops`"
+            raise placed_error(message, ("cuda_graphs",))
         return self
 
     def sizes_bytes(self) -> tuple[int, ...]:
@@ -194,18 +225,23 @@ class JsonLines(Spec):
     """A file of JSON objects, one a line."""
 
     jsonl: str = Field(min_length=1)
-    """Its path; relative to the experiment file's folder."""
-    field: str = "text"
+    """Its path, starting at the experiment file's folder, as that of `text` does."""
+    field: str = Field(default="text", min_length=1)
     """The key of the text; dots step into objects."""
 
 
 class HubDataset(Spec):
-    """A data set of the Hugging Face hub, or a folder that `datasets` saved."""
+    """A data set of the Hugging Face hub, or a folder that `datasets` saved; needs
+    `pip install 'broadgauge[data]'`."""
 
     dataset: str = Field(min_length=1)
+    """A folder of `save_to_disk`, starting at the experiment file's folder; or a name that has been
+    loaded on this machine before: ranks read the library's cache and fetch nothing."""
     subset: str | None = None
-    split: str = "train"
-    field: str = "text"
+    """The hub's configuration, such as `wikitext-2-raw-v1`."""
+    split: str = Field(default="train", min_length=1)
+    field: str = Field(default="text", min_length=1)
+    """The column of the text; dots step into objects."""
 
 
 class TrainWorkload(WorkloadBase):
@@ -221,20 +257,25 @@ class TrainWorkload(WorkloadBase):
     batch_per_rank: int = Field(default=2, ge=1, le=65_536)
     """Sequences a rank and micro-batch."""
     accumulation: int = Field(default=1, ge=1, le=4096)
-    """Micro-batches a step; gradients are reduced with the last one only."""
+    """Micro-batches a step; gradients are reduced with the last one only. FSDP keeps the whole
+    model's gradients until then."""
     gradient_dtype: DataType = "float32"
-    """What gradients are reduced in: bfloat16 halves their bytes, and rounds them."""
+    """What gradients are reduced in: bfloat16 halves their bytes, and rounds them. FSDP also adds
+    up micro-batches in it. Source: torch 2.11 MixedPrecisionPolicy, `reduce_dtype`."""
     reshard_after_forward: bool = True
-    """FSDP: free a unit's parameters after its forward, and gather them again for its backward."""
+    """FSDP: free a unit's parameters after its forward, and gather them again for its backward;
+    `false`: keep them until the step's last backward."""
     steps: int = Field(default=12, ge=4, le=1_000_000)
     """Measured steps of each kind (communication on, communication off)."""
     warm_up_steps: int = Field(default=3, ge=1, le=10_000)
     block_steps: int = Field(default=4, ge=1, le=10_000)
     """Steps in a row before the trial changes between communication on and off."""
     communication_off: bool = True
-    """Also measure the step with a hook that returns the bucket: gives `network_cost_s`."""
+    """Also measure the step whose collectives send nothing and copy locally: gives
+    `network_cost_s`."""
     dtype: DataType = "float32"
-    """Of the arithmetic (autocast); parameters and gradients stay float32."""
+    """Of the arithmetic: autocast with DDP; with FSDP units are gathered and computed in it. The
+    parameters that the optimizer updates stay float32."""
     bucket_cap_bytes: SizeBytes | None = None
     """DDP's bucket size; null: DDP's own choice, a first bucket of 1 MiB and then 25 MiB. (Any
     number, 25 MiB too, turns the small first bucket off.) Source: torch 2.11

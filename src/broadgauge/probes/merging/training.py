@@ -26,7 +26,7 @@ from broadgauge.probes.merging.metrics import (
 from broadgauge.probes.messages import RankBlocks, same_of_all_ranks
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import Mark
-from broadgauge.specs.rank_messages import StepsBlock, TrainSummary
+from broadgauge.specs.rank_messages import Message, StepsBlock, TrainSummary
 from broadgauge.specs.record import ErrorKind, Phase, TrialError
 from broadgauge.specs.workload import TrainWorkload
 
@@ -150,16 +150,27 @@ def _put_traffic(
     steps: tuple[float | None, int],
     summaries: Sequence[TrainSummary],
 ) -> None:
-    """Bytes on the wire a step, against those of a ring all-reduce of the gradients."""
+    """Bytes on the wire a step, against those of rings for the step's collectives."""
     step_s, num_steps = steps
     traffic = add_traffic(interval.traffic for interval in used) if case.nodes > 1 else None
     wire_bytes = None if traffic is None or not num_steps else busiest_bytes(traffic) / num_steps
     put_link(found, case, wire_bytes, step_s)
     amplification = None
     if wire_bytes is not None and summaries and case.world_size > 1:
-        gradient_bytes = summaries[0].gradient_bytes
-        amplification = wire_bytes / ring_node_bytes("all_reduce", case.world_size, gradient_bytes)
+        amplification = wire_bytes / ring_step_bytes(summaries[0], case.world_size)
     found.put("amplification_ratio", amplification, why_no_traffic(case))
+
+
+def ring_step_bytes(summary: TrainSummary, ranks: int) -> float:
+    """How many bytes would leave a node in a step, each of its collectives being one ring?
+
+    A rank that does not say its messages (it is of an older version) reduces its gradients once.
+    """
+    whole = Message(op="all_reduce", size_bytes=summary.gradient_bytes)
+    return sum(
+        message.count * ring_node_bytes(message.op, ranks, message.size_bytes)
+        for message in summary.messages or (whole,)
+    )
 
 
 def _apart(ranks: Sequence[RankBlocks]) -> TrialError | None:

@@ -1,27 +1,32 @@
-"""How is the gradients' all-reduce switched off, with everything else of the step as it was?
+"""Which collectives does a step make, and how are they left out with everything else as it was?
 
-A DDP module takes one communication hook for its life, so this one looks at a switch. The trainer
-divides the loss by the number of ranks, therefore the sum over ranks is the mean gradient and the
-hook needs no pass of its own over the bucket: on and off differ in the all-reduce alone.
-Source: torch.distributed.algorithms.ddp_comm_hooks, `allreduce_hook` and `noop_hook`.
+A strategy gives its collectives to torch once, for the life of the model; each of them looks at
+this switch. On and off therefore differ in the collectives alone.
 """
 
-import torch
-import torch.distributed as dist
+from collections import Counter
+from typing import Any
+
+from broadgauge.specs.rank_messages import Message
 
 
-class CommunicationSwitch:
+class Communication:
     def __init__(self) -> None:
         self.is_on = True
+        self._counted: Counter[tuple[str, int]] = Counter()
 
+    def begin_step(self) -> None:
+        """Forgets the step before; the last step with communication on stays known."""
+        if self.is_on:
+            self._counted.clear()
 
-def reduce_if_on(
-    switch: CommunicationSwitch, bucket: dist.GradBucket
-) -> torch.futures.Future[torch.Tensor]:
-    """DDP's communication hook: a future of the bucket, summed over the ranks or as it is."""
-    if switch.is_on:
-        work = dist.all_reduce(bucket.buffer(), async_op=True)
-        return work.get_future().then(lambda future: future.value()[0])
-    future = torch.futures.Future()
-    future.set_result(bucket.buffer())
-    return future
+    def count(self, op: str, whole: Any) -> None:
+        """Notes one collective; `whole` is the tensor of all ranks' parts, size S of nccl-tests."""
+        self._counted[op, whole.numel() * whole.element_size()] += 1
+
+    def messages(self) -> tuple[Message, ...]:
+        """What the last communicating step sent, each size once."""
+        return tuple(
+            Message(op=op, size_bytes=size_bytes, count=count)
+            for (op, size_bytes), count in sorted(self._counted.items())
+        )

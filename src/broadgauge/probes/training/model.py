@@ -1,11 +1,10 @@
 """What is trained? A small decoder-only transformer with GPT-2's block, plain enough to read.
 
 Pre-norm, GELU, learned positions, head tied to the embedding, no dropout. Source: Radford et al.
-2019 (GPT-2); initial weights N(0, 0.02), those into the residual stream over √(2·layers).
+2019 (GPT-2); the initial weights are drawn in weights.py.
 Shapes: B sequences, T tokens, H hidden, V vocabulary.
 """
 
-import math
 from typing import Any
 
 import torch
@@ -13,8 +12,6 @@ from torch import nn
 from torch.nn import functional
 
 from broadgauge.specs.workload import GptModel
-
-INITIAL_DEVIATION = 0.02
 
 
 class Attention(nn.Module):  # type: ignore[misc]  # torch is Any to the type checker
@@ -55,7 +52,6 @@ class Gpt(nn.Module):  # type: ignore[misc]
         self.positions = nn.Embedding(shape.seq_len, shape.hidden)
         self.layers = nn.ModuleList(Layer(shape.hidden, shape.heads) for _ in range(shape.layers))
         self.norm = nn.LayerNorm(shape.hidden)
-        self._initialise(1 / math.sqrt(2 * shape.layers))
 
     def forward(self, tokens_bt: Any, next_tokens_bt: Any) -> Any:
         places_t = torch.arange(tokens_bt.shape[1], device=tokens_bt.device)
@@ -63,13 +59,5 @@ class Gpt(nn.Module):  # type: ignore[misc]
         for layer in self.layers:
             x_bth = layer(x_bth)
         logits_btv = functional.linear(self.norm(x_bth), self.tokens.weight)
-        return functional.cross_entropy(logits_btv.flatten(0, 1), next_tokens_bt.flatten())
-
-    def _initialise(self, residual_scale: float) -> None:
-        for name, parameter in self.named_parameters():
-            if name.endswith("bias"):
-                nn.init.zeros_(parameter)
-            elif parameter.dim() > 1:
-                is_residual = name.endswith(("projection.weight", "down.weight"))
-                scale = residual_scale if is_residual else 1.0
-                nn.init.normal_(parameter, std=INITIAL_DEVIATION * scale)
+        # In float32 whatever the blocks compute in: what autocast does too.
+        return functional.cross_entropy(logits_btv.flatten(0, 1).float(), next_tokens_bt.flatten())

@@ -5,7 +5,7 @@ the optimizer are put back, so the steps with communication are those of an undi
 """
 
 from broadgauge.probes.devices import Device
-from broadgauge.probes.training.data import read_text
+from broadgauge.probes.training.sources import read_text
 from broadgauge.probes.training.trainer import Trainer
 from broadgauge.probes.trial import Trial
 from broadgauge.specs.rank_messages import StepsBlock, TrainSummary
@@ -18,7 +18,7 @@ OFF_WARM_UP_STEPS = 2
 def measure_training(trial: Trial, workload: TrainWorkload, device: Device) -> None:
     trial.begin_phase(Phase.WARM_UP, "text and model")
     device.reset_peak_memory()
-    text = read_text(workload.text)
+    text = read_text(workload)
     trainer = Trainer(workload, trial.command.seed, trial.identity, device, text)
     measures_off = workload.communication_off and trial.identity.world_size > 1
     trial.begin_phase(Phase.WARM_UP, f"{workload.warm_up_steps} steps")
@@ -30,14 +30,16 @@ def measure_training(trial: Trial, workload: TrainWorkload, device: Device) -> N
             trainer.timed_steps(range(OFF_WARM_UP_STEPS))
     _measure_blocks(trial, trainer, measures_off=measures_off)
     model = workload.model
-    tokens = workload.batch_per_rank * model.seq_len
+    sequences = workload.batch_per_rank * workload.accumulation
+    tokens = sequences * model.seq_len
     trial.say(
         TrainSummary(
             trial_id=trial.trial_id,
             parameters=trainer.num_parameters,
             tokens_per_step=tokens,
-            sequences_per_step=workload.batch_per_rank,
+            sequences_per_step=sequences,
             gradient_bytes=trainer.gradient_bytes,
+            messages=trainer.communication.messages(),
             flops_per_step=model.flops_per_token * tokens,
             peak_memory_bytes=peak_memory_bytes,
             data=text.description,

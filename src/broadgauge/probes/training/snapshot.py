@@ -2,6 +2,7 @@
 
 Without communication each rank's weights go their own way. What was measured with communication on
 must stay one undisturbed training, so the state is copied before such a block and put back after.
+Each rank copies the part it holds.
 """
 
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import torch
 
 from broadgauge.probes.devices import Device
+from broadgauge.probes.training.shards import own_part
 
 ROOM_FACTOR = 1.5
 
@@ -17,11 +19,11 @@ class Snapshot:
     """A copy on the device where it has room, else in the host's memory."""
 
     def __init__(self, model: Any, optimizer: Any, device: Device) -> None:
-        self._live = _state_tensors(model, optimizer)
+        self._live = [own_part(tensor) for tensor in _state_tensors(model, optimizer)]
         size_bytes = sum(tensor.numel() * tensor.element_size() for tensor in self._live)
         has_room = device.free_memory_bytes() > ROOM_FACTOR * size_bytes
         place = device.torch_device if has_room else torch.device("cpu")
-        self._copies = [tensor.detach().to(place, copy=True) for tensor in self._live]
+        self._copies = [tensor.to(place, copy=True) for tensor in self._live]
 
     def restore(self) -> None:
         with torch.no_grad():

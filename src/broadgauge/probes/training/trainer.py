@@ -2,29 +2,31 @@
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
-from torch.nn.parallel import DistributedDataParallel
 
 from broadgauge.probes.alignment import Alignment
 from broadgauge.probes.devices import Device
 from broadgauge.probes.identity import RankIdentity
-from broadgauge.probes.training.communication import CommunicationSwitch, reduce_if_on
-from broadgauge.probes.training.data import Batches, Text
+from broadgauge.probes.training.communication import Communication
+from broadgauge.probes.training.data import Batches
 from broadgauge.probes.training.model import Gpt
+from broadgauge.probes.training.shards import whole_of
 from broadgauge.probes.training.snapshot import Snapshot
+from broadgauge.probes.training.strategy import spread, state_shards
+from broadgauge.probes.training.text import Text
+from broadgauge.probes.training.weights import draw_weights
 from broadgauge.probes.trial import RefusedError
-from broadgauge.specs.workload import GptModel, TrainWorkload
+from broadgauge.specs.workload import DATA_TYPE_BYTES, TrainWorkload
 
 STATE_BYTES_PER_PARAMETER = 16
 """Weight, gradient and AdamW's two moments, float32 each."""
 
 
 class Trainer:
-    """Model, optimizer and data of one rank. One rank alone trains the plain model, without DDP,
-    as a user would."""
+    """Model, optimizer and data of one rank."""
 
     def __init__(
         self,
@@ -36,31 +38,48 @@ class Trainer:
     ) -> None:
         self.workload, self.seed, self.identity, self.device = workload, seed, identity, device
         self.batches = Batches(text, workload.model.seq_len, device.torch_device)
-        refuse_what_cannot_fit(workload.model, identity, device)
-        torch.manual_seed(seed)
-        with device.torch_device:
-            self.plain_model = Gpt(workload.model)
-        self.communication = CommunicationSwitch()
-        self.model = self._distributed() if identity.world_size > 1 else self.plain_model
+        refuse_what_cannot_fit(workload, identity, device)
+        # Without memory first: no rank holds the whole of a model that is sharded.
+        with torch.device("meta"):
+            model = Gpt(workload.model)
+        self.strategy = spread(model, workload, identity, device)
+        draw_weights(self.model, workload.model, seed, device.torch_device)
         self.optimizer = torch.optim.AdamW(
-            self.plain_model.parameters(), lr=workload.learning_rate, fused=True
+            self.model.parameters(), lr=workload.learning_rate, fused=True
         )
 
+    @property
+    def model(self) -> Any:
+        return self.strategy.model
+
+    @property
+    def communication(self) -> Communication:
+        return self.strategy.communication
+
     def step(self, index: int) -> Any:
-        """Trains on the batch of step `index`. Returns this rank's loss, still on the device."""
-        tokens_bt, next_tokens_bt = self.batches.draw(
-            self.seed, index, self.workload.batch_per_rank, self.identity
-        )
+        """Trains on the batch of step `index`. Returns this rank's loss, the mean over its
+        micro-batches, still on the device."""
+        workload = self.workload
+        num_rows = workload.batch_per_rank * workload.accumulation
+        rows = self.batches.draw(self.seed, index, num_rows, self.identity)
+        tokens, next_tokens = (part.split(workload.batch_per_rank) for part in rows)
+        self.communication.begin_step()
         self.optimizer.zero_grad()
-        with torch.autocast(
-            self.device.torch_device.type,
-            dtype=torch.bfloat16,
-            enabled=self.workload.dtype == "bfloat16",
-        ):
-            loss = self.model(tokens_bt, next_tokens_bt)
-        # Divided, so that the sum of the ranks' gradients is their mean (communication.py).
-        (loss / self.identity.world_size).backward()
+        losses = [
+            self._add_gradients(*micro_batch, is_last=number == workload.accumulation)
+            for number, micro_batch in enumerate(zip(tokens, next_tokens, strict=True), start=1)
+        ]
         self.optimizer.step()
+        return torch.stack(losses).mean()
+
+    def _add_gradients(self, tokens_bt: Any, next_tokens_bt: Any, *, is_last: bool) -> Any:
+        """Forward and backward of one micro-batch; with the last one the ranks' gradients are
+        reduced."""
+        with nullcontext() if is_last else self.strategy.without_reduction():
+            with self.strategy.arithmetic():
+                loss = self.model(tokens_bt, next_tokens_bt)
+            # Divided, so that the sum over ranks and micro-batches is the mean.
+            (loss / (self.identity.world_size * self.workload.accumulation)).backward()
         return loss.detach()
 
     def timed_steps(self, indexes: range) -> tuple[tuple[float, ...], tuple[float | None, ...]]:
@@ -83,45 +102,41 @@ class Trainer:
     @contextmanager
     def without_communication(self) -> Iterator[None]:
         """Steps in here are alone, their losses are wrong, and they leave no trace."""
-        snapshot = Snapshot(self.plain_model, self.optimizer, self.device)
+        snapshot = Snapshot(self.model, self.optimizer, self.device)
         self.communication.is_on = False
         yield
         self.communication.is_on = True
         snapshot.restore()
 
     def parameter_checksum(self) -> float | None:
-        """The sum of all parameters: equal on ranks that trained together. None: not finite."""
-        sums = [p.detach().sum(dtype=torch.float64) for p in self.plain_model.parameters()]
+        """The sum of all parameters: equal on ranks that trained together. None: not finite.
+
+        Of sharded parameters every rank gathers the whole, one by one: the sum is that of one
+        process's weights, and differs between ranks that do not see the same shards.
+        """
+        sums = [whole_of(p).sum(dtype=torch.float64) for p in self.model.parameters()]
         total = float(torch.stack(sums).sum().item())
         return total if math.isfinite(total) else None
 
     @property
     def num_parameters(self) -> int:
-        return sum(p.numel() for p in self.plain_model.parameters())
+        return sum(p.numel() for p in self.model.parameters())
 
     @property
     def gradient_bytes(self) -> int:
-        return sum(p.numel() * p.element_size() for p in self.plain_model.parameters())
-
-    def _distributed(self) -> Any:
-        cap_bytes = self.workload.bucket_cap_bytes
-        model = DistributedDataParallel(
-            self.plain_model,
-            bucket_cap_mb=None if cap_bytes is None else cap_bytes / 2**20,
-            gradient_as_bucket_view=True,
-        )
-        model.register_comm_hook(self.communication, reduce_if_on)
-        return model
+        """Of all gradients, in the type they are reduced in."""
+        return self.num_parameters * DATA_TYPE_BYTES[self.workload.gradient_dtype]
 
 
-def refuse_what_cannot_fit(model: GptModel, identity: RankIdentity, device: Device) -> None:
+def refuse_what_cannot_fit(workload: TrainWorkload, identity: RankIdentity, device: Device) -> None:
     """Is there memory for weights, gradients and optimizer? On a host all its ranks share it."""
     sharers = identity.local_world_size if device.torch_device.type == "cpu" else 1
-    needed_bytes = STATE_BYTES_PER_PARAMETER * model.parameters * sharers
+    parameters, shards = workload.model.parameters, state_shards(workload, identity)
+    needed_bytes = STATE_BYTES_PER_PARAMETER * parameters * sharers / shards
     free_bytes = device.free_memory_bytes()
     if needed_bytes > free_bytes:
         raise RefusedError(
-            f"out of memory: {model.parameters:,} parameters need {needed_bytes / 1e9:.2f} GB for "
+            f"out of memory: {parameters:,} parameters need {needed_bytes / 1e9:.2f} GB for "
             f"weights, gradients and AdamW of {sharers} rank(s); {free_bytes / 1e9:.2f} GB are free"
         )
 

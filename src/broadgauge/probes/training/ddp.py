@@ -1,0 +1,84 @@
+"""How does DDP train, and how is its all-reduce switched off?
+
+A DDP module takes one communication hook for its life. The trainer divides the loss by the number
+of ranks, therefore the sum over ranks is the mean gradient and the hook needs no pass of its own
+over the bucket. Source: torch.distributed.algorithms.ddp_comm_hooks, `allreduce_hook`,
+`noop_hook` and `bf16_compress_hook`.
+"""
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from broadgauge.probes.training.communication import Communication
+from broadgauge.probes.training.types import torch_type
+from broadgauge.specs.workload import TrainWorkload
+
+
+class Alone:
+    """One rank: the plain model, nothing is sent."""
+
+    def __init__(self, model: Any, workload: TrainWorkload, device: Any) -> None:
+        self.model = model.to_empty(device=device)
+        self.communication = Communication()
+        self._device_type, self._dtype = device.type, workload.dtype
+
+    def arithmetic(self) -> AbstractContextManager[Any]:
+        return autocast(self._device_type, self._dtype)
+
+    def without_reduction(self) -> AbstractContextManager[Any]:
+        return nullcontext()
+
+
+class Ddp:
+    """Every rank has the whole model; buckets of gradients are summed during the backward pass."""
+
+    def __init__(self, model: Any, workload: TrainWorkload, device: Any) -> None:
+        cap_bytes = workload.bucket_cap_bytes
+        self.communication = Communication()
+        self.model = DistributedDataParallel(
+            model.to_empty(device=device),
+            bucket_cap_mb=None if cap_bytes is None else cap_bytes / 2**20,
+            gradient_as_bucket_view=True,
+        )
+        self._gradient_dtype = torch_type(workload.gradient_dtype)
+        self.model.register_comm_hook(self, reduce_bucket)
+        self._device_type, self._dtype = device.type, workload.dtype
+
+    def arithmetic(self) -> AbstractContextManager[Any]:
+        return autocast(self._device_type, self._dtype)
+
+    def without_reduction(self) -> AbstractContextManager[Any]:
+        context: AbstractContextManager[Any] = self.model.no_sync()
+        return context
+
+    def reduce(self, bucket: Any) -> Any:
+        """A future of the bucket, summed over the ranks or as it is; rounded in either case, where
+        gradients travel in another type than they are kept in."""
+        message = bucket.to(self._gradient_dtype)  # the bucket itself where the types are the same
+        if not self.communication.is_on:
+            future = torch.futures.Future()
+            future.set_result(_put_back(message, bucket))
+            return future
+        self.communication.count("all_reduce", message)
+        work = dist.all_reduce(message, async_op=True)
+        return work.get_future().then(lambda future: _put_back(future.value()[0], bucket))
+
+
+def reduce_bucket(ddp: Ddp, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    """DDP's communication hook."""
+    return ddp.reduce(bucket.buffer())
+
+
+def autocast(device_type: str, dtype: str) -> AbstractContextManager[Any]:
+    context: AbstractContextManager[Any] = torch.autocast(
+        device_type, dtype=torch.bfloat16, enabled=dtype == "bfloat16"
+    )
+    return context
+
+
+def _put_back(message: Any, bucket: Any) -> Any:
+    return message if message.dtype == bucket.dtype else bucket.copy_(message)

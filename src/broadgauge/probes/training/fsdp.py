@@ -1,0 +1,129 @@
+"""How does FSDP2 train, and how are its collectives switched off?
+
+Each block and the rest of the model is a unit: its parameters are gathered before they are needed
+and freed after, its gradients are reduced to each rank's shard. Off, both copy locally: all
+shapes, buffers and passes over memory stay, every rank computes with its own shard in the place of
+the others'. Source: torch 2.11, torch.distributed.fsdp.fully_shard, `set_custom_all_gather`,
+`set_custom_reduce_scatter`.
+
+`dtype: bfloat16` is FSDP's own mixed precision, not autocast: units are gathered in bfloat16,
+which halves those bytes on the wire and is what trainings with FSDP do (torchtitan's default:
+parameters in bfloat16, gradients reduced in float32). Each rank's shard stays float32.
+"""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+
+from broadgauge.probes.training.communication import Communication
+from broadgauge.probes.training.types import torch_type
+from broadgauge.probes.trial import RefusedError
+from broadgauge.specs.workload import TrainWorkload
+
+
+class Fsdp:
+    """Parameters, gradients and the optimizer's state are sharded over all ranks."""
+
+    def __init__(self, model: Any, workload: TrainWorkload, device: Any) -> None:
+        _refuse_old_torch()
+        self.communication = Communication()
+        self._keeps_parameters = not workload.reshard_after_forward
+        mesh = init_device_mesh(device.type, (dist.get_world_size(),))
+        policy = MixedPrecisionPolicy(
+            param_dtype=torch.bfloat16 if workload.dtype == "bfloat16" else None,
+            reduce_dtype=torch_type(workload.gradient_dtype),
+        )
+        reshards = workload.reshard_after_forward
+        for layer in model.layers:
+            fully_shard(layer, mesh=mesh, mp_policy=policy, reshard_after_forward=reshards)
+        # The root's own parameters are needed at once for the backward pass: never freed between.
+        self.model = fully_shard(model, mesh=mesh, mp_policy=policy)
+        for unit in self._units():
+            unit.set_custom_all_gather(SwitchedAllGather(self.communication))
+            unit.set_custom_reduce_scatter(SwitchedReduceScatter(self.communication))
+            # A sum, as the trainer divides the loss; and Gloo has no average.
+            unit.set_gradient_divide_factor(1.0)
+            unit.set_force_sum_reduction_for_comms(True)
+        self.model.to_empty(device=device)
+
+    def arithmetic(self) -> AbstractContextManager[Any]:
+        return nullcontext()
+
+    @contextmanager
+    def without_reduction(self) -> Iterator[None]:
+        """The gradients of whole units stay here. `reshard_after_forward: false` keeps parameters
+        until the step's last backward pass, so that they are gathered once a step."""
+        self.model.set_requires_gradient_sync(False)
+        self.model.set_reshard_after_backward(not self._keeps_parameters)
+        yield
+        self.model.set_requires_gradient_sync(True)
+        self.model.set_reshard_after_backward(True)
+
+    def _units(self) -> Iterator[Any]:
+        return (module for module in self.model.modules() if isinstance(module, FSDPModule))
+
+
+class _Allocating:
+    """What torch asks of a custom collective besides the call: the buffers it works on."""
+
+    def __init__(self, communication: Communication) -> None:
+        self.communication = communication
+
+    def allocate(self, size: Any, *, dtype: Any, device: Any) -> Any:
+        return torch.empty(*size, dtype=dtype, device=device)
+
+
+class SwitchedAllGather(_Allocating):
+    """all_gather, or this rank's shard in the place of every rank's."""
+
+    def __call__(
+        self,
+        output_tensor: Any,
+        input_tensor: Any,
+        group: Any,
+        async_op: bool = False,  # noqa: FBT001, FBT002  torch's signature
+    ) -> Any:
+        if self.communication.is_on:
+            self.communication.count("all_gather", output_tensor)
+            return dist.all_gather_into_tensor(
+                output_tensor, input_tensor, group=group, async_op=async_op
+            )
+        shards = output_tensor.view(group.size(), -1)
+        rank = group.rank()
+        # The input is the output's own part of this rank: it must not be copied onto itself.
+        shards[:rank].copy_(input_tensor)
+        shards[rank + 1 :].copy_(input_tensor)
+        return None
+
+
+class SwitchedReduceScatter(_Allocating):
+    """reduce_scatter, or this rank's own gradients of its shard."""
+
+    def __call__(
+        self,
+        output_tensor: Any,
+        input_tensor: Any,
+        group: Any,
+        op: Any,
+        async_op: bool = False,  # noqa: FBT001, FBT002  torch's signature
+    ) -> Any:
+        if self.communication.is_on:
+            self.communication.count("reduce_scatter", input_tensor)
+            return dist.reduce_scatter_tensor(
+                output=output_tensor, input=input_tensor, op=op, group=group, async_op=async_op
+            )
+        output_tensor.copy_(input_tensor.view(group.size(), -1)[group.rank()])
+        return None
+
+
+def _refuse_old_torch() -> None:
+    """Source: pytorch pull request 155189, in torch from 2.9 on."""
+    if not hasattr(FSDPModule, "set_custom_all_gather"):
+        raise RefusedError(
+            f"`strategy: fsdp` needs torch 2.9 or newer, and this is {torch.__version__}"
+        )

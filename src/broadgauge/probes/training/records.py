@@ -1,0 +1,119 @@
+"""Which text is in the user's records: lines of JSON, or a data set of Hugging Face's library?
+
+The texts of all records follow each other, a line feed after each, until MAX_TEXT_BYTES.
+"""
+
+import importlib.util
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from broadgauge.probes.training.text import MAX_TEXT_BYTES, Text
+from broadgauge.probes.trial import RefusedError
+from broadgauge.specs.base import did_you_mean
+from broadgauge.specs.workload import HubDataset, JsonLines
+
+Records = Iterator[tuple[str, Any]]
+"""Each with the place that a message names: `data.jsonl:3`."""
+INSTALL = "pip install 'broadgauge[data]'"
+
+
+def read_json_lines(source: JsonLines) -> Text:
+    """Raises RefusedError with file and line."""
+    path = Path(source.jsonl)
+    try:
+        return _join(_json_lines(path), source.field, str(path))
+    except OSError as error:
+        raise RefusedError(f"the training data `{path}` can't be read: {error.strerror}") from error
+
+
+def read_dataset(source: HubDataset) -> Text:
+    """A folder of `save_to_disk`, or a data set that is in the library's cache already.
+
+    Nothing is fetched: emulated nodes have no way out, and a download is no part of a trial.
+    Raises RefusedError.
+    """
+    name = source.dataset
+    if importlib.util.find_spec("datasets") is None:
+        raise RefusedError(
+            f"the data set `{name}` needs the package `datasets`, not installed here: {INSTALL}"
+        )
+    # Read by the library when it is imported.
+    os.environ["HF_HUB_OFFLINE"] = os.environ["HF_DATASETS_OFFLINE"] = "1"
+    rows = _open_dataset(source)
+    parts = [part for part in (name, source.subset, source.split) if part]
+    records = ((f"{name}, row {number}", row) for number, row in enumerate(rows))
+    return _join(records, source.field, " ".join(parts))
+
+
+def _join(records: Records, field: str, description: str) -> Text:
+    parts: list[bytes] = []
+    size_bytes = 0
+    for place, record in records:
+        parts.append(_text_in(record, field, place).encode() + b"\n")
+        size_bytes += len(parts[-1])
+        if size_bytes >= MAX_TEXT_BYTES:
+            break
+    content = b"".join(parts)[:MAX_TEXT_BYTES]
+    return Text(
+        content=content,
+        description=f"{description}, `{field}` of {len(parts)} records, {len(content)} bytes",
+    )
+
+
+def _json_lines(path: Path) -> Records:
+    """Empty lines are left out."""
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield f"{path}:{number}", _json(line, f"{path}:{number}")
+
+
+def _json(line: bytes, place: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:  # no JSON, or no UTF-8
+        raise RefusedError(f"{place}: not a line of JSON: {error}") from error
+
+
+def _text_in(record: Any, field: str, place: str) -> str:
+    """The text under the key; dots step into objects."""
+    value = record
+    for key in field.split("."):
+        if not isinstance(value, dict):
+            raise RefusedError(f"{place}: no object to find `{field}` in, but {_kind(value)}")
+        if key not in value:
+            hint = did_you_mean(key, map(str, value))
+            raise RefusedError(f"{place}: no key `{field}`" + (f"; {hint}" if hint else ""))
+        value = value[key]
+    if not isinstance(value, str):
+        raise RefusedError(f"{place}: `{field}` is no text, but {_kind(value)}")
+    return value
+
+
+def _kind(value: Any) -> str:
+    return "null" if value is None else f"{type(value).__name__} {str(value)[:40]!r}"
+
+
+def _open_dataset(source: HubDataset) -> Any:
+    from datasets import DatasetDict, load_dataset, load_from_disk  # only once offline is set
+
+    try:
+        if _is_saved(Path(source.dataset)):
+            saved = load_from_disk(source.dataset)
+            return saved[source.split] if isinstance(saved, DatasetDict) else saved
+        return load_dataset(source.dataset, source.subset, split=source.split)
+    except (OSError, ValueError, KeyError) as error:
+        arguments = ", ".join(repr(part) for part in (source.dataset, source.subset) if part)
+        raise RefusedError(
+            f"the data set `{source.dataset}` can't be opened without the internet: "
+            f"{type(error).__name__}: {error}; fetch it first: python -c "
+            f'"from datasets import load_dataset; load_dataset({arguments})"'
+        ) from error
+
+
+def _is_saved(folder: Path) -> bool:
+    """Did `save_to_disk` make it? A data set with splits has a dictionary of them."""
+    return any((folder / name).is_file() for name in ("dataset_info.json", "dataset_dict.json"))

@@ -1,0 +1,55 @@
+"""Which text does the training read?
+
+Without data of the user's: the sources of Python's standard library, which are on every machine
+that has Python. Bytes are the tokens.
+"""
+
+import platform
+import sysconfig
+from pathlib import Path
+
+from broadgauge.probes.training.records import read_dataset, read_json_lines
+from broadgauge.probes.training.text import MAX_TEXT_BYTES, Text
+from broadgauge.probes.trial import RefusedError
+from broadgauge.specs.workload import HubDataset, JsonLines, TrainWorkload
+
+NOT_LIBRARY = {"site-packages", "dist-packages", "__pycache__", "test", "tests", "idlelib"}
+
+
+def read_text(workload: TrainWorkload) -> Text:
+    """The user's data or file, or the standard library's sources. Raises RefusedError."""
+    match workload.data:
+        case JsonLines() as lines:
+            return read_json_lines(lines)
+        case HubDataset() as dataset:
+            return read_dataset(dataset)
+    return _standard_library() if workload.text is None else _user_file(Path(workload.text))
+
+
+def _user_file(path: Path) -> Text:
+    try:
+        with path.open("rb") as source:
+            content = source.read(MAX_TEXT_BYTES)
+    except OSError as error:
+        raise RefusedError(f"the training text `{path}` can't be read: {error.strerror}") from error
+    return Text(content=content, description=f"{path}, {len(content)} bytes")
+
+
+def _standard_library() -> Text:
+    """All .py files in the order of their paths, without tests, until MAX_TEXT_BYTES."""
+    root = Path(sysconfig.get_path("stdlib"))
+    parts: list[bytes] = []
+    size = 0
+    for path in sorted(root.rglob("*.py")):
+        if NOT_LIBRARY.isdisjoint(path.relative_to(root).parts):
+            parts.append(path.read_bytes())
+            size += len(parts[-1])
+        if size >= MAX_TEXT_BYTES:
+            break
+    content = b"".join(parts)[:MAX_TEXT_BYTES]
+    version = platform.python_version()
+    return Text(
+        content=content,
+        description=f"standard library of Python {version}: {len(parts)} files, "
+        f"{len(content)} bytes",
+    )

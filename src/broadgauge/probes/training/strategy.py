@@ -1,0 +1,60 @@
+"""How is the training spread over the ranks? What each way must give the trainer, and which there
+are."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from broadgauge.probes.devices import Device
+from broadgauge.probes.identity import RankIdentity
+from broadgauge.probes.training.communication import Communication
+from broadgauge.probes.training.ddp import Alone, Ddp
+from broadgauge.specs.workload import TrainWorkload
+
+
+class Strategy(Protocol):
+    """One rank's model, spread over the ranks, and its communication.
+
+    Gradients are summed over the ranks: the trainer divides the loss.
+    """
+
+    @property
+    def model(self) -> Any:
+        """Called with tokens and the tokens that follow; its parameters are the optimizer's."""
+        ...
+
+    @property
+    def communication(self) -> Communication: ...
+
+    def arithmetic(self) -> AbstractContextManager[Any]:
+        """The forward pass in here computes in the workload's `dtype`."""
+        ...
+
+    def without_reduction(self) -> AbstractContextManager[Any]:
+        """Forward and backward passes in here add to the gradients and send none of them."""
+        ...
+
+
+Build = Callable[[Any, TrainWorkload, Any], Strategy]
+"""Of a model on the meta device, the workload and the torch device. The weights are still to be
+drawn (weights.py)."""
+
+
+def spread(model: Any, workload: TrainWorkload, identity: RankIdentity, device: Device) -> Strategy:
+    """One rank alone trains the plain model, as a user would, but for FSDP: its arithmetic in
+    bfloat16 is its own, so that its scaling is measured against the same on a mesh of one."""
+    build: Build
+    match workload.strategy:
+        case "fsdp":
+            # Its import takes as long as torch's: only a trial that shards waits for it.
+            from broadgauge.probes.training.fsdp import Fsdp
+
+            build = Fsdp
+        case "ddp":
+            build = Ddp if identity.world_size > 1 else Alone
+    return build(model, workload, device.torch_device)
+
+
+def state_shards(workload: TrainWorkload, identity: RankIdentity) -> int:
+    """Over how many ranks are weights, gradients and the optimizer's state shared out?"""
+    return identity.world_size if workload.strategy == "fsdp" else 1
