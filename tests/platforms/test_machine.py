@@ -96,9 +96,17 @@ class FakeNvml(SimpleNamespace):
     NVMLError = RuntimeError
     NVML_CLOCK_SM = 1
     NVML_TEMPERATURE_GPU = 0
+    NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX = 138
+    NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX = 139
 
     def nvmlDeviceGetHandleByIndex(self, index: int) -> int:  # noqa: N802
         return index
+
+    def nvmlDeviceGetFieldValues(self, handle: int, fields: object) -> object:  # noqa: N802
+        raise RuntimeError("not supported")
+
+    def nvmlDeviceGetMaxClockInfo(self, handle: int, kind: int) -> int:  # noqa: N802
+        raise RuntimeError("not supported")
 
     def nvmlDeviceGetIndex(self, handle: int) -> int:  # noqa: N802
         return handle
@@ -128,6 +136,7 @@ def test_what_nvml_tells_is_kept_and_the_rest_is_unknown(
     [use] = watch.uses()
     assert (use.index, use.name, use.sm_clock_mhz, use.power_watts) == (3, "Fake H200", 1500, 700)
     assert use.temperature_celsius is None
+    assert use.sm_clock_max_mhz is None
     assert use.samples_count >= 1
     assert use.is_throttled
     assert use.throttled_ratio == 1

@@ -90,7 +90,14 @@ def measured_record(
         ended_unix_s=outcome.ended_unix_s,
         status=status,
         error=error,
-    ).model_copy(update={"gpus": outcome.gpus, "link": outcome.link, "environment": environment})
+    ).model_copy(
+        update={
+            "gpus": outcome.gpus,
+            "link": outcome.link,
+            "path": outcome.path,
+            "environment": environment,
+        }
+    )
 
 
 def lost_record(
@@ -163,5 +170,6 @@ def _record(
         metrics=measurement.metrics,
         missing=measurement.missing,
         collectives=measurement.collectives,
+        data=measurement.data,
         nodes=measurement.nodes,
     )

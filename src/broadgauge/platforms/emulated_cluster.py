@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from broadgauge.platforms.gpu_choice import choose_gpus, numa_node_of_gpu
+from broadgauge.platforms.gpu_watch import GpuWatch
 from broadgauge.platforms.launch_plan import (
     EMULATED_PORT,
     Programs,
@@ -14,9 +15,10 @@ from broadgauge.platforms.local import quota_notes
 from broadgauge.platforms.machine import ability
 from broadgauge.platforms.nccl_log import mismatch, nccl_facts_of_rank, speed_note
 from broadgauge.platforms.nccl_topology import topology_xml
+from broadgauge.platforms.path_check import log_stem, path_check, refuse_impossible_path
 from broadgauge.platforms.rank_environment import nccl_seen_gbps
 from broadgauge.platforms.starting import start_launch
-from broadgauge.platforms.supervised import CheckTrial, SupervisedLaunch
+from broadgauge.platforms.supervised import Checked, CheckTrial, Heard, SupervisedLaunch
 from broadgauge.platforms.supervisor.protocol import Mode
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, PlatformError
@@ -47,6 +49,7 @@ class EmulatedPlatform:
     def start(self, request: LaunchRequest, progress: Progress) -> SupervisedLaunch:
         """Build the cluster and start the ranks of one launch. Raises LaunchError."""
         terms = self._terms(request)
+        refuse_impossible_path(request.cases[0], terms.gpus)
         write_topology_files(request, terms)
         launch, notes = start_launch(
             request,
@@ -82,19 +85,19 @@ class EmulatedPlatform:
     def _nccl_check(self, request: LaunchRequest) -> CheckTrial | None:
         """What must NCCL's log say after a good trial? Looked at until it has said it."""
         case = request.cases[0]
-        if case.backend != "nccl":
-            return None
-        log_stem = str(request.log_folder.absolute() / request.launch_id)
+        stem = log_stem(request)
+        if case.nodes == 1 or case.backend != "nccl":
+            return path_check(case, stem)
 
-        def check() -> TrialError | None:
-            facts = nccl_facts_of_rank(log_stem, 0)
+        def check(_heard: Heard, _watch: GpuWatch) -> Checked:
+            facts = nccl_facts_of_rank(stem, 0)
             note = speed_note(case, facts, nccl_seen_gbps(case))
             if note is not None:
                 self._notes[note] = None
             contradiction = mismatch(case, facts)
             if contradiction is None:
-                return None
-            return TrialError(kind=ErrorKind.REFUSED, message=contradiction)
+                return Checked()
+            return Checked(error=TrialError(kind=ErrorKind.REFUSED, message=contradiction))
 
         return check
 

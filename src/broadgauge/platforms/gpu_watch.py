@@ -1,4 +1,5 @@
-"""Did the GPUs keep their clock while a trial ran? NVML, asked from outside the ranks."""
+"""Did the GPUs keep their clock while a trial ran, and what crossed NVLink? NVML, asked from
+outside the ranks."""
 
 import functools
 import operator
@@ -9,9 +10,12 @@ from statistics import fmean
 from types import TracebackType
 from typing import Any
 
+from broadgauge.platforms.nvlink import sent_and_received_bytes
 from broadgauge.specs.record import GpuUse
 
 EVERY_S = 0.2
+_IDLE = 0x1
+"""Nothing runs, and the clock falls: it says nothing of the trial. Source: as below."""
 THROTTLE_REASONS = {
     0x4: "software power cap",
     0x8: "hardware slowdown",
@@ -55,6 +59,12 @@ class GpuWatch:
         self._stop.set()
         if self._thread is not None:
             self._thread.join(timeout=5)
+        for samples in self._samples:
+            samples.end()
+
+    def nvlink_bytes(self) -> tuple[int | None, ...]:
+        """What crossed each GPU's NVLinks meanwhile, the busier direction; None: no counters."""
+        return tuple(samples.nvlink_bytes for samples in self._samples)
 
     def uses(self) -> tuple[GpuUse, ...]:
         """What was seen of each GPU; empty where nothing could be."""
@@ -74,45 +84,66 @@ class _Samples:
     def __init__(self, nvml: Any, handle: Any) -> None:
         self._nvml, self._handle = nvml, handle
         self._clocks_mhz: list[float] = []
+        self._busy_clocks_mhz: list[float] = []
         self._power_watts: list[float] = []
         self._temperature_celsius: list[float] = []
         self._reasons: list[int] = []
         self._count = 0
         self._index = int(nvml.nvmlDeviceGetIndex(handle))
         self._name = text_of(nvml.nvmlDeviceGetName(handle))
+        self._nvlink_before = sent_and_received_bytes(nvml, handle)
+        self.nvlink_bytes: int | None = None
+
+    def end(self) -> None:
+        """Read once more what only grows."""
+        after = sent_and_received_bytes(self._nvml, self._handle)
+        if self._nvlink_before is not None and after is not None:
+            grown = zip(self._nvlink_before, after, strict=True)
+            self.nvlink_bytes = max(end - begin for begin, end in grown)
 
     def take(self) -> None:
         """Ask once; what this GPU does not tell is left out."""
         nvml, handle = self._nvml, self._handle
         self._count += 1
+        reasons: int | None = None
         with suppress(nvml.NVMLError):
-            clock = nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)
-            self._clocks_mhz.append(float(clock))
+            reasons = int(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))
+            self._reasons.append(reasons)
+        with suppress(nvml.NVMLError):
+            clock = float(nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM))
+            self._clocks_mhz.append(clock)
+            if reasons is not None and not reasons & _IDLE:
+                self._busy_clocks_mhz.append(clock)
         with suppress(nvml.NVMLError):
             self._power_watts.append(nvml.nvmlDeviceGetPowerUsage(handle) / 1000)
         with suppress(nvml.NVMLError):
             celsius = nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)
             self._temperature_celsius.append(float(celsius))
-        with suppress(nvml.NVMLError):
-            reasons = int(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))
-            self._reasons.append(reasons)
 
     def use(self) -> GpuUse:
-        """Means, the lowest clock, the highest temperature."""
+        """Means, the lowest clock, the highest temperature; clocks of when it was not idle."""
+        clocks_mhz = self._busy_clocks_mhz or self._clocks_mhz
         reasons = reason_names(functools.reduce(operator.or_, self._reasons, 0))
         slowed = [bits for bits in self._reasons if reason_names(bits)]
         return GpuUse(
             index=self._index,
             name=self._name,
             samples_count=self._count,
-            sm_clock_mhz=fmean(self._clocks_mhz) if self._clocks_mhz else None,
-            sm_clock_min_mhz=min(self._clocks_mhz, default=None),
+            sm_clock_mhz=fmean(clocks_mhz) if clocks_mhz else None,
+            sm_clock_min_mhz=min(clocks_mhz, default=None),
+            sm_clock_max_mhz=self._highest_clock_mhz(),
             power_watts=fmean(self._power_watts) if self._power_watts else None,
             temperature_celsius=max(self._temperature_celsius, default=None),
             is_throttled=bool(reasons) if self._reasons else None,
             throttled_ratio=len(slowed) / len(self._reasons) if self._reasons else None,
             throttle_reasons=reasons,
         )
+
+    def _highest_clock_mhz(self) -> float | None:
+        nvml = self._nvml
+        with suppress(nvml.NVMLError):
+            return float(nvml.nvmlDeviceGetMaxClockInfo(self._handle, nvml.NVML_CLOCK_SM))
+        return None
 
 
 def reason_names(bits: int) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from broadgauge.platforms.gpu_choice import choose_gpus
 from broadgauge.platforms.launch_plan import FREE_PORT, Programs, Terms, command_lines
 from broadgauge.platforms.machine import cpu_quota_cores
+from broadgauge.platforms.path_check import log_stem, path_check, refuse_impossible_path
 from broadgauge.platforms.starting import free_port, start_launch
 from broadgauge.platforms.supervised import SupervisedLaunch
 from broadgauge.platforms.supervisor.protocol import Mode
@@ -27,8 +28,16 @@ class LocalPlatform:
 
     def start(self, request: LaunchRequest, progress: Progress) -> SupervisedLaunch:
         """Start the ranks of one launch. Raises LaunchError."""
+        case = request.cases[0]
         terms = self._terms(request, free_port())
-        launch, notes = start_launch(request, progress, terms, platform_name=self.name)
+        refuse_impossible_path(case, terms.gpus)
+        launch, notes = start_launch(
+            request,
+            progress,
+            terms,
+            platform_name=self.name,
+            check=path_check(case, log_stem(request)),
+        )
         self._notes |= dict.fromkeys(notes)
         return launch
 

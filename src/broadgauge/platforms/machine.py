@@ -10,6 +10,7 @@ from pathlib import Path
 from broadgauge.platforms.cores import cores_by_neighbourhood
 from broadgauge.platforms.emulated.ability import Ability, probe_ability
 from broadgauge.platforms.gpu_watch import gpu_handle, open_nvml, text_of
+from broadgauge.platforms.nvlink import are_joined
 from broadgauge.specs.machine import Gpu, MachineFacts, Nic
 
 _OTHERS_ENDS = (
@@ -44,6 +45,7 @@ def read_machine() -> MachineFacts:
         can_delay=granted.has_netem,
         refusal=granted.reason,
         fix=granted.fix,
+        has_nvlink=read_nvlink(),
     )
 
 
@@ -85,6 +87,15 @@ def read_gpus() -> tuple[Gpu, ...]:
         model = text_of(nvml.nvmlDeviceGetName(handle))
         found.append(Gpu(name=model, memory_bytes=int(memory.total)))
     return tuple(found)
+
+
+def read_nvlink() -> bool | None:
+    """Does NVLink join any two of the visible GPUs? None: NVML does not say."""
+    nvml = open_nvml()
+    if nvml is None:
+        return None
+    handles = [gpu_handle(nvml, name) for name in visible_gpus(nvml.nvmlDeviceGetCount())]
+    return are_joined(nvml, [handle for handle in handles if handle is not None])
 
 
 def visible_gpus(count: int) -> tuple[str, ...]:

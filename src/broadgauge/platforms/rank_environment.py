@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from broadgauge.platforms.paths import NCCL_VARIABLES
 from broadgauge.specs.case import Case
 
 _OF_ANOTHER_LAUNCHER = re.compile(
@@ -16,6 +17,8 @@ _OF_ANOTHER_LAUNCHER = re.compile(
 _RECORDED = re.compile(r"^(NCCL|GLOO|TORCH|OMP|CUDA)_")
 _SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|KEY")
 MASK = "***"
+LOOPBACK = "lo"
+"""What a path inside a node uses of TCP, for sockets or to find each other."""
 UNSHAPED_SEEN_GBPS = 100.0
 """What NCCL is told of an unshaped link. Source: specs/network.py, `nccl_seen_gbps`."""
 
@@ -44,7 +47,8 @@ class LaunchFacts:
     log_stem: str
     """`<log folder>/<launch id>`: NCCL's and the flight recorder's files begin with it."""
     interface: str
-    """The NIC between nodes, `lo` on one machine."""
+    """The NIC between nodes, several with commas between, as Gloo and NCCL want them; `lo` on one
+    machine."""
     is_emulated: bool
     gpus: tuple[str, ...] = ()
     """Identifiers of all GPUs of the launch, node by node."""
@@ -87,23 +91,27 @@ def platform_variables(case: Case, place: RankPlace, facts: LaunchFacts) -> dict
         variables["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
         variables["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
     if case.backend == "gloo":
-        variables["GLOO_SOCKET_IFNAME"] = facts.interface
+        variables["GLOO_SOCKET_IFNAME"] = _interface(case, facts)
     else:
         variables |= _nccl_variables(case, place, facts)
     return variables
 
 
+def _interface(case: Case, facts: LaunchFacts) -> str:
+    return facts.interface if case.path is None else LOOPBACK
+
+
 def _nccl_variables(case: Case, place: RankPlace, facts: LaunchFacts) -> dict[str, str]:
     """NCCL's own, and those of torch around it.
 
-    `=` asks for exactly this interface. NCCL's log goes to files, as the ranks' output is the
+    `=` asks for exactly these interfaces. NCCL's log goes to files, as the ranks' output is the
     user's. The flight recorder would write to /tmp. Source: docs.nvidia.com/deeplearning/nccl,
     "Environment Variables"; torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp of torch 2.11.
     """
     is_command = case.workload.kind == "command"
     log_name = "nccl.%p.log" if is_command else "nccl.log"
     variables = {
-        "NCCL_SOCKET_IFNAME": f"={facts.interface}",
+        "NCCL_SOCKET_IFNAME": f"={_interface(case, facts)}",
         "NCCL_DEBUG": "INFO",
         "NCCL_DEBUG_SUBSYS": "INIT,NET,ENV,GRAPH",
         "NCCL_DEBUG_FILE": f"{facts.log_stem}.rank{place.rank}.{log_name}",
@@ -121,6 +129,8 @@ def _nccl_variables(case: Case, place: RankPlace, facts: LaunchFacts) -> dict[st
         }
     if facts.topology_files:
         variables["NCCL_TOPO_FILE"] = facts.topology_files[place.node]
+    if case.path is not None:
+        variables |= NCCL_VARIABLES[case.path.path]
     return variables
 
 

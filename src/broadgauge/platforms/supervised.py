@@ -27,6 +27,7 @@ from broadgauge.specs.record import (
     Environment,
     ErrorKind,
     LinkFacts,
+    PathFacts,
     Phase,
     Status,
     TrialError,
@@ -38,8 +39,6 @@ END_GRACE_S = 10.0
 """On top of the ranks' teardown: stacks, TERM and KILL take a few seconds."""
 GROUP_TIMEOUT_RATIO = 0.8
 """The process group's own limit, as a part of the shortest phase's: torch's error is the better."""
-
-CheckTrial = Callable[[], TrialError | None]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -87,6 +86,17 @@ class Heard:
             self.done.add(event.rank)
         elif kind == "phase" and event.rank == 0 and event.message.get("phase") in tuple(Phase):
             progress(Phase(event.message["phase"]), str(event.message.get("detail", "")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What a look at the libraries' logs and the GPUs' counters said of a good trial."""
+
+    error: TrialError | None = None
+    path: PathFacts | None = None
+
+
+CheckTrial = Callable[[Heard, GpuWatch], Checked]
 
 
 class SupervisedLaunch:
@@ -139,8 +149,10 @@ class SupervisedLaunch:
         watch = GpuWatch(self._gpus)
         with watch:
             error = self._pump(request, heard, progress)
+        checked = Checked()
         if error is None and self._check is not None:
-            error = self._check()
+            checked = self._check(heard, watch)
+            error = checked.error
         if error is not None:
             self._is_alive = False
             self.close()
@@ -153,6 +165,7 @@ class SupervisedLaunch:
             marks=tuple(heard.marks),
             gpus=watch.uses(),
             link=heard.link,
+            path=checked.path,
         )
 
     def close(self) -> None:

@@ -39,3 +39,5 @@ class MachineFacts:
     """Why nodes can't be emulated here, in words; None where they can."""
     fix: str | None
     """The exact command or change that would allow it."""
+    has_nvlink: bool | None = None
+    """Does active NVLink join any two of the GPUs? None: fewer than two, or nobody says."""

@@ -137,7 +137,10 @@ class GpuUse(Stored):
     name: str
     samples_count: int
     sm_clock_mhz: float | None = None
+    """Mean over the samples in which it was not idle; of all, where it always was."""
     sm_clock_min_mhz: float | None = None
+    sm_clock_max_mhz: float | None = None
+    """The highest that this GPU has, not the highest seen."""
     power_watts: float | None = None
     temperature_celsius: float | None = None
     is_throttled: bool | None = None
@@ -164,7 +167,7 @@ class PathFacts(Stored):
     """Which way did the bytes inside a node really take? Read from the library's own log."""
 
     used: str
-    """`nvlink`, `pcie`, `shm`, `sockets`, or `unknown`."""
+    """`nvlink`, `pcie`, `shm`, `sockets`, `network` (a NIC that is not TCP's), or `unknown`."""
     channels_count: int | None = None
     evidence: tuple[str, ...] = ()
     """Lines of the log."""
@@ -195,6 +198,8 @@ class Measurement(Stored):
     """Why a metric is null, by its name."""
     collectives: tuple[CollectiveRow, ...] = ()
     nodes: tuple[NodeUse, ...] = ()
+    data: str | None = None
+    """Which text a training read, and how much of it; None: another workload, or it did not end."""
 
 
 class Record(Measurement):
