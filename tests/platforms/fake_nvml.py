@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from types import SimpleNamespace
 
+NUM_LINKS = 2
+
 
 class FakeNvmlError(Exception):
     """As NVMLError: not supported, or no such GPU."""
@@ -19,7 +21,7 @@ class FakeGpu:
     peers: tuple[int, ...] | None = ()
     """GPUs that the peer-to-peer matrix says NVLink joins it with; None: refuses to say."""
     nvlink_kib: tuple[int, int] | None = (0, 0)
-    """Counters, sent and received; None: it has none."""
+    """Counters of each link, sent and received; None: it has none."""
     samples: list[tuple[int, int]] = field(default_factory=list)
     """SM clock in MHz and reasons of each sample to come; the last one stays."""
     highest_clock_mhz: int | None = 1980
@@ -80,14 +82,16 @@ class FakeNvml:
     def nvmlDeviceGetFieldValues(  # noqa: N802
         self, gpu: FakeGpu, fields: list[tuple[int, int]]
     ) -> list[SimpleNamespace]:
-        if gpu.nvlink_kib is None:
-            return [SimpleNamespace(nvmlReturn=3) for _ in fields]
-        assert [scope for _, scope in fields] == [2**32 - 1] * 2, "the sum over all links"
-        values = dict(zip((138, 139), gpu.nvlink_kib, strict=True))
-        return [
-            SimpleNamespace(nvmlReturn=0, value=SimpleNamespace(ullVal=values[field]))
-            for field, _ in fields
-        ]
+        """Each link has counted the same; two are there."""
+        told = []
+        for field_id, link in fields:
+            is_there = gpu.nvlink_kib is not None and link < NUM_LINKS
+            count = gpu.nvlink_kib[field_id - 138] if is_there and gpu.nvlink_kib else 0
+            value = SimpleNamespace(ullVal=count)
+            told.append(
+                SimpleNamespace(nvmlReturn=0 if is_there else 2, fieldId=field_id, value=value)
+            )
+        return told
 
     def nvmlDeviceGetClockInfo(self, gpu: FakeGpu, _kind: int) -> int:  # noqa: N802
         clock, _ = gpu.samples[0]

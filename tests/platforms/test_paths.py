@@ -317,7 +317,7 @@ def test_gpus_with_a_third_between_them_are_not_joined() -> None:
 
 def test_counters_are_in_kib_and_may_be_missing() -> None:
     nvml = FakeNvml(FakeGpu(0, nvlink_kib=(3, 5)), FakeGpu(1, nvlink_kib=None))
-    assert sent_and_received_bytes(nvml, nvml.gpus[0]) == (3072, 5120)
+    assert sent_and_received_bytes(nvml, nvml.gpus[0]) == (2 * 3072, 2 * 5120)
     assert sent_and_received_bytes(nvml, nvml.gpus[1]) is None
 
 
@@ -328,7 +328,7 @@ def test_a_watch_counts_what_crossed_nvlink_meanwhile(monkeypatch: pytest.Monkey
     )
     monkeypatch.setattr(gpu_watch, "open_nvml", lambda: FakeNvml(*gpus))
     with gpu_watch.GpuWatch(("0", "1")) as watch:
-        gpus[0].nvlink_kib = (100 + 10, 7 + 2**20)
+        gpus[0].nvlink_kib = (100 + 10, 7 + 2**19)
     assert watch.nvlink_bytes() == (GIB, None)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from broadgauge.engine.backends import why_backend_cannot
 from broadgauge.engine.networks import networks_here
 from broadgauge.engine.selections import idle_notes
 from broadgauge.engine.shapes import ResolvedCluster, Shape
@@ -101,9 +102,7 @@ def _why_left_out(experiment: Experiment, case: Case) -> str | None:
             return rule.reason
     if isinstance(case.workload, CollectivesWorkload) and case.world_size == 1:
         return "one rank has no communication"
-    if case.path is not None and case.backend == "gloo" and case.path.path != "sockets":
-        return "Gloo has no path but sockets inside a node"
-    return None
+    return why_backend_cannot(case)
 
 
 def _check(experiment: Experiment) -> None:

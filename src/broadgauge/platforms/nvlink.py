@@ -5,10 +5,9 @@ from contextlib import suppress
 from itertools import combinations
 from typing import Any
 
-_ALL_LINKS = 2**32 - 1
-"""As the scope of a field: the sum over a GPU's links. Source: nvml.h, "NVLink throughput counters
-field values"; they count data without protocol, in KiB."""
 _KIB = 1024
+"""The counters' unit; they count data without protocol. Source: nvml.h, "NVLink throughput
+counters field values": the scope of each is a link."""
 
 
 def sent_and_received_bytes(nvml: Any, handle: Any) -> tuple[int, int] | None:
@@ -16,18 +15,21 @@ def sent_and_received_bytes(nvml: Any, handle: Any) -> tuple[int, int] | None:
 
     None: it has no such counters.
     """
-    fields = (
-        nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX,
-        nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX,
-    )
+    sent = nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX
+    received = nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX
+    scopes = [(field, link) for field in (sent, received) for link in _links(nvml)]
     try:
-        values = nvml.nvmlDeviceGetFieldValues(handle, [(field, _ALL_LINKS) for field in fields])
+        values = nvml.nvmlDeviceGetFieldValues(handle, scopes)
     except nvml.NVMLError:
         return None
-    if any(value.nvmlReturn != nvml.NVML_SUCCESS for value in values):
+    # The call succeeds where any value does; links that are not there have an error each.
+    told = [value for value in values if value.nvmlReturn == nvml.NVML_SUCCESS]
+    if not told:
         return None
-    sent, received = (int(value.value.ullVal) * _KIB for value in values)
-    return sent, received
+    sums = {sent: 0, received: 0}
+    for value in told:
+        sums[value.fieldId] += int(value.value.ullVal) * _KIB
+    return sums[sent], sums[received]
 
 
 def are_joined(nvml: Any, handles: Sequence[Any]) -> bool | None:
@@ -58,7 +60,7 @@ def _far_ends(nvml: Any, handle: Any) -> set[str] | None:
     """PCI bus ids of what this GPU's active links lead to; None: it has no links to ask about."""
     found: set[str] = set()
     is_known = False
-    for link in range(nvml.NVML_NVLINK_MAX_LINKS):
+    for link in _links(nvml):
         try:
             is_active = nvml.nvmlDeviceGetNvLinkState(handle, link)
             is_known = True
@@ -71,6 +73,10 @@ def _far_ends(nvml: Any, handle: Any) -> set[str] | None:
 
 def _bus_id(nvml: Any, handle: Any) -> str:
     return _text(nvml.nvmlDeviceGetPciInfo(handle).busId)
+
+
+def _links(nvml: Any) -> range:
+    return range(nvml.NVML_NVLINK_MAX_LINKS)
 
 
 def _count(nvml: Any) -> int:
