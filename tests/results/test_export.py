@@ -3,19 +3,31 @@
 import csv
 import io
 import json
+import sys
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 
-from broadgauge.results.export import to_csv, to_json
+from broadgauge.results.export import TableName, to_csv, to_json
 from broadgauge.results.model import RunSummary
+from broadgauge.results.parquet import to_parquet
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case
+from broadgauge.specs.errors import InputError
 from broadgauge.specs.metrics import REGISTRY
-from broadgauge.specs.network import Network
+from broadgauge.specs.network import Network, NodePath
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.record import CollectiveRow, ErrorKind, Phase, Record, Status, TrialError
-from broadgauge.specs.workload import TrainWorkload
+from broadgauge.specs.record import (
+    CollectiveRow,
+    ErrorKind,
+    PathFacts,
+    Phase,
+    Record,
+    Status,
+    TrialError,
+)
+from broadgauge.specs.workload import CollectivesWorkload, TrainWorkload
 
 CASE = Case(
     workload=TrainWorkload(kind="train"),
@@ -68,9 +80,13 @@ def run() -> RunSummary:
         a_record(1, status=Status.TIMEOUT, error=ERROR),
         a_record(2, metrics={"alpha_count": 7.0}, collectives=(ROW, ROW)),
     ]
+    return run_of((CASE,), records)
+
+
+def run_of(cases: tuple[Case, ...], records: list[Record]) -> RunSummary:
     return summarise_run(
         folder=Path("nowhere"),
-        plan=Plan(experiment_name="x", seed=0, cases=(CASE,), launches=(), expected_s=1),
+        plan=Plan(experiment_name="x", seed=0, cases=cases, launches=(), expected_s=1),
         records=records,
         experiment_yaml="name: x\n",
         environments={},
@@ -97,6 +113,85 @@ def test_columns_keep_their_order(run: RunSummary) -> None:
     assert header[:4] == ["record_id", "case_key", "workload", "network"]
     assert header[-len(REGISTRY) - 2 :] == [*REGISTRY, "alpha_count", "zeta_s"]
     assert len(header) == len(set(header))
+
+
+def test_what_decides_a_figure_has_its_column() -> None:
+    network = Network(
+        name="pods",
+        rate_gbps=1.0,
+        receive_rate_gbps=0.5,
+        overlay="vxlan",
+        delay_s=1e-3,
+        jitter_s=1e-4,
+        loss_ratio=0.01,
+        nics_per_node=2,
+    )
+    between = CASE.model_copy(update={"network": network, "arm": "baseline"})
+    workload = CollectivesWorkload(kind="collectives", engine="nccl-tests")
+    inside = CASE.model_copy(
+        update={
+            "workload": workload,
+            "network": NodePath(name="bus", path="pcie"),
+            "nodes": 1,
+            "ranks_per_node": 2,
+        }
+    )
+    records = [
+        a_record(0, case_key=between.key),
+        a_record(1, case_key=inside.key, path=PathFacts(used="shm"), collectives=(ROW,)),
+    ]
+    run = run_of((between, inside), records)
+    one, other = rows_of(to_csv(run))
+    assert {name: one[name] for name in one if name in network.model_fields_set} == {
+        "receive_rate_gbps": "0.5",
+        "overlay": "vxlan",
+        "delay_s": "0.001",
+        "jitter_s": "0.0001",
+        "loss_ratio": "0.01",
+        "nics_per_node": "2",
+    }
+    assert (one["arm"], one["line_rate_gbps"], one["world_size"]) == ("baseline", "1.0", "2")
+    wanted = ("pcie", "shm", "nccl-tests", "candidate")
+    assert (other["path_wanted"], other["path_used"], other["engine"], other["arm"]) == wanted
+    (row,) = rows_of(to_csv(run, "collectives"))
+    assert (row["arm"], row["engine"], row["from_rank"]) == ("candidate", "torch", "")
+
+
+@pytest.mark.parametrize("name", ["records", "collectives"])
+def test_parquet_reads_back_as_the_csv(run: RunSummary, name: TableName) -> None:
+    """The same cells, each in its column's type, with nulls where the CSV is empty."""
+    data = to_parquet(run, name)
+    table = pyarrow.parquet.read_table(io.BytesIO(data))
+    rows = rows_of(to_csv(run, name))
+    assert table.column_names == list(rows[0])
+    assert [
+        {key: "" if value is None else str(value) for key, value in row.items()}
+        for row in table.to_pylist()
+    ] == rows
+    assert to_parquet(run, name) == data
+    by_name = {field.name: str(field.type) for field in table.schema}
+    assert (by_name["record_id"], by_name["block"]) == ("string", "int64")
+    if name == "records":
+        assert {by_name[metric] for metric in REGISTRY} == {"double"}
+    else:
+        types = (by_name["size_bytes"], by_name["time_s"], by_name["is_correct"])
+        assert types == ("int64", "double", "bool")
+    assert table.schema.metadata[b"broadgauge.experiment"] == b"x"
+
+
+def test_an_empty_table_has_its_types() -> None:
+    table = pyarrow.parquet.read_table(io.BytesIO(to_parquet(run_of((CASE,), []))))
+    assert table.num_rows == 0
+    assert str(table.schema.field("step_time_s").type) == "double"
+
+
+def test_parquet_without_pyarrow_says_what_to_install(
+    run: RunSummary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(InputError, match="pyarrow") as caught:
+        to_parquet(run)
+    assert "broadgauge[parquet]" in str(caught.value.hint)
 
 
 def test_collectives_have_their_own_rows(run: RunSummary) -> None:

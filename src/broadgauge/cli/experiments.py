@@ -1,13 +1,14 @@
 """Which experiment does the user mean: a file, or one that comes with Broadgauge?"""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.workload import Engine
 from broadgauge.specs.yaml_source import MAX_TEXT_BYTES
 
 
@@ -32,14 +33,50 @@ def example_names() -> list[str]:
     return sorted(path.stem for path in examples_folder().glob("*.yaml"))
 
 
-def load(name_or_path: str, overrides: Sequence[str]) -> LoadedExperiment:
-    """Raises InputError (no such file, no text) and ExperimentError (what the text says)."""
+def load(
+    name_or_path: str, overrides: Sequence[str], engine: Engine | None = None
+) -> LoadedExperiment:
+    """The experiment, changed by `--set` and by `--engine`.
+
+    Raises InputError (no such file, no text) and ExperimentError (what the text says).
+    """
     from broadgauge.specs.reading import read_experiment
 
     path = _find(Path(name_or_path), name_or_path)
     text = _read_text(path)
+    if engine is not None:
+        overrides = (*overrides, *_engine_overrides(text, path, overrides, engine))
     experiment = read_experiment(text, str(path), overrides, read_base=read_base)
     return LoadedExperiment(experiment=experiment, source=str(path), folder=path.parent.absolute())
+
+
+def _engine_overrides(
+    text: str, path: Path, overrides: Sequence[str], engine: Engine
+) -> Iterator[str]:
+    """`--set` texts that run all collectives over torch, and over the engine named beside it."""
+    from broadgauge.specs.extending import with_bases
+    from broadgauge.specs.overriding import apply_override
+    from broadgauge.specs.yaml_source import parse_yaml
+
+    document = with_bases(parse_yaml(text, str(path)), read_base)
+    for override in overrides:
+        document = apply_override(document, override)
+    data = document.data if isinstance(document.data, dict) else {}
+    workloads = data.get("workloads")
+    entries = enumerate(workloads if isinstance(workloads, list) else ())
+    places = [i for i, each in entries if isinstance(each, dict) and _is_collectives(each)]
+    if not places:
+        raise InputError(
+            f"--engine: {path} has no collectives to run",
+            hint="it takes a workload of `kind: collectives`",
+        )
+    engines = "torch" if engine == "torch" else f"[torch, {engine}]"
+    for place in places:
+        yield f"workloads.{place}.engine={engines}"
+
+
+def _is_collectives(entry: dict[object, object]) -> bool:
+    return entry.get("kind") == "collectives"
 
 
 def read_base(reference: str, from_file: str) -> tuple[str, str]:

@@ -18,6 +18,16 @@ def write(text: str) -> None:
         sys.stdout.flush()
 
 
+def write_binary(data: bytes) -> None:
+    """A file's bytes. Raises InputError where they would go to a terminal, and BrokenPipeError."""
+    if sys.stdout.isatty():
+        raise InputError("this is no text for a terminal", hint="--output FILE, or `> FILE`")
+    with telling("stdout"):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+
 def say(text: str) -> None:
     """A line about what is going on."""
     sys.stderr.write(text + "\n")
@@ -64,19 +74,20 @@ def program() -> str:
     return shlex.quote(str(started))
 
 
-def write_file(path: Path, text: str) -> None:
+def write_file(path: Path, content: str | bytes) -> None:
     """The whole file or none of it: an older one stays until the new one is there.
 
     A device or a pipe is written into, never replaced; so is what a link leads to.
     """
+    data = content.encode() if isinstance(content, str) else content
     try:
         target = path.resolve()
         if target.exists() and not target.is_file():
-            target.write_text(text, encoding="utf-8")
+            target.write_bytes(data)
             return
         part = target.with_name(f".{os.getpid()}.part")
         try:
-            part.write_text(text, encoding="utf-8")
+            part.write_bytes(data)
             part.replace(target)
         finally:
             part.unlink(missing_ok=True)

@@ -33,6 +33,11 @@ def add_parser(subparsers: Any) -> None:
         help="change a part of the experiment: --set launches=3 --set workloads.train.steps=20",
     )
     parser.add_argument(
+        "--engine",
+        choices=("torch", "nccl-tests"),
+        help="run every collectives workload with torch and with this engine beside it",
+    )
+    parser.add_argument(
         "--against",
         metavar="RUN",
         help="repeat this run's cases (a run folder, or `last`) beside the experiment's, in the "
@@ -65,10 +70,11 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.specs.errors import InputError
 
     if options.resume is not None:
-        if options.overrides or options.dry_run or options.against or options.fail_above:
+        of_a_new_run = ("overrides", "engine", "against", "fail_above", "dry_run")
+        if any(getattr(options, name) for name in of_a_new_run):
             raise InputError(
                 "--resume goes on with the plan that is stored",
-                hint="--set, --against, --fail-above and --dry-run belong to a new run",
+                hint="--set, --engine, --against, --fail-above and --dry-run belong to a new run",
             )
         return resume(options.resume)
     if options.fail_above is not None and options.against is None:
@@ -78,6 +84,7 @@ def handle(options: argparse.Namespace) -> int:
     wanted = Wanted(
         name_or_path=options.experiment,
         overrides=options.overrides,
+        engine=options.engine,
         against=options.against,
         fail_above_ratio=None if options.fail_above is None else parse_limit(options.fail_above),
     )

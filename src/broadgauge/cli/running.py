@@ -40,7 +40,7 @@ from broadgauge.specs.machine import MachineFacts
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.reading import read_experiment
 from broadgauge.specs.record import Environment, Finding, Record
-from broadgauge.specs.workload import CommandWorkload, TrainWorkload
+from broadgauge.specs.workload import CommandWorkload, Engine, TrainWorkload
 from broadgauge.specs.writing import dump_experiment
 
 REFUSED_EXIT_CODE = PlatformError.exit_code
@@ -52,6 +52,8 @@ class Wanted:
 
     name_or_path: str
     overrides: Sequence[str] = ()
+    engine: Engine | None = None
+    """Of the collectives, beside torch; None: as the experiment says."""
     against: str | None = None
     """A run folder, or `last`."""
     fail_above_ratio: float | None = None
@@ -135,7 +137,7 @@ def dry_run(wanted: Wanted, runs_folder: Path) -> int:
 
 def _prepare(wanted: Wanted) -> Prepared:
     """Read, look around, fall back where nodes are refused, plan, and say all of it."""
-    loaded = load(wanted.name_or_path, wanted.overrides)
+    loaded = load(wanted.name_or_path, wanted.overrides, wanted.engine)
     experiment = loaded.experiment
     against = None
     if wanted.against is not None:

@@ -1,103 +1,179 @@
-"""How do the figures get into another tool? As CSV rows in a fixed order, or as one JSON."""
+"""How do the figures get into another tool? As tables in a fixed order, or as one JSON."""
 
 import csv
 import io
 import json
-from collections.abc import Iterable
-from dataclasses import asdict
-from typing import Literal
+from dataclasses import asdict, dataclass
+from typing import Literal, get_args
 
 from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.specs.case import Case
 from broadgauge.specs.metrics import REGISTRY
 from broadgauge.specs.record import CollectiveRow, Record
+from broadgauge.specs.workload import CollectivesWorkload
 
-CsvTable = Literal["records", "collectives"]
-
-LABEL_COLUMNS = (
-    "record_id",
-    "case_key",
-    "workload",
-    "network",
-    "shape",
-    "launch_id",
-    "block",
-    "trial",
-    "position",
-)
-_RECORD_COLUMNS = (
-    *LABEL_COLUMNS,
-    "line_rate_gbps",
-    "mtu_bytes",
-    "device",
-    "backend",
-    "started_unix_s",
-    "ended_unix_s",
-    "status",
-    "error_kind",
-    "error_phase",
-    "error_rank",
-    "error_message",
-    "environment",
-    "ceiling_gbps",
-    "round_trip_s",
-)
-
+TableName = Literal["records", "collectives"]
+Kind = Literal["text", "integer", "number", "truth"]
 Cell = str | int | float | bool | None
 
+LABEL_COLUMNS: dict[str, Kind] = {
+    "record_id": "text",
+    "case_key": "text",
+    "workload": "text",
+    "network": "text",
+    "shape": "text",
+    "launch_id": "text",
+    "block": "integer",
+    "trial": "integer",
+    "position": "integer",
+}
+_RECORD_COLUMNS: dict[str, Kind] = {
+    "line_rate_gbps": "number",
+    "mtu_bytes": "integer",
+    "device": "text",
+    "backend": "text",
+    "started_unix_s": "number",
+    "ended_unix_s": "number",
+    "status": "text",
+    "error_kind": "text",
+    "error_phase": "text",
+    "error_rank": "integer",
+    "error_message": "text",
+    "environment": "text",
+    "ceiling_gbps": "number",
+    "round_trip_s": "number",
+    "arm": "text",
+    "world_size": "integer",
+    "engine": "text",
+    "nics_per_node": "integer",
+    "receive_rate_gbps": "number",
+    "overlay": "text",
+    "delay_s": "number",
+    "jitter_s": "number",
+    "loss_ratio": "number",
+    "path_wanted": "text",
+    "path_used": "text",
+}
+"""Columns of a later version come behind those there are; readers go by the name."""
 
-def to_csv(run: RunSummary, table: CsvTable = "records") -> str:
-    """One row a trial, or one row a collective, size and trial. Empty cells are missing values.
 
-    Columns keep their order: labels, the registered metrics, then other metrics by name. Metrics
-    of a later version are added behind those there are.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    name: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+def table_of(run: RunSummary, name: TableName = "records") -> Table:
+    """One row a trial, or one row a collective, size and trial. None is a missing value.
+
+    Columns keep their order: labels, the registered metrics, then other metrics by name.
     """
-    if table == "collectives":
-        return _collectives_csv(run)
+    return _collectives(run) if name == "collectives" else _records(run)
+
+
+def _records(run: RunSummary) -> Table:
     seen = {name for record in run.records for name in record.metrics}
     metrics = [*REGISTRY, *sorted(seen - set(REGISTRY))]
-    rows = ([*_labels(run, record), *map(record.metrics.get, metrics)] for record in run.records)
-    return _csv([*_RECORD_COLUMNS, *metrics], rows)
+    kinds = LABEL_COLUMNS | _RECORD_COLUMNS | dict.fromkeys(metrics, "number")
+    rows = []
+    for record in run.records:
+        summary = run.case(record.case_key)
+        cells = _of_record(record) | ({} if summary is None else _of_case(summary.case))
+        cells |= {name: record.metrics.get(name) for name in metrics}
+        rows.append(tuple(cells.get(name) for name in kinds))
+    return Table(columns=_columns(kinds), rows=tuple(rows))
 
 
-def _labels(run: RunSummary, record: Record) -> list[Cell]:
-    summary = run.case(record.case_key)
-    case = None if summary is None else summary.case
-    network = None if case is None else case.link
+def _of_record(record: Record) -> dict[str, Cell]:
     error, link = record.error, record.link
-    return [
-        *(getattr(record, column) for column in LABEL_COLUMNS),
-        None if network is None else network.rate_gbps,
-        None if network is None else network.mtu_bytes,
-        None if case is None else case.device,
-        None if case is None else case.backend,
-        record.started_unix_s,
-        record.ended_unix_s,
-        record.status.value,
-        None if error is None else error.kind.value,
-        None if error is None or error.phase is None else error.phase.value,
-        None if error is None else error.rank,
-        None if error is None else error.message,
-        record.environment,
-        None if link is None else link.ceiling_gbps,
-        None if link is None else link.round_trip_s,
-    ]
+    cells: dict[str, Cell] = {name: getattr(record, name) for name in LABEL_COLUMNS}
+    cells |= {
+        "started_unix_s": record.started_unix_s,
+        "ended_unix_s": record.ended_unix_s,
+        "status": record.status.value,
+        "environment": record.environment,
+        "path_used": None if record.path is None else record.path.used,
+    }
+    if error is not None:
+        cells |= {
+            "error_kind": error.kind.value,
+            "error_phase": None if error.phase is None else error.phase.value,
+            "error_rank": error.rank,
+            "error_message": error.message,
+        }
+    if link is not None:
+        cells |= {"ceiling_gbps": link.ceiling_gbps, "round_trip_s": link.round_trip_s}
+    return cells
 
 
-def _collectives_csv(run: RunSummary) -> str:
-    columns = tuple(CollectiveRow.model_fields)
-    rows = (
-        [getattr(record, name) for name in LABEL_COLUMNS] + [getattr(row, c) for c in columns]
+def _of_case(case: Case) -> dict[str, Cell]:
+    workload, network, path = case.workload, case.link, case.path
+    cells: dict[str, Cell] = {
+        "device": case.device,
+        "backend": case.backend,
+        "arm": case.arm,
+        "world_size": case.world_size,
+        "engine": workload.engine if isinstance(workload, CollectivesWorkload) else None,
+        "path_wanted": None if path is None else path.path,
+    }
+    if network is not None:
+        cells |= {
+            "line_rate_gbps": network.rate_gbps,
+            "mtu_bytes": network.mtu_bytes,
+            "nics_per_node": network.num_nics,
+            "receive_rate_gbps": network.receive_rate_gbps,
+            "overlay": network.overlay,
+            "delay_s": network.delay_s,
+            "jitter_s": network.jitter_s,
+            "loss_ratio": network.loss_ratio,
+        }
+    return cells
+
+
+def _collectives(run: RunSummary) -> Table:
+    of_row = {name: _kind(field.annotation) for name, field in CollectiveRow.model_fields.items()}
+    arms = {summary.case.key: summary.case.arm for summary in run.cases}
+    rows = tuple(
+        (
+            *(getattr(record, name) for name in LABEL_COLUMNS),
+            arms.get(record.case_key),
+            *(getattr(row, name) for name in of_row),
+        )
         for record in run.records
         for row in record.collectives
     )
-    return _csv([*LABEL_COLUMNS, *columns], rows)
+    return Table(columns=_columns(LABEL_COLUMNS | {"arm": "text"} | of_row), rows=rows)
 
 
-def _csv(columns: list[str], rows: Iterable[list[Cell]]) -> str:
+def _kind(annotation: object) -> Kind:
+    """`float | None` → number. `bool` before `int`: the one is the other to Python."""
+    types = get_args(annotation) or (annotation,)
+    kinds: tuple[tuple[type, Kind], ...] = (
+        (bool, "truth"),
+        (float, "number"),
+        (int, "integer"),
+        (str, "text"),
+    )
+    return next(kind for known, kind in kinds if known in types)
+
+
+def _columns(kinds: dict[str, Kind]) -> tuple[Column, ...]:
+    return tuple(Column(name=name, kind=kind) for name, kind in kinds.items())
+
+
+def to_csv(run: RunSummary, name: TableName = "records") -> str:
+    """The table with a line of names; empty cells are missing values."""
+    table = table_of(run, name)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
+    writer.writerow([column.name for column in table.columns])
+    writer.writerows(table.rows)
     return text.getvalue()
 
 

@@ -1,0 +1,52 @@
+"""How does a table become a Parquet file? Typed columns; the same table gives the same bytes.
+
+pyarrow is the extra `broadgauge[parquet]`.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from broadgauge.results.export import Kind, TableName, table_of
+from broadgauge.results.model import RunSummary
+from broadgauge.specs.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def to_parquet(run: RunSummary, name: TableName = "records") -> bytes:
+    """The table; its missing values are nulls. Raises InputError where pyarrow is missing."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet
+    except ImportError as error:
+        raise InputError(
+            f"Parquet needs pyarrow, which can't be imported: {error}",
+            hint="pip install 'broadgauge[parquet]', or `--format csv`",
+        ) from None
+    table = table_of(run, name)
+    types = _types()
+    schema = pa.schema(
+        [(column.name, types[column.kind]) for column in table.columns],
+        metadata={"broadgauge.table": name, "broadgauge.experiment": run.plan.experiment_name},
+    )
+    cells = [
+        pa.array([row[place] for row in table.rows], type=field.type)
+        for place, field in enumerate(schema)
+    ]
+    buffer = io.BytesIO()
+    pyarrow.parquet.write_table(pa.table(cells, schema=schema), buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def _types() -> dict[Kind, pa.DataType]:
+    import pyarrow as pa
+
+    return {
+        "text": pa.string(),
+        "integer": pa.int64(),
+        "number": pa.float64(),
+        "truth": pa.bool_(),
+    }
