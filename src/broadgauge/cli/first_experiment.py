@@ -101,7 +101,7 @@ class _Choice:
         if self.num_gpus and self.machine.has_nvlink is False:
             paths.remove("nvlink")
         if self.num_gpus:
-            yield "  # Inside a node: a case for each path. One that this machine has not got fails,"
+            yield "  # Inside a node: a case for each path. One that is not there fails,"
             yield "  # and says what NCCL used instead."
         yield f"  - {{name: inside, path: [{', '.join(paths)}]}}"
 

@@ -1,0 +1,169 @@
+"""Proves examples/: each is read and planned, and quotes what was published to the digit."""
+
+from typing import Any
+
+import pytest
+from tests.engine.making import a_machine
+
+from broadgauge.cli.experiments import example_names, load
+from broadgauge.engine.plan import make_plan
+from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.hypothesis import PublishedFigure
+from broadgauge.specs.network import Network
+from broadgauge.specs.plan import Plan
+from broadgauge.specs.reading import read_experiment
+from broadgauge.specs.workload import TrainWorkload
+from broadgauge.specs.writing import dump_experiment
+
+GPUS = {"gpt2-networks": 2, "granite-h100": 8, "granite-l40s": 8, "nccl-settings": 2, "two-gpus": 2}
+"""Of the machine that an example is for; the others run on two cores."""
+
+THROUGHPUT_SAMPLES_PER_S = {
+    ("granite-l40s", "one node", 1): 2.04,
+    ("granite-l40s", "pod", 2): 2.91,
+    ("granite-l40s", "pod", 4): 3.73,
+    ("granite-l40s", "pod", 8): 5.46,
+    ("granite-l40s", "vnic", 2): 3.98,
+    ("granite-l40s", "vnic", 4): 7.16,
+    ("granite-l40s", "vnic", 8): 12.68,
+    ("granite-h100", "one node", 1): 21.34,
+    ("granite-h100", "pod", 2): 3.46,
+    ("granite-h100", "vnic-nics-1", 2): 12.28,
+    ("granite-h100", "sriov-nics-1", 2): 40.36,
+}
+"""Source: Network performance in distributed training (2025-10-16), Performance results."""
+ALL_REDUCE_S = {
+    ("nvlink", "nccl"): 0.02,
+    ("pcie", "nccl"): 0.10,
+    ("hdr-like", "nccl"): 0.12,
+    ("ethernet-25g", "nccl"): 0.88,
+    ("hdr-like", "gloo"): 1.70,
+    ("ethernet-25g", "gloo"): 1.65,
+}
+"""Source: The Impact of GPU Networking (Part 1), 2025-03-14, Communication Benchmark."""
+EPOCH_S = {"1": 157.60, "2": 62.96, "3": 62.55, "4-1": 498.37, "5-3": 266.83, "6-2": 406.12}
+"""The second epoch of e-15-*. Source: the same article, Experiments."""
+RATIOS = {
+    "e-15-3 over e-15-2": EPOCH_S["3"] / EPOCH_S["2"],
+    "e-15-2 over e-15-1": EPOCH_S["1"] / EPOCH_S["2"],  # of throughputs
+    "e-15-6-2 over e-15-5-3": EPOCH_S["6-2"] / EPOCH_S["5-3"],
+    "L40S, 8 nodes, vNIC over pod": 12.68 / 5.46,
+    "H100, 2 nodes, SR-IOV over vNIC": 40.36 / 12.28,
+    "H100, 2 nodes on the pod network over 1 node": 3.46 / 21.34,
+    "pod network over macvlan TCP": 5.0 / 2.5,
+}
+STEPS_S = {
+    "e-15-4-1": EPOCH_S["4-1"] / 2216,
+    "e-15-5-3": EPOCH_S["5-3"] / 1108,
+    "e-15-6-2": EPOCH_S["6-2"] / 1108,
+}
+
+
+def experiment(name: str) -> Experiment:
+    return load(name, []).experiment
+
+
+def planned(name: str) -> Plan:
+    gpus = GPUS.get(name, 0)
+    return make_plan(experiment(name), a_machine(gpus=gpus, cores=64 if gpus else 2))
+
+
+def figures() -> list[tuple[str, PublishedFigure]]:
+    return [(name, figure) for name in example_names() for figure in experiment(name).published]
+
+
+@pytest.mark.parametrize("name", example_names())
+def test_an_example_is_read_planned_and_stored(name: str) -> None:
+    read = experiment(name)
+    assert read.name == name
+    assert read.description
+    assert read_experiment(dump_experiment(read), name) == read
+    plan = planned(name)
+    assert plan.cases
+    assert not [note for note in plan.notes if " matches " in note or "run once" in note]
+
+
+@pytest.mark.parametrize("name", example_names())
+def test_an_example_uses_the_device_it_says(name: str) -> None:
+    devices = {case.device for case in planned(name).cases}
+    assert devices == ({"cuda"} if name in GPUS else {"cpu"})
+
+
+@pytest.mark.parametrize("name", sorted(set(example_names()) - set(GPUS)))
+def test_what_needs_no_gpu_takes_minutes(name: str) -> None:
+    limit_s = 1800 if name == "own-script" else 720  # a command's time is a guess
+    assert planned(name).expected_s < limit_s
+
+
+def test_every_figure_quotes_what_was_published() -> None:
+    checked = 0
+    for name, figure in figures():
+        case = next(case for case in planned(name).cases if figure.cases.matches(case))
+        if figure.over is not None:
+            (value,) = [v for label, v in RATIOS.items() if figure.label.startswith(label)]
+            assert figure.value == float(f"{value:.5g}") or figure.value == round(value, 3)
+        elif figure.metric == "samples_per_s":
+            key = (name.removesuffix("-cpu"), case.network_name, case.nodes)
+            assert figure.value == THROUGHPUT_SAMPLES_PER_S[key]
+        elif figure.metric == "latency_s":
+            assert figure.value == ALL_REDUCE_S[case.plain_network_name, case.backend]
+        else:
+            assert figure.metric == "step_time_s"
+            assert figure.value == round(STEPS_S[figure.label.split(",")[0]], 5)
+        checked += 1
+    assert checked >= len(THROUGHPUT_SAMPLES_PER_S) + len(ALL_REDUCE_S) + len(STEPS_S)
+
+
+def test_every_published_row_has_its_case() -> None:
+    """Of what the probes can run: RDMA and LoRA are not among it."""
+    throughputs = {
+        (name, next(c.network_name for c in planned(name).cases if figure.cases.matches(c)))
+        for name, figure in figures()
+        if figure.metric == "samples_per_s" and figure.over is None
+    }
+    assert {(name, network) for name, network, _ in THROUGHPUT_SAMPLES_PER_S} <= throughputs
+    labels = " ".join(figure.label for _, figure in figures())
+    assert all(f"e-15-{number}" in labels for number in EPOCH_S)
+
+
+def test_gpt2s_models_have_the_articles_sizes() -> None:
+    workloads = {w.name: w for w in experiment("gpt2-networks").workloads}
+    small, large = workloads["gpt2-85m"], workloads["gpt2-large-708m"]
+    assert isinstance(small, TrainWorkload)
+    assert isinstance(large, TrainWorkload)
+    # the article's figures are rounded, and leave out embeddings: some 1 % here
+    assert small.model.parameters == pytest.approx(85e6, rel=0.01)
+    assert large.model.parameters == pytest.approx(708e6, rel=0.01)
+    assert {small.batch_per_rank, large.batch_per_rank} == {16}
+    assert {small.dtype, large.dtype, small.gradient_dtype} == {"bfloat16"}
+
+
+def test_a_granite_block_is_as_large_as_there() -> None:
+    for name, layers in (("granite-l40s", 10), ("granite-h100", 40)):
+        (train,) = experiment(name).workloads
+        assert isinstance(train, TrainWorkload)
+        assert train.model.layers == layers
+        assert train.model.parameters * 40 / layers == pytest.approx(8.2e9, rel=0.1)
+        assert train.strategy == "fsdp"
+
+
+def test_l40s_has_as_many_nics_as_nodes_and_a_tunnel_under_the_pods() -> None:
+    networks: dict[tuple[str, int], Any] = {
+        (case.plain_network_name, case.nodes): case.link for case in planned("granite-l40s").cases
+    }
+    assert [networks["vnic", nodes].num_nics for nodes in (2, 4, 8)] == [2, 4, 8]
+    assert all(networks["pod", nodes].overlay == "vxlan" for nodes in (2, 4, 8))
+    assert all(networks["pod", nodes].num_nics == 1 for nodes in (2, 4, 8))
+
+
+def test_toy_scale_keeps_the_ratio_of_the_rates() -> None:
+    """gpt2-networks-cpu: 11.6 and 1.62 GB/s, both divided by about 46."""
+    rates = {
+        network.name: network.rate_gbps
+        for network in experiment("gpt2-networks-cpu").networks
+        if isinstance(network, Network)
+    }
+    assert rates["hdr-like"] is not None
+    assert rates["ethernet-25g"] is not None
+    assert 8 * 11.6 / rates["hdr-like"] == pytest.approx(46, abs=1)
+    assert 8 * 1.62 / rates["ethernet-25g"] == pytest.approx(46, abs=1)
