@@ -10,20 +10,39 @@ from broadgauge.report.chart_parts import (
     tips,
 )
 from broadgauge.report.quantities import interval
-from broadgauge.results.model import RunSummary
+from broadgauge.results.model import CaseSummary, CollectiveSummary, RunSummary
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_bandwidth, show_rate, show_size
+
+DASHES = ([1, 0], [6, 3], [2, 2], [9, 3, 2, 3], [4, 4], [12, 4])
+"""Whole first: most charts have one kind of case."""
 
 
 def busbw_chart(run: RunSummary, op: str, dtype: str) -> Spec | None:
     """How fast is a collective by message size, and where would the line rate be?"""
-    points, lines = _busbw_points(run, op, dtype), _line_rates(run)
+    points = _busbw_points(run, op, dtype)
     if not points:
         return None
+    lines = _line_rates(run, {str(point["network"]) for point in points})
+    colour = network_colours(run, (point["network"] for point in points))
+    x, y = _size_axis(points), _busbw_axis([*points, *lines])
+    rules: Spec = {
+        "data": rows_of(lines),
+        "mark": {"type": "rule", "strokeDash": [5, 4], "strokeWidth": 1.2},
+        "encoding": {"y": {"field": "busbw", "type": "quantitative"}, "color": colour},
+    }
+    layers = [
+        rules,
+        *_curves(points, x, y, colour),
+        _line_words(lines, {"stroke": "white", "strokeWidth": 3, "strokeJoin": "round"}),
+        _line_words(lines, {}, {"color": colour}),
+    ]
+    return frame(layers, height=300)
+
+
+def _size_axis(points: list[Spec]) -> Spec:
     sizes = sorted({size for point in points if isinstance(size := point["size"], int)})
-    heights = [float(str(row["busbw"])) for row in (*points, *lines)]
-    ticks = decade_ticks(min(heights), max(heights))
-    x: Spec = {
+    return {
         "field": "size",
         "type": "quantitative",
         "scale": {"type": "log", "domain": [sizes[0], sizes[-1]], "nice": False, "padding": 8},
@@ -31,52 +50,64 @@ def busbw_chart(run: RunSummary, op: str, dtype: str) -> Spec | None:
             sizes, show_size, title="message size", labelOverlap="greedy", labelSeparation=8
         ),
     }
-    y: Spec = {
+
+
+def _busbw_axis(rows: list[Spec]) -> Spec:
+    heights = [float(str(row["busbw"])) for row in rows]
+    ticks = decade_ticks(min(heights), max(heights))
+    return {
         "field": "busbw",
         "type": "quantitative",
         "scale": {"type": "log", "domain": [ticks[0], ticks[-1]]},
         "axis": printed_axis(ticks, show_bandwidth, title="busbw"),
     }
-    colour = network_colours(run, (point["network"] for point in points))
-    rule_y: Spec = {"field": "busbw", "type": "quantitative"}
-    layers: list[Spec] = [
-        {
-            "data": rows_of(lines),
-            "mark": {"type": "rule", "strokeDash": [5, 4], "strokeWidth": 1.2},
-            "encoding": {"y": rule_y, "color": colour},
+
+
+def _curves(points: list[Spec], x: Spec, y: Spec, colour: Spec) -> list[Spec]:
+    """A curve a case; its colour is the network, its dashes what else the cases differ in."""
+    variants = list(dict.fromkeys(str(point["variant"]) for point in points))
+    dashes: Spec = {
+        "field": "variant",
+        "type": "nominal",
+        "scale": {
+            "domain": variants,
+            "range": [DASHES[index % len(DASHES)] for index in range(len(variants))],
         },
-        {
-            "data": rows_of(points),
-            "mark": {"type": "rule", "strokeWidth": 1, "clip": True},
-            "encoding": {
-                "x": x,
-                "y": y | {"field": "low"},
-                "y2": {"field": "high"},
-                "color": colour,
-            },
-        },
-        {
-            "data": rows_of(points),
-            "mark": {"type": "line", "strokeWidth": 2, "point": {"size": 36, "filled": True}},
-            "encoding": {
-                "x": x,
-                "y": y,
-                "color": colour,
-                "tooltip": tips(
-                    network="network", size="size_words", busbw="words", interval="interval"
-                ),
-            },
-        },
-        _line_words(lines, {"stroke": "white", "strokeWidth": 3, "strokeJoin": "round"}),
-        _line_words(lines, {}, {"color": colour}),
-    ]
-    return frame(layers, height=300)
+        "legend": {"symbolType": "stroke", "symbolStrokeWidth": 2} if len(variants) > 1 else None,
+    }
+    tooltip = tips(
+        network="network", case="variant", size="size_words", busbw="words", interval="interval"
+    )
+    ends: Spec = {
+        "data": rows_of(points),
+        "mark": {"type": "rule", "strokeWidth": 1, "clip": True},
+        "encoding": {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": colour},
+    }
+    curves: Spec = {
+        "data": rows_of(points),
+        "mark": {"type": "line", "strokeWidth": 2},
+        "encoding": {"x": x, "y": y, "color": colour, "strokeDash": dashes},
+    }
+    dots: Spec = {
+        "data": rows_of(points),
+        "mark": {"type": "point", "size": 30, "filled": True, "opacity": 1},
+        "encoding": {"x": x, "y": y, "color": colour, "tooltip": tooltip},
+    }
+    return [ends, curves, dots]
 
 
 def _busbw_points(run: RunSummary, op: str, dtype: str) -> list[Spec]:
+    found = [
+        (summary, row)
+        for summary in run.candidates
+        for row in summary.collectives
+        if (row.op, row.dtype) == (op, dtype) and row.busbw_gbyte_per_s.value > 0
+    ]
+    workloads = {summary.case.workload.name for summary, _ in found}
     return [
         {
             "network": summary.case.network_name,
+            "variant": _variant(summary, row, has_workload=len(workloads) > 1),
             "size": row.size_bytes,
             "busbw": row.busbw_gbyte_per_s.value,
             **_ends(row.busbw_gbyte_per_s),
@@ -84,10 +115,18 @@ def _busbw_points(run: RunSummary, op: str, dtype: str) -> list[Spec]:
             "words": show_bandwidth(row.busbw_gbyte_per_s.value),
             "interval": interval("busbw_gbyte_per_s", row.busbw_gbyte_per_s),
         }
-        for summary in run.cases
-        for row in summary.collectives
-        if (row.op, row.dtype) == (op, dtype) and row.busbw_gbyte_per_s.value > 0
+        for summary, row in found
     ]
+
+
+def _variant(summary: CaseSummary, row: CollectiveSummary, *, has_workload: bool) -> str:
+    """`2x2`, `2x2 nccl-tests`: what the network's colour does not tell."""
+    words = [summary.case.shape]
+    if has_workload:
+        words.append(summary.case.workload.name)
+    if row.engine not in (*words, "torch"):
+        words.append(row.engine)
+    return " ".join(words)
 
 
 def _line_words(lines: list[Spec], mark: Spec, encoding: Spec | None = None) -> Spec:
@@ -112,11 +151,12 @@ def _ends(estimate: Estimate) -> Spec:
     return {"low": low if low > 0 else estimate.value / 2, "high": high}
 
 
-def _line_rates(run: RunSummary) -> list[Spec]:
+def _line_rates(run: RunSummary, shown: set[str]) -> list[Spec]:
+    """Of all NICs of a node, in their slower direction."""
     rates = {
-        s.case.link.name: s.case.link.rate_gbps
-        for s in run.cases
-        if s.case.link is not None and s.collectives
+        s.case.network_name: s.case.link.node_rate_gbps
+        for s in run.candidates
+        if s.case.link is not None and s.collectives and s.case.network_name in shown
     }
     return [
         {"network": name, "busbw": rate / 8, "words": f"line rate {show_rate(rate)}"}

@@ -25,6 +25,8 @@ from broadgauge.report.quantities import interval, show
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.units import show_count, show_time
 
+COST_METRICS = {"step_without_communication_s", "network_cost_s", "step_time_s"}
+
 
 def throughput_chart(run: RunSummary, cases: Sequence[CaseSummary]) -> Spec | None:
     """How many tokens a second does each network give, all ranks together?"""
@@ -58,31 +60,11 @@ def throughput_chart(run: RunSummary, cases: Sequence[CaseSummary]) -> Spec | No
 
 def cost_chart(run: RunSummary, cases: Sequence[CaseSummary]) -> Spec | None:
     """How much of a step is there without communication, and how much does the network add?"""
-    parts: list[Spec] = []
-    totals: list[Spec] = []
-    for summary in cases:
-        off = summary.estimates.get("step_without_communication_s")
-        cost = summary.estimates.get("network_cost_s")
-        if off is None or cost is None or "step_time_s" not in summary.estimates:
-            continue
-        totals.append(bar(run, summary, "step_time_s"))
-        label = bar_label(summary, run)
-        for part, estimate, name, start in (
-            ("communication off", off, "step_without_communication_s", 0.0),
-            ("network cost", cost, "network_cost_s", off.value),
-        ):
-            parts.append(
-                {
-                    "case": label,
-                    "part": part,
-                    "start": start,
-                    "end": start + max(0.0, estimate.value),
-                    "words": show(name, estimate.value),
-                    "interval": interval(name, estimate),
-                }
-            )
-    if not parts:
+    measured = [s for s in cases if s.estimates.keys() >= COST_METRICS]
+    if not measured:
         return None
+    parts = [part for summary in measured for part in _cost_parts(run, summary)]
+    totals = [bar(run, summary, "step_time_s") for summary in measured]
     ticks = linear_ticks(max(float(str(row["high"])) for row in totals))
     x: Spec = {
         "field": "start",
@@ -109,45 +91,42 @@ def cost_chart(run: RunSummary, cases: Sequence[CaseSummary]) -> Spec | None:
     return frame([bars, {"data": rows_of(totals), **error_bar(x, y)}], height={"step": BAR_STEP})
 
 
+def _cost_parts(run: RunSummary, summary: CaseSummary) -> list[Spec]:
+    """The two parts of one bar."""
+    off = summary.estimates["step_without_communication_s"]
+    cost = summary.estimates["network_cost_s"]
+    return [
+        {
+            "case": bar_label(summary, run),
+            "part": part,
+            "start": start,
+            "end": start + max(0.0, estimate.value),
+            "words": show(name, estimate.value),
+            "interval": interval(name, estimate),
+        }
+        for part, estimate, name, start in (
+            ("communication off", off, "step_without_communication_s", 0.0),
+            ("network cost", cost, "network_cost_s", off.value),
+        )
+    ]
+
+
 def step_chart(run: RunSummary, boxes: Sequence[Box]) -> Spec | None:
     """How are the times of single steps spread? Box: middle half; line: 5th to 95th percentile."""
     if not boxes:
         return None
-    rows: list[Spec] = [
-        {
-            "case": box.label,
-            "network": box.network,
-            "p05": box.p05,
-            "p25": box.p25,
-            "median": box.median,
-            "p75": box.p75,
-            "p95": box.p95,
-            "words": show_time(box.median),
-            "middle": f"{show_time(box.p25)} to {show_time(box.p75)}",
-            "most": f"{show_time(box.p05)} to {show_time(box.p95)}",
-            "steps": show_count(box.samples),
-        }
-        for box in boxes
-    ]
+    rows = [_step_row(box) for box in boxes]
     dots: list[Spec] = [
         {"case": box.label, "network": box.network, "time": time}
         for box in boxes
         for time in box.some
     ]
-    times = [float(str(dot["time"])) for dot in dots]
-    ticks = log_ticks(min(times), max(times))
-    x: Spec = {
-        "type": "quantitative",
-        "scale": {"type": "log", "domain": [ticks[0], ticks[-1]], "nice": False},
-        "axis": printed_axis(
-            ticks, show_time, title="time of a step", labelOverlap="greedy", labelSeparation=8
-        ),
-    }
-    y = bars_axis(rows)
+    x, y = _step_axis([time for box in boxes for time in box.some]), bars_axis(rows)
     colour = network_colours(run)
     tooltip = tips(
         case="case", median="words", middle_half="middle", most_steps="most", steps="steps"
     )
+    half = _between(x, y, ("p25", "p75"), {"type": "bar", "height": {"band": 0.42}, "opacity": 0.8})
     layers: list[Spec] = [
         {
             "data": rows_of(dots),
@@ -155,16 +134,46 @@ def step_chart(run: RunSummary, boxes: Sequence[Box]) -> Spec | None:
             "encoding": {"x": x | {"field": "time"}, "y": y, "color": colour},
         },
         _between(x, y, ("p05", "p95"), {"type": "rule", "strokeWidth": 1.5, "color": INK}),
-        _between(x, y, ("p25", "p75"), {"type": "bar", "height": {"band": 0.42}, "opacity": 0.8}),
+        half | {"encoding": _encoding(half) | {"color": colour, "tooltip": tooltip}},
         {
             "mark": {"type": "tick", "thickness": 2.5, "color": INK, "height": {"band": 0.5}},
             "encoding": {"x": x | {"field": "median"}, "y": y, "tooltip": tooltip},
         },
     ]
-    encoding = layers[2]["encoding"]
-    assert isinstance(encoding, dict)
-    encoding |= {"color": colour, "tooltip": tooltip}
     return frame(layers, height={"step": BAR_STEP + 4}) | {"data": rows_of(rows)}
+
+
+def _encoding(layer: Spec) -> Spec:
+    encoding = layer["encoding"]
+    assert isinstance(encoding, dict)
+    return encoding
+
+
+def _step_row(box: Box) -> Spec:
+    return {
+        "case": box.label,
+        "network": box.network,
+        "p05": box.p05,
+        "p25": box.p25,
+        "median": box.median,
+        "p75": box.p75,
+        "p95": box.p95,
+        "words": show_time(box.median),
+        "middle": f"{show_time(box.p25)} to {show_time(box.p75)}",
+        "most": f"{show_time(box.p05)} to {show_time(box.p95)}",
+        "steps": show_count(box.samples),
+    }
+
+
+def _step_axis(times: Sequence[float]) -> Spec:
+    ticks = log_ticks(min(times), max(times))
+    return {
+        "type": "quantitative",
+        "scale": {"type": "log", "domain": [ticks[0], ticks[-1]], "nice": False},
+        "axis": printed_axis(
+            ticks, show_time, title="time of a step", labelOverlap="greedy", labelSeparation=8
+        ),
+    }
 
 
 def _between(x: Spec, y: Spec, fields: tuple[str, str], mark: Spec) -> Spec:

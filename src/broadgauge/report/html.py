@@ -7,7 +7,7 @@ screen. A content policy in the page forbids the browser to load anything from a
 from importlib.resources import files
 from pathlib import Path
 
-from broadgauge.report import page_charts, page_details, page_top
+from broadgauge.report import page_charts, page_claims, page_details, page_matrix, page_top
 from broadgauge.report.drawing import runtime
 from broadgauge.report.markup import Html, tag
 from broadgauge.report.rows import table_rows
@@ -65,12 +65,17 @@ def _sections(run: RunSummary, *, is_interactive: bool) -> list[Html]:
     return [
         page_top.header(run),
         page_top.headline(rows),
+        page_claims.hypotheses(run),
         page_top.cards(rows),
         page_top.closing_table(rows),
         page_top.notes(run),
+        page_claims.published(run),
+        page_matrix.placement(run),
         tag("h2", "Pictures"),
         page_charts.figures(run, is_interactive=is_interactive),
         page_top.comparisons(run),
+        page_matrix.paths(run),
+        page_matrix.nics(run),
         page_details.hosts(run),
         page_details.failures(run),
         page_details.findings(run),

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from html import escape
 
+from broadgauge.report.words import plain
+
 
 class Html(str):
     """Markup that was built by `tag`; any other string is text and gets escaped."""
@@ -18,7 +20,7 @@ _VOID = frozenset({"meta", "br", "col"})
 def tag(name: str, /, *content: Content, **attributes: str | None) -> Html:
     """`tag("p", "a < b", class_="x")` → `<p class="x">a &lt; b</p>`. None leaves one out."""
     pairs = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
+        f' {key.rstrip("_").replace("_", "-")}="{escape(plain(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
@@ -36,7 +38,7 @@ def _safe(piece: Content) -> str:
     if isinstance(piece, Html):
         return piece
     if isinstance(piece, str):
-        return escape(piece)
+        return escape(plain(piece))
     return "".join(_safe(part) for part in piece)
 
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
+from broadgauge.advise.pairs import pair_words
 from broadgauge.report.chart_parts import Spec
 from broadgauge.report.charts_collectives import busbw_chart
 from broadgauge.report.charts_hosts import host_chart
+from broadgauge.report.charts_pairs import pair_chart
 from broadgauge.report.charts_training import (
     cost_chart,
     loss_chart,
@@ -13,8 +15,11 @@ from broadgauge.report.charts_training import (
 )
 from broadgauge.report.drawing import Drawing, draw
 from broadgauge.report.markup import Html, join, tag
+from broadgauge.report.matrix_rows import pair_unit
 from broadgauge.report.points import host_shares, loss_curves, step_boxes
 from broadgauge.results.model import RunSummary
+from broadgauge.results.pairs import SLOW_RATIO, pair_matrix
+from broadgauge.specs.units import show_ratio, show_size
 from broadgauge.specs.workload import CollectivesWorkload
 
 
@@ -29,7 +34,8 @@ def figures(run: RunSummary, *, is_interactive: bool) -> Html:
 
 
 def _charts(run: RunSummary) -> Iterator[tuple[str, str, Spec | None]]:
-    jobs = [s for s in run.cases if not isinstance(s.case.workload, CollectivesWorkload)]
+    jobs = [s for s in run.candidates if not isinstance(s.case.workload, CollectivesWorkload)]
+    yield from _of_pairs(run)
     yield (
         "Throughput",
         "Tokens a second of all ranks; the line is the 95 % interval over launches.",
@@ -53,19 +59,37 @@ def _charts(run: RunSummary) -> Iterator[tuple[str, str, Spec | None]]:
         "each case.",
         loss_chart(run, loss_curves(run, jobs)),
     )
-    for op, dtype in dict.fromkeys((r.op, r.dtype) for s in run.cases for r in s.collectives):
-        yield (
-            f"busbw of {op}, {dtype}",
-            "Mean over launches with its 95 % interval, as nccl-tests defines busbw; dashed: the "
-            "line rate, headers included.",
-            busbw_chart(run, op, dtype),
-        )
+    yield from _of_collectives(run)
     yield (
         "What the cores did",
         "User, system and softirq time of all nodes over the time of their cores, from counters "
         "outside the ranks.",
-        host_chart(host_shares(run, run.cases)),
+        host_chart(host_shares(run, run.candidates)),
     )
+
+
+def _of_pairs(run: RunSummary) -> Iterator[tuple[str, str, Spec | None]]:
+    for summary in run.candidates:
+        matrix = pair_matrix(summary)
+        if matrix is not None:
+            _, words = pair_words(summary)
+            yield (
+                f"Pairs of {matrix.place}s, {summary.case.network_name}",
+                f"{pair_unit(matrix)} of messages of {show_size(matrix.size_bytes)}, one way at a "
+                f"time, mean over launches. Framed: below {show_ratio(SLOW_RATIO)} of the median "
+                f"pair. {words[:1].upper()}{words[1:]}.",
+                pair_chart(matrix),
+            )
+
+
+def _of_collectives(run: RunSummary) -> Iterator[tuple[str, str, Spec | None]]:
+    for op, dtype in dict.fromkeys((r.op, r.dtype) for s in run.candidates for r in s.collectives):
+        yield (
+            f"busbw of {op}, {dtype}",
+            "Mean over launches with its 95 % interval, as nccl-tests defines busbw; dashed rules: "
+            "the line rate, headers included.",
+            busbw_chart(run, op, dtype),
+        )
 
 
 def _figure(name: str, title: str, how: str, spec: Spec, *, is_interactive: bool) -> Html:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from broadgauge.advise.judge import THROTTLED_RATIO
 from broadgauge.report.markup import Content, Html, join, table, tag
-from broadgauge.report.quantities import interval, meaning_of, show, spread, title_of
+from broadgauge.report.quantities import interval, kind_of, meaning_of, show, spread, title_of
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.summary import estimate_over
 from broadgauge.specs.estimate import Estimate
@@ -133,7 +133,7 @@ def _collectives(summary: CaseSummary) -> Html:
         head,
         [
             (
-                f"{row.op} {row.dtype}",
+                kind_of(row),
                 show_size(row.size_bytes),
                 _estimate("time_s", row.time_s),
                 _estimate("algbw_gbyte_per_s", row.algbw_gbyte_per_s),

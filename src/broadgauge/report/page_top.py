@@ -1,14 +1,20 @@
 """What does a reader of the page see first? The answer, a card a network, and the table."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from broadgauge.advise.model import Bound
 from broadgauge.report.markup import Html, join, table, tag
 from broadgauge.report.quantities import interval, show, title_of
 from broadgauge.report.rows import EMPTY, Cell, Row, columns
+from broadgauge.report.words import listed
 from broadgauge.results.compare import against_reference
 from broadgauge.results.model import CaseComparison, RunSummary
+from broadgauge.specs.workload import CollectivesWorkload
+
+MOST_OPEN_CARDS = 12
+"""More would push the table off the first screens."""
 
 
 def header(run: RunSummary) -> Html:
@@ -39,11 +45,24 @@ def _when(run: RunSummary) -> str:
 
 
 def headline(rows: Sequence[Row]) -> Html:
-    """Which networks hold the job back, in one sentence?"""
-    judged = [row for row in rows if row.job.case.link is not None] or list(rows)
+    """Which networks hold the job back, in one sentence a workload?"""
+    jobs = [row for row in rows if not isinstance(row.job.case.workload, CollectivesWorkload)]
+    workloads: dict[str, list[Row]] = {}
+    for row in jobs or rows:
+        workloads.setdefault(row.job.case.workload.name, []).append(row)
+    sentences = []
+    for name, of_workload in workloads.items():
+        words = _headline(of_workload)
+        sentences.append(f"{name}: {words}" if len(workloads) > 1 else words)
+    text = ". ".join(f"{words[:1].upper()}{words[1:]}" for words in sentences if words)
+    return tag("p", f"{text}." if text else "Nothing was measured.", class_="headline")
+
+
+def _headline(rows: Sequence[Row]) -> str:
+    judged = [row for row in rows if row.job.case.network is not None] or rows
     sentences = []
     for bound in Bound:
-        names = list(dict.fromkeys(row.network for row in judged if row.verdict.bound is bound))
+        names = _names([row for row in judged if row.verdict.bound is bound], judged)
         if names:
             word = (
                 "can't tell what limits the job on"
@@ -51,38 +70,43 @@ def headline(rows: Sequence[Row]) -> Html:
                 else f"{bound.value} on"
             )
             sentences.append(f"{word} {listed(names)}")
-    slower = list(
-        dict.fromkeys(row.network for row in judged if row.verdict.is_slower_than_one_node)
-    )
+    slower = _names([row for row in judged if row.verdict.is_slower_than_one_node], judged)
     if slower:
         sentences.append(f"slower than one node on {listed(slower)}")
-    text = "; ".join(sentences)
-    return tag(
-        "p",
-        f"{text[:1].upper()}{text[1:]}." if text else "Nothing was measured.",
-        class_="headline",
+    return "; ".join(sentences)
+
+
+def _names(rows: Sequence[Row], judged: Sequence[Row]) -> list[str]:
+    """Networks; with the shape where another shape on the same network is judged otherwise."""
+    chosen = {id(row) for row in rows}
+    elsewhere = {row.network for row in judged if id(row) not in chosen}
+    return list(
+        dict.fromkeys(
+            f"{row.network} {row.job.case.shape}" if row.network in elsewhere else row.network
+            for row in rows
+        )
     )
-
-
-def listed(names: Sequence[str]) -> str:
-    """`a, b and c`."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def cards(rows: Iterable[Row]) -> Html:
     """What does each network do to the job, and which figures say so?"""
-    return tag("div", [_card(row) for row in rows if row.job.case.link is not None], class_="cards")
+    drawn = [_card(row) for row in rows if row.job.case.network is not None]
+    body = tag("div", drawn, class_="cards")
+    if len(drawn) <= MOST_OPEN_CARDS:
+        return body
+    return tag("details", tag("summary", f"{len(drawn)} verdicts with their evidence"), body)
 
 
 def _card(row: Row) -> Html:
-    network = row.job.case.link
+    network = row.job.case.network
     assert network is not None
     bound = row.verdict.bound.value
     words = row.verdict.sentence.removeprefix(bound).removeprefix(": ")
     evidence = row.verdict.evidence
+    workload = f"{row.job.case.workload.name} " if row.has_company else ""
     return tag(
         "article",
-        tag("h3", network.name, " ", tag("span", row.job.case.shape, class_="faint")),
+        tag("h3", row.network, " ", tag("span", f"{workload}{row.job.case.shape}", class_="faint")),
         tag("p", network.label.removeprefix(f"{network.name}, "), class_="faint"),
         tag("p", tag("span", bound, class_=f"badge {bound}"), " ", words),
         _evidence(evidence) if evidence else "",
@@ -132,7 +156,7 @@ def notes(run: RunSummary) -> Html:
 
 def comparisons(run: RunSummary) -> Html:
     """How does each network do against the fastest, pair by pair?"""
-    rows = against_reference(run)
+    rows = against_reference(replace(run, cases=run.candidates))
     if not rows:
         return Html()
     return join(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from broadgauge.results.model import CollectiveSummary
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.metrics import REGISTRY, unit_of
 from broadgauge.specs.units import (
@@ -97,3 +98,9 @@ def meaning_of(name: str) -> str:
     """What a metric is, by the registry; the user's own say only their name."""
     known = REGISTRY.get(name)
     return "a metric of the experiment's command" if known is None else known.meaning
+
+
+def kind_of(row: CollectiveSummary) -> str:
+    """`all_reduce float32`, and who ran it where that was not torch."""
+    by = "" if row.engine == "torch" else f" by {row.engine}"
+    return f"{row.op} {row.dtype}{by}"

@@ -1,5 +1,6 @@
 """What does the closing table say? One row a network and shape, for the terminal and the page."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,10 +21,19 @@ class Row:
     """The training, the user's command, or the collectives where nothing else ran."""
     collectives: CaseSummary | None
     verdict: Verdict
+    has_company: bool = False
+    """Another row is on the same network and shape: the workload's name tells them apart."""
 
     @property
     def network(self) -> str:
         return self.job.case.network_name
+
+    @property
+    def title(self) -> str:
+        """`pod-like 2x1`, and the workload where several share the network."""
+        case = self.job.case
+        workload = f"{case.workload.name} on " if self.has_company else ""
+        return f"{workload}{self.network} {case.shape}"
 
     @property
     def num_failed(self) -> int:
@@ -50,30 +60,51 @@ class Column:
 
 
 def table_rows(run: RunSummary) -> tuple[Row, ...]:
-    """One row for each job at each network and shape, one-node references first."""
-    jobs = [s for s in run.cases if not isinstance(s.case.workload, CollectivesWorkload)]
-    beside = {id(found): found for job in jobs if (found := _beside(job, run)) is not None}
-    alone = [s for s in run.cases if s not in jobs and id(s) not in beside]
+    """One row for each job at each network and shape, one-node references first.
+
+    The cases of a baseline stand in a table of their own.
+    """
+    jobs = [s for s in run.candidates if not isinstance(s.case.workload, CollectivesWorkload)]
+    beside = {id(job): _beside(job, run) for job in jobs}
+    taken = {id(found) for found in beside.values()}
+    known = {id(job) for job in jobs}
+    alone = [s for s in run.candidates if id(s) not in known and id(s) not in taken]
     ordered = sorted(
         [*jobs, *alone], key=lambda s: (s.case.workload.name, s.case.world_size, s.case.nodes)
     )
+    places = Counter(map(_place, ordered))
+    has_company = max(places.values(), default=0) > 1
     return tuple(
         Row(
             job=summary,
-            collectives=summary if summary in alone else _beside(summary, run),
+            collectives=beside.get(id(summary), summary),
             verdict=verdict(summary, run),
+            has_company=has_company,
         )
         for summary in ordered
     )
 
 
+def _place(summary: CaseSummary) -> tuple[str, str]:
+    return summary.case.network_name, summary.case.shape
+
+
 def _beside(job: CaseSummary, run: RunSummary) -> CaseSummary | None:
-    """The collectives on the same network and shape."""
-    for other in run.cases:
-        same = other.case.network == job.case.network and other.case.shape == job.case.shape
-        if same and isinstance(other.case.workload, CollectivesWorkload):
-            return other
-    return None
+    """The collectives on the same network and shape; those of torch, where several ran them."""
+    found = [
+        other
+        for other in run.candidates
+        if isinstance(other.case.workload, CollectivesWorkload)
+        and not other.case.workload.pairwise
+        and (other.case.network, other.case.shape) == (job.case.network, job.case.shape)
+        and other.case.backend == job.case.backend
+    ]
+    return min(found, key=lambda other: _engine(other) != "torch", default=None)
+
+
+def _engine(summary: CaseSummary) -> str | None:
+    workload = summary.case.workload
+    return workload.engine if isinstance(workload, CollectivesWorkload) else None
 
 
 def estimate_cell(name: str, estimate: Estimate | None) -> Cell | None:
@@ -109,9 +140,12 @@ def _line_rate(row: Row) -> Cell | None:
     network = row.job.case.link
     if network is None:
         return None
-    if network.rate_gbps is not None:
-        return Cell(main=show_rate(network.rate_gbps))
-    return Cell(main="unshaped")
+    if network.rate_gbps is None:
+        return Cell(main="unshaped")
+    nics = f"{network.num_nics} × " if network.num_nics > 1 else ""
+    inwards = network.receive_rate_gbps
+    sub = "" if inwards is None else f"{nics}{show_rate(inwards)} in"
+    return Cell(main=f"{nics}{show_rate(network.rate_gbps)}", sub=sub)
 
 
 def _busbw(row: Row) -> Cell | None:

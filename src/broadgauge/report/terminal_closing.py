@@ -8,7 +8,10 @@ from rich.text import Text
 
 from broadgauge.advise.model import Bound, Verdict
 from broadgauge.report.rows import EMPTY, Cell, Column, Row, columns, table_rows
-from broadgauge.report.terminal_tables import fits, indented, plain_table
+from broadgauge.report.terminal_claims import print_hypotheses
+from broadgauge.report.terminal_matrix import print_pairs
+from broadgauge.report.terminal_tables import fits, indented, plain_table, sentence
+from broadgauge.report.words import printable
 from broadgauge.results.model import RunSummary
 
 NARROWEST_NAME = 9
@@ -21,8 +24,8 @@ STYLES = {
 }
 
 
-def print_closing_table(run: RunSummary, console: Console) -> None:
-    """The end of `broadgauge run`: what each network gave, and what it means."""
+def print_closing_table(run: RunSummary, console: Console, *, has_all: bool = False) -> None:
+    """The end of `broadgauge run`: what each network gave, what it means, and what was asked."""
     rows = table_rows(run)
     shown = columns(rows)
     with_verdicts = _table(rows, shown, has_verdicts=True)
@@ -34,8 +37,10 @@ def print_closing_table(run: RunSummary, console: Console) -> None:
         console.print(Group(table, Text(), *_sentences(rows, console)))
     else:
         console.print(_stacked(rows, shown, console))
+    print_pairs(run, console)
+    print_hypotheses(run, console, has_all=has_all)
     for note in run.notes:
-        console.print(Text(f"note: {note}", style="dim"))
+        sentence(f"note: {printable(note)}", console, "dim")
 
 
 def _table(
@@ -61,7 +66,7 @@ def _table(
 
 def _sentences(rows: Iterable[Row], console: Console) -> Iterable[RenderableType]:
     for row in rows:
-        yield Text(f"{row.network} {row.job.case.shape}{_failures(row)}", style="bold")
+        yield Text(f"{row.title}{_failures(row)}", style="bold")
         yield from indented(verdict_text(row.verdict), console)
 
 
@@ -74,7 +79,7 @@ def _stacked(rows: tuple[Row, ...], shown: tuple[Column, ...], console: Console)
     blocks: list[RenderableType] = []
     width = max(len(column.title) for column in shown) + 2
     for row in rows:
-        blocks.append(Text(f"{row.network} {row.job.case.shape}{_failures(row)}", style="bold"))
+        blocks.append(Text(f"{row.title}{_failures(row)}", style="bold"))
         for column in shown[1:]:
             cell = column.cell(row)
             if cell is not None:

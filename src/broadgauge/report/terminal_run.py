@@ -3,10 +3,13 @@
 from rich.console import Console
 from rich.text import Text
 
-from broadgauge.report.quantities import interval, show, show_estimate, title_of
+from broadgauge.report.quantities import interval, kind_of, show, show_estimate, title_of
 from broadgauge.report.rows import table_rows
+from broadgauge.report.terminal_claims import print_published
 from broadgauge.report.terminal_closing import print_closing_table
+from broadgauge.report.terminal_matrix import print_nics, print_paths, print_placements
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
+from broadgauge.report.words import printable
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.record import Environment, Finding, Record, Status
@@ -17,8 +20,12 @@ def print_run(run: RunSummary, console: Console) -> None:
     """The closing table, then every figure, collective, failure and the environment."""
     console.print(Text(f"{run.plan.experiment_name}: {run.folder}", style="bold"))
     if run.plan.description:
-        console.print(Text(run.plan.description))
-    print_closing_table(run, console)
+        sentence(printable(run.plan.description), console)
+    print_closing_table(run, console, has_all=True)
+    print_published(run, console)
+    print_placements(run, console)
+    print_paths(run, console)
+    print_nics(run, console)
     heading("Evidence", console)
     for row in table_rows(run):
         if row.verdict.evidence:
@@ -72,10 +79,10 @@ def _print_collectives(summary: CaseSummary, console: Console) -> None:
     def words(name: str, estimate: Estimate | None) -> str:
         return "–" if estimate is None else show_estimate(name, estimate)
 
-    for op, dtype in dict.fromkeys((row.op, row.dtype) for row in summary.collectives):
-        rows = [row for row in summary.collectives if (row.op, row.dtype) == (op, dtype)]
+    for kind in dict.fromkeys(map(kind_of, summary.collectives)):
+        rows = [row for row in summary.collectives if kind_of(row) == kind]
         print_table(
-            (f"{op} {dtype}", "time", "busbw", "on the wire", "× ring"),
+            (kind, "time", "busbw", "on the wire", "× ring"),
             [
                 (
                     f"{show_size(row.size_bytes)}{' WRONG' if row.is_correct is False else ''}",
@@ -113,11 +120,6 @@ def _print_failure(record: Record, console: Console) -> None:
     _print_indented(f"{error.message} ({error.kind.value}{where}{rank})", console)
     for line in error.last_lines:
         _print_indented(f"| {printable(line)}", console, "dim")
-
-
-def printable(line: str) -> str:
-    """A line of a log without the control characters that would steer the terminal."""
-    return "".join(char if char.isprintable() else " " for char in line)
 
 
 def _print_findings(run: RunSummary, console: Console) -> None:

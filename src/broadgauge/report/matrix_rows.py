@@ -1,0 +1,105 @@
+"""Which rows say how ranks were placed, which path was used, and how NICs shared the bytes?"""
+
+from broadgauge.report.quantities import show, spread, title_of
+from broadgauge.results.model import CaseSummary
+from broadgauge.results.nics import IMBALANCE, NicBalance
+from broadgauge.results.pairs import PairMatrix
+from broadgauge.results.placement import Placed, Placement
+from broadgauge.specs.units import show_bandwidth, show_count, show_ratio, show_size
+
+PATHS_HEAD = ("case", "asked for", "really used", "channels", "evidence")
+NICS_HEAD = ("case", "NIC", "sent a trial", "received", "share of its node", "over nodes")
+
+
+def placement_title(placement: Placement) -> str:
+    """`ddp, 4 ranks: step time`."""
+    return f"{placement.workload}, {placement.world_size} ranks: {title_of(placement.metric)}"
+
+
+def placement_rows(placement: Placement) -> list[tuple[str, ...]]:
+    """One row a network, one column a shape."""
+    return [
+        (row.network, *(_placed(placement.metric, cell) for cell in row.cells))
+        for row in placement.rows
+    ]
+
+
+def _placed(metric: str, cell: Placed | None) -> str:
+    if cell is None:
+        return "–"
+    text = f"{show(metric, cell.figure.value)} {spread(metric, cell.figure)}"
+    if cell.over_first is None:
+        return text
+    return f"{text}\n{show('speedup_ratio', cell.over_first.value)} of the first"
+
+
+def path_row(summary: CaseSummary) -> tuple[str, ...] | None:
+    """Which way did the bytes really take? None where nobody looked."""
+    seen = [record.path for record in summary.good if record.path is not None]
+    if not seen:
+        return None
+    asked = summary.case.path
+    channels = sorted({path.channels_count for path in seen if path.channels_count is not None})
+    evidence = next((path.evidence for path in reversed(seen) if path.evidence), ())
+    return (
+        summary.case.label,
+        "nothing named" if asked is None else asked.path,
+        ", ".join(dict.fromkeys(path.used for path in seen)),
+        " to ".join(str(end) for end in dict.fromkeys((*channels[:1], *channels[-1:]))) or "–",
+        evidence[0] if evidence else "–",
+    )
+
+
+def nic_rows(balance: NicBalance) -> list[tuple[str, ...]]:
+    """One row a NIC; the case's name stands on the first."""
+    return [
+        (
+            balance.summary.case.label if index == 0 else "",
+            nic.name,
+            show_size(nic.tx_bytes.value),
+            show_size(nic.rx_bytes.value),
+            show_ratio(nic.share_ratio.value),
+            f"{show_ratio(nic.lowest_ratio)} to {show_ratio(nic.highest_ratio)}",
+        )
+        for index, nic in enumerate(balance.nics)
+    ]
+
+
+def nic_sentence(balance: NicBalance) -> str:
+    """`balanced`, or which NIC carries too much."""
+    label = balance.summary.case.label
+    over = f"{show_count(balance.most_over_even, 3)} times an even share"
+    if balance.is_balanced:
+        return f"{label}: balanced (the busiest, {balance.busiest}, carries {over})"
+    return (
+        f"{label}: not balanced, {balance.busiest} carries {over} "
+        f"(noted from {IMBALANCE:g} times on)"
+    )
+
+
+def pair_head(matrix: PairMatrix) -> tuple[str, ...]:
+    """`from \\ to, GB/s`, and the places."""
+    return (f"from {matrix.place}, {pair_unit(matrix)}", *(f"to {n}" for n in matrix.places))
+
+
+def pair_rows(matrix: PairMatrix) -> list[tuple[str, ...]]:
+    """One row an origin; slow ways are marked."""
+    return [
+        (str(origin), *(pair_text(matrix, origin, target) for target in matrix.places))
+        for origin in matrix.places
+    ]
+
+
+def pair_text(matrix: PairMatrix, origin: int, target: int) -> str:
+    cell = matrix.cells.get((origin, target))
+    if cell is None:
+        return "·"
+    factor = {"TB/s": 1e-3, "GB/s": 1.0, "MB/s": 1e3}[pair_unit(matrix)]
+    value = show_count(cell.rate_gbyte_per_s.value * factor)
+    return f"{value} !" if cell.is_slow else value
+
+
+def pair_unit(matrix: PairMatrix) -> str:
+    """The unit that fits the fastest way, for all."""
+    fastest = max(cell.rate_gbyte_per_s.value for cell in matrix.cells.values())
+    return show_bandwidth(fastest).split()[-1]

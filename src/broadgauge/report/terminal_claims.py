@@ -1,0 +1,78 @@
+"""What do hypotheses and published figures say in the terminal?"""
+
+from rich.console import Console
+from rich.text import Text
+
+from broadgauge.advise.claims import judged_hypotheses
+from broadgauge.report.claims import (
+    ANSWER_HEAD,
+    PUBLISHED_HEAD,
+    answer_cells,
+    claim,
+    published_cells,
+    published_source,
+)
+from broadgauge.report.terminal_tables import heading, indented, print_table
+from broadgauge.report.words import printable
+from broadgauge.results.hypotheses import HypothesisResult, HypothesisVerdict
+from broadgauge.results.model import RunSummary
+from broadgauge.results.published import published_rows
+
+STYLES = {
+    HypothesisVerdict.SUPPORTED: "bold green",
+    HypothesisVerdict.REFUTED: "bold yellow",
+    HypothesisVerdict.CANNOT_TELL: "bold",
+}
+MOST_CAVEATS = 3
+
+
+def print_hypotheses(run: RunSummary, console: Console, *, has_all: bool = False) -> None:
+    """The verdicts; `has_all`: with every case and caveat."""
+    results = judged_hypotheses(run)
+    if results:
+        heading("Hypotheses", console)
+    for result in results:
+        _print_hypothesis(result, console, has_all=has_all)
+
+
+def _print_hypothesis(result: HypothesisResult, console: Console, *, has_all: bool) -> None:
+    title = Text(result.verdict.value, style=STYLES[result.verdict])
+    title.append(f"  {printable(result.hypothesis.statement)}", style="none")
+    for line in indented(title, console, 0):
+        console.print(line)
+    for words in _details(result, has_all=has_all):
+        for line in indented(Text(words), console):
+            console.print(line)
+    if has_all and len(result.answers) > 1:
+        rows = [answer_cells(result, answer) for answer in result.answers]
+        print_table(ANSWER_HEAD, rows, console)
+    shown = result.caveats if has_all else result.caveats[:MOST_CAVEATS]
+    more = len(result.caveats) - len(shown)
+    for caveat in (*shown, *([f"and {more} more: `broadgauge show`"] if more else [])):
+        for line in indented(Text(f"caveat: {caveat}", style="dim"), console):
+            console.print(line)
+
+
+def _details(result: HypothesisResult, *, has_all: bool) -> list[str]:
+    lines = [f"{result.hypothesis.name}: {claim(result.hypothesis)}"]
+    if len(result.answers) == 1:
+        label, against, figure, interval, _ = answer_cells(result, result.answers[0])
+        over = "" if against == "–" else f" over {against}"
+        lines.append(f"{figure} ({interval}) for {label}{over}")
+    elif result.answers and not has_all:
+        cells = (answer_cells(result, answer) for answer in result.answers)
+        lines += [f"{figure} ({ends}) for {label}" for label, _, figure, ends, _ in cells]
+    return [*lines, result.reason] if result.reason else lines
+
+
+def print_published(run: RunSummary, console: Console) -> None:
+    """Their figures beside ours."""
+    rows = published_rows(run)
+    if not rows:
+        return
+    heading("Published figures beside ours", console)
+    print_table(PUBLISHED_HEAD, [published_cells(row) for row in rows], console)
+    for row in rows:
+        label = printable(row.figure.label)
+        for line in indented(Text(f"{label}: {published_source(row)}", style="dim"), console):
+            console.print(line)

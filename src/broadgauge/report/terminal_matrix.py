@@ -1,0 +1,68 @@
+"""How do pairs of nodes, placements, paths and NICs look in the terminal?"""
+
+from rich.console import Console
+from rich.text import Text
+
+from broadgauge.advise.pairs import pair_words
+from broadgauge.report.matrix_rows import (
+    NICS_HEAD,
+    PATHS_HEAD,
+    nic_rows,
+    nic_sentence,
+    pair_head,
+    pair_rows,
+    path_row,
+    placement_rows,
+    placement_title,
+)
+from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
+from broadgauge.results.model import RunSummary
+from broadgauge.results.nics import nic_balance
+from broadgauge.results.pairs import pair_matrix
+from broadgauge.results.placement import placements
+from broadgauge.specs.units import show_size
+
+
+def print_pairs(run: RunSummary, console: Console) -> None:
+    """A matrix of rates for each case that sent between pairs, its slow ways named."""
+    for summary in run.candidates:
+        matrix = pair_matrix(summary)
+        if matrix is None:
+            continue
+        size = f"{show_size(matrix.size_bytes)} of {matrix.dtype}"
+        heading(f"Pairs: {summary.case.label}, {size}", console)
+        print_table(pair_head(matrix), pair_rows(matrix), console)
+        has_slow, words = pair_words(summary)
+        sentence(f"! {words}" if has_slow else words, console, "bold yellow" if has_slow else "")
+
+
+def print_placements(run: RunSummary, console: Console) -> None:
+    """Equal world sizes side by side."""
+    found = placements(run)
+    if found:
+        heading("Placement of the same number of ranks", console)
+    for placement in found:
+        console.print(Text(placement_title(placement), style="bold"))
+        print_table(("network", *placement.shapes), placement_rows(placement), console)
+
+
+def print_paths(run: RunSummary, console: Console) -> None:
+    """Which way the bytes inside a node really took."""
+    rows = [row for summary in run.candidates if (row := path_row(summary)) is not None]
+    if rows:
+        heading("Paths inside a node, by the library's log", console)
+        print_table(PATHS_HEAD[:4], [row[:4] for row in rows], console)
+
+
+def print_nics(run: RunSummary, console: Console) -> None:
+    """How evenly the bytes went over the NICs."""
+    found = [balance for s in run.candidates if (balance := nic_balance(s)) is not None]
+    if not found:
+        return
+    heading("NICs of a node", console)
+    rows = [row for balance in found for row in nic_rows(balance)]
+    print_table(NICS_HEAD, rows, console)
+    for balance in found:
+        if not balance.is_balanced:
+            for line in indented(Text(nic_sentence(balance)), console, 0):
+                console.print(line)

@@ -1,0 +1,22 @@
+"""How is text of others shown? Without characters that steer a terminal or a page."""
+
+from collections.abc import Sequence
+
+_KEPT = frozenset("\n\t\u00a0\u202f")
+
+
+def plain(text: str) -> str:
+    """Control characters, lone surrogates and reversed writing become spaces; lines stay lines."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char in _KEPT else " " for char in text)
+
+
+def printable(line: str) -> str:
+    """The same on one line."""
+    return " ".join(plain(line).split("\n")).replace("\t", " ")
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
