@@ -18,8 +18,8 @@ def handle(options: argparse.Namespace) -> int:
     import json
 
     from broadgauge.cli.output import write
-    from broadgauge.specs.experiment import Experiment
+    from broadgauge.specs.schema import experiment_schema
 
     assert options.command == "schema"
-    write(json.dumps(Experiment.model_json_schema(), indent=2) + "\n")
+    write(json.dumps(experiment_schema(), indent=2) + "\n")
     return 0

@@ -29,25 +29,37 @@ class TimeLimits(Spec):
     rendezvous_s: TimeS = 120
     """Start of the processes, imports, and the first process group."""
     warm_up_s: TimeS = 120
+    """The first iterations or steps, which are not measured."""
     measure_s: TimeS = 600
+    """One trial."""
     teardown_s: TimeS = 30
+    """The end of the processes."""
 
 
 class Experiment(Spec):
     """The matrix, how often it is run, and where."""
 
     name: Name
+    """Names the run's folder."""
     description: str = ""
+    """One line for the report."""
     platform: PlatformKind = "emulated"
+    """`emulated`: nodes on this machine with networks between them. `local`: this machine as one
+    node."""
     cluster: Cluster = Cluster()
+    """Nodes, ranks, and what computes."""
     networks: tuple[AnyNetwork, ...] = Field(default=(), max_length=64)
+    """Between the nodes (`rate_gbps`, …), or paths inside one (`path`)."""
     workloads: tuple[Workload, ...] = Field(min_length=1, max_length=64)
+    """What runs on the ranks; `kind` says which: collectives, train, command."""
     launches: int = Field(default=5, ge=1, le=1000)
     """Lives of the rank processes for each case: the repeat unit of every interval."""
     trials_per_launch: int = Field(default=1, ge=1, le=1000)
+    """Measurements of a case in one launch; they describe its spread and widen no evidence."""
     seed: int = Field(default=0, ge=0, lt=2**32)
     """Of the schedule, the weights and the data order."""
     limits: TimeLimits = TimeLimits()
+    """How long each phase of a launch may last."""
     environment: EnvironmentVariables = Field(default_factory=dict)
     """Variables for every rank."""
     best_effort: bool = False
@@ -56,6 +68,7 @@ class Experiment(Spec):
     skip_if: tuple[SkippedCases, ...] = Field(default=(), max_length=64)
     """Cases that any of these matches are not run."""
     hypotheses: tuple[Hypothesis, ...] = Field(default=(), max_length=64)
+    """What you expect; the report says supported, refuted or can't tell."""
     published: tuple[PublishedFigure, ...] = Field(default=(), max_length=200)
     """Figures of others that stand beside ours in the report."""
 

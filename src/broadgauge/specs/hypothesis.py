@@ -30,17 +30,22 @@ class Hypothesis(Spec):
     """
 
     name: Name
+    """For the report and for `extends`."""
     statement: str = Field(min_length=1, max_length=500)
     """In the author's words: what is believed."""
     metric: str = "step_time_s"
+    """What is measured: a metric of the report, or of your own command."""
     quantity: Quantity = "ratio"
+    """What of it is bounded: the value itself, its ratio to a partner's, or its efficiency."""
     cases: CaseSelector
     """The statement is about each of them."""
     over: CaseSelector | None = None
     """The partner: of the cases selected here, the one that agrees with the case in everything
     else (workload, network, shape, backend)."""
     at_least: float | None = None
+    """In the metric's unit, or 1 for equal."""
     at_most: float | None = None
+    """As `at_least`; one of them, or both."""
 
     @field_validator("metric")
     @classmethod
@@ -66,6 +71,7 @@ class PublishedFigure(Spec):
     label: Annotated[str, Field(min_length=1, max_length=200)]
     """What was measured, in the publication's words: `e-15-6-2, GPT-2 Large, HDR`."""
     metric: str
+    """Ours that it stands beside."""
     value: float
     """In the metric's unit; of `over`'s case too where a ratio was published."""
     cases: CaseSelector

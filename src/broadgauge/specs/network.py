@@ -42,6 +42,7 @@ class Network(Spec):
     """
 
     name: Name
+    """In labels, selectors and a workload's `networks`."""
     rate_gbps: RateGbps | None = None
     """Line rate of each NIC and direction, 10^9 bit/s with Ethernet headers; null: unshaped."""
     receive_rate_gbps: RateGbps | None = None
@@ -61,6 +62,7 @@ class Network(Spec):
     """NICs of each node, each on a subnet of its own and with the full rate. `nodes`: as many as
     there are nodes."""
     slow_pairs: tuple[SlowPair, ...] = Field(default=(), max_length=64)
+    """Planted bad links."""
     nccl_seen_gbps: RateGbps | Literal["default"] | None = None
     """The NIC speed NCCL is told by its topology file. null: the line rate (or, unshaped,
     100 Gbit/s). `default`: what NCCL reads from the device, 10 Gbit/s for a veth. Source:
@@ -68,6 +70,7 @@ class Network(Spec):
     environment: EnvironmentVariables = Field(default_factory=dict)
     """Variables for the ranks on this network, such as NCCL_SOCKET_NTHREADS."""
     description: str = ""
+    """What it stands for."""
 
     @model_validator(mode="after")
     def _parts_agree(self) -> "Network":
@@ -164,11 +167,14 @@ class NodePath(Spec):
     """
 
     name: Name
+    """As a network's."""
     path: PathKind
     """`nvlink`; `pcie`: peer to peer without NVLink; `shm`: through the host's shared memory;
     `sockets`: TCP over the loopback interface."""
     environment: EnvironmentVariables = Field(default_factory=dict)
+    """Variables for the ranks on this path."""
     description: str = ""
+    """What it stands for."""
 
     planned: ClassVar[dict[str, str]] = {}
 

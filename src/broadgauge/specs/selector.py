@@ -23,14 +23,19 @@ class CaseSelector(Spec):
     """Every key that is given must match; a list means any of its values."""
 
     workload: Patterns | None = None
+    """A workload's name; that of an entry with axes means all that came of it."""
     network: Patterns | None = None
     """A network's or path's name; `one node` where there is none."""
     shape: Patterns | None = None
     """`2x1`."""
     backend: Patterns | None = None
+    """`gloo` or `nccl`."""
     nodes: Numbers | None = None
+    """How many there are; a list means any of these."""
     ranks_per_node: Numbers | None = None
+    """As `nodes`."""
     world_size: Numbers | None = None
+    """Nodes x ranks a node."""
 
     def matches(self, case: Case) -> bool:
         """Is this case meant?"""
@@ -62,3 +67,4 @@ class SkippedCases(CaseSelector):
     """Cases that are left out of the matrix."""
 
     reason: Annotated[str, Field(min_length=1)] = "left out by `skip_if`"
+    """Why, for the plan's note."""

@@ -47,8 +47,11 @@ class SizeRange(Spec):
     """Message sizes from `from_bytes` to `to_bytes`, each `factor` times the one before."""
 
     from_bytes: SizeBytes
+    """The smallest."""
     to_bytes: SizeBytes
+    """The largest, where the factor hits it."""
     factor: float = Field(default=4, gt=1, le=1024)
+    """Of each size over the one before."""
 
     @model_validator(mode="after")
     def _in_order(self) -> "SizeRange":
@@ -73,10 +76,15 @@ class GptModel(Spec):
     """
 
     layers: int = Field(default=4, ge=1, le=512)
+    """Blocks."""
     hidden: int = Field(default=256, ge=8, le=65_536)
+    """Width; a multiple of `heads`."""
     heads: int = Field(default=4, ge=1, le=1024)
+    """Of attention."""
     vocabulary: int = Field(default=256, ge=256, le=1_000_000)
+    """Rows of the token embedding, which is the head too."""
     seq_len: int = Field(default=128, ge=1, le=1_048_576)
+    """Tokens a sequence."""
 
     @model_validator(mode="after")
     def _heads_divide(self) -> "GptModel":
@@ -110,6 +118,7 @@ class ModelMessages(Spec):
     """The sizes that training this model really sends, one of each."""
 
     model: GptModel
+    """Whose training."""
     strategy: Strategy = "ddp"
     """ddp: gradient buckets. fsdp: each unit's parameters (a block, and the rest)."""
     bucket_cap_bytes: SizeBytes | None = None
@@ -136,7 +145,9 @@ class WorkloadBase(Spec):
     """What each workload has: a name, and the networks it runs on (all, when not named)."""
 
     networks: tuple[Name, ...] | None = Field(default=None, min_length=1)
+    """Those it runs on, by name; null: all."""
     environment: EnvironmentVariables = Field(default_factory=dict)
+    """Variables for its ranks; they win over the network's and the experiment's."""
 
     planned: ClassVar[dict[str, str]] = {"trace": "profiler traces", "storage": "storages"}
 
@@ -151,17 +162,25 @@ class CollectivesWorkload(WorkloadBase):
     """
 
     kind: Literal["collectives"]
+    """What it is read as."""
     name: Name = "collectives"
+    """In labels and selectors."""
     ops: tuple[CollectiveOp, ...] = Field(
         default=("all_reduce", "all_gather", "reduce_scatter"), min_length=1
     )
+    """Which collectives, as torch.distributed names them."""
     sizes: SizeRange | ModelMessages | tuple[SizeBytes, ...] = SizeRange(
         from_bytes=2**10, to_bytes=2**26
     )
+    """A list, a range, or those of a model's training."""
     dtypes: tuple[DataType, ...] = Field(default=("float32",), min_length=1)
+    """Each op and size is measured in each."""
     warm_up_iterations: int = Field(default=2, ge=1, le=1000)
+    """Of each size, not measured."""
     min_iterations: int = Field(default=5, ge=2, le=100_000)
+    """Of each size, however long they take."""
     max_iterations: int = Field(default=100, ge=2, le=100_000)
+    """Of each size, however short they are."""
     budget_s: TimeS = 0.5
     """Time to spend on each size: its iterations are this over the warm-up's time, bounded."""
     check: bool = True
@@ -240,6 +259,7 @@ class HubDataset(Spec):
     subset: str | None = None
     """The hub's configuration, such as `wikitext-2-raw-v1`."""
     split: str = Field(default="train", min_length=1)
+    """Which part of it."""
     field: str = Field(default="text", min_length=1)
     """The column of the text; dots step into objects."""
 
@@ -249,11 +269,14 @@ class TrainWorkload(WorkloadBase):
     communication off."""
 
     kind: Literal["train"]
+    """What it is read as."""
     name: Name = "train"
+    """In labels and selectors."""
     strategy: Strategy = "ddp"
     """ddp: every rank has the whole model. fsdp: parameters, gradients and optimizer are sharded
     over all ranks (FSDP2, `fully_shard` of each block)."""
     model: GptModel = GptModel()
+    """Its shape."""
     batch_per_rank: int = Field(default=2, ge=1, le=65_536)
     """Sequences a rank and micro-batch."""
     accumulation: int = Field(default=1, ge=1, le=4096)
@@ -268,6 +291,7 @@ class TrainWorkload(WorkloadBase):
     steps: int = Field(default=12, ge=4, le=1_000_000)
     """Measured steps of each kind (communication on, communication off)."""
     warm_up_steps: int = Field(default=3, ge=1, le=10_000)
+    """Not measured."""
     block_steps: int = Field(default=4, ge=1, le=10_000)
     """Steps in a row before the trial changes between communication on and off."""
     communication_off: bool = True
@@ -281,6 +305,7 @@ class TrainWorkload(WorkloadBase):
     number, 25 MiB too, turns the small first bucket off.) Source: torch 2.11
     DistributedDataParallel, `bucket_cap_mb`."""
     learning_rate: float = Field(default=3e-4, gt=0, le=10)
+    """Of AdamW."""
     text: str | None = None
     """A text file of yours; null: the sources of Python's standard library, byte by byte."""
     data: JsonLines | HubDataset | None = None
@@ -312,6 +337,7 @@ class CommandMetric(Spec):
     json_key: str | None = None
     """The key of a number in lines that are JSON objects; dots step into objects."""
     lower_is_better: bool = True
+    """Which direction comparisons call better."""
     skip_first: int = Field(default=0, ge=0, le=1_000_000)
     """Samples of the warm-up, left out."""
 
@@ -346,12 +372,15 @@ class CommandWorkload(WorkloadBase):
     """The user's own script under torchrun, one torchrun a node."""
 
     kind: Literal["command"]
+    """What it is read as."""
     name: Name = "command"
+    """In labels and selectors."""
     command: tuple[str, ...] = Field(min_length=1)
     """The script and its arguments, as torchrun takes them: `[train.py, --epochs, "1"]`."""
     working_directory: str | None = None
     """Where the command runs; null: the experiment file's folder."""
     metrics: tuple[CommandMetric, ...] = Field(min_length=1, max_length=64)
+    """What is read from its output."""
     prepare: tuple[str, ...] | None = Field(default=None, min_length=1)
     """Runs once on the host, before any node exists: downloads belong here."""
 
