@@ -1,5 +1,6 @@
 """Is NCCL led onto the path that is meant, and is the path that was used told rightly?"""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,8 @@ from tests.platforms.fake_nvml import FakeGpu, FakeNvml, in_a_row
 from tests.platforms.launches import make_case, make_request, quiet
 
 from broadgauge.platforms import gpu_choice, gpu_watch, path_check
+from broadgauge.platforms.emulated_cluster import EmulatedPlatform
+from broadgauge.platforms.launch_plan import Programs
 from broadgauge.platforms.local import LocalPlatform
 from broadgauge.platforms.nccl_connections import channels_count, read_connections
 from broadgauge.platforms.nvlink import are_joined, sent_and_received_bytes
@@ -26,12 +29,14 @@ from broadgauge.platforms.paths import (
 )
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
+from broadgauge.specs.launching import TrialOutcome, TrialRequest
 from broadgauge.specs.machine import Gpu, MachineFacts
 from broadgauge.specs.network import NodePath, PathKind
 from broadgauge.specs.rank_messages import CollectiveBlock, Message, StepsBlock, TrainSummary
-from broadgauge.specs.record import ErrorKind, PathFacts, Phase
+from broadgauge.specs.record import ErrorKind, PathFacts, Phase, Status
 
 LOGS = Path(__file__).parent / "nccl_logs"
+WORKER = Path(__file__).with_name("nccl_worker.py")
 GIB = 2**30
 PREFIX = "node:42:43 [0] NCCL INFO "
 OLD_TABLE = """\
@@ -345,6 +350,42 @@ def test_clocks_of_an_idle_gpu_say_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     assert (use.sm_clock_mhz, use.sm_clock_min_mhz, use.sm_clock_max_mhz) == (1970, 1970, 1980)
     assert use.throttled_ratio == 0.4
     assert use.throttle_reasons == ("software power cap",)
+
+
+KINDS = ["local", pytest.param("emulated", marks=pytest.mark.namespaces)]
+
+
+def run_with_log(kind: str, folder: Path, case: Case, log: str) -> TrialOutcome:
+    """One trial of ranks on one node that say they used what the log says."""
+    programs = Programs(worker=(sys.executable, str(WORKER), log))
+    platform = (EmulatedPlatform if kind == "emulated" else LocalPlatform)(programs=programs)
+    launch = platform.start(make_request(folder, case), quiet)
+    try:
+        return launch.run_trial(TrialRequest(trial_id="t0", case=case, seed=1), quiet)
+    finally:
+        launch.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_trial_tells_its_path_and_one_on_another_fails(kind: str, tmp_path: Path) -> None:
+    """Through the supervisor, as for real; without GPUs, so the log alone decides."""
+    case = case_on("shm", device="cpu")
+    outcome = run_with_log(kind, tmp_path / "good", case, "shm")
+    assert (outcome.status, outcome.error) == (Status.OK, None)
+    assert outcome.path == PathFacts(
+        used="shm",
+        channels_count=4,
+        evidence=("Channel 00 : 0[0] -> 1[1] via SHM/direct/direct",),
+    )
+    outcome = run_with_log(kind, tmp_path / "bad", case, "nvlink")
+    assert outcome.status is Status.FAILED
+    assert outcome.error is not None
+    assert outcome.error.kind is ErrorKind.REFUSED
+    assert outcome.path is not None
+    assert outcome.path.used == "nvlink"
+    assert outcome.error.last_lines == (
+        "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM (NCCL takes it for NVLink)",
+    )
 
 
 def test_pcie_is_refused_where_nvlink_joins_the_gpus(

@@ -1,8 +1,11 @@
 """Which variables does a rank start with?"""
 
+from dataclasses import replace
+
 import pytest
 from tests.platforms.launches import make_case
 
+from broadgauge.platforms.paths import NCCL_VARIABLES
 from broadgauge.platforms.rank_environment import (
     LaunchFacts,
     RankPlace,
@@ -10,7 +13,7 @@ from broadgauge.platforms.rank_environment import (
     rank_environment,
     recorded_variables,
 )
-from broadgauge.specs.network import Network
+from broadgauge.specs.network import Network, NodePath
 
 PLACE = RankPlace(
     rank=3,
@@ -42,6 +45,36 @@ def facts(**changes: object) -> LaunchFacts:
 def nccl_case(**changes: object):  # type: ignore[no-untyped-def]
     fields = {"nodes": 2, "ranks_per_node": 2, "device": "cuda", "backend": "nccl"}
     return make_case("emulated", **{**fields, "network": NET, "environment": {}, **changes})
+
+
+def path_case(path: str, backend: str = "nccl"):  # type: ignore[no-untyped-def]
+    network = NodePath(name="p", path=path)
+    return nccl_case(network=network, nodes=1, ranks_per_node=4, backend=backend)
+
+
+@pytest.mark.parametrize("path", NCCL_VARIABLES)
+def test_a_path_inside_a_node_leads_nccl_and_keeps_its_log(path: str) -> None:
+    one_node = facts(
+        topology_files=(), inherited={"NCCL_P2P_DISABLE": "1", "NCCL_NVLS_ENABLE": "0"}
+    )
+    variables = rank_environment(path_case(path), replace(PLACE, node=0, num_nodes=1), one_node)
+    assert variables.items() >= NCCL_VARIABLES[path].items()
+    assert variables["NCCL_SOCKET_IFNAME"] == "=lo"
+    assert variables["NCCL_NVLS_ENABLE"] == "0", "switched off by whoever started the tool"
+    assert {"INIT", "GRAPH"} <= set(variables["NCCL_DEBUG_SUBSYS"].split(","))
+
+
+def test_the_users_own_variables_win_over_the_paths() -> None:
+    case = path_case("shm").model_copy(update={"environment": {"NCCL_P2P_DISABLE": "0"}})
+    variables = rank_environment(case, replace(PLACE, node=0), facts(topology_files=()))
+    assert variables["NCCL_P2P_DISABLE"] == "0"
+
+
+def test_gloo_on_the_path_sockets_uses_the_loopback_interface() -> None:
+    case = path_case("sockets", backend="gloo")
+    variables = rank_environment(case, replace(PLACE, node=0), facts(topology_files=()))
+    assert variables["GLOO_SOCKET_IFNAME"] == "lo"
+    assert not any(name.startswith("NCCL_") for name in variables)
 
 
 def test_torchruns_contract() -> None:
