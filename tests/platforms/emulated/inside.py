@@ -21,6 +21,7 @@ from broadgauge.platforms.emulated.ceiling import (
     measure_stream,
     send_exactly,
 )
+from broadgauge.platforms.emulated.errors import EmulationError
 from broadgauge.platforms.emulated.namespaces import (
     drop_privileges_for_rank,
     enter_cluster_namespaces,
@@ -63,7 +64,7 @@ def tell(answer: Any) -> None:
     sys.stdout.flush()
 
 
-def run_rank(node: Node, program: str) -> str:
+def run_rank(node: Node, program: str, *arguments: str) -> str:
     """Run a Python program as a rank of this node would run."""
 
     def preexec() -> None:
@@ -71,7 +72,7 @@ def run_rank(node: Node, program: str) -> str:
         drop_privileges_for_rank(*REAL_IDS)
 
     return subprocess.run(
-        [sys.executable, "-c", program],
+        [sys.executable, "-c", program, *arguments],
         preexec_fn=preexec,
         stdout=subprocess.PIPE,
         check=True,
@@ -90,12 +91,12 @@ def processor_ticks() -> tuple[int, int]:
     return sum(ticks) - idle, sum(ticks)
 
 
-def fidelity(attempts: int, points: list[tuple[float, int, float]]) -> Any:
+def fidelity(attempts: int, points: list[tuple[dict[str, Any], float]], **options: Any) -> Any:
     """Each point's delivered over expected payload rates; attempts end with one that is good."""
-    cluster = build()
+    cluster = build(**options)
     answer = []
-    for rate_gbps, mtu, expected_gbps in points:
-        cluster.shape(LinkPlan(rate_gbps=rate_gbps, mtu=mtu))
+    for link, expected_gbps in points:
+        cluster.shape(plan_of(**link))
         ratios: list[float] = []
         busy_ratios: list[float] = []
         drops = 0
@@ -107,12 +108,11 @@ def fidelity(attempts: int, points: list[tuple[float, int, float]]) -> Any:
             drops += cluster.nodes[1].read_counters().rx_drops - before.rx_drops
         ceiling_gbps = None
         if max(ratios) < 0.98:
-            cluster.shape(LinkPlan(rate_gbps=None, mtu=mtu))
+            cluster.shape(LinkPlan(rate_gbps=None, mtu=link["mtu"]))
             ceiling_gbps = measure_stream(*cluster.nodes).payload_gbps
         answer.append(
             {
-                "rate_gbps": rate_gbps,
-                "mtu": mtu,
+                "link": link,
                 "ratios": ratios,
                 "busy_ratios": busy_ratios,
                 "drops": drops,
@@ -122,8 +122,8 @@ def fidelity(attempts: int, points: list[tuple[float, int, float]]) -> Any:
     return answer
 
 
-def counters(rate_gbps: float | None, mtu: int, payload_bytes: int) -> Any:
-    cluster = build(rate_gbps, mtu)
+def counters(rate_gbps: float | None, mtu: int, payload_bytes: int, **options: Any) -> Any:
+    cluster = build(rate_gbps, mtu, **options)
     sender, receiver = cluster.nodes
     arrived = send_exactly(sender, receiver, payload_bytes).payload_bytes
     return {
@@ -219,6 +219,78 @@ def pairs(
     return answer
 
 
+LARGEST = """
+import errno, socket, sys
+other = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+other.setsockopt(socket.IPPROTO_IP, 10, 2)  # IP_MTU_DISCOVER, IP_PMTUDISC_DO: never fragmented
+largest = 0
+for size in range(1400, 9001):
+    try:
+        other.sendto(bytes(size), (sys.argv[1], 9))
+        largest = size
+    except ConnectionRefusedError:
+        largest = size
+    except OSError as error:
+        assert error.errno == errno.EMSGSIZE, error
+        break
+print(largest)
+"""
+MTUS = """
+import json, os, socket
+names = sorted(os.listdir("/sys/class/net"))
+mtus = [int(open(f"/sys/class/net/{name}/mtu").read()) for name in names if "vxlan" in name]
+print(json.dumps({"nics": names, "mtus": mtus, "resolved": socket.gethostbyname("node0")}))
+"""
+
+
+def tunnels(mtu: int, reshaped_mtu: int) -> Any:
+    """What ranks of nodes with two NICs and a tunnel on each see, before and after a reshape."""
+    cluster = build(None, mtu, nics_per_node=2, has_overlay=True)
+    first, second = cluster.nodes
+    answer = json.loads(run_rank(first, MTUS))
+    largest = [int(run_rank(first, LARGEST, second.address))]
+    cluster.shape(LinkPlan(rate_gbps=1.0, mtu=reshaped_mtu))
+    largest.append(int(run_rank(first, LARGEST, second.address)))
+    return answer | {
+        "addresses": [[nic.address for nic in node.nics] for node in cluster.nodes],
+        "reshaped_mtus": json.loads(run_rank(first, MTUS))["mtus"],
+        "largest_datagrams": largest,
+    }
+
+
+def impaired() -> Any:
+    """What netem does to round trips and streams; or which step the kernel refused, and how."""
+    rate_gbps = 0.05
+    cluster = build(rate_gbps)
+    sender, receiver = cluster.nodes
+
+    def stream(seconds: float) -> dict[str, float]:
+        at_start = sender.read_counters()
+        carried = measure_stream(sender, receiver, duration_s=seconds, warm_up_s=seconds / 2)
+        at_end = sender.read_counters()
+        return {
+            "ratio": carried.payload_gbps / (rate_gbps * 1448 / 1514),
+            "packets": at_end.tx_packets - at_start.tx_packets,
+            "drops": at_end.tx_drops - at_start.tx_drops,
+            "retransmits": at_end.tcp_retransmits - at_start.tcp_retransmits,
+        }
+
+    answer: dict[str, Any] = {"plain": stream(1.0)}
+    round_trips_s = [measure_round_trip_time_s(sender, receiver)]
+    try:
+        cluster.shape(plan_of(rate_gbps=rate_gbps, delay_s=23e-3))
+    except EmulationError as error:
+        return {"refused": (error.step, error.error_number, error.hint)}
+    round_trips_s.append(measure_round_trip_time_s(sender, receiver))
+    answer["delayed"] = stream(2.0)
+    cluster.shape(plan_of(rate_gbps=rate_gbps, delay_s=23e-3, jitter_s=7e-3))
+    round_trips_s.append(measure_round_trip_time_s(sender, receiver))
+    answer["jittered"] = stream(2.0)
+    cluster.shape(plan_of(rate_gbps=rate_gbps, loss_ratio=0.05))
+    answer["lost"] = stream(2.0)
+    return answer | {"round_trips_s": round_trips_s}
+
+
 def ranks(nics_per_node: int) -> Any:
     cluster = build(1.0, nics_per_node=nics_per_node, cores_per_node=[(0,), (0,)])
     run_rank(cluster.nodes[0], "open('/dev/shm/only-here', 'w')")
@@ -271,6 +343,8 @@ CASES = {
         reshape,
         living_connection,
         pairs,
+        impaired,
+        tunnels,
         ranks,
         ceiling,
         build_time,

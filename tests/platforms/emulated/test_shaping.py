@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.platforms.emulated.judging import skip_where_the_host_is_the_bound
 
 from broadgauge.platforms.emulated.metering import Meter
 from broadgauge.platforms.emulated.shaping import (
@@ -14,6 +15,8 @@ from broadgauge.platforms.emulated.shaping import (
     burst_bytes,
     gso_max_bytes,
     htb_rate,
+    receiving_plan,
+    sending_plan,
     switch_buffer_bytes,
 )
 from broadgauge.platforms.emulated.traffic_control import QdiscStatistics, htb_parameters
@@ -28,12 +31,23 @@ PAYLOAD_BYTES = 1009 * 65_537  # primes: 66 MB that no other count is likely to 
 def test_stream_delivers_the_payload_rate(run_case: Any, rate_gbps: float, mtu: int) -> None:
     """98 to 101 %. A busy host takes away from one attempt, never from all; none may exceed."""
     expected_gbps = payload_rate_gbps(rate_gbps, mtu)
-    [point] = run_case("fidelity", attempts=8, points=[(rate_gbps, mtu, expected_gbps)])
+    link = {"rate_gbps": rate_gbps, "mtu": mtu}
+    [point] = run_case("fidelity", attempts=8, points=[(link, expected_gbps)])
     assert max(point["ratios"]) <= 1.01, point
     assert point["drops"] == 0
     if max(point["ratios"]) < 0.98:
-        _skip_where_the_host_is_the_bound(point)
+        skip_where_the_host_is_the_bound(point, rate_gbps)
     assert max(point["ratios"]) >= 0.98, point
+
+
+@pytest.mark.namespaces
+@pytest.mark.parametrize(("out_gbps", "in_gbps"), [(0.4, 0.1), (0.1, 0.4)])
+def test_directions_have_rates_of_their_own(run_case: Any, out_gbps: float, in_gbps: float) -> None:
+    """From node to node a stream is as fast as the slower of what one may send, the other receive."""
+    plan = {"rate_gbps": out_gbps, "receive_rate_gbps": in_gbps}
+    expected_gbps = payload_rate_gbps(min(out_gbps, in_gbps), 1500)
+    [seen] = run_case("pairs", num_nodes=2, plans=[(plan, {"01": expected_gbps})])
+    assert seen["01"] == pytest.approx(1, rel=0.05)
 
 
 @pytest.mark.namespaces
@@ -89,6 +103,17 @@ def test_a_faster_link_gets_no_smaller_bounds(one: float, other: float) -> None:
     assert gso_max_bytes(LinkPlan(rate_gbps=fast, mtu=9000)) <= GSO_MAX_BYTES
 
 
+def test_the_node_sends_at_one_rate_and_its_switch_at_the_other() -> None:
+    link = LinkPlan(rate_gbps=0.4, receive_rate_gbps=0.1, mtu=1500)
+    sending, receiving = sending_plan(link, {}, 1).htb, receiving_plan(link).htb
+    assert sending is not None
+    assert receiving is not None
+    assert sending.rate.bytes_per_s == 4 * receiving.rate.bytes_per_s == 50_000_000
+    assert receiving.fifo_bytes == switch_buffer_bytes(0.1)
+    with pytest.raises(ValueError, match="hint"):
+        LinkPlan(rate_gbps=None, receive_rate_gbps=0.1, mtu=1500)
+
+
 @given(st.floats(0.001, 10_000))
 def test_burst_survives_the_kernels_ticks(rate_gbps: float) -> None:
     """The kernel keeps bursts in ticks of 64 ns of line rate."""
@@ -124,12 +149,6 @@ def test_meter_goes_on_over_a_new_qdisc() -> None:
 def test_impossible_links_are_refused(rate_gbps: float, mtu: int) -> None:
     with pytest.raises(ValueError, match="hint"):
         LinkPlan(rate_gbps=rate_gbps, mtu=mtu)
-
-
-def _skip_where_the_host_is_the_bound(point: Any) -> None:
-    """As docs/architecture.md has it: a low unshaped ceiling, or processors 90 % busy."""
-    if point["ceiling_gbps"] < 2 * point["rate_gbps"] or min(point["busy_ratios"]) > 0.9:
-        pytest.skip(f"host-bound: {point}")
 
 
 def _statistics(*, num_bytes: int, num_packets: int) -> QdiscStatistics:

@@ -22,11 +22,14 @@ MAX_NAMESPACES_FIX = (
     "limits of the other kinds), or run as root"
 )
 DEBIAN_FIX = "`sudo sysctl -w kernel.unprivileged_userns_clone=1`, or run as root"
-HTB_FIX = (
-    "the kernel lacks sch_htb: `sudo modprobe sch_htb` (Fedora, RHEL: first `sudo dnf install "
-    "kernel-modules-extra-$(uname -r)`; Debian, Ubuntu cloud images: the package "
-    "linux-modules-extra-$(uname -r))"
+_MORE_MODULES = (
+    "(Fedora, RHEL: first `sudo dnf install kernel-modules-extra-$(uname -r)`; Debian, Ubuntu "
+    "cloud images: the package linux-modules-extra-$(uname -r))"
 )
+HTB_FIX = f"the kernel lacks sch_htb: `sudo modprobe sch_htb` {_MORE_MODULES}"
+NETEM_FIX = f"the kernel lacks sch_netem: `sudo modprobe sch_netem` {_MORE_MODULES}"
+FILTER_FIX = f"the kernel lacks cls_u32: `sudo modprobe cls_u32` {_MORE_MODULES}"
+VXLAN_FIX = f"the kernel lacks vxlan: `sudo modprobe vxlan` {_MORE_MODULES}"
 VETH_FIX = (
     "the kernel lacks veth or bridge: `sudo modprobe -a veth bridge` (Ubuntu cloud images: first "
     "`sudo apt install linux-modules-extra-$(uname -r)`; WSL 2 and custom kernels: CONFIG_VETH, "
@@ -62,6 +65,9 @@ def find_fix(step: str, error_number: int | None, *, root: Path = Path("/")) -> 
         (is_user and _setting(root, "user/max_user_namespaces") == "0", MAX_NAMESPACES_FIX),
         (error_number == errno.EINVAL and "user namespace" in step, USER_NAMESPACES_FIX),
         (is_refusal and "/proc" in step, PROC_FIX),
+        (is_missing and "netem" in step, NETEM_FIX),
+        (is_missing and "u32" in step, FILTER_FIX),
+        (is_missing and "VXLAN" in step, VXLAN_FIX),
         (is_missing and "HTB" in step, HTB_FIX),
         (is_missing and "counter" in step, COUNTER_FIX),
         (is_missing and ("veth" in step or "bridge" in step), VETH_FIX),

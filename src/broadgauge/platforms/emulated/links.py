@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from broadgauge.platforms.emulated import traffic_control
+from broadgauge.platforms.emulated.ability_fixes import FILTER_FIX, NETEM_FIX
 from broadgauge.platforms.emulated.addresses import device_name, nic_address, rank_address
 from broadgauge.platforms.emulated.errors import building
 from broadgauge.platforms.emulated.metering import LinkCounters, Meter, NicTotals, Totals
 from broadgauge.platforms.emulated.overlay import Tunnel
 from broadgauge.platforms.emulated.shaping import (
     HINT_COUNTER,
-    HINT_NETEM,
     HINT_SHAPING,
-    HINT_SLOW_WAYS,
     EgressPlan,
     LinkPlan,
     receiving_plan,
@@ -94,7 +93,7 @@ class ShapedInterface:
             traffic_control.add_htb(self.netlink, self.index)
             traffic_control.set_classes(self.netlink, self.index, tree, is_new=True)
         self._set_queues(tree, is_new=True)
-        with building(f"add u32 filters to interface {self.index}", HINT_SLOW_WAYS):
+        with building(f"add u32 filters to interface {self.index}", FILTER_FIX):
             traffic_control.add_filters(self.netlink, self.index, tree)
 
     def _change(self, tree: HtbTree) -> None:
@@ -103,7 +102,7 @@ class ShapedInterface:
         self._set_queues(tree, is_new=False)
 
     def _set_queues(self, tree: HtbTree, *, is_new: bool) -> None:
-        kind, hint = ("netem", HINT_NETEM) if tree.netem else ("a queue", HINT_SHAPING)
+        kind, hint = ("netem", NETEM_FIX) if tree.netem else ("a queue", HINT_SHAPING)
         with building(f"give HTB of interface {self.index} {kind}", hint):
             traffic_control.set_queues(self.netlink, self.index, tree, is_new=is_new)
 

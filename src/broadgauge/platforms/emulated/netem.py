@@ -19,7 +19,9 @@ _ORDERING_BYTES_PER_S = 1_250_000_000_000
 _PACKET_FLOOR_BYTES = 576
 """The smallest MTU: no data packet is taken for smaller when their number is bounded."""
 
-_RATE, _RATE64, _LATENCY64, _JITTER64 = 6, 8, 10, 11
+NS_PER_TICK = 64
+"""Source: PSCHED_SHIFT 6 in include/net/pkt_sched.h. 32 bits of them are 275 s."""
+_RATE, _RATE64 = 6, 8
 """TCA_NETEM_*. Source: linux/pkt_sched.h."""
 
 
@@ -45,23 +47,21 @@ def limit_packets(rate_gbps: float, longest_delay_s: float, fifo_bytes: int) -> 
 
 
 def netem_options(netem: Netem) -> bytes:
-    """What does TCA_OPTIONS hold? `struct tc_netem_qopt`, then attributes with the times in ns.
-
-    The kernel takes the 64-bit times over the old ones in ticks, which stay 0.
-    """
+    """What does TCA_OPTIONS hold? `struct tc_netem_qopt`, then the rate where jitter needs one."""
+    limit = min(netem.limit_packets, _UINT32_MAX)
     loss = round(netem.loss_ratio * _UINT32_MAX)
-    fixed = struct.pack("=6I", 0, min(netem.limit_packets, _UINT32_MAX), loss, 0, 0, 0)
-    capped = min(_ORDERING_BYTES_PER_S, _UINT32_MAX)
-    attributes = [
-        (_LATENCY64, struct.pack("=q", round(netem.delay_s * 1e9))),
-        (_JITTER64, struct.pack("=q", round(netem.jitter_s * 1e9))),
-    ]
+    delay, jitter = (_ticks(seconds) for seconds in (netem.delay_s, netem.jitter_s))
+    gap = duplicate = 0
+    options = struct.pack("=6I", delay, limit, loss, gap, duplicate, jitter)
     if netem.jitter_s > 0:
-        attributes += [
-            (_RATE64, struct.pack("=Q", _ORDERING_BYTES_PER_S)),
-            (_RATE, struct.pack("=IiIi", capped, 0, 0, 0)),
-        ]
-    return fixed + b"".join(_attribute(number, value) for number, value in attributes)
+        capped = min(_ORDERING_BYTES_PER_S, _UINT32_MAX)
+        options += _attribute(_RATE64, struct.pack("=Q", _ORDERING_BYTES_PER_S))
+        options += _attribute(_RATE, struct.pack("=IiIi", capped, 0, 0, 0))
+    return options
+
+
+def _ticks(seconds: float) -> int:
+    return round(seconds * 1e9 / NS_PER_TICK)
 
 
 def _attribute(number: int, value: bytes) -> bytes:

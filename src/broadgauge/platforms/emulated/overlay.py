@@ -8,6 +8,7 @@ plane writes them.
 from dataclasses import dataclass
 from typing import Any
 
+from broadgauge.platforms.emulated.ability_fixes import VXLAN_FIX
 from broadgauge.platforms.emulated.addresses import (
     PREFIX_LENGTH,
     interface_name,
@@ -28,10 +29,6 @@ PORT = 4789
 _FIRST_IDENTIFIER = 80
 _SET_DONT_FRAGMENT = 1
 """VXLAN_DF_SET of linux/if_link.h: a packet that does not fit is an error, not two packets."""
-HINT_VXLAN = (
-    "an overlay needs the kernel module vxlan: `modprobe vxlan` as root (Ubuntu cloud images: "
-    "package linux-modules-extra)"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +41,7 @@ class Tunnel:
 
     def apply(self, plan: EgressPlan) -> None:
         """Follow the NIC's sizes; the shaping is the NIC's."""
-        with building(f"set the sizes of {self.interface}", HINT_VXLAN):
+        with building(f"set the sizes of {self.interface}", VXLAN_FIX):
             offload = (plan.gso_max_bytes, plan.gso_max_segments)
             set_sizes(self.netlink, self.index, plan.mtu - HEADER_BYTES, offload)
 
@@ -57,7 +54,7 @@ def add_tunnel(netlink: Any, device_index: int, place: tuple[int, int]) -> Tunne
     """
     node_number, nic_number = place
     name = interface_name(nic_number, has_overlay=True)
-    with building(f"make the VXLAN device {name}", HINT_VXLAN):
+    with building(f"make the VXLAN device {name}", VXLAN_FIX):
         netlink.link(
             "add",
             ifname=name,
@@ -78,7 +75,7 @@ def add_tunnel(netlink: Any, device_index: int, place: tuple[int, int]) -> Tunne
 def bring_up(tunnel: Tunnel, place: tuple[int, int], num_nodes: int) -> None:
     """Give the tunnel its address and tell it where every peer is."""
     node_number, nic_number = place
-    with building(f"bring up {tunnel.interface}", HINT_VXLAN):
+    with building(f"bring up {tunnel.interface}", VXLAN_FIX):
         netlink, index = tunnel.netlink, tunnel.index
         netlink.addr("add", index=index, address=overlay_address(*place), prefixlen=PREFIX_LENGTH)
         netlink.link("set", index=index, state="up")

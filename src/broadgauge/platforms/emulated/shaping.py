@@ -41,11 +41,6 @@ HINT_SHAPING = (
     "HTB needs the kernel module sch_htb: `modprobe sch_htb` as root "
     "(Fedora, RHEL: package kernel-modules-extra)"
 )
-HINT_NETEM = (
-    "delay and loss need the kernel module sch_netem: `modprobe sch_netem` as root "
-    "(Fedora, RHEL: package kernel-modules-extra)"
-)
-HINT_SLOW_WAYS = "slow ways need u32 filters: `modprobe cls_u32` as root"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

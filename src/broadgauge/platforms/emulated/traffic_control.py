@@ -5,12 +5,13 @@ that fits them, and it knows no bfifo.
 Source of every layout: linux/pkt_sched.h (tc_htb_glob, tc_htb_opt, tc_ratespec, tc_fifo_qopt).
 """
 
+import functools
 import ipaddress
 import struct
 from dataclasses import dataclass
 from typing import Any
 
-from broadgauge.platforms.emulated.netem import Netem, netem_options
+from broadgauge.platforms.emulated.netem import NS_PER_TICK, Netem, netem_options
 
 HTB_HANDLE = 0x1_0000
 _TRUNK_CLASS = 0x1_0001
@@ -22,8 +23,6 @@ TC_H_ROOT = 0xFFFF_FFFF
 
 _HTB_VERSION = 3
 _LINKLAYER_ETHERNET = 1
-_NS_PER_TICK = 64
-"""Source: PSCHED_SHIFT 6 in include/net/pkt_sched.h."""
 _UINT32_MAX = 0xFFFF_FFFF
 _QUANTUM_BYTES = 1 << 17
 """What a class sends before its sister's turn."""
@@ -111,10 +110,22 @@ def set_classes(netlink: Any, index: int, tree: HtbTree, *, is_new: bool) -> Non
 
 def set_queues(netlink: Any, index: int, tree: HtbTree, *, is_new: bool) -> None:
     """Make the queues below the classes, or change them in place."""
+    for message in queue_messages(index, tree, is_new=is_new):
+        _say(netlink, message)
+
+
+def queue_messages(index: int, tree: HtbTree, *, is_new: bool) -> list[Any]:
+    """What is the kernel told to make them?"""
     flags = _CREATE if is_new else _CHANGE
-    for number in range(len(tree.leaves)):
-        place = (index, (_FIRST_LEAF + number) << 16, _FIRST_CLASS + number)
-        _send(netlink, _NEW_QDISC, flags, place, leaf_queue(tree))
+    return [
+        _message(
+            _NEW_QDISC,
+            flags,
+            (index, (_FIRST_LEAF + number) << 16, _FIRST_CLASS + number),
+            leaf_queue(tree),
+        )
+        for number in range(len(tree.leaves))
+    ]
 
 
 def add_filters(netlink: Any, index: int, tree: HtbTree) -> None:
@@ -225,7 +236,7 @@ def htb_parameters(rate: HtbRate) -> dict[str, int]:
 def _ticks(burst_bytes: int, bytes_per_s: int) -> int:
     """How long does this burst last, in the kernel's ticks, rounded up?"""
     burst_ns = -(-burst_bytes * 1_000_000_000 // bytes_per_s)
-    return max(1, -(-burst_ns // _NS_PER_TICK))
+    return max(1, -(-burst_ns // NS_PER_TICK))
 
 
 def _set_class(netlink: Any, flags: int, place: tuple[int, int, int], rate: HtbRate) -> None:
@@ -247,12 +258,39 @@ def _send(
     kind_and_options: tuple[str, Any],
 ) -> None:
     """Send one traffic-control message and wait for the kernel's yes."""
-    from pyroute2.netlink.rtnl.tcmsg import tcmsg
+    message = _message(message_type, flags, place, kind_and_options)
+    _say(netlink, message)
 
-    message = tcmsg()
-    message["index"], message["handle"], message["parent"] = place
-    kind, options = kind_and_options
-    message["attrs"] = [["TCA_KIND", kind], ["TCA_OPTIONS", options]]
-    message["header"]["type"], message["header"]["flags"] = message_type, flags
+
+def _say(netlink: Any, message: Any) -> None:
     # Not nlm_request: in pyroute2 0.9.7 it fails with KeyError 'nlm_generator'.
     netlink.nlm_request_batch([message])
+
+
+def _message(
+    message_type: int, flags: int, place: tuple[int, int, int], kind_and_options: tuple[str, Any]
+) -> Any:
+    """The message, not yet encoded. Options in bytes go out as they are."""
+    from pyroute2.netlink.rtnl.tcmsg import tcmsg
+
+    kind, options = kind_and_options
+    message = _raw_message_class()() if isinstance(options, bytes) else tcmsg()
+    message["index"], message["handle"], message["parent"] = place
+    message["attrs"] = [["TCA_KIND", kind], ["TCA_OPTIONS", options]]
+    message["header"]["type"], message["header"]["flags"] = message_type, flags
+    return message
+
+
+@functools.cache
+def _raw_message_class() -> Any:
+    """pyroute2's own class fills in the options of a kind it knows, such as netem, from a
+    dictionary, and silently sends zeros in the place of bytes. Source: linux/rtnetlink.h."""
+    from pyroute2.netlink import nlmsg
+    from pyroute2.netlink.rtnl.tcmsg import tcmsg
+
+    class RawTrafficMessage(nlmsg):  # type: ignore[misc]  # pyroute2 has no types
+        prefix = "TCA_"
+        fields = tcmsg.fields
+        nla_map = (("TCA_UNSPEC", "none"), ("TCA_KIND", "asciiz"), ("TCA_OPTIONS", "hex"))
+
+    return RawTrafficMessage

@@ -4,6 +4,8 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Protocol
 
 from broadgauge.platforms.emulated.ceiling import measure_round_trip_time_s, measure_stream
@@ -16,6 +18,7 @@ from broadgauge.platforms.emulated.namespaces import (
 from broadgauge.platforms.emulated.nodes import build_cluster
 from broadgauge.platforms.emulated.shaping import LinkPlan, SlowWay, burst_bytes
 from broadgauge.platforms.emulated.syscalls import PR_SET_PDEATHSIG, prctl
+from broadgauge.platforms.infiniband import ADAPTERS, port_counters
 from broadgauge.platforms.supervisor.cpu_use import RankOnNode, cpu_seconds, ranks_seconds
 from broadgauge.platforms.supervisor.protocol import LaunchPlan, Link, Mode
 from broadgauge.specs.launching import NicCounters, NodeCounters
@@ -53,8 +56,10 @@ def make_ground(plan: LaunchPlan) -> Ground:
 class PlainGround:
     """One node: this machine, its ranks held to their cores."""
 
-    def __init__(self, plan: LaunchPlan) -> None:
+    def __init__(self, plan: LaunchPlan, *, adapters: Path = ADAPTERS) -> None:
+        """`adapters`: where the kernel shows InfiniBand adapters; tests plant their own."""
         self.notes: tuple[str, ...] = ()
+        self._adapters = adapters
         self._node_cores = plan.node_cores
 
     def entrance(self, node: int) -> Callable[[], None]:
@@ -73,8 +78,9 @@ class PlainGround:
 
     def read_counters(self, ranks: Sequence[RankOnNode]) -> tuple[NodeCounters, ...]:
         seconds, ranks_s = cpu_seconds(), ranks_seconds(self._node_cores, ranks)
+        ports = port_counters(self._adapters)
         return tuple(
-            _node_counters(cores, None, seconds, rank_s)
+            replace(_node_counters(cores, None, seconds, rank_s), nics=ports)
             for cores, rank_s in zip(self._node_cores, ranks_s, strict=True)
         )
 
