@@ -168,7 +168,7 @@ def matrix_run(folder: Path, launches: int = 5) -> RunSummary:
     records: list[Record] = []
     planned: list[PlannedLaunch] = []
     for block in range(launches):
-        order = CASES[block % len(CASES) :] + CASES[: block % len(CASES)]
+        order = CASES[:: -1 if block % 2 else 1]
         for position, case in enumerate(order):
             launch_id = f"b{block}.l{position}"
             trial = PlannedTrial(trial_id=f"{launch_id}.t0", case_key=case.key, trial=0)

@@ -14,7 +14,7 @@ from broadgauge.results.model import CaseSummary, CollectiveSummary, RunSummary
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_bandwidth, show_rate, show_size
 
-DASHES = ([1, 0], [6, 3], [2, 2], [9, 3, 2, 3], [4, 4], [12, 4])
+DASHES = ([1, 0], [6, 3], [3, 2], [9, 3, 2, 3], [4, 4], [12, 4])
 """Whole first: most charts have one kind of case."""
 
 
@@ -28,7 +28,7 @@ def busbw_chart(run: RunSummary, op: str, dtype: str) -> Spec | None:
     x, y = _size_axis(points), _busbw_axis([*points, *lines])
     rules: Spec = {
         "data": rows_of(lines),
-        "mark": {"type": "rule", "strokeDash": [5, 4], "strokeWidth": 1.2},
+        "mark": {"type": "rule", "strokeDash": [1, 3], "strokeWidth": 1.4},
         "encoding": {"y": {"field": "busbw", "type": "quantitative"}, "color": colour},
     }
     layers = [
@@ -73,7 +73,9 @@ def _curves(points: list[Spec], x: Spec, y: Spec, colour: Spec) -> list[Spec]:
             "domain": variants,
             "range": [DASHES[index % len(DASHES)] for index in range(len(variants))],
         },
-        "legend": {"symbolType": "stroke", "symbolStrokeWidth": 2} if len(variants) > 1 else None,
+        "legend": {"symbolType": "stroke", "symbolStrokeWidth": 2, "orient": "bottom"}
+        if len(variants) > 1
+        else None,
     }
     tooltip = tips(
         network="network", case="variant", size="size_words", busbw="words", interval="interval"

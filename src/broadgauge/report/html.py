@@ -7,7 +7,14 @@ screen. A content policy in the page forbids the browser to load anything from a
 from importlib.resources import files
 from pathlib import Path
 
-from broadgauge.report import page_charts, page_claims, page_details, page_matrix, page_top
+from broadgauge.report import (
+    page_baseline,
+    page_charts,
+    page_claims,
+    page_details,
+    page_matrix,
+    page_top,
+)
 from broadgauge.report.drawing import runtime
 from broadgauge.report.markup import Html, tag
 from broadgauge.report.rows import table_rows
@@ -69,6 +76,7 @@ def _sections(run: RunSummary, *, is_interactive: bool) -> list[Html]:
         page_top.cards(rows),
         page_top.closing_table(rows),
         page_top.notes(run),
+        page_baseline.baseline(run),
         page_claims.published(run),
         page_matrix.placement(run),
         tag("h2", "Pictures"),

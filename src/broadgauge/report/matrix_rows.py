@@ -1,14 +1,20 @@
 """Which rows say how ranks were placed, which path was used, and how NICs shared the bytes?"""
 
+from collections.abc import Sequence
+
 from broadgauge.report.quantities import show, spread, title_of
 from broadgauge.results.model import CaseSummary
-from broadgauge.results.nics import IMBALANCE, NicBalance
+from broadgauge.results.nics import IMBALANCE, NicBalance, NicShare
 from broadgauge.results.pairs import PairMatrix
-from broadgauge.results.placement import Placed, Placement
+from broadgauge.results.placement import Placed, Placement, PlacementRow
 from broadgauge.specs.units import show_bandwidth, show_count, show_ratio, show_size
 
 PATHS_HEAD = ("case", "asked for", "really used", "channels", "evidence")
-NICS_HEAD = ("case", "NIC", "sent a trial", "received", "share of its node", "over nodes")
+NICS_HOW = (
+    "Sent in a trial by each NIC's own counters, mean over nodes; below it the NIC's part of its "
+    f"node's bytes, lowest and highest. Not even: a NIC carries more than {IMBALANCE:g} times an "
+    "even share, so that the others wait for it."
+)
 
 
 def placement_title(placement: Placement) -> str:
@@ -19,18 +25,22 @@ def placement_title(placement: Placement) -> str:
 def placement_rows(placement: Placement) -> list[tuple[str, ...]]:
     """One row a network, one column a shape."""
     return [
-        (row.network, *(_placed(placement.metric, cell) for cell in row.cells))
+        (row.network, *(_placed(placement.metric, cell, _first(row)) for cell in row.cells))
         for row in placement.rows
     ]
 
 
-def _placed(metric: str, cell: Placed | None) -> str:
+def _first(row: PlacementRow) -> str:
+    return next((cell.summary.case.shape for cell in row.cells if cell is not None), "")
+
+
+def _placed(metric: str, cell: Placed | None, first: str) -> str:
     if cell is None:
         return "–"
     text = f"{show(metric, cell.figure.value)} {spread(metric, cell.figure)}"
     if cell.over_first is None:
         return text
-    return f"{text}\n{show('speedup_ratio', cell.over_first.value)} of the first"
+    return f"{text}\n{show('speedup_ratio', cell.over_first.value)} of {first}"
 
 
 def path_row(summary: CaseSummary) -> tuple[str, ...] | None:
@@ -50,31 +60,27 @@ def path_row(summary: CaseSummary) -> tuple[str, ...] | None:
     )
 
 
-def nic_rows(balance: NicBalance) -> list[tuple[str, ...]]:
-    """One row a NIC; the case's name stands on the first."""
-    return [
-        (
-            balance.summary.case.label if index == 0 else "",
-            nic.name,
-            show_size(nic.tx_bytes.value),
-            show_size(nic.rx_bytes.value),
-            show_ratio(nic.share_ratio.value),
-            f"{show_ratio(nic.lowest_ratio)} to {show_ratio(nic.highest_ratio)}",
-        )
-        for index, nic in enumerate(balance.nics)
-    ]
+def nic_table(found: Sequence[NicBalance]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Head and rows: one a case, one column a NIC with what it sent and its part of the node."""
+    names = tuple(dict.fromkeys(nic.name for balance in found for nic in balance.nics))
+    rows = []
+    for balance in found:
+        nics = {nic.name: nic for nic in balance.nics}
+        cells = [_nic(nics[name]) if name in nics else "–" for name in names]
+        rows.append((balance.summary.case.label, *cells, _balance(balance)))
+    return ("case", *names, "balance"), rows
 
 
-def nic_sentence(balance: NicBalance) -> str:
-    """`balanced`, or which NIC carries too much."""
-    label = balance.summary.case.label
-    over = f"{show_count(balance.most_over_even, 3)} times an even share"
+def _nic(nic: NicShare) -> str:
+    low, high = show_ratio(nic.lowest_ratio, 2), show_ratio(nic.highest_ratio, 2)
+    part = low if low == high else f"{low.removesuffix(' %')}–{high}"
+    return f"{show_size(nic.tx_bytes.value)}\n{part}"
+
+
+def _balance(balance: NicBalance) -> str:
     if balance.is_balanced:
-        return f"{label}: balanced (the busiest, {balance.busiest}, carries {over})"
-    return (
-        f"{label}: not balanced, {balance.busiest} carries {over} "
-        f"(noted from {IMBALANCE:g} times on)"
-    )
+        return "even"
+    return f"{show('speedup_ratio', balance.most_over_even)}\n{balance.busiest}"
 
 
 def pair_head(matrix: PairMatrix) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from broadgauge.report.drawing import Drawing, draw
 from broadgauge.report.markup import Html, join, tag
 from broadgauge.report.matrix_rows import pair_unit
 from broadgauge.report.points import host_shares, loss_curves, step_boxes
+from broadgauge.report.rows import by_workload
 from broadgauge.results.model import RunSummary
 from broadgauge.results.pairs import SLOW_RATIO, pair_matrix
 from broadgauge.specs.units import show_ratio, show_size
@@ -34,8 +35,7 @@ def figures(run: RunSummary, *, is_interactive: bool) -> Html:
 
 
 def _charts(run: RunSummary) -> Iterator[tuple[str, str, Spec | None]]:
-    jobs = [s for s in run.candidates if not isinstance(s.case.workload, CollectivesWorkload)]
-    yield from _of_pairs(run)
+    jobs = [s for s in by_workload(run) if not isinstance(s.case.workload, CollectivesWorkload)]
     yield (
         "Throughput",
         "Tokens a second of all ranks; the line is the 95 % interval over launches.",
@@ -59,12 +59,13 @@ def _charts(run: RunSummary) -> Iterator[tuple[str, str, Spec | None]]:
         "each case.",
         loss_chart(run, loss_curves(run, jobs)),
     )
+    yield from _of_pairs(run)
     yield from _of_collectives(run)
     yield (
         "What the cores did",
         "User, system and softirq time of all nodes over the time of their cores, from counters "
         "outside the ranks.",
-        host_chart(host_shares(run, run.candidates)),
+        host_chart(host_shares(by_workload(run))),
     )
 
 
@@ -86,8 +87,8 @@ def _of_collectives(run: RunSummary) -> Iterator[tuple[str, str, Spec | None]]:
     for op, dtype in dict.fromkeys((r.op, r.dtype) for s in run.candidates for r in s.collectives):
         yield (
             f"busbw of {op}, {dtype}",
-            "Mean over launches with its 95 % interval, as nccl-tests defines busbw; dashed rules: "
-            "the line rate, headers included.",
+            "Mean over launches with its 95 % interval, as nccl-tests defines busbw; dotted: the "
+            "line rate, headers included.",
             busbw_chart(run, op, dtype),
         )
 

@@ -91,7 +91,12 @@ def published(run: RunSummary) -> Html:
 def _published(row: PublishedRow) -> list[Content]:
     label, *cells = published_cells(row)
     first = join(label, tag("span", published_source(row), class_="sub wrapped"))
-    return [first, *map(_lines, cells)]
+    return [first, *(_lines(_unbroken(cell)) for cell in cells)]
+
+
+def _unbroken(cell: str) -> str:
+    """Figures keep their units beside them; words may wrap."""
+    return cell if cell.startswith("none: ") else cell.replace(" ", "\u00a0")
 
 
 def _lines(cell: str) -> Content:

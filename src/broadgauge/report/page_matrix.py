@@ -2,10 +2,9 @@
 
 from broadgauge.report.markup import Content, Html, join, table, tag
 from broadgauge.report.matrix_rows import (
-    NICS_HEAD,
+    NICS_HOW,
     PATHS_HEAD,
-    nic_rows,
-    nic_sentence,
+    nic_table,
     path_row,
     placement_rows,
     placement_title,
@@ -24,8 +23,7 @@ def placement(run: RunSummary) -> Html:
         tag("h2", "Placement of the same number of ranks"),
         tag(
             "p",
-            "Nodes × ranks a node. The ratio is to the first shape of the row, by interleaved "
-            "pairs.",
+            "Nodes × ranks a node. Ratios are to the first shape of the row, by interleaved pairs.",
             class_="how",
         ),
         [_placement(each) for each in found],
@@ -62,14 +60,9 @@ def nics(run: RunSummary) -> Html:
     found = [balance for s in run.candidates if (balance := nic_balance(s)) is not None]
     if not found:
         return Html()
-    uneven = [balance for balance in found if not balance.is_balanced]
+    head, rows = nic_table(found)
     return join(
         tag("h2", "NICs of a node"),
-        tag("p", "Bytes by each NIC's own counters, mean over nodes.", class_="how"),
-        tag("ul", [tag("li", nic_sentence(balance)) for balance in uneven]) if uneven else "",
-        table(
-            NICS_HEAD,
-            [row for balance in found for row in nic_rows(balance)],
-            class_="cards-below",
-        ),
+        tag("p", NICS_HOW, class_="how"),
+        table(head, [(label, *map(_lines, cells)) for label, *cells in rows], class_="cards-below"),
     )

@@ -45,16 +45,19 @@ def _when(run: RunSummary) -> str:
 
 
 def headline(rows: Sequence[Row]) -> Html:
-    """Which networks hold the job back, in one sentence a workload?"""
+    """Which networks hold the job back, in one line a workload?"""
     jobs = [row for row in rows if not isinstance(row.job.case.workload, CollectivesWorkload)]
     workloads: dict[str, list[Row]] = {}
     for row in jobs or rows:
         workloads.setdefault(row.job.case.workload.name, []).append(row)
-    sentences = []
-    for name, of_workload in workloads.items():
-        words = _headline(of_workload)
-        sentences.append(f"{name}: {words}" if len(workloads) > 1 else words)
-    text = ". ".join(f"{words[:1].upper()}{words[1:]}" for words in sentences if words)
+    if len(workloads) == 1:
+        text = _headline(jobs or rows)
+        return _line(f"{text[:1].upper()}{text[1:]}")
+    lines = [_line(f"{name}: {_headline(of)}") for name, of in workloads.items()]
+    return join(lines or [tag("p", "Nothing was measured.", class_="headline")])
+
+
+def _line(text: str) -> Html:
     return tag("p", f"{text}." if text else "Nothing was measured.", class_="headline")
 
 

@@ -119,18 +119,18 @@ def _series(folder: Path, record: Record, name: str) -> NDArray[np.float64] | No
         return None
 
 
-def host_shares(run: RunSummary, cases: Sequence[CaseSummary]) -> tuple[HostShare, ...]:
+def host_shares(cases: Sequence[CaseSummary]) -> tuple[HostShare, ...]:
     """What did the cores do in each case?"""
-    return tuple(share for summary in cases if (share := _host_share(run, summary)) is not None)
+    return tuple(share for summary in cases if (share := _host_share(summary)) is not None)
 
 
-def _host_share(run: RunSummary, summary: CaseSummary) -> HostShare | None:
+def _host_share(summary: CaseSummary) -> HostShare | None:
     nodes: list[NodeUse] = [node for record in summary.good for node in record.nodes]
     total = sum(node.elapsed_s * node.cores_count for node in nodes)
     if total <= 0:
         return None
     return HostShare(
-        label=f"{summary.case.workload.name} {bar_label(summary, run)}",
+        label=f"{summary.case.workload.name} {summary.case.network_name} {summary.case.shape}",
         user=sum(node.cpu_user_s for node in nodes) / total,
         system=sum(node.cpu_system_s for node in nodes) / total,
         softirq=sum(node.cpu_softirq_s for node in nodes) / total,

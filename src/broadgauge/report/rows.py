@@ -8,6 +8,7 @@ from broadgauge.advise.model import Verdict
 from broadgauge.advise.verdict import verdict
 from broadgauge.report.quantities import interval, show, spread, title_of
 from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.results.pairs import pair_matrix
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_rate
 from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload
@@ -69,9 +70,8 @@ def table_rows(run: RunSummary) -> tuple[Row, ...]:
     taken = {id(found) for found in beside.values()}
     known = {id(job) for job in jobs}
     alone = [s for s in run.candidates if id(s) not in known and id(s) not in taken]
-    ordered = sorted(
-        [*jobs, *alone], key=lambda s: (s.case.workload.name, s.case.world_size, s.case.nodes)
-    )
+    shown = known | {id(summary) for summary in alone}
+    ordered = [summary for summary in by_workload(run) if id(summary) in shown]
     places = Counter(map(_place, ordered))
     has_company = max(places.values(), default=0) > 1
     return tuple(
@@ -82,6 +82,13 @@ def table_rows(run: RunSummary) -> tuple[Row, ...]:
             has_company=has_company,
         )
         for summary in ordered
+    )
+
+
+def by_workload(run: RunSummary) -> list[CaseSummary]:
+    """The experiment's cases, each workload's together, smallest world first."""
+    return sorted(
+        run.candidates, key=lambda s: (s.case.workload.name, s.case.world_size, s.case.nodes)
     )
 
 
@@ -175,8 +182,12 @@ def _tokens(row: Row) -> Cell | None:
 
 
 def _figure(row: Row) -> Cell | None:
-    """The first metric of the user's command."""
+    """The first metric of the user's command; of pairs of nodes, the slowest against the median."""
     workload = row.job.case.workload
+    matrix = pair_matrix(row.job)
+    if matrix is not None:
+        cell = estimate_cell("slowest_pair_ratio", matrix.slowest.over_median)
+        return cell and Cell(main=cell.main, sub=f"{cell.sub}\nslowest pair", detail=cell.detail)
     if not isinstance(workload, CommandWorkload) or workload.metrics[0].name == "step_time_s":
         return None
     name = workload.metrics[0].name

@@ -61,7 +61,10 @@ def _details(result: HypothesisResult, *, has_all: bool) -> list[str]:
         lines.append(f"{figure} ({interval}) for {label}{over}")
     elif result.answers and not has_all:
         cells = (answer_cells(result, answer) for answer in result.answers)
-        lines += [f"{figure} ({ends}) for {label}" for label, _, figure, ends, _ in cells]
+        lines += [
+            f"{answer} for {label}" if figure == "–" else f"{figure} ({ends}) for {label}"
+            for label, _, figure, ends, answer in cells
+        ]
     return [*lines, result.reason] if result.reason else lines
 
 

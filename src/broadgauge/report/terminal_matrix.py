@@ -5,10 +5,9 @@ from rich.text import Text
 
 from broadgauge.advise.pairs import pair_words
 from broadgauge.report.matrix_rows import (
-    NICS_HEAD,
+    NICS_HOW,
     PATHS_HEAD,
-    nic_rows,
-    nic_sentence,
+    nic_table,
     pair_head,
     pair_rows,
     path_row,
@@ -60,9 +59,6 @@ def print_nics(run: RunSummary, console: Console) -> None:
     if not found:
         return
     heading("NICs of a node", console)
-    rows = [row for balance in found for row in nic_rows(balance)]
-    print_table(NICS_HEAD, rows, console)
-    for balance in found:
-        if not balance.is_balanced:
-            for line in indented(Text(nic_sentence(balance)), console, 0):
-                console.print(line)
+    for line in indented(Text(NICS_HOW, style="dim"), console, 0):
+        console.print(line)
+    print_table(*nic_table(found), console)

@@ -147,7 +147,7 @@ def _comparison_notes(comparison: Comparison | None) -> tuple[str, ...]:
 def against_reference(run: RunSummary) -> tuple[CaseComparison, ...]:
     """How does each network do against the fastest one, workload by workload and shape by shape?
 
-    The reference is the unshaped network, else the one with the highest line rate.
+    The reference is the unshaped network, else the one with the highest line rate of all its NICs.
     """
     rows: list[CaseComparison] = []
     for reference in run.cases:
@@ -183,7 +183,8 @@ def _same_but_network(a: CaseSummary, b: CaseSummary) -> bool:
 
 def _line_rate(summary: CaseSummary) -> float:
     network = summary.case.link
-    return float("inf") if network is None or network.rate_gbps is None else network.rate_gbps
+    rate_gbps = None if network is None else network.node_rate_gbps
+    return float("inf") if rate_gbps is None else rate_gbps
 
 
 def compare_runs(a: RunSummary, b: RunSummary) -> RunComparison:

@@ -32,7 +32,9 @@ def partner_of(summary: CaseSummary, over: CaseSelector, cases: Sequence[CaseSum
     ]
     if len(found) == 1:
         return Partner(summary=found[0], is_itself=found[0] is summary)
-    return Partner(summary=None, reason=_why_not_one(found, f"`over: {over.label}`"))
+    return Partner(
+        summary=None, reason=_why_not_one(found, f"`over: {over.label}`", " and agrees in the rest")
+    )
 
 
 def one_case(selector: CaseSelector, cases: Sequence[CaseSummary]) -> Partner:
@@ -95,8 +97,8 @@ def _networks_agree(case: Case, other: Case) -> bool:
     return case.plain_network_name == other.plain_network_name
 
 
-def _why_not_one(found: Sequence[CaseSummary], what: str) -> str:
+def _why_not_one(found: Sequence[CaseSummary], what: str, more: str = "") -> str:
     if not found:
-        return f"no case of this run is {what} and agrees in the rest"
+        return f"no case of this run is {what}{more}"
     labels = ", ".join(summary.case.label for summary in found[:3])
     return f"{len(found)} cases are {what}: {labels}{', …' if len(found) > 3 else ''}"
