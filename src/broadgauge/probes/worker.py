@@ -21,6 +21,7 @@ from broadgauge.probes.devices import Device, choose_device
 from broadgauge.probes.failures import describe_failure
 from broadgauge.probes.groups import Rendezvous
 from broadgauge.probes.identity import RankIdentity
+from broadgauge.probes.nccl_tests.probe import measure_with_nccl_tests
 from broadgauge.probes.training.probe import measure_training
 from broadgauge.probes.trial import Trial
 from broadgauge.specs.rank_messages import Done, EndCommand, Hello, TrialCommand
@@ -66,6 +67,8 @@ def run_trial(trial: Trial, rendezvous: Rendezvous) -> None:
 
 def measure(trial: Trial, device: Device) -> None:
     match trial.case.workload:
+        case CollectivesWorkload(engine="nccl-tests") as workload:
+            measure_with_nccl_tests(trial, workload, device)
         case CollectivesWorkload() as workload:
             measure_collectives(trial, workload, device)
         case TrainWorkload() as workload:

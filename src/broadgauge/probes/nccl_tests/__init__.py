@@ -1,0 +1,1 @@
+"""How fast does nccl-tests find the same collectives, over the same nodes?"""

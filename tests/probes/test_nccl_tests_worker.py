@@ -1,0 +1,222 @@
+"""Do ranks run nccl-tests, and does a trial say what it measured? With a fake of its programs."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from broadgauge.platforms.emulated_cluster import EmulatedPlatform
+from broadgauge.platforms.launch_plan import Programs
+from broadgauge.probes.merge import merge
+from broadgauge.probes.nccl_tests.output import read_text
+from broadgauge.specs.experiment import TimeLimits
+from broadgauge.specs.launching import LaunchRequest, TrialRequest
+from broadgauge.specs.record import ErrorKind, Status
+from broadgauge.specs.workload import CollectivesWorkload
+
+from .harness import Ranks
+from .nccl_tests_programs import build
+from .outcomes import make_case
+
+pytestmark = [
+    pytest.mark.measuring,
+    pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler"),
+]
+PLANTED = (sys.executable, str(Path(__file__).parent / "planted_nccl_tests.py"))
+WORKLOAD = CollectivesWorkload(
+    kind="collectives",
+    engine="nccl-tests",
+    ops=("all_reduce",),
+    sizes=(1024, 2**18),
+    min_iterations=7,
+    max_iterations=7,
+    budget_s=0.02,
+)
+
+
+@pytest.fixture(scope="module", params=["text", "json"])
+def installed(request, tmp_path_factory):
+    """A folder of programs that write only the table, and one of programs that know -J."""
+    folder = tmp_path_factory.mktemp(request.param)
+    flags = ("-DWITH_JSON",) if request.param == "json" else ()
+    build("fake_perf.c", folder / "all_reduce_perf", *flags)
+    return folder
+
+
+def run(folder, tmp_path, workload=WORKLOAD, world_size=2, **variables):
+    environment = {"NCCL_TESTS_HOME": str(folder)} | variables
+    case = make_case(workload, nodes=world_size)
+    with Ranks(world_size, tmp_path, command=PLANTED, environment=environment) as ranks:
+        outcome = ranks.run_trial(case, limit_s=100)
+        logs = ranks.logs()
+    return case, outcome, logs
+
+
+def test_each_size_is_a_row_with_one_mean_of_the_slowest_rank(installed, tmp_path):
+    case, outcome, logs = run(installed, tmp_path, FAKE_TIME="0.004")
+    assert outcome.status is Status.OK, logs
+    merged = merge(case, outcome, None)
+    assert merged.error is None
+    rows = merged.measurement.collectives
+    assert [(row.engine, row.op, row.size_bytes, row.iterations) for row in rows] == [
+        ("nccl-tests", "all_reduce", 1024, 7),
+        ("nccl-tests", "all_reduce", 2**18, 7),
+    ]
+    for row in rows:
+        assert row.is_correct is True
+        assert row.time_s >= 0.008, "rank 1 takes twice 4 ms"
+        assert row.time_min_s == row.time_median_s == row.time_max_s == row.time_s
+        assert row.busbw_gbyte_per_s == row.size_bytes / row.time_s / 1e9  # two ranks
+        # The made-up counters grow by 20 MB from mark to mark.
+        assert row.wire_bytes == pytest.approx(20e6 / 7)
+    assert "iteration_time_s" not in merged.series, "a mean says nothing of single iterations"
+    assert all(node.foreign_busy_ratio is None for node in merged.measurement.nodes)
+
+
+def test_the_figures_are_those_that_it_printed(installed, tmp_path):
+    """The log has the table: the oracle of what was said, within its two decimals."""
+    case, outcome, logs = run(installed, tmp_path)
+    rows = merge(case, outcome, None).measurement.collectives
+    printed = [
+        read_text(f"{part}\n# Out of bounds values : 0", "x").rows[0]
+        for part in logs.splitlines()
+        if part.split()[2:3] == ["float"]
+    ]
+    assert [row.time_s for row in rows] == pytest.approx([row.time_s for row in printed], abs=6e-9)
+    assert "device  1" not in logs  # each is local rank 0 of its node
+    assert "device  0" in logs
+
+
+def test_one_rank_runs_too(installed, tmp_path):
+    case, outcome, logs = run(installed, tmp_path, world_size=1)
+    assert outcome.status is Status.OK, logs
+    assert len(merge(case, outcome, None).measurement.collectives) == 2
+
+
+def test_nothing_is_left_beside_the_logs(installed, tmp_path):
+    run(installed, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rank0.log", "rank1.log"]
+
+
+def test_marks_are_unique_and_a_second_trial_has_its_own(installed, tmp_path):
+    environment = {"NCCL_TESTS_HOME": str(installed)}
+    case = make_case(WORKLOAD)
+    with Ranks(2, tmp_path, command=PLANTED, environment=environment) as ranks:
+        for number in range(2):
+            outcome = ranks.run_trial(case, trial_id=f"t{number}")
+            assert outcome.status is Status.OK, ranks.logs()
+            labels = [mark.label for mark in outcome.marks]
+            assert len(labels) == len(set(labels))
+
+
+def test_a_wrong_result_fails_the_trial_and_keeps_its_figures(installed, tmp_path):
+    case, outcome, logs = run(installed, tmp_path, FAULT="wrong", FAULT_RANK="1")
+    assert outcome.status is Status.OK, logs
+    merged = merge(case, outcome, None)
+    assert merged.error is not None
+    assert merged.error.kind is ErrorKind.WRONG_RESULT
+    assert [row.is_correct for row in merged.measurement.collectives] == [False, False]
+
+
+def test_unchecked_is_neither_right_nor_wrong(installed, tmp_path):
+    workload = WORKLOAD.model_copy(update={"check": False})
+    case, outcome, logs = run(installed, tmp_path, workload)
+    assert outcome.status is Status.OK, logs
+    rows = merge(case, outcome, None).measurement.collectives
+    assert [row.is_correct for row in rows] == [None, None]
+
+
+def test_a_crash_is_told_with_its_last_lines(installed, tmp_path):
+    _, outcome, _ = run(installed, tmp_path, FAULT="crash", FAULT_RANK="1")
+    assert outcome.error is not None
+    assert outcome.error.rank == 1
+    assert "nccl-tests ended with exit code 3" in outcome.error.message
+    assert "fake NCCL failure" in outcome.error.message
+
+
+@pytest.mark.parametrize(
+    ("flags", "why"),
+    [
+        (None, "all_reduce_perf of nccl-tests is not in"),
+        ((), "was built without MPI"),
+        (("-DMPI_Init=MPI_Init",), "another MPI than Open MPI"),
+    ],
+)
+def test_what_can_t_run_is_refused_with_how_to_build_it(flags, why, tmp_path):
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    if flags is not None:
+        text = "MPI_Init" if flags else "nothing"
+        (folder / "all_reduce_perf").write_text(f"#!/bin/sh\n# {text}\n")
+        (folder / "all_reduce_perf").chmod(0o755)
+    _, outcome, _ = run(folder, tmp_path)
+    assert outcome.error is not None
+    assert outcome.error.kind is ErrorKind.REFUSED
+    assert why in outcome.error.message
+    assert "make -j MPI=1 MPI_HOME=" in outcome.error.message
+
+
+@pytest.mark.parametrize(
+    ("device", "backend"), [("cpu", "gloo"), ("cuda", "gloo"), ("cpu", "nccl")]
+)
+def test_only_nccl_on_gpus_is_measured(device, backend):
+    from broadgauge.probes.nccl_tests.probe import refuse_elsewhere
+    from broadgauge.probes.trial import RefusedError
+
+    case = make_case(WORKLOAD).model_copy(update={"device": device, "backend": backend})
+    with pytest.raises(RefusedError, match=r"measures NCCL on GPUs.*`engine: torch`"):
+        refuse_elsewhere(case, WORKLOAD)
+    gpus = case.model_copy(update={"device": "cuda", "backend": "nccl"})
+    refuse_elsewhere(gpus, WORKLOAD)
+    with pytest.raises(RefusedError, match="no `pairwise`"):
+        refuse_elsewhere(gpus, WORKLOAD.model_copy(update={"pairwise": True}))
+
+
+def run_on_nodes(folder, tmp_path, workload, **variables):
+    """A launch of two emulated nodes with 1 Gbit/s between them."""
+    environment = {"NCCL_TESTS_HOME": str(folder), "FAKE_PORT": "4711", "FAKE_TIME": "0"}
+    case = make_case(workload).model_copy(update={"environment": environment | variables})
+    request = LaunchRequest(
+        launch_id="b0.0",
+        cases=(case,),
+        cores_per_node=1,
+        limits=TimeLimits(rendezvous_s=60, warm_up_s=60, measure_s=15, teardown_s=10),
+        log_folder=tmp_path / "logs",
+        working_folder=tmp_path,
+    )
+    platform = EmulatedPlatform(programs=Programs(worker=PLANTED))
+    launch = platform.start(request, lambda *_: None)
+    try:
+        outcome = launch.run_trial(TrialRequest(trial_id="t0", case=case, seed=1), lambda *_: None)
+    finally:
+        launch.close()
+    return case, outcome
+
+
+@pytest.mark.namespaces
+def test_the_bytes_counted_are_those_of_the_timed_iterations(installed, tmp_path):
+    """The fake's last rank sends S an iteration to rank 0, also in warm-up, check and in place: of
+    all it sends only 7 of 20 messages are timed out of place."""
+    workload = WORKLOAD.model_copy(update={"sizes": (2**20,)})
+    case, outcome = run_on_nodes(installed, tmp_path, workload)
+    assert outcome.status is Status.OK, outcome.error
+    (row,) = merge(case, outcome, None).measurement.collectives
+    assert row.wire_bytes == pytest.approx(2**20 / 0.956, rel=0.03)
+    assert 0.9 < row.link_rate_gbps <= 1.02
+    left = [path.name for path in (tmp_path / "logs").iterdir()]
+    assert not any("nccl-tests" in name for name in left)
+
+
+@pytest.mark.namespaces
+def test_a_hang_ends_at_the_phase_s_limit_and_leaves_nothing(installed, tmp_path):
+    workload = WORKLOAD.model_copy(update={"sizes": (1024,)})
+    _, outcome = run_on_nodes(installed, tmp_path, workload, FAULT="hang", FAULT_RANK="1")
+    assert outcome.status is Status.TIMEOUT
+    assert outcome.error is not None
+    assert "nccl-tests all_reduce float32 1 KiB" in outcome.error.message
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    assert str(installed / "all_reduce_perf") not in listed.stdout
+    assert os.environ.get("BROADGAUGE_STANDIN_SOCKET") is None
