@@ -22,6 +22,8 @@ class FakeGpu:
     """GPUs that the peer-to-peer matrix says NVLink joins it with; None: refuses to say."""
     nvlink_kib: tuple[int, int] | None = (0, 0)
     """Counters of each link, sent and received; None: it has none."""
+    nvlink_bytes: tuple[int, int] | None = None
+    """The same of NVLink 5's counters."""
     samples: list[tuple[int, int]] = field(default_factory=list)
     """SM clock in MHz and reasons of each sample to come; the last one stays."""
     highest_clock_mhz: int | None = 1980
@@ -43,6 +45,8 @@ class FakeNvml:
     NVML_P2P_STATUS_OK = 0
     NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX = 138
     NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX = 139
+    NVML_FI_DEV_NVLINK_COUNT_XMIT_BYTES = 202
+    NVML_FI_DEV_NVLINK_COUNT_RCV_BYTES = 204
 
     def __init__(self, *gpus: FakeGpu) -> None:
         self.gpus = gpus
@@ -83,15 +87,16 @@ class FakeNvml:
         self, gpu: FakeGpu, fields: list[tuple[int, int]]
     ) -> list[SimpleNamespace]:
         """Each link has counted the same; two are there."""
-        told = []
-        for field_id, link in fields:
-            is_there = gpu.nvlink_kib is not None and link < NUM_LINKS
-            count = gpu.nvlink_kib[field_id - 138] if is_there and gpu.nvlink_kib else 0
-            value = SimpleNamespace(ullVal=count)
-            told.append(
-                SimpleNamespace(nvmlReturn=0 if is_there else 2, fieldId=field_id, value=value)
+        counts = dict(zip((138, 139), gpu.nvlink_kib or (), strict=False))
+        counts |= dict(zip((202, 204), gpu.nvlink_bytes or (), strict=False))
+        return [
+            SimpleNamespace(
+                nvmlReturn=0 if link < NUM_LINKS and field_id in counts else 2,
+                fieldId=field_id,
+                value=SimpleNamespace(ullVal=counts.get(field_id, 0)),
             )
-        return told
+            for field_id, link in fields
+        ]
 
     def nvmlDeviceGetClockInfo(self, gpu: FakeGpu, _kind: int) -> int:  # noqa: N802
         clock, _ = gpu.samples[0]

@@ -187,7 +187,10 @@ def test_a_mismatch_in_words() -> None:
 def test_a_small_share_over_nvlink_is_not_the_path() -> None:
     assert NvlinkUse(counted_bytes=GIB // 25, least_bytes=GIB).is_used is False
     assert NvlinkUse(counted_bytes=GIB // 10, least_bytes=GIB).is_used is True
-    assert NvlinkUse(counted_bytes=0, least_bytes=2**20).is_used is None
+    assert NvlinkUse(counted_bytes=GIB // 25, least_bytes=None).is_used is True
+    assert NvlinkUse(counted_bytes=4096, least_bytes=2**20).is_used is None
+    assert NvlinkUse(counted_bytes=4096, least_bytes=GIB).is_used is False
+    assert NvlinkUse(counted_bytes=0, least_bytes=GIB).is_used is None, "nothing at all counts"
     assert NvlinkUse(counted_bytes=GIB, least_bytes=None).is_used is True
     assert NvlinkUse(counted_bytes=0, least_bytes=None).is_used is None
 
@@ -324,6 +327,21 @@ def test_counters_are_in_kib_and_may_be_missing() -> None:
     nvml = FakeNvml(FakeGpu(0, nvlink_kib=(3, 5)), FakeGpu(1, nvlink_kib=None))
     assert sent_and_received_bytes(nvml, nvml.gpus[0]) == (2 * 3072, 2 * 5120)
     assert sent_and_received_bytes(nvml, nvml.gpus[1]) is None
+
+
+def test_the_newest_nvlinks_have_counters_of_their_own() -> None:
+    nvml = FakeNvml(FakeGpu(0, nvlink_kib=(0, 0), nvlink_bytes=(70, 90)))
+    assert sent_and_received_bytes(nvml, nvml.gpus[0]) == (140, 180)
+    nvml = FakeNvml(FakeGpu(0, nvlink_kib=None, nvlink_bytes=(70, 90)))
+    assert sent_and_received_bytes(nvml, nvml.gpus[0]) == (140, 180)
+
+
+def test_counters_that_were_reset_meanwhile_say_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = FakeGpu(0, nvlink_kib=(100, 100), samples=[(1980, 0)])
+    monkeypatch.setattr(gpu_watch, "open_nvml", lambda: FakeNvml(gpu))
+    with gpu_watch.GpuWatch(("0",)) as watch:
+        gpu.nvlink_kib = (5, 200)
+    assert watch.nvlink_bytes() == (None,)
 
 
 def test_a_watch_counts_what_crossed_nvlink_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:

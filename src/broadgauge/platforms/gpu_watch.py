@@ -99,7 +99,8 @@ class _Samples:
         after = sent_and_received_bytes(self._nvml, self._handle)
         if self._nvlink_before is not None and after is not None:
             grown = zip(self._nvlink_before, after, strict=True)
-            self.nvlink_bytes = max(end - begin for begin, end in grown)
+            growths = [end - begin for begin, end in grown]
+            self.nvlink_bytes = max(growths) if min(growths) >= 0 else None
 
     def take(self) -> None:
         """Ask once; what this GPU does not tell is left out."""

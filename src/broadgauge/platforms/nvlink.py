@@ -5,19 +5,34 @@ from contextlib import suppress
 from itertools import combinations
 from typing import Any
 
-_KIB = 1024
-"""The counters' unit; they count data without protocol. Source: nvml.h, "NVLink throughput
-counters field values": the scope of each is a link."""
+_COUNTERS = (
+    ("NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX", "NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX", 1024),
+    ("NVML_FI_DEV_NVLINK_COUNT_XMIT_BYTES", "NVML_FI_DEV_NVLINK_COUNT_RCV_BYTES", 1),
+)
+"""Sent, received, and their unit in bytes; older bindings lack the second kind. The first counts
+data without protocol up to NVLink 4, the second is NVLink 5's. Source: nvml.h, field values: the
+scope of each is a link."""
 
 
 def sent_and_received_bytes(nvml: Any, handle: Any) -> tuple[int, int] | None:
-    """Data bytes that have left and entered this GPU by NVLink since its driver was loaded.
+    """What has left and entered this GPU by NVLink since its driver was loaded.
 
-    None: it has no such counters.
+    None: it has no such counters. Where it has both kinds, those that have counted something.
     """
-    sent = nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX
-    received = nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX
-    scopes = [(field, link) for field in (sent, received) for link in _links(nvml)]
+    kinds = [
+        (getattr(nvml, sent), getattr(nvml, received), unit_bytes)
+        for sent, received, unit_bytes in _COUNTERS
+        if hasattr(nvml, sent) and hasattr(nvml, received)
+    ]
+    told = [sums for kind in kinds if (sums := _sums_over_links(nvml, handle, kind)) is not None]
+    return max(told, default=None)
+
+
+def _sums_over_links(
+    nvml: Any, handle: Any, counters: tuple[int, int, int]
+) -> tuple[int, int] | None:
+    *fields, unit_bytes = counters
+    scopes = [(field, link) for field in fields for link in _links(nvml)]
     try:
         values = nvml.nvmlDeviceGetFieldValues(handle, scopes)
     except nvml.NVMLError:
@@ -26,10 +41,11 @@ def sent_and_received_bytes(nvml: Any, handle: Any) -> tuple[int, int] | None:
     told = [value for value in values if value.nvmlReturn == nvml.NVML_SUCCESS]
     if not told:
         return None
-    sums = {sent: 0, received: 0}
-    for value in told:
-        sums[value.fieldId] += int(value.value.ullVal) * _KIB
-    return sums[sent], sums[received]
+    sent, received = (
+        sum(int(value.value.ullVal) for value in told if value.fieldId == field) * unit_bytes
+        for field in fields
+    )
+    return sent, received
 
 
 def are_joined(nvml: Any, handles: Sequence[Any]) -> bool | None:

@@ -65,20 +65,24 @@ class NvlinkUse:
 
     @property
     def is_used(self) -> bool | None:
-        """Did more than a small share of the bytes cross NVLink? None: too few to tell."""
-        if self.least_bytes is None:
-            return True if self.counted_bytes >= TELLING_BYTES else None
-        if self.counted_bytes > max(TELLING_BYTES, NVLINK_SHARE * self.least_bytes):
+        """Did more than a small share of the bytes cross NVLink? None: nobody can tell.
+
+        Too few bytes say nothing, and counters that stand still may be none of this GPU's.
+        """
+        least_bytes = self.least_bytes or 0
+        if self.counted_bytes > max(TELLING_BYTES, NVLINK_SHARE * least_bytes):
             return True
-        return False if self.least_bytes >= TELLING_BYTES else None
+        return False if self.counted_bytes > 0 and least_bytes >= TELLING_BYTES else None
 
     @property
     def words(self) -> str:
         """For evidence."""
-        sent = (
-            "" if self.least_bytes is None else f" of at least {show_size(self.least_bytes)} sent"
-        )
-        return f"NVLink's counters rose by {show_size(self.counted_bytes)}{sent}"
+        if not self.counted_bytes:
+            return "NVLink's counters did not move"
+        words = f"NVLink's counters rose by {show_size(self.counted_bytes)}"
+        if self.least_bytes is None:
+            return words
+        return f"{words}, the ranks sent {show_size(self.least_bytes)} or more"
 
 
 def path_facts(connections: Sequence[Connection], nvlink: NvlinkUse | None) -> PathFacts:
