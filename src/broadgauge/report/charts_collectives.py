@@ -14,7 +14,7 @@ from broadgauge.results.model import CaseSummary, CollectiveSummary, RunSummary
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_bandwidth, show_rate, show_size
 
-DASHES = ([1, 0], [6, 3], [3, 2], [9, 3, 2, 3], [4, 4], [12, 4])
+DASHES = ([1, 0], [4, 2], [7, 2, 2, 2], [2, 3], [10, 4], [2, 1])
 """Whole first: most charts have one kind of case."""
 
 

@@ -36,6 +36,8 @@ def print_hypotheses(run: RunSummary, console: Console, *, has_all: bool = False
 
 
 def _print_hypothesis(result: HypothesisResult, console: Console, *, has_all: bool) -> None:
+    if has_all:
+        console.print()
     title = Text(result.verdict.value, style=STYLES[result.verdict])
     title.append(f"  {printable(result.hypothesis.statement)}", style="none")
     for line in indented(title, console, 0):
