@@ -82,6 +82,28 @@ def collective(
     )
 
 
+def message(
+    pair: tuple[int, int],
+    rank: int,
+    seconds: Sequence[float],
+    *,
+    size_bytes: int = 1_000_000,
+    is_correct: bool | None = True,
+) -> CollectiveBlock:
+    """What a rank says of a message between two: the sender its times, the receiver if it came."""
+    return CollectiveBlock(
+        trial_id="t",
+        label=f"send_recv/float32/{size_bytes}/{pair[0]}-{pair[1]}",
+        op="send_recv",
+        dtype="float32",
+        size_bytes=size_bytes,
+        seconds=tuple(seconds) if rank == pair[0] else (),
+        is_correct=is_correct if rank == pair[1] else None,
+        from_rank=pair[0],
+        to_rank=pair[1],
+    )
+
+
 def steps(label: str, seconds: Sequence[float], losses: Sequence[float | None]) -> StepsBlock:
     return StepsBlock(
         trial_id="t",

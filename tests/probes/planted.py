@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 
 from broadgauge.probes import worker
-from broadgauge.probes.collectives import operation, probe
+from broadgauge.probes.collectives import operation, pairwise, probe
 from broadgauge.probes.training import ddp, trainer
 
 DELAY_S = 0.023
@@ -25,6 +25,30 @@ def corrupt_all_reduce() -> None:
         return work
 
     operation.dist.all_reduce = wrong
+
+
+def delay_messages_to_rank_2() -> None:
+    """Each takes a tenth of a second more."""
+    give = pairwise.OneWay._give
+
+    def late(self, tensor):
+        if self.peer == 2 and tensor is self.message:
+            time.sleep(0.1)
+        give(self, tensor)
+
+    pairwise.OneWay._give = late
+
+
+def corrupt_messages_to_rank_2() -> None:
+    """One element of each is lost on the way."""
+    give = pairwise.OneWay._give
+
+    def wrong(self, tensor):
+        if self.peer == 2 and tensor is self.message:
+            tensor[77] = 0
+        give(self, tensor)
+
+    pairwise.OneWay._give = wrong
 
 
 def compare_with_raw_calls() -> None:

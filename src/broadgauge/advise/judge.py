@@ -7,6 +7,7 @@ little of the network; it is kept and marked. Thresholds are named here, once, w
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from broadgauge.advise.paths import path_expectation, path_unknown
+from broadgauge.advise.slow_pairs import slow_pair
 from broadgauge.specs.case import Case
 from broadgauge.specs.record import Finding, NodeUse, Record, Severity, Status
 from broadgauge.specs.units import show_rate, show_ratio, show_size
@@ -256,4 +257,5 @@ RULES: tuple[Rule, ...] = (
     _link_not_filled,
     path_expectation,
     path_unknown,
+    slow_pair,
 )

@@ -10,7 +10,10 @@ import torch.distributed as dist
 
 from broadgauge.probes.alignment import Alignment
 from broadgauge.probes.collectives.definitions import BARRIER, even_size_bytes
+from broadgauge.probes.collectives.graphs import CapturedIterations
+from broadgauge.probes.collectives.iterations import affordable_iterations
 from broadgauge.probes.collectives.operation import Operation
+from broadgauge.probes.collectives.pairwise import measure_pairs
 from broadgauge.probes.devices import Device
 from broadgauge.probes.trial import Trial
 from broadgauge.specs.rank_messages import CollectiveBlock
@@ -27,7 +30,10 @@ BARRIER_ITERATIONS = 50
 
 
 def measure_collectives(trial: Trial, workload: CollectivesWorkload, device: Device) -> None:
-    """Every data type, collective and size, the smallest first."""
+    """Every data type, collective (or pair of ranks) and size, the smallest first."""
+    if workload.pairwise:
+        measure_pairs(trial, workload, device)
+        return
     ranks = trial.identity.world_size
     align = Alignment(device)
     if ranks > 1:
@@ -78,9 +84,15 @@ def _measure_size(
     operation = Operation(op, size_bytes, dtype, trial.identity, device.torch_device)
     warm_up = time_iterations(operation, workload.warm_up_iterations, align, device)
     iterations = _agree_on_iterations(workload, warm_up, device)
+    captured = None
+    if workload.cuda_graphs:
+        captured = CapturedIterations(operation, iterations, align, device)
     trial.begin_phase(Phase.MEASURE, detail)
     with trial.between_marks(label):
-        seconds = time_iterations(operation, iterations, align, device)
+        if captured is None:
+            seconds = time_iterations(operation, iterations, align, device)
+        else:
+            seconds = captured.replay()
     trial.say(
         CollectiveBlock(
             trial_id=trial.trial_id,
@@ -89,9 +101,15 @@ def _measure_size(
             dtype=dtype,
             size_bytes=size_bytes,
             seconds=seconds,
-            is_correct=operation.check() if workload.check else None,
+            is_correct=_check(operation, captured) if workload.check else None,
         )
     )
+    if captured is not None:
+        captured.release()
+
+
+def _check(operation: Operation, captured: CapturedIterations | None) -> bool | None:
+    return operation.check() if captured is None else operation.check(captured.call_once)
 
 
 def time_iterations(
@@ -115,5 +133,4 @@ def _agree_on_iterations(
     counted_s = warm_up_s[1:] or warm_up_s
     mean_s = torch.tensor([sum(counted_s) / len(counted_s)], device=device.torch_device)
     dist.all_reduce(mean_s, op=dist.ReduceOp.MAX)
-    affordable = int(workload.budget_s / max(mean_s.item(), 1e-9))
-    return min(max(affordable, workload.min_iterations), workload.max_iterations)
+    return affordable_iterations(workload, mean_s.item())

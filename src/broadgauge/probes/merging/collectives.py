@@ -26,11 +26,13 @@ from broadgauge.probes.merging.metrics import (
     put_nodes,
     why_no_traffic,
 )
+from broadgauge.probes.merging.pairs import put_pairs
 from broadgauge.probes.messages import RankBlocks, same_of_all_ranks
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import Mark
+from broadgauge.specs.pairs import largest_of_pairs
 from broadgauge.specs.rank_messages import CollectiveBlock
-from broadgauge.specs.record import CollectiveRow, ErrorKind, Phase, TrialError
+from broadgauge.specs.record import CollectiveRow, ErrorKind, NodeUse, Phase, TrialError
 from broadgauge.specs.units import show_size
 from broadgauge.specs.workload import CollectiveOp
 
@@ -39,6 +41,7 @@ SameBlock = tuple[CollectiveBlock, ...]
 
 
 def merge_collectives(case: Case, ranks: Sequence[RankBlocks], marks: Sequence[Mark]) -> Findings:
+    """Of a pairwise trial each message's times are its sender's: the others wait."""
     found = Findings()
     intervals = intervals_by_label(marks)
     blocks = same_of_all_ranks([rank.collectives for rank in ranks], case.world_size)
@@ -50,11 +53,17 @@ def merge_collectives(case: Case, ranks: Sequence[RankBlocks], marks: Sequence[M
     found.series["iteration_time_s"] = tuple(
         (float(row), seconds)
         for row, same in enumerate(measured)
-        for seconds in slowest_rank_s([block.seconds for block in same])
+        if same[0].iterations is None  # a mean is no iteration
+        for seconds in _times_s(same)
     )
-    _put_headline(found, case)
+    if largest_of_pairs(found.collectives):
+        put_pairs(found, case)
+    else:
+        _put_headline(found, case)
     used = [intervals[same[0].label] for same in measured if same[0].label in intervals]
     put_nodes(found, case, used)
+    if any(same[0].engine != "torch" for same in measured):
+        found.nodes = tuple(_without_ranks(node) for node in found.nodes)
     found.error = _wrong_result(measured)
     return found
 
@@ -62,6 +71,14 @@ def merge_collectives(case: Case, ranks: Sequence[RankBlocks], marks: Sequence[M
 def slowest_rank_s(seconds_by_rank: Sequence[Sequence[float]]) -> tuple[float, ...]:
     """How long did each iteration take until the last rank was through?"""
     return tuple(max(iteration) for iteration in zip(*seconds_by_rank, strict=True))
+
+
+def _times_s(same: SameBlock) -> tuple[float, ...]:
+    """How long did each iteration take until the last rank was through? A message's times are said
+    by its sender alone."""
+    if same[0].from_rank is not None:
+        return next((block.seconds for block in same if block.seconds), ())
+    return slowest_rank_s([block.seconds for block in same])
 
 
 def _barrier_traffic(
@@ -83,16 +100,17 @@ def _row(
 ) -> CollectiveRow:
     block = same[0]
     op: CollectiveOp = block.op  # type: ignore[assignment]  # validated by the case
-    ranks, times_s = case.world_size, slowest_rank_s([b.seconds for b in same])
+    ranks, times_s = case.world_size, _times_s(same)
     mean_s = statistics.fmean(times_s)
     traffic = interval.traffic if interval is not None and case.nodes > 1 else None
-    wire_bytes = None if traffic is None else _wire_bytes(traffic, len(times_s), barrier)
+    iterations = block.iterations or len(times_s)
+    wire_bytes = None if traffic is None else _wire_bytes(traffic, iterations, barrier)
     ring_bytes = ring_node_bytes(op, ranks, block.size_bytes, ranks_per_node=case.ranks_per_node)
     return CollectiveRow(
         op=op,
         dtype=block.dtype,
         size_bytes=block.size_bytes,
-        iterations=len(times_s),
+        iterations=iterations,
         time_s=mean_s,
         time_min_s=min(times_s),
         time_median_s=statistics.median(times_s),
@@ -105,7 +123,16 @@ def _row(
         else None,
         link_rate_gbps=wire_bytes * 8 / mean_s / 1e9 if wire_bytes is not None else None,
         is_correct=_all_correct(same),
+        engine=block.engine,
+        from_rank=block.from_rank,
+        to_rank=block.to_rank,
     )
+
+
+def _without_ranks(node: NodeUse) -> NodeUse:
+    """Processes that a rank started and has not waited for are not in its count: others' use of
+    the cores is not known then."""
+    return node.model_copy(update={"ranks_cpu_s": None, "foreign_busy_ratio": None})
 
 
 def _wire_bytes(traffic: Traffic, iterations: int, barrier: tuple[Traffic, int] | None) -> float:
@@ -122,6 +149,8 @@ def _wire_bytes(traffic: Traffic, iterations: int, barrier: tuple[Traffic, int] 
 
 def _all_correct(same: SameBlock) -> bool | None:
     verdicts = {block.is_correct for block in same}
+    if same[0].from_rank is not None and len(verdicts) > 1:
+        verdicts.discard(None)  # the receiver alone can tell
     if False in verdicts:
         return False
     return None if None in verdicts else True

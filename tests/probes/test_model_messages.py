@@ -1,0 +1,124 @@
+"""Are the messages computed from a model's shape those that torch makes of the built model?"""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torch.distributed as dist  # noqa: E402
+from hypothesis import given  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
+from torch.distributed.fsdp import fully_shard  # noqa: E402
+from torch.nn.parallel import DistributedDataParallel  # noqa: E402
+from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
+
+from broadgauge.probes.training.model import Gpt  # noqa: E402
+from broadgauge.specs.model_messages import (  # noqa: E402
+    ddp_buckets,
+    fsdp_units,
+    gradient_elements,
+)
+from broadgauge.specs.workload import GptModel, ModelMessages  # noqa: E402
+
+pytestmark = pytest.mark.measuring
+SMALL = GptModel(layers=3, hidden=64, heads=2, seq_len=16)
+LARGE = GptModel(layers=4, hidden=384, heads=4, seq_len=4, vocabulary=3000)
+"""33 MB of gradients: more than DDP's two first buckets."""
+MODELS = st.builds(
+    GptModel,
+    layers=st.integers(1, 20),
+    hidden=st.integers(1, 60).map(lambda n: 8 * n),
+    heads=st.just(2),
+    seq_len=st.integers(1, 300),
+    vocabulary=st.integers(256, 60_000),
+)
+
+
+@pytest.fixture
+def alone():
+    """A process group of one rank."""
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    yield
+    dist.destroy_process_group()
+
+
+@pytest.fixture
+def one_of_two():
+    """The first rank of two, over a group that sends nothing."""
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=2)
+    yield
+    dist.destroy_process_group()
+
+
+def built(shape: GptModel) -> Gpt:
+    """Its weights at one: only sizes matter."""
+    model = Gpt(shape)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.fill_(0.01)
+    return model
+
+
+def train_two_steps(model: torch.nn.Module, shape: GptModel) -> None:
+    tokens = torch.zeros(1, shape.seq_len, dtype=torch.long)
+    for _ in range(2):
+        model(tokens, tokens).backward()
+
+
+@pytest.mark.parametrize("cap_bytes", [None, 2**16, 2**20, 25 * 2**20])
+@pytest.mark.parametrize("shape", [SMALL, LARGE])
+def test_buckets_are_those_that_ddp_makes(alone, shape, cap_bytes):
+    cap_mb = None if cap_bytes is None else cap_bytes / 2**20
+    model = DistributedDataParallel(built(shape), bucket_cap_mb=cap_mb)
+    sizes: list[int] = []
+
+    def note(state: None, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        if bucket.index() == 0:
+            sizes.clear()
+        sizes.append(bucket.buffer().numel())
+        future = torch.futures.Future()
+        future.set_result(bucket.buffer())
+        return future
+
+    model.register_comm_hook(None, note)
+    train_two_steps(model, shape)
+    assert ddp_buckets(gradient_elements(shape), cap_bytes) == sizes
+
+
+def test_units_are_those_that_fsdp_gathers(one_of_two):
+    """The other rank is not there: what it would send is left as it is."""
+    model = built(SMALL)
+    mesh = init_device_mesh("cpu", (2,))
+    gathered: list[int] = []
+
+    class Noting:
+        def allocate(self, size, *, dtype, device):
+            return torch.empty(*size, dtype=dtype, device=device)
+
+        def __call__(self, output_tensor, input_tensor, group, async_op=False):
+            gathered.append(output_tensor.numel())
+
+    for layer in model.layers:
+        fully_shard(layer, mesh=mesh)
+    for unit in (fully_shard(model, mesh=mesh), *model.layers):
+        unit.set_custom_all_gather(Noting())
+    train_two_steps(model, SMALL)
+    assert set(gathered) == set(fsdp_units(SMALL))
+
+
+@given(MODELS, st.none() | st.integers(1, 2**26))
+def test_every_parameter_is_sent_once(shape, cap_bytes):
+    elements = gradient_elements(shape)
+    assert sum(elements) == shape.parameters
+    buckets = ddp_buckets(elements, cap_bytes)
+    assert sum(buckets) == sum(fsdp_units(shape)) == shape.parameters
+    largest_bytes = 4 * max(elements)
+    assert all(4 * bucket < (cap_bytes or 25 * 2**20) + largest_bytes for bucket in buckets)
+
+
+@given(MODELS, st.sampled_from(("ddp", "fsdp")))
+def test_sizes_are_distinct_and_halved_in_bfloat16(shape, strategy):
+    sizes = ModelMessages(model=shape, strategy=strategy).sizes_bytes()
+    assert list(sizes) == sorted(set(sizes))
+    halved = ModelMessages(model=shape, strategy=strategy, dtype="bfloat16").sizes_bytes()
+    assert [2 * size for size in halved] == list(sizes)
