@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from broadgauge.platforms.paths import paths_between_gpus
 from broadgauge.specs.machine import MachineFacts, Nic
 from broadgauge.specs.units import show_rate, show_size
 
@@ -97,12 +98,9 @@ class _Choice:
 
     def _paths(self) -> Iterator[str]:
         """Ways inside one node."""
-        paths = ["nvlink", "pcie", "shm", "sockets"] if self.num_gpus else ["sockets"]
-        if self.num_gpus and self.machine.has_nvlink is False:
-            paths.remove("nvlink")
-        if self.num_gpus:
-            yield "  # Inside a node: a case for each path. One that is not there fails,"
-            yield "  # and says what NCCL used instead."
+        paths = paths_between_gpus(self.machine) if self.num_gpus else ("sockets",)
+        if len(paths) > 1:
+            yield "  # Inside a node: a case for each path. Which one was used is checked."
         yield f"  - {{name: inside, path: [{', '.join(paths)}]}}"
 
     def _links(self) -> Iterator[str]:
