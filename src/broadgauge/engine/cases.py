@@ -10,6 +10,7 @@ from broadgauge.specs.case import Backend, Case
 from broadgauge.specs.errors import ExperimentError, InputError, Problem
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.network import AnyNetwork, Network, NodePath
+from broadgauge.specs.pairs import ordered_pairs
 from broadgauge.specs.workload import CollectivesWorkload, Workload
 
 MOST_COLLECTIVE_ROWS = 160
@@ -24,7 +25,7 @@ def expand_cases(
     `can_delay`: the kernel has netem. Raises InputError where the experiment needs what is not
     here, or where nothing is left of it.
     """
-    _check(experiment)
+    _check(experiment, cluster)
     cases: dict[str, Case] = {}
     networks, notes = networks_here(experiment, cluster, can_delay=can_delay)
     matrix = tuple(_all_cases(experiment, cluster, networks))
@@ -105,18 +106,37 @@ def _why_left_out(experiment: Experiment, case: Case) -> str | None:
     return why_backend_cannot(case)
 
 
-def _check(experiment: Experiment) -> None:
-    """Raises ExperimentError for trials too large for a record."""
+def _check(experiment: Experiment, cluster: ResolvedCluster) -> None:
+    """Raises ExperimentError for trials too large for a record, and for what no case here can."""
     problems: list[Problem] = []
     for place, workload in enumerate(experiment.workloads):
         if isinstance(workload, CollectivesWorkload):
-            rows = len(workload.ops) * len(workload.dtypes) * len(workload.sizes_bytes())
-            if rows > MOST_COLLECTIVE_ROWS:
-                message = (
-                    f"{rows} measurements in one trial (ops x dtypes x sizes), "
-                    f"and {MOST_COLLECTIVE_ROWS} fit in its record"
-                )
-                hint = "a larger `factor`, or the ops in two workloads"
-                problems.append(Problem(f"workloads.{place}.sizes", message, hint))
+            problems += _problems(f"workloads.{place}", workload, cluster)
     if problems:
         raise ExperimentError(problems)
+
+
+def _problems(
+    where: str, workload: CollectivesWorkload, cluster: ResolvedCluster
+) -> Iterator[Problem]:
+    sizes = len(workload.dtypes) * len(workload.sizes_bytes())
+    if workload.pairwise:
+        shape = max(cluster.shapes, key=_num_pairs)
+        rows, what = _num_pairs(shape) * sizes, f"pairs of {shape} x dtypes x sizes"
+        hint = "fewer sizes, or fewer nodes"
+    else:
+        rows, what = len(workload.ops) * sizes, "ops x dtypes x sizes"
+        hint = "a larger `factor`, or the ops in two workloads"
+    if rows > MOST_COLLECTIVE_ROWS:
+        message = (
+            f"{rows} measurements in one trial ({what}), "
+            f"and {MOST_COLLECTIVE_ROWS} fit in its record"
+        )
+        yield Problem(f"{where}.sizes", message, hint)
+    if workload.cuda_graphs and cluster.device == "cpu":
+        message = "CUDA graphs hold work of GPUs, and CPUs are used"
+        yield Problem(f"{where}.cuda_graphs", message, "leave it out, or `cluster.device: cuda`")
+
+
+def _num_pairs(shape: Shape) -> int:
+    return len(ordered_pairs(shape.nodes, shape.ranks_per_node))

@@ -5,9 +5,11 @@ the trials so far took (engine/pace.py). Constants marked "measured" were seen o
 nodes of one machine; the others are guesses, and nothing but waiting rests on them.
 """
 
+from broadgauge.catalog.traffic import gloo_node_bytes, ring_node_bytes
 from broadgauge.specs.case import Case
 from broadgauge.specs.network import Network
-from broadgauge.specs.workload import CollectivesWorkload, TrainWorkload
+from broadgauge.specs.pairs import ordered_pairs
+from broadgauge.specs.workload import CollectiveOp, CollectivesWorkload, TrainWorkload
 
 COMMAND_S = 60.0
 """Of a user's command nothing is known."""
@@ -27,8 +29,6 @@ _FLOPS = {"cpu": 20e9, "cuda": 150e12}
 """FLOP/s of one rank in a small GPT's step."""
 _LATENCY_PER_STEP_S = 0.02
 _READ_DATA_S = 1.0
-_GLOO_AMPLIFICATION = 2.0
-"""Bytes that Gloo's all_gather and reduce_scatter send, over the ring's: about twice (measured)."""
 
 
 def start_s(case: Case) -> float:
@@ -48,8 +48,11 @@ def trial_s(case: Case) -> float:
 
 
 def _collectives_s(case: Case, collectives: CollectivesWorkload) -> float:
+    ops: tuple[CollectiveOp, ...] = collectives.ops
+    if collectives.pairwise:
+        ops = tuple("send_recv" for _ in ordered_pairs(case.nodes, case.ranks_per_node))
     total_s = 0.0
-    for op in collectives.ops:
+    for op in ops:
         for size_bytes in collectives.sizes_bytes():
             time_s = _LATENCY_S[case.backend] + transfer_s(case, op, size_bytes)
             fewest_s = collectives.min_iterations * time_s
@@ -71,14 +74,13 @@ def _train_s(case: Case, train: TrainWorkload) -> float:
     return total_s
 
 
-def transfer_s(case: Case, op: str, size_bytes: int) -> float:
-    """How long are a ring's bytes of one collective under way? Source: nccl-tests, busbw factors:
-    2(n−1)/n for all_reduce, (n−1)/n for all_gather and reduce_scatter, n ranks."""
-    ranks = case.world_size
-    factor = (ranks - 1) / ranks * (2.0 if op == "all_reduce" else 1.0)
-    if case.backend == "gloo" and op != "all_reduce":
-        factor *= _GLOO_AMPLIFICATION
-    return factor * size_bytes / (_rate_gbyte_per_s(case, case.link) * 1e9)
+def transfer_s(case: Case, op: CollectiveOp, size_bytes: int) -> float:
+    """How long are one collective's bytes under way on the busiest node's link, or between the
+    ranks of one node? Source: catalog/traffic.py; NCCL is taken for a ring."""
+    node_bytes = gloo_node_bytes if case.backend == "gloo" else ring_node_bytes
+    ranks_per_node = 1 if case.nodes == 1 else case.ranks_per_node
+    crossing = node_bytes(op, case.world_size, size_bytes, ranks_per_node=ranks_per_node)
+    return crossing / (_rate_gbyte_per_s(case, case.link) * 1e9)
 
 
 def _rate_gbyte_per_s(case: Case, network: Network | None) -> float:
