@@ -1,0 +1,68 @@
+"""How does the experiment do against the run that was repeated beside it?"""
+
+from collections.abc import Iterable
+
+from broadgauge.report.gate_words import GATE_HEAD, gate_cells, row_sentence
+from broadgauge.report.markup import Content, Html, join, table, tag
+from broadgauge.report.quantities import interval, show, spread, title_of
+from broadgauge.results.arms import arms_compared
+from broadgauge.results.gate import gate
+from broadgauge.results.model import CaseComparison, RunSummary
+from broadgauge.specs.units import show_ratio
+
+
+def baseline(run: RunSummary) -> Html:
+    """The two arms side by side, with the gate's outcome where the run has a limit."""
+    if run.plan.baseline is None:
+        return Html()
+    limit_ratio = run.plan.baseline.fail_above_ratio
+    return join(
+        tag("h2", "Against the baseline"),
+        tag(
+            "p",
+            f"{run.plan.baseline.run} was repeated beside this experiment, launch by launch in the "
+            "same blocks, so that what changed on the machine meanwhile cancels. Figures are means "
+            "over launches; the ratio is geometric (mean log-ratio of pairs, 95 % interval).",
+            class_="how",
+        ),
+        _compared(run) if limit_ratio is None else _gated(run, limit_ratio),
+    )
+
+
+def _gated(run: RunSummary, limit_ratio: float) -> Html:
+    found = gate(run, limit_ratio)
+    outcome = f"Fail above {show_ratio(limit_ratio)}: {found.outcome.value} ({found.reason})."
+    return join(
+        tag("p", tag("strong", outcome)),
+        _table(GATE_HEAD, [gate_cells(row) for row in found.rows]) if found.rows else "",
+        tag("ul", [tag("li", f"{row.label}: {row_sentence(row)}") for row in found.rows]),
+    )
+
+
+def _compared(run: RunSummary) -> Html:
+    rows = arms_compared(run)
+    if not rows:
+        return tag("p", "No case ran well on both sides.")
+    head = ("case", "metric", "baseline (mean)", "candidate (mean)", "ratio (geometric)", "finding")
+    return _table(head, [_cells(row) for row in rows])
+
+
+def _cells(row: CaseComparison) -> tuple[str, ...]:
+    """B is the candidate."""
+    labels = (row.b_label, title_of(row.metric))
+    figures = (f"{show(row.metric, e.value)}\n{spread(row.metric, e)}" for e in (row.a, row.b))
+    if row.comparison is None:
+        return (*labels, *figures, "–", "; ".join(row.notes))
+    ratio = row.comparison.ratio
+    shown = f"{show('speedup_ratio', ratio.value)}\n{interval('speedup_ratio', ratio)}"
+    return (*labels, *figures, shown, "; ".join((row.comparison.verdict.value, *row.notes)))
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Html:
+    return table(head, [map(_lines, row) for row in rows], class_="text cards-below")
+
+
+def _lines(cell: str) -> Content:
+    """The figure, and its spread on a line below."""
+    main, *subs = cell.split("\n")
+    return join(main, [tag("span", sub, class_="sub") for sub in subs])
