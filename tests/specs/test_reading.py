@@ -112,6 +112,57 @@ def test_a_mistake_is_named_with_place_value_and_hint(
 
 
 @pytest.mark.parametrize(
+    ("sizes", "where", "said"),
+    [
+        ("{from_bytes: 1 KiB, to_bytes: 1 MiB, faktor: 2}", "5:49", "did you mean `factor`?"),
+        ("{from_byte: 1 KiB, to_bytes: 1 MiB}", "5:5", "`from_bytes` is missing"),
+        ("{from_bytes: 1 KiB, to_bytes: 1 MX}", "5:32", "`MX` is no unit of a size"),
+        ("{model: {layers: 2}, stratgy: ddp}", "5:33", "did you mean `strategy`?"),
+        ("{model: {layer: 2}}", "5:21", "did you mean `layers`?"),
+        ("{model: 4}", "5:13", "`model`: input should be a mapping"),
+        ("{modell: {layers: 2}}", "5:5", "`model` is missing"),
+        ("{modell: {layers: 2}, strategy: ddp}", "5:5", "`model` is missing"),
+        ("{model: {}, strategy: hsdp}", "5:24", "`strategy` can't be `hsdp`"),
+        ("{model: {hidden: 30, heads: 4}}", "5:13", "does not divide"),
+        ("{model: {}, strategy: fsdp, bucket_cap_bytes: 1 MiB}", "5:40", "is DDP's"),
+        ("[4, x]", "5:16", "`sizes[1]`: a size is written like"),
+        ("[]", "5:5", "at least one size"),
+        ("4", "5:5", "`sizes`: input should be a list"),
+    ],
+)
+def test_each_form_of_sizes_is_told_by_its_own_keys(sizes: str, where: str, said: str) -> None:
+    """And by nothing of the other forms."""
+    text = f"name: x\nworkloads:\n  - kind: collectives\n    ops: [reduce]\n    sizes: {sizes}\n"
+    with pytest.raises(ExperimentError) as caught:
+        read_experiment(text, "e.yaml")
+    told = str(caught.value)
+    assert told.startswith(f"e.yaml:{where}: "), told
+    assert said in told
+    other_form = "from_bytes" if "model" in sizes else "`model`"
+    assert other_form not in told
+
+
+@pytest.mark.parametrize(
+    ("extra", "where", "said"),
+    [
+        ("pairwise: true\n    ops: [reduce]", "5:5", "`pairwise` stands instead of `ops`"),
+        ("pairwise: true\n    cuda_graphs: true", "5:5", "`cuda_graphs` is for `ops`"),
+        (
+            "cuda_graphs: true\n    min_iterations: 257\n    max_iterations: 300",
+            "5:5",
+            "a CUDA graph holds at most 256 iterations",
+        ),
+    ],
+)
+def test_what_collectives_can_not_be_together(extra: str, where: str, said: str) -> None:
+    text = f"name: x\nworkloads:\n  - kind: collectives\n    {extra}\n"
+    with pytest.raises(ExperimentError) as caught:
+        read_experiment(text, "e.yaml")
+    assert str(caught.value).startswith(f"e.yaml:{where}: ")
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("old", "new", "where", "said"),
     [
         ("([0-9.]+)", "[0-9.]+", "e.yaml:8:24", "`regex`: the regular expression needs one group"),

@@ -1,5 +1,6 @@
 """Is this text an experiment? If not, what is wrong, where, and what was probably meant?"""
 
+import difflib
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -220,8 +221,15 @@ def _is_meant(branch: str, data: Any) -> bool:
     models = alternatives(Experiment).get(name)
     if models is None or not isinstance(data, dict):
         return models is None
-    likest = max(models, key=lambda model: len(model.model_fields.keys() & data.keys()))
+    likest = max(models, key=lambda model: _likeness(model, data))
     return likest.__name__ == name
+
+
+def _likeness(model: type[BaseModel], data: dict[Any, Any]) -> tuple[int, int]:
+    """How many keys are the model's, mistyped ones included, and how many to the letter?"""
+    fields = list(model.model_fields)
+    near = sum(bool(difflib.get_close_matches(str(key), fields, cutoff=0.6)) for key in data)
+    return near, len(model.model_fields.keys() & data.keys())
 
 
 def _file_path(data: Any, location: Path) -> Path:
