@@ -79,7 +79,23 @@ def plan_launch(request: LaunchRequest, terms: Terms) -> tuple[LaunchPlan, tuple
         uid=os.getuid(),
         gid=os.getgid(),
     )
-    return plan, () if note is None else (note,)
+    return plan, tuple(filter(None, (note, _gloo_note(case))))
+
+
+def _gloo_note(case: Case) -> str | None:
+    """What does Gloo make of several NICs?
+
+    Source: getContext() of torch/csrc/distributed/c10d/ProcessGroupGloo.cpp of torch 2.11: one
+    context a device, taken by the number of the operation. Seen here too: with two NICs and a
+    barrier before each collective, barriers cross one NIC and all collectives the other.
+    """
+    link = link_of(case)
+    if case.backend != "gloo" or link is None or link.nics_per_node == 1:
+        return None
+    return (
+        f"Gloo sends each operation over one of the {link.nics_per_node} NICs, in turn: one "
+        "collective at a time fills one NIC, not all"
+    )
 
 
 def command_lines(request: LaunchRequest, terms: Terms) -> tuple[str, ...]:

@@ -258,7 +258,7 @@ def tunnels(mtu: int, reshaped_mtu: int) -> Any:
     }
 
 
-def impaired() -> Any:
+def impaired(delay_s: float, jitter_s: float, loss_ratio: float) -> Any:
     """What netem does to round trips and streams; or which step the kernel refused, and how."""
     rate_gbps = 0.05
     cluster = build(rate_gbps)
@@ -278,15 +278,15 @@ def impaired() -> Any:
     answer: dict[str, Any] = {"plain": stream(1.0)}
     round_trips_s = [measure_round_trip_time_s(sender, receiver)]
     try:
-        cluster.shape(plan_of(rate_gbps=rate_gbps, delay_s=23e-3))
+        cluster.shape(plan_of(rate_gbps=rate_gbps, delay_s=delay_s))
     except EmulationError as error:
         return {"refused": (error.step, error.error_number, error.hint)}
     round_trips_s.append(measure_round_trip_time_s(sender, receiver))
     answer["delayed"] = stream(2.0)
-    cluster.shape(plan_of(rate_gbps=rate_gbps, delay_s=23e-3, jitter_s=7e-3))
+    cluster.shape(plan_of(rate_gbps=rate_gbps, delay_s=delay_s, jitter_s=jitter_s))
     round_trips_s.append(measure_round_trip_time_s(sender, receiver))
     answer["jittered"] = stream(2.0)
-    cluster.shape(plan_of(rate_gbps=rate_gbps, loss_ratio=0.05))
+    cluster.shape(plan_of(rate_gbps=rate_gbps, loss_ratio=loss_ratio))
     answer["lost"] = stream(2.0)
     return answer | {"round_trips_s": round_trips_s}
 

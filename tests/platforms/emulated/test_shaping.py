@@ -43,7 +43,7 @@ def test_stream_delivers_the_payload_rate(run_case: Any, rate_gbps: float, mtu: 
 @pytest.mark.namespaces
 @pytest.mark.parametrize(("out_gbps", "in_gbps"), [(0.4, 0.1), (0.1, 0.4)])
 def test_directions_have_rates_of_their_own(run_case: Any, out_gbps: float, in_gbps: float) -> None:
-    """From node to node a stream is as fast as the slower of what one may send, the other receive."""
+    """A stream is as fast as the slower of what one node may send and the other receive."""
     plan = {"rate_gbps": out_gbps, "receive_rate_gbps": in_gbps}
     expected_gbps = payload_rate_gbps(min(out_gbps, in_gbps), 1500)
     [seen] = run_case("pairs", num_nodes=2, plans=[(plan, {"01": expected_gbps})])
