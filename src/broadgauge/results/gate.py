@@ -10,7 +10,7 @@ can't tell     neither; fewer than 3 pairs; pairs that were not interleaved; a r
 
 "Beyond chance" counts all cases together: Holm's method on the two-sided p-values, so that a run
 in which nothing changed is called slower in at most 2.5 % of all tries, however many cases it has.
-Why these rules and not others, with their error rates: docs/decisions/0005-gate.md.
+Why these rules and not others, with their error rates: docs/decisions/0006-gate.md.
 """
 
 import re
