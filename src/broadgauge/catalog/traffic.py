@@ -54,7 +54,7 @@ def gloo_node_bytes(
     broadcast is a binomial tree, whose root sends S to log2(n) others; reduce is a ring's
     reduce-scatter, after which all send their parts to the root: 2(n−1)/n·S into it.
     Source: torch 2.11 ProcessGroupGloo and pytorch/gloo, broadcast.cc and reduce.cc; counted on the
-    wire by tests/e2e/test_gloo_bytes.py and tests/probes/test_wire_bytes.py.
+    wire by tests/e2e/test_slow_pair.py and tests/probes/test_wire_bytes.py.
     """
     match op:
         case "reduce_scatter":
