@@ -343,13 +343,12 @@ class Maker:
     def _pairs(self) -> tuple[CollectiveRow, ...]:
         ways = itertools.permutations(range(self.case.nodes), 2)
         rows = [self._row("send_recv", 2**24, "torch") for _ in range(12)]
-        return tuple(
-            row.model_copy(
-                update={
-                    "from_rank": a,
-                    "to_rank": b,
-                    "algbw_gbyte_per_s": row.algbw_gbyte_per_s * (0.4 if {a, b} == {1, 3} else 1),
-                }
+        found = []
+        for row, (a, b) in zip(rows, ways, strict=True):
+            time_s = row.time_s / (0.4 if {a, b} == {1, 3} else 1)
+            times = dict.fromkeys(("time_s", "time_min_s", "time_median_s", "time_max_s"), time_s)
+            rates = dict.fromkeys(
+                ("algbw_gbyte_per_s", "busbw_gbyte_per_s"), row.size_bytes / time_s / 1e9
             )
-            for row, (a, b) in zip(rows, ways, strict=True)
-        )
+            found.append(row.model_copy(update={"from_rank": a, "to_rank": b, **times, **rates}))
+        return tuple(found)

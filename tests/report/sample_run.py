@@ -14,6 +14,7 @@ from broadgauge.advise.judge import findings
 from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case
+from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
 from broadgauge.specs.network import Network, payload_rate_gbps
 from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
 from broadgauge.specs.record import (
@@ -54,6 +55,35 @@ networks:
   - {{name: vnic-like, rate_gbps: 1.0}}
   - {{name: reference}}
 """
+
+HYPOTHESES = (
+    Hypothesis(
+        name="pod-network",
+        statement="The pod network is the bottleneck: it takes more than half of a step",
+        metric="network_share_ratio",
+        quantity="value",
+        cases={"workload": "train", "network": "pod-like"},
+        at_least=0.5,
+    ),
+    Hypothesis(
+        name="vnic-is-enough",
+        statement=f"A vNIC is as good as the host's own link {HOSTILE}",
+        cases={"workload": "train", "network": "vnic-like"},
+        over={"network": "reference"},
+        at_most=1.05,
+    ),
+)
+PUBLISHED = (
+    PublishedFigure(
+        label="GPT-2, vNIC over pod network",
+        metric="tokens_per_s",
+        value=4.1,
+        cases={"workload": "train", "network": "vnic-like"},
+        over={"network": "pod-like"},
+        source="An article, 2025-03-01, table 1",
+        note="8 GPUs there, two cores here",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -114,6 +144,8 @@ def sample_run(folder: Path, options: Options | None = None) -> RunSummary:
         cases=CASES,
         launches=tuple(launches),
         expected_s=240,
+        hypotheses=HYPOTHESES,
+        published=PUBLISHED,
         notes=("2 cores for 2 nodes of 1 core",),
     )
     return summarise_run(

@@ -5,7 +5,7 @@ fastest as measured, since which one that is differs between machines.
 """
 
 from broadgauge.advise.model import Bound
-from broadgauge.advise.pairs import pair_words
+from broadgauge.advise.pairs import judged_pairs
 from broadgauge.advise.share import FEWEST_LAUNCHES, few_launches, percent, side_of
 from broadgauge.results.compare import compare_cases, direction_of, headline_metrics
 from broadgauge.results.model import CaseSummary, RunSummary
@@ -21,7 +21,8 @@ def bound_on_one_node(summary: CaseSummary, run: RunSummary) -> tuple[Bound, str
     bound, why = _bound(summary)
     if summary.case.path is None:
         return bound, why
-    _, slow = pair_words(summary)
+    pairs = judged_pairs(summary)
+    slow = "" if pairs is None else pairs.words
     few = few_launches(next(iter(summary.estimates.values()), None))
     against = _against_fastest_path(summary, run)
     return bound, "; ".join(part for part in (why, against, slow, few) if part)

@@ -31,7 +31,7 @@ import math
 from broadgauge.advise.link import Link, host_limit, link_of
 from broadgauge.advise.model import Bound, Verdict
 from broadgauge.advise.one_node import bound_on_one_node, path_evidence
-from broadgauge.advise.pairs import pair_words
+from broadgauge.advise.pairs import judged_pairs
 from broadgauge.advise.share import (
     FEWEST_LAUNCHES,
     NETWORK_SHARE,
@@ -210,10 +210,11 @@ def _slower_than_one_node(summary: CaseSummary) -> tuple[bool | None, str]:
 def _collectives(summary: CaseSummary, link: Link) -> Verdict:
     """Collectives do nothing but wait: only what fills is asked; of pairs, whether one is slow."""
     host = host_limit(link)
-    has_slow_pair, pairs = pair_words(summary)
-    bound = Bound.NETWORK if link.is_full or has_slow_pair else Bound.UNKNOWN
-    how_full = "" if pairs and not link.words else _how_full(link)
-    why = host or how_full
+    judged = judged_pairs(summary)
+    pairs = "" if judged is None else judged.words
+    has_slow_way = judged is not None and bool(judged.slow)
+    bound = Bound.NETWORK if link.is_full or has_slow_way else Bound.UNKNOWN
+    why = host or ("" if pairs and not link.words else _how_full(link))
     few = few_launches(next(iter(summary.estimates.values()), None))
     sentence = "; ".join(part for part in (pairs, why, few) if part)
     return _verdict(Bound.HOST if host is not None else bound, sentence, _evidence(summary, link))

@@ -1,7 +1,8 @@
 """Which way between two nodes is slow? A heat map as a Vega-Lite specification."""
 
+from broadgauge.advise.pairs import JudgedPairs
 from broadgauge.report.chart_parts import INK, Spec, frame, rows_of, tips
-from broadgauge.report.matrix_rows import pair_text
+from broadgauge.report.matrix_rows import pair_number
 from broadgauge.report.quantities import interval
 from broadgauge.results.pairs import PairMatrix
 from broadgauge.specs.units import show_bandwidth, show_ratio
@@ -14,21 +15,22 @@ SLOW_COLOUR = "#E07B39"
 EVEN_COLOUR = "#E4EEF5"
 
 
-def pair_chart(matrix: PairMatrix) -> Spec:
+def pair_chart(pairs: JudgedPairs) -> Spec:
     """How fast is each way, against the median one? Slow ways are dark and framed."""
+    matrix = pairs.matrix
     rows: list[Spec] = [
         {
             "origin": cell.origin,
             "target": cell.target,
             "way": f"{matrix.place} {cell.origin} → {matrix.place} {cell.target}",
             "part": cell.over_median.value,
-            "is_slow": cell.is_slow,
-            "number": pair_text(matrix, cell.origin, cell.target).removesuffix(" !"),
+            "is_slow": way in pairs.slow,
+            "number": pair_number(matrix, way),
             "words": show_bandwidth(cell.rate_gbyte_per_s.value),
             "interval": interval("rate_gbyte_per_s", cell.rate_gbyte_per_s),
             "of_median": show_ratio(cell.over_median.value),
         }
-        for cell in matrix.cells.values()
+        for way, cell in matrix.cells.items()
     ]
     x = _axis("target", f"to {matrix.place}", matrix) | {"axis": _labels(f"to {matrix.place}")}
     y = _axis("origin", f"from {matrix.place}", matrix) | {"axis": _labels(f"from {matrix.place}")}

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from broadgauge.advise.pairs import JudgedPairs
 from broadgauge.report.quantities import show, spread, title_of
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.nics import IMBALANCE, NicBalance, NicShare
@@ -88,21 +89,26 @@ def pair_head(matrix: PairMatrix) -> tuple[str, ...]:
     return (f"from {matrix.place}, {pair_unit(matrix)}", *(f"to {n}" for n in matrix.places))
 
 
-def pair_rows(matrix: PairMatrix) -> list[tuple[str, ...]]:
+def pair_rows(pairs: JudgedPairs) -> list[tuple[str, ...]]:
     """One row an origin; slow ways are marked."""
+    places = pairs.matrix.places
     return [
-        (str(origin), *(pair_text(matrix, origin, target) for target in matrix.places))
-        for origin in matrix.places
+        (str(origin), *(_pair(pairs, (origin, target)) for target in places)) for origin in places
     ]
 
 
-def pair_text(matrix: PairMatrix, origin: int, target: int) -> str:
-    cell = matrix.cells.get((origin, target))
+def _pair(pairs: JudgedPairs, way: tuple[int, int]) -> str:
+    mark = " !" if way in pairs.slow else ""
+    return f"{pair_number(pairs.matrix, way)}{mark}"
+
+
+def pair_number(matrix: PairMatrix, way: tuple[int, int]) -> str:
+    """In the matrix's own unit."""
+    cell = matrix.cells.get(way)
     if cell is None:
         return "·"
     factor = {"TB/s": 1e-3, "GB/s": 1.0, "MB/s": 1e3}[pair_unit(matrix)]
-    value = show_count(cell.rate_gbyte_per_s.value * factor)
-    return f"{value} !" if cell.is_slow else value
+    return show_count(cell.rate_gbyte_per_s.value * factor)
 
 
 def pair_unit(matrix: PairMatrix) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from broadgauge.advise.pairs import pair_words
+from broadgauge.advise.pairs import judged_pairs
 from broadgauge.report.chart_parts import Spec
 from broadgauge.report.charts_collectives import busbw_chart
 from broadgauge.report.charts_hosts import host_chart
@@ -19,8 +19,7 @@ from broadgauge.report.matrix_rows import pair_unit
 from broadgauge.report.points import host_shares, loss_curves, step_boxes
 from broadgauge.report.rows import by_workload
 from broadgauge.results.model import RunSummary
-from broadgauge.results.pairs import SLOW_RATIO, pair_matrix
-from broadgauge.specs.units import show_ratio, show_size
+from broadgauge.specs.units import show_size
 from broadgauge.specs.workload import CollectivesWorkload
 
 
@@ -71,15 +70,15 @@ def _charts(run: RunSummary) -> Iterator[tuple[str, str, Spec | None]]:
 
 def _of_pairs(run: RunSummary) -> Iterator[tuple[str, str, Spec | None]]:
     for summary in run.candidates:
-        matrix = pair_matrix(summary)
-        if matrix is not None:
-            _, words = pair_words(summary)
+        pairs = judged_pairs(summary)
+        if pairs is not None:
+            matrix, words = pairs.matrix, pairs.words
             yield (
                 f"Pairs of {matrix.place}s, {summary.case.network_name}",
                 f"{pair_unit(matrix)} of messages of {show_size(matrix.size_bytes)}, one way at a "
-                f"time, mean over launches. Framed: below {show_ratio(SLOW_RATIO)} of the median "
-                f"pair. {words[:1].upper()}{words[1:]}.",
-                pair_chart(matrix),
+                f"time, mean over launches; slow ways are framed. "
+                f"{words[:1].upper()}{words[1:]}.",
+                pair_chart(pairs),
             )
 
 

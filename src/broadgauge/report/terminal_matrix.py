@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.text import Text
 
-from broadgauge.advise.pairs import pair_words
+from broadgauge.advise.pairs import judged_pairs
 from broadgauge.report.matrix_rows import (
     NICS_HOW,
     PATHS_HEAD,
@@ -17,7 +17,6 @@ from broadgauge.report.matrix_rows import (
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
 from broadgauge.results.model import RunSummary
 from broadgauge.results.nics import nic_balance
-from broadgauge.results.pairs import pair_matrix
 from broadgauge.results.placement import placements
 from broadgauge.specs.units import show_size
 
@@ -25,14 +24,15 @@ from broadgauge.specs.units import show_size
 def print_pairs(run: RunSummary, console: Console) -> None:
     """A matrix of rates for each case that sent between pairs, its slow ways named."""
     for summary in run.candidates:
-        matrix = pair_matrix(summary)
-        if matrix is None:
+        pairs = judged_pairs(summary)
+        if pairs is None:
             continue
+        matrix = pairs.matrix
         size = f"{show_size(matrix.size_bytes)} of {matrix.dtype}"
         heading(f"Pairs: {summary.case.label}, {size}", console)
-        print_table(pair_head(matrix), pair_rows(matrix), console)
-        has_slow, words = pair_words(summary)
-        sentence(f"! {words}" if has_slow else words, console, "bold yellow" if has_slow else "")
+        print_table(pair_head(matrix), pair_rows(pairs), console)
+        mark, style = ("! ", "bold yellow") if pairs.slow else ("", "")
+        sentence(f"{mark}{pairs.words}", console, style)
 
 
 def print_placements(run: RunSummary, console: Console) -> None:

@@ -50,7 +50,7 @@ class PairSummary:
     size_bytes: int
     time_s: Estimate
     rate_gbyte_per_s: Estimate
-    """Bytes of the message over its time."""
+    """Bytes of the message over its median time: one hiccup is not a slow cable."""
     link_rate_gbps: Estimate | None
 
 

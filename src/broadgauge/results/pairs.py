@@ -1,25 +1,19 @@
-"""Which way between two nodes is slower than the others?
+"""How fast is each way between two nodes, and what is it of the median way of the same trial?
 
-In each trial a pair's rate is taken over the median of all pairs of that trial, so that what the
-machine did to all of them cancels. Directions count by themselves: a transceiver may be bad one
-way.
+Over the median of its own trial, what the machine did to all ways cancels. Directions count by
+themselves: a transceiver may be bad one way. Which way is slow: advise/pairs.py.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from broadgauge.results.compare import by_launch
 from broadgauge.results.model import CaseSummary, PairSummary
-from broadgauge.results.statistics import FEWEST_FOR_A_VERDICT, interval_of_launches
 from broadgauge.results.summary import estimate_over
 from broadgauge.specs.case import Case
 from broadgauge.specs.estimate import Estimate
+from broadgauge.specs.pairs import RankPair, largest_of_pairs, pair_rate_gbyte_per_s
 from broadgauge.specs.record import Record
-
-SLOW_RATIO = 0.8
-"""Pairs of equal links differ by a few percent here; a fifth less is what a job waits for."""
-ERROR_RATE = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,12 +22,10 @@ class PairCell:
 
     origin: int
     target: int
+    ranks: RankPair
     rate_gbyte_per_s: Estimate
     over_median: Estimate
     """1: as fast as the median pair of the same trial."""
-    is_slow: bool
-    """The whole interval is below 80 % of the median, at 1 − 0.05 / pairs, since the slowest of
-    many is looked at; with fewer than three launches the point decides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +34,7 @@ class PairMatrix:
 
     case: Case
     place: str
-    """What the numbers count: `node`, or `rank` where several ranks of a node sent."""
+    """What the numbers count: `node`, or `rank` on one node."""
     dtype: str
     size_bytes: int
     places: tuple[int, ...]
@@ -53,84 +45,51 @@ class PairMatrix:
     def slowest(self) -> PairCell:
         return min(self.cells.values(), key=lambda cell: cell.over_median.value)
 
-    @property
-    def slow(self) -> tuple[PairCell, ...]:
-        """The slow ones, slowest first."""
-        slow = (cell for cell in self.cells.values() if cell.is_slow)
-        return tuple(sorted(slow, key=lambda cell: cell.over_median.value))
-
 
 def pair_matrix(summary: CaseSummary) -> PairMatrix | None:
     """How fast is each way? None where no pairs were measured."""
-    if not summary.pairs:
+    over_median = {record.record_id: _over_median(record) for record in summary.good}
+    ways = {ranks for trial in over_median.values() for ranks in trial}
+    pairs = [p for p in _largest(summary.pairs) if (p.from_rank, p.to_rank) in ways]
+    if not pairs:
         return None
-    largest = max(summary.pairs, key=lambda pair: pair.size_bytes)
-    kind = (largest.dtype, largest.size_bytes)
-    pairs = [pair for pair in summary.pairs if (pair.dtype, pair.size_bytes) == kind]
-    numbers = _numbers(summary.case, pairs)
-    over_median = {r.record_id: _over_median(r, *kind) for r in summary.good}
-    measured = (_cell(summary, pair, numbers, over_median, len(pairs)) for pair in pairs)
-    cells = [cell for cell in measured if cell is not None]
-    if not cells:
-        return None
+    cells = [_cell(summary, pair, over_median) for pair in pairs]
     return PairMatrix(
         case=summary.case,
-        place="node" if summary.case.nodes == len(set(numbers.values())) > 1 else "rank",
-        dtype=largest.dtype,
-        size_bytes=largest.size_bytes,
-        places=tuple(sorted({*numbers.values()})),
+        place="node" if summary.case.nodes > 1 else "rank",
+        dtype=pairs[0].dtype,
+        size_bytes=pairs[0].size_bytes,
+        places=tuple(sorted({end for cell in cells for end in (cell.origin, cell.target)})),
         cells={(cell.origin, cell.target): cell for cell in cells},
     )
 
 
-def _cell(
-    summary: CaseSummary,
-    pair: PairSummary,
-    numbers: Mapping[int, int],
-    over_median: Mapping[str, Mapping[tuple[int, int], float]],
-    num_pairs: int,
-) -> PairCell | None:
-    def value_of(record: Record) -> float | None:
-        return over_median[record.record_id].get((pair.from_rank, pair.to_rank))
+def _largest(pairs: Sequence[PairSummary]) -> list[PairSummary]:
+    """The largest message of the first data type, as a trial's own finding takes it."""
+    first = [pair for pair in pairs if pair.dtype == pairs[0].dtype]
+    largest = max((pair.size_bytes for pair in first), default=0)
+    return [pair for pair in first if pair.size_bytes == largest]
 
-    estimate = estimate_over(summary.good, value_of)
-    if estimate is None:
-        return None
-    worst = estimate.value
-    if estimate.launches >= FEWEST_FOR_A_VERDICT:
-        launches = by_launch(summary.good, value_of)
-        _, high = interval_of_launches(launches, 1 - ERROR_RATE / num_pairs)
-        assert high is not None
-        worst = high
+
+def _cell(
+    summary: CaseSummary, pair: PairSummary, over_median: Mapping[str, Mapping[RankPair, float]]
+) -> PairCell:
+    ranks = (pair.from_rank, pair.to_rank)
+    estimate = estimate_over(summary.good, lambda r: over_median[r.record_id].get(ranks))
+    assert estimate is not None, "only ways that some trial has"
+    each = summary.case.ranks_per_node if summary.case.nodes > 1 else 1
     return PairCell(
-        origin=numbers[pair.from_rank],
-        target=numbers[pair.to_rank],
+        origin=pair.from_rank // each,
+        target=pair.to_rank // each,
+        ranks=ranks,
         rate_gbyte_per_s=pair.rate_gbyte_per_s,
         over_median=estimate,
-        is_slow=worst < SLOW_RATIO,
     )
 
 
-def _numbers(case: Case, pairs: Sequence[PairSummary]) -> dict[int, int]:
-    """Rank → node, where one rank of each node sent; else rank → rank."""
-    ranks = sorted({rank for pair in pairs for rank in (pair.from_rank, pair.to_rank)})
-    nodes = {rank: rank // case.ranks_per_node for rank in ranks}
-    return nodes if len({*nodes.values()}) == len(ranks) else {rank: rank for rank in ranks}
-
-
-def _over_median(record: Record, dtype: str, size_bytes: int) -> dict[tuple[int, int], float]:
+def _over_median(record: Record) -> dict[RankPair, float]:
     """Each way's rate over the median of this trial."""
-    rates = {
-        (row.from_rank, row.to_rank): row.algbw_gbyte_per_s
-        for row in record.collectives
-        if row.from_rank is not None
-        and row.to_rank is not None
-        and (row.dtype, row.size_bytes) == (dtype, size_bytes)
-    }
+    rows = largest_of_pairs(record.collectives)
+    rates = {ranks: pair_rate_gbyte_per_s(row) for ranks, row in rows.items()}
     middle = median(rates.values()) if rates else 0.0
-    return {ways: rate / middle for ways, rate in rates.items()} if middle > 0 else {}
-
-
-def name_of(cell: PairCell, place: str) -> str:
-    """`node 1 → node 3`."""
-    return f"{place} {cell.origin} → {place} {cell.target}"
+    return {ranks: rate / middle for ranks, rate in rates.items()} if middle > 0 else {}

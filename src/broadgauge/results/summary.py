@@ -1,7 +1,8 @@
 """What does a run say? Records → one summary a case, with estimates over launches."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 
 from broadgauge.results.compare import ValueOf, by_launch, compare_in_blocks, metric_of
@@ -16,6 +17,7 @@ from broadgauge.results.partners import smallest_world
 from broadgauge.results.statistics import mean_of_launches
 from broadgauge.specs.case import Case
 from broadgauge.specs.estimate import Estimate
+from broadgauge.specs.pairs import pair_rate_gbyte_per_s
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.record import CollectiveRow, Environment, Record, Status
 from broadgauge.specs.workload import CommandWorkload
@@ -132,11 +134,10 @@ def _is_pair(key: RowKey) -> bool:
     return key[3] is not None and key[4] is not None
 
 
-def _over_rows(rows: Rows, field: str) -> Estimate | None:
-    """One field of the same row in every trial."""
-    values: dict[str, float | None] = {
-        record.record_id: getattr(row, field) for record, row in rows
-    }
+def _over_rows(rows: Rows, field: str | Callable[[CollectiveRow], float | None]) -> Estimate | None:
+    """One field of the same row in every trial, or what is made of the row."""
+    read = attrgetter(field) if isinstance(field, str) else field
+    values: dict[str, float | None] = {record.record_id: read(row) for record, row in rows}
     records = [record for record, _ in rows]
     return estimate_over(records, lambda record: values[record.record_id])
 
@@ -166,7 +167,7 @@ def _pair(key: RowKey, rows: Rows) -> PairSummary:
         dtype=key[2],
         size_bytes=key[5],
         time_s=_always(_over_rows(rows, "time_s")),
-        rate_gbyte_per_s=_always(_over_rows(rows, "algbw_gbyte_per_s")),
+        rate_gbyte_per_s=_always(_over_rows(rows, pair_rate_gbyte_per_s)),
         link_rate_gbps=_over_rows(rows, "link_rate_gbps"),
     )
 

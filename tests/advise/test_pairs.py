@@ -1,0 +1,89 @@
+"""Is the one bad link named, over all launches, and nothing named where none is bad?"""
+
+import itertools
+import random
+
+import pytest
+from tests.results import simulated_experiments as made
+from tests.results.test_pairs import PAIRS, a_case, a_row
+
+from broadgauge.advise.model import Bound
+from broadgauge.advise.pairs import judged_pairs
+from broadgauge.advise.verdict import verdict
+from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.results.summary import summarise_run
+
+
+def a_run(nodes: int, slow: dict[tuple[int, int], float], seed: int = 1) -> RunSummary:
+    """Three launches; ways scatter by 3 %."""
+    dice = random.Random(seed)
+    case = a_case(nodes)
+    run = made.run_of([case], [[1.0] * 3])
+    records = [
+        record.model_copy(
+            update={
+                "metrics": {},
+                "collectives": tuple(
+                    a_row(way, abs(dice.gauss(1, 0.03)) / slow.get(way, 1.0))
+                    for way in itertools.permutations(range(nodes), 2)
+                ),
+            }
+        )
+        for record in run.records
+    ]
+    return summarise_run(
+        folder=run.folder, plan=run.plan, records=records, experiment_yaml="", environments={}
+    )
+
+
+def summary_of(run: RunSummary) -> CaseSummary:
+    (summary,) = run.cases
+    assert summary.case.workload == PAIRS
+    return summary
+
+
+@pytest.mark.parametrize("bad", list(itertools.combinations(range(4), 2)))
+def test_one_bad_link_of_six_is_named_both_ways(bad: tuple[int, int]) -> None:
+    run = a_run(4, {bad: 0.4, bad[::-1]: 0.4})
+    found = judged_pairs(summary_of(run))
+    assert found is not None
+    assert found.slow == {bad, bad[::-1]}
+    first, second = sorted(bad)
+    assert f"{first} → {second} and back" in found.words or (
+        f"{second} → {first} and back" in found.words
+    )
+    judged = verdict(summary_of(run), run)
+    assert found.words in judged.sentence
+
+
+def test_a_slow_direction_is_named_alone() -> None:
+    found = judged_pairs(summary_of(a_run(4, {(2, 0): 0.4})))
+    assert found is not None
+    assert found.slow == {(2, 0)}
+    assert "node 2 → 0, " in found.words
+    assert "and back" not in found.words
+
+
+def test_a_slow_node_is_named_and_not_its_ways() -> None:
+    slow = {way: 0.4 for way in itertools.permutations(range(4), 2) if 1 in way}
+    found = judged_pairs(summary_of(a_run(4, slow)))
+    assert found is not None
+    assert found.words == "slow: node 1 sends and receives slowly"
+    assert found.slow == set(slow)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nothing_is_named_where_nothing_is_bad(seed: int) -> None:
+    found = judged_pairs(summary_of(a_run(4, {}, seed)))
+    assert found is not None
+    assert found.slow == frozenset()
+    assert found.words.startswith("no way is slow; the slowest is node ")
+
+
+def test_of_two_nodes_none_can_be_named() -> None:
+    run = a_run(2, {(0, 1): 0.3})
+    found = judged_pairs(summary_of(run))
+    assert found is not None
+    assert found.slow == frozenset()
+    assert "can't be told" in found.words
+    assert verdict(summary_of(run), run).bound is not Bound.NETWORK
