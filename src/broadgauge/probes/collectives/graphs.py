@@ -54,7 +54,9 @@ class CapturedIterations:
 def _external_event() -> Any:
     """A node of the graph that notes the time at every replay. Source: CUDA runtime API,
     cudaEventRecordExternal."""
-    return torch.cuda.Event(enable_timing=True, external=True)
+    event = torch.cuda.Event(enable_timing=True, external=True)
+    event.record()  # made now: torch makes an event when it is first recorded
+    return event
 
 
 def _captured(work: Callable[[], None], device: Device) -> Any:
