@@ -94,6 +94,16 @@ def test_a_live_run_is_followed_across_launches_to_its_last_word(folder: Path) -
     ]
 
 
+def test_what_a_run_wrote_just_before_its_end_is_not_missed(folder: Path) -> None:
+    def is_running() -> bool:
+        write(folder, "b0.l1.rank0.log", "a launch that began and ended since we looked\n")
+        return False
+
+    write(folder, "b0.l0.rank0.log", "x\n")
+    lines = list(follow(lambda: find_logs(folder, PLAN), is_running, lambda: None))
+    assert [line.log.launch_id for line in lines] == ["b0.l0", "b0.l1"]
+
+
 @given(st.lists(st.binary(max_size=40), max_size=8))
 def test_however_the_bytes_arrive_each_line_comes_once(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes]
