@@ -11,6 +11,7 @@ HERE = Path(__file__).parent
 
 def build(source: str, target: Path, *flags: str) -> Path:
     """As nccl-tests' Makefile does with MPI_HOME."""
+    target.parent.mkdir(exist_ok=True)
     home = target.parent / "mpi"
     if not home.exists():
         make_mpi_home(home, os.environ)

@@ -91,7 +91,7 @@ def read_json(text: str) -> Output:
         rows = tuple(_json_row(result) for result in results)
         wrong = int(said["out_of_bounds"]["count"])
         code = int(said["nccl_version"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError) as error:
         raise OutputError(f"the JSON of nccl-tests can't be read: {error!r}") from error
     if not rows:
         raise OutputError("no result in the JSON of nccl-tests")

@@ -22,6 +22,7 @@ import torch
 import torch.distributed as dist
 
 from broadgauge.probes.collectives.definitions import even_size_bytes
+from broadgauge.probes.collectives.iterations import affordable_iterations
 from broadgauge.probes.collectives.operation import Operation
 from broadgauge.probes.devices import Device
 from broadgauge.probes.nccl_tests.output import Output
@@ -204,8 +205,7 @@ def _agree_on_iterations(place: Place, what: tuple[CollectiveOp, DataType, int])
     mean_s = (time.perf_counter() - started_s) / workload.warm_up_iterations
     slowest_s = torch.tensor([mean_s], device=device.torch_device)
     dist.all_reduce(slowest_s, op=dist.ReduceOp.MAX)
-    affordable = int(workload.budget_s / max(slowest_s.item(), 1e-9))
     del operation
     if torch.cuda.is_initialized():
         torch.cuda.empty_cache()
-    return min(max(affordable, workload.min_iterations), workload.max_iterations)
+    return affordable_iterations(workload, slowest_s.item())

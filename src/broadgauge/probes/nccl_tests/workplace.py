@@ -39,13 +39,12 @@ def child_environment(environment: Mapping[str, str], local_rank: int) -> dict[s
 
     The paths are relative to the workplace, where it runs: LD_PRELOAD takes no spaces or colons,
     a Unix socket's path is short. NCCL is the one that torch brings, unless LD_LIBRARY_PATH
-    leads to another, so that both engines measure the same library. Its log gets a file of its own:
-    NCCL would cut torch's. Source: nccl-tests, README and src/common.cu (NCCL_TESTS_DEVICE);
-    ld.so(8).
+    leads to another, so that both engines measure the same library. Its log gets a file of its
+    own: NCCL would cut torch's. Source: nccl-tests, src/common.cu (NCCL_TESTS_DEVICE); ld.so(8).
     """
     kept = {n: v for n, v in environment.items() if n not in _NOT_FOR_A_CHILD}
     preloaded = f"./{LIBRARY} {kept.get('LD_PRELOAD', '')}".strip()
-    libraries = [kept.get("LD_LIBRARY_PATH", ""), *map(str, _nccl_folders())]
+    libraries = [kept.get("LD_LIBRARY_PATH", ""), *map(str, _torch_s_libraries())]
     variables = kept | {
         "LD_PRELOAD": preloaded,
         "LD_LIBRARY_PATH": os.pathsep.join(filter(None, libraries)),
@@ -58,9 +57,14 @@ def child_environment(environment: Mapping[str, str], local_rank: int) -> dict[s
     return variables
 
 
-def _nccl_folders() -> list[Path]:
-    """Where the wheels of torch keep libnccl.so.2; none where torch uses the system's."""
+def _torch_s_libraries() -> list[Path]:
+    """Where the wheels of torch keep NCCL and CUDA's runtime; none: it uses the system's."""
     spec = importlib.util.find_spec("nvidia")
     roots = [] if spec is None else list(spec.submodule_search_locations or ())
-    found = [Path(root) / "nccl" / "lib" for root in roots]
-    return [folder for folder in found if (folder / "libnccl.so.2").is_file()]
+    found = [
+        library.parent
+        for root in roots
+        for name in ("libnccl.so.2", "libcudart.so.*")
+        for library in sorted(Path(root).glob(f"*/lib/{name}"))
+    ]
+    return list(dict.fromkeys(found))
