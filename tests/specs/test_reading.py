@@ -244,6 +244,7 @@ def test_set_changes_one_part(override: str, read: object) -> None:
         ("launches", "takes key=value"),
         ("launches=", "launches"),
         ("launches=none", "not `none`"),
+        ("cluster.shapes=[2x1, two]", "nodes x ranks"),
         ("workloads.trian.steps=1", "did you mean `train`?"),
         ("foo.bar=1", "unknown key `foo`"),
         ("name.x=1", "--set name.x=1"),
