@@ -19,7 +19,7 @@ LIMITS = TimeLimits(rendezvous_s=20, warm_up_s=20, measure_s=20, teardown_s=5)
 
 
 def make_case(kind: str, **changes: Any) -> Case:
-    """Two ranks: on two nodes when emulated, on one when local."""
+    """Two ranks: on one node when `local`, on two when `emulated` or joined by `tunnels`."""
     fields: dict[str, Any] = {
         "workload": CollectivesWorkload(kind="collectives"),
         "network": None,
@@ -29,8 +29,10 @@ def make_case(kind: str, **changes: Any) -> Case:
         "backend": "gloo",
         "environment": {"MINE": "yes"},
     }
-    if kind == "emulated":
+    if kind != "local":
         network = Network(name="slow", rate_gbps=1.0, mtu_bytes=1500)
+        if kind == "tunnels":
+            network = network.model_copy(update={"overlay": "vxlan", "nics_per_node": 2})
         fields |= {"network": network, "nodes": 2, "ranks_per_node": 1}
     return Case(**fields | changes)
 
@@ -49,7 +51,7 @@ def make_request(folder: Path, case: Case, **changes: Any) -> LaunchRequest:
 
 def make_platform(kind: str, scenario: str, *more: str) -> Platform:
     programs = Programs(worker=(sys.executable, str(WORKER), scenario, *more))
-    if kind == "emulated":
+    if kind != "local":
         return EmulatedPlatform(programs=programs)
     return LocalPlatform(programs=programs)
 

@@ -15,7 +15,11 @@ import pytest
 
 from broadgauge.platforms.supervisor.descendants import descendants
 
-KINDS = ["local", pytest.param("emulated", marks=pytest.mark.namespaces)]
+KINDS = [
+    "local",
+    pytest.param("emulated", marks=pytest.mark.namespaces),
+    pytest.param("tunnels", marks=pytest.mark.namespaces),
+]
 VARIABLE = "BG_TEST_FAMILY"
 GONE_WITHIN_S = 10.0
 
