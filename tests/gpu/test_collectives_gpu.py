@@ -1,4 +1,4 @@
-"""Holds on two GPUs: every collective is right over NCCL, from CUDA graphs too, and between pairs."""
+"""Is every collective right over NCCL on two GPUs, from CUDA graphs too, and between pairs?"""
 
 import itertools
 from pathlib import Path
