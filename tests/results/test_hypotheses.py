@@ -237,6 +237,21 @@ def test_the_partner_agrees_in_what_is_not_named() -> None:
     assert [a.estimate.value for a in result.answers] == pytest.approx([2.0, 2.0], rel=0.05)
 
 
+def test_another_backend_is_no_partner_unless_it_is_named() -> None:
+    cases = [
+        case.model_copy(update={"backend": backend})
+        for backend in ("gloo", "nccl")
+        for case in (REFERENCE, SLOW)
+    ]
+    run = made.run_of(cases, [times(1.0), times(2.0), times(0.1), times(0.3)])
+    by_network = evaluate(a_claim(at_least=1.5), run)
+    assert [a.partner.case.backend for a in by_network.answers] == ["gloo", "nccl"]
+    by_backend = evaluate(
+        a_claim(cases={"backend": "gloo"}, over={"backend": "nccl"}, at_least=5), run
+    )
+    assert [a.estimate.value for a in by_backend.answers] == pytest.approx([10, 20 / 3], rel=0.05)
+
+
 def test_one_node_has_no_network_to_disagree_in() -> None:
     one = made.network_case("x", nodes=1)
     run = made.run_of([one, SLOW], [times(1.0), times(3.0)])
@@ -342,9 +357,10 @@ def test_nothing_measured_says_why() -> None:
 
 
 def test_a_baseline_is_not_asked() -> None:
-    """Another experiment's case of the same name stands beside ours: it makes no second partner."""
-    theirs = REFERENCE.model_copy(update={"arm": "baseline"})
-    run = made.run_of([REFERENCE, SLOW, theirs], [times(1.0), times(3.0), times(50.0)])
+    """Another experiment's cases of the same names: no second partner, and no second answer."""
+    theirs = [case.model_copy(update={"arm": "baseline"}) for case in (REFERENCE, SLOW)]
+    levels = [times(level) for level in (1.0, 3.0, 50.0, 500.0)]
+    run = made.run_of([REFERENCE, SLOW, *theirs], levels)
     result = evaluate(a_claim(at_least=2, at_most=4), run)
     assert result.verdict is SUPPORTED
     assert len(result.answers) == 1

@@ -73,6 +73,7 @@ def _sections(run: RunSummary, *, is_interactive: bool) -> list[Html]:
         page_top.header(run),
         page_top.headline(rows),
         page_claims.hypotheses(run),
+        tag("h2", "What limits the job") if run.plan.hypotheses else Html(),
         page_top.cards(rows),
         page_top.closing_table(rows),
         page_top.notes(run),
