@@ -32,6 +32,7 @@ def test_each_path_of_nccl_has_a_launch_of_its_own() -> None:
         ({"ops": ["all_reduce", "send_recv"]}, "Gloo sends no messages between two ranks"),
         ({"pairwise": True}, "Gloo sends no messages between two ranks"),
         ({"cuda_graphs": True}, "a CUDA graph holds work of the GPU alone"),
+        ({"engine": "nccl-tests"}, "nccl-tests measures NCCL alone"),
     ],
 )
 def test_what_gloo_can_not_do_with_a_gpus_memory(change: dict[str, Any], reason: str) -> None:

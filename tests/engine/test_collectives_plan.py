@@ -83,6 +83,16 @@ def test_cuda_graphs_need_gpus() -> None:
     assert {case.backend for case in plan.cases} == {"nccl"}
 
 
+def test_nccl_tests_needs_gpus() -> None:
+    both = [{**COLLECTIVES, "name": name, "engine": name} for name in ("torch", "nccl-tests")]
+    with pytest.raises(ExperimentError, match=r"engine: nccl-tests measures NCCL on GPUs"):
+        a_plan(workloads=both, cluster={"shapes": ["2x1"], "device": "cpu"})
+    plan = a_plan(gpus=2, workloads=both, cluster={"shapes": ["2x1"]})
+    engines = {case.workload.name: case for case in plan.cases}
+    assert set(engines) == {"torch", "nccl-tests"}
+    assert trial_s(engines["nccl-tests"]) > 2 * trial_s(engines["torch"])
+
+
 @given(st.integers(2, 8))
 def test_a_pairwise_trial_takes_its_budget_for_each_pair(nodes: int) -> None:
     one, two = (

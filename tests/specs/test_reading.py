@@ -147,6 +147,7 @@ def test_each_form_of_sizes_is_told_by_its_own_keys(sizes: str, where: str, said
     [
         ("pairwise: true\n    ops: [reduce]", "5:5", "`pairwise` stands instead of `ops`"),
         ("pairwise: true\n    cuda_graphs: true", "5:5", "`cuda_graphs` is for `ops`"),
+        ("pairwise: true\n    engine: nccl-tests", "5:5", "`engine: torch` has"),
         (
             "cuda_graphs: true\n    min_iterations: 257\n    max_iterations: 300",
             "5:5",

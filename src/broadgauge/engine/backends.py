@@ -15,14 +15,20 @@ def why_backend_cannot(case: Case) -> str | None:
         return None
     if case.path is not None and case.path.path != "sockets":
         return "Gloo has no path but sockets inside a node"
-    workload = case.workload
-    if case.device != "cuda" or not isinstance(workload, CollectivesWorkload):
+    if case.device != "cuda" or not isinstance(case.workload, CollectivesWorkload):
         return None
+    return _why_not_over_gloo(case.workload)
+
+
+def _why_not_over_gloo(workload: CollectivesWorkload) -> str | None:
+    """Of a GPU's memory."""
     if workload.pairwise or "send_recv" in workload.ops:
         return (
             "Gloo sends no messages between two ranks from a GPU's memory: "
             "`send_recv` and `pairwise` in a workload of their own run over NCCL, or on CPUs"
         )
+    if workload.engine == "nccl-tests":
+        return "nccl-tests measures NCCL alone: `engine: torch` measures Gloo"
     if workload.cuda_graphs:
         return "a CUDA graph holds work of the GPU alone, and Gloo works on the host"
     return None

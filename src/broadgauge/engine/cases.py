@@ -136,6 +136,9 @@ def _problems(
     if workload.cuda_graphs and cluster.device == "cpu":
         message = "CUDA graphs hold work of GPUs, and CPUs are used"
         yield Problem(f"{where}.cuda_graphs", message, "leave it out, or `cluster.device: cuda`")
+    if workload.engine == "nccl-tests" and cluster.device == "cpu":
+        message = "nccl-tests measures NCCL on GPUs, and CPUs are used"
+        yield Problem(f"{where}.engine", message, "leave it out, or `cluster.device: cuda`")
 
 
 def _num_pairs(shape: Shape) -> int:

@@ -25,6 +25,8 @@ _ONE_NODE_GBYTE_PER_S = {"gloo": 0.7, "nccl": 200.0}
 _LATENCY_S = {"gloo": 5e-4, "nccl": 5e-5}
 _BETWEEN_SIZES_S = 0.03
 """Marks, counters and the check of the result, at each size."""
+_PROGRAM_S = 4.0
+"""A program of nccl-tests: CUDA, NCCL, memory, marks. A guess."""
 _FLOPS = {"cpu": 20e9, "cuda": 150e12}
 """FLOP/s of one rank in a small GPT's step."""
 _LATENCY_PER_STEP_S = 0.02
@@ -60,6 +62,8 @@ def _collectives_s(case: Case, collectives: CollectivesWorkload) -> float:
             measured_s = min(max(collectives.budget_s, fewest_s), most_s)
             warm_up_s = collectives.warm_up_iterations * time_s
             total_s += measured_s + warm_up_s + _BETWEEN_SIZES_S
+            if collectives.engine == "nccl-tests":  # its own warm-up, and as many in place
+                total_s += measured_s + warm_up_s + _PROGRAM_S
     return total_s * len(collectives.dtypes)
 
 

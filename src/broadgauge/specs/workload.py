@@ -228,6 +228,9 @@ class CollectivesWorkload(WorkloadBase):
         if self.pairwise and self.cuda_graphs:
             message = "a pair's messages are not captured: `cuda_graphs` is for `ops`"
             raise placed_error(message, ("cuda_graphs",))
+        if self.pairwise and self.engine != "torch":
+            message = "nccl-tests has no messages between two ranks alone: `engine: torch` has"
+            raise placed_error(message, ("engine",))
         return self
 
     def sizes_bytes(self) -> tuple[int, ...]:
