@@ -20,7 +20,6 @@ FEWEST_UNFLAGGED = 5
 FEWEST_SAMPLES_FOR_P99 = 500
 FEWEST_SAMPLES_FOR_DRIFT = 60
 WITHIN_ONE = "within one launch"
-_MOST_LAUNCHES = 1000
 # Rounding of doubles in a mean log-ratio stays below this: a smaller difference is arithmetic.
 _ROUNDING = 1e-13
 
@@ -58,11 +57,6 @@ class Comparison:
     verdict: ComparisonVerdict
     p_value: float | None
     """Two-sided, for "the ratio is 1". None with a single launch: no spread is known."""
-    launches_needed: int | None
-    """Launches of each side in all that tell the difference asked about from none in 4 of 5 tries.
-
-    None where the spread is unknown (below 3 launches), or when more than 1,000 would be needed.
-    """
     notes: tuple[str, ...]
     log_ratio: student.Fitted
     """What `ratio` was made from, for an interval of another confidence."""
@@ -106,9 +100,7 @@ def interval_of_launches(
     return student.fitted_mean(_launch_means(values_by_launch)).interval(confidence)
 
 
-def compare_paired(
-    pairs: Sequence[LaunchPair], *, resolve_ratio: float | None = None
-) -> Comparison:
+def compare_paired(pairs: Sequence[LaunchPair]) -> Comparison:
     """How many times A is B, from interleaved pairs of launches?
 
     The estimand is the mean log-ratio of launch means. From 5 pairs on, when the order changed
@@ -116,7 +108,6 @@ def compare_paired(
     mean is the value at distance 0: exact for a linear drift, for one degree of freedom. With fewer
     pairs that degree costs more than it gives, and with one order only drift and difference cannot
     be told apart: there it is the plain paired t. Which of the two never depends on the values.
-    `resolve_ratio` (0.03 for 3 %) is the difference `launches_needed` is about, else the one seen.
     """
     a_means = _positive_means([pair.a_values for pair in pairs])
     b_means = _positive_means([pair.b_values for pair in pairs])
@@ -135,7 +126,6 @@ def compare_paired(
     one_order = "A and B always ran in the same order: drift is not cancelled"
     return _judged(
         fitted,
-        resolve_ratio,
         launches=len(pairs),
         trials=trials,
         method=method,
@@ -146,8 +136,6 @@ def compare_paired(
 def compare_unpaired(
     a_by_launch: Sequence[Sequence[float]],
     b_by_launch: Sequence[Sequence[float]],
-    *,
-    resolve_ratio: float | None = None,
 ) -> Comparison:
     """How many times A is B, from two runs that were not interleaved?
 
@@ -157,7 +145,6 @@ def compare_unpaired(
     b_logs = [math.log(value) for value in _positive_means(b_by_launch)]
     return _judged(
         student.fitted_difference(a_logs, b_logs),
-        resolve_ratio,
         launches=min(len(a_logs), len(b_logs)),
         trials=sum(len(values) for values in (*a_by_launch, *b_by_launch)),
         method="difference of mean logs of two runs, Welch t interval",
@@ -167,7 +154,6 @@ def compare_unpaired(
 
 def _judged(
     fitted: student.Fitted,
-    resolve_ratio: float | None,
     *,
     launches: int,
     trials: int,
@@ -199,7 +185,6 @@ def _judged(
         ratio=ratio,
         verdict=verdict,
         p_value=fitted.two_sided_p(),
-        launches_needed=_launches_needed(fitted, launches, resolve_ratio),
         notes=notes,
         log_ratio=fitted,
     )
@@ -207,19 +192,6 @@ def _judged(
 
 def _exp(log_ratio: float) -> float:
     return math.exp(min(log_ratio, 700.0))
-
-
-def _launches_needed(
-    fitted: student.Fitted, launches: int, resolve_ratio: float | None
-) -> int | None:
-    """How many launches would show a difference? Of the size seen, it plans: it is no new test."""
-    if resolve_ratio is not None and not (resolve_ratio > -1 and resolve_ratio != 0):
-        raise ValueError(f"resolve_ratio is a difference such as 0.03 for 3 %, not {resolve_ratio}")
-    if launches < FEWEST_FOR_A_VERDICT:
-        return None
-    difference = fitted.value if resolve_ratio is None else math.log1p(resolve_ratio)
-    within = (FEWEST_UNFLAGGED, _MOST_LAUNCHES)
-    return student.num_needed(fitted, launches, difference=difference, within=within)
 
 
 def _launch_means(values_by_launch: Sequence[Sequence[float]]) -> list[float]:
