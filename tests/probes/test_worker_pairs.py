@@ -30,7 +30,7 @@ PAIRWISE = CollectivesWorkload(
 def test_every_end_sends_to_every_other(nodes, ranks_per_node, tmp_path):
     case = make_case(PAIRWISE, nodes=nodes, ranks_per_node=ranks_per_node)
     with Ranks(case.world_size, tmp_path, ranks_per_node=ranks_per_node) as ranks:
-        outcome = ranks.run_trial(case)
+        outcome = ranks.run_trial(case, limit_s=300)
         assert outcome.status is Status.OK, ranks.logs()
     trial = merge(case, outcome, None)
     assert trial.error is None
@@ -46,7 +46,7 @@ def test_marks_enclose_each_pair_alone(tmp_path):
     """Between a message's marks no other one is under way: each has a begin and an end."""
     case = make_case(PAIRWISE, nodes=3)
     with Ranks(3, tmp_path) as ranks:
-        outcome = ranks.run_trial(case)
+        outcome = ranks.run_trial(case, limit_s=300)
         assert outcome.status is Status.OK, ranks.logs()
     labels = [mark.label for mark in outcome.marks if mark.label != "teardown"]
     assert labels[::2] == [label.replace(":end", ":begin") for label in labels[1::2]]
@@ -58,7 +58,7 @@ def test_a_fault_of_one_way_shows_in_that_way_alone(fault, tmp_path):
     case = make_case(PAIRWISE.model_copy(update={"sizes": (2**18,)}), nodes=3)
     planted = (sys.executable, str(PLANTED), fault)
     with Ranks(3, tmp_path, scripts={0: planted}) as ranks:
-        outcome = ranks.run_trial(case)
+        outcome = ranks.run_trial(case, limit_s=300)
         assert outcome.status is Status.OK, ranks.logs()
     pair = (0, 2)
     trial = merge(case, outcome, None)
