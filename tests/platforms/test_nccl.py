@@ -47,9 +47,14 @@ def test_a_device_that_is_not_there_has_no_numa_node() -> None:
 def test_nccls_own_words() -> None:
     facts = read_nccl_facts(LOG)
     assert facts == NcclFacts(
-        network="Socket", num_ranks=2, num_nodes=2, seen_gbps=pytest.approx(24.8)
+        network="Socket", num_ranks=2, num_nodes=2, seen_gbps=pytest.approx(25.0)
     )
     assert mismatch(make_case("emulated"), facts) is None
+
+
+def test_a_rounded_speed_is_taken_where_there_is_no_exact_one() -> None:
+    rounded = LOG.replace(" - NET/0-0 (0/0/0/3.125000)", " - NET/0")
+    assert read_nccl_facts(rounded).seen_gbps == pytest.approx(24.8)
 
 
 def test_no_words_are_unknown_and_no_mismatch() -> None:

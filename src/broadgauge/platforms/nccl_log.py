@@ -13,7 +13,8 @@ from broadgauge.specs.case import Case
 _MAX_BYTES = 4 * 2**20
 _NETWORK = re.compile(r"NCCL INFO Using network ([^\r\n]+)")
 _SHAPE = re.compile(r"comm \S+ rank \d+ nRanks (\d+) nNodes (\d+)")
-_SPEED = re.compile(r"\+ NET\[\s*([\d.]+)\] - NET")
+_SPEED = re.compile(r"\+ NET\[\s*([\d.]+)\] - NET(?:/\S+ \(\S*/([\d.]+)\))?")
+"""Rounded to a tenth in brackets; exact at the end of the line, where the version writes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,7 @@ def read_nccl_facts(text: str) -> NcclFacts:
     """Parse one rank's log."""
     networks = _NETWORK.findall(text)
     shapes = [(int(ranks), int(nodes)) for ranks, nodes in _SHAPE.findall(text)]
-    speeds = [float(speed) for speed in _SPEED.findall(text)]
+    speeds = [float(exact or rounded) for rounded, exact in _SPEED.findall(text)]
     num_ranks, num_nodes = max(shapes, default=(None, None))
     return NcclFacts(
         network=networks[-1].strip() if networks else None,
