@@ -7,6 +7,7 @@ Marks are answered with the counters that `counters` gives (made up, by default)
 a platform does for a probe, without nodes.
 """
 
+import contextlib
 import os
 import select
 import socket
@@ -138,7 +139,7 @@ class Ranks:
 
     def __exit__(self, *_: object) -> None:
         for rank in self.ranks:
-            if rank.process.poll() is None and rank.is_open:
+            with contextlib.suppress(BrokenPipeError):  # of a rank that has just failed
                 rank.send(EndCommand())
         for rank in self.ranks:
             rank.close()

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from broadgauge.probes.merge import merge
 from broadgauge.specs.metrics import REGISTRY
+from broadgauge.specs.rank_messages import Message, TrainSummary
 from broadgauge.specs.record import ErrorKind
 from broadgauge.specs.workload import TrainWorkload
 
@@ -63,6 +64,45 @@ def test_wire_bytes_are_those_of_the_communicating_steps():
     assert measurement.metrics["cpu_s_per_gbyte"] == pytest.approx(4 / 0.0088)
     assert measurement.metrics["cpu_busy_ratio"] == pytest.approx(2 / (2 * 2))
     assert measurement.nodes[0].elapsed_s == pytest.approx(2.0)
+
+
+def sending(*messages):
+    """The two ranks' trial, each saying that a step made these collectives."""
+    told = summary().model_copy(update={"messages": messages})
+    return [[*rank[:-1], told] for rank in TWO_RANKS]
+
+
+@pytest.mark.parametrize(
+    ("messages", "ring_bytes"),
+    [
+        ([Message(op="all_reduce", size_bytes=250_000, count=2)], 500_000),
+        (
+            [
+                Message(op="all_gather", size_bytes=300_000, count=4),
+                Message(op="reduce_scatter", size_bytes=1_000_000),
+            ],
+            600_000 + 500_000,
+        ),
+    ],
+)
+def test_wire_bytes_are_held_against_the_collectives_of_the_step(messages, ring_bytes):
+    """1.1 MB on the wire; a ring of two sends S for all_reduce, S/2 for the others."""
+    measurement = merge(make_case(WORKLOAD), outcome(sending(*messages), MARKS), None).measurement
+    assert measurement.metrics["wire_bytes"] == pytest.approx(1_100_000)
+    assert measurement.metrics["amplification_ratio"] == pytest.approx(1_100_000 / ring_bytes)
+
+
+def test_a_summary_of_an_older_version_is_one_all_reduce():
+    """It says no messages, on the wire of the ranks too."""
+    told = summary().model_dump(mode="json")
+    del told["messages"]
+    assert TrainSummary.model_validate(told) == summary()
+
+
+def test_the_record_says_which_text_was_read():
+    assert merge(make_case(WORKLOAD), outcome(TWO_RANKS), None).measurement.data == "made up"
+    untold = merge(make_case(WORKLOAD), outcome([[], []]), None).measurement
+    assert untold.data is None
 
 
 def test_mfu_needs_a_peak():

@@ -2,44 +2,17 @@
 
 import statistics
 import sys
-from pathlib import Path
 
 import pytest
 
-from broadgauge.probes.merge import merge
 from broadgauge.specs.record import ErrorKind, Status
-from broadgauge.specs.workload import GptModel, TrainWorkload
+from broadgauge.specs.workload import GptModel
 
 from .harness import Ranks
 from .outcomes import make_case
+from .training_launch import PLANTED, WORKLOAD, Launch
 
 pytestmark = pytest.mark.measuring
-PLANTED = str(Path(__file__).parent / "planted.py")
-TINY = GptModel(layers=2, hidden=32, heads=2, seq_len=16)
-WORKLOAD = TrainWorkload(
-    kind="train",
-    model=TINY,
-    batch_per_rank=2,
-    steps=28,
-    warm_up_steps=2,
-    block_steps=7,
-    learning_rate=1e-3,
-    bucket_cap_bytes=20_000,
-)
-
-
-class Launch:
-    """Healthy ranks, started once: importing torch takes longer than a training here."""
-
-    def __init__(self, ranks):
-        self.ranks, self.trials = ranks, 0
-
-    def train(self, **changes):
-        self.trials += 1
-        case = make_case(WORKLOAD.model_copy(update=changes), nodes=len(self.ranks.ranks))
-        outcome = self.ranks.run_trial(case, trial_id=f"t{self.trials}")
-        assert outcome.status is Status.OK, self.ranks.logs()
-        return merge(case, outcome, None)
 
 
 @pytest.fixture(scope="module")

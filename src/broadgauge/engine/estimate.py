@@ -7,9 +7,15 @@ nodes of one machine; the others are guesses, and nothing but waiting rests on t
 
 from broadgauge.catalog.traffic import gloo_node_bytes, ring_node_bytes
 from broadgauge.specs.case import Case
+from broadgauge.specs.model_messages import fsdp_units
 from broadgauge.specs.network import Network
 from broadgauge.specs.pairs import ordered_pairs
-from broadgauge.specs.workload import CollectiveOp, CollectivesWorkload, TrainWorkload
+from broadgauge.specs.workload import (
+    DATA_TYPE_BYTES,
+    CollectiveOp,
+    CollectivesWorkload,
+    TrainWorkload,
+)
 
 COMMAND_S = 60.0
 """Of a user's command nothing is known."""
@@ -68,14 +74,34 @@ def _collectives_s(case: Case, collectives: CollectivesWorkload) -> float:
 
 
 def _train_s(case: Case, train: TrainWorkload) -> float:
-    """Steps with communication on and off; what DDP overlaps is not taken off."""
-    tokens = train.batch_per_rank * train.model.seq_len
-    compute_s = tokens * train.model.flops_per_token / _FLOPS[case.device] + _LATENCY_PER_STEP_S
-    communicating_s = compute_s + transfer_s(case, "all_reduce", 4 * train.model.parameters)
+    """Steps with communication on and off; what computing hides of it is not taken off."""
+    tokens = train.batch_per_rank * train.accumulation * train.model.seq_len
+    compute_s = tokens * train.model.flops_per_token / _FLOPS[case.device]
+    compute_s += _LATENCY_PER_STEP_S * train.accumulation
+    sent = step_bytes(train).items()
+    communicating_s = compute_s + sum(transfer_s(case, op, size_bytes) for op, size_bytes in sent)
     total_s = _READ_DATA_S + (train.warm_up_steps + train.steps) * communicating_s
     if train.communication_off:
         total_s += (train.steps + 1) * compute_s
     return total_s
+
+
+def step_bytes(train: TrainWorkload) -> dict[CollectiveOp, int]:
+    """What does a step give to each collective, of size S, padding left out?
+
+    DDP reduces every gradient once. FSDP gathers a block for its forward pass and, where it was
+    freed, for its backward pass, in each micro-batch; what is in no block is gathered once. Source:
+    torch 2.11 fully_shard; tests/probes/test_training_strategies.py holds what real ranks sent.
+    """
+    gradients = train.model.parameters * DATA_TYPE_BYTES[train.gradient_dtype]
+    if train.strategy == "ddp":
+        return {"all_reduce": gradients}
+    *blocks, rest = fsdp_units(train.model)
+    passes = train.accumulation if train.reshard_after_forward else 1
+    gathers = 2 * passes if train.reshard_after_forward else 1
+    gathered = gathers * sum(blocks) + passes * rest
+    gathered_bytes = gathered * DATA_TYPE_BYTES[train.dtype]
+    return {"all_gather": gathered_bytes, "reduce_scatter": gradients}
 
 
 def transfer_s(case: Case, op: CollectiveOp, size_bytes: int) -> float:

@@ -5,6 +5,7 @@ host can run ahead; a CPU's work is done when the call returns.
 """
 
 import contextlib
+import ctypes
 import itertools
 import os
 import time
@@ -91,10 +92,13 @@ class CpuDevice:
         return _kibibytes(Path("/proc/meminfo"), "MemAvailable") * 1024
 
     def reset_peak_memory(self) -> None:
-        """Source: proc_pid_clear_refs(5): writing 5 resets the peak resident set size.
+        """Source: proc_pid_clear_refs(5), writing 5 resets the peak resident set size;
+        malloc_trim(3), glibc may keep what the trial before freed until it is asked.
 
         Where that is refused, the peak is of the process's whole life.
         """
+        with contextlib.suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL(None).malloc_trim(0)
         with contextlib.suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5")
 

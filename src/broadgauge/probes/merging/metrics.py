@@ -23,6 +23,7 @@ class Findings:
     missing: dict[str, str] = field(default_factory=dict)
     collectives: tuple[CollectiveRow, ...] = ()
     nodes: tuple[NodeUse, ...] = ()
+    data: str | None = None
     series: Series = field(default_factory=dict)
     error: TrialError | None = None
 
@@ -38,6 +39,7 @@ class Findings:
             missing=self.missing,
             collectives=self.collectives,
             nodes=self.nodes,
+            data=self.data,
         )
 
 

@@ -58,6 +58,7 @@ def merge_training(
     used = [intervals[same[0].label] for same in on if same[0].label in intervals]
     _put_traffic(found, case, used, (step_s, len(on_s)), summaries)
     put_nodes(found, case, used)
+    found.data = summaries[0].data if summaries else None
     found.error = _apart(ranks)
     return found
 

@@ -44,8 +44,8 @@ class Ddp:
             bucket_cap_mb=None if cap_bytes is None else cap_bytes / 2**20,
             gradient_as_bucket_view=True,
         )
-        self._gradient_dtype = torch_type(workload.gradient_dtype)
-        self.model.register_comm_hook(self, reduce_bucket)
+        reduction = Reduction(self.communication, torch_type(workload.gradient_dtype))
+        self.model.register_comm_hook(reduction, reduce_bucket)
         self._device_type, self._dtype = device.type, workload.dtype
 
     def arithmetic(self) -> AbstractContextManager[Any]:
@@ -55,22 +55,31 @@ class Ddp:
         context: AbstractContextManager[Any] = self.model.no_sync()
         return context
 
-    def reduce(self, bucket: Any) -> Any:
-        """A future of the bucket, summed over the ranks or as it is; rounded in either case, where
-        gradients travel in another type than they are kept in."""
-        message = bucket.to(self._gradient_dtype)  # the bucket itself where the types are the same
-        if not self.communication.is_on:
-            future = torch.futures.Future()
-            future.set_result(_put_back(message, bucket))
-            return future
-        self.communication.count("all_reduce", message)
-        work = dist.all_reduce(message, async_op=True)
-        return work.get_future().then(lambda future: _put_back(future.value()[0], bucket))
+
+class Reduction:
+    """What the hook needs. It knows nothing of the module: that holds the hook where Python's
+    garbage collector does not look, so a way back would keep every trial's model alive."""
+
+    def __init__(self, communication: Communication, gradient_dtype: Any) -> None:
+        self.communication, self.gradient_dtype = communication, gradient_dtype
 
 
-def reduce_bucket(ddp: Ddp, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """DDP's communication hook."""
-    return ddp.reduce(bucket.buffer())
+def reduce_bucket(
+    reduction: Reduction, bucket: dist.GradBucket
+) -> torch.futures.Future[torch.Tensor]:
+    """DDP's communication hook: a future of the gradients, summed over the ranks or as they are.
+
+    Rounded in either case, where gradients travel in another type than they are kept in.
+    """
+    gradients = bucket.buffer()
+    message = gradients.to(reduction.gradient_dtype)  # themselves, where the types are the same
+    if not reduction.communication.is_on:
+        future = torch.futures.Future()
+        future.set_result(_put_back(message, gradients))
+        return future
+    reduction.communication.count("all_reduce", message)
+    work = dist.all_reduce(message, async_op=True)
+    return work.get_future().then(lambda future: _put_back(future.value()[0], gradients))
 
 
 def autocast(device_type: str, dtype: str) -> AbstractContextManager[Any]:
@@ -80,5 +89,5 @@ def autocast(device_type: str, dtype: str) -> AbstractContextManager[Any]:
     return context
 
 
-def _put_back(message: Any, bucket: Any) -> Any:
-    return message if message.dtype == bucket.dtype else bucket.copy_(message)
+def _put_back(message: Any, gradients: Any) -> Any:
+    return message if message.dtype == gradients.dtype else gradients.copy_(message)

@@ -73,9 +73,13 @@ def _json_lines(path: Path) -> Records:
 
 def _json(line: bytes, place: str) -> Any:
     try:
-        return json.loads(line)
-    except ValueError as error:  # no JSON, or no UTF-8
-        raise RefusedError(f"{place}: not a line of JSON: {error}") from error
+        return json.loads(line.strip())
+    except json.JSONDecodeError as error:
+        reason = f"not a line of JSON: {error.msg}, column {error.colno}"
+        raise RefusedError(f"{place}: {reason}") from error
+    except UnicodeDecodeError as error:
+        reason = f"not UTF-8: {error.reason}, byte {error.start + 1}"
+        raise RefusedError(f"{place}: {reason}") from error
 
 
 def _text_in(record: Any, field: str, place: str) -> str:

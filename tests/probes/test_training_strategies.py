@@ -1,0 +1,187 @@
+"""Does every way of spreading a training over ranks train as one process does, and send what its
+strategy says?"""
+
+import statistics
+from collections import Counter
+
+import pytest
+
+from broadgauge.engine.estimate import step_bytes
+from broadgauge.specs.workload import GptModel
+
+from .harness import Ranks
+from .training_launch import TINY, WORKLOAD, Launch
+
+pytestmark = pytest.mark.measuring
+STEPS = {"steps": 48, "warm_up_steps": 2, "block_steps": 24}
+"""50 with the warm-up."""
+WAYS = [
+    {"strategy": "ddp"},
+    {"strategy": "fsdp"},
+    {"strategy": "ddp", "batch_per_rank": 1, "accumulation": 2},
+    {"strategy": "fsdp", "batch_per_rank": 1, "accumulation": 2},
+    {
+        "strategy": "fsdp",
+        "batch_per_rank": 1,
+        "accumulation": 2,
+        "reshard_after_forward": False,
+    },
+]
+
+
+@pytest.fixture(scope="module")
+def four(tmp_path_factory):
+    with Ranks(4, tmp_path_factory.mktemp("four")) as ranks:
+        yield Launch(ranks)
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    with Ranks(2, tmp_path_factory.mktemp("pair")) as ranks:
+        yield Launch(ranks)
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory):
+    with Ranks(1, tmp_path_factory.mktemp("one")) as ranks:
+        yield Launch(ranks)
+
+
+@pytest.fixture(scope="module")
+def alone(one):
+    """One process on the global batch of eight sequences, and its checksum."""
+    return one.train(batch_per_rank=8, **STEPS), one.said[0].summary.parameter_checksum
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_four_ranks_train_as_one_process(way, four, alone):
+    """Also after blocks without communication: what they do to the weights is undone."""
+    plain, checksum = alone
+    trial = four.train(**(STEPS | {"batch_per_rank": 2} | way))
+    assert trial.error is None
+    assert len(trial.series["loss"]) == 48
+    assert trial.series["loss"] == pytest.approx(plain.series["loss"], abs=1e-4)
+    assert statistics.fmean(plain.series["loss"][-5:]) < plain.series["loss"][0] - 0.1
+    checksums = [rank.summary.parameter_checksum for rank in four.said]
+    assert checksums == [checksums[0]] * 4
+    assert checksums[0] == pytest.approx(checksum, abs=0.05)
+
+
+def test_a_step_of_several_micro_batches_counts_all_of_them(one, alone):
+    plain, _ = alone
+    trial = one.train(batch_per_rank=2, accumulation=4, **STEPS)
+    assert trial.series["loss"] == pytest.approx(plain.series["loss"], abs=1e-5)
+    summary = one.said[0].summary
+    assert summary.sequences_per_step == 8
+    assert summary.tokens_per_step == 8 * TINY.seq_len
+    assert summary.flops_per_step == pytest.approx(TINY.flops_per_token * 8 * TINY.seq_len)
+    assert summary.messages == ()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_one_rank_trains_with_fsdp_on_a_mesh_of_one(one, alone, dtype):
+    trial = one.train(batch_per_rank=8, strategy="fsdp", dtype=dtype, **STEPS)
+    tolerance = 1e-5 if dtype == "float32" else 0.05
+    assert trial.series["loss"] == pytest.approx(alone[0].series["loss"], abs=tolerance)
+    assert one.said[0].summary.messages == ()
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        {"strategy": "fsdp"},
+        {"strategy": "fsdp", "accumulation": 2, "reshard_after_forward": False},
+        {"gradient_dtype": "bfloat16", "accumulation": 2},
+    ],
+)
+def test_steps_without_communication_are_wrong_and_leave_no_trace(way, pair):
+    disturbed = pair.train(**way)
+    off = [block for block in pair.said[0].steps if not block.is_communication_on]
+    undisturbed = pair.train(**way, communication_off=False, block_steps=28)
+    assert disturbed.series["loss"] == undisturbed.series["loss"]
+    assert len(disturbed.series["step_without_communication_s"]) == 28
+    off_losses = [loss for block in off for loss in block.losses]
+    own_losses = [loss for block in pair.said[0].steps for loss in block.losses]
+    assert None not in off_losses
+    assert off_losses != own_losses
+
+
+def messages(launch):
+    """By operation: all bytes of a step; every rank says the same."""
+    said = {rank.summary.messages for rank in launch.said}
+    assert len(said) == 1
+    total = Counter()
+    for message in said.pop():
+        total[message.op] += message.count * message.size_bytes
+    return dict(total)
+
+
+BLOCKS_BYTES = 2 * 4 * (12 * 32**2 + 13 * 32)
+REST_BYTES = 4 * ((256 + 16) * 32 + 2 * 32)
+ALL_BYTES = BLOCKS_BYTES + REST_BYTES
+
+
+@pytest.mark.parametrize(
+    ("changes", "sent"),
+    [
+        ({}, {"all_reduce": ALL_BYTES}),
+        ({"accumulation": 3}, {"all_reduce": ALL_BYTES}),
+        ({"gradient_dtype": "bfloat16"}, {"all_reduce": ALL_BYTES // 2}),
+        ({"gradient_dtype": "bfloat16", "accumulation": 3}, {"all_reduce": ALL_BYTES // 2}),
+        ({"dtype": "bfloat16"}, {"all_reduce": ALL_BYTES}),
+    ],
+)
+def test_ddp_reduces_each_gradient_once_a_step(pair, changes, sent):
+    pair.train(steps=4, block_steps=2, **changes)
+    assert messages(pair) == sent
+    assert step_bytes(WORKLOAD.model_copy(update=changes)) == sent
+    assert pair.said[0].summary.gradient_bytes == sent["all_reduce"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "gathered", "reduced"),
+    [
+        ({}, 2 * BLOCKS_BYTES + REST_BYTES, ALL_BYTES),
+        ({"accumulation": 3}, 6 * BLOCKS_BYTES + 3 * REST_BYTES, ALL_BYTES),
+        ({"reshard_after_forward": False}, ALL_BYTES, ALL_BYTES),
+        ({"reshard_after_forward": False, "accumulation": 3}, ALL_BYTES, ALL_BYTES),
+        ({"gradient_dtype": "bfloat16"}, 2 * BLOCKS_BYTES + REST_BYTES, ALL_BYTES // 2),
+        ({"dtype": "bfloat16"}, BLOCKS_BYTES + REST_BYTES // 2, ALL_BYTES),
+    ],
+)
+def test_fsdp_gathers_each_unit_and_reduces_it_once(pair, changes, gathered, reduced):
+    """A unit's parameters for its forward and, where they were freed, its backward pass, in each
+    micro-batch; its gradients with the last one. All dimensions divide by two: no padding."""
+    pair.train(strategy="fsdp", steps=4, block_steps=2, **changes)
+    sent = {"all_gather": gathered, "reduce_scatter": reduced}
+    assert messages(pair) == sent
+    workload = WORKLOAD.model_copy(update={"strategy": "fsdp", **changes})
+    assert step_bytes(workload) == sent
+
+
+@pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
+def test_gradients_in_bfloat16_are_rounded_and_train_too(pair, strategy):
+    exact = pair.train(strategy=strategy).series["loss"]
+    rounded = pair.train(strategy=strategy, gradient_dtype="bfloat16").series["loss"]
+    assert exact[0] != rounded[0]
+    assert rounded == pytest.approx(exact, abs=0.01)
+
+
+def test_fsdp_shares_the_state_out_and_trials_leave_nothing_behind(tmp_path):
+    """Of 57 million parameters DDP holds 906 MB of state a rank, FSDP on two ranks the half of
+    it, and less than a third more for whole units and the library. (The process's memory is that
+    of its tensors only where freed ones go back to the kernel at once.)"""
+    model = GptModel(layers=8, hidden=768, heads=8, seq_len=16)
+    sizes = {"model": model, "steps": 4, "warm_up_steps": 1, "batch_per_rank": 1}
+    gives_back = {"MALLOC_MMAP_THRESHOLD_": "65536"}
+    with Ranks(2, tmp_path, environment=gives_back) as ranks:
+        launch = Launch(ranks)
+
+        def peak_bytes(strategy):
+            trial = launch.train(strategy=strategy, communication_off=False, **sizes)
+            return trial.measurement.metrics["peak_memory_bytes"]
+
+        first, sharded, second = (peak_bytes(strategy) for strategy in ("ddp", "fsdp", "ddp"))
+    state_bytes = 16 * model.parameters
+    assert min(first, second) - sharded > 0.2 * state_bytes
+    assert second - first < 0.2 * state_bytes

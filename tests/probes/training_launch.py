@@ -1,0 +1,43 @@
+"""Trains a tiny model on real ranks of this machine, one launch for many trials."""
+
+from pathlib import Path
+
+from broadgauge.probes.merge import MergedTrial, merge
+from broadgauge.probes.messages import RankBlocks, read_blocks
+from broadgauge.specs.record import Status
+from broadgauge.specs.workload import GptModel, TrainWorkload
+
+from .harness import Ranks
+from .outcomes import make_case
+
+PLANTED = str(Path(__file__).parent / "planted.py")
+LIMIT_S = 240
+"""Far more than any trial here takes on a quiet machine."""
+TINY = GptModel(layers=2, hidden=32, heads=2, seq_len=16)
+WORKLOAD = TrainWorkload(
+    kind="train",
+    model=TINY,
+    batch_per_rank=2,
+    steps=28,
+    warm_up_steps=2,
+    block_steps=7,
+    learning_rate=1e-3,
+    bucket_cap_bytes=20_000,
+)
+
+
+class Launch:
+    """Ranks started once: importing torch takes longer than a training here."""
+
+    def __init__(self, ranks: Ranks) -> None:
+        self.ranks, self.trials = ranks, 0
+        self.said: tuple[RankBlocks, ...] = ()
+        """By rank, what it said in the last trial."""
+
+    def train(self, **changes: object) -> MergedTrial:
+        self.trials += 1
+        case = make_case(WORKLOAD.model_copy(update=changes), nodes=len(self.ranks.ranks))
+        outcome = self.ranks.run_trial(case, trial_id=f"t{self.trials}", limit_s=LIMIT_S)
+        assert outcome.status is Status.OK, self.ranks.logs()
+        self.said = read_blocks(outcome.messages)
+        return merge(case, outcome, None)
