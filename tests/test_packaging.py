@@ -1,7 +1,10 @@
 """Holds what an installation brings along."""
 
 import re
+import subprocess
+import sys
 import tomllib
+import zipfile
 from importlib.metadata import requires
 from pathlib import Path
 
@@ -27,6 +30,19 @@ def test_the_light_install_is_light() -> None:
     packages = needs("broadgauge", set())
     assert "torch" not in packages
     assert len(packages) <= LIGHT_LIMIT, sorted(packages)
+
+
+def test_an_installation_brings_the_examples_and_the_catalog(
+    repository: Path, tmp_path: Path
+) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=repository, check=True, capture_output=True)
+    [wheel] = tmp_path.glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    for kind, folder in (("examples", "examples"), ("catalog", "src/broadgauge/catalog")):
+        wanted = {path.name for path in (repository / folder).glob("*.yaml")}
+        assert wanted, folder
+        assert wanted <= {n.rsplit("/", 1)[1] for n in names if n.startswith(f"broadgauge/{kind}/")}
 
 
 def test_locks_name_no_index_and_hold_every_dependency(repository: Path) -> None:
