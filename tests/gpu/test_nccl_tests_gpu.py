@@ -42,7 +42,9 @@ def measured(folder: Path, platform: str, shape: str, networks: str) -> tuple[Ro
     for record in records:
         assert record["status"] == "ok", record["error"]
         for row in record["collectives"]:
-            rows.setdefault((row.get("engine", "torch"), row["op"], row["size_bytes"]), []).append(row)
+            rows.setdefault((row.get("engine", "torch"), row["op"], row["size_bytes"]), []).append(
+                row
+            )
     assert all(row["is_correct"] for same in rows.values() for row in same)
     return rows, records
 

