@@ -47,7 +47,7 @@ def test_the_busiest_nic_is_named() -> None:
     balance = balance_of([100, 100], [130, 70])
     assert balance is not None
     assert balance.busiest == "eth0 of node 1"
-    assert balance.most_over_even == pytest.approx(1.3)
+    assert balance.most_over_even_ratio == pytest.approx(1.3)
     assert not balance.is_balanced
     even = balance_of([100, 101], [99, 100])
     assert even is not None

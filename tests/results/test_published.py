@@ -56,7 +56,7 @@ def test_rows_of_one_metric_are_relative_to_the_first() -> None:
     ratio = a_figure(label="a ratio", value=3.0, over={"network": "reference"})
     rows = rows_of(ratio, first, a_figure(value=20.0), other)
     assert [row.first for row in rows] == [None, None, "fast", None]
-    assert rows[2].theirs_over_first == 2.0
+    assert rows[2].theirs_over_first_ratio == 2.0
     assert rows[2].ours_over_first is not None
     assert rows[2].ours_over_first.value == pytest.approx(3.0)
 
@@ -101,6 +101,6 @@ def test_what_was_not_interleaved_is_not_put_in_relation() -> None:
     )
     first = a_figure(label="fast", cases={"network": "reference"})
     rows = rows_of(first, a_figure(), a_figure(over={"network": "reference"}), run=apart)
-    assert rows[1].theirs_over_first == 1.0
+    assert rows[1].theirs_over_first_ratio == 1.0
     assert rows[1].ours_over_first is None
     assert "not measured in common blocks" in rows[2].reason

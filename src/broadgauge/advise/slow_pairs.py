@@ -69,7 +69,7 @@ class SlowWays:
     receivers: frozenset[int]
     pairs: tuple[RankPair, ...]
     """Slow ways between ends that are not slow, slowest first."""
-    median: float
+    median_gbyte_per_s: float
     """Rate of the median way between ends that are not slow."""
 
 
@@ -90,7 +90,7 @@ def slow_ways(rates: Mapping[RankPair, float]) -> SlowWays:
         senders=senders,
         receivers=receivers,
         pairs=tuple(sorted(pairs, key=lambda way: rates[way])),
-        median=middle,
+        median_gbyte_per_s=middle,
     )
 
 
@@ -119,7 +119,7 @@ def _node_finding(
         rule="slow-pair",
         severity=Severity.WARNING,
         symptom=f"{name} {verb} slowly, whichever its partner: at best "
-        f"{show_ratio(best / found.median)} of the median pair",
+        f"{show_ratio(best / found.median_gbyte_per_s)} of the median pair",
         evidence=_evidence(case, sorted(ways, key=lambda way: rates[way]), found, rates),
         cause=OF_A_NODE.cause if case.nodes > 1 else OF_A_RANK.cause,
         fix=OF_A_NODE.fix if case.nodes > 1 else OF_A_RANK.fix,
@@ -130,7 +130,7 @@ def _pairs_finding(case: Case, found: SlowWays, rates: Mapping[RankPair, float])
     names = list(_names(case, found.pairs))
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     are, slowest = ("is", "") if len(names) == 1 else ("are", "the slowest ")
-    ratio = rates[found.pairs[0]] / found.median
+    ratio = rates[found.pairs[0]] / found.median_gbyte_per_s
     return Finding(
         rule="slow-pair",
         severity=Severity.WARNING,
@@ -149,7 +149,7 @@ def _evidence(
         f"{_name(case, a)} to {_name(case, b)}: {show_rate(8 * rates[a, b])} of payload"
         for a, b in list(ways)[:MOST_NAMED]
     ]
-    return (*lines, f"the median pair: {show_rate(8 * found.median)}")
+    return (*lines, f"the median pair: {show_rate(8 * found.median_gbyte_per_s)}")
 
 
 def _names(case: Case, ways: Iterable[RankPair]) -> Iterator[str]:

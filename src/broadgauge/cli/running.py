@@ -19,6 +19,7 @@ from broadgauge.cli.output import program, say, write
 from broadgauge.cli.own_command import check_commands, prepare_lines, torchrun_lines
 from broadgauge.cli.progress import LiveLine, PlainLines
 from broadgauge.cli.runs import read_summary, run_path
+from broadgauge.cli.training_data import check_training_data
 from broadgauge.engine.interrupts import Interrupts, signals_to
 from broadgauge.engine.plan import make_plan, on_local_platform
 from broadgauge.engine.ports import Folders, Series, Services
@@ -156,6 +157,7 @@ def _prepare(wanted: Wanted) -> Prepared:
     _check_torch(machine)
     for cases, folder in arms(plan):
         check_commands(cases, folder, is_prepared=False)
+        check_training_data(cases, folder)
     for line in plan_lines(experiment, plan):
         say(line)
     return Prepared(experiment=experiment, plan=plan, is_fallback=is_fallback)

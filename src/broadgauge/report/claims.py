@@ -66,10 +66,10 @@ def _with_ends(name: str, estimate: Estimate) -> str:
 
 def _to_first(row: PublishedRow) -> str:
     """`theirs 0.234×, ours 0.251×`."""
-    if row.theirs_over_first is None:
+    if row.theirs_over_first_ratio is None:
         return "–"
     ours = "unknown" if row.ours_over_first is None else _with_ends(RATIO, row.ours_over_first)
-    return f"theirs {show(RATIO, row.theirs_over_first)}\nours {ours}"
+    return f"theirs {show(RATIO, row.theirs_over_first_ratio)}\nours {ours}"
 
 
 def published_source(row: PublishedRow) -> str:

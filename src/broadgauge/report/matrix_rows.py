@@ -81,7 +81,7 @@ def _nic(nic: NicShare) -> str:
 def _balance(balance: NicBalance) -> str:
     if balance.is_balanced:
         return "even"
-    return f"{show('speedup_ratio', balance.most_over_even)}\n{balance.busiest}"
+    return f"{show('speedup_ratio', balance.most_over_even_ratio)}\n{balance.busiest}"
 
 
 def pair_head(matrix: PairMatrix) -> tuple[str, ...]:

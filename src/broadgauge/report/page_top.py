@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from broadgauge.advise.engines import engine_notes
 from broadgauge.advise.model import Bound
 from broadgauge.report.markup import Html, join, table, tag
 from broadgauge.report.quantities import interval, show, title_of
@@ -152,8 +153,9 @@ def _cell(index: int, title: str, cell: Cell | None) -> Html:
 
 def notes(run: RunSummary) -> Html:
     """What must a reader know besides the figures?"""
+    all_notes = (*engine_notes(run), *run.notes)
     return (
-        tag("ul", [tag("li", note) for note in run.notes], class_="faint") if run.notes else Html()
+        tag("ul", [tag("li", note) for note in all_notes], class_="faint") if all_notes else Html()
     )
 
 

@@ -6,6 +6,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from broadgauge.advise.engines import engine_notes
 from broadgauge.advise.model import Bound, Verdict
 from broadgauge.report.rows import EMPTY, Cell, Column, Row, columns, table_rows
 from broadgauge.report.terminal_claims import print_hypotheses
@@ -39,7 +40,7 @@ def print_closing_table(run: RunSummary, console: Console, *, has_all: bool = Fa
         console.print(_stacked(rows, shown, console))
     print_pairs(run, console)
     print_hypotheses(run, console, has_all=has_all)
-    for note in run.notes:
+    for note in (*engine_notes(run), *run.notes):
         sentence(f"note: {printable(note)}", console, "dim")
 
 

@@ -34,14 +34,14 @@ class NicBalance:
 
     summary: CaseSummary
     nics: tuple[NicShare, ...]
-    most_over_even: float
+    most_over_even_ratio: float
     """The busiest NIC of any node, over an even share: 1 is balanced."""
     busiest: str
     """`eth0 of node 1`."""
 
     @property
     def is_balanced(self) -> bool:
-        return self.most_over_even <= IMBALANCE
+        return self.most_over_even_ratio <= IMBALANCE
 
 
 def nic_balance(summary: CaseSummary) -> NicBalance | None:
@@ -52,7 +52,7 @@ def nic_balance(summary: CaseSummary) -> NicBalance | None:
     if not nics:
         return None
     most, busiest = _busiest(records)
-    return NicBalance(summary=summary, nics=tuple(nics), most_over_even=most, busiest=busiest)
+    return NicBalance(summary=summary, nics=tuple(nics), most_over_even_ratio=most, busiest=busiest)
 
 
 def _share(name: str, records: Sequence[Record]) -> NicShare | None:

@@ -28,7 +28,7 @@ class PublishedRow:
     ours_over_theirs: Estimate | None
     first: str | None = None
     """Label of the first figure of the same metric; None: this is it, or there is no other."""
-    theirs_over_first: float | None = None
+    theirs_over_first_ratio: float | None = None
     ours_over_first: Estimate | None = None
     """By interleaved pairs; None where one of the two has no figure or they were not paired."""
 
@@ -92,7 +92,7 @@ def _relative(row: PublishedRow, first: PublishedRow | None) -> PublishedRow:
     return replace(
         row,
         first=first.figure.label,
-        theirs_over_first=row.figure.value / first.figure.value,
+        theirs_over_first_ratio=row.figure.value / first.figure.value,
         ours_over_first=ours,
     )
 
