@@ -1,0 +1,46 @@
+"""Is what a training reads on this machine? What can be seen before any rank starts."""
+
+import importlib.util
+from collections.abc import Iterable
+from pathlib import Path
+
+from broadgauge.specs.base import did_you_mean
+from broadgauge.specs.case import Case
+from broadgauge.specs.errors import InputError
+from broadgauge.specs.workload import HubDataset, JsonLines, TrainWorkload
+
+
+def check_training_data(cases: Iterable[Case], working_folder: Path) -> None:
+    """Raises InputError. A data set's own name is looked up by the ranks, which read the library's
+    cache: importing that library takes seconds."""
+    for case in cases:
+        if isinstance(case.workload, TrainWorkload):
+            _check(case.workload, working_folder)
+
+
+def _check(train: TrainWorkload, working_folder: Path) -> None:
+    match train.data:
+        case JsonLines() as lines:
+            _check_file(f"`data.jsonl` of {train.name}", lines.jsonl, working_folder)
+        case HubDataset() as hub if importlib.util.find_spec("datasets") is None:
+            raise InputError(
+                f"`data` of {train.name}: the data set `{hub.dataset}` needs the package "
+                "`datasets`, which is not installed here",
+                hint="pip install 'broadgauge[data]'",
+            )
+    if train.text is not None:
+        _check_file(f"`text` of {train.name}", train.text, working_folder)
+
+
+def _check_file(what: str, name: str, working_folder: Path) -> None:
+    path = working_folder / name
+    if path.is_file():
+        return
+    if path.is_dir():
+        raise InputError(f"{what}: {path} is a folder, no file")
+    around = path.parent.iterdir() if path.parent.is_dir() else ()
+    near = did_you_mean(path.name, (file.name for file in around if file.is_file()))
+    raise InputError(
+        f"{what}: no file `{name}` in {working_folder}",
+        hint=near or "a path starts from the experiment file's folder",
+    )

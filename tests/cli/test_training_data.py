@@ -1,0 +1,48 @@
+"""Is a training's missing data found before any rank starts?"""
+
+import importlib.util
+
+import pytest
+from tests.probes.outcomes import make_case
+
+from broadgauge.cli.training_data import check_training_data
+from broadgauge.specs.errors import InputError
+from broadgauge.specs.workload import HubDataset, JsonLines, TrainWorkload
+
+
+def check(folder, **changes):
+    check_training_data([make_case(TrainWorkload(kind="train", **changes))], folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"text": "data.jsnl"}, "`text` of train"),
+        ({"data": JsonLines(jsonl="data.jsnl")}, "`data.jsonl` of train"),
+    ],
+)
+def test_a_file_that_is_not_there_is_named_with_the_nearest(tmp_path, changes, what):
+    (tmp_path / "data.jsonl").write_text("")
+    with pytest.raises(InputError) as refused:
+        check(tmp_path, **changes)
+    assert str(refused.value).startswith(f"{what}: no file `data.jsnl` in {tmp_path}")
+    assert refused.value.hint == "did you mean `data.jsonl`?"
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(InputError, match="is a folder"):
+        check(tmp_path, text=".")
+
+
+def test_files_that_are_there_pass(tmp_path):
+    (tmp_path / "data.jsonl").write_text("")
+    check(tmp_path, text="data.jsonl")
+    check(tmp_path, data=JsonLines(jsonl=str(tmp_path / "data.jsonl")))
+    check(tmp_path)
+
+
+def test_the_library_that_is_missing_is_named_with_its_installation(tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(InputError) as refused:
+        check(tmp_path, data=HubDataset(dataset="wikitext"))
+    assert refused.value.hint == "pip install 'broadgauge[data]'"
