@@ -4,9 +4,12 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
+GOLDEN = Path(__file__).parents[1] / "tests/results/golden/schema-1"
 RUNS = 7
 
 
@@ -49,6 +52,9 @@ def main() -> None:
     show("broadgauge --help, CPU", [cpu_s_of([*broadgauge, "--help"]) for _ in range(RUNS)], "s")
     dry = [*broadgauge, "run", "quickstart", "--dry-run"]
     show("broadgauge run quickstart --dry-run, CPU", [cpu_s_of(dry) for _ in range(RUNS)], "s")
+    with tempfile.TemporaryDirectory() as folder:
+        page = [*broadgauge, "report", str(GOLDEN), "--output", f"{folder}/report.html"]
+        show("report of the golden run, CPU", [cpu_s_of(page) for _ in range(RUNS)], "s")
     show(
         "comparison of 10,000 interleaved pairs",
         [wall_s_of(compare_ten_thousand_pairs) for _ in range(RUNS)],

@@ -263,3 +263,8 @@ def test_what_can_run_on_the_local_platform() -> None:
     assert all(case.network is None for case in make_plan(local, a_machine()).cases)
     none_of_one_node = on_local_platform(an_experiment(cluster={"shapes": ["2x1"]}), a_machine())
     assert none_of_one_node.cluster.shapes == ("1x2",)
+
+
+def test_a_schedule_that_no_one_can_want_is_refused() -> None:
+    with pytest.raises(InputError, match=r"trials .* are more than the 100,000"):
+        a_plan(launches=1000, trials_per_launch=1000)

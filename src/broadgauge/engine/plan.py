@@ -22,6 +22,9 @@ from broadgauge.specs.machine import MachineFacts
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.units import show_time
 
+MOST_TRIALS = 100_000
+"""At a second each more than a day, and a run folder of a few GB."""
+
 
 def make_plan(
     experiment: Experiment,
@@ -48,6 +51,7 @@ def make_plan(
         others = group_cases(beside.cases, trials, beside.cores_per_node, first_number=first)
         units = side_by_side(groups, others)
         cases, notes = (*cases, *beside.cases), (*notes, *beside.notes, *launch_notes)
+    _check_size(len(cases) * launches * trials)
     planned = schedule(units, launches, experiment.seed)
     return Plan(
         experiment_name=experiment.name,
@@ -63,6 +67,16 @@ def make_plan(
         baseline=None if against is None else against.run,
         notes=(*notes, *_command_notes(cases, trials)),
     )
+
+
+def _check_size(num_trials: int) -> None:
+    """A typing error in a number must not fill the memory with a schedule."""
+    if num_trials > MOST_TRIALS:
+        raise InputError(
+            f"{num_trials:,} trials (cases x launches x trials a launch) are more than "
+            f"the {MOST_TRIALS:,} that one run takes",
+            hint="fewer launches or cases; two experiments are two files",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
