@@ -132,6 +132,7 @@ def test_a_second_communicator_has_a_table_of_its_own() -> None:
 
 MOVED = NvlinkUse(counted_bytes=15 * GIB, least_bytes=14 * GIB)
 QUIET = NvlinkUse(counted_bytes=4096, least_bytes=14 * GIB)
+STILL = NvlinkUse(counted_bytes=0, least_bytes=14 * GIB)
 TOO_FEW = NvlinkUse(counted_bytes=4096, least_bytes=2**20)
 
 
@@ -141,10 +142,12 @@ TOO_FEW = NvlinkUse(counted_bytes=4096, least_bytes=2**20)
         ("nvlink", MOVED, "nvlink"),
         ("nvlink", None, "nvlink"),
         ("nvlink", TOO_FEW, "nvlink"),
+        ("nvlink", STILL, "unknown"),
         ("nvlink", QUIET, "pcie"),
         ("believed-pcie", MOVED, "nvlink"),  # what was seen: CUDA took NVLink all the same
         ("believed-pcie", QUIET, "pcie"),
-        ("believed-pcie", None, "pcie"),
+        ("believed-pcie", None, "unknown"),
+        ("believed-pcie", STILL, "unknown"),
         ("shm", QUIET, "shm"),
         ("shm", None, "shm"),
         ("shm", MOVED, "nvlink"),
@@ -160,6 +163,13 @@ def test_the_path_used(log: str | None, nvlink: NvlinkUse | None, used: str) -> 
     assert facts.used == used
     assert len(facts.evidence) == (log is not None) + (nvlink is not None)
     assert (facts.channels_count is None) == (log is None)
+
+
+def test_pcie_is_believed_without_counters_where_no_nvlink_joins_the_gpus() -> None:
+    connections = read_connections(log_of("believed-pcie"))
+    assert path_facts(connections, None, are_joined=False).used == "pcie"
+    assert path_facts(connections, None, are_joined=True).used == "unknown"
+    assert path_facts(connections, MOVED, are_joined=False).used == "nvlink"
 
 
 def test_peers_over_an_unknown_way_are_decided_by_the_counters() -> None:
@@ -266,7 +276,8 @@ def test_a_trial_on_the_path_meant(
     asked: PathKind | None, log: str, counted: int, used: str, tmp_path: Path
 ) -> None:
     (tmp_path / "b0.0.rank0.nccl.log").write_text(log_of(log))
-    facts, error = check_path(case_on(asked), str(tmp_path / "b0.0"), (counted, counted), SAID)
+    stem, counts = str(tmp_path / "b0.0"), (counted, counted)
+    facts, error = check_path(case_on(asked), stem, counts, SAID, is_joined=False)
     assert error is None
     assert facts.used == used
     assert facts.evidence

@@ -68,10 +68,12 @@ def test_each_size_is_a_row_with_one_mean_of_the_slowest_rank(programs, writes, 
     for row in rows:
         assert row.is_correct is True
         assert row.time_s >= 0.008, "rank 1 takes twice 4 ms"
-        assert row.time_min_s == row.time_median_s == row.time_max_s == row.time_s
+        assert (row.time_min_s, row.time_median_s, row.time_max_s) == (None, None, None)
         assert row.busbw_gbyte_per_s == row.size_bytes / row.time_s / 1e9  # two ranks
         # The made-up counters grow by 20 MB from mark to mark.
         assert row.wire_bytes == pytest.approx(20e6 / 7)
+    assert merged.measurement.metrics["latency_s"] is None
+    assert "no latency" in merged.measurement.missing["latency_s"]
     assert "iteration_time_s" not in merged.series, "a mean says nothing of single iterations"
     assert all(node.foreign_busy_ratio is None for node in merged.measurement.nodes)
     # The log has the tables: what was said is what they say, within their two decimals.

@@ -42,14 +42,16 @@ def _bound(summary: CaseSummary) -> tuple[Bound, str]:
 
 
 def path_evidence(summary: CaseSummary) -> tuple[str, ...]:
-    """Which path was really used, by the library's log; nothing where it was not read."""
+    """Which path was really used, and what says so; nothing where nothing was sent."""
     seen = [record.path for record in summary.good if record.path is not None]
     lines = []
     for used in dict.fromkeys(path.used for path in seen):
         channels = [p.channels_count for p in seen if p.used == used and p.channels_count]
         over = f" over {max(channels)} channels" if channels else ""
         count = sum(path.used == used for path in seen)
-        lines.append(f"the library's log says {used}{over}, in {count} of {len(seen)} trials")
+        lines.append(f"{used}{over}, in {count} of {len(seen)} trials")
+        shown = next(path.evidence for path in seen if path.used == used)
+        lines.extend(shown[:2])
     return tuple(lines)
 
 

@@ -24,6 +24,8 @@ def path_expectation(case: Case, record: Record) -> Iterator[Finding]:
     expected = _expected(case, record, path)
     if expected is None or row.size_bytes < expected.from_bytes:
         return
+    if row.busbw_gbyte_per_s > expected.high_gbyte_per_s:
+        yield _too_fast(row, expected, path)
     if row.busbw_gbyte_per_s >= expected.low_gbyte_per_s:
         return
     figure = expected.figures[0]
@@ -43,6 +45,22 @@ def path_expectation(case: Case, record: Record) -> Iterator[Finding]:
         ),
         cause="a slower link, a longer way, or settings that keep the path from filling",
         fix=_FIXES.get(path.used),
+    )
+
+
+def _too_fast(row: CollectiveRow, expected: Expectation, path: PathFacts) -> Finding:
+    """Faster than the path can be: the best sign that it was another one."""
+    return Finding(
+        rule="path-expectation",
+        severity=Severity.WARNING,
+        symptom=(
+            f"{path.used} carried {show_bandwidth(row.busbw_gbyte_per_s)} in an all_reduce of "
+            f"{show_size(row.size_bytes)}, above the {show_bandwidth(expected.high_gbyte_per_s)} "
+            "expected of it at most"
+        ),
+        evidence=path.evidence[:2],
+        cause="the bytes went another way than the log says, or the catalog is out of date",
+        fix="`nvidia-smi nvlink -gt d` before and after a run shows what NVLink carried",
     )
 
 

@@ -62,6 +62,11 @@ class GpuWatch:
         for samples in self._samples:
             samples.end()
 
+    @property
+    def gpus(self) -> tuple[str, ...]:
+        """The identifiers of those watched."""
+        return tuple(self._gpus)
+
     def nvlink_bytes(self) -> tuple[int | None, ...]:
         """What crossed each GPU's NVLinks meanwhile, the busier direction; None: no counters."""
         return tuple(samples.nvlink_bytes for samples in self._samples)

@@ -42,11 +42,7 @@ def refuse_impossible_path(case: Case, gpus: Sequence[str]) -> None:
     """Can this path be had on these GPUs? Raises LaunchError, with the fix, where it can't."""
     if case.path is None or case.path.path != "pcie" or case.backend != "nccl":
         return
-    nvml = open_nvml()
-    if nvml is None:
-        return
-    handles = [gpu_handle(nvml, gpu) for gpu in gpus]
-    if are_joined(nvml, [handle for handle in handles if handle is not None]):
+    if joined_by_nvlink(gpus):
         raise LaunchError(
             f"{case.label}: {PCIE_REFUSAL}",
             hint=PCIE_FIX,
@@ -56,6 +52,15 @@ def refuse_impossible_path(case: Case, gpus: Sequence[str]) -> None:
                 phase=Phase.RENDEZVOUS,
             ),
         )
+
+
+def joined_by_nvlink(gpus: Sequence[str]) -> bool | None:
+    """Does NVLink join any two of these GPUs? None: NVML does not say."""
+    nvml = open_nvml()
+    if nvml is None:
+        return None
+    handles = [gpu_handle(nvml, gpu) for gpu in gpus]
+    return are_joined(nvml, [handle for handle in handles if handle is not None])
 
 
 def log_stem(request: LaunchRequest) -> str:
@@ -69,7 +74,13 @@ def path_check(case: Case, stem: str) -> CheckTrial | None:
         return None
 
     def check(heard: Heard, watch: GpuWatch) -> Checked:
-        facts, error = check_path(case, stem, watch.nvlink_bytes(), heard.messages)
+        facts, error = check_path(
+            case,
+            stem,
+            watch.nvlink_bytes(),
+            heard.messages,
+            is_joined=joined_by_nvlink(watch.gpus),
+        )
         return Checked(error=error, path=facts)
 
     return check
@@ -80,6 +91,8 @@ def check_path(
     stem: str,
     nvlink_bytes: Sequence[int | None],
     messages: Sequence[Sequence[RankMessage]],
+    *,
+    is_joined: bool | None = None,
 ) -> tuple[PathFacts, TrialError | None]:
     """Which path was taken, and is it another one than the case names?
 
@@ -89,7 +102,7 @@ def check_path(
         facts = PathFacts(used="sockets", evidence=(GLOO_PATH,))
     else:
         use = nvlink_use(nvlink_bytes, least_sent_bytes(messages, case.world_size))
-        facts = path_facts(read_logs(stem, case.world_size), use)
+        facts = path_facts(read_logs(stem, case.world_size), use, are_joined=is_joined)
     contradiction = None if case.path is None else mismatch(case.path.path, facts)
     if contradiction is None:
         return facts, None

@@ -75,6 +75,11 @@ class NvlinkUse:
         return False if self.counted_bytes > 0 and least_bytes >= TELLING_BYTES else None
 
     @property
+    def stood_still(self) -> bool:
+        """Did nothing at all cross, though the ranks sent much? Then the counters may be dead."""
+        return self.counted_bytes == 0 and (self.least_bytes or 0) >= TELLING_BYTES
+
+    @property
     def words(self) -> str:
         """For evidence."""
         if not self.counted_bytes:
@@ -85,9 +90,17 @@ class NvlinkUse:
         return f"{words}, the ranks sent {show_size(self.least_bytes)} or more"
 
 
-def path_facts(connections: Sequence[Connection], nvlink: NvlinkUse | None) -> PathFacts:
-    """Which path did the bytes take, and what says so? The slowest one, where there are several."""
-    used = _used(connections, nvlink)
+def path_facts(
+    connections: Sequence[Connection],
+    nvlink: NvlinkUse | None,
+    *,
+    are_joined: bool | None = None,
+) -> PathFacts:
+    """Which path did the bytes take, and what says so? The slowest one, where there are several.
+
+    `are_joined`: does NVLink join the GPUs? None: NVML does not say.
+    """
+    used = _used(connections, nvlink, are_joined=are_joined)
     lines = list(dict.fromkeys(_line_of(way, connections) for way in _ways(connections)))
     if nvlink is not None:
         lines.append(nvlink.words)
@@ -104,8 +117,14 @@ def _ways(connections: Sequence[Connection]) -> list[Way]:
     return [way for way in _SLOWEST_FIRST if way in taken]
 
 
-def _used(connections: Sequence[Connection], nvlink: NvlinkUse | None) -> str:
-    """The log's word, corrected by the counters: they can't be told what they count."""
+def _used(
+    connections: Sequence[Connection], nvlink: NvlinkUse | None, *, are_joined: bool | None
+) -> str:
+    """The log's word, corrected by the counters: they can't be told what they count.
+
+    Where the counters can't tell, the log is not believed in two cases: PCIe on GPUs that NVLink
+    may join, since CUDA takes NVLink behind NCCL's back; and NVLink while counters stand still.
+    """
     ways = _ways(connections)
     peers = {"p2p", "pcie"} & set(ways)
     others = set(ways) - peers
@@ -114,6 +133,10 @@ def _used(connections: Sequence[Connection], nvlink: NvlinkUse | None) -> str:
         return "nvlink"
     if is_used is False and ways and ways[0] in ("nvlink", "p2p"):
         return "pcie"
+    if is_used is None and ways and ways[0] == "pcie" and are_joined is not False:
+        return "unknown"
+    if ways and ways[0] == "nvlink" and nvlink is not None and nvlink.stood_still:
+        return "unknown"
     return "unknown" if not ways or ways[0] == "p2p" else ways[0]
 
 

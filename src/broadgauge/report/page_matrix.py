@@ -50,7 +50,7 @@ def paths(run: RunSummary) -> Html:
         return Html()
     return join(
         tag("h2", "Paths inside a node"),
-        tag("p", "Read from the library's own log of every trial.", class_="how"),
+        tag("p", "By NCCL's log and NVLink's counters, trial by trial.", class_="how"),
         table(PATHS_HEAD, rows, class_="text cards-below"),
     )
 

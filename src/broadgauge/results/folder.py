@@ -100,7 +100,7 @@ class RunFolder:
                 disk.write_whole(path / EXPERIMENT_FILE, experiment_yaml.encode())
                 records_file = RecordsFile(path / RECORDS_FILE, 0)
                 undo.callback(records_file.close)
-                disk.write_whole(path / PLAN_FILE, plan.model_dump_json(indent=1).encode())
+                disk.write_whole(path / PLAN_FILE, _plan_json(plan))
                 disk.sync_folder(path.parent)
             undo.pop_all()
         return cls(
@@ -208,6 +208,14 @@ class RunFolder:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _plan_json(plan: Plan) -> bytes:
+    """What is stored of a plan. A case's defaults are left out: an older version, which refuses
+    what it does not know of a case, can read every run that uses nothing new."""
+    plain = plan.model_dump(mode="json")
+    plain["cases"] = [case.model_dump(mode="json", exclude_defaults=True) for case in plan.cases]
+    return json.dumps(plain, indent=1, ensure_ascii=False).encode()
 
 
 def _make_folder(parent: Path, experiment_name: str, started_unix_s: float) -> Path:

@@ -45,7 +45,12 @@ class NicBalance:
 
 
 def nic_balance(summary: CaseSummary) -> NicBalance | None:
-    """How much did each NIC carry? None where nodes have one, or they were not counted."""
+    """How much did each NIC carry? None where nodes have one, or they were not counted.
+
+    None on one node too: there the machine's own adapters are counted, whoever uses them.
+    """
+    if summary.case.link is None:
+        return None
     records = [r for r in summary.good if any(len(node.nics) > 1 for node in r.nodes)]
     names = dict.fromkeys(nic.name for r in records for node in r.nodes for nic in node.nics)
     nics = [share for name in names if (share := _share(name, records)) is not None]

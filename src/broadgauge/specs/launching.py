@@ -67,7 +67,7 @@ class NodeCounters:
     tx_bytes: int | None
     rx_bytes: int | None
     drops_count: int | None
-    """These three are sums over `nics` (of an emulated node)."""
+    """These three are sums over `nics`, of an emulated node."""
     retransmits_count: int | None
     cores_count: int
     cpu_user_s: float

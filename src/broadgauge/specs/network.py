@@ -80,6 +80,11 @@ class Network(Spec):
             )
         if self.slow_pairs and self.rate_gbps is None:
             raise placed_error("`slow_pairs` are parts of a `rate_gbps`", ("slow_pairs",))
+        if self.needs_netem and self.rate_gbps is None:
+            raise placed_error(
+                "delay and loss need `rate_gbps` beside them: they slow an unshaped link too",
+                ("delay_s" if self.delay_s else "loss_ratio",),
+            )
         if self.jitter_s > self.delay_s:
             raise placed_error("`jitter_s` is larger than `delay_s`", ("jitter_s",))
         return self

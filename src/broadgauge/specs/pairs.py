@@ -37,4 +37,4 @@ def largest_of_pairs(rows: Sequence[CollectiveRow]) -> dict[RankPair, Collective
 
 def pair_rate_gbyte_per_s(row: CollectiveRow) -> float:
     """How fast was this pair? The message over its median time: one hiccup is not a slow cable."""
-    return row.size_bytes / row.time_median_s / 1e9
+    return row.size_bytes / row.typical_s / 1e9

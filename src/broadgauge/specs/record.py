@@ -67,9 +67,10 @@ class CollectiveRow(Stored):
     iterations: int
     time_s: float
     """Mean over iterations."""
-    time_min_s: float
-    time_median_s: float
-    time_max_s: float
+    time_min_s: float | None
+    time_median_s: float | None
+    time_max_s: float | None
+    """None: nccl-tests gives one mean of all its iterations."""
     algbw_gbyte_per_s: float
     busbw_gbyte_per_s: float
     wire_bytes: float | None = None
@@ -85,6 +86,11 @@ class CollectiveRow(Stored):
     from_rank: int | None = None
     to_rank: int | None = None
     """Of a message between two ranks, one way, while all others wait; None: a collective."""
+
+    @property
+    def typical_s(self) -> float:
+        """The median, or the mean where that is all there is."""
+        return self.time_s if self.time_median_s is None else self.time_median_s
 
 
 class NicUse(Stored):
@@ -107,7 +113,8 @@ class NodeUse(Stored):
     rx_bytes: int | None = None
     drops_count: int | None = None
     nics: tuple[NicUse, ...] = ()
-    """Each by itself; the figures above are their sums."""
+    """Each by itself; the figures above are their sums. On one node the ports of the machine's
+    InfiniBand adapters, whoever used them, and no sums."""
     retransmits_count: int | None = None
     cores_count: int
     cpu_user_s: float

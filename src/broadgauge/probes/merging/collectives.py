@@ -36,6 +36,7 @@ from broadgauge.specs.record import CollectiveRow, ErrorKind, NodeUse, Phase, Tr
 from broadgauge.specs.units import show_size
 from broadgauge.specs.workload import CollectiveOp
 
+ONE_MEAN = "nccl-tests gives a mean of calls that overlap, which is no latency"
 SameBlock = tuple[CollectiveBlock, ...]
 """The same collective at the same size, of every rank."""
 
@@ -104,6 +105,7 @@ def _row(
     mean_s = statistics.fmean(times_s)
     traffic = interval.traffic if interval is not None and case.nodes > 1 else None
     iterations = block.iterations or len(times_s)
+    has_each = block.iterations is None  # else it is one mean, which is no minimum and no median
     wire_bytes = None if traffic is None else _wire_bytes(traffic, iterations, barrier)
     ring_bytes = ring_node_bytes(op, ranks, block.size_bytes, ranks_per_node=case.ranks_per_node)
     return CollectiveRow(
@@ -112,9 +114,9 @@ def _row(
         size_bytes=block.size_bytes,
         iterations=iterations,
         time_s=mean_s,
-        time_min_s=min(times_s),
-        time_median_s=statistics.median(times_s),
-        time_max_s=max(times_s),
+        time_min_s=min(times_s) if has_each else None,
+        time_median_s=statistics.median(times_s) if has_each else None,
+        time_max_s=max(times_s) if has_each else None,
         algbw_gbyte_per_s=algbw_gbyte_per_s(block.size_bytes, mean_s),
         busbw_gbyte_per_s=busbw_gbyte_per_s(op, ranks, block.size_bytes, mean_s),
         wire_bytes=wire_bytes,
@@ -173,7 +175,9 @@ def _put_headline(found: Findings, case: Case) -> None:
     is_alone = case.world_size == 1
     found.put("busbw_gbyte_per_s", None if is_alone else largest.busbw_gbyte_per_s, ONE_RANK)
     found.put("algbw_gbyte_per_s", None if is_alone else largest.algbw_gbyte_per_s, ONE_RANK)
-    found.put("latency_s", None if is_alone else smallest.time_median_s, ONE_RANK)
+    found.put("latency_s", smallest.time_median_s, ONE_MEAN)
+    if is_alone:
+        found.put("latency_s", None, ONE_RANK)
     put_link(found, case, largest.wire_bytes, largest.time_s)
     found.put("amplification_ratio", largest.amplification_ratio, why_no_traffic(case))
 

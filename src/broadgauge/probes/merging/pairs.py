@@ -38,4 +38,4 @@ def _median_latency_s(rows: tuple[CollectiveRow, ...], dtype: str) -> float:
     """Of the smallest message, its acknowledgement with it, over the pairs."""
     same = [row for row in rows if row.dtype == dtype]
     smallest_bytes = min(row.size_bytes for row in same)
-    return statistics.median(row.time_median_s for row in same if row.size_bytes == smallest_bytes)
+    return statistics.median(row.typical_s for row in same if row.size_bytes == smallest_bytes)
