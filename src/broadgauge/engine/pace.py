@@ -1,46 +1,89 @@
-"""How long will the rest take? The plan's estimate, scaled by how it has been so far."""
+"""How long will the rest take? As long as the same case took, else the plan's estimate, scaled."""
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from broadgauge.engine.estimate import start_s, trial_s
 from broadgauge.specs.case import Case
+from broadgauge.specs.workload import CommandWorkload
 
 _TRUSTED_FROM_S = 10.0
-"""A few short trials say little of the rest."""
+"""A few short trials say little of other cases."""
+_MOST_SCALED = 4.0
+"""One case that was badly estimated says little of the others; 1 / this is the least."""
+
+_Part = tuple[str, str]
+"""A launch's start by device and ranks, or a trial by its case."""
+
+
+@dataclass(slots=True)
+class _Pace:
+    """Seconds expected and elapsed of one kind of part."""
+
+    expected_s: float
+    """Of one."""
+    can_scale: bool = True
+    """False: the estimate is a guess that knows nothing of the case, as of a user's command."""
+    elapsed_s: list[float] = field(default_factory=list)
 
 
 class Remaining:
-    """Expected against elapsed seconds, and what is still expected."""
+    """What is still expected, part by part."""
 
     def __init__(self) -> None:
-        self._left_s = 0.0
-        self._expected_s = 0.0
-        self._elapsed_s = 0.0
+        self._left: Counter[_Part] = Counter()
+        self._paces: dict[_Part, _Pace] = {}
 
     def expect(self, cases: Sequence[Case]) -> None:
         """A launch is to come, with one trial of each of these."""
         if cases:
-            self._left_s += start_s(cases[0]) + sum(trial_s(case) for case in cases)
+            self._left[self._start(cases[0])] += 1
+            self._left.update(map(self._trial, cases))
 
     def started(self, case: Case, elapsed_s: float) -> None:
         """The ranks of a launch came up."""
-        self._pass(start_s(case), elapsed_s)
+        self._pass(self._start(case), elapsed_s)
 
     def ran(self, case: Case, elapsed_s: float, *, is_ok: bool) -> None:
         """A trial is over. How long failures take says nothing of the others."""
-        if is_ok:
-            self._pass(trial_s(case), elapsed_s)
-        else:
-            self._left_s -= trial_s(case)
+        self._pass(self._trial(case), elapsed_s if is_ok else None)
 
-    def _pass(self, expected_s: float, elapsed_s: float) -> None:
-        self._left_s -= expected_s
-        self._expected_s += expected_s
-        self._elapsed_s += elapsed_s
+    def _start(self, case: Case) -> _Part:
+        part = ("start", f"{case.device} {case.world_size}")
+        self._paces.setdefault(part, _Pace(expected_s=start_s(case)))
+        return part
+
+    def _trial(self, case: Case) -> _Part:
+        part = ("trial", case.key)
+        can_scale = not isinstance(case.workload, CommandWorkload)
+        self._paces.setdefault(part, _Pace(expected_s=trial_s(case), can_scale=can_scale))
+        return part
+
+    def _pass(self, part: _Part, elapsed_s: float | None) -> None:
+        self._left[part] -= 1
+        if elapsed_s is not None:
+            self._paces[part].elapsed_s.append(elapsed_s)
 
     def seconds(self) -> float:
         """How long will the rest take?"""
-        left_s = max(0.0, self._left_s)
-        if self._elapsed_s < _TRUSTED_FROM_S:
-            return left_s
-        return left_s * self._elapsed_s / self._expected_s
+        factor = self._factor()
+        return sum(
+            count * self._one_s(self._paces[part], factor)
+            for part, count in self._left.items()
+            if count > 0
+        )
+
+    def _one_s(self, pace: _Pace, factor: float) -> float:
+        if pace.elapsed_s:
+            return sum(pace.elapsed_s) / len(pace.elapsed_s)
+        return pace.expected_s * (factor if pace.can_scale else 1.0)
+
+    def _factor(self) -> float:
+        """How many times as long as estimated did it take so far, guesses left out?"""
+        paces = [pace for pace in self._paces.values() if pace.can_scale]
+        elapsed_s = sum(sum(pace.elapsed_s) for pace in paces)
+        expected_s = sum(pace.expected_s * len(pace.elapsed_s) for pace in paces)
+        if elapsed_s < _TRUSTED_FROM_S:
+            return 1.0
+        return min(_MOST_SCALED, max(1 / _MOST_SCALED, elapsed_s / expected_s))
