@@ -4,14 +4,17 @@ import itertools
 import random
 
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from tests.results import simulated_experiments as made
 from tests.results.test_pairs import PAIRS, a_case, a_row
 
 from broadgauge.advise.model import Bound
 from broadgauge.advise.pairs import judged_pairs
 from broadgauge.advise.verdict import verdict
+from broadgauge.report.charts_pairs import pair_chart
 from broadgauge.results.model import CaseSummary, RunSummary
-from broadgauge.results.summary import summarise_run
+from broadgauge.results.summary import summarise_case, summarise_run
 
 
 def a_run(nodes: int, slow: dict[tuple[int, int], float], seed: int = 1) -> RunSummary:
@@ -49,9 +52,7 @@ def test_one_bad_link_of_six_is_named_both_ways(bad: tuple[int, int]) -> None:
     assert found is not None
     assert found.slow == {bad, bad[::-1]}
     first, second = sorted(bad)
-    assert f"{first} → {second} and back" in found.words or (
-        f"{second} → {first} and back" in found.words
-    )
+    assert f"slow: node {first} to node {second} and back, " in found.words
     judged = verdict(summary_of(run), run)
     assert found.words in judged.sentence
 
@@ -60,7 +61,7 @@ def test_a_slow_direction_is_named_alone() -> None:
     found = judged_pairs(summary_of(a_run(4, {(2, 0): 0.4})))
     assert found is not None
     assert found.slow == {(2, 0)}
-    assert "node 2 → 0, " in found.words
+    assert "node 2 to node 0, " in found.words
     assert "and back" not in found.words
 
 
@@ -78,6 +79,52 @@ def test_nothing_is_named_where_nothing_is_bad(seed: int) -> None:
     assert found is not None
     assert found.slow == frozenset()
     assert found.words.startswith("no way is slow; the slowest is node ")
+
+
+@pytest.mark.parametrize("nodes", [4, 8])
+def test_a_slow_uplink_is_named_by_its_racks(nodes: int) -> None:
+    half = nodes // 2
+    uplink = {
+        (a, b): 0.4 for a, b in itertools.permutations(range(nodes), 2) if (a < half) != (b < half)
+    }
+    run = a_run(nodes, uplink)
+    found = judged_pairs(summary_of(run))
+    assert found is not None
+    assert found.slow == set(uplink)
+    racks = [", ".join(map(str, rack)) for rack in (range(half), range(half, nodes))]
+    between = f"{{{racks[0]}}} and {{{racks[1]}}}"
+    assert found.words.startswith(
+        f"slow: the ways between nodes {between} (an uplink), the slowest"
+    )
+    assert "% of the median fast pair" in found.words
+    assert found.words in verdict(summary_of(run), run).sentence
+    for cell in pair_chart(found)["layer"][0]["data"]["values"]:
+        is_slow = (cell["origin"], cell["target"]) in uplink
+        assert cell["part"] == pytest.approx(0.4 if is_slow else 1.0, rel=0.15)
+
+
+@given(rates=st.lists(st.floats(0.1, 1.0), min_size=12, max_size=12))
+@settings(max_examples=50, deadline=None)
+def test_no_way_is_slow_is_said_of_alike_ways_only(rates: list[float]) -> None:
+    ways = list(itertools.permutations(range(4), 2))
+    records = made.run_of([a_case(4)], [[1.0]]).records
+    rows = tuple(a_row(way, 1 / rate) for way, rate in zip(ways, rates, strict=True))
+    trial = tuple(record.model_copy(update={"collectives": rows}) for record in records)
+    found = judged_pairs(summarise_case(a_case(4), trial))
+    assert found is not None
+    differ = min(rates) / max(rates)
+    assume(abs(differ - 0.75) > 1e-6)
+    assert found.words.startswith("no way is slow") == (differ > 0.75)
+
+
+def test_ways_that_all_differ_are_told_by_the_slowest_and_the_fastest() -> None:
+    """Each node sends and receives at three rates, far apart."""
+    ways = itertools.permutations(range(4), 2)
+    found = judged_pairs(summary_of(a_run(4, {(a, b): 1 - 0.2 * ((b - a) % 4) for a, b in ways})))
+    assert found is not None
+    assert found.slow == frozenset()
+    assert found.words.startswith("the ways differ, and none stands out: the slowest is node ")
+    assert found.words.endswith("% of the fastest")
 
 
 def test_of_two_nodes_none_can_be_named() -> None:

@@ -4,7 +4,7 @@ import itertools
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.advise.test_judge import a_case, a_record, a_row
 
@@ -104,6 +104,68 @@ def test_one_of_the_pairs_at_40_percent_is_found_in_a_spread_of_5_percent(nodes:
     assert missed <= 0.02 * SIMULATED
 
 
+def between(*racks: range) -> set[RankPair]:
+    """All ways from rack to rack."""
+    return {(a, b) for one, other in itertools.permutations(racks, 2) for a in one for b in other}
+
+
+@given(st.data())
+def test_a_slow_uplink_between_two_racks_is_named_with_the_racks(data: st.DataObject) -> None:
+    """Half of all ways or more are slow then: the median is no reference."""
+    left, right = data.draw(st.sampled_from([(2, 2), (4, 4), (2, 3), (3, 5)]))
+    racks = range(left), range(left, left + right)
+    ratio = data.draw(st.floats(0.05, 0.625))
+    rates = {
+        way: data.draw(st.floats(0.95, 1.05)) * (ratio if way in between(*racks) else 1)
+        for way in ways(left + right)
+    }
+    found = slow_ways(rates)
+    assert set(found.pairs) == between(*racks)
+    assert found.groups == tuple(map(frozenset, racks))
+    assert not found.senders | found.receivers
+    assert 0.95 <= found.fast_gbyte_per_s <= 1.05
+
+
+@pytest.mark.parametrize("nodes", [4, 8])
+@pytest.mark.parametrize(("ratio", "missed_ratio"), [(0.4, 0.02), (0.5, 0.05)])
+def test_a_slow_uplink_is_found_in_a_spread_of_5_percent(
+    nodes: int, ratio: float, missed_ratio: float
+) -> None:
+    random_ = random.Random(nodes)
+    racks = range(nodes // 2), range(nodes // 2, nodes)
+    missed = 0
+    for _ in range(SIMULATED):
+        rates = simulated(random_, nodes, 0.05)
+        found = slow_ways({w: r * (ratio if w in between(*racks) else 1) for w, r in rates.items()})
+        missed += found.groups != tuple(map(frozenset, racks))
+    assert missed <= missed_ratio * SIMULATED
+
+
+@given(spread_rates(0.97, 1.03))
+def test_two_nodes_with_a_fast_way_of_their_own_make_no_other_slow(rates: Rates) -> None:
+    assume(len({a for a, _ in rates}) > 4)
+    found = slow_ways(
+        {way: 3 * rate if set(way) == {0, 1} else rate for way, rate in rates.items()}
+    )
+    assert not found.pairs
+    assert not found.senders | found.receivers
+
+
+def test_a_slow_node_is_told_beside_a_slow_uplink() -> None:
+    racks = range(4), range(4, 8)
+    rates = {way: 0.4 if way in between(*racks) else 1.0 for way in ways(8)}
+    found = slow_ways({way: 0.2 if 5 in way else rate for way, rate in rates.items()})
+    assert found.senders == found.receivers == {5}
+    assert found.groups == (frozenset({0, 1, 2, 3}), frozenset({4, 6, 7}))
+
+
+def test_an_uplink_that_is_slow_one_way_is_named_by_its_ways() -> None:
+    slow = {(a, b) for a in (0, 1) for b in (2, 3)}
+    found = slow_ways({way: 0.4 if way in slow else 1.0 for way in ways(4)})
+    assert set(found.pairs) == slow
+    assert not found.groups
+
+
 def told(case: Case, rates: Rates) -> list[Finding]:
     """What the rule says of a trial with these rates in GB/s; small messages say nothing."""
     large = [
@@ -124,11 +186,11 @@ def test_the_pair_is_named_with_its_rate_and_the_medians() -> None:
     rates = dict.fromkeys(ways(4), 0.1)
     (finding,) = told(of_nodes(4), {**rates, (1, 3): 0.04, (3, 1): 0.05})
     assert finding.severity is Severity.WARNING
-    assert finding.symptom == "node 1 to node 3 and back is slow: 40 % of the median pair"
+    assert finding.symptom == "node 1 to node 3 and back is slow: 40 % of the median fast pair"
     assert finding.evidence == (
         "node 1 to node 3: 320 Mbit/s of payload",
         "node 3 to node 1: 400 Mbit/s of payload",
-        "the median pair: 800 Mbit/s",
+        "the median fast pair: 800 Mbit/s",
     )
     assert "cable" in (finding.cause or "")
 
@@ -137,17 +199,38 @@ def test_one_direction_and_several_pairs_are_told_apart() -> None:
     rates = dict.fromkeys(ways(5), 0.1)
     (finding,) = told(of_nodes(5), {**rates, (3, 1): 0.05, (0, 4): 0.04})
     assert finding.symptom == (
-        "node 0 to node 4; node 3 to node 1 are slow: the slowest 40 % of the median pair"
+        "node 0 to node 4; node 3 to node 1 are slow: the slowest 40 % of the median fast pair"
     )
+
+
+def test_an_uplink_is_told_by_the_racks_it_is_between() -> None:
+    rates = {way: 0.04 if way in between(range(2), range(2, 4)) else 0.1 for way in ways(4)}
+    (finding,) = told(of_nodes(4), rates)
+    assert finding.symptom == (
+        "the ways between nodes {0, 1} and {2, 3} are slow (an uplink): "
+        "the slowest 40 % of the median fast pair"
+    )
+    assert finding.evidence[-1] == "the median fast pair: 800 Mbit/s"
+    assert "uplink" in (finding.cause or "")
+    three = between(range(2), range(2, 4), range(4, 6))
+    (finding,) = told(of_nodes(6), {way: 0.04 if way in three else 0.1 for way in ways(6)})
+    assert finding.symptom.startswith("the ways between nodes {0, 1}, {2, 3} and {4, 5} are slow")
+
+
+def test_many_slow_ways_are_counted() -> None:
+    slow = {(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)}
+    (finding,) = told(of_nodes(8), {way: 0.04 if way in slow else 0.1 for way in ways(8)})
+    assert "; and 2 more are slow: " in finding.symptom
 
 
 def test_a_slow_node_is_told_with_its_directions() -> None:
     rates = {way: 0.04 if 2 in way else 0.1 for way in ways(4)}
     (finding,) = told(of_nodes(4), rates)
     assert finding.symptom == (
-        "node 2 sends and receives slowly, whichever its partner: at best 40 % of the median pair"
+        "node 2 sends and receives slowly, whichever its partner: "
+        "at best 40 % of the median fast pair"
     )
-    assert finding.evidence[-1] == "the median pair: 800 Mbit/s"
+    assert finding.evidence[-1] == "the median fast pair: 800 Mbit/s"
     assert "NIC" in (finding.cause or "")
     one_way = {way: 0.04 if way[0] == 2 else 0.1 for way in ways(4)}
     assert "node 2 sends slowly" in told(of_nodes(4), one_way)[0].symptom

@@ -3,16 +3,21 @@
 The rule is that of a single trial (advise/slow_pairs.py), on the means over launches.
 """
 
-from collections import defaultdict
 from dataclasses import dataclass
 
-from broadgauge.advise.slow_pairs import FEWEST_ENDS, slow_ways
+from broadgauge.advise.pair_words import (
+    between_groups,
+    listed,
+    slow_end,
+    way_name,
+    way_names,
+    what_groups_share,
+)
+from broadgauge.advise.slow_pairs import FEWEST_ENDS, SLOW_RATIO, SlowWays, slow_ways
 from broadgauge.results.model import CaseSummary
-from broadgauge.results.pairs import PairMatrix, pair_matrix
+from broadgauge.results.pairs import PairCell, PairMatrix, pair_matrix
 from broadgauge.specs.pairs import RankPair
 from broadgauge.specs.units import show_bandwidth, show_ratio
-
-MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +27,8 @@ class JudgedPairs:
     matrix: PairMatrix
     slow: frozenset[tuple[int, int]]
     """Origin and target, as the matrix counts them; all ways of a slow node."""
+    fast_gbyte_per_s: float
+    """Rate of the median fast way: what slow ways are slow against."""
     words: str
 
 
@@ -30,56 +37,59 @@ def judged_pairs(summary: CaseSummary) -> JudgedPairs | None:
     matrix = pair_matrix(summary)
     if matrix is None:
         return None
+    cells = {cell.ranks: cell for cell in matrix.cells.values()}
+    found = slow_ways({ranks: cell.rate_gbyte_per_s.value for ranks, cell in cells.items()})
     if len(matrix.places) < FEWEST_ENDS:
+        slow: frozenset[tuple[int, int]] = frozenset()
         words = f"which of two ways is slow can't be told; {_slowest(matrix)}"
-        return JudgedPairs(matrix=matrix, slow=frozenset(), words=words)
-    places = {cell.ranks: place for place, cell in matrix.cells.items()}
-    found = slow_ways({c.ranks: c.rate_gbyte_per_s.value for c in matrix.cells.values()})
-    ends = {end: _place(matrix, end) for ways in places for end in ways}
-    parts = [
-        f"{ends[end]} {_verb(sends=end in found.senders, receives=end in found.receivers)} slowly"
-        for end in sorted(found.senders | found.receivers)
-    ]
-    parts += _named(matrix, [places[ranks] for ranks in found.pairs])
-    slow = {
-        place
-        for ranks, place in places.items()
-        if ranks in found.pairs or ranks[0] in found.senders or ranks[1] in found.receivers
-    }
-    more = len(parts) - MOST_NAMED
-    named = "; ".join(parts[:MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
-    words = f"slow: {named}" if parts else f"no way is slow; {_slowest(matrix)}"
-    return JudgedPairs(matrix=matrix, slow=frozenset(slow), words=words)
-
-
-def _place(matrix: PairMatrix, rank: int) -> str:
-    cell = next(cell for cell in matrix.cells.values() if rank in cell.ranks)
-    return f"{matrix.place} {cell.origin if cell.ranks[0] == rank else cell.target}"
-
-
-def _verb(*, sends: bool, receives: bool) -> str:
-    return "sends and receives" if sends and receives else "sends" if sends else "receives"
-
-
-def _named(matrix: PairMatrix, slow: list[RankPair]) -> list[str]:
-    """`node 1 → 3 and back, 1.17 GB/s`: slowest first, both directions of a pair in one."""
-    directions: dict[RankPair, list[RankPair]] = defaultdict(list)
-    for origin, target in slow:
-        directions[min(origin, target), max(origin, target)].append((origin, target))
-    return [
-        _way(matrix, both[0], " and back" if len(both) == 2 else "") for both in directions.values()
-    ]
-
-
-def _way(matrix: PairMatrix, way: RankPair, back: str = "") -> str:
-    cell = matrix.cells[way]
-    rate, part = cell.rate_gbyte_per_s.value, cell.over_median.value
-    return (
-        f"{matrix.place} {cell.origin} → {cell.target}{back}, {show_bandwidth(rate)}, "
-        f"{show_ratio(part, 2)} of the median pair"
+    else:
+        slow = frozenset(
+            (cell.origin, cell.target)
+            for ranks, cell in cells.items()
+            if ranks in found.pairs or ranks[0] in found.senders or ranks[1] in found.receivers
+        )
+        words = _words(matrix, found, cells)
+    return JudgedPairs(
+        matrix=matrix, slow=slow, fast_gbyte_per_s=found.fast_gbyte_per_s, words=words
     )
 
 
+def _words(matrix: PairMatrix, found: SlowWays, cells: dict[RankPair, PairCell]) -> str:
+    """Slow nodes, then groups or ways; of none whether the ways are alike at all."""
+    case = matrix.case
+    parts = [
+        slow_end(case, end, sends=end in found.senders, receives=end in found.receivers)
+        for end in sorted(found.senders | found.receivers)
+    ]
+    if found.groups:
+        between, share = between_groups(case, found.groups), what_groups_share(case)
+        slowest = _against_fast(cells[found.pairs[0]], found)
+        parts.append(f"{between} ({share}), the slowest {slowest}")
+    else:
+        parts += [
+            f"{name}, {_against_fast(cells[way], found)}"
+            for way, name in way_names(case, found.pairs).items()
+        ]
+    if parts:
+        return f"slow: {listed(parts)}"
+    rates = {cell.rate_gbyte_per_s.value: ranks for ranks, cell in cells.items()}
+    least, most = min(rates), max(rates)
+    if least >= SLOW_RATIO * most:
+        return f"no way is slow; {_slowest(matrix)}"
+    return (
+        f"the ways differ, and none stands out: the slowest is {way_name(case, rates[least])}, "
+        f"{show_bandwidth(least)}, {show_ratio(least / most, 2)} of the fastest"
+    )
+
+
+def _against_fast(cell: PairCell, found: SlowWays) -> str:
+    rate = cell.rate_gbyte_per_s.value
+    part = show_ratio(rate / found.fast_gbyte_per_s, 2)
+    return f"{show_bandwidth(rate)}, {part} of the median fast pair"
+
+
 def _slowest(matrix: PairMatrix) -> str:
-    slowest = matrix.slowest
-    return f"the slowest is {_way(matrix, (slowest.origin, slowest.target))}"
+    """By its part of the trials' medians, in which what slowed a whole trial cancels."""
+    cell = matrix.slowest
+    rate, part = show_bandwidth(cell.rate_gbyte_per_s.value), show_ratio(cell.over_median.value, 2)
+    return f"the slowest is {way_name(matrix.case, cell.ranks)}, {rate}, {part} of the median pair"

@@ -1,21 +1,33 @@
-"""Which way between two nodes, or which node, stands out of its trial's pairwise rates?
+"""Which way between two nodes, which node or which groups stand out of pairwise rates?
 
 First the nodes. A node's rate, as a sender and as a receiver, is that of its best way: one bad way
 leaves it high, a bad NIC does not. So a slow node is told even where half of all ways are its own,
-as with one node of four. Then the ways between the others, against their median.
+as with one node of four. Then the ways between the others, against the fast ones among them: behind
+a slow uplink between two racks most ways are slow, and the median way is one of those.
 
-Two conditions, both needed. *Large*: below 75 % of the median. Speeds of Ethernet and PCIe come in
-steps, and the smallest leaves 62.5 % (25 of 40 Gbit/s; others 40 to 50 %), while healthy ways on
-one network differ by some percent. *Outlying*: four standard deviations below, by the spread of
-the faster half, which slow ways leave as it is: on a network whose ways all differ none is named.
+The fast ways are all of them, unless the rates fall into two groups far apart; then the upper.
+Three conditions of a slow way. *Large*: below 75 % of the median fast way. Speeds of Ethernet and
+PCIe come in steps, and the smallest leaves 62.5 % (25 of 40 Gbit/s; others 40 to 50 %), while
+healthy ways on one network differ by some percent. *Outlying*: four standard deviations below, by
+the spread of the faster half of the fast ways: on a network whose ways all differ none is named.
+*Its own*: below 75 % of the best that both of its ends do, so that two nodes with a fast way of
+their own don't make all others slow.
 tests/advise/test_slow_pairs.py holds both error rates over simulated clusters.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 
+from broadgauge.advise.pair_words import (
+    between_groups,
+    listed,
+    slow_end,
+    way_name,
+    way_names,
+    what_groups_share,
+)
 from broadgauge.specs.case import Case
 from broadgauge.specs.pairs import RankPair, largest_of_pairs, pair_rate_gbyte_per_s
 from broadgauge.specs.record import Finding, Record, Severity
@@ -29,7 +41,8 @@ DEVIATIONS_PER_QUARTILE = 1.4826
 """Standard deviation over the median distance from the middle, of a normal distribution."""
 FEWEST_ENDS = 3
 """Of two ends one can't say which way is the slow one."""
-MOST_NAMED = 8
+MOST_LINES = 8
+"""Of evidence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +67,16 @@ BETWEEN_NODES = Advice(
     "both ends are fast with others, so it is not their NICs",
     fix="speed and errors of the ports on the way between them; a traceroute from either end",
 )
+BETWEEN_GROUPS = Advice(
+    cause="what only the ways between these groups share: an uplink between their switches that is "
+    "slow, oversubscribed, or has lost a member of its bond; within its group each node is fast",
+    fix="speed, errors and members of the switches' uplink ports; place jobs within one group "
+    "until it is mended",
+)
+BETWEEN_RANK_GROUPS = Advice(
+    cause="the way between the groups: the sockets' link, a PCIe switch, NVLink only within them",
+    fix="`nvidia-smi topo -m`: are these the groups of this machine, and are all links up?",
+)
 BETWEEN_RANKS = Advice(
     cause="the way between these two devices: a link that is down, or another PCIe root",
     fix="`nvidia-smi topo -m` and `nvidia-smi nvlink -s`: are all links up?",
@@ -69,28 +92,32 @@ class SlowWays:
     receivers: frozenset[int]
     pairs: tuple[RankPair, ...]
     """Slow ways between ends that are not slow, slowest first."""
-    median_gbyte_per_s: float
-    """Rate of the median way between ends that are not slow."""
+    groups: tuple[frozenset[int], ...]
+    """Where `pairs` are all ways between groups of ends and no others: these groups; else none."""
+    fast_gbyte_per_s: float
+    """Rate of the median fast way between ends that are not slow."""
 
 
 def slow_ways(rates: Mapping[RankPair, float]) -> SlowWays:
     """Which senders, receivers and ways stand out among these rates (any unit, above 0)?"""
     out, into = _best(rates, end=0), _best(rates, end=1)
-    shortfalls = [1 - rate / min(out[a], into[b]) for (a, b), rate in rates.items()]
-    limit = max(1 - SLOW_RATIO, OUTLYING_TIMES * median(shortfalls))
+    of_ends = {(a, b): rate / min(out[a], into[b]) for (a, b), rate in rates.items()}
+    limit = max(1 - SLOW_RATIO, OUTLYING_TIMES * (1 - median(_fast(of_ends.values()))))
     senders, receivers = _slow_ends(out, limit), _slow_ends(into, limit)
     others = {
         (a, b): rate for (a, b), rate in rates.items() if a not in senders and b not in receivers
     } or rates
-    middle = median(others.values())
-    spread = DEVIATIONS_PER_QUARTILE * median(r - middle for r in others.values() if r >= middle)
+    fast = _fast(others.values())
+    middle = median(fast)
+    spread = DEVIATIONS_PER_QUARTILE * median(r - middle for r in fast if r >= middle)
     slow = max((1 - SLOW_RATIO) * middle, OUTLYING_DEVIATIONS * spread)
-    pairs = [way for way, rate in others.items() if middle - rate > slow]
+    pairs = [w for w, rate in others.items() if middle - rate > slow and of_ends[w] < SLOW_RATIO]
     return SlowWays(
         senders=senders,
         receivers=receivers,
         pairs=tuple(sorted(pairs, key=lambda way: rates[way])),
-        median_gbyte_per_s=middle,
+        groups=_groups(others, frozenset(pairs)),
+        fast_gbyte_per_s=middle,
     )
 
 
@@ -112,33 +139,36 @@ def _node_finding(
 ) -> Finding:
     sends, receives = end in found.senders, end in found.receivers
     ways = [way for way in rates if (sends and way[0] == end) or (receives and way[1] == end)]
-    verb = "sends and receives" if sends and receives else "sends" if sends else "receives"
-    name = _name(case, end)
     best = max(rates[way] for way in ways)
+    advice = OF_A_NODE if case.nodes > 1 else OF_A_RANK
     return Finding(
         rule="slow-pair",
         severity=Severity.WARNING,
-        symptom=f"{name} {verb} slowly, whichever its partner: at best "
-        f"{show_ratio(best / found.median_gbyte_per_s)} of the median pair",
+        symptom=f"{slow_end(case, end, sends=sends, receives=receives)}, whichever its partner: "
+        f"at best {show_ratio(best / found.fast_gbyte_per_s)} of the median fast pair",
         evidence=_evidence(case, sorted(ways, key=lambda way: rates[way]), found, rates),
-        cause=OF_A_NODE.cause if case.nodes > 1 else OF_A_RANK.cause,
-        fix=OF_A_NODE.fix if case.nodes > 1 else OF_A_RANK.fix,
+        cause=advice.cause,
+        fix=advice.fix,
     )
 
 
 def _pairs_finding(case: Case, found: SlowWays, rates: Mapping[RankPair, float]) -> Finding:
-    names = list(_names(case, found.pairs))
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    ratio = show_ratio(rates[found.pairs[0]] / found.fast_gbyte_per_s)
+    names = [*way_names(case, found.pairs).values()]
     are, slowest = ("is", "") if len(names) == 1 else ("are", "the slowest ")
-    ratio = rates[found.pairs[0]] / found.median_gbyte_per_s
+    if found.groups:
+        advice = BETWEEN_GROUPS if case.nodes > 1 else BETWEEN_RANK_GROUPS
+        what = f"{between_groups(case, found.groups)} are slow ({what_groups_share(case)})"
+    else:
+        advice = BETWEEN_NODES if case.nodes > 1 else BETWEEN_RANKS
+        what = f"{listed(names)} {are} slow"
     return Finding(
         rule="slow-pair",
         severity=Severity.WARNING,
-        symptom=f"{'; '.join(names[:MOST_NAMED])}{more} {are} slow: "
-        f"{slowest}{show_ratio(ratio)} of the median pair",
+        symptom=f"{what}: {slowest}{ratio} of the median fast pair",
         evidence=_evidence(case, found.pairs, found, rates),
-        cause=BETWEEN_NODES.cause if case.nodes > 1 else BETWEEN_RANKS.cause,
-        fix=BETWEEN_NODES.fix if case.nodes > 1 else BETWEEN_RANKS.fix,
+        cause=advice.cause,
+        fix=advice.fix,
     )
 
 
@@ -146,25 +176,52 @@ def _evidence(
     case: Case, ways: Iterable[RankPair], found: SlowWays, rates: Mapping[RankPair, float]
 ) -> tuple[str, ...]:
     lines = [
-        f"{_name(case, a)} to {_name(case, b)}: {show_rate(8 * rates[a, b])} of payload"
-        for a, b in list(ways)[:MOST_NAMED]
+        f"{way_name(case, way)}: {show_rate(8 * rates[way])} of payload"
+        for way in list(ways)[:MOST_LINES]
     ]
-    return (*lines, f"the median pair: {show_rate(8 * found.median_gbyte_per_s)}")
+    return (*lines, f"the median fast pair: {show_rate(8 * found.fast_gbyte_per_s)}")
 
 
-def _names(case: Case, ways: Iterable[RankPair]) -> Iterator[str]:
-    """`node 1 to node 3 and back`: both directions of a pair in one."""
-    directions: dict[RankPair, list[RankPair]] = defaultdict(list)
+def _fast(values: Iterable[float]) -> list[float]:
+    """The upper of two groups far apart; all where there are no two such groups.
+
+    Cut where the squares within both are least. Far apart: the lower mean is below 75 % of the
+    upper, by more than four of the deviations within. An even spread, cut in its middle, has 3.5
+    (half its width, over that width's half / √12), a normal one 2.7 (2 √(2/π) / √(1 - 2/π)).
+    Source: N. Otsu, A threshold selection method from gray-level histograms, 1979, for the cut.
+    """
+    ordered = sorted(values)
+    cuts = range(1, len(ordered))
+    if not cuts:
+        return ordered
+    cut = min(cuts, key=lambda at: _squares(ordered[:at]) + _squares(ordered[at:]))
+    low, high = ordered[:cut], ordered[cut:]
+    within = ((_squares(low) + _squares(high)) / len(ordered)) ** 0.5
+    apart = fmean(high) - fmean(low)
+    is_far = apart > max((1 - SLOW_RATIO) * fmean(high), OUTLYING_DEVIATIONS * within)
+    return high if is_far else ordered
+
+
+def _squares(values: Collection[float]) -> float:
+    """Of the distances from their mean, added up."""
+    mean = sum(values) / len(values)
+    return sum((value - mean) ** 2 for value in values)
+
+
+def _groups(ways: Iterable[RankPair], slow: frozenset[RankPair]) -> tuple[frozenset[int], ...]:
+    """Ends joined by ways that are not slow, where every slow way leads from group to group.
+
+    A group of one is no rack: its ways are named.
+    """
+    group_of: dict[int, frozenset[int]] = {}
     for a, b in ways:
-        directions[min(a, b), max(a, b)].append((a, b))
-    for both in directions.values():
-        a, b = min(both)
-        back = " and back" if len(both) == 2 else ""
-        yield f"{_name(case, a)} to {_name(case, b)}{back}"
-
-
-def _name(case: Case, rank: int) -> str:
-    return f"node {rank // case.ranks_per_node}" if case.nodes > 1 else f"rank {rank}"
+        one, other = (group_of.get(end, frozenset({end})) for end in (a, b))
+        joined = [one, other] if (a, b) in slow else [one | other]
+        group_of.update({end: group for group in joined for end in group})
+    groups = tuple(sorted(set(group_of.values()), key=min))
+    inside = any(group_of[a] == group_of[b] for a, b in slow)
+    is_split = len(groups) > 1 and not inside and all(len(group) > 1 for group in groups)
+    return groups if is_split else ()
 
 
 def _best(rates: Mapping[RankPair, float], *, end: int) -> dict[int, float]:

@@ -16,14 +16,14 @@ EVEN_COLOUR = "#E4EEF5"
 
 
 def pair_chart(pairs: JudgedPairs) -> Spec:
-    """How fast is each way, against the median one? Slow ways are dark and framed."""
+    """How fast is each way, against the median fast one? Slow ways are dark and framed."""
     matrix = pairs.matrix
     rows: list[Spec] = [
         {
             "origin": cell.origin,
             "target": cell.target,
             "way": f"{matrix.place} {cell.origin} → {matrix.place} {cell.target}",
-            "part": cell.over_median.value,
+            "part": cell.rate_gbyte_per_s.value / pairs.fast_gbyte_per_s,
             "is_slow": way in pairs.slow,
             "number": pair_number(matrix, way),
             "words": show_bandwidth(cell.rate_gbyte_per_s.value),
@@ -64,7 +64,7 @@ def _labels(title: str) -> Spec:
 
 
 def _cells(x: Spec, y: Spec) -> Spec:
-    """The slowest colour from half the median down."""
+    """The slowest colour from half the median fast way down."""
     scale: Spec = {"domain": [0.5, 1.0], "range": [SLOW_COLOUR, EVEN_COLOUR], "clamp": True}
     return {
         "mark": {"type": "rect"},

@@ -124,7 +124,7 @@ REGISTRY: dict[str, Metric] = {
             name="slowest_pair_ratio",
             direction="higher",
             meaning="rate of the slowest pair of nodes / median over all pairs, largest message, "
-            "each direction by itself",
+            "each direction by itself; about 1 where more than half are slow alike",
         ),
         Metric(
             name="cpu_busy_ratio",

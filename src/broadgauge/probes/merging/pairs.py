@@ -1,7 +1,8 @@
 """What do the messages between all pairs of nodes say of a trial as a whole?
 
 The headline figures are those of the median pair, so that one bad link does not pass for the
-network, and `slowest_pair_ratio` says how bad the worst one is.
+network, and `slowest_pair_ratio` says how bad the worst one is against it. Where most pairs are
+slow alike, as across a slow uplink, the median is one of them: advise/slow_pairs.py names those.
 """
 
 import statistics
