@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from broadgauge.advise.judge import findings
 from broadgauge.advise.model import Bound, Verdict
 from broadgauge.advise.verdict import verdict
 from broadgauge.results.model import CaseSummary, RunSummary
@@ -46,6 +47,7 @@ def records_of(
     ceiling_gbps: float | None = 20.0,
     busy_ratio: float = 0.5,
     system_s: float = 1.0,
+    foreign_ratio: float | None = None,
 ) -> list[Record]:
     """One record a launch and block."""
     node = NodeUse(
@@ -56,8 +58,9 @@ def records_of(
         cpu_system_s=system_s,
         cpu_softirq_s=0.0,
         cpu_busy_ratio=busy_ratio,
+        foreign_busy_ratio=foreign_ratio,
     )
-    return [
+    records = [
         Record(
             record_id=f"b{block}.{case.key}.t0",
             case_key=case.key,
@@ -79,6 +82,7 @@ def records_of(
         )
         for block, values in enumerate(metrics)
     ]
+    return [r.model_copy(update={"findings": findings(case, r)}) for r in records]
 
 
 def a_run(*parts: tuple[Case, list[Record]]) -> RunSummary:
@@ -294,3 +298,39 @@ def test_a_command_that_loses_little_may_still_wait_for_both_networks() -> None:
 
 def test_how_many_launches_would_tell_is_said() -> None:
     assert "launches would tell" in judged(SLOW, steps(0.33, spread=0.05)).sentence
+
+
+@pytest.mark.parametrize("foreign_ratio", [None, 0.05, 0.91])
+@pytest.mark.parametrize("busy_ratio", [0.5, 1.0])
+@pytest.mark.parametrize("workload", [TRAIN, COLLECTIVES])
+def test_cores_that_others_used_say_nothing_of_the_host(
+    workload: Workload, busy_ratio: float, foreign_ratio: float | None
+) -> None:
+    half_empty = [
+        values | {"wire_bytes": values["wire_bytes"] / 3, "line_share_ratio": 0.5}
+        for values in steps(0.6)
+    ]
+    case = a_case(workload, SLOW, "cuda")
+    records = records_of(case, half_empty, busy_ratio=busy_ratio, foreign_ratio=foreign_ratio)
+    run = a_run((case, records))
+    found = verdict(run.cases[0], run)
+    others = "other programs used 91 % of the cores in 5 of 5 trials"
+    is_loaded = foreign_ratio == 0.91
+    assert (others in found.evidence) is is_loaded
+    assert (f"{others}: run again on a quiet machine" in found.sentence) is is_loaded
+    assert (found.bound is Bound.HOST) is (busy_ratio == 1.0 and not is_loaded)
+    if is_loaded:
+        assert "host is not at its limit" not in found.sentence
+        assert "no room left" not in found.sentence
+
+
+def test_a_few_trials_with_other_programs_change_no_verdict() -> None:
+    case = a_case(TRAIN, SLOW)
+    loaded = records_of(case, steps(0.81), foreign_ratio=0.5)
+    quiet = records_of(case, steps(0.81))
+    run = a_run((case, [*loaded[:2], *quiet[2:]]))
+    assert not [line for line in verdict(run.cases[0], run).evidence if "other programs" in line]
+    run = a_run((case, [*loaded[:3], *quiet[3:]]))
+    found = verdict(run.cases[0], run)
+    assert found.bound is Bound.NETWORK
+    assert found.evidence[-1] == "other programs used 50 % of the cores in 3 of 5 trials"

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from broadgauge.advise.foreign import foreign_load_of
 from broadgauge.advise.judge import CEILING_OVER_RATE, LINE_SHARE, is_host_saturated
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.units import show_rate, show_ratio, show_time
@@ -22,6 +23,9 @@ class Link:
     words: tuple[str, ...]
     """How full it was, in words, the best first."""
     is_host_saturated: bool
+    """By the job itself: not where other programs used the cores in most trials."""
+    foreign: str | None
+    """What other programs used of the cores in most trials, in words."""
     is_on_cpus: bool
 
     @property
@@ -65,7 +69,8 @@ def link_of(summary: CaseSummary, run: RunSummary, cost_s: float | None) -> Link
         ceiling_gbps=ceilings[0] if ceilings else None,
         full_ratio=min((ratio for ratio in (own, share) if ratio is not None), default=None),
         words=tuple(words),
-        is_host_saturated=any(map(_is_mostly_saturated, both)),
+        is_host_saturated=any(_is_mostly_saturated(s) for s in both if foreign_load_of(s) is None),
+        foreign=foreign_load_of(summary),
         is_on_cpus=summary.case.device == "cpu",
     )
 

@@ -14,6 +14,8 @@ A training with several nodes is judged by its network share, network_cost_s / s
    take 80 % of the time that the network costs, and the largest collective on the same network
    reached 80 % of the line rate by counters; where one is not known, the other alone.
 5. Share above, link not full, host idle: unknown. Latency or the library's settings are left.
+   Where other programs used the cores in most trials, rule 3 does not ask how busy they were, and
+   the sentence names those programs instead.
 
 A command of the user's has no step with communication off. What its time loses against the fastest
 network of the same run is a lower bound of the share: only the network differs. Above 30 % it is
@@ -28,6 +30,7 @@ estimate decides, and the sentence says so. Nothing here compares runs.
 
 import math
 
+from broadgauge.advise.foreign import foreign_load_of
 from broadgauge.advise.link import Link, host_limit, link_of
 from broadgauge.advise.model import Bound, Verdict
 from broadgauge.advise.one_node import bound_on_one_node, path_evidence
@@ -46,6 +49,7 @@ from broadgauge.specs.units import show_count, show_rate, show_ratio, show_time
 from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload
 
 MOST_LAUNCHES = 200
+_QUIET = "run again on a quiet machine"
 
 
 def verdict(summary: CaseSummary, run: RunSummary) -> Verdict:
@@ -57,7 +61,7 @@ def verdict(summary: CaseSummary, run: RunSummary) -> Verdict:
         return _verdict(Bound.UNKNOWN, why)
     if summary.case.link is None:
         bound, why = bound_on_one_node(summary, run)
-        return _verdict(bound, why, path_evidence(summary))
+        return _verdict(bound, why, (*path_evidence(summary), *_foreign(summary)))
     share, words = _network_share(summary)
     against = None if share is not None else _share_against_fastest(summary, run)
     link = link_of(summary, run, _cost_s(summary, share))
@@ -105,6 +109,8 @@ def _bound(share: Estimate | None, words: str, link: Link) -> tuple[Bound, str]:
         return Bound.HOST, f"{words}; {host}"
     if link.is_full:
         return Bound.NETWORK, f"{words}; {_how_full(link)}"
+    if link.foreign is not None:
+        return Bound.UNKNOWN, f"{words}; {_how_full(link)}, but {link.foreign}: {_QUIET}"
     return Bound.UNKNOWN, (
         f"{words}; {_how_full(link)}, and the host is not at its limit: "
         "latency or the library's settings are left"
@@ -216,7 +222,8 @@ def _collectives(summary: CaseSummary, link: Link) -> Verdict:
     bound = Bound.NETWORK if link.is_full or has_slow_way else Bound.UNKNOWN
     why = host or ("" if pairs and not link.words else _how_full(link))
     few = few_launches(next(iter(summary.estimates.values()), None))
-    sentence = "; ".join(part for part in (pairs, why, few) if part)
+    others = "" if link.is_full or link.foreign is None else f"{link.foreign}: {_QUIET}"
+    sentence = "; ".join(part for part in (pairs, why, others, few) if part)
     return _verdict(Bound.HOST if host is not None else bound, sentence, _evidence(summary, link))
 
 
@@ -239,5 +246,13 @@ def _evidence(summary: CaseSummary, link: Link, share: Estimate | None = None) -
         lines.append(f"{show_ratio(busy)} of the busiest node's cores were busy")
     if summary.scaling is not None:
         efficiency = show_ratio(summary.scaling.efficiency.value)
-        lines.append(f"scaling efficiency {efficiency} of {summary.scaling.reference.shape}")
-    return tuple(lines)
+        lines.append(
+            f"scaling efficiency per rank {efficiency} of {summary.scaling.reference.shape}"
+        )
+    return (*lines, *_foreign(summary))
+
+
+def _foreign(summary: CaseSummary) -> tuple[str, ...]:
+    """A line of evidence where other programs used the cores in most trials."""
+    words = foreign_load_of(summary)
+    return () if words is None else (words,)
