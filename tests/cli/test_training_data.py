@@ -1,6 +1,7 @@
 """Is a training's missing data found before any rank starts?"""
 
 import importlib.util
+import os
 
 import pytest
 from tests.probes.outcomes import make_case
@@ -32,6 +33,12 @@ def test_a_file_that_is_not_there_is_named_with_the_nearest(tmp_path, changes, w
 def test_a_folder_is_no_file(tmp_path):
     with pytest.raises(InputError, match="is a folder"):
         check(tmp_path, text=".")
+
+
+def test_a_fifo_is_no_file(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(InputError, match="fifo is a FIFO, no file"):
+        check(tmp_path, text="fifo")
 
 
 def test_files_that_are_there_pass(tmp_path):

@@ -2,15 +2,17 @@
 
 import importlib.util
 import json
+import os
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from broadgauge.probes.training.records import read_dataset, read_json_lines
+from broadgauge.probes.training.sources import read_text
 from broadgauge.probes.training.text import MAX_TEXT_BYTES
 from broadgauge.probes.trial import RefusedError
-from broadgauge.specs.workload import HubDataset, JsonLines
+from broadgauge.specs.workload import HubDataset, JsonLines, TrainWorkload
 
 TEXTS = ["first", "zweiter Satz: ä", "third\nwith a second line"]
 
@@ -50,6 +52,9 @@ def test_reading_ends_where_there_is_enough(tmp_path):
         (b"[1, 2]", "no object to find `text` in, but list '[1, 2]'"),
         (b'{"text": null}', "`text` is no text, but null"),
         (b'{"text": 7}', "`text` is no text, but int '7'"),
+        (rb'{"text": "a\ud800b"}', r"`text` can't be UTF-8: \ud800 at character 2 is half a pair"),
+        (b'{"text": ' + b"[" * 100_000, "nested too deep to be read"),
+        (b'{"text": ' + b"1" * 5_000 + b"}", "not a line of JSON: Exceeds the limit"),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path, line, words):
@@ -122,3 +127,21 @@ def test_a_data_set_that_is_not_on_this_machine_is_refused_with_how_to_fetch_it(
     with pytest.raises(RefusedError) as refused:
         read_dataset(source)
     assert "load_dataset('nobody/nothing-here', 'small')" in str(refused.value)
+
+
+@pytest.mark.timeout(20)
+def test_a_fifo_is_refused_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(RefusedError, match="fifo` is a FIFO, no file"):
+        read_json_lines(JsonLines(jsonl=str(tmp_path / "fifo")))
+    with pytest.raises(RefusedError, match="/dev/zero` is a device, no file"):
+        read_text(TrainWorkload(kind="train", text="/dev/zero"))
+
+
+def test_half_a_pair_in_a_key_is_written_out(tmp_path):
+    """The message goes on as UTF-8."""
+    path = tmp_path / "data.jsonl"
+    path.write_bytes(rb'{"\ud800": 1}')
+    with pytest.raises(RefusedError) as refused:
+        read_json_lines(JsonLines(jsonl=str(path)))
+    assert rb"no key `text`; known: \ud800" in str(refused.value).encode()

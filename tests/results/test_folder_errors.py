@@ -12,6 +12,7 @@ import pytest
 from tests.engine.making import YAML, a_plan, make_folder, run_in
 
 from broadgauge.results.folder import RunFolder
+from broadgauge.results.history import find_runs
 from broadgauge.results.reading import StoredRun, read_run
 from broadgauge.results.records_file import read_records
 from broadgauge.specs.errors import RunFolderError
@@ -152,10 +153,11 @@ def test_a_records_file_that_was_replaced_is_noticed(tmp_path: Path, plan: Plan)
 
 
 def test_too_little_space_is_said_before_anything_runs(tmp_path: Path, plan: Plan) -> None:
-    with pytest.raises(RunFolderError, match=r"MB free, and a run needs 10\d+ MB"):
+    with pytest.raises(RunFolderError, match=r"MB free, and a run needs 10\d+ MB") as full:
         RunFolder.create(
             tmp_path, plan=plan, experiment_yaml=YAML, started_unix_s=0, min_free_bytes=10**18
         )
+    assert full.value.hint == "free some space, or choose another place with --runs-folder"
     assert not list(tmp_path.iterdir())
 
 
@@ -274,3 +276,22 @@ def test_a_full_disk_is_said_and_stored_records_stay(tmp_path: Path, ballast_kib
     assert "No space left on device" in done.stdout
     assert "free some space, then go on with --resume" in done.stdout
     assert "the file system is read-only" in done.stdout
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("opens", OPENERS)
+@pytest.mark.parametrize("name", ["plan.json", "records.jsonl", "experiment.yaml"])
+@pytest.mark.parametrize("kind", ["a FIFO", "a device"])
+def test_what_may_have_no_end_is_not_read(
+    run_path: Path, opens: Opener, name: str, kind: str
+) -> None:
+    (run_path / name).unlink()
+    if kind == "a FIFO":
+        os.mkfifo(run_path / name)
+    else:
+        (run_path / name).symlink_to("/dev/zero")
+    with pytest.raises(RunFolderError, match=f"{name} is {kind}, no file"):
+        opens(run_path)
+    if name == "plan.json":
+        runs, (note,) = find_runs(run_path.parent)
+        assert (runs, f"is {kind}" in note) == ((), True)

@@ -1,6 +1,5 @@
 """Which experiment does the user mean: a file, or one that comes with Broadgauge?"""
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,8 +7,12 @@ from pathlib import Path
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.file_kinds import special_kind
 from broadgauge.specs.workload import Engine
 from broadgauge.specs.yaml_source import MAX_TEXT_BYTES
+
+GIVEN_STREAMS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+"""`run <(make-experiment)` and `run /dev/stdin`: whoever gives one feeds it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +85,10 @@ def _is_collectives(entry: dict[object, object]) -> bool:
 def read_base(reference: str, from_file: str) -> tuple[str, str]:
     """What a file extends: a path from its own folder, or the name of an example.
 
-    The text and the file's name, the same for the same file. Raises InputError.
+    The text and the file's name; `..` is left to the kernel, which follows the links before it.
+    Raises InputError.
     """
-    path = _find(Path(os.path.normpath(Path(from_file).parent / reference)), reference)
+    path = _find(Path(from_file).parent / reference, reference)
     return _read_text(path), str(path)
 
 
@@ -103,6 +107,9 @@ def _example(name: str) -> Path:
 
 def _read_text(path: Path) -> str:
     try:
+        kind = special_kind(path.stat().st_mode)
+        if kind is not None and not str(path).startswith(GIVEN_STREAMS):
+            raise InputError(f"{path}: {kind}, not an experiment file")
         with path.open(encoding="utf-8") as file:
             return file.read(MAX_TEXT_BYTES + 1)
     except FileNotFoundError:

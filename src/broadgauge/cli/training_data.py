@@ -7,6 +7,7 @@ from pathlib import Path
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
+from broadgauge.specs.file_kinds import special_kind
 from broadgauge.specs.workload import HubDataset, JsonLines, TrainWorkload
 
 
@@ -38,6 +39,9 @@ def _check_file(what: str, name: str, working_folder: Path) -> None:
         return
     if path.is_dir():
         raise InputError(f"{what}: {path} is a folder, no file")
+    if path.exists():
+        kind = special_kind(path.stat().st_mode)
+        raise InputError(f"{what}: {path} is {kind or 'something else'}, no file")
     around = path.parent.iterdir() if path.parent.is_dir() else ()
     near = did_you_mean(path.name, (file.name for file in around if file.is_file()))
     raise InputError(

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from broadgauge.specs.errors import RunFolderError
+from broadgauge.specs.file_kinds import special_kind
 
 PART = ".part"
 """The end of the name of a file that is not whole yet."""
@@ -40,6 +41,17 @@ def telling(what: str, path: Path) -> Iterator[None]:
         raise RunFolderError(
             f"can't {what} {path}: {reason}", hint=_HINTS.get(error.errno or 0)
         ) from error
+
+
+def read_whole(path: Path, *, flags: int = 0) -> bytes:
+    """All bytes of a file. Raises OSError; RunFolderError for a FIFO or a device, which may have
+    no end."""
+    kind = special_kind(path.stat().st_mode)
+    if kind is not None:
+        raise RunFolderError(f"{path} is {kind}, no file", hint="was the folder made by hand?")
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | flags)
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read()
 
 
 def write_all(descriptor: int, data: bytes) -> None:
@@ -90,7 +102,7 @@ def check_free_space(path: Path, needed_bytes: int) -> None:
         raise RunFolderError(
             f"{path} has {free_bytes / 1e6:.1f} MB free, "
             f"and a run needs {needed_bytes / 1e6:.0f} MB",
-            hint=_HINTS[errno.ENOSPC],
+            hint="free some space, or choose another place with --runs-folder",
         )
 
 

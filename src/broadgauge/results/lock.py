@@ -59,7 +59,7 @@ class FolderLock:
 def is_being_written(folder: Path) -> bool:
     """Does a process hold this folder's lock? A folder that can't be asked is not written here."""
     try:
-        descriptor = os.open(folder / LOCK_FILE, os.O_RDONLY | os.O_NOFOLLOW)
+        descriptor = os.open(folder / LOCK_FILE, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError:
         return False
     try:

@@ -90,7 +90,7 @@ def read_text(path: Path) -> str:
     """A UTF-8 file of the run folder."""
     try:
         with disk.telling("read", path):
-            return path.read_text(encoding="utf-8")
+            return disk.read_whole(path).decode()
     except UnicodeDecodeError as error:
         raise RunFolderError(f"{path} is not UTF-8 text: {error}") from error
 

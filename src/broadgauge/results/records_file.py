@@ -34,9 +34,7 @@ class ReadRecords:
 def read_records(path: Path) -> ReadRecords:
     """Every stored record, in order. Raises RunFolderError, with file:line where one is broken."""
     with disk.telling("read", path):
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-        with os.fdopen(descriptor, "rb") as file:
-            data = file.read()
+        data = disk.read_whole(path, flags=os.O_NOFOLLOW)
     *lines, torn = data.split(b"\n")
     records: list[Record] = []
     for number, line in enumerate(lines, start=1):

@@ -4,6 +4,7 @@ The file that extends wins. Mappings merge key by key; entries of `networks`, `w
 `hypotheses` merge with the entry of the same name; other lists and single values are replaced.
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -19,7 +20,7 @@ MAX_CHAIN = 16
 
 BaseReader = Callable[[str, str], tuple[str, str]]
 """Of what stands under `extends` and the name of the file it stands in: the text meant, and its
-file's name, always the same for the same file. Raises InputError where there is none."""
+file's name, which may be one of several. Raises InputError where there is none."""
 
 
 def with_bases(document: Document, read_base: BaseReader | None) -> Document:
@@ -49,8 +50,9 @@ def _base_of(chain: list[Document], read_base: BaseReader | None) -> Document:
     except InputError as error:
         _refuse(last, error.message, error.hint)
     names = [document.filename for document in chain]
-    if filename in names:
-        circle = " → ".join([*names[names.index(filename) :], filename])
+    files = [os.path.realpath(name) for name in names]
+    if (file := os.path.realpath(filename)) in files:
+        circle = " → ".join([*names[files.index(file) :], filename])
         _refuse(last, f"goes in a circle: {circle}")
     if len(chain) > MAX_CHAIN:
         _refuse(last, f"is a chain of more than {MAX_CHAIN} files")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from broadgauge.probes.training.text import MAX_TEXT_BYTES, Text
+from broadgauge.probes.training.text import MAX_TEXT_BYTES, Text, refuse_special
 from broadgauge.probes.trial import RefusedError
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.workload import HubDataset, JsonLines
@@ -24,6 +24,7 @@ def read_json_lines(source: JsonLines) -> Text:
     """Raises RefusedError with file and line."""
     path = Path(source.jsonl)
     try:
+        refuse_special(path)
         return _join(_json_lines(path), source.field, str(path))
     except OSError as error:
         raise RefusedError(f"the training data `{path}` can't be read: {error.strerror}") from error
@@ -52,7 +53,7 @@ def _join(records: Records, field: str, description: str) -> Text:
     parts: list[bytes] = []
     size_bytes = 0
     for place, record in records:
-        parts.append(_text_in(record, field, place).encode() + b"\n")
+        parts.append(_utf8(_text_in(record, field, place), field, place) + b"\n")
         size_bytes += len(parts[-1])
         if size_bytes >= MAX_TEXT_BYTES:
             break
@@ -61,6 +62,16 @@ def _join(records: Records, field: str, description: str) -> Text:
         content=content,
         description=f"{description}, `{field}` of {len(parts)} records, {len(content)} bytes",
     )
+
+
+def _utf8(text: str, field: str, place: str) -> bytes:
+    """JSON can write half of a surrogate pair, which is no character."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(text[error.start]):04x}"
+        reason = f"`{field}` can't be UTF-8: {half} at character {error.start + 1} is half a pair"
+        raise RefusedError(f"{place}: {reason}") from error
 
 
 def _json_lines(path: Path) -> Records:
@@ -80,6 +91,10 @@ def _json(line: bytes, place: str) -> Any:
     except UnicodeDecodeError as error:
         reason = f"not UTF-8: {error.reason}, byte {error.start + 1}"
         raise RefusedError(f"{place}: {reason}") from error
+    except RecursionError as error:
+        raise RefusedError(f"{place}: nested too deep to be read") from error
+    except ValueError as error:  # an integer of more digits than Python converts
+        raise RefusedError(f"{place}: not a line of JSON: {error}") from error
 
 
 def _text_in(record: Any, field: str, place: str) -> str:
@@ -89,7 +104,8 @@ def _text_in(record: Any, field: str, place: str) -> str:
         if not isinstance(value, dict):
             raise RefusedError(f"{place}: no object to find `{field}` in, but {_kind(value)}")
         if key not in value:
-            hint = did_you_mean(key, map(str, value))
+            known = (str(name).encode(errors="backslashreplace").decode() for name in value)
+            hint = did_you_mean(key, known)
             raise RefusedError(f"{place}: no key `{field}`" + (f"; {hint}" if hint else ""))
         value = value[key]
     if not isinstance(value, str):

@@ -9,7 +9,7 @@ import sysconfig
 from pathlib import Path
 
 from broadgauge.probes.training.records import read_dataset, read_json_lines
-from broadgauge.probes.training.text import MAX_TEXT_BYTES, Text
+from broadgauge.probes.training.text import MAX_TEXT_BYTES, Text, refuse_special
 from broadgauge.probes.trial import RefusedError
 from broadgauge.specs.workload import HubDataset, JsonLines, TrainWorkload
 
@@ -28,6 +28,7 @@ def read_text(workload: TrainWorkload) -> Text:
 
 def _user_file(path: Path) -> Text:
     try:
+        refuse_special(path)
         with path.open("rb") as source:
             content = source.read(MAX_TEXT_BYTES)
     except OSError as error:
