@@ -9,7 +9,7 @@ import torch.distributed as dist
 
 from broadgauge.probes import worker
 from broadgauge.probes.collectives import operation, pairwise, probe
-from broadgauge.probes.training import ddp, trainer
+from broadgauge.probes.training import ddp, shards, trainer
 
 DELAY_S = 0.023
 
@@ -131,6 +131,20 @@ def use_plain_ddp() -> None:
 
     ddp.DistributedDataParallel.register_comm_hook = register_nothing
     trainer.Trainer.step = plain_step
+
+
+def tell_gradients() -> None:
+    """After each step, how large the gradients were that the optimizer saw: AdamW's own steps are
+    the same for any multiple of them."""
+    step = trainer.Trainer.step
+
+    def telling(self, index):
+        loss = step(self, index)
+        squares = [shards.whole_of(p.grad).square().sum() for p in self.model.parameters()]
+        sys.stderr.write(f"gradients {sum(squares).sqrt().item()}\n")
+        return loss
+
+    trainer.Trainer.step = telling
 
 
 if __name__ == "__main__":

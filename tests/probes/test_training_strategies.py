@@ -1,7 +1,9 @@
 """Does every way of spreading a training over ranks train as one process does, and send what its
 strategy says?"""
 
+import re
 import statistics
+import sys
 from collections import Counter
 
 import pytest
@@ -10,7 +12,7 @@ from broadgauge.engine.estimate import step_bytes
 from broadgauge.specs.workload import GptModel
 
 from .harness import Ranks
-from .training_launch import TINY, WORKLOAD, Launch
+from .training_launch import PLANTED, TINY, WORKLOAD, Launch
 
 pytestmark = pytest.mark.measuring
 STEPS = {"steps": 48, "warm_up_steps": 2, "block_steps": 24}
@@ -165,6 +167,31 @@ def test_gradients_in_bfloat16_are_rounded_and_train_too(pair, strategy):
     rounded = pair.train(strategy=strategy, gradient_dtype="bfloat16").series["loss"]
     assert exact[0] != rounded[0]
     assert rounded == pytest.approx(exact, abs=0.01)
+
+
+def gradient_norms(folder, world_size, ways):
+    """Of each way's first step, as its optimizer saw them, on every rank."""
+    folder.mkdir()
+    scripts = dict.fromkeys(range(world_size), (sys.executable, PLANTED, "tell_gradients"))
+    with Ranks(world_size, folder, scripts=scripts) as ranks:
+        launch = Launch(ranks)
+        for way in ways:
+            launch.train(communication_off=False, steps=4, block_steps=4, **way)
+        logs = [rank.log.read_text() for rank in ranks.ranks]
+    norms = [re.findall(r"gradients (\S+)", log)[::6] for log in logs]  # of two and four steps
+    assert norms == [norms[0]] * world_size
+    return [float(norm) for norm in norms[0]]
+
+
+def test_gradients_are_the_mean_over_all_sequences_of_the_step(tmp_path):
+    """Not their sum, nor the mean of some: the losses would hardly show it, as AdamW divides by
+    the gradients' own size."""
+    ways = [*WAYS, {"gradient_dtype": "bfloat16"}, {"strategy": "fsdp", "dtype": "bfloat16"}]
+    (alone,) = gradient_norms(tmp_path / "alone", 1, [{"batch_per_rank": 4}])
+    together = gradient_norms(tmp_path / "pair", 2, ways)
+    assert len(together) == len(ways)
+    assert together[: len(WAYS)] == pytest.approx([alone] * len(WAYS), rel=1e-4)
+    assert together == pytest.approx([alone] * len(ways), rel=0.01)
 
 
 def test_fsdp_shares_the_state_out_and_trials_leave_nothing_behind(tmp_path):
