@@ -1,11 +1,14 @@
 """Do the charts say what the figures say?"""
 
+from dataclasses import replace
+
 from broadgauge.report.chart_parts import decade_ticks, linear_ticks, log_ticks
 from broadgauge.report.charts_collectives import busbw_chart
 from broadgauge.report.charts_training import cost_chart, throughput_chart
 from broadgauge.report.drawing import draw, script_json
 from broadgauge.report.points import MOST_DOTS, MOST_POINTS, loss_curves, step_boxes
 from broadgauge.results.model import RunSummary
+from broadgauge.specs.workload import CommandMetric, CommandWorkload
 
 
 def trainings(run: RunSummary) -> list:
@@ -32,6 +35,30 @@ def test_the_line_rate_is_drawn_in(run: RunSummary) -> None:
         ("vnic-like", 0.125),
     }
     assert busbw_chart(run, "broadcast", "float32") is None
+
+
+def test_the_line_rate_is_named_where_curves_are_far(run: RunSummary) -> None:
+    spec = busbw_chart(run, "all_reduce", "float32")
+    assert spec is not None
+    words = [layer for layer in spec["layer"] if layer["mark"]["type"] == "text"]
+    assert [layer["encoding"]["x"] for layer in words] == [{"value": 0}] * 2
+    assert {layer["mark"]["align"] for layer in words} == {"left"}
+
+
+def test_each_workload_has_its_own_row_of_steps(run: RunSummary) -> None:
+    command = CommandWorkload(
+        kind="command",
+        name="own",
+        command=("train.py",),
+        metrics=(CommandMetric(name="step_time_s", json_key="step_time_s"),),
+    )
+    own = [replace(s, case=s.case.model_copy(update={"workload": command})) for s in trainings(run)]
+    both = replace(run, cases=(*run.cases, *own))
+    boxes = step_boxes(both, [*trainings(run), *own])
+    assert len({box.label for box in boxes}) == 8
+    assert {box.label for box in step_boxes(run, trainings(run))} == {
+        f"{s.case.network_name} {s.case.shape}" for s in trainings(run)
+    }
 
 
 def test_bars_are_the_estimates(run: RunSummary) -> None:

@@ -59,6 +59,13 @@ def test_sixty_columns_are_stacked(run: RunSummary) -> None:
     assert "  step time     723 ms  ± 0.38 %" in text.splitlines()
 
 
+def test_scaling_is_of_one_rank(run: RunSummary) -> None:
+    lines = printed(print_closing_table, run, 60).splitlines()
+    scaling = [line for line in lines if line.startswith("  scaling")]
+    assert len(scaling) == 3
+    assert all(line.endswith("per rank, of 1x1") for line in scaling)
+
+
 def test_verdicts_and_failures_are_said(run: RunSummary) -> None:
     text = " ".join(printed(print_closing_table, run, 80).split())
     assert "network-bound: 77 % of each step waits for the network" in text

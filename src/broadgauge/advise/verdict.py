@@ -109,12 +109,12 @@ def _bound(share: Estimate | None, words: str, link: Link) -> tuple[Bound, str]:
         return Bound.HOST, f"{words}; {host}"
     if link.is_full:
         return Bound.NETWORK, f"{words}; {_how_full(link)}"
-    if link.foreign is not None:
-        return Bound.UNKNOWN, f"{words}; {_how_full(link)}, but {link.foreign}: {_QUIET}"
-    return Bound.UNKNOWN, (
-        f"{words}; {_how_full(link)}, and the host is not at its limit: "
-        "latency or the library's settings are left"
+    left = (
+        "and the host is not at its limit: latency or the library's settings are left"
+        if link.foreign is None
+        else f"but {link.foreign}: {_QUIET}"
     )
+    return Bound.UNKNOWN, f"{words}; {_how_full(link)}, {left}"
 
 
 def _bound_against_fastest(against: tuple[Estimate, str]) -> tuple[Bound, str]:

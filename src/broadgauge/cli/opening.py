@@ -44,8 +44,9 @@ def plan_lines(experiment: Experiment, plan: Plan) -> Iterator[str]:
     num_trials = sum(len(launch.trials) for launch in plan.launches)
     num_blocks = len({launch.block for launch in plan.launches})
     yield (
-        f"plan       {experiment.name} on the {_platform(experiment)}: {len(plan.cases)} cases, "
-        f"{num_blocks} blocks, {len(plan.launches)} launches, {num_trials} trials"
+        f"plan       {experiment.name} on the {_platform(experiment)}: "
+        f"{_counted(len(plan.cases), 'case')}, {_counted(num_blocks, 'block')}, "
+        f"{_counted(len(plan.launches), 'launch')}, {_counted(num_trials, 'trial')}"
     )
     if plan.baseline is not None:
         num_sides = sum(case.arm == "baseline" for case in plan.cases)
@@ -62,6 +63,12 @@ def plan_lines(experiment: Experiment, plan: Plan) -> Iterator[str]:
     for note in plan.notes:
         yield f"note       {note}"
     yield f"expected   about {show_time(plan.expected_s, 2)}"
+
+
+def _counted(number: int, what: str) -> str:
+    """`1 launch`, `2 launches`."""
+    ending = "" if number == 1 else "es" if what.endswith("ch") else "s"
+    return f"{number} {what}{ending}"
 
 
 def _platform(experiment: Experiment) -> str:

@@ -132,14 +132,14 @@ def _variant(summary: CaseSummary, row: CollectiveSummary, *, has_workload: bool
 
 
 def _line_words(lines: list[Spec], mark: Spec, encoding: Spec | None = None) -> Spec:
-    """The line rates in words, at the right end, over the curves."""
-    place: Spec = {"type": "text", "align": "right", "baseline": "bottom", "dy": -2}
+    """The line rates in words, at the left end: curves come near their line on the right."""
+    place: Spec = {"type": "text", "align": "left", "baseline": "bottom", "dx": 4, "dy": -3}
     return {
         "data": rows_of(lines),
         "mark": place | mark,
         "encoding": {
             "y": {"field": "busbw", "type": "quantitative"},
-            "x": {"value": "width"},
+            "x": {"value": 0},
             "text": {"field": "words"},
             **(encoding or {}),
         },

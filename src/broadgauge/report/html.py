@@ -71,6 +71,7 @@ def _sections(run: RunSummary, *, is_interactive: bool) -> list[Html]:
     rows = table_rows(run)
     return [
         page_top.header(run),
+        page_top.disturbed(run),
         page_top.headline(rows),
         page_claims.hypotheses(run),
         tag("h2", "What limits the job") if run.plan.hypotheses else Html(),

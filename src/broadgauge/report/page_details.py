@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterable
 
 from broadgauge.advise.judge import THROTTLED_RATIO
+from broadgauge.report.finding_groups import finding_groups
 from broadgauge.report.markup import Content, Html, join, table, tag
 from broadgauge.report.quantities import interval, kind_of, meaning_of, show, spread, title_of
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.summary import estimate_over
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.record import Environment, Finding, Record, Status
+from broadgauge.specs.record import Environment, Record, Status
 from broadgauge.specs.units import show_ratio, show_size
 
 
@@ -178,27 +179,19 @@ def _failure(record: Record) -> Html:
 
 
 def findings(run: RunSummary) -> Html:
-    """What was conspicuous in the trials, each finding once with the cases it was seen in?"""
-    seen: dict[tuple[str, str, str], tuple[Finding, dict[str, None], list[str]]] = {}
-    for summary in run.cases:
-        for record in summary.records:
-            for finding in record.findings:
-                key = (finding.rule, finding.symptom, finding.severity.value)
-                entry = seen.setdefault(key, (finding, {}, []))
-                entry[1][summary.case.label] = None
-                entry[2].append(record.record_id)
-    if not seen:
-        return Html()
+    """What was conspicuous in the trials, each kind once with the cases it was seen in?"""
     rows: list[tuple[Content, ...]] = [
         (
-            finding.severity.value,
-            join(finding.symptom, tag("span", "; ".join(finding.evidence), class_="sub")),
-            ", ".join(labels),
-            str(len(trials)),
-            "; ".join(part for part in (finding.cause, finding.fix) if part) or "–",
+            group.severity.value,
+            join(group.symptom, tag("span", "; ".join(group.evidence), class_="sub wrapped")),
+            ", ".join(group.cases),
+            str(group.num_trials),
+            "; ".join(group.advice) or "–",
         )
-        for finding, labels, trials in seen.values()
+        for group in finding_groups(run)
     ]
+    if not rows:
+        return Html()
     head = ("severity", "what was seen", "in", "trials", "cause and remedy")
     return join(tag("h2", "Findings"), table(head, rows, class_="text cards-below"))
 

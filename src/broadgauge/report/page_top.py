@@ -5,11 +5,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from broadgauge.advise.engines import engine_notes
+from broadgauge.advise.foreign import foreign_load
 from broadgauge.advise.model import Bound
 from broadgauge.report.markup import Html, join, table, tag
 from broadgauge.report.quantities import interval, show, title_of
 from broadgauge.report.rows import EMPTY, Cell, Row, columns
-from broadgauge.report.words import listed
+from broadgauge.report.words import lasting, listed
 from broadgauge.results.compare import against_reference
 from broadgauge.results.model import CaseComparison, RunSummary
 from broadgauge.specs.workload import CollectivesWorkload
@@ -43,6 +44,14 @@ def _when(run: RunSummary) -> str:
         return "no trial has run"
     started = datetime.fromtimestamp(min(r.started_unix_s for r in run.records), UTC)
     return f"{started:%Y-%m-%d %H:%M} UTC"
+
+
+def disturbed(run: RunSummary) -> Html:
+    """Did other programs use the cores meanwhile? Said before any figure."""
+    words = foreign_load(run)
+    if words is None:
+        return Html()
+    return tag("p", f"{words[:1].upper()}{words[1:]}.", class_="disturbed", role="note")
 
 
 def headline(rows: Sequence[Row]) -> Html:
@@ -153,7 +162,7 @@ def _cell(index: int, title: str, cell: Cell | None) -> Html:
 
 def notes(run: RunSummary) -> Html:
     """What must a reader know besides the figures?"""
-    all_notes = (*engine_notes(run), *run.notes)
+    all_notes = (*engine_notes(run), *lasting(run.notes))
     return (
         tag("ul", [tag("li", note) for note in all_notes], class_="faint") if all_notes else Html()
     )

@@ -46,7 +46,7 @@ class Row:
 class Cell:
     main: str
     sub: str = ""
-    """The spread, then what the figure is a share of: up to two lines."""
+    """The spread, then what the figure is a share of: up to three lines."""
     detail: str = ""
     """The interval and how it was obtained; for a pointer to rest on."""
 
@@ -204,7 +204,7 @@ def _scaling(row: Row) -> Cell | None:
     reference = scaling.reference
     return Cell(
         main=cell.main,
-        sub=f"{cell.sub}\nof {reference.shape}",
+        sub=f"{cell.sub}\nper rank\nof {reference.shape}",
         detail=f"{scaling.metric} a rank over that of {reference.label}; {cell.detail}",
     )
 

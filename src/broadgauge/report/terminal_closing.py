@@ -7,12 +7,13 @@ from rich.table import Table
 from rich.text import Text
 
 from broadgauge.advise.engines import engine_notes
+from broadgauge.advise.foreign import foreign_load
 from broadgauge.advise.model import Bound, Verdict
 from broadgauge.report.rows import EMPTY, Cell, Column, Row, columns, table_rows
 from broadgauge.report.terminal_claims import print_hypotheses
 from broadgauge.report.terminal_matrix import print_pairs
 from broadgauge.report.terminal_tables import fits, indented, plain_table, sentence
-from broadgauge.report.words import printable
+from broadgauge.report.words import lasting, printable
 from broadgauge.results.model import RunSummary
 
 NARROWEST_NAME = 9
@@ -40,8 +41,11 @@ def print_closing_table(run: RunSummary, console: Console, *, has_all: bool = Fa
         console.print(_stacked(rows, shown, console))
     print_pairs(run, console)
     print_hypotheses(run, console, has_all=has_all)
-    for note in (*engine_notes(run), *run.notes):
+    for note in (*engine_notes(run), *lasting(run.notes)):
         sentence(f"note: {printable(note)}", console, "dim")
+    foreign = foreign_load(run)
+    if foreign is not None:
+        sentence(f"warning: {foreign}", console, "bold yellow")
 
 
 def _table(

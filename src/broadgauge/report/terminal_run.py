@@ -3,6 +3,7 @@
 from rich.console import Console
 from rich.text import Text
 
+from broadgauge.report.finding_groups import finding_groups
 from broadgauge.report.quantities import interval, kind_of, show, show_estimate, title_of
 from broadgauge.report.rows import table_rows
 from broadgauge.report.terminal_claims import print_published
@@ -12,7 +13,7 @@ from broadgauge.report.terminal_tables import heading, indented, print_table, se
 from broadgauge.report.words import printable
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.record import Environment, Finding, Record, Status
+from broadgauge.specs.record import Environment, Record, Status
 from broadgauge.specs.units import show_size
 
 
@@ -81,8 +82,9 @@ def _print_collectives(summary: CaseSummary, console: Console) -> None:
 
     for kind in dict.fromkeys(map(kind_of, summary.collectives)):
         rows = [row for row in summary.collectives if kind_of(row) == kind]
+        console.print(Text(kind, style="bold"))
         print_table(
-            (kind, "time", "busbw", "on the wire", "× ring"),
+            ("size", "time", "busbw", "on the wire", "× ring"),
             [
                 (
                     f"{show_size(row.size_bytes)}{' WRONG' if row.is_correct is False else ''}",
@@ -123,20 +125,15 @@ def _print_failure(record: Record, console: Console) -> None:
 
 
 def _print_findings(run: RunSummary, console: Console) -> None:
-    seen: dict[tuple[str, str], tuple[Finding, list[str]]] = {}
-    for record in run.records:
-        for finding in record.findings:
-            seen.setdefault((finding.rule, finding.symptom), (finding, []))[1].append(
-                f"{record.workload} {record.shape} {record.network}"
-            )
-    if seen:
+    groups = finding_groups(run)
+    if groups:
         heading("Findings", console)
-    for finding, labels in seen.values():
-        where = ", ".join(dict.fromkeys(labels))
-        _print_indented(f"{finding.severity.value}: {finding.symptom} ({where})", console)
-        for words in (*finding.evidence, finding.cause, finding.fix):
-            if words:
-                _print_indented(f"  {words}", console, "dim")
+    for group in groups:
+        where = ", ".join(group.cases)
+        words = f"{group.severity.value}: {group.symptom} ({group.trials}: {where})"
+        _print_indented(words, console)
+        for line in (*group.evidence, *group.advice):
+            _print_indented(f"  {line}", console, "dim")
 
 
 def _print_environment(key: str, facts: Environment, console: Console) -> None:
