@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.engine.fake_platform import FakeClock, FakePlatform, Script, an_environment, services
+from tests.engine.fake_script import Failure
 from tests.engine.making import COMMAND, a_machine
 
 from broadgauge.cli.baseline import arms, read_against
@@ -15,6 +16,7 @@ from broadgauge.engine.run import run
 from broadgauge.results.folder import RunFolder
 from broadgauge.specs.errors import InputError, RunFolderError
 from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.record import ErrorKind
 from broadgauge.specs.writing import dump_experiment
 
 STARTED_S = 1_700_000_000.0
@@ -161,3 +163,32 @@ def test_a_run_against_a_baseline_is_gated(
     assert f"fail above 3 %: {'regression' if code else 'no regression'} (1 of 1 cases)" in (
         capsys.readouterr().out
     )
+
+
+def test_a_candidate_that_crashes_now_and_then_is_not_passed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    against = read_against(str(stored_run(tmp_path / "old", tmp_path)), "local")
+    experiment = against.experiment.model_copy(update={"launches": 10})
+    new = tmp_path / "new"
+    new.mkdir()
+    plan = make_plan(experiment, a_machine(), working_folder=str(new), against=against)
+    own = [
+        trial.trial_id
+        for launch in plan.launches
+        for trial in launch.trials
+        if plan.case(trial.case_key).arm == "candidate"
+    ]
+    folder = RunFolder.create(
+        tmp_path, plan=plan, experiment_yaml="name: own\n", started_unix_s=STARTED_S
+    )
+    clock = FakeClock()
+    script = Script(failures=dict.fromkeys(own[:6], Failure(kind=ErrorKind.CRASHED)))
+    with folder:
+        folders = Folders(logs=folder.log_folder, working=new, baseline=tmp_path)
+        run(plan, FakePlatform(clock, script), folder, services(clock), folders)
+    assert main(["compare", str(folder.path)]) == 0
+    assert "6 of 20 trials failed" in " ".join(capsys.readouterr().out.split())
+    assert main(["compare", str(folder.path), "--fail-above", "3%"]) == 7
+    said = " ".join(capsys.readouterr().out.split())
+    assert "the candidate failed in 6 of 10 launches (6 failed), the baseline in none" in said

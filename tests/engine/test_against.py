@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from tests.engine.fake_platform import FakeClock, FakePlatform, services
 from tests.engine.making import COMMAND, NETWORKS, TRAIN, a_machine, an_experiment, make_folder
 
-from broadgauge.engine.against import Against, case_name
+from broadgauge.engine.against import Against
 from broadgauge.engine.plan import make_plan
 from broadgauge.engine.ports import Folders
 from broadgauge.engine.run import run
-from broadgauge.specs.case import Arm
+from broadgauge.specs.case import Arm, case_name
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.plan import BaselineRun, Plan
@@ -193,3 +193,15 @@ def test_each_arm_runs_in_its_own_folder_and_resume_knows_it(tmp_path: Path) -> 
     seen = {(each.cases[0].arm, str(each.working_folder)) for each in platform.requests}
     assert seen == {("candidate", NEW_FOLDER), ("baseline", OLD_FOLDER)}
     assert all(len({case.arm for case in each.cases}) == 1 for each in platform.requests)
+
+
+def test_the_plan_knows_what_only_the_baseline_has() -> None:
+    """For the gate to count; the baseline's own label, not an arm's."""
+    here = {"workloads": [{"name": "a", **TRAIN}]}
+    there = {"workloads": [{"name": "a", **TRAIN}, {"name": "b", **QUICKER}]}
+    plan = both(here, there)
+    assert plan.baseline is not None
+    assert {label.split()[0] for label in plan.baseline.only_there} == {"b"}
+    same = both(here, here).baseline
+    assert same is not None
+    assert same.only_there == ()

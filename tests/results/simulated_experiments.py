@@ -1,7 +1,7 @@
 """Simulated runs of several cases whose truth is known, for the verdicts of hypotheses.
 
 Launches scatter, steps within a launch are correlated, the machine drifts over the run, and the
-cases of a block run in a rotated order, as the schedule has them.
+cases of a block run in the schedule's own order (engine.schedule.counterbalanced).
 `python tests/results/simulated_experiments.py` prints how often a verdict is right.
 """
 
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from broadgauge.engine.schedule import counterbalanced
 from broadgauge.results.hypotheses import HypothesisVerdict, evaluate
 from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
@@ -25,6 +26,7 @@ from broadgauge.specs.workload import TrainWorkload
 LAUNCH_SPREAD_RATIO = 0.02
 STEP_SPREAD_RATIO = 0.05
 NUM_STEPS = 16
+SEED = 0
 TRAIN = TrainWorkload(kind="train")
 
 
@@ -60,10 +62,15 @@ def network_case(name: str, nodes: int = 2) -> Case:
     )
 
 
+def position_of(number: int, block: int, num: int) -> int:
+    """When in its block does this case run?"""
+    return counterbalanced(range(num), block, SEED).index(number)
+
+
 def run_of(
     cases: Sequence[Case], levels: Sequence[Sequence[float]], metric: str = "step_time_s"
 ) -> RunSummary:
-    """The k-th value of a case is of block k; the cases of a block take turns."""
+    """The k-th value of a case is of block k."""
     records = [
         Record(
             record_id=f"b{block}.l{number}.t0",
@@ -74,7 +81,7 @@ def run_of(
             launch_id=f"b{block}.l{number}",
             block=block,
             trial=0,
-            position=(number - block) % len(cases),
+            position=position_of(number, block, len(cases)),
             started_unix_s=1.0,
             ended_unix_s=2.0,
             status=Status.OK,
@@ -101,9 +108,12 @@ def simulated_runs(
     """Each case's mean is its truth (times the machine's drift, which all share)."""
     rng = np.random.default_rng([seed, launches, len(cases), *world.name.encode()])
     num = len(cases)
-    numbers = np.arange(num)[:, None]
-    blocks = np.arange(launches)[None, :]
-    slots = (numbers - blocks) % num + blocks * num
+    slots = np.array(
+        [
+            [position_of(number, block, num) + block * num for block in range(launches)]
+            for number in range(num)
+        ]
+    )
     drift = 1 + world.drift_of_spread * LAUNCH_SPREAD_RATIO * slots / (num * launches)
     drift = drift / drift.mean()
     rho = world.step_correlation

@@ -229,7 +229,95 @@ def test_a_pair_that_was_torn_apart_by_a_resume_is_none() -> None:
     (row,) = gate(a_run((a_case(), SLOWER, EXACT), pause_s={0: 3600.0}), 0.03).rows
     assert row.slowdown is not None
     assert row.slowdown.launches == 4
+    assert row.note == "1 of 5 blocks left out: the run was interrupted in between"
     assert row.outcome is GateOutcome.REGRESSION
+
+
+def with_failures(run: RunSummary, arm: str, blocks: int, status: Status) -> RunSummary:
+    """The same run where this arm's trials of the first so many blocks did not end well."""
+    keys = {each.case.key for each in run.cases if each.case.arm == arm}
+    records = [
+        record.model_copy(update={"status": status, "metrics": {}})
+        if record.case_key in keys and record.block < blocks
+        else record
+        for record in run.records
+    ]
+    return summarise_run(
+        folder=run.folder, plan=run.plan, records=records, experiment_yaml="", environments={}
+    )
+
+
+@pytest.mark.parametrize(("candidate", "baseline"), [(EXACT, EXACT), (SLOWER, EXACT)])
+def test_a_candidate_that_crashes_is_never_passed(candidate: Values, baseline: Values) -> None:
+    """6 of 10 launches crashed: what is left is no fair sample, whatever it says."""
+    run = a_run((a_case(), candidate * 2, baseline * 2))
+    crashed = with_failures(run, "candidate", 6, Status.FAILED)
+    (reason,) = reasons(crashed)
+    assert reason == "the candidate failed in 6 of 10 launches (6 failed), the baseline in none"
+    (row,) = gate(crashed, 0.03).rows
+    assert row.slowdown is not None
+    assert row.launches_needed is None
+
+
+@pytest.mark.parametrize(
+    ("status", "word"), [(Status.TIMEOUT, "timed out"), (Status.SKIPPED, "skipped")]
+)
+def test_failures_of_either_side_tell_nothing(status: Status, word: str) -> None:
+    run = a_run((a_case(), EXACT * 2, EXACT * 2))
+    (reason,) = reasons(with_failures(run, "baseline", 1, status))
+    assert reason == f"the baseline failed in 1 of 10 launches (1 {word}), the candidate in none"
+    both = with_failures(with_failures(run, "baseline", 1, status), "candidate", 2, status)
+    (reason,) = reasons(both)
+    assert reason == (
+        f"the candidate failed in 2 of 10 launches (2 {word}), "
+        f"the baseline in 1 of 10 launches (1 {word})"
+    )
+
+
+def test_cases_of_one_arm_are_counted_and_named() -> None:
+    """A slow case without a partner must not hide behind a good one."""
+    run = a_run((a_case("good"), EXACT, EXACT), (a_case("alone"), SLOWER, EXACT))
+    assert run.plan.baseline is not None
+    alone = [s for s in run.cases if (s.case.workload.name, s.case.arm) != ("alone", "baseline")]
+    beside = run.plan.baseline.model_copy(update={"only_there": ("gone 2x1 slow",)})
+    plan = run.plan.model_copy(update={"baseline": beside})
+    found = gate(replace(run, plan=plan, cases=tuple(alone)), 0.03)
+    assert found.outcome is GateOutcome.NO_REGRESSION
+    assert found.reason == (
+        "1 of 1 cases; not gated: 1 that only the experiment has, 1 that only the baseline has"
+    )
+    assert found.unmatched == (
+        "alone 2x1 slow: only the experiment has it, not gated",
+        "gone 2x1 slow: only the baseline has it, not gated",
+    )
+
+
+def test_every_headline_metric_is_gated() -> None:
+    """Step time is as it was, the second metric is half as good."""
+    case = a_case()
+    assert isinstance(case.workload, CommandWorkload)
+    workload = case.workload.model_copy(update={"metrics": (STEP, RATE)})
+    case = case.model_copy(update={"workload": workload})
+    run = a_run((case, EXACT, [1.0] * 5))
+    rate = {"candidate": 5.0, "baseline": 10.0}
+    records = [
+        record.model_copy(
+            update={
+                "metrics": {**record.metrics, RATE.name: rate[run.plan.case(record.case_key).arm]}
+            }
+        )
+        for record in run.records
+    ]
+    with_rate = summarise_run(
+        folder=run.folder, plan=run.plan, records=records, experiment_yaml="", environments={}
+    )
+    found = gate(with_rate, 0.03)
+    assert [(row.metric, row.outcome) for row in found.rows] == [
+        (STEP.name, GateOutcome.NO_REGRESSION),
+        (RATE.name, GateOutcome.REGRESSION),
+    ]
+    assert found.reason == "1 of 1 cases"
+    assert [row.metric for row in gate(run, 0.03).rows] == [STEP.name], "nobody gave the rate"
 
 
 def test_sides_without_a_common_block_tell_nothing() -> None:

@@ -198,7 +198,7 @@ def test_all_cases_must_support_and_one_refutes() -> None:
 
 def test_a_stray_among_many_does_not_refute() -> None:
     """The same figure refutes alone; among eight its interval is taken wider."""
-    level = 1.2 / 1.016
+    level = 1.2 / 1.02
     alone = result_of_many({"n0": level}, 1.2)
     many = result_of_many({f"n{i}": 1.5 for i in range(1, 8)} | {"n0": level}, 1.2)
     assert alone.verdict is REFUTED

@@ -164,7 +164,7 @@ def test_scaling_without_common_blocks_says_so() -> None:
     records += [a_record(together, block, metrics={"tokens_per_s": 150.0}) for block in (7, 8, 9)]
     scaling = a_run((alone, together), records).cases[1].scaling
     assert scaling is not None
-    assert "no common blocks" in scaling.efficiency.method
+    assert "not paired" in scaling.efficiency.method
 
 
 def test_no_scaling_without_a_smaller_shape_that_ran() -> None:

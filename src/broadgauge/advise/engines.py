@@ -9,7 +9,8 @@ difference in long messages is not of the network: it is of what torch adds, or 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from broadgauge.results.compare import ValueOf, compare_in_blocks
+from broadgauge.results.blocks import ValueOf
+from broadgauge.results.compare import compare_in_blocks
 from broadgauge.results.model import CaseSummary, CollectiveSummary, RunSummary
 from broadgauge.specs.case import Case
 from broadgauge.specs.estimate import Estimate
@@ -111,8 +112,7 @@ def _ratios(torch: CaseSummary, nccl_tests: CaseSummary) -> Iterator[EngineRatio
         other = theirs.get(_key(row))
         if other is None:
             continue
-        value_of = _busbw(_key(row))
-        comparison, _ = compare_in_blocks(torch.good, nccl_tests.good, value_of, value_of)
+        comparison, _ = compare_in_blocks(torch, nccl_tests, _busbw(_key(row)))
         yield EngineRatio(
             case=torch.case,
             op=row.op,

@@ -54,6 +54,7 @@ def _compare_within(run: "RunSummary", limit_ratio: float | None) -> int:
     """Its arms, then its networks. Returns the gate's exit code."""
     from broadgauge.cli.console import results_console
     from broadgauge.report.terminal import print_networks_compared
+    from broadgauge.report.terminal_tables import sentence
     from broadgauge.results.arms import of_arm
     from broadgauge.results.compare import against_reference
     from broadgauge.specs.errors import InputError
@@ -66,6 +67,8 @@ def _compare_within(run: "RunSummary", limit_ratio: float | None) -> int:
     code = 0
     networks = against_reference(of_arm(run, "candidate"))
     with results_console() as console:
+        for note in run.notes:
+            sentence(f"note: {note}", console, "dim")
         if run.plan.baseline is not None:
             code = show_arms(run, console, limit_ratio, is_stored_limit_used=False)
         if networks or run.plan.baseline is None:

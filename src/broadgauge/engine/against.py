@@ -8,7 +8,7 @@ planned anew on this machine, and its cases run in the same blocks as the experi
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from broadgauge.specs.case import Case
+from broadgauge.specs.case import Case, CaseName, case_name
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment, TimeLimits
 from broadgauge.specs.plan import BaselineRun
@@ -16,7 +16,6 @@ from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload, Trai
 
 FEWEST_LAUNCHES = 3
 """Below, nothing can be told: results/statistics.py, FEWEST_FOR_A_VERDICT."""
-CaseName = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,14 +26,6 @@ class Against:
     experiment: Experiment
     notes: tuple[str, ...] = ()
     """What to know of the stored run, in sentences."""
-
-
-def case_name(case: Case) -> CaseName:
-    """What must be equal for two cases to be the two sides of a comparison?
-
-    Not the key: what the user changed between the two runs is in it, and is what is compared.
-    """
-    return (case.workload.name, case.shape, case.plain_network_name, case.backend)
 
 
 def baseline_cases(
@@ -71,6 +62,12 @@ def baseline_cases(
         )
     in_arm = (of_baseline[name].model_copy(update={"arm": "baseline"}) for name in both)
     return tuple(in_arm), tuple(notes)
+
+
+def only_in_baseline(candidate: Sequence[Case], baseline: Sequence[Case]) -> tuple[str, ...]:
+    """Labels of what the baseline has and this experiment has not."""
+    names = {case_name(case) for case in candidate}
+    return tuple(case.label for case in baseline if case_name(case) not in names)
 
 
 def _alone(

@@ -3,7 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from broadgauge.engine.against import Against, baseline_cases, longer_limits, num_launches
+from broadgauge.engine.against import (
+    Against,
+    baseline_cases,
+    longer_limits,
+    num_launches,
+    only_in_baseline,
+)
 from broadgauge.engine.cases import expand_cases
 from broadgauge.engine.estimate import COMMAND_S
 from broadgauge.engine.schedule import (
@@ -19,7 +25,7 @@ from broadgauge.specs.cluster import Cluster
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.machine import MachineFacts
-from broadgauge.specs.plan import Plan
+from broadgauge.specs.plan import BaselineRun, Plan
 from broadgauge.specs.units import show_time
 
 MOST_TRIALS = 100_000
@@ -43,9 +49,11 @@ def make_plan(
     units: Sequence[Sequence[LaunchGroup]] = [(group,) for group in groups]
     cases, notes = own.cases, own.notes
     launches, limits = experiment.launches, experiment.limits
+    baseline: BaselineRun | None = None
     if against is not None:
         beside = _beside(own, against, machine, working_folder)
         launches, launch_notes = num_launches(experiment, against.experiment)
+        baseline = against.run.model_copy(update={"only_there": beside.left_out})
         limits = longer_limits(limits, against.experiment.limits)
         first = len(groups)
         others = group_cases(beside.cases, trials, beside.cores_per_node, first_number=first)
@@ -64,7 +72,7 @@ def make_plan(
         working_folder=working_folder,
         hypotheses=experiment.hypotheses,
         published=experiment.published,
-        baseline=None if against is None else against.run,
+        baseline=baseline,
         notes=(*notes, *_command_notes(cases, trials)),
     )
 
@@ -87,6 +95,8 @@ class _Expanded:
     cores_per_node: dict[str, int]
     """By shape."""
     notes: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+    """Labels of a baseline's cases that are not run."""
 
 
 def _expanded(experiment: Experiment, machine: MachineFacts) -> _Expanded:
@@ -112,7 +122,10 @@ def _beside(
     cases, notes = baseline_cases(own.cases, baseline.cases, is_same_folder=is_same_folder)
     known = [f"baseline: {note}" for note in baseline.notes if note not in own.notes]
     return _Expanded(
-        cases=cases, cores_per_node=baseline.cores_per_node, notes=(*against.notes, *known, *notes)
+        cases=cases,
+        cores_per_node=baseline.cores_per_node,
+        notes=(*against.notes, *known, *notes),
+        left_out=only_in_baseline(own.cases, baseline.cases),
     )
 
 

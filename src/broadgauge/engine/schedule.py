@@ -15,9 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from broadgauge.engine.against import CaseName, case_name
 from broadgauge.engine.estimate import start_s, trial_s
-from broadgauge.specs.case import Case
+from broadgauge.specs.case import Case, CaseName, case_name
 from broadgauge.specs.plan import PlannedLaunch, PlannedTrial
 
 T = TypeVar("T")

@@ -1,7 +1,7 @@
 """How is a case against its baseline told? The same for the terminal and the page."""
 
 from broadgauge.report.quantities import show, spread, title_of
-from broadgauge.results.gate import GateOutcome, GateRow
+from broadgauge.results.gate import Gate, GateOutcome, GateRow
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_ratio
 
@@ -40,10 +40,21 @@ def _slowdown(slowdown: Estimate) -> str:
     return f"{show_ratio(slowdown.value)}\n{ends}"
 
 
+def gate_sentences(gate: Gate) -> list[str]:
+    """One for each figure, and one for each case that was not gated."""
+    return [*(f"{_name(row, gate)}: {row_sentence(row)}" for row in gate.rows), *gate.unmatched]
+
+
+def _name(row: GateRow, gate: Gate) -> str:
+    """The case, and which figure of it where any case has several."""
+    return f"{row.label}, {title_of(row.metric)}" if gate.num_metrics > 1 else row.label
+
+
 def row_sentence(row: GateRow) -> str:
     """`regression: 5.1 % slower, …`, and how little these launches could have shown."""
+    notes = [row.note] if row.note else []
     if row.slowdown is None:
-        return f"{row.outcome.value}: {row.reason}"
+        return "; ".join((f"{row.outcome.value}: {row.reason}", *notes))
     word = "slower" if row.slowdown.value >= 0 else "faster"
     parts = [f"{row.outcome.value}: {show_ratio(abs(row.slowdown.value))} {word}, {row.reason}"]
     if row.smallest_ratio is not None:
@@ -53,4 +64,4 @@ def row_sentence(row: GateRow) -> str:
         )
     if row.outcome is GateOutcome.CANNOT_TELL and row.launches_needed is not None:
         parts.append(f"{row.launches_needed} would show the limit as often")
-    return "; ".join(parts)
+    return "; ".join((*parts, *notes))

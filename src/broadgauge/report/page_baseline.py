@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from broadgauge.report.gate_words import GATE_HEAD, gate_cells, row_sentence
+from broadgauge.report.gate_words import GATE_HEAD, gate_cells, gate_sentences
 from broadgauge.report.markup import Content, Html, join, table, tag
 from broadgauge.report.quantities import interval, show, spread, title_of
 from broadgauge.results.arms import arms_compared
@@ -35,7 +35,7 @@ def _gated(run: RunSummary, limit_ratio: float) -> Html:
     return join(
         tag("p", tag("strong", outcome)),
         _table(GATE_HEAD, [gate_cells(row) for row in found.rows]) if found.rows else "",
-        tag("ul", [tag("li", f"{row.label}: {row_sentence(row)}") for row in found.rows]),
+        tag("ul", [tag("li", said) for said in gate_sentences(found)]),
     )
 
 

@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.text import Text
 
-from broadgauge.report.gate_words import GATE_HEAD, gate_cells, row_sentence
+from broadgauge.report.gate_words import GATE_HEAD, gate_cells, gate_sentences
 from broadgauge.report.terminal_tables import print_table, sentence
 from broadgauge.results.gate import Gate, GateOutcome
 from broadgauge.specs.plan import BaselineRun
@@ -26,8 +26,8 @@ def print_gate(gate: Gate, console: Console, baseline: BaselineRun | None = None
     if gate.rows:
         print_table(GATE_HEAD, [gate_cells(row) for row in gate.rows], console)
         console.print()
-    for row in gate.rows:
-        sentence(f"{row.label}: {row_sentence(row)}", console)
+    for said in gate_sentences(gate):
+        sentence(said, console)
     text = Text(f"fail above {show_ratio(gate.limit_ratio)}: ")
     text.append(gate.outcome.value, style=STYLES[gate.outcome])
     text.append(f" ({gate.reason})")

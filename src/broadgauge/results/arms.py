@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from broadgauge.engine.against import case_name
 from broadgauge.results.compare import compare_cases, headline_metrics
 from broadgauge.results.model import CaseComparison, CaseSummary, RunSummary
-from broadgauge.specs.case import Arm
+from broadgauge.specs.case import Arm, CaseName, case_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +22,29 @@ def sides_of(run: RunSummary) -> tuple[Sides, ...]:
         Sides(candidate=summary, baseline=baseline[case_name(summary.case)])
         for summary in run.cases
         if summary.case.arm == "candidate" and case_name(summary.case) in baseline
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unmatched:
+    """Labels of the cases that one arm has and the other has not."""
+
+    candidates: tuple[str, ...]
+    baselines: tuple[str, ...]
+    """Not run at all, as a plan with a baseline is made."""
+
+
+def unmatched(run: RunSummary) -> Unmatched:
+    """Of which cases can a comparison of the arms say nothing?"""
+    names: dict[Arm, set[CaseName]] = {"candidate": set(), "baseline": set()}
+    for summary in run.cases:
+        names[summary.case.arm].add(case_name(summary.case))
+    both = names["candidate"] & names["baseline"]
+    alone = [s.case for s in run.cases if case_name(s.case) not in both]
+    planned = () if run.plan.baseline is None else run.plan.baseline.only_there
+    return Unmatched(
+        candidates=tuple(case.label for case in alone if case.arm == "candidate"),
+        baselines=(*(case.label for case in alone if case.arm == "baseline"), *planned),
     )
 
 

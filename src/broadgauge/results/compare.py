@@ -4,20 +4,19 @@ Inside a run the schedule interleaves the cases, so trials of one block are a pa
 not interleaved: whatever changed on the machine between them is in the ratio, and it is said.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+from broadgauge.results.blocks import ValueOf, blocks_of, has_only_positive
 from broadgauge.results.model import CaseComparison, CaseSummary, RunComparison, RunSummary
 from broadgauge.results.statistics import (
     Comparison,
-    LaunchPair,
     compare_paired,
     compare_unpaired,
 )
 from broadgauge.specs.metrics import REGISTRY
 from broadgauge.specs.record import Environment, Record
 from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload, TrainWorkload
-
-ValueOf = Callable[[Record], float | None]
 
 
 def metric_of(name: str) -> ValueOf:
@@ -40,49 +39,32 @@ def by_launch(records: Iterable[Record], value_of: ValueOf) -> list[list[float]]
 
 
 def compare_in_blocks(
-    a: Iterable[Record], b: Iterable[Record], a_value: ValueOf, b_value: ValueOf
+    a: CaseSummary, b: CaseSummary, value_of: ValueOf
 ) -> tuple[Comparison | None, bool]:
     """How many times A is B inside one run, and was it paired by block?
 
-    Positions in the block give the order that the drift is fitted by. Where no block holds both
-    (a case was resumed alone), the two are compared as unpaired. None: nothing to compare, or a
-    value that is not positive, of which no ratio can be had.
+    Positions in the block give the order that the drift is fitted by. Blocks that a resume tore
+    apart are left out, and it is said. Where no pair is left (a case was resumed alone), the two
+    are compared as unpaired. None: nothing to compare, or a value that is not positive, of which
+    no ratio can be had.
     """
-    a_blocks, b_blocks = _by_block(a, a_value), _by_block(b, b_value)
-    pairs = [
-        LaunchPair(
-            a_values=[value for value, _ in a_blocks[block]],
-            b_values=[value for value, _ in b_blocks[block]],
-            a_middle_s=_mean_position(a_blocks[block]),
-            b_middle_s=_mean_position(b_blocks[block]),
-        )
-        for block in a_blocks
-        if block in b_blocks
-    ]
-    everything = [
-        value for blocks in (a_blocks, b_blocks) for row in blocks.values() for value in row
-    ]
-    if not a_blocks or not b_blocks or any(value <= 0 for value, _ in everything):
-        return None, bool(pairs)
-    if pairs:
-        return compare_paired(pairs), True
-    a_alone = [[value for value, _ in row] for row in a_blocks.values()]
-    b_alone = [[value for value, _ in row] for row in b_blocks.values()]
-    return compare_unpaired(a_alone, b_alone), False
+    blocks = blocks_of(a, b, value_of)
+    is_paired = bool(blocks.pairs)
+    if not has_only_positive(blocks):
+        return None, is_paired
+    if is_paired:
+        comparison = compare_paired(blocks.pairs)
+    else:
+        comparison = compare_unpaired(blocks.a_alone, blocks.b_alone)
+    return _with_note(comparison, blocks.note), is_paired
 
 
-def _by_block(records: Iterable[Record], value_of: ValueOf) -> dict[int, list[tuple[float, int]]]:
-    """Values with their positions, block by block."""
-    blocks: dict[int, list[tuple[float, int]]] = {}
-    for record in records:
-        value = value_of(record)
-        if value is not None:
-            blocks.setdefault(record.block, []).append((value, record.position))
-    return blocks
-
-
-def _mean_position(row: list[tuple[float, int]]) -> float:
-    return sum(position for _, position in row) / len(row)
+def _with_note(comparison: Comparison, note: str) -> Comparison:
+    """The ratio by itself says it too, where it goes without its comparison."""
+    if not note:
+        return comparison
+    ratio = replace(comparison.ratio, method=f"{comparison.ratio.method}; {note}")
+    return replace(comparison, ratio=ratio, notes=(*comparison.notes, note))
 
 
 def headline_metrics(summary: CaseSummary) -> tuple[str, ...]:
@@ -111,8 +93,7 @@ def compare_cases(a: CaseSummary, b: CaseSummary, metric: str) -> CaseComparison
     """How many times A is B, both of one run? None where either has no such figure."""
     if metric not in a.estimates or metric not in b.estimates:
         return None
-    value_of = metric_of(metric)
-    comparison, is_paired = compare_in_blocks(a.good, b.good, value_of, value_of)
+    comparison, is_paired = compare_in_blocks(a, b, metric_of(metric))
     return _row(a, b, metric, comparison, is_paired=is_paired)
 
 

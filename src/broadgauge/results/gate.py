@@ -1,15 +1,18 @@
 """Is the experiment slower than its baseline by more than a limit? For a script to act upon.
 
-For each case that both arms have, its first headline metric gives a slowdown: how much more time
-the candidate takes than the baseline (of a rate: how much less of it there is, by the same ratio),
-from interleaved pairs of launches, with a 95 % interval.
+For each case that both arms have, each of its headline metrics (results/compare.py) gives a
+slowdown: how much more time the candidate takes than the baseline (of a rate: how much less of it
+there is, by the same ratio), from interleaved pairs of launches, with a 95 % interval.
 
 regression     slower beyond chance, and the estimate is above the limit
 no regression  the interval's upper end is at most the limit
-can't tell     neither; fewer than 3 pairs; pairs that were not interleaved; a run not finished
+can't tell     neither; fewer than 3 pairs; pairs that were not interleaved; a run not finished;
+               a trial of either side that failed, timed out or was skipped
 
-"Beyond chance" counts all cases together: Holm's method on the two-sided p-values, so that a run
-in which nothing changed is called slower in at most 2.5 % of all tries, however many cases it has.
+Cases that only one arm has are counted and named: nothing is said of them.
+"Beyond chance" counts all cases and metrics together: Holm's method on the two-sided p-values, so
+that a run in which nothing changed is called slower in at most 2.5 % of all tries, however many
+cases it has.
 Why these rules and not others, with their error rates: docs/decisions/0006-gate.md.
 """
 
@@ -17,26 +20,24 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import pairwise
 
-from broadgauge.results.arms import Sides, sides_of
+from broadgauge.results.arms import Sides, Unmatched, sides_of, unmatched
+from broadgauge.results.blocks import blocks_of
 from broadgauge.results.compare import (
     compare_in_blocks,
     direction_of,
     headline_metrics,
     metric_of,
 )
-from broadgauge.results.model import CaseSummary, RunComparison, RunSummary
+from broadgauge.results.failures import failures_of
+from broadgauge.results.model import RunComparison, RunSummary
 from broadgauge.results.resolution import launches_for, smallest_ratio
 from broadgauge.results.statistics import FEWEST_FOR_A_VERDICT, Comparison
 from broadgauge.results.student import CONFIDENCE
 from broadgauge.specs.errors import CANNOT_TELL_EXIT_CODE, REGRESSION_EXIT_CODE, InputError
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.record import Record
 
 HIGHEST_LIMIT_RATIO = 10.0
-SLACK_S = 60.0
-"""On top of what a launch may take to end and the next to start, before a pair counts as torn."""
 _LIMIT = re.compile(r"\s*(?P<number>\d+\.?\d*|\.\d+)\s*(?P<percent>%?)\s*")
 
 
@@ -60,7 +61,7 @@ class GateOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRow:
-    """One case against its baseline."""
+    """One metric of a case against its baseline."""
 
     label: str
     metric: str
@@ -78,6 +79,8 @@ class GateRow:
     outcome: GateOutcome
     reason: str
     """Of the outcome, in words."""
+    note: str = ""
+    """Which blocks were left out; empty: none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +92,15 @@ class Gate:
     outcome: GateOutcome
     """A regression where any case is one; else can't tell where any case can't be told."""
     reason: str
+    """How many cases gave it, and how many were not gated."""
+    unmatched: tuple[str, ...] = ()
+    """A sentence for each case that only one arm has."""
+
+    @property
+    def num_metrics(self) -> int:
+        """Of the case that has most."""
+        labels = [row.label for row in self.rows]
+        return max(map(labels.count, labels), default=0)
 
 
 def parse_limit(text: str) -> float:
@@ -113,13 +125,13 @@ def gate(run: RunSummary, limit_ratio: float) -> Gate:
         return Gate(
             limit_ratio=limit_ratio, rows=(), outcome=GateOutcome.CANNOT_TELL, reason=reason
         )
-    found = [_compared(run, sides) for sides in sides_of(run)]
+    found = [_compared(sides, m) for sides in sides_of(run) for m in _gated_metrics(sides)]
     shown = _shown_together([each.comparison for each in found])
     rows = tuple(
         _row(each, limit_ratio, is_shown=is_shown)
         for each, is_shown in zip(found, shown, strict=True)
     )
-    return _gate(limit_ratio, rows, "no case is in both arms")
+    return _gate(limit_ratio, rows, "no case is in both arms", unmatched(run))
 
 
 def gate_across_runs(comparison: RunComparison, limit_ratio: float) -> Gate:
@@ -133,13 +145,31 @@ def gate_across_runs(comparison: RunComparison, limit_ratio: float) -> Gate:
     )
 
 
-def _gate(limit_ratio: float, rows: tuple[GateRow, ...], if_none: str) -> Gate:
+def _gate(
+    limit_ratio: float, rows: tuple[GateRow, ...], if_none: str, alone: Unmatched | None = None
+) -> Gate:
     order = (GateOutcome.REGRESSION, GateOutcome.CANNOT_TELL, GateOutcome.NO_REGRESSION)
     outcomes = [row.outcome for row in rows]
     outcome = next((each for each in order if each in outcomes), GateOutcome.CANNOT_TELL)
-    same = [row for row in rows if row.outcome is outcome]
-    reason = f"{len(same)} of {len(rows)} cases" if rows else if_none
-    return Gate(limit_ratio=limit_ratio, rows=rows, outcome=outcome, reason=reason)
+    same = {row.label for row in rows if row.outcome is outcome}
+    reason = f"{len(same)} of {len({row.label for row in rows})} cases" if rows else if_none
+    if alone is None:
+        return Gate(limit_ratio=limit_ratio, rows=rows, outcome=outcome, reason=reason)
+    counts = [
+        f"{len(labels)} that only {arm} has"
+        for arm, labels in (("the experiment", alone.candidates), ("the baseline", alone.baselines))
+        if labels
+    ]
+    return Gate(
+        limit_ratio=limit_ratio,
+        rows=rows,
+        outcome=outcome,
+        reason="; not gated: ".join((reason, ", ".join(counts))) if counts and rows else reason,
+        unmatched=(
+            *(f"{label}: only the experiment has it, not gated" for label in alone.candidates),
+            *(f"{label}: only the baseline has it, not gated" for label in alone.baselines),
+        ),
+    )
 
 
 def _trials_left(run: RunSummary) -> int:
@@ -155,59 +185,35 @@ class _Compared:
     comparison: Comparison | None
     """Time of the candidate over time of the baseline; None without an interleaved pair."""
     has_both_orders: bool
+    torn: str
+    """Which blocks were left out; empty: none."""
+    failures: str
+    """Whose trials did not end well; empty: nobody's."""
 
 
-def _compared(run: RunSummary, sides: Sides) -> _Compared:
+def _gated_metrics(sides: Sides) -> tuple[str, ...]:
+    """Each headline metric that either side gave; the first, where neither gave any."""
+    metrics = headline_metrics(sides.candidate)
+    both = (sides.candidate.estimates, sides.baseline.estimates)
+    return tuple(m for m in metrics if any(m in side for side in both)) or metrics[:1]
+
+
+def _compared(sides: Sides, metric: str) -> _Compared:
     """How many times the baseline's time does the candidate take?"""
-    metric = headline_metrics(sides.candidate)[0]
     slow, fast = sides.candidate, sides.baseline
     if direction_of(sides.candidate, metric) == "higher":
         slow, fast = fast, slow
-    blocks = _interleaved_blocks(run, sides)
     value_of = metric_of(metric)
-    comparison, is_paired = compare_in_blocks(
-        _in(blocks, fast), _in(blocks, slow), value_of, value_of
-    )
+    blocks = blocks_of(fast, slow, value_of)
+    comparison, is_paired = compare_in_blocks(fast, slow, value_of)
     return _Compared(
         sides=sides,
         metric=metric,
         comparison=comparison if is_paired else None,
-        has_both_orders=len({_is_first({block}, sides) for block in blocks}) == 2,
+        has_both_orders=blocks.has_both_orders,
+        torn=blocks.note,
+        failures=failures_of(sides.candidate, sides.baseline, value_of),
     )
-
-
-def _is_first(block: set[int], sides: Sides) -> bool:
-    """Did the candidate run before the baseline in this block?"""
-    candidate, baseline = (
-        min(record.position for record in _in(block, side))
-        for side in (sides.candidate, sides.baseline)
-    )
-    return candidate < baseline
-
-
-def _in(blocks: set[int], summary: CaseSummary) -> list[Record]:
-    return [record for record in summary.good if record.block in blocks]
-
-
-def _interleaved_blocks(run: RunSummary, sides: Sides) -> set[int]:
-    """In which blocks did one side follow the other without a pause?
-
-    A run that was ended between the two sides and resumed the next day has a pair on paper only.
-    No pause is longer than a launch may take to end, and the next one to start.
-    """
-    limits = run.plan.limits
-    longest_s = limits.teardown_s + limits.rendezvous_s + SLACK_S
-    ordered = sorted(run.records, key=lambda record: record.started_unix_s)
-    found = set()
-    for block in {r.block for r in sides.candidate.good} & {r.block for r in sides.baseline.good}:
-        pair = [r for side in (sides.candidate, sides.baseline) for r in _in({block}, side)]
-        first = min(record.started_unix_s for record in pair)
-        last = max(record.ended_unix_s for record in pair)
-        between = [r for r in ordered if first <= r.started_unix_s and r.ended_unix_s <= last]
-        pauses = [b.started_unix_s - a.ended_unix_s for a, b in pairwise(between)]
-        if max(pauses, default=0.0) <= longest_s:
-            found.add(block)
-    return found
 
 
 def _shown_together(comparisons: Sequence[Comparison | None]) -> list[bool]:
@@ -230,6 +236,9 @@ def _shown_together(comparisons: Sequence[Comparison | None]) -> list[bool]:
 def _row(compared: _Compared, limit_ratio: float, *, is_shown: bool) -> GateRow:
     comparison, metric = compared.comparison, compared.metric
     outcome, reason = _judged(compared, limit_ratio, is_shown=is_shown)
+    needed = None
+    if comparison is not None and not _obstacle(compared):
+        needed = launches_for(comparison, limit_ratio)
     return GateRow(
         label=compared.sides.candidate.case.label,
         metric=metric,
@@ -238,9 +247,10 @@ def _row(compared: _Compared, limit_ratio: float, *, is_shown: bool) -> GateRow:
         slowdown=None if comparison is None else _less_one(comparison.ratio),
         p_value=None if comparison is None else comparison.p_value,
         smallest_ratio=None if comparison is None else smallest_ratio(comparison),
-        launches_needed=None if comparison is None else launches_for(comparison, limit_ratio),
+        launches_needed=needed,
         outcome=outcome,
         reason=reason,
+        note=compared.torn,
     )
 
 
@@ -263,6 +273,8 @@ def _judged(compared: _Compared, limit_ratio: float, *, is_shown: bool) -> tuple
 
 def _obstacle(compared: _Compared) -> str:
     """Why can nothing be told, whatever the figures are? Empty: it can."""
+    if compared.failures:
+        return compared.failures
     if compared.comparison is None:
         return "no interleaved pair of launches gave a ratio"
     launches = compared.comparison.ratio.launches

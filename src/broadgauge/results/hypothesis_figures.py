@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from broadgauge.results.blocks import blocks_of
 from broadgauge.results.compare import by_launch, compare_in_blocks, direction_of, metric_of
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.partners import Partner
@@ -55,12 +56,12 @@ def _ratio(
     metric: str, summary: CaseSummary, partner: CaseSummary, confidence: float
 ) -> Figure | str:
     """The case over its partner, pair by pair."""
-    value_of = metric_of(metric)
-    comparison, is_paired = compare_in_blocks(partner.good, summary.good, value_of, value_of)
+    comparison, is_paired = compare_in_blocks(partner, summary, metric_of(metric))
     if comparison is None:
         return "no ratio: a value is zero or negative"
     if not is_paired:
-        return "no block holds both cases: they were not interleaved"
+        torn = blocks_of(partner, summary, metric_of(metric)).note
+        return torn or "no block holds both cases: they were not interleaved"
     few = comparison.ratio.launches < FEWEST_UNFLAGGED
     return Figure(
         estimate=comparison.ratio,

@@ -69,6 +69,14 @@ class Scaling:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """The run stood still: it was interrupted, and resumed."""
+
+    from_unix_s: float
+    until_unix_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CaseSummary:
     """One case over all its launches."""
 
@@ -92,6 +100,8 @@ class CaseSummary:
     round_trip_s: Estimate | None = None
     scaling: Scaling | None = None
     """None: it is the smallest shape itself, or there is nothing to compare."""
+    pauses: tuple[Pause, ...] = ()
+    """Of the whole run: what ran before one and what ran after it are no pair."""
 
     @property
     def good(self) -> tuple[Record, ...]:

@@ -7,6 +7,7 @@ both sides: that is what a smaller experiment can reproduce.
 
 from dataclasses import dataclass, replace
 
+from broadgauge.results.blocks import blocks_of
 from broadgauge.results.compare import compare_in_blocks, metric_of
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.partners import one_case, partner_of
@@ -72,13 +73,17 @@ def _ours(figure: PublishedFigure, summary: CaseSummary | None, run: RunSummary)
     if partner.summary is None:
         return partner.reason
     ratio = _ratio(metric, summary, partner.summary)
-    return ratio or f"no ratio to {partner.summary.case.label}: not measured in common blocks"
+    return ratio or _why_no_ratio(metric, summary, partner.summary)
+
+
+def _why_no_ratio(metric: str, summary: CaseSummary, partner: CaseSummary) -> str:
+    torn = blocks_of(partner, summary, metric_of(metric)).note
+    return f"no ratio to {partner.case.label}: {torn or 'not measured in common blocks'}"
 
 
 def _ratio(metric: str, summary: CaseSummary, partner: CaseSummary) -> Estimate | None:
     """The case over its partner, by interleaved pairs only."""
-    value_of = metric_of(metric)
-    comparison, is_paired = compare_in_blocks(partner.good, summary.good, value_of, value_of)
+    comparison, is_paired = compare_in_blocks(partner, summary, metric_of(metric))
     return comparison.ratio if comparison is not None and is_paired else None
 
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 
-from broadgauge.results.compare import ValueOf, by_launch, compare_in_blocks, metric_of
+from broadgauge.results.blocks import ValueOf, pauses_of
+from broadgauge.results.compare import by_launch, compare_in_blocks, metric_of
 from broadgauge.results.model import (
     CaseSummary,
     CollectiveSummary,
@@ -42,11 +43,15 @@ def summarise_run(
     for launch in plan.launches:
         for trial in launch.trials:
             planned[trial.case_key] = planned.get(trial.case_key, 0) + 1
+    pauses = pauses_of(records, plan.limits)
     alone = [
-        summarise_case(
-            case,
-            tuple(record for record in records if record.case_key == case.key),
-            num_planned=planned.get(case.key, 0),
+        replace(
+            summarise_case(
+                case,
+                tuple(record for record in records if record.case_key == case.key),
+                num_planned=planned.get(case.key, 0),
+            ),
+            pauses=pauses,
         )
         for case in plan.cases
     ]
@@ -188,13 +193,11 @@ def _scaling(summary: CaseSummary, all_cases: Sequence[CaseSummary]) -> Scaling 
     for metric in SCALING_METRICS:
         if metric not in summary.estimates or metric not in smallest.estimates:
             continue
-        comparison, is_paired = compare_in_blocks(
-            smallest.good, summary.good, metric_of(metric), metric_of(metric)
-        )
+        comparison, is_paired = compare_in_blocks(smallest, summary, metric_of(metric))
         if comparison is None:
             continue
         ranks = summary.case.world_size / smallest.case.world_size
-        method = f"{comparison.ratio.method}{'' if is_paired else ', no common blocks'}"
+        method = f"{comparison.ratio.method}{'' if is_paired else ', not paired'}"
         speedup = replace(comparison.ratio, method=method)
         return Scaling(
             reference=smallest.case,

@@ -11,6 +11,7 @@ from broadgauge.specs.workload import Workload
 Device = Literal["cpu", "cuda"]
 Backend = Literal["gloo", "nccl"]
 Arm = Literal["candidate", "baseline"]
+CaseName = tuple[str, str, str, str]
 
 
 class Case(Spec):
@@ -79,3 +80,11 @@ class Case(Spec):
         """`train 2x1 pod-like`: for people, not for matching."""
         arm = " (baseline)" if self.arm == "baseline" else ""
         return f"{self.workload.name} {self.shape} {self.network_name}{arm}"
+
+
+def case_name(case: Case) -> CaseName:
+    """What must be equal for two cases to be the two sides of a comparison?
+
+    Not the key: what the user changed between the two runs is in it, and is what is compared.
+    """
+    return (case.workload.name, case.shape, case.plain_network_name, case.backend)

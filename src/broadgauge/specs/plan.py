@@ -46,6 +46,9 @@ class BaselineRun(Stored):
     """Where its user's commands run."""
     fail_above_ratio: float | None = None
     """The slowdown that the run is to fail above, 0.03 for 3 %; None: it is only shown."""
+    only_there: tuple[str, ...] = ()
+    """Labels of its cases that the experiment has not: they are not run, and nothing is compared
+    with them."""
 
 
 class Plan(Stored):
