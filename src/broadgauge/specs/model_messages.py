@@ -1,10 +1,8 @@
 """Of what sizes are the messages that training a model sends? Pure arithmetic on its shape."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from broadgauge.specs.workload import GptModel
+from broadgauge.specs.gpt import GptModel
 
 GRADIENT_TYPE_BYTES = 4
 """Parameters and gradients are kept in float32; buckets are cut by these bytes."""
@@ -13,7 +11,7 @@ BUCKET_BYTES = 25 * 2**20
 """DDP's own choice. Source: torch 2.11, `_DEFAULT_FIRST_BUCKET_BYTES` and `bucket_cap_mb`."""
 
 
-def gradient_elements(model: "GptModel") -> list[int]:
+def gradient_elements(model: GptModel) -> list[int]:
     """How many elements has each parameter, in the order in which gradients become ready?
 
     That is from the loss backwards; of a linear layer the bias comes first, of a norm the weight;
@@ -55,7 +53,7 @@ def ddp_buckets(elements: Iterable[int], cap_bytes: int | None) -> list[int]:
     return [*buckets, filling] if filling else buckets
 
 
-def fsdp_units(model: "GptModel") -> list[int]:
+def fsdp_units(model: GptModel) -> list[int]:
     """How many parameters has each unit of `fully_shard`: a block, and all that is in no block?
 
     Rows that the ranks do not divide evenly are padded when they are sent; that is left out.

@@ -1,0 +1,87 @@
+"""How is the user's own script started, and which of its numbers are measured?"""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from broadgauge.specs.base import Name, Spec
+from broadgauge.specs.metrics import UNIT_SUFFIXES, unit_of
+from broadgauge.specs.workload_base import WorkloadBase
+
+METRIC_NAME_PATTERN = r"^[a-z][a-z0-9_]*$"
+MEASURED_BY_US = (
+    *("busbw_gbyte_per_s", "algbw_gbyte_per_s", "wire_bytes", "link_rate_gbps", "line_share_ratio"),
+    *("amplification_ratio", "cpu_busy_ratio", "cpu_s_per_gbyte", "retransmits_count"),
+    *("drops_count", "network_cost_s", "network_share_ratio", "slowest_pair_ratio"),
+)
+"""Metrics that a command may not print: they would be taken for counted ones."""
+
+
+class CommandMetric(Spec):
+    """Which number in the command's output is measured? Exactly one of `regex` and `json_key`."""
+
+    name: Annotated[str, Field(pattern=METRIC_NAME_PATTERN, max_length=64)]
+    """Ends with its unit (specs/metrics.py): `step_time_s`, `images_per_s`; or is a `loss`."""
+    regex: str | None = None
+    """Its first group is the number; each match is one sample."""
+    json_key: str | None = None
+    """The key of a number in lines that are JSON objects; dots step into objects."""
+    lower_is_better: bool = True
+    """Which direction comparisons call better."""
+    skip_first: int = Field(default=0, ge=0, le=1_000_000)
+    """Samples of the warm-up, left out."""
+
+    @field_validator("name")
+    @classmethod
+    def _ends_with_its_unit(cls, name: str) -> str:
+        if unit_of(name) is None:
+            endings = ", ".join(f"`{suffix}`" for suffix in UNIT_SUFFIXES)
+            raise ValueError(f"a metric's name ends with its unit ({endings}) or with `loss`")
+        return name
+
+    @field_validator("regex")
+    @classmethod
+    def _compiles(cls, regex: str | None) -> str | None:
+        if regex is not None:
+            try:
+                groups = re.compile(regex).groups
+            except re.error as error:
+                raise ValueError(f"not a regular expression: {error}") from error
+            if groups < 1:
+                raise ValueError("the regular expression needs one group, the number")
+        return regex
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "CommandMetric":
+        if (self.regex is None) == (self.json_key is None):
+            raise ValueError("exactly one of `regex` and `json_key`")
+        return self
+
+
+class CommandWorkload(WorkloadBase):
+    """The user's own script under torchrun, one torchrun a node."""
+
+    kind: Literal["command"]
+    """What it is read as."""
+    name: Name = "command"
+    """In labels and selectors."""
+    command: tuple[str, ...] = Field(min_length=1)
+    """The script and its arguments, as torchrun takes them: `[train.py, --epochs, "1"]`."""
+    working_directory: str | None = None
+    """Where the command runs; null: the experiment file's folder."""
+    metrics: tuple[CommandMetric, ...] = Field(min_length=1, max_length=64)
+    """What is read from its output."""
+    prepare: tuple[str, ...] | None = Field(default=None, min_length=1)
+    """Runs once on the host, before any node exists: downloads belong here."""
+
+    @field_validator("metrics")
+    @classmethod
+    def _names_differ(cls, metrics: tuple[CommandMetric, ...]) -> tuple[CommandMetric, ...]:
+        names = [metric.name for metric in metrics]
+        for i, name in enumerate(names):
+            if name in names[:i]:
+                raise ValueError(f"two metrics are named `{name}`")
+            if name in MEASURED_BY_US:
+                raise ValueError(f"`{name}` is what Broadgauge itself counts: choose another name")
+        return metrics
