@@ -205,3 +205,21 @@ def test_the_plan_knows_what_only_the_baseline_has() -> None:
     same = both(here, here).baseline
     assert same is not None
     assert same.only_there == ()
+
+
+@pytest.mark.parametrize("folder", [NEW_FOLDER, OLD_FOLDER])
+def test_a_gate_never_holds_a_folder_against_itself(folder: str) -> None:
+    """What was edited in place runs in both arms: `no regression` would be false."""
+    command = an_experiment(workloads=[COMMAND], cluster={"shapes": ["1x1"]})
+    there = against(command, folder)
+    gated = Against(run=there.run.model_copy(update={"fail_above_ratio": 0.03}), experiment=command)
+
+    def plan() -> Plan:
+        return make_plan(command, a_machine(), working_folder=NEW_FOLDER, against=gated)
+
+    if folder == OLD_FOLDER:
+        assert plan().baseline is not None
+    else:
+        with pytest.raises(InputError, match="compared with itself") as raised:
+            plan()
+        assert "git worktree" in str(raised.value.hint)

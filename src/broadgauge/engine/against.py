@@ -29,12 +29,17 @@ class Against:
 
 
 def baseline_cases(
-    candidate: Sequence[Case], baseline: Sequence[Case], *, is_same_folder: bool
+    candidate: Sequence[Case],
+    baseline: Sequence[Case],
+    *,
+    is_same_folder: bool,
+    is_gated: bool = False,
 ) -> tuple[tuple[Case, ...], tuple[str, ...]]:
     """The baseline's cases that the experiment has too, in its order; and what to know of the rest.
 
     A case that the experiment alone has is run without a partner; one that the baseline alone has
-    is not run. Raises InputError where no case is in both.
+    is not run. Raises InputError where no case is in both, and where a gate would hold each case
+    against itself: what was edited in one folder runs in both arms.
     """
     of_baseline = {case_name(case): case for case in baseline}
     of_candidate = {case_name(case): case for case in candidate}
@@ -55,6 +60,13 @@ def baseline_cases(
         if of_candidate[name].key == of_baseline[name].key
         and (is_same_folder or not _uses_folder(of_candidate[name]))
     ]
+    if is_gated and len(twins) == len(both):
+        raise InputError(
+            "--fail-above: both sides have the same settings and the same folder, so what is there "
+            "now would be compared with itself",
+            hint="keep the earlier state in another checkout (`git worktree add ../before main`), "
+            "run it there, and name that run with --against",
+        )
     if twins:
         notes.append(
             f"the same on both sides, settings and folder: {_listed(twins)}; a difference would "

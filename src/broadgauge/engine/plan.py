@@ -119,7 +119,12 @@ def _beside(
         message = f"the baseline {against.run.run} can't be run here: {error.message}"
         raise InputError(message, hint=error.hint) from error
     is_same_folder = against.run.working_folder == working_folder
-    cases, notes = baseline_cases(own.cases, baseline.cases, is_same_folder=is_same_folder)
+    cases, notes = baseline_cases(
+        own.cases,
+        baseline.cases,
+        is_same_folder=is_same_folder,
+        is_gated=against.run.fail_above_ratio is not None,
+    )
     known = [f"baseline: {note}" for note in baseline.notes if note not in own.notes]
     return _Expanded(
         cases=cases,
