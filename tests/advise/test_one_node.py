@@ -72,11 +72,13 @@ def test_the_share_of_a_step_decides_a_training(share: float, bound: Bound) -> N
 def test_what_was_really_used_is_evidence() -> None:
     run = a_run({"nvlink": 300.0}, is_training=False)
     records = [
-        r.model_copy(update={"path": PathFacts(used="nvlink", channels_count=24)})
+        r.model_copy(
+            update={"path": PathFacts(used="nvlink", channels_count=24, evidence=("via P2P",))}
+        )
         for r in run.records
     ]
     again = summarise_run(
         folder=run.folder, plan=run.plan, records=records, experiment_yaml="", environments={}
     )
     (found,) = judged(again)
-    assert found.evidence == ("the library's log says nvlink over 24 channels, in 5 of 5 trials",)
+    assert found.evidence == ("nvlink over 24 channels, in 5 of 5 trials", "via P2P")

@@ -49,7 +49,7 @@ def print_paths(run: RunSummary, console: Console) -> None:
     """Which way the bytes inside a node really took."""
     rows = [row for summary in run.candidates if (row := path_row(summary)) is not None]
     if rows:
-        heading("Paths inside a node, by the library's log", console)
+        heading("Paths inside a node, by NCCL's log and NVLink's counters", console)
         print_table(PATHS_HEAD[:4], [row[:4] for row in rows], console)
 
 
