@@ -58,7 +58,7 @@ def test_a_rule_leaves_out_what_matches_all_of_its_keys(
     meant = {case.label for case in everything.cases if is_meant(case)}
     assert meant
     assert labels(left) == labels(everything) - meant
-    noted = {note.split(" is left out")[0] for note in left.notes if "left out by" in note}
+    noted = {note.split(" is left out")[0] for note in left.notes if "`skip_if` names it" in note}
     assert meant <= noted
     assert not any("matches no case" in note for note in left.notes)
 
@@ -90,6 +90,27 @@ def test_a_rule_whose_cases_another_rule_left_out_is_not_idle() -> None:
 def test_nothing_left_is_an_error_with_the_reasons() -> None:
     with pytest.raises(InputError, match=r"nothing is left to run: .*too slow"):
         planned(skip_if=[{"workload": "*", "reason": "too slow"}])
+
+
+@pytest.mark.parametrize(
+    ("rules", "changes", "hint"),
+    [
+        ([{"shape": "8x8"}, {"workload": "*"}], {}, "skip_if[1] matches every case: a narrower"),
+        ([{"nodes": 1}, {"nodes": 2}], {}, "narrower rules than skip_if[0] and skip_if[1]"),
+        (
+            [],
+            {"cluster": {"shapes": ["1x1"], "device": "cpu"}, "workloads": [COLLECTIVES]},
+            "a shape with two ranks or more",
+        ),
+    ],
+)
+def test_nothing_left_names_what_to_change(
+    rules: list[dict[str, Any]], changes: dict[str, Any], hint: str
+) -> None:
+    with pytest.raises(InputError) as refused:
+        planned(skip_if=rules, **changes)
+    assert (refused.value.hint or "").startswith(hint)
+    assert "left out: left out" not in refused.value.message
 
 
 def a_hypothesis(**changes: Any) -> dict[str, Any]:

@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from broadgauge.specs import axes
 from broadgauge.specs.axis_names import unfolded_names
 from broadgauge.specs.base import NAME_PATTERN
 from broadgauge.specs.errors import ExperimentError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.reading import read_experiment
 from broadgauge.specs.writing import dump_experiment
+from broadgauge.specs.yaml_source import parse_yaml
 
 TEXT = """\
 name: axes
@@ -243,3 +245,11 @@ def test_unfolding_is_writing_every_entry_by_hand(
         (mtu, rate) for mtu in mtus for rate in rates
     ]
     assert [w.batch_per_rank for w in experiment.workloads] == batches
+
+
+def test_too_many_are_counted_before_they_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comparing takes a time that grows with the square of the values."""
+    monkeypatch.delattr(axes, "_is_same")
+    text = f"workloads: [{{kind: train, steps: {list(range(4_000))}, seed: [1, 2]}}]"
+    with pytest.raises(ExperimentError, match=r"unfolds into [48],000 entries"):
+        axes.unfold_axes(parse_yaml(text, "e.yaml"))

@@ -3,10 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
 from broadgauge.specs.errors import ExperimentError
 from broadgauge.specs.reading import read_experiment
-from broadgauge.specs.yaml_source import parse_yaml
+from broadgauge.specs.yaml_source import MAX_VALUES, parse_yaml
 
 GOOD = """\
 name: quickstart
@@ -197,9 +198,11 @@ def test_the_kind_command_is_not_taken_for_its_key(
         ("a: b: c", "needs quotes"),
         ("a: 1\n---\nb: 2\n", "one experiment a file"),
         (BOMB, "more than 50,000 values"),
-        ("[" * 5000, "not YAML"),
+        ("[" * 5000, "nested more than 50 deep"),
         ("a: " + "[" * 60 + "]" * 60, "nested more than 50 deep"),
         ("a: &a\n  - *a\n", "nested more than 50 deep"),
+        ("a:\n- " + "[" * 1_000 + "]" * 1_000, "e.yaml:2:52: nested more than 50 deep"),
+        ("a: " + "{a: " * 1_000 + "}" * 1_000, "e.yaml:1:204: nested more than 50 deep"),
         ("x" * (2**20 + 1), "at most 1,048,576"),
         ("\x00\x01\x02", "not YAML"),
     ],
@@ -261,3 +264,17 @@ def test_a_wrong_override_is_named_as_typed(override: str, said: str) -> None:
 def test_scalars_follow_yaml_1_2() -> None:
     data = parse_yaml("[50e9, no, yes, 0x10, 1_000, 1.5, '7', null, ~, true, 1:30]", "x").data
     assert data == [50e9, "no", "yes", "0x10", "1_000", 1.5, "7", None, None, True, "1:30"]
+
+
+@pytest.mark.parametrize("text", ["a: " + "[" * 300 + "]" * 300, f"a: [{'1, ' * MAX_VALUES}]"])
+def test_what_is_too_large_is_never_composed(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Composing takes a time that grows with the square of the depth."""
+    monkeypatch.delattr(YAML, "compose")
+    with pytest.raises(ExperimentError, match=r"e\.yaml:1:\d+: (nested )?more than"):
+        parse_yaml(text, "e.yaml")
+
+
+def test_as_many_values_as_are_read_are_read() -> None:
+    """The count before composing is that of the values, keys apart."""
+    text = "".join(f"k{i}: [1, {{a: 2}}]\n" for i in range(MAX_VALUES // 4 - 1))
+    assert len(parse_yaml(text, "e.yaml").data) == MAX_VALUES // 4 - 1

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from broadgauge.cli.runs import run_path
+from broadgauge.cli.runs import RUNS_FOLDER, run_path
 from broadgauge.engine.against import Against
 from broadgauge.platforms.host_facts import git_commit
 from broadgauge.results.history import started_unix_s
+from broadgauge.results.lock import is_being_written
 from broadgauge.results.reading import StoredRun, read_run
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError, RunFolderError
@@ -18,13 +19,17 @@ SHOWN_COMMIT = 12
 
 
 def read_against(
-    text: str, platform: PlatformKind, fail_above_ratio: float | None = None
+    text: str,
+    platform: PlatformKind,
+    fail_above_ratio: float | None = None,
+    *,
+    runs_folder: Path = Path(RUNS_FOLDER),
 ) -> Against:
-    """The run of this folder (or the `last` one) as a baseline.
+    """The run of this folder (or the `last` one in the folder of runs) as a baseline.
 
     Raises RunFolderError (no such run) and InputError (it can't be repeated beside this one).
     """
-    path = run_path(text)
+    path = run_path(text, runs_folder)
     stored = read_run(path)
     try:
         experiment = read_experiment(stored.experiment_yaml, str(stored.folder / "experiment.yaml"))
@@ -51,8 +56,19 @@ def read_against(
             fail_above_ratio=fail_above_ratio,
         ),
         experiment=experiment,
-        notes=_commit_notes(stored),
+        notes=(*_progress_notes(stored), *_commit_notes(stored)),
     )
+
+
+def _progress_notes(stored: StoredRun) -> tuple[str, ...]:
+    """Its cases are run anew, so it may be unfinished; but one that runs now disturbs."""
+    if is_being_written(stored.folder):
+        return ("the baseline is being run at this moment: both runs disturb each other",)
+    trials = {trial.trial_id for launch in stored.plan.launches for trial in launch.trials}
+    left = len(trials - {record.record_id for record in stored.records})
+    if not left:
+        return ()
+    return (f"the baseline was not finished: {left} of its {len(trials)} trials are missing there",)
 
 
 def _commit_notes(stored: StoredRun) -> tuple[str, ...]:

@@ -5,7 +5,7 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import ModuleType
 
 from broadgauge import __version__
@@ -43,11 +43,25 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _with_signs(arguments: Sequence[str]) -> Iterator[str]:
+    """`--fail-above -3%` as one word: argparse would take `-3%` for a flag, and not say why."""
+    words = iter(arguments)
+    for word in words:
+        value = next(words, None) if word == "--fail-above" else None
+        if value is None:
+            yield word
+        elif value[:1] == "-" and value[1:2] in set("0123456789."):
+            yield f"{word}={value}"
+        else:
+            yield from (word, value)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; the exit code is documented in specs/errors.py and docs/commands.md."""
     open_closed_streams()
     try:
-        options = make_parser().parse_args(arguments)
+        words = sys.argv[1:] if arguments is None else arguments
+        options = make_parser().parse_args(list(_with_signs(words)))
         return int(options.handler(options))
     except BroadgaugeError as error:
         print(f"broadgauge: {error}", file=sys.stderr)  # noqa: T201

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from broadgauge.specs.case import Case
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.machine import MachineFacts, Nic
+from broadgauge.specs.network import AnyNetwork, Network
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.units import show_rate, show_size, show_time
 
@@ -34,7 +36,7 @@ def _nic(nic: Nic) -> str:
 
 def _emulation(machine: MachineFacts) -> str:
     if not machine.can_emulate:
-        return f"refused here: {machine.refusal}"
+        return f"none here: {machine.refusal}"
     delay = "delay and loss too" if machine.can_delay else "no delay or loss: no netem here"
     return f"nodes and link rates can be emulated; {delay}"
 
@@ -55,14 +57,23 @@ def plan_lines(experiment: Experiment, plan: Plan) -> Iterator[str]:
             "in every block"
         )
     for network in experiment.networks:
-        if any(case.plain_network_name == network.name for case in plan.cases):
-            yield f"           network {network.label}"
+        cases = [case for case in plan.cases if case.plain_network_name == network.name]
+        if cases:
+            yield f"           network {_network_label(network, cases[0])}"
     for workload in experiment.workloads:
         shapes = dict.fromkeys(c.shape for c in plan.cases if c.workload == workload)
         yield f"           {workload.name} on {', '.join(shapes)} (nodes x ranks a node)"
     for note in plan.notes:
         yield f"note       {note}"
     yield f"expected   about {show_time(plan.expected_s, 2)}"
+
+
+def _network_label(network: AnyNetwork, case: Case) -> str:
+    """As the experiment says it, unless it is built otherwise here: `best_effort` leaves out."""
+    built = case.link
+    if built is None or not isinstance(network, Network):
+        return network.label
+    return network.label if network.on_nodes(case.nodes) == built else built.label
 
 
 def _counted(number: int, what: str) -> str:

@@ -76,7 +76,7 @@ def handle(options: argparse.Namespace) -> int:
                 "--resume goes on with the plan that is stored",
                 hint="--set, --engine, --against, --fail-above and --dry-run belong to a new run",
             )
-        return resume(options.resume)
+        return resume(options.resume, options.runs_folder)
     if options.fail_above is not None and options.against is None:
         raise InputError(
             "--fail-above needs a baseline", hint="--against RUN: a run folder, or `last`"

@@ -72,7 +72,7 @@ class Prepared:
 
 def start(wanted: Wanted, runs_folder: Path) -> int:
     """A new run. Returns the exit code."""
-    prepared = _prepare(wanted)
+    prepared = _prepare(wanted, runs_folder)
     _run_prepare_steps(prepared.plan)
     folder = RunFolder.create(
         runs_folder,
@@ -83,9 +83,9 @@ def start(wanted: Wanted, runs_folder: Path) -> int:
     return _run_in(folder, prepared.experiment, REFUSED_EXIT_CODE if prepared.is_fallback else 0)
 
 
-def resume(run_text: str) -> int:
+def resume(run_text: str, runs_folder: Path) -> int:
     """Go on with a stored run. Returns the exit code."""
-    folder = RunFolder.open_for_resume(run_path(run_text))
+    folder = RunFolder.open_for_resume(run_path(run_text, runs_folder))
     with folder:
         for note in folder.notes:
             say(f"note       {note}")
@@ -108,7 +108,7 @@ def resume(run_text: str) -> int:
 
 def dry_run(wanted: Wanted, runs_folder: Path) -> int:
     """Print the schedule and what each rank would be given. Runs nothing."""
-    prepared = _prepare(wanted)
+    prepared = _prepare(wanted, runs_folder)
     plan = prepared.plan
     for line in schedule_lines(plan):
         write(f"{line}\n")
@@ -136,13 +136,18 @@ def dry_run(wanted: Wanted, runs_folder: Path) -> int:
     return REFUSED_EXIT_CODE if prepared.is_fallback else 0
 
 
-def _prepare(wanted: Wanted) -> Prepared:
+def _prepare(wanted: Wanted, runs_folder: Path) -> Prepared:
     """Read, look around, fall back where nodes are refused, plan, and say all of it."""
     loaded = load(wanted.name_or_path, wanted.overrides, wanted.engine)
     experiment = loaded.experiment
     against = None
     if wanted.against is not None:
-        against = read_against(wanted.against, experiment.platform, wanted.fail_above_ratio)
+        against = read_against(
+            wanted.against,
+            experiment.platform,
+            wanted.fail_above_ratio,
+            runs_folder=runs_folder,
+        )
     machine = read_machine()
     is_fallback = experiment.platform == "emulated" and not machine.can_emulate
     for line in machine_lines(machine):
@@ -164,7 +169,7 @@ def _prepare(wanted: Wanted) -> Prepared:
 
 
 def _say_refusal(machine: MachineFacts) -> None:
-    say(f"refused    this machine does not let you emulate nodes: {machine.refusal}")
+    say(f"no nodes   can be emulated on this machine: {machine.refusal}")
     say(f"fix        {machine.fix or 'unknown: run as root, or on another machine'}")
     say("instead    what needs no second node runs on the local platform; exit code 4")
 

@@ -10,16 +10,16 @@ RUNS_FOLDER = "runs"
 LAST = "last"
 
 
-def run_path(text: str) -> Path:
-    """A run folder; `last` is the newest under runs/. Raises RunFolderError."""
+def run_path(text: str, runs_folder: Path = Path(RUNS_FOLDER)) -> Path:
+    """A run folder; `last` is the newest in the folder of runs. Raises RunFolderError."""
     from broadgauge.specs.errors import RunFolderError
 
     if text != LAST or Path(text).exists():
         return Path(text)
-    plans = sorted(Path(RUNS_FOLDER).glob("*/plan.json"), key=lambda path: path.stat().st_mtime)
+    plans = sorted(runs_folder.glob("*/plan.json"), key=lambda path: path.stat().st_mtime)
     if not plans:
         raise RunFolderError(
-            f"there is no run under {RUNS_FOLDER}/", hint="begin with: broadgauge run quickstart"
+            f"there is no run under {runs_folder}/", hint="begin with: broadgauge run quickstart"
         )
     return plans[-1].parent
 

@@ -39,8 +39,7 @@ def expand_cases(
             notes.append(f"{case.label} is the same as {first.label}: it is run once")
     if not cases:
         raise InputError(
-            "nothing is left to run: " + "; ".join(notes),
-            hint="a shape with two ranks or more, such as `2x1` or `1x2`",
+            "nothing is left to run: " + "; ".join(notes), hint=_what_to_change(experiment, matrix)
         )
     if any(isinstance(each, Network) for each in experiment.networks) and not any(
         case.link for case in cases.values()
@@ -104,6 +103,18 @@ def _why_left_out(experiment: Experiment, case: Case) -> str | None:
     if isinstance(case.workload, CollectivesWorkload) and case.world_size == 1:
         return "one rank has no communication"
     return why_backend_cannot(case)
+
+
+def _what_to_change(experiment: Experiment, matrix: tuple[Case, ...]) -> str:
+    """Where every case was left out: by which rules, or else for want of ranks?"""
+    meant = [[rule.matches(case) for case in matrix] for rule in experiment.skip_if]
+    alone = next((place for place, of_rule in enumerate(meant) if matrix and all(of_rule)), None)
+    if alone is not None:
+        return f"skip_if[{alone}] matches every case: a narrower rule"
+    if any(any(of_rule) for of_rule in meant):
+        places = [f"skip_if[{place}]" for place, of_rule in enumerate(meant) if any(of_rule)]
+        return f"narrower rules than {' and '.join(places)}, or other cases beside them"
+    return "a shape with two ranks or more, such as `2x1` or `1x2`"
 
 
 def _check(experiment: Experiment, cluster: ResolvedCluster) -> None:

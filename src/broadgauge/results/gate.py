@@ -38,7 +38,7 @@ from broadgauge.specs.errors import CANNOT_TELL_EXIT_CODE, REGRESSION_EXIT_CODE,
 from broadgauge.specs.estimate import Estimate
 
 HIGHEST_LIMIT_RATIO = 10.0
-_LIMIT = re.compile(r"\s*(?P<number>\d+\.?\d*|\.\d+)\s*(?P<percent>%?)\s*")
+_LIMIT = re.compile(r"\s*(?P<number>\d+\.?\d*|\.\d+)\s*(?P<percent>%?)\s*", re.ASCII)
 
 
 class GateOutcome(StrEnum):

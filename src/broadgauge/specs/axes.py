@@ -140,14 +140,11 @@ def _axes(annotation: Any, mapping: dict[str, Any], path: tuple[str, ...]) -> It
 def _check(document: Document, at: Path, axes: list[Axis], room: int) -> None:
     """Raises ExperimentError where the axes can't be unfolded as they stand."""
     for axis in axes:
-        path: Path = (*at, *axis.path)
         if not axis.values:
+            path: Path = (*at, *axis.path)
             _refuse(document, path, f"`{axis.path[-1]}`: the list is empty, so nothing is left")
-        for i, value in enumerate(axis.values):
-            if any(_is_same(value, other) for other in axis.values[:i]):
-                _refuse(document, (*path, i), f"`{value}` stands twice in `{axis.path[-1]}`")
     count = math.prod(len(axis.values) for axis in axes)
-    if count > room:
+    if count > room:  # before the values are compared, each with each
         product = " x ".join(f"{axis.path[-1]} {len(axis.values)}" for axis in axes)
         _refuse(
             document,
@@ -156,6 +153,11 @@ def _check(document: Document, at: Path, axes: list[Axis], room: int) -> None:
             f"and {at[0]} are {MAX_ENTRIES} at most",
             "fewer values, or several experiments",
         )
+    for axis in axes:
+        path = (*at, *axis.path)
+        for i, value in enumerate(axis.values):
+            if any(_is_same(value, other) for other in axis.values[:i]):
+                _refuse(document, (*path, i), f"`{value}` stands twice in `{axis.path[-1]}`")
 
 
 def _is_same(value: Any, other: Any) -> bool:

@@ -66,5 +66,5 @@ class CaseSelector(Spec):
 class SkippedCases(CaseSelector):
     """Cases that are left out of the matrix."""
 
-    reason: Annotated[str, Field(min_length=1)] = "left out by `skip_if`"
-    """Why, for the plan's note."""
+    reason: Annotated[str, Field(min_length=1)] = "`skip_if` names it"
+    """Why, for the plan's note: `… is left out: …`."""

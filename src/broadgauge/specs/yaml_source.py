@@ -11,6 +11,12 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import (
+    CollectionEndEvent,
+    CollectionStartEvent,
+    MappingStartEvent,
+    NodeEvent,
+)
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from broadgauge.specs.document import Document, Path
@@ -42,9 +48,9 @@ def parse_yaml(text: str, filename: str) -> Document:
 
 
 def _compose(text: str, filename: str) -> Node | None:
-    yaml = YAML(typ="safe", pure=True)
     try:
-        return yaml.compose(text)
+        _check_size(text, filename)
+        return YAML(typ="safe", pure=True).compose(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = filename if mark is None else f"{filename}:{mark.line + 1}:{mark.column + 1}"
@@ -55,6 +61,28 @@ def _compose(text: str, filename: str) -> Node | None:
         raise _error(filename, f"not YAML: {first_line}") from error
     except (RecursionError, ValueError) as error:
         raise _error(filename, f"not YAML that can be read: {error}") from error
+
+
+def _check_size(text: str, filename: str) -> None:
+    """Raises ExperimentError for too many values, too deep.
+
+    Before composing, whose time grows with the square of the depth.
+    """
+    halves = 0
+    """Of values: a mapping's key and its value are one together, as for `_Values`."""
+    around = [2]
+    """Halves that a node counts, in each collection that is open."""
+    for event in YAML(typ="safe", pure=True).parse(text):
+        if isinstance(event, NodeEvent):
+            halves += around[-1]
+            if halves > 2 * MAX_VALUES:
+                raise _error(_where(event, filename), f"more than {MAX_VALUES:,} values")
+        if isinstance(event, CollectionStartEvent):
+            around.append(1 if isinstance(event, MappingStartEvent) else 2)
+            if len(around) > MAX_DEPTH + 2:  # the document itself is no nesting
+                raise _error(_where(event, filename), f"nested more than {MAX_DEPTH} deep")
+        elif isinstance(event, CollectionEndEvent):
+            around.pop()
 
 
 def _syntax_hint(problem: str) -> str | None:
@@ -134,9 +162,13 @@ class _Values:
         return _error(self.where(node), message)
 
     def where(self, node: Node) -> str:
-        line, column = _line_and_column(node)
-        return f"{self.filename}:{line}:{column}"
+        return _where(node, self.filename)
 
 
-def _line_and_column(node: Node) -> tuple[int, int]:
-    return node.start_mark.line + 1, node.start_mark.column + 1
+def _where(part: Node | NodeEvent, filename: str) -> str:
+    line, column = _line_and_column(part)
+    return f"{filename}:{line}:{column}"
+
+
+def _line_and_column(part: Node | NodeEvent) -> tuple[int, int]:
+    return part.start_mark.line + 1, part.start_mark.column + 1

@@ -102,3 +102,14 @@ def test_container_is_told_its_flags(tmp_path: Path) -> None:
     (tmp_path / ".dockerenv").touch()
     fix = find_fix("enter the cluster's namespaces", errno.EPERM, root=tmp_path)
     assert "seccomp=unconfined" in fix
+
+
+def test_a_trial_without_an_end_is_no_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hang(command: list[str], **_: object) -> None:
+        raise subprocess.TimeoutExpired(command, 20.0)
+
+    monkeypatch.setattr(subprocess, "run", hang)
+    ability = probe_ability()
+    assert not ability.is_possible
+    assert ability.reason == "try the namespaces: too busy to tell, no end in 20 s"
+    assert ability.fix == ability_fixes.BUSY_FIX

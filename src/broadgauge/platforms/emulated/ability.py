@@ -11,7 +11,7 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from broadgauge.platforms.emulated.ability_fixes import find_fix
+from broadgauge.platforms.emulated.ability_fixes import BUSY_FIX, find_fix
 
 _LIMIT_S = 20.0
 
@@ -51,6 +51,8 @@ class Trial:
     step: str | None = None
     detail: str | None = None
     error_number: int | None = None
+    is_cut_off: bool = False
+    """It did not end in time, so nothing was refused."""
 
 
 def probe_ability() -> Ability:
@@ -60,7 +62,7 @@ def probe_ability() -> Ability:
     reason = None if trial.step is None else f"{trial.step}: {trial.detail}"
     fix = None
     if trial.step is not None:
-        fix = find_fix(trial.step, trial.error_number)
+        fix = BUSY_FIX if trial.is_cut_off else find_fix(trial.step, trial.error_number)
     return Ability(
         is_possible=trial.step is None,
         as_root=trial.as_root,
@@ -86,7 +88,8 @@ def _run_trial() -> Trial:
             command, env=environment, capture_output=True, text=True, timeout=_LIMIT_S, check=False
         )
     except subprocess.TimeoutExpired:
-        return Trial(as_root=as_root, step="try the namespaces", detail=f"no end in {_LIMIT_S} s")
+        detail = f"too busy to tell, no end in {_LIMIT_S:.0f} s"
+        return Trial(as_root=as_root, step="try the namespaces", detail=detail, is_cut_off=True)
     for line in child.stdout.splitlines():
         if line.startswith("{"):
             return Trial(**json.loads(line))

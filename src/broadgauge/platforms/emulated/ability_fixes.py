@@ -49,6 +49,7 @@ INSTALL_FIX = (
     "the reason names it; if it is a missing pyroute2, which builds the links: "
     "`pip install 'broadgauge[torch]'`"
 )
+BUSY_FIX = "the machine is too busy to build two nodes in time: try again when it is idle"
 LAST_FIX = "run as root; if that fails too, use `platform: local`, which shapes nothing"
 
 _MODULE_MISSING = (errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV, errno.EAFNOSUPPORT)

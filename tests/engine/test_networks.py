@@ -1,0 +1,47 @@
+"""Which networks can be had here, and is what no link needs asked for nowhere?"""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.engine.making import TRAIN, a_machine, an_experiment
+
+from broadgauge.cli.opening import plan_lines
+from broadgauge.engine.plan import make_plan, on_local_platform
+from broadgauge.specs.errors import InputError
+
+DELAYED: dict[str, Any] = {"name": "far", "rate_gbps": 1, "delay_s": "1 ms"}
+SLOW: dict[str, Any] = {"name": "bad", "rate_gbps": 1}
+
+
+def a_pair(*nodes: int) -> dict[str, Any]:
+    return {**SLOW, "slow_pairs": [{"nodes": nodes, "rate_ratio": 0.4}]}
+
+
+@pytest.mark.parametrize("network", [a_pair(1, 3), DELAYED])
+def test_links_that_are_not_built_refuse_nothing(network: dict[str, Any]) -> None:
+    """Nodes were refused: what is left has one node."""
+    experiment = an_experiment(
+        networks=[network], workloads=[TRAIN], cluster={"shapes": ["4x1"], "device": "cpu"}
+    )
+    plan = make_plan(on_local_platform(experiment, a_machine()), a_machine())
+    assert [case.shape for case in plan.cases] == ["1x4"]
+
+
+def test_a_slow_pair_of_a_node_that_no_shape_has_is_refused() -> None:
+    experiment = an_experiment(networks=[a_pair(1, 3)], cluster={"shapes": ["2x1"]})
+    with pytest.raises(InputError, match="there is no node 3: the largest shape has 2"):
+        make_plan(experiment, a_machine())
+
+
+def test_the_opening_shows_the_networks_as_they_are_built() -> None:
+    experiment = an_experiment(
+        networks=[DELAYED], best_effort=True, workloads=[TRAIN], cluster={"shapes": ["2x1"]}
+    )
+    for can_delay, words in ((False, "no added delay"), (True, "delay")):
+        plan = make_plan(experiment, replace(a_machine(), can_delay=can_delay))
+        (line,) = [
+            line for line in plan_lines(experiment, plan) if line.startswith("           network ")
+        ]
+        assert line.endswith(words)
+        assert ("no added" in line) != can_delay
