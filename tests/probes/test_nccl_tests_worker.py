@@ -86,6 +86,7 @@ def test_each_size_is_a_row_with_one_mean_of_the_slowest_rank(programs, writes, 
     assert left == ["rank0.log", "rank1.log"], "nothing is left beside the logs"
 
 
+@pytest.mark.slow
 def test_a_second_trial_has_its_own_marks_and_unchecked_is_unknown(programs, tmp_path):
     environment = {"NCCL_TESTS_HOME": str(programs / "json")}
     case = make_case(WORKLOAD.model_copy(update={"check": False}), nodes=1)
@@ -164,6 +165,7 @@ def run_on_nodes(folder, tmp_path, workload, measure_s=120, **variables):
     return case, outcome
 
 
+@pytest.mark.slow
 @pytest.mark.namespaces
 def test_the_bytes_counted_are_those_of_the_timed_iterations(programs, tmp_path):
     """The fake's last rank sends S an iteration to rank 0, also in warm-up, check and in place: of
@@ -177,6 +179,7 @@ def test_the_bytes_counted_are_those_of_the_timed_iterations(programs, tmp_path)
     assert not any("nccl-tests" in name for name in left)
 
 
+@pytest.mark.slow
 @pytest.mark.namespaces
 def test_a_hang_ends_at_the_phase_s_limit_and_leaves_nothing(programs, tmp_path):
     workload = WORKLOAD.model_copy(update={"sizes": (1024,)})

@@ -14,7 +14,7 @@ from broadgauge.specs.workload import GptModel
 from .harness import Ranks
 from .training_launch import PLANTED, TINY, WORKLOAD, Launch
 
-pytestmark = pytest.mark.measuring
+pytestmark = [pytest.mark.measuring, pytest.mark.slow]
 STEPS = {"steps": 48, "warm_up_steps": 2, "block_steps": 24}
 """50 with the warm-up."""
 WAYS = [

@@ -14,7 +14,10 @@ PAYLOAD_BYTES = 1009 * 65_537
 
 @pytest.mark.namespaces
 @pytest.mark.parametrize("mtu", [1500, 9000])
-@pytest.mark.parametrize("rate_gbps", [0.1, 1.0, 2.0])
+@pytest.mark.parametrize(
+    "rate_gbps",
+    [pytest.param(0.1, marks=pytest.mark.slow), 1.0, pytest.param(2.0, marks=pytest.mark.slow)],
+)
 def test_stream_delivers_the_payload_rate(run_case: Any, rate_gbps: float, mtu: int) -> None:
     """98 to 101 %: within 2 % of what specs/network.py computes."""
     expected_gbps = payload_rate_gbps(rate_gbps, mtu, VXLAN_HEADER_BYTES)

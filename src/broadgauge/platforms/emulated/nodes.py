@@ -188,10 +188,7 @@ def build_cluster(
     nodes = []
     for number, plan in enumerate(plans):
         with building(f"make the namespaces of {plan.name}", HINT_NAMESPACES), _returning_to(home):
-            unshare(CloneFlag.NEWNET | CloneFlag.NEWUTS | CloneFlag.NEWNS)
-            sethostname(plan.name)
-            warnings += furnish_node(hosts, shm_bytes)
-            warnings += apply_settings(NODE_SETTINGS)
+            warnings += _enter_new_node(plan, hosts, shm_bytes)
             congestion_control = choose_congestion_control()
             namespaces = Namespaces.of_this_process()
             inside = IPRoute()
@@ -220,6 +217,13 @@ def build_cluster(
         shm_bytes_per_node=shm_bytes,
         warnings=tuple(dict.fromkeys(warnings)),
     )
+
+
+def _enter_new_node(plan: NodePlan, hosts: dict[str, str], shm_bytes: int) -> list[str]:
+    """Move this process into new namespaces and furnish them; what could not be had, in words."""
+    unshare(CloneFlag.NEWNET | CloneFlag.NEWUTS | CloneFlag.NEWNS)
+    sethostname(plan.name)
+    return [*furnish_node(hosts, shm_bytes), *apply_settings(NODE_SETTINGS)]
 
 
 def _open_namespace(kind: str) -> int:
