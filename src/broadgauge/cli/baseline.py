@@ -6,7 +6,6 @@ from pathlib import Path
 from broadgauge.cli.runs import RUNS_FOLDER, run_path
 from broadgauge.engine.against import Against
 from broadgauge.platforms.host_facts import git_commit
-from broadgauge.results.history import started_unix_s
 from broadgauge.results.lock import is_being_written
 from broadgauge.results.reading import StoredRun, read_run
 from broadgauge.specs.case import Case
@@ -29,6 +28,8 @@ def read_against(
 
     Raises RunFolderError (no such run) and InputError (it can't be repeated beside this one).
     """
+    from broadgauge.results.history import started_unix_s  # numpy: 0.4 s that other runs don't need
+
     path = run_path(text, runs_folder)
     stored = read_run(path)
     try:

@@ -66,7 +66,6 @@ def add_parser(subparsers: Any) -> None:
 
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.running import Wanted, dry_run, resume, start
-    from broadgauge.results.gate import parse_limit
     from broadgauge.specs.errors import InputError
 
     if options.resume is not None:
@@ -86,8 +85,16 @@ def handle(options: argparse.Namespace) -> int:
         overrides=options.overrides,
         engine=options.engine,
         against=options.against,
-        fail_above_ratio=None if options.fail_above is None else parse_limit(options.fail_above),
+        fail_above_ratio=_limit_ratio(options.fail_above),
     )
     if options.dry_run:
         return dry_run(wanted, options.runs_folder)
     return start(wanted, options.runs_folder)
+
+
+def _limit_ratio(text: str | None) -> float | None:
+    if text is None:
+        return None
+    from broadgauge.results.gate import parse_limit
+
+    return parse_limit(text)

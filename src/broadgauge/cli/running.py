@@ -11,7 +11,6 @@ from pathlib import Path
 from broadgauge.advise.judge import findings
 from broadgauge.catalog.gpus import find_gpu
 from broadgauge.cli.baseline import arms, folder_of, read_against
-from broadgauge.cli.compare import show_arms
 from broadgauge.cli.console import PlainConsole, results_console
 from broadgauge.cli.experiments import load
 from broadgauge.cli.opening import machine_lines, plan_lines, schedule_lines
@@ -29,9 +28,6 @@ from broadgauge.platforms.emulated_cluster import EmulatedPlatform
 from broadgauge.platforms.local import LocalPlatform
 from broadgauge.platforms.machine import read_machine
 from broadgauge.probes.merge import merge
-from broadgauge.report.html import write_report
-from broadgauge.report.terminal import print_closing_table
-from broadgauge.results.arms import of_arm
 from broadgauge.results.folder import RunFolder
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError, PlatformError, RunFolderError
@@ -262,6 +258,12 @@ def _run_in(folder: RunFolder, experiment: Experiment, code_if_good: int = 0) ->
 
 def _show(folder: RunFolder, result: RunResult) -> int:
     """The tables, the report and where they are. Returns the gate's exit code."""
+    # Here, so that a plan, which shows nothing of this, starts without numpy.
+    from broadgauge.cli.compare import show_arms
+    from broadgauge.report.html import write_report
+    from broadgauge.report.terminal import print_closing_table
+    from broadgauge.results.arms import of_arm
+
     gate_code = 0
     if result.interrupted_by is None:
         summary = read_summary(folder.path)
