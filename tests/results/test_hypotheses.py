@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from tests.results import simulated_experiments as made
@@ -392,6 +392,9 @@ def test_order_changes_nothing_and_scale_only_values(
     assert scaled.answers[0].estimate.value == pytest.approx(result.answers[0].estimate.value)
     value = a_claim(quantity="value", over=None, at_least=ratio)
     plain = evaluate(value, run)
+    ends = (plain.answers[0].estimate.low, plain.answers[0].estimate.high)
+    # An end on the bound itself falls to either side when both are multiplied: rounding, no law.
+    assume(all(end is None or abs(end - ratio) > 1e-9 for end in ends))
     larger = evaluate(
         value.model_copy(update={"at_least": ratio * scale}),
         made.run_of([REFERENCE, SLOW], [theirs, [v * scale for v in values]]),
