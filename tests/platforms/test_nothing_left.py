@@ -18,7 +18,7 @@ from broadgauge.platforms.supervisor.descendants import descendants
 KINDS = [
     "local",
     pytest.param("emulated", marks=pytest.mark.namespaces),
-    pytest.param("tunnels", marks=pytest.mark.namespaces),
+    pytest.param("tunnels", marks=[pytest.mark.namespaces, pytest.mark.slow]),
 ]
 VARIABLE = "BG_TEST_FAMILY"
 GONE_WITHIN_S = 10.0

@@ -15,6 +15,7 @@ from .loopback_training import MODEL, WAYS
 pytestmark = [
     pytest.mark.measuring,
     pytest.mark.namespaces,
+    pytest.mark.slow,
     pytest.mark.skipif(not (shutil.which("unshare") and shutil.which("ip")), reason="no unshare"),
 ]
 ALL_BYTES = 4 * MODEL.parameters

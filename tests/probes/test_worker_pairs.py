@@ -26,7 +26,14 @@ PAIRWISE = CollectivesWorkload(
 )
 
 
-@pytest.mark.parametrize(("nodes", "ranks_per_node"), [(3, 1), (2, 2), (1, 3)])
+@pytest.mark.parametrize(
+    ("nodes", "ranks_per_node"),
+    [
+        (3, 1),
+        pytest.param(2, 2, marks=pytest.mark.slow),
+        pytest.param(1, 3, marks=pytest.mark.slow),
+    ],
+)
 def test_every_end_sends_to_every_other(nodes, ranks_per_node, tmp_path):
     case = make_case(PAIRWISE, nodes=nodes, ranks_per_node=ranks_per_node)
     with Ranks(case.world_size, tmp_path, ranks_per_node=ranks_per_node) as ranks:
