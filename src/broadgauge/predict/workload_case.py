@@ -1,0 +1,89 @@
+"""Which question does a workload of an experiment ask? `TrainWorkload` → `TrainingCase`."""
+
+from broadgauge.predict.case import Fabric, ModelShape, Precision, TrainingCase, Transport
+from broadgauge.specs.network import Network, NodePath
+from broadgauge.specs.workload import DATA_TYPE_BYTES, DataType, GptModel, TrainWorkload
+
+REFERENCE_FRAMEWORK = "torch"
+"""The reference trainer: plain eager PyTorch with a fused AdamW and no clipping."""
+PRECISIONS: dict[DataType, Precision] = {"float32": "fp32", "bfloat16": "bf16"}
+"""float32 is not TF32: torch leaves TF32 off for matrix products. Source: torch 2.11,
+`torch.get_float32_matmul_precision()` is `highest` unless it is set."""
+HOST_LATENCY_S = 24e-6
+"""Of a TCP message between two nodes of one host, before any delay that is asked for. Half of the
+round trips of 44 to 50 µs in docs/measurements.md."""
+
+
+def training_case(
+    workload: TrainWorkload,
+    *,
+    gpu: str,
+    nodes: int,
+    ranks_per_node: int,
+    fabric: Fabric,
+    name: str = "",
+) -> TrainingCase:
+    """What does this training ask, on so many ranks over this fabric?
+
+    `gpu` is a name of the catalog, or that of a system file's device.
+    """
+    ranks = nodes * ranks_per_node
+    return TrainingCase(
+        name=name or workload.name,
+        model=model_shape(workload.model),
+        gpu=gpu,
+        nodes=nodes,
+        gpus_per_node=ranks_per_node,
+        fabric=fabric,
+        strategy=workload.strategy,
+        data_parallel=ranks,
+        seq_len=workload.model.seq_len,
+        global_batch=float(workload.batch_per_rank * workload.accumulation * ranks),
+        micro_batch=float(workload.batch_per_rank),
+        precision=PRECISIONS[workload.dtype],
+        gradient_bytes=float(DATA_TYPE_BYTES[workload.gradient_dtype]),
+        framework=REFERENCE_FRAMEWORK,
+        reshard_after_forward=workload.reshard_after_forward,
+        sync_every_micro_batch=False,  # gradients are reduced with the last one only, FSDP's too
+        bucket_bytes=None
+        if workload.bucket_cap_bytes is None
+        else float(workload.bucket_cap_bytes),
+    )
+
+
+def model_shape(model: GptModel) -> ModelShape:
+    """The reference trainer's GPT: GPT-2's block, an MLP of 4 x hidden, the head tied."""
+    return ModelShape(
+        name=f"gpt-{model.layers}x{model.hidden}",
+        layers=model.layers,
+        hidden=model.hidden,
+        heads=model.heads,
+        kv_heads=model.heads,
+        ffn_hidden=4 * model.hidden,
+        gated_mlp=False,
+        vocabulary=model.vocabulary,
+        params=float(model.parameters),
+        active_params=float(model.parameters),
+    )
+
+
+def fabric_of(network: Network | NodePath | None) -> Fabric:
+    """What is known of an experiment's network before anything ran on it?
+
+    A shaped link carries its payload rate to within a percent (docs/measurements.md), so it counts
+    as measured; an unshaped one is as fast as the host, which only a measurement tells. A path
+    inside one node joins no nodes.
+    """
+    if not isinstance(network, Network):
+        return Fabric()
+    transport: Transport = "overlay" if network.overlay else "tcp"
+    nics = network.nics_per_node
+    count = 1 if nics == "nodes" else nics
+    rate_gbps, payload_gbps = network.slower_rate_gbps, network.payload_rate_gbps
+    return Fabric(
+        name=network.name,
+        transport=transport,
+        node_gbps=None if rate_gbps is None else rate_gbps * count,
+        measured_node_gbyte_per_s=None if payload_gbps is None else payload_gbps * count / 8,
+        latency_s=network.delay_s + HOST_LATENCY_S if network.delay_s else None,
+    )
