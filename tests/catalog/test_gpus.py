@@ -4,20 +4,40 @@ import re
 
 import pytest
 
-from broadgauge.catalog.gpus import find_gpu, known_gpus
+from broadgauge.catalog.gpus import find_gpu, find_gpu_named, known_gpus
+from broadgauge.specs.errors import InputError
 
 
 @pytest.mark.parametrize(
     ("device_name", "entry_name"),
     [
+        ("NVIDIA B200", "b200-sxm"),
+        ("NVIDIA GB200", "gb200"),
         ("NVIDIA H200", "h200-sxm"),
+        ("NVIDIA H200 NVL", "h200-nvl"),
         ("NVIDIA H100 80GB HBM3", "h100-sxm"),
         ("NVIDIA H100 PCIe", "h100-pcie"),
         ("NVIDIA H100 NVL", "h100-nvl"),
-        ("NVIDIA A100-SXM4-80GB", "a100"),
+        ("NVIDIA GH200 480GB", "gh200-96gb"),
+        ("NVIDIA A100-SXM4-80GB", "a100-sxm-80gb"),
+        ("A100-SXM4-40GB", "a100-sxm-40gb"),
+        ("NVIDIA A100-PCIE-40GB", "a100-pcie-40gb"),
+        ("NVIDIA A100 80GB PCIe", "a100-pcie-80gb"),
+        ("Tesla V100-SXM2-16GB", "v100-sxm-16gb"),
+        ("Tesla V100-SXM3-32GB", "v100-sxm3-32gb"),
+        ("Tesla T4", "t4"),
         ("NVIDIA L40S", "l40s"),
+        ("NVIDIA L40", "l40"),
         ("NVIDIA L4", "l4"),
         ("NVIDIA A40", "a40"),
+        ("NVIDIA A10", "a10"),
+        ("NVIDIA A10G", "a10g"),
+        ("NVIDIA RTX A6000", "rtx-a6000"),
+        ("NVIDIA GeForce RTX 3090", "rtx-3090"),
+        ("NVIDIA GeForce RTX 3090 Ti", "rtx-3090ti"),
+        ("NVIDIA RTX 6000 Ada Generation", "rtx-6000-ada"),
+        ("Quadro RTX 6000", "quadro-rtx-6000"),
+        ("AMD Instinct MI300X", "mi300x"),
     ],
 )
 def test_names_that_nvml_gives(device_name: str, entry_name: str) -> None:
@@ -26,13 +46,51 @@ def test_names_that_nvml_gives(device_name: str, entry_name: str) -> None:
     assert entry.name == entry_name
 
 
-@pytest.mark.parametrize("device_name", ["Tesla K80", "AMD Instinct MI300X", ""])
+@pytest.mark.parametrize("device_name", ["Tesla K80", "NVIDIA A1000", ""])
 def test_an_unknown_gpu_has_no_peak(device_name: str) -> None:
     assert find_gpu(device_name) is None
 
 
-def test_each_figure_has_a_source_a_date_and_a_possible_value() -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("v100-sxm", "v100-sxm-16gb", "v100-sxm-32gb", "v100-sxm3-32gb", "a100-sxm"),
+        *("a100-sxm-40gb", "a100-sxm-80gb", "h100-sxm-80gb", "rtx-3090", "rtx-4090"),
+        *("rtx-a5000", "rtx-6000-ada", "H100 SXM", "h200", "b200", "mi250x", "gh200"),
+    ],
+)
+def test_the_names_that_tables_use_are_found(name: str) -> None:
+    assert find_gpu_named(name).peak_flops("fp16") is not None
+
+
+def test_a_wrong_name_is_told_with_the_nearest() -> None:
+    with pytest.raises(InputError, match="did you mean `h100-sxm`"):
+        find_gpu_named("h1000-sxm")
+
+
+def test_peaks_are_asked_for_by_either_name_and_missing_ones_are_none() -> None:
+    hopper, volta = find_gpu_named("h100-sxm"), find_gpu_named("v100-sxm")
+    assert hopper.peak_flops("bfloat16") == hopper.peak_flops("bf16") == 989.5e12
+    assert hopper.peak_flops("float32") == hopper.peak_flops("fp32") == 67e12
+    assert volta.peak_flops("bf16") is None
+    assert volta.peak_flops("tf32") is None
+
+
+def test_who_shares_how_many_links() -> None:
+    a100 = find_gpu_named("a100-sxm-80gb").nvlink
+    assert a100 is not None
+    assert a100.one_way_gbyte_per_s(2, 8) == 300
+    assert a100.one_way_gbyte_per_s(2, 4) == pytest.approx(100)
+    assert a100.one_way_gbyte_per_s(4, 4) == pytest.approx(300)
+    bridged = find_gpu_named("rtx-3090").nvlink
+    assert bridged is not None
+    assert bridged.one_way_gbyte_per_s(2, 8) == pytest.approx(56.25)
+    assert bridged.one_way_gbyte_per_s(3, 8) is None
+
+
+def test_each_figure_has_a_source_and_a_date() -> None:
     for entry in known_gpus():
+        assert entry.source is not None, entry.name
         assert len(entry.source) > 10
-        assert re.fullmatch(r"20\d\d-\d\d-\d\d", entry.date)
-        assert 1 < entry.bfloat16_tflops / entry.float32_tflops < 40
+        assert entry.date is not None
+        assert re.fullmatch(r"20\d\d(-\d\d){0,2}", entry.date)

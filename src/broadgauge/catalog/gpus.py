@@ -1,45 +1,144 @@
-"""What can this GPU compute at most? Known GPUs, with the source of each figure."""
+"""What can this GPU compute, hold and send at most? Known GPUs, with the source of each figure."""
 
 import functools
 import re
-from importlib import resources
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
-from broadgauge.specs.workload import DataType
-from broadgauge.specs.yaml_source import parse_yaml
+from broadgauge.catalog.entries import Entry, Part, find_entry
+from broadgauge.catalog.loading import shipped_entries
+from broadgauge.specs.gpt import DataType
+
+Precision = Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"]
+Nvidia = Literal["pascal", "volta", "turing", "ampere", "ada", "hopper", "blackwell"]
+Amd = Literal["cdna1", "cdna2", "cdna3", "cdna4"]
+Generation = Nvidia | Amd
+Topology = Literal["nvswitch", "mesh", "bridge"]
+
+_PRECISIONS: dict[str, Precision] = {
+    "float32": "fp32",
+    "float16": "fp16",
+    "bfloat16": "bf16",
+}
+PCIE_LANE_GBYTE_PER_S = {3: 8 * 128 / 130 / 8, 4: 16 * 128 / 130 / 8, 5: 32 * 128 / 130 / 8}
+"""One way, by generation: GT/s with 128b/130b coding; generation 6 counts 64 GT/s without it.
+
+Source: PCI Express base specifications 3.0, 4.0, 5.0 (encoding), 6.0 (FLIT mode).
+"""
+PCIE_LANE_GBYTE_PER_S[6] = 64 / 8
 
 
-class GpuEntry(BaseModel):
-    """One GPU of gpus.yaml. Peaks are dense, 10^12 FLOP/s."""
+class Peaks(Part):
+    """Dense (no sparsity) peaks of matrix products, 10^12 FLOP/s; None: the hardware has none.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    fp16, bf16 and fp8 accumulate in fp32, as training does: GeForce GPUs do that at half the rate
+    which their tables print for fp16 accumulation. fp32 is without tensor cores.
+    """
 
-    name: str
-    matches: tuple[str, ...]
-    bfloat16_tflops: float
-    float32_tflops: float
-    source: str
-    date: str
+    fp32_tflops: float = Field(alias="fp32", gt=0)
+    tf32_tflops: float | None = Field(default=None, alias="tf32", gt=0)
+    fp16_tflops: float | None = Field(default=None, alias="fp16", gt=0)
+    bf16_tflops: float | None = Field(default=None, alias="bf16", gt=0)
+    fp8_tflops: float | None = Field(default=None, alias="fp8", gt=0)
+    fp4_tflops: float | None = Field(default=None, alias="fp4", gt=0)
 
-    def peak_flops(self, dtype: DataType) -> float:
-        """FLOP/s of one GPU."""
-        tflops = self.bfloat16_tflops if dtype == "bfloat16" else self.float32_tflops
-        return tflops * 1e12
+    def of(self, precision: Precision) -> float | None:
+        """10^12 FLOP/s of one precision."""
+        value: float | None = getattr(self, f"{precision}_tflops")
+        return value
+
+
+class Board(Part):
+    """How the GPUs of one board are joined by NVLink (or Infinity Fabric)."""
+
+    gpus: int = Field(ge=2)
+    topology: Topology
+    pair_links: int | None = Field(default=None, ge=1)
+    """Links that two neighbours share; the fewest of any joined pair. None: a switch joins all."""
+
+
+class Links(Part):
+    """NVLink, or AMD's Infinity Fabric, of one GPU."""
+
+    gbyte_per_s: float = Field(gt=0)
+    """One direction, all links of the GPU together; vendors print both directions, twice this."""
+    links: int = Field(ge=1)
+    boards: tuple[Board, ...] = Field(min_length=1)
+
+    def board(self, board_gpus: int) -> Board:
+        """The board with so many GPUs, else the nearest larger one, else the largest."""
+        by_size = sorted(self.boards, key=lambda board: board.gpus)
+        return next((board for board in by_size if board.gpus >= board_gpus), by_size[-1])
+
+    def one_way_gbyte_per_s(self, num_gpus: int, board_gpus: int) -> float | None:
+        """What one GPU sends to `num_gpus` − 1 others of its board; None: no link joins so many.
+
+        A switch gives a GPU all its links whatever the others are. On a mesh it has the links to
+        those that take part, at most all. A bridge joins two.
+        """
+        board = self.board(board_gpus)
+        if num_gpus < 2 or num_gpus > board.gpus:
+            return None
+        if board.topology == "nvswitch" or board.pair_links is None:
+            return self.gbyte_per_s
+        per_link = self.gbyte_per_s / self.links
+        return min(self.gbyte_per_s, per_link * board.pair_links * (num_gpus - 1))
+
+
+class Gpu(Entry):
+    """One GPU of gpus.yaml."""
+
+    matches: tuple[str, ...] = ()
+    """All these words stand in the name that NVML gives; none: it is not found by that name."""
+    generation: Generation
+    form: Literal["sxm", "pcie", "nvl", "superchip", "oam"]
+    peaks: Peaks
+    memory_gib: int = Field(gt=0)
+    """As the data sheet names it: HBM modules of "80 GB" hold about 80 GiB."""
+    memory_gbyte_per_s: float = Field(gt=0)
+    sms: int = Field(gt=0)
+    """Streaming multiprocessors, or AMD's compute units, that are switched on."""
+    nvlink: Links | None = None
+    """None: PCIe only."""
+    pcie_generation: Literal[3, 4, 5, 6]
+    pcie_lanes: Literal[4, 8, 16] = 16
+    tdp_watts: float = Field(gt=0)
+    max_mhz: float = Field(gt=0)
+    """The boost clock that the peaks are stated at, or the highest that NVML reports."""
+
+    def peak_flops(self, dtype: DataType | Precision) -> float | None:
+        """FLOP/s of one GPU, dense; None: the hardware has no such arithmetic."""
+        tflops = self.peaks.of(_PRECISIONS.get(dtype, dtype))  # type: ignore[arg-type]
+        return None if tflops is None else tflops * 1e12
+
+    @property
+    def pcie_gbyte_per_s(self) -> float:
+        """One direction of its slot, coding taken off, packet headers not."""
+        return PCIE_LANE_GBYTE_PER_S[self.pcie_generation] * self.pcie_lanes
 
 
 @functools.cache
-def known_gpus() -> tuple[GpuEntry, ...]:
-    """Every entry, in the order in which names are matched."""
-    text = resources.files("broadgauge.catalog").joinpath("gpus.yaml").read_text(encoding="utf-8")
-    entries = parse_yaml(text, "gpus.yaml").data["gpus"]
-    return tuple(GpuEntry.model_validate(entry) for entry in entries)
+def known_gpus() -> tuple[Gpu, ...]:
+    """Every entry that is shipped."""
+    return shipped_entries("gpus", Gpu)
 
 
-def find_gpu(device_name: str) -> GpuEntry | None:
-    """The entry of a name such as `NVIDIA H100 80GB HBM3`; None: unknown, so no MFU is stated."""
+@functools.lru_cache(maxsize=256)
+def find_gpu_named(name: str) -> Gpu:
+    """The entry of a catalog name or alias, such as `h100-sxm`. Raises InputError with a hint."""
+    return find_entry(name, known_gpus(), "gpu")
+
+
+def find_gpu(device_name: str) -> Gpu | None:
+    """The entry of a name such as `NVIDIA H100 80GB HBM3`; None: unknown, so no MFU is stated.
+
+    Of all entries whose words stand in it, the one that asks for most.
+    """
     words = set(re.split(r"[\s_-]+", device_name.lower()))
-    for entry in known_gpus():
-        if all(word.lower() in words for word in entry.matches):
-            return entry
-    return None
+    found = [
+        entry
+        for entry in known_gpus()
+        if entry.matches and all(word.lower() in words for word in entry.matches)
+    ]
+    return max(found, key=lambda entry: len(entry.matches), default=None)

@@ -1,0 +1,45 @@
+"""How does a training framework launch, fuse and reduce? Known frameworks, with their sources."""
+
+import functools
+from typing import Literal
+
+from pydantic import Field
+
+from broadgauge.catalog.entries import Entry, plain
+from broadgauge.catalog.loading import shipped_entries
+
+Style = Literal["fused", "eager", "modular", "compiled"]
+"""By what a layer's kernels are: hand-fused ones (Megatron, apex), PyTorch's own, those of models
+put together from many small modules (Transformers), or a compiler's."""
+
+
+class Framework(Entry):
+    """One framework of frameworks.yaml."""
+
+    style: Style
+    overlaps_gradients: bool
+    """Gradients are reduced while the backward pass still runs."""
+    gradient_bytes: int | None = Field(default=None, ge=1, le=8)
+    """Of one reduced element at half precision; None: as the parameters."""
+
+
+UNKNOWN = Framework(
+    name="unknown", style="eager", overlaps_gradients=True, gradient_bytes=None, source="none"
+)
+"""What one that is not in the catalog is taken for."""
+
+
+@functools.cache
+def known_frameworks() -> tuple[Framework, ...]:
+    """Every entry that is shipped."""
+    return shipped_entries("frameworks", Framework)
+
+
+@functools.lru_cache(maxsize=256)
+def framework_named(name: str) -> Framework:
+    """The entry of a name or alias; `UNKNOWN` where there is none, which widens the interval."""
+    wanted = plain(name)
+    for entry in known_frameworks():
+        if wanted in (plain(each) for each in entry.names()):
+            return entry
+    return UNKNOWN
