@@ -17,7 +17,6 @@ from broadgauge.results.statistics import (
     drift_ratio,
     is_drifting,
     mean_of_launches,
-    summarise,
 )
 
 REPETITIONS = 5_000
@@ -139,9 +138,9 @@ def test_few_launches_give_no_verdict() -> None:
     assert one.verdict is two.verdict is ComparisonVerdict.CANNOT_TELL
     assert two.ratio.low is not None
     assert three.verdict is ComparisonVerdict.DIFFERENT
-    assert three.is_flagged
     assert any("provisional" in note for note in three.notes)
-    assert not compare_paired(alternating([2.0, 2.1, 1.9, 2.05, 2.0])).is_flagged
+    enough = compare_paired(alternating([2.0, 2.1, 1.9, 2.05, 2.0]))
+    assert not any("provisional" in note for note in enough.notes)
 
 
 def test_what_the_schedule_cannot_cancel_is_said() -> None:
@@ -231,19 +230,6 @@ def test_the_interval_holds_the_point(pairs: list[LaunchPair]) -> None:
     figure = mean_of_launches(a)
     assert figure.low is None or figure.low <= figure.value <= figure.high
     assert (figure.low is None) == (len(pairs) == 1)
-
-
-def test_the_summary_of_a_series() -> None:
-    summary = summarise(range(1, 102))
-    assert (summary.samples, summary.median, summary.minimum, summary.maximum) == (101, 51, 1, 101)
-    assert (summary.p05, summary.p95, summary.p99) == (6, 96, None)
-    assert summarise(range(499)).p99 is None
-    assert summarise(range(501)).p99 == 495
-    assert summarise([2.0] * 9).lag1_autocorrelation is None
-    assert summarise([1.0, -1.0] * 500).lag1_autocorrelation == pytest.approx(-1, abs=2e-3)
-    for bad in ([], [[1.0]], [math.nan]):
-        with pytest.raises(ValueError, match="series"):
-            summarise(bad)
 
 
 def correlated(rho: float, size: int, rng: np.random.Generator) -> np.ndarray:

@@ -108,8 +108,7 @@ def _collectives_on_same_network(summary: CaseSummary, run: RunSummary) -> CaseS
             isinstance(case.workload, CollectivesWorkload)
             and not case.workload.pairwise
             and case.link == summary.case.link
-            and (case.backend, case.arm) == (summary.case.backend, summary.case.arm)
-            and case.shape == summary.case.shape
+            and case.ranks == summary.case.ranks
             and other.num_ok
         ):
             return other

@@ -76,11 +76,7 @@ def _against_fastest_path(summary: CaseSummary, run: RunSummary) -> str:
 
 def _same(summary: CaseSummary, peer: CaseSummary) -> bool:
     a, b = summary.case, peer.case
-    return (
-        b.path is not None
-        and a.workload.name == b.workload.name
-        and (a.shape, a.backend, a.arm) == (b.shape, b.backend, b.arm)
-    )
+    return b.path is not None and a.workload.name == b.workload.name and a.ranks == b.ranks
 
 
 def _times_as_fast(ratio: Estimate, *, is_inverted: bool) -> str:

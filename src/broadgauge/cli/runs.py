@@ -26,15 +26,6 @@ def run_path(text: str, runs_folder: Path = Path(RUNS_FOLDER)) -> Path:
 
 def read_summary(path: Path) -> "RunSummary":
     """The run of this folder, put together. Raises RunFolderError."""
-    from broadgauge.results.reading import read_run
-    from broadgauge.results.summary import summarise_run
+    from broadgauge.results.summary import summarise_stored
 
-    stored = read_run(path)
-    return summarise_run(
-        folder=stored.folder,
-        plan=stored.plan,
-        records=stored.records,
-        experiment_yaml=stored.experiment_yaml,
-        environments=stored.environments,
-        notes=stored.notes,
-    )
+    return summarise_stored(path)

@@ -67,8 +67,7 @@ def _shared(case: Case) -> tuple[object, ...]:
     if is_command(case):
         return ("command", case.key)
     variables = tuple(sorted(case.environment.items()))
-    ranks = (case.nodes, case.ranks_per_node, case.device, case.backend, case.arm)
-    return (*ranks, *_network_of_life(case), variables)
+    return (*case.ranks, *_network_of_life(case), variables)
 
 
 def _network_of_life(case: Case) -> tuple[object, ...]:

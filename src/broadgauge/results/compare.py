@@ -157,8 +157,7 @@ def _same_but_network(a: CaseSummary, b: CaseSummary) -> bool:
     return (
         b.case.link is not None
         and a.case.workload.name == b.case.workload.name
-        and a.case.shape == b.case.shape
-        and (a.case.backend, a.case.arm) == (b.case.backend, b.case.arm)
+        and a.case.ranks == b.case.ranks
     )
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from broadgauge.results import disk
 from broadgauge.results.compare import compare_across_runs, direction_of, headline_metrics
 from broadgauge.results.model import CaseComparison, CaseSummary, RunSummary
-from broadgauge.results.reading import PLAN_FILE, read_plan, read_run
-from broadgauge.results.summary import summarise_run
+from broadgauge.results.reading import PLAN_FILE, read_plan
+from broadgauge.results.summary import summarise_stored
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.record import Environment, Record
@@ -96,7 +96,7 @@ def history(experiment_name: str, runs: Iterable[FoundRun]) -> History:
         if run.experiment_name != experiment_name:
             continue
         try:
-            summary = _read(run.folder)
+            summary = summarise_stored(run.folder)
         except RunFolderError as error:
             notes.append(f"{run.folder} was skipped: {error.message}")
             continue
@@ -125,17 +125,6 @@ def started_unix_s(folder: Path, records: Sequence[Record]) -> float:
         return datetime.strptime(stamp[1], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
     with disk.telling("read", folder):
         return (folder / PLAN_FILE).stat().st_mtime
-
-
-def _read(folder: Path) -> RunSummary:
-    stored = read_run(folder)
-    return summarise_run(
-        folder=stored.folder,
-        plan=stored.plan,
-        records=stored.records,
-        experiment_yaml=stored.experiment_yaml,
-        environments=stored.environments,
-    )
 
 
 def _cases(summaries: Sequence[tuple[float, RunSummary]]) -> tuple[CaseHistory, ...]:

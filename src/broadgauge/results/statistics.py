@@ -17,7 +17,6 @@ from broadgauge.specs.estimate import Estimate
 
 FEWEST_FOR_A_VERDICT = 3
 FEWEST_UNFLAGGED = 5
-FEWEST_SAMPLES_FOR_P99 = 500
 FEWEST_SAMPLES_FOR_DRIFT = 60
 WITHIN_ONE = "within one launch"
 # Rounding of doubles in a mean log-ratio stays below this: a smaller difference is arithmetic.
@@ -67,11 +66,6 @@ class Comparison:
         if low is None or high is None:
             return None, None
         return _exp(low), _exp(high)
-
-    @property
-    def is_flagged(self) -> bool:
-        """Are there too few launches to lean on the verdict?"""
-        return self.ratio.launches < FEWEST_UNFLAGGED
 
 
 def mean_of_launches(values_by_launch: Sequence[Sequence[float]]) -> Estimate:
@@ -208,40 +202,6 @@ def _positive_means(values_by_launch: Sequence[Sequence[float]]) -> list[float]:
     if min(means) <= 0:
         raise ValueError(f"a ratio needs positive values, but a launch's mean is {min(means)!r}")
     return means
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeriesSummary:
-    """What shape has a series of steps? In the series' own unit; no interval follows from it."""
-
-    samples: int
-    median: float
-    p05: float
-    p95: float
-    p99: float | None
-    """None below 500 samples: it would rest on fewer than five of them."""
-    minimum: float
-    maximum: float
-    lag1_autocorrelation: float | None
-    """None for a constant series and below 3 samples."""
-
-
-def summarise(series: ArrayLike) -> SeriesSummary:
-    """What shape has a series of steps? Source: Hyndman & Fan (1996), type 7, for percentiles."""
-    values = np.asarray(series, dtype=np.float64)
-    if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
-        raise ValueError(f"a series is one row of finite values, not of shape {values.shape}")
-    p05, median, p95, p99 = (float(cut) for cut in np.percentile(values, (5, 50, 95, 99)))
-    return SeriesSummary(
-        samples=values.size,
-        median=median,
-        p05=p05,
-        p95=p95,
-        p99=p99 if values.size >= FEWEST_SAMPLES_FOR_P99 else None,
-        minimum=float(values.min()),
-        maximum=float(values.max()),
-        lag1_autocorrelation=_lag1(values),
-    )
 
 
 def drift_ratio(series: ArrayLike) -> float | None:

@@ -15,6 +15,7 @@ from broadgauge.results.model import (
     Scaling,
 )
 from broadgauge.results.partners import smallest_world
+from broadgauge.results.reading import read_run
 from broadgauge.results.statistics import mean_of_launches
 from broadgauge.specs.case import Case
 from broadgauge.specs.estimate import Estimate
@@ -63,6 +64,19 @@ def summarise_run(
         cases=tuple(replace(summary, scaling=_scaling(summary, alone)) for summary in alone),
         environments=environments,
         notes=(*plan.notes, *notes, *_notes(plan, records)),
+    )
+
+
+def summarise_stored(path: Path) -> RunSummary:
+    """What does the run of this folder say? Raises RunFolderError."""
+    stored = read_run(path)
+    return summarise_run(
+        folder=stored.folder,
+        plan=stored.plan,
+        records=stored.records,
+        experiment_yaml=stored.experiment_yaml,
+        environments=stored.environments,
+        notes=stored.notes,
     )
 
 

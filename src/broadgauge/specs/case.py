@@ -38,6 +38,11 @@ class Case(Spec):
         return f"{self.nodes}x{self.ranks_per_node}"
 
     @property
+    def ranks(self) -> tuple[str, Device, Backend, Arm]:
+        """Who talks, and through what: equal where two cases differ in network or workload only."""
+        return (self.shape, self.device, self.backend, self.arm)
+
+    @property
     def key(self) -> str:
         """The hash of the canonical resolved form: equal keys measure the same thing.
 

@@ -2,8 +2,7 @@
 
     BroadgaugeError                 1  something is wrong with Broadgauge itself
     ├── InputError                  2  the user's file, flag or folder is wrong: place, value, hint
-    │   ├── ExperimentError         2  one or more problems in an experiment file
-    │   └── NotYetError             2  known to the design, not there yet
+    │   └── ExperimentError         2  one or more problems in an experiment file
     ├── PlatformError               4  this machine or cluster refuses what the experiment needs
     │   └── LaunchError             3  the rank processes of one launch did not come up
     └── RunFolderError              5  the run folder can't be written, read, locked or trusted
@@ -44,10 +43,6 @@ class InputError(BroadgaugeError):
     """What the user gave can't be used."""
 
     exit_code = 2
-
-
-class NotYetError(InputError):
-    """The design has a place for it, and it is not built yet."""
 
 
 class PlatformError(BroadgaugeError):

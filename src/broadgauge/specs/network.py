@@ -122,11 +122,6 @@ class Network(Spec):
         return None if rate is None else rate * self.num_nics
 
     @property
-    def inner_mtu_bytes(self) -> int:
-        """Of the interface that the ranks use."""
-        return self.mtu_bytes - (VXLAN_HEADER_BYTES if self.overlay else 0)
-
-    @property
     def payload_rate_gbps(self) -> float | None:
         """What one TCP stream over one NIC can carry; None where the link is unshaped."""
         if self.slower_rate_gbps is None:
