@@ -1,0 +1,93 @@
+"""What must a forward pass keep for its backward pass? Bytes of activations on the fullest rank."""
+
+import numpy as np
+
+from broadgauge.predict.memory_columns import Array, MemoryColumns
+
+MASK_BYTES = 1.0
+LOSS_BYTES = 12.0
+"""Of a logit beside the head's own output: its fp32 copy, its log-probability, and the gradient.
+Source: torch 2.11, `cross_entropy` of `logits.float()`, counted."""
+FUSED_LOSS_BYTES = 8.0
+"""Megatron's: log-probabilities take the place of the copy. Source: Megatron-LM,
+`vocab_parallel_cross_entropy`, counted."""
+
+
+def activations_bytes(columns: MemoryColumns) -> Array:
+    """Of the stage that keeps most: the first, with the most micro-batches under way, or the last.
+
+    Source: Korthikanti et al. 2022, section 4.2.3: the first of p stages keeps those of p
+    micro-batches, so L layers' worth; interleaved 1 + (p − 1)/(pv) times as much.
+    """
+    stages = columns.pipeline
+    under_way = np.minimum(stages, columns.micro_batches)
+    interleaved = 1.0 + (stages - 1.0) / (stages * columns.virtual_stages)
+    under_way = under_way * np.where(columns.virtual_stages > 1, interleaved, 1.0)
+    stage_layers = np.maximum(1.0, columns.layers / stages)
+    layer, kept = _layer_bytes(columns), _kept_bytes(columns)
+    once = np.where(kept < layer, layer - kept, 0.0)  # a layer that is computed again, whole
+    first = stage_layers * under_way * kept + once
+    last = stage_layers * kept + once + _head_bytes(columns)
+    return np.where(stages > 1, np.maximum(first, last), last)
+
+
+def _tokens(columns: MemoryColumns) -> Array:
+    """Of a micro-batch on one rank."""
+    return columns.seq_len * columns.micro_batch / columns.context
+
+
+def _around(columns: MemoryColumns) -> Array:
+    """Ranks that share what tensor parallelism alone leaves whole: norms, inputs, dropouts."""
+    return np.where(columns.has_sequence_parallel, columns.tensor, 1.0)
+
+
+def _outside_bytes(columns: MemoryColumns) -> Array:
+    """A layer's, without the attention matrix: sbh (10 + 24/t) for a plain MLP of 4h and 16 bits.
+
+    "10": the inputs of both norms and of both first linears, two dropout masks (an MLP without a
+    gate is taken to have them). "24": query, key, value, attention's output, and the MLP's inner
+    tensors, two of them, or four with a gate (its input, activation, the other branch, product).
+    Source: Korthikanti et al. 2022, equation 2, without 5as/(ht).
+    """
+    tokens, hidden, element = _tokens(columns), columns.hidden, columns.element_bytes
+    masks = np.where(columns.is_gated, 0.0, 2.0 * MASK_BYTES)
+    whole = (4.0 * element + masks) * hidden
+    inner = np.where(columns.is_gated, 4.0, 2.0) * columns.ffn_hidden
+    split = element * (hidden * (2.0 + 2.0 * columns.kv_ratio) + inner)
+    return tokens * (whole / _around(columns) + split / columns.tensor)
+
+
+def _matrix_bytes(columns: MemoryColumns) -> Array:
+    """The attention matrix: 5as²b/t in 16 bits (softmax, its dropout, a mask); flash: none.
+
+    Source: Korthikanti et al. 2022, equation 2; Dao et al. 2022 (FlashAttention), section 3.1.
+    """
+    scores = columns.heads * columns.seq_len * _tokens(columns) / columns.tensor
+    matrix = scores * (2.0 * columns.element_bytes + MASK_BYTES)
+    return np.where(columns.has_flash, 0.0, matrix)
+
+
+def _layer_bytes(columns: MemoryColumns) -> Array:
+    return _outside_bytes(columns) + _matrix_bytes(columns)
+
+
+def _kept_bytes(columns: MemoryColumns) -> Array:
+    """What stays of a layer until its backward pass, with recomputation.
+
+    Full: the layer's input, 2sbh. Selective: all but the attention matrix; unknown counts as
+    selective. Source: Korthikanti et al. 2022, table 2.
+    """
+    inputs = _tokens(columns) * columns.hidden * columns.element_bytes / _around(columns)
+    return np.select(
+        [columns.recompute == "full", columns.recompute == "none"],
+        [inputs, _layer_bytes(columns)],
+        default=_outside_bytes(columns),
+    )
+
+
+def _head_bytes(columns: MemoryColumns) -> Array:
+    """The last norm's input and output, the logits, and what the loss makes of them."""
+    tokens = _tokens(columns)
+    loss = np.where(columns.is_wrapped, LOSS_BYTES, FUSED_LOSS_BYTES)
+    logits = columns.vocabulary / columns.tensor * (columns.element_bytes + loss)
+    return tokens * (2.0 * columns.hidden * columns.element_bytes / _around(columns) + logits)
