@@ -1,7 +1,7 @@
 """How does a training framework launch, fuse and reduce? Known frameworks, with their sources."""
 
 import functools
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field
 
@@ -11,6 +11,7 @@ from broadgauge.catalog.loading import shipped_entries
 Style = Literal["fused", "eager", "modular", "compiled"]
 """By what a layer's kernels are: hand-fused ones (Megatron, apex), PyTorch's own, those of models
 put together from many small modules (Transformers), or a compiler's."""
+STYLES: tuple[Style, ...] = get_args(Style)
 
 
 class Framework(Entry):
