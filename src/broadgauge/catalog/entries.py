@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from broadgauge.specs.base import NAME_PATTERN, did_you_mean
 from broadgauge.specs.errors import InputError
 
-DATE_PATTERN = r"^20\d\d(-\d\d){0,2}$"
+DATE_PATTERN = r"^(19|20)\d\d(-\d\d){0,2}$"
 
 
 class Part(BaseModel):

@@ -16,7 +16,7 @@ from typing import Any
 from broadgauge.catalog.entries import EntryType
 from broadgauge.specs.yaml_source import parse_yaml
 
-KINDS = ("gpus",)
+KINDS = ("gpus", "transports", "networks")
 """Of entries: each has a file `KIND.yaml` with one list, `KIND`."""
 
 
