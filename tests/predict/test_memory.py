@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broadgauge.predict.case import ModelShape, TrainingCase
+from broadgauge.predict.columns import columns_of
 from broadgauge.predict.memory import memory_table, memory_use
 from broadgauge.predict.prediction import MemoryUse
 
@@ -196,7 +197,7 @@ def test_what_shrinks_memory_never_grows_it(case: TrainingCase) -> None:
 @settings(max_examples=20)
 @given(st.lists(cases, min_size=1, max_size=6))
 def test_a_table_is_its_cases(many: list[TrainingCase]) -> None:
-    table = memory_table(many)
+    table = memory_table(columns_of(many))
     for index, case in enumerate(many):
         assert table.use(index) == memory_use(case)
         assert table.total_bytes[index] == pytest.approx(memory_use(case).total_bytes)

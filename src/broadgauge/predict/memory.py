@@ -4,12 +4,12 @@ The parts are added, though not all of them are at their largest at the same mom
 this sum fits. Compared with published peaks in tests/predict/test_memory.py.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from broadgauge.predict.case import TrainingCase
+from broadgauge.predict.columns import Columns, columns_of
 from broadgauge.predict.memory_activations import activations_bytes
 from broadgauge.predict.memory_columns import GIB, Array, MemoryColumns, memory_columns
 from broadgauge.predict.prediction import MemoryUse
@@ -63,14 +63,14 @@ class MemoryTable:
 
 def memory_use(case: TrainingCase) -> MemoryUse:
     """What the fullest GPU of this training holds. Raises InputError for an unknown GPU."""
-    return memory_table((case,)).use(0)
+    return memory_table(columns_of((case,))).use(0)
 
 
-def memory_table(cases: Sequence[TrainingCase]) -> MemoryTable:
-    """The same of many cases. Raises InputError for an unknown GPU."""
-    columns = memory_columns(cases)
+def memory_table(base: Columns) -> MemoryTable:
+    """The same of many cases."""
+    columns = memory_columns(base)
     weights, adapters = _local_weights(columns), _local_adapters(columns)
-    trained = np.where(columns.is_lora, adapters, weights)
+    trained = np.where(base.is_lora, adapters, weights)
     parameters, gradients, optimizer = _states(columns, weights, trained)
     activations = activations_bytes(columns)
     buffers = _buffers(columns, weights, trained)
@@ -93,25 +93,30 @@ def _local_weights(columns: MemoryColumns) -> Array:
     Layers are shared out over stages, every matrix over tensor ranks, experts over expert ranks;
     the first stage has the embedding.
     """
-    body = columns.params - columns.embeddings - columns.experts
-    table = columns.vocabulary * columns.hidden
-    edge = np.where(columns.pipeline > 1, table, columns.embeddings)
-    split = columns.pipeline * columns.tensor
-    return body / split + edge / columns.tensor + columns.experts / (split * columns.expert)
+    base, shapes = columns.base, columns.base.shapes
+    body = shapes.params - shapes.embedding_params - columns.experts
+    table = shapes.vocabulary * shapes.hidden
+    edge = np.where(base.pipeline_parallel > 1, table, shapes.embedding_params)
+    split = base.pipeline_parallel * base.tensor_parallel
+    experts = columns.experts / (split * base.expert_parallel)
+    return body / split + edge / base.tensor_parallel + experts
 
 
 def _local_adapters(columns: MemoryColumns) -> Array:
     """Parameters of LoRA's pairs of matrices, a count: rank × (inputs + outputs) of each linear."""
+    base, shapes = columns.base, columns.base.shapes
     matrices = np.where(columns.is_gated, 3.0, 2.0)
-    attention = columns.hidden * (4.0 + 2.0 * (1.0 + columns.kv_ratio))
-    mlp = matrices * (columns.hidden + columns.ffn_hidden)
-    return LORA_RANK * columns.layers * (attention + mlp) / (columns.pipeline * columns.tensor)
+    attention = shapes.hidden * (4.0 + 2.0 * (1.0 + columns.kv_ratio))
+    mlp = matrices * (shapes.hidden + columns.ffn_hidden)
+    split = base.pipeline_parallel * base.tensor_parallel
+    return LORA_RANK * shapes.layers * (attention + mlp) / split
 
 
 def _shard_ranks(columns: MemoryColumns) -> Array:
     """Over how many ranks are states sharded? Context ranks count; HSDP shards within a node."""
-    ranks = columns.data * columns.context
-    return np.where(columns.is_hybrid, np.maximum(1.0, ranks / columns.nodes), ranks)
+    base = columns.base
+    ranks = base.data_parallel * base.context_parallel
+    return np.where(base.is_replicated_shard, np.maximum(1.0, ranks / base.nodes), ranks)
 
 
 def _states(columns: MemoryColumns, weights: Array, trained: Array) -> tuple[Array, Array, Array]:
@@ -123,19 +128,20 @@ def _states(columns: MemoryColumns, weights: Array, trained: Array) -> tuple[Arr
     developer guide, distributed optimizer. LoRA: frozen weights in 16 bits, 16 bytes an adapter's
     parameter (fp32, as PEFT keeps them).
     """
+    base, shapes = columns.base, columns.base.shapes
     ranks = _shard_ranks(columns)
     of_weights = np.where(columns.zero_stage >= 3, ranks, 1.0)
     of_gradients = np.where(columns.zero_stage >= 2, ranks, 1.0)
     of_optimizer = np.where(columns.zero_stage >= 1, ranks, 1.0)
-    is_copied = ~columns.is_wrapped & (columns.element_bytes < 4)
+    is_copied = ~columns.is_wrapped & (base.element_bytes < 4)
     weight_bytes = np.where(is_copied, 2.0, 4.0)
-    frozen_bytes = np.where(columns.is_quantized, QUANTIZED_BYTES, columns.element_bytes)
-    base = (weights - columns.embeddings) * frozen_bytes
-    base = base + columns.embeddings * columns.element_bytes
-    parameters = np.where(columns.is_lora, base + 4.0 * trained, weight_bytes * weights)
+    frozen_bytes = np.where(base.is_quantized, QUANTIZED_BYTES, base.element_bytes)
+    frozen = (weights - shapes.embedding_params) * frozen_bytes
+    frozen = frozen + shapes.embedding_params * base.element_bytes
+    parameters = np.where(base.is_lora, frozen + 4.0 * trained, weight_bytes * weights)
     moments = np.where(is_copied, 12.0, 8.0) * trained / of_optimizer
     gradients = columns.gradient_bytes * trained / of_gradients
-    is_away = columns.is_offloaded
+    is_away = base.is_offloaded
     return (
         np.where(is_away & (columns.zero_stage >= 3), 0.0, parameters / of_weights),
         np.where(is_away & (columns.zero_stage >= 2), 0.0, gradients),
@@ -153,32 +159,34 @@ def _buffers(columns: MemoryColumns, weights: Array, trained: Array) -> Array:
       its copy on the way. Source: Zhao et al. 2023, section 3.3 (prefetch of one unit).
     - Tensor and pipeline ranks: one message sent and one received.
     """
-    is_cast = columns.is_wrapped & (columns.element_bytes < 4) & ~columns.is_lora
+    base, shapes = columns.base, columns.base.shapes
+    is_cast = columns.is_wrapped & (base.element_bytes < 4) & ~base.is_lora
     is_whole = columns.zero_stage < 3
-    casts = np.where(is_cast & is_whole, columns.element_bytes * weights, 0.0)
-    is_bucketed = columns.is_wrapped & is_whole & (columns.data > 1)
+    casts = np.where(is_cast & is_whole, base.element_bytes * weights, 0.0)
+    is_bucketed = columns.is_wrapped & is_whole & (base.data_parallel > 1)
     buckets = np.where(is_bucketed, columns.reduced_bytes * trained, 0.0)
-    bucket = np.minimum(DEEPSPEED_BUCKET, weights) * columns.element_bytes
+    bucket = np.minimum(DEEPSPEED_BUCKET, weights) * base.element_bytes
     is_deepspeed = columns.is_deepspeed & (columns.zero_stage >= 1)
     deepspeed = np.where(is_deepspeed & is_whole, 2.0 * bucket, 0.0)
     sharded = np.where(is_whole, 0.0, _gathered(columns, weights, trained))
-    tokens = columns.seq_len * columns.micro_batch / columns.context
-    message = tokens * columns.hidden * columns.element_bytes
-    sends = np.where(columns.tensor > 1, 2.0, 0.0) + np.where(columns.pipeline > 1, 2.0, 0.0)
+    message = base.tokens * shapes.hidden * base.element_bytes
+    sends = np.where(base.tensor_parallel > 1, 2.0, 0.0)
+    sends = sends + np.where(base.pipeline_parallel > 1, 2.0, 0.0)
     return casts + buckets + deepspeed + sharded + sends * message
 
 
 def _gathered(columns: MemoryColumns, weights: Array, trained: Array) -> Array:
     """Bytes of units that are whole for a while, where weights are sharded."""
-    stage_layers = np.maximum(1.0, columns.layers / columns.pipeline)
-    edge = np.minimum(weights, columns.embeddings / columns.tensor)
+    base, shapes = columns.base, columns.base.shapes
+    stage_layers = np.maximum(1.0, shapes.layers / base.pipeline_parallel)
+    edge = np.minimum(weights, shapes.embedding_params / base.tensor_parallel)
     layer = (weights - edge) / stage_layers
-    frozen_bytes = np.where(columns.is_quantized, QUANTIZED_BYTES, columns.element_bytes)
-    units = 2.0 * layer * frozen_bytes + edge * columns.element_bytes
+    frozen_bytes = np.where(base.is_quantized, QUANTIZED_BYTES, base.element_bytes)
+    units = 2.0 * layer * frozen_bytes + edge * base.element_bytes
     whole = np.where(columns.keeps_gathered, weights * frozen_bytes, units)
-    dequantized = columns.hidden * columns.ffn_hidden / columns.tensor * columns.element_bytes
-    whole = whole + np.where(columns.is_quantized, dequantized, 0.0)
-    unreduced = np.where(columns.is_lora, trained / stage_layers, layer)
-    gradients = unreduced * (columns.element_bytes + columns.reduced_bytes)
+    dequantized = shapes.hidden * columns.ffn_hidden / base.tensor_parallel * base.element_bytes
+    whole = whole + np.where(base.is_quantized, dequantized, 0.0)
+    unreduced = np.where(base.is_lora, trained / stage_layers, layer)
+    gradients = unreduced * (base.element_bytes + columns.reduced_bytes)
     kept = np.where(columns.keeps_gradients, trained * columns.reduced_bytes, gradients)
     return whole + kept

@@ -19,11 +19,12 @@ def activations_bytes(columns: MemoryColumns) -> Array:
     Source: Korthikanti et al. 2022, section 4.2.3: the first of p stages keeps those of p
     micro-batches, so L layers' worth; interleaved 1 + (p − 1)/(pv) times as much.
     """
-    stages = columns.pipeline
-    under_way = np.minimum(stages, columns.micro_batches)
-    interleaved = 1.0 + (stages - 1.0) / (stages * columns.virtual_stages)
-    under_way = under_way * np.where(columns.virtual_stages > 1, interleaved, 1.0)
-    stage_layers = np.maximum(1.0, columns.layers / stages)
+    base, shapes = columns.base, columns.base.shapes
+    stages = base.pipeline_parallel
+    under_way = np.minimum(stages, base.micro_batches)
+    interleaved = 1.0 + (stages - 1.0) / (stages * base.virtual_stages)
+    under_way = under_way * np.where(base.virtual_stages > 1, interleaved, 1.0)
+    stage_layers = np.maximum(1.0, shapes.layers / stages)
     layer, kept = _layer_bytes(columns), _kept_bytes(columns)
     once = np.where(kept < layer, layer - kept, 0.0)  # a layer that is computed again, whole
     first = stage_layers * under_way * kept + once
@@ -31,14 +32,10 @@ def activations_bytes(columns: MemoryColumns) -> Array:
     return np.where(stages > 1, np.maximum(first, last), last)
 
 
-def _tokens(columns: MemoryColumns) -> Array:
-    """Of a micro-batch on one rank."""
-    return columns.seq_len * columns.micro_batch / columns.context
-
-
 def _around(columns: MemoryColumns) -> Array:
     """Ranks that share what tensor parallelism alone leaves whole: norms, inputs, dropouts."""
-    return np.where(columns.has_sequence_parallel, columns.tensor, 1.0)
+    base = columns.base
+    return np.where(base.is_sequence_parallel, base.tensor_parallel, 1.0)
 
 
 def _outside_bytes(columns: MemoryColumns) -> Array:
@@ -49,12 +46,13 @@ def _outside_bytes(columns: MemoryColumns) -> Array:
     tensors, two of them, or four with a gate (its input, activation, the other branch, product).
     Source: Korthikanti et al. 2022, equation 2, without 5as/(ht).
     """
-    tokens, hidden, element = _tokens(columns), columns.hidden, columns.element_bytes
+    base, shapes = columns.base, columns.base.shapes
+    tokens, hidden, element = base.tokens, shapes.hidden, base.element_bytes
     masks = np.where(columns.is_gated, 0.0, 2.0 * MASK_BYTES)
     whole = (4.0 * element + masks) * hidden
     inner = np.where(columns.is_gated, 4.0, 2.0) * columns.ffn_hidden
     split = element * (hidden * (2.0 + 2.0 * columns.kv_ratio) + inner)
-    return tokens * (whole / _around(columns) + split / columns.tensor)
+    return tokens * (whole / _around(columns) + split / base.tensor_parallel)
 
 
 def _matrix_bytes(columns: MemoryColumns) -> Array:
@@ -62,9 +60,10 @@ def _matrix_bytes(columns: MemoryColumns) -> Array:
 
     Source: Korthikanti et al. 2022, equation 2; Dao et al. 2022 (FlashAttention), section 3.1.
     """
-    scores = columns.heads * columns.seq_len * _tokens(columns) / columns.tensor
-    matrix = scores * (2.0 * columns.element_bytes + MASK_BYTES)
-    return np.where(columns.has_flash, 0.0, matrix)
+    base, shapes = columns.base, columns.base.shapes
+    scores = shapes.heads * base.seq_len * base.tokens / base.tensor_parallel
+    matrix = scores * (2.0 * base.element_bytes + MASK_BYTES)
+    return np.where(base.is_flash, 0.0, matrix)
 
 
 def _layer_bytes(columns: MemoryColumns) -> Array:
@@ -77,9 +76,10 @@ def _kept_bytes(columns: MemoryColumns) -> Array:
     Full: the layer's input, 2sbh. Selective: all but the attention matrix; unknown counts as
     selective. Source: Korthikanti et al. 2022, table 2.
     """
-    inputs = _tokens(columns) * columns.hidden * columns.element_bytes / _around(columns)
+    base, shapes = columns.base, columns.base.shapes
+    inputs = base.tokens * shapes.hidden * base.element_bytes / _around(columns)
     return np.select(
-        [columns.recompute == "full", columns.recompute == "none"],
+        [base.is_full_recompute, columns.is_kept],
         [inputs, _layer_bytes(columns)],
         default=_outside_bytes(columns),
     )
@@ -87,7 +87,8 @@ def _kept_bytes(columns: MemoryColumns) -> Array:
 
 def _head_bytes(columns: MemoryColumns) -> Array:
     """The last norm's input and output, the logits, and what the loss makes of them."""
-    tokens = _tokens(columns)
+    base, shapes = columns.base, columns.base.shapes
+    tokens = base.tokens
     loss = np.where(columns.is_wrapped, LOSS_BYTES, FUSED_LOSS_BYTES)
-    logits = columns.vocabulary / columns.tensor * (columns.element_bytes + loss)
-    return tokens * (2.0 * columns.hidden * columns.element_bytes / _around(columns) + logits)
+    logits = shapes.vocabulary / base.tensor_parallel * (base.element_bytes + loss)
+    return tokens * (2.0 * shapes.hidden * base.element_bytes / _around(columns) + logits)
