@@ -11,7 +11,7 @@ from broadgauge.catalog.paths import PathCatalog, expect_path, path_catalog
 from broadgauge.specs.yaml_source import parse_yaml
 
 PUBLISHED = {("nvlink", "NVIDIA A100-SXM4-40GB", 2): 85.5, ("pcie", "NVIDIA A100 80GB", 2): 14.4}
-"""References/published-results.yaml, `all_reduce`, in busbw."""
+"""Of catalog/articles.yaml, `all_reduce`, in busbw."""
 
 
 def raw() -> dict:  # type: ignore[type-arg]
