@@ -1,0 +1,181 @@
+"""Can this training be? What is wrong with a `TrainingCase`, in one message with a hint."""
+
+import math
+from collections.abc import Callable, Iterator
+
+from broadgauge.catalog.gpus import find_gpu_named
+from broadgauge.predict.case import TrainingCase
+from broadgauge.specs.errors import InputError
+
+MOST_GPUS = 1_000_000
+DEGREES = ("data_parallel", "tensor_parallel", "pipeline_parallel", "context_parallel")
+COUNTS = (*DEGREES, "virtual_stages", "expert_parallel", "nodes", "gpus_per_node", "seq_len")
+Fault = tuple[str, str | None]
+"""What is wrong, and what would work."""
+
+
+def check(case: TrainingCase) -> None:
+    """Raises InputError with the first thing that is wrong with it."""
+    fault = fault_of(case)
+    if fault is not None:
+        raise InputError(fault[0], hint=fault[1])
+
+
+def fault_of(case: TrainingCase) -> Fault | None:
+    """The first thing that is wrong; None: it can be asked. Raises InputError: unknown GPU."""
+    return next((fault for rule in _RULES for fault in rule(case)), None)
+
+
+def _numbers(case: TrainingCase) -> Iterator[Fault]:
+    for name in COUNTS:
+        value = getattr(case, name)
+        if value < 1:
+            yield f"{_words(name)} is {value}", "it is 1 or more"
+    for name in ("global_batch", "micro_batch"):
+        value = getattr(case, name)
+        if not (math.isfinite(value) and value > 0):
+            yield f"{_words(name)} is {value:g} sequences", "it is more than 0"
+    if case.gpus > MOST_GPUS:
+        yield f"{case.gpus:,} GPUs are more than the {MOST_GPUS:,} this was made for", None
+
+
+def _degrees(case: TrainingCase) -> Iterator[Fault]:
+    product = math.prod(getattr(case, name) for name in DEGREES)
+    if product == case.gpus:
+        return
+    inner = product // case.data_parallel
+    parts = " × ".join(f"{_words(n)} {getattr(case, n)}" for n in DEGREES if getattr(case, n) > 1)
+    message = (
+        f"{parts or 'no parallelism'} is {product} GPUs, and {_machines(case)} are {case.gpus}"
+    )
+    if case.gpus % inner == 0:
+        yield message, f"data parallel {case.gpus // inner} makes them equal"
+    else:
+        yield message, f"tensor × pipeline × context parallel ({inner}) must divide {case.gpus}"
+
+
+def _layers(case: TrainingCase) -> Iterator[Fault]:
+    model, stages = case.model, case.pipeline_parallel * case.virtual_stages
+    if stages > model.layers:
+        each = f" of {case.virtual_stages} parts" if case.virtual_stages > 1 else ""
+        yield (
+            f"{case.pipeline_parallel} pipeline stages{each} are more than the {model.layers} "
+            f"layers of {model.name}",
+            f"at most {model.layers // case.virtual_stages} stages",
+        )
+    if case.virtual_stages > 1 and case.pipeline_parallel == 1:
+        yield "virtual stages without pipeline stages", "leave them out, or more pipeline stages"
+    if case.virtual_stages > 1 and case.micro_batches % case.pipeline_parallel:
+        yield (
+            f"{case.micro_batches:g} micro-batches do not divide by {case.pipeline_parallel} "
+            "stages, as an interleaved schedule needs",
+            "another global batch, or no virtual stages",
+        )
+
+
+def _tensors(case: TrainingCase) -> Iterator[Fault]:
+    model, degree = case.model, case.tensor_parallel
+    for number, what in ((model.heads, "attention heads"), (model.hidden, "hidden")):
+        if number is not None and number % degree:
+            size = f"{number} {what}" if what != "hidden" else f"hidden size {number}"
+            yield (
+                f"{model.name} has {size}, which do not divide by tensor parallel {degree}",
+                f"one of {_divisors(number)}",
+            )
+    if model.ffn_hidden is not None and model.ffn_hidden % degree:
+        yield (
+            f"the MLP of {model.name} is {model.ffn_hidden} wide, which does not divide by tensor "
+            f"parallel {degree}",
+            f"one of {_divisors(model.ffn_hidden)}",
+        )
+    if case.sequence_parallel and degree == 1:
+        yield (
+            "sequence parallelism splits what tensor parallelism leaves whole, and there is none",
+            "tensor parallel 2 or more, or without it",
+        )
+
+
+def _experts(case: TrainingCase) -> Iterator[Fault]:
+    experts, degree = case.model.num_experts, case.expert_parallel
+    if degree == 1:
+        return
+    if experts == 1:
+        yield f"{case.model.name} has no experts to spread over {degree} ranks", None
+    elif experts % degree:
+        yield (
+            f"{experts} experts of {case.model.name} do not divide by expert parallel {degree}",
+            f"one of {_divisors(experts)}",
+        )
+
+
+def _batches(case: TrainingCase) -> Iterator[Fault]:
+    if case.seq_len % case.context_parallel:
+        yield (
+            f"a sequence of {case.seq_len} tokens does not divide by context parallel "
+            f"{case.context_parallel}",
+            None,
+        )
+    least = case.data_parallel * case.micro_batch
+    pieces = case.global_batch / least
+    if pieces < 1 - 1e-9:
+        yield (
+            f"a global batch of {case.global_batch:g} sequences is less than one micro-batch of "
+            f"{case.micro_batch:g} on each of {case.data_parallel} data-parallel ranks",
+            f"at least {least:g}",
+        )
+    elif abs(pieces - round(pieces)) > 1e-6 * pieces:
+        below = math.floor(pieces) * least
+        yield (
+            f"a global batch of {case.global_batch:g} sequences is no whole number of "
+            f"micro-batches of {case.micro_batch:g} on {case.data_parallel} data-parallel ranks",
+            f"{below:g} or {below + least:g}",
+        )
+
+
+def _network(case: TrainingCase) -> Iterator[Fault]:
+    fabric = case.fabric
+    for rate, unit in (
+        (fabric.node_gbps, "Gbit/s"),
+        (fabric.measured_node_gbyte_per_s, "GB/s"),
+    ):
+        if rate is not None and not rate > 0:
+            yield f"the network's bandwidth is {rate:g} {unit}", "a rate above zero: `roce-400g`"
+    if case.nodes > 1 and fabric.transport == "none":
+        yield (
+            f"{case.nodes} nodes need a network between them",
+            "--network roce-400g, for example; `broadgauge catalog list networks` prints those "
+            "known",
+        )
+
+
+def _precision(case: TrainingCase) -> Iterator[Fault]:
+    gpu = find_gpu_named(case.gpu)
+    if case.precision == "fp8" and gpu.peak_flops("fp8") is None:
+        known = [name for name in ("bf16", "fp16", "tf32", "fp32") if gpu.peak_flops(name)]
+        yield f"{gpu.name} has no fp8 arithmetic", f"it has {', '.join(known)}"
+
+
+_RULES: tuple[Callable[[TrainingCase], Iterator[Fault]], ...] = (
+    _numbers,
+    _layers,
+    _tensors,
+    _experts,
+    _degrees,
+    _batches,
+    _network,
+    _precision,
+)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _machines(case: TrainingCase) -> str:
+    nodes = "1 node" if case.nodes == 1 else f"{case.nodes} nodes"
+    return f"{nodes} of {case.gpus_per_node}"
+
+
+def _divisors(number: int) -> str:
+    found = [each for each in range(1, min(number, 128) + 1) if number % each == 0]
+    return ", ".join(map(str, found))
