@@ -1,0 +1,188 @@
+"""What would one work out by hand, what does the model answer instead, and why do they differ?
+
+The hand's estimate is compute time + bytes over a rate, one after the other. Article net1-2025 does
+it twice, with the nominal rate and with a measured all-reduce; a test reproduces its digits.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+
+from broadgauge.predict.case import TrainingCase
+from broadgauge.predict.prediction import Prediction
+
+NEGLIGIBLE_RATIO = 0.005
+"""Of a step: differences below it aren't worth a sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimpleEstimate:
+    """One estimate by hand: its parts add up to `total_s`."""
+
+    method: str
+    """In words: which bytes over which rate."""
+    compute_s: float
+    communication_s: float
+    total_s: float
+    arithmetic: str
+    """With the figures in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """The estimates by hand beside the model's answer."""
+
+    estimates: tuple[SimpleEstimate, ...]
+    model_s: float
+    reasons: tuple[str, ...]
+    """Why the model's answer is another: each with its seconds."""
+
+
+def rounded(value: float, places: int) -> float:
+    """As one writes it down: half goes up, also where binary fractions fall just short."""
+    step = Decimal(1).scaleb(-places)
+    return float(Decimal(repr(value)).quantize(step, rounding=ROUND_HALF_UP))
+
+
+def bytes_over_rate(
+    *,
+    compute_s: float,
+    num_steps: int,
+    message_bytes: float,
+    rate_gbyte_per_s: float,
+    transfers: float = 2.0,
+    total_places: int | None = None,
+    method: str = "bytes over the nominal rate",
+) -> SimpleEstimate:
+    """Steps × transfers × message / rate, after the compute. `transfers` is 2 for an all-reduce.
+
+    `total_places` rounds the bytes to so many places of 10^12 first, as who writes down "3.14 TB"
+    and goes on from there. Source: net1-2025, "Communication Time Estimates".
+    """
+    total_bytes = num_steps * transfers * message_bytes
+    if total_places is not None:
+        total_bytes = rounded(total_bytes / 1e12, total_places) * 1e12
+    communication_s = total_bytes / (rate_gbyte_per_s * 1e9)
+    steps = "" if num_steps == 1 else f"{num_steps:,} steps × "
+    return SimpleEstimate(
+        method=method,
+        compute_s=compute_s,
+        communication_s=communication_s,
+        total_s=compute_s + communication_s,
+        arithmetic=(
+            f"{steps}{transfers:g} × {_show_bytes(message_bytes)} / {rate_gbyte_per_s:g} GB/s "
+            f"= {_show_s(communication_s)}, after {_show_s(compute_s)} of compute"
+        ),
+    )
+
+
+def measured_collective(
+    *,
+    compute_s: float,
+    num_steps: int,
+    collective_s: float,
+    method: str = "a measured all-reduce",
+) -> SimpleEstimate:
+    """Steps × the measured time of the collective, after the compute.
+
+    Source: net1-2025, "Recalculating Training Time Differences".
+    """
+    communication_s = num_steps * collective_s
+    steps = "" if num_steps == 1 else f"{num_steps:,} steps × "
+    return SimpleEstimate(
+        method=method,
+        compute_s=compute_s,
+        communication_s=communication_s,
+        total_s=compute_s + communication_s,
+        arithmetic=f"{steps}{_show_s(collective_s)} = {_show_s(communication_s)}, "
+        f"after {_show_s(compute_s)} of compute",
+    )
+
+
+def explain(prediction: Prediction) -> Explanation:
+    """One step by hand with each rate that is known, beside the model's answer.
+
+    By hand, compute is what the model has for it without any communication, so that the two differ
+    by what the network does and nothing else.
+    """
+    parts = prediction.parts
+    compute_s = (
+        parts.compute_s + parts.launch_s + parts.bubble_s + parts.optimizer_s + parts.storage_s
+    )
+    estimates = tuple(_by_hand(prediction, compute_s))
+    return Explanation(
+        estimates=estimates,
+        model_s=prediction.step_time_s.value,
+        reasons=tuple(_reasons(prediction)),
+    )
+
+
+def _by_hand(prediction: Prediction, compute_s: float) -> Iterator[SimpleEstimate]:
+    fabric = prediction.case.fabric
+    sent_bytes = prediction.network_bytes
+    if sent_bytes <= 0:
+        return
+    if fabric.node_gbps is not None:
+        yield bytes_over_rate(
+            compute_s=compute_s,
+            num_steps=1,
+            message_bytes=sent_bytes,
+            transfers=1.0,
+            rate_gbyte_per_s=fabric.node_gbps / 8,
+        )
+    if fabric.measured_node_gbyte_per_s is not None:
+        yield bytes_over_rate(
+            compute_s=compute_s,
+            num_steps=1,
+            message_bytes=sent_bytes,
+            transfers=1.0,
+            rate_gbyte_per_s=fabric.measured_node_gbyte_per_s,
+            method="bytes over the measured rate",
+        )
+
+
+def _reasons(prediction: Prediction) -> Iterator[str]:
+    """What the estimate by hand leaves out."""
+    case, parts = prediction.case, prediction.parts
+    least_s = NEGLIGIBLE_RATIO * prediction.step_time_s.value
+    hidden_s = prediction.overlapped_communication_s
+    if hidden_s > least_s:
+        yield (
+            f"{_show_s(hidden_s)} of communication run beside compute and cost nothing, "
+            f"{_show_s(parts.exposed_network_s + parts.exposed_intra_node_s)} are waited for: "
+            "by hand all of it is waited for"
+        )
+    rate = _carried_gbyte_per_s(prediction)
+    if rate is not None and case.fabric.node_gbps is not None:
+        nominal = case.fabric.node_gbps / 8
+        if rate < 0.95 * nominal:
+            yield (
+                f"the model lets this network carry {rate:.3g} GB/s of {nominal:.3g} nominal: "
+                "protocol, latency and the collective's steps take the rest"
+            )
+    if parts.exposed_intra_node_s > least_s:
+        yield (
+            f"{_show_s(parts.exposed_intra_node_s)} are waited for inside the node: "
+            "by hand only bytes between nodes count"
+        )
+
+
+def _carried_gbyte_per_s(prediction: Prediction) -> float | None:
+    """Bytes over the time that the network is busy; None: it isn't known here."""
+    case: TrainingCase = prediction.case
+    if case.fabric.measured_node_gbyte_per_s is not None:
+        return case.fabric.measured_node_gbyte_per_s
+    busy_s = prediction.overlapped_communication_s + prediction.parts.exposed_network_s
+    if case.gpus_per_node > 1 or busy_s <= 0:
+        return None  # links inside the node may be the slower ones
+    return prediction.network_bytes / busy_s / 1e9
+
+
+def _show_s(seconds: float) -> str:
+    if seconds >= 100:
+        return f"{seconds:.2f} s"
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
+
+
+def _show_bytes(number: float) -> str:
+    return f"{number / 1e9:.4g} GB" if number >= 1e9 else f"{number / 1e6:.4g} MB"
