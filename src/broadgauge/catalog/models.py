@@ -57,7 +57,8 @@ class ModelEntry(Entry):
     norms_per_layer: int = Field(default=2, ge=1)
     latent_attention: LatentAttention | None = None
     has_pooler: bool = False
-    """BERT's: two token types and one dense layer over the first token."""
+    """BERT's: two token types and one dense layer over the first token. (Its norm over the embeddings
+    stands where others have one after the last layer.)"""
     experts: int = Field(default=1, ge=1)
     experts_per_token: int = Field(default=1, ge=1)
     shared_experts: int = Field(default=0, ge=0)
@@ -122,7 +123,7 @@ class ModelEntry(Entry):
             sparse = (experts + self.shared_experts) * expert + router
             dense = self._mlp_params(self.ffn_hidden)
             mlps = (self.layers - self.dense_layers) * sparse + self.dense_layers * dense
-        return self.layers * layer + mlps + norm + self._embedding_params(norm)
+        return self.layers * layer + mlps + norm + self._embedding_params()
 
     def _attention_params(self) -> int:
         if self.latent_attention is not None:
@@ -137,9 +138,9 @@ class ModelEntry(Entry):
         biases = (matrices - 1) * width + self.hidden if self.bias == "all" else 0
         return matrices * self.hidden * width + biases
 
-    def _embedding_params(self, norm: int) -> int:
+    def _embedding_params(self) -> int:
         tables = self.embedding_params * (1 if self.tied_embeddings else 2)
-        pooler = (2 + self.hidden + 1) * self.hidden + norm if self.has_pooler else 0
+        pooler = (2 + self.hidden + 1) * self.hidden if self.has_pooler else 0
         return tables + self.position_embeddings * self.hidden + pooler
 
 
