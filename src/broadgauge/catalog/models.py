@@ -57,8 +57,8 @@ class ModelEntry(Entry):
     norms_per_layer: int = Field(default=2, ge=1)
     latent_attention: LatentAttention | None = None
     has_pooler: bool = False
-    """BERT's: two token types and one dense layer over the first token. (Its norm over the embeddings
-    stands where others have one after the last layer.)"""
+    """BERT's: two token types and one dense layer over the first token. Its norm over the
+    embeddings stands where others have one after the last layer."""
     experts: int = Field(default=1, ge=1)
     experts_per_token: int = Field(default=1, ge=1)
     shared_experts: int = Field(default=0, ge=0)
