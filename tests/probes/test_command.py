@@ -47,7 +47,9 @@ def run(folder, script, *metrics, nodes=1, ranks_per_node=2):
         return case, outcome, ranks.logs()
 
 
-@pytest.mark.parametrize(("nodes", "ranks_per_node"), [(1, 2), (2, 1)])
+@pytest.mark.parametrize(
+    ("nodes", "ranks_per_node"), [pytest.param(1, 2, marks=pytest.mark.slow), (2, 1)]
+)
 def test_metrics_by_regex_and_json_under_torchrun(nodes, ranks_per_node, tmp_path):
     case, outcome, logs = run(
         tmp_path, SCRIPT, STEP, LOSS, nodes=nodes, ranks_per_node=ranks_per_node

@@ -54,7 +54,7 @@ def run(folder, tmp_path, workload=WORKLOAD, world_size=2, **variables):
     return case, outcome, logs
 
 
-@pytest.mark.parametrize("writes", ["text", "json"])
+@pytest.mark.parametrize("writes", [pytest.param("text", marks=pytest.mark.slow), "json"])
 def test_each_size_is_a_row_with_one_mean_of_the_slowest_rank(programs, writes, tmp_path):
     case, outcome, logs = run(programs / writes, tmp_path, FAKE_TIME="0.004")
     assert outcome.status is Status.OK, logs

@@ -121,6 +121,7 @@ def test_what_a_saved_data_set_does_not_have_is_named(saved, changes, words):
     assert words in str(refused.value)
 
 
+@pytest.mark.slow
 @pytest.mark.measuring
 def test_a_data_set_that_is_not_on_this_machine_is_refused_with_how_to_fetch_it():
     source = HubDataset(dataset="nobody/nothing-here", subset="small")

@@ -33,7 +33,7 @@ def pair(tmp_path_factory):
         yield ranks
 
 
-@pytest.mark.parametrize("world_size", [1, 2, 3])
+@pytest.mark.parametrize("world_size", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_all_collectives_are_measured_and_right(world_size, tmp_path):
     case = make_case(WORKLOAD if world_size == 1 else EVERY_OP, nodes=world_size)
     with Ranks(world_size, tmp_path) as ranks:

@@ -49,6 +49,7 @@ def test_every_end_sends_to_every_other(nodes, ranks_per_node, tmp_path):
     assert all(row.is_correct and 3 <= row.iterations <= 6 for row in rows)
 
 
+@pytest.mark.slow
 def test_marks_enclose_each_pair_alone(tmp_path):
     """Between a message's marks no other one is under way: each has a begin and an end."""
     case = make_case(PAIRWISE, nodes=3)

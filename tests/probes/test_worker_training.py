@@ -40,7 +40,7 @@ def train_with(folder, faults, **changes):
         return Launch(ranks).train(**changes)
 
 
-@pytest.mark.parametrize("world_size", [2, 4])
+@pytest.mark.parametrize("world_size", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_ranks_together_train_as_one_process(world_size, alone, two, tmp_path):
     together = two
     if world_size == 4:
@@ -71,6 +71,7 @@ def test_bfloat16_arithmetic_trains_too(pair, two):
     assert trial.series["loss"] == pytest.approx(two.series["loss"], rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_planted_delay_in_a_step_is_found(tmp_path):
     """Rank 1 sleeps 23 ms in every second step: the slowest rank's time shows it."""
     trial = train_with(tmp_path, {1: "sleep_in_every_second_step"}, communication_off=False)
@@ -90,6 +91,7 @@ def test_a_planted_delay_of_communication_is_its_cost(tmp_path):
     assert trial.measurement.metrics["network_cost_s"] > 0.02
 
 
+@pytest.mark.slow
 def test_ranks_that_end_apart_fail_the_trial(tmp_path):
     trial = train_with(tmp_path, {1: "train_apart"}, steps=4)
     assert trial.error is not None
@@ -116,6 +118,7 @@ def test_an_exception_is_reported_and_the_rank_ends(tmp_path):
     assert ranks[1].process.wait(10) == 1
 
 
+@pytest.mark.slow
 def test_a_rank_that_is_gone_ends_the_others(tmp_path):
     outcome, _, ranks = run_to_failure(tmp_path, "leave_before_the_first_step")
     assert outcome.status is Status.FAILED

@@ -16,7 +16,7 @@ PAIRS = [f"{a}{b}" for a in range(4) for b in range(4) if a != b]
 
 
 @pytest.mark.namespaces
-@pytest.mark.parametrize("has_overlay", [False, True])
+@pytest.mark.parametrize("has_overlay", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_one_of_six_pairs_is_slow_in_both_directions(run_case: Any, has_overlay: bool) -> None:
     """Every pair, then the slow way moved to another pair in place, then taken away."""
     full_gbps = payload_rate_gbps(RATE_GBPS, 1500, VXLAN_HEADER_BYTES if has_overlay else 0)
