@@ -5,9 +5,15 @@ after which others. Streams are in order, as CUDA streams are, so a piece starts
 free and all it waits for has ended: end = max(stream, waits) + duration. Two engines read the same
 program: `Timeline` below keeps the ends of many cases at once as arrays (the fast path), and
 simulation.py plays the recorded pieces of one case as events (the plain path, and the trace).
+
+Ends are sums and maxima of ends, which is linear algebra with (max, +) in the place of (+, ×). So a
+loop of a program, over layers or micro-batches, is a matrix that takes the ends before it to those
+after it, and n turns are the matrix's n-th power: exact, in log n products, and n may differ from
+case to case. Source: Baccelli, Cohen, Olsder, Quadrat, Synchronization and Linearity (1992),
+sections 1.2 and 3.2.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -16,6 +22,8 @@ import numpy.typing as npt
 
 Times = npt.NDArray[np.float64]
 """Seconds, `float64[cases]`."""
+Body = Callable[["Steps", Sequence[Any]], Sequence[Any]]
+"""One turn of a loop: given what it carries, it runs pieces and says what the next turn gets."""
 
 
 class Stream(StrEnum):
@@ -29,22 +37,57 @@ class Stream(StrEnum):
     STORAGE = "storage"
 
 
+Lane = tuple[Stream, int]
+"""A stream of one pipeline stage."""
+LANES: tuple[Lane, ...] = tuple((stream, 0) for stream in Stream)
+
+
 class Steps(Protocol):
     """What a strategy's program is written against."""
 
     def run(
-        self, stream: Stream, duration_s: Times, *, after: Sequence[Any] = (), name: str
+        self,
+        stream: Stream,
+        duration_s: Times,
+        *,
+        after: Sequence[Any] = (),
+        name: str,
+        stage: int = 0,
+        sent_bytes: Times | None = None,
     ) -> Any:
-        """A piece of work; returns what others name in `after`."""
+        """A piece of work; returns what others name in `after`. Stages have streams of their own.
+
+        `sent_bytes` is what a node sends to others.
+        """
+        ...
+
+    def join(self, after: Sequence[Any]) -> Any:
+        """What has ended when all of these have."""
+        ...
+
+    def repeat(self, turns: Times, body: Body, carried: Sequence[Any]) -> Sequence[Any]:
+        """Runs `body` so many times, 0 included, whole numbers. It sees only what it carries."""
         ...
 
 
 class Timeline:
-    """Ends of pieces, for many cases of one structure at once."""
+    """Ends of pieces, for many cases of one structure at once.
 
-    def __init__(self, num_cases: int) -> None:
-        self.free_s: dict[Stream, Times] = {stream: np.zeros(num_cases) for stream in Stream}
-        self.busy_s: dict[Stream, Times] = {stream: np.zeros(num_cases) for stream in Stream}
+    A handle is `float64[cases, width]`. Outside of loops width is 1 and the numbers are seconds.
+    Inside a loop column j says how long after the loop's j-th input the piece ends, −inf if it
+    doesn't wait for it.
+    """
+
+    def __init__(self, num_cases: int, free: dict[Lane, Times] | None = None) -> None:
+        self._start = np.zeros((num_cases, 1))
+        self._free = dict.fromkeys(LANES, self._start) if free is None else free
+        self.busy_s: dict[Lane, Times] = {lane: np.zeros(num_cases) for lane in LANES}
+        self.sent_bytes = np.zeros(num_cases)
+
+    @property
+    def end_s(self) -> Times:
+        """When the last stream is free."""
+        return np.asarray(np.max(np.concatenate(list(self._free.values()), axis=1), axis=1))
 
     def run(
         self,
@@ -53,12 +96,86 @@ class Timeline:
         *,
         after: Sequence[Times] = (),
         name: str,  # noqa: ARG002
+        stage: int = 0,
+        sent_bytes: Times | None = None,
     ) -> Times:
         """When does this piece end? `name` is for the plain engine."""
-        start_s = self.free_s[stream]
-        for wait_s in after:
-            start_s = np.maximum(start_s, wait_s)
-        end_s = start_s + duration_s
-        self.free_s[stream] = end_s
-        self.busy_s[stream] = self.busy_s[stream] + duration_s
-        return end_s
+        lane = (stream, stage)
+        start = self._free.get(lane, self._start)
+        for wait in after:
+            start = np.maximum(start, wait)
+        end: Times = start + duration_s[:, None]
+        self._free[lane] = end
+        self.busy_s[lane] = self.busy_s.get(lane, 0.0) + duration_s
+        if sent_bytes is not None:
+            self.sent_bytes = self.sent_bytes + sent_bytes
+        return end
+
+    def join(self, after: Sequence[Times]) -> Times:
+        """The latest of these."""
+        latest = after[0]
+        for wait in after[1:]:
+            latest = np.maximum(latest, wait)
+        return latest
+
+    def repeat(self, turns: Times, body: Body, carried: Sequence[Times]) -> Sequence[Times]:
+        """Applies the loop's matrix to the power of `turns` to the streams and what is carried."""
+        num_cases = len(turns)
+        lanes = [*self._free]
+        size = len(lanes) + len(carried)
+        inputs = [np.broadcast_to(row, (num_cases, size)) for row in _unit_matrix(size)]
+        inside = Timeline(num_cases, dict(zip(lanes, inputs, strict=False)))
+        results = [*body(inside, inputs[len(lanes) :])]
+        outputs = [*inside._free.values(), *results]
+        kept = _kept_rows(inputs, outputs)
+        matrix = np.stack([outputs[row][:, kept] for row in kept], axis=1)
+        state = [*self._free.values(), *carried]
+        ends = _apply_power(matrix, turns, np.stack([state[row] for row in kept], axis=1))
+        for position, row in enumerate(kept):
+            state[row] = ends[:, position]
+        self._free = dict(zip(lanes, state, strict=False))
+        for lane, busy_s in inside.busy_s.items():
+            self.busy_s[lane] = self.busy_s[lane] + turns * busy_s
+        self.sent_bytes = self.sent_bytes + turns * inside.sent_bytes
+        return state[len(lanes) :]
+
+
+def _kept_rows(inputs: list[Times], outputs: list[Times]) -> list[int]:
+    """Which rows matter? Not those that the loop neither changes nor waits for.
+
+    What waits for what is the same in all cases, so the first tells.
+    """
+    waits = np.array([row[0] > -np.inf for row in outputs])
+    np.fill_diagonal(waits, val=False)
+    return [
+        row for row in range(len(inputs)) if outputs[row] is not inputs[row] or waits[:, row].any()
+    ]
+
+
+def _unit_matrix(size: int) -> Times:
+    """What changes nothing: 0 on the diagonal, −inf elsewhere."""
+    unit = np.full((size, size), -np.inf)
+    np.fill_diagonal(unit, 0.0)
+    return unit
+
+
+def _product(a: Times, b: Times) -> Times:
+    """max over k of a[:, i, k] + b[:, k, j]."""
+    best = a[:, :, 0, None] + b[:, None, 0, :]
+    for inner in range(1, b.shape[1]):
+        np.maximum(best, a[:, :, inner, None] + b[:, None, inner, :], out=best)
+    return np.asarray(best)
+
+
+def _apply_power(matrix: Times, turns: Times, state: Times) -> Times:
+    """matrix^turns ⊗ state, where turns differ from case to case: by the bits of turns."""
+    counts = turns.astype(np.int64)
+    if (counts == 1).all():
+        return _product(matrix, state)
+    for bit in range(int(counts.max(initial=0)).bit_length()):
+        if bit:
+            matrix = _product(matrix, matrix)
+        is_set = ((counts >> bit) & 1).astype(bool)
+        if is_set.any():
+            state = np.where(is_set[:, None, None], _product(matrix, state), state)
+    return state

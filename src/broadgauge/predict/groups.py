@@ -1,0 +1,41 @@
+"""Which ranks work together, and where do they sit? Tensor-parallel ranks are neighbours.
+
+Ranks are numbered node by node; tensor parallelism varies fastest, then context, data and pipeline.
+Source: NVIDIA/Megatron-LM, parallel_state.py, order tp-cp-ep-dp-pp; FSDP's device mesh has its last
+dimension fastest too.
+"""
+
+import numpy as np
+
+from broadgauge.predict.columns import Columns
+from broadgauge.predict.costs import Group, GroupKind
+from broadgauge.predict.timeline import Times
+
+
+def strided_group(kind: GroupKind, ranks: Times, stride: Times, gpus_per_node: Times) -> Group:
+    """A group of every `stride`-th rank: how much of it stands on one node?"""
+    on_node = np.clip(np.floor(gpus_per_node / stride), 1.0, ranks)
+    nodes = np.ceil(ranks / on_node)
+    crowd = np.where(nodes > 1, gpus_per_node / on_node, 1.0)
+    return Group(kind=kind, ranks=ranks, nodes=nodes, ranks_per_node=on_node, groups_per_node=crowd)
+
+
+def group_of(kind: GroupKind, columns: Columns) -> Group:
+    """The group of one kind in each case."""
+    tensor, context = columns.tensor_parallel, columns.context_parallel
+    inner = tensor * context
+    one = np.ones(len(columns))
+    sharers = columns.data_parallel * context
+    inside = np.clip(np.floor(columns.gpus_per_node / tensor), 1.0, sharers)
+    shards = np.where(columns.is_replicated_shard, inside, sharers)
+    layout: dict[GroupKind, tuple[Times, Times]] = {
+        "tensor": (tensor, one),
+        "context": (context, tensor),
+        "expert": (columns.expert_parallel, inner),
+        "data": (columns.data_parallel, inner),
+        "shard": (shards, tensor),
+        "replica": (sharers / shards, tensor * shards),
+        "pipeline": (np.minimum(columns.pipeline_parallel, 2.0), inner * columns.data_parallel),
+    }
+    ranks, stride = layout[kind]
+    return strided_group(kind, ranks, stride, columns.gpus_per_node)

@@ -1,0 +1,1 @@
+"""How does each strategy run a step? A description of its collectives and of their order each."""
