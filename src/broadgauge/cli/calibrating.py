@@ -1,0 +1,188 @@
+"""How is a machine calibrated? Its device in processes of its own, its paths by a small run."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from broadgauge.cli.console import PlainConsole
+from broadgauge.cli.output import say
+from broadgauge.cli.progress import PlainLines
+from broadgauge.engine.interrupts import Interrupts, signals_to
+from broadgauge.engine.plan import make_plan
+from broadgauge.engine.ports import Folders, Services
+from broadgauge.engine.run import run
+from broadgauge.platforms.cores import share_out
+from broadgauge.platforms.emulated_cluster import EmulatedPlatform
+from broadgauge.platforms.local import LocalPlatform
+from broadgauge.probes.merge import merge
+from broadgauge.results.folder import RunFolder
+from broadgauge.results.model import RunSummary
+from broadgauge.specs.case import Device
+from broadgauge.specs.errors import LaunchError, PlatformError
+from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.launching import Platform
+from broadgauge.specs.machine import MachineFacts
+from broadgauge.specs.system import Compute
+from broadgauge.specs.writing import dump_experiment
+
+CHILD = (sys.executable, "-P", "-m", "broadgauge.probes.calibration")
+MOST_CHILD_S = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredDevice:
+    """What the children said, the slower of ranks that worked side by side."""
+
+    compute: Compute
+    threads: int
+    ranks: int
+    """Side by side."""
+    software: dict[str, Any]
+    """What a rank says of its versions: `torch`, `cuda`."""
+    notes: tuple[str, ...]
+
+
+def measure_device(machine: MachineFacts, device: Device) -> MeasuredDevice:
+    """One GPU; or on cores two ranks side by side, each on its half, as two nodes compute.
+
+    Raises LaunchError where a child ends badly.
+    """
+    ranks = 1 if device == "cuda" or len(machine.cores) < 2 else 2
+    cores, _ = share_out(machine.cores, ranks, len(machine.cores) // ranks)
+    with contextlib.ExitStack() as stack:
+        children = [stack.enter_context(_Child(device, own)) for own in cores]
+        said = [_last_line(child, is_shown=number == 0) for number, child in enumerate(children)]
+    computes = [Compute.model_validate(each["compute"]) for each in said]
+    return MeasuredDevice(
+        compute=computes[0] if len(computes) == 1 else slower(computes),
+        threads=int(said[0]["threads"]),
+        ranks=ranks,
+        software={name: said[0].get(name) for name in ("torch", "cuda")},
+        notes=tuple(dict.fromkeys(note for each in said for note in each["notes"])),
+    )
+
+
+class _Child:
+    """One process that measures. It ends when this is left, and when nobody reads it any more."""
+
+    def __init__(self, device: Device, cores: Sequence[int]) -> None:
+        self._read_end, write_end = os.pipe()
+        variables = os.environ | {"OMP_NUM_THREADS": str(len(cores)), "PYTHONUNBUFFERED": "1"}
+        self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115  closed in __exit__
+
+        self.process = subprocess.Popen(
+            [*CHILD, device, str(write_end), ",".join(map(str, cores))],
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=self.log,
+            stderr=self.log,
+            pass_fds=(write_end,),
+        )
+        os.close(write_end)
+
+    def __enter__(self) -> "_Child":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.log.close()
+        os.close(self._read_end)
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        with os.fdopen(os.dup(self._read_end)) as lines:
+            for line in lines:
+                yield json.loads(line)
+
+    def last_words(self) -> str:
+        self.log.seek(0)
+        lines = [line.strip() for line in self.log if line.strip()]
+        return lines[-1] if lines else "it said nothing"
+
+
+def _last_line(child: _Child, *, is_shown: bool) -> dict[str, Any]:
+    """The child's result. Raises LaunchError."""
+    last: dict[str, Any] = {}
+    before = ""
+    for last in child.lines():
+        what = str(last.get("doing", "")).partition(",")[0]
+        if is_shown and what and what != before:
+            say(f"measuring  {what}")
+        before = what or before
+    code = child.process.wait(MOST_CHILD_S)
+    if code != 0 or "compute" not in last:
+        raise LaunchError(
+            f"measuring the device ended with exit code {code}: {child.last_words()}",
+            hint="is the device free? `broadgauge run quickstart` shows whether ranks can run",
+        )
+    return last
+
+
+def slower(computes: Sequence[Compute]) -> Compute:
+    """Of each timing the one with the larger median: a step waits for its slowest rank."""
+    forms = [compute.model_dump() for compute in computes]
+    try:
+        return Compute.model_validate(_slower(forms))
+    except ValidationError as error:
+        message = f"ranks side by side measured different things: {error}"
+        raise LaunchError(message) from error
+
+
+def _slower(forms: Sequence[Any]) -> Any:
+    first = forms[0]
+    if isinstance(first, dict):
+        if "median_s" in first:
+            return max(forms, key=lambda form: form["median_s"])
+        return {key: _slower([form[key] for form in forms]) for key in first}
+    if isinstance(first, (list, tuple)):
+        return [_slower(items) for items in zip(*forms, strict=False)]
+    return first
+
+
+def measure_paths(
+    experiment: Experiment, machine: MachineFacts, runs_folder: Path
+) -> tuple[RunSummary, tuple[str, ...]]:
+    """The small run over each path, stored as any other; and what failed, in sentences."""
+    plan = make_plan(experiment, machine, working_folder=str(Path.cwd()))
+    folder = RunFolder.create(
+        runs_folder,
+        plan=plan,
+        experiment_yaml=dump_experiment(experiment),
+        started_unix_s=time.time(),
+    )
+    interrupts = Interrupts()
+    with folder, signals_to(interrupts):
+        services = Services(
+            merger=merge,
+            judge=lambda _case, _record, _series: (),
+            peak_flops=lambda _case, _environment: None,
+            observer=PlainLines(PlainConsole(stderr=True)),
+            interrupts=interrupts,
+        )
+        is_emulated = experiment.platform == "emulated"
+        platform: Platform = EmulatedPlatform() if is_emulated else LocalPlatform()
+        folders = Folders(logs=folder.log_folder, working=Path.cwd())
+        result = run(plan, platform, folder, services, folders)
+    if result.interrupted_by is not None:
+        raise KeyboardInterrupt
+    from broadgauge.cli.runs import read_summary  # it brings numpy, which a plan does without
+
+    summary = read_summary(folder.path)
+    if not any(case.num_ok for case in summary.cases):
+        raise PlatformError(
+            "no path could be measured: every trial failed",
+            hint=f"`broadgauge show {folder.location}` says why",
+        )
+    failed = [case for case in summary.cases if case.num_failed]
+    return summary, tuple(f"{case.case.label} failed: not in this file" for case in failed)

@@ -1,0 +1,150 @@
+"""Which small run measures this machine's paths, and what of it belongs in the system file?"""
+
+import statistics
+from collections.abc import Iterator
+
+from broadgauge.platforms.paths import paths_between_gpus
+from broadgauge.probes.calibration.shapes import choice
+from broadgauge.results.model import STEP_OFF_SERIES, STEP_SERIES, CaseSummary, RunSummary
+from broadgauge.results.series import read_series
+from broadgauge.specs.case import Device
+from broadgauge.specs.cluster import Cluster
+from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.machine import MachineFacts
+from broadgauge.specs.network import Network, NodePath
+from broadgauge.specs.record import Record
+from broadgauge.specs.system import CollectiveTime, PathTimes, Timing, TrainedStep
+from broadgauge.specs.workload import CollectivesWorkload, TrainWorkload
+
+BETWEEN_NODES = "between-nodes"
+GPU_SIZES = ("8 KiB", "64 KiB", "512 KiB", "2 MiB", "8 MiB", "32 MiB", "128 MiB", "512 MiB")
+CPU_SIZES = ("1 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB", "8 MiB", "16 MiB")
+
+
+def calibration_experiment(machine: MachineFacts, device: Device) -> Experiment | None:
+    """All-reduce, all-gather and reduce-scatter by size on each path, and between nodes a short
+    training. None: one rank has no path."""
+    ranks = len(machine.gpus) // 2 * 2 if device == "cuda" else min(2, len(machine.cores))
+    if ranks < 2:
+        return None
+    networks: list[Network | NodePath] = []
+    kinds = paths_between_gpus(machine) if device == "cuda" else ("sockets",)
+    if device == "cuda" or not machine.can_emulate:
+        networks += [NodePath(name=kind, path=kind) for kind in kinds]
+    shapes = [f"1x{ranks}"] if networks else []
+    if machine.can_emulate:
+        mtu_bytes = 9000 if device == "cuda" else 1500
+        networks.append(Network(name=BETWEEN_NODES, mtu_bytes=mtu_bytes))
+        shapes.append(f"2x{ranks // 2}")
+    return Experiment(
+        name="calibration",
+        description="Collectives by size on each path, and a short training",
+        platform="emulated" if machine.can_emulate else "local",
+        cluster=Cluster(shapes=tuple(shapes), device=device),
+        networks=tuple(networks),
+        workloads=(_collectives(device), *_trainings(device, networks[-1].name)),
+        launches=1,
+    )
+
+
+def _collectives(device: Device) -> CollectivesWorkload:
+    return CollectivesWorkload.model_validate(
+        {
+            "kind": "collectives",
+            "sizes": GPU_SIZES if device == "cuda" else CPU_SIZES,
+            "budget_s": "100 ms",
+            "min_iterations": 5,
+            "check": False,
+        }
+    )
+
+
+def _trainings(device: Device, network: str) -> Iterator[TrainWorkload]:
+    """DDP and FSDP of a model that is also measured on one rank alone."""
+    training = choice(device).trainings[1]
+    for strategy in ("ddp", "fsdp"):
+        yield TrainWorkload.model_validate(
+            {
+                "kind": "train",
+                "name": strategy,
+                "strategy": strategy,
+                "networks": (network,),
+                "model": training.model,
+                "dtype": training.dtype,
+                "batch_per_rank": training.batch,
+                "steps": 16,
+                "warm_up_steps": 3,
+                "block_steps": 4,
+            }
+        )
+
+
+def paths_of(summary: RunSummary) -> tuple[PathTimes, ...]:
+    """The collectives of each path that could be measured."""
+    found = (_path(case) for case in summary.cases if case.collectives)
+    return tuple(path for path in found if path is not None)
+
+
+def _path(summary: CaseSummary) -> PathTimes | None:
+    case, record = summary.case, summary.good[-1]
+    if case.network is None:
+        return None
+    is_inside = isinstance(case.network, NodePath)
+    return PathTimes(
+        name=case.network.name,
+        path=case.network.path if isinstance(case.network, NodePath) else "emulated",
+        backend=case.backend,
+        nodes=case.nodes,
+        ranks_per_node=case.ranks_per_node,
+        mtu_bytes=None if is_inside else getattr(case.network, "mtu_bytes", None),
+        round_trip_s=record.link.round_trip_s if record.link else None,
+        ceiling_gbps=record.link.ceiling_gbps if record.link else None,
+        collectives=tuple(_collective_times(record)),
+    )
+
+
+def _collective_times(record: Record) -> Iterator[CollectiveTime]:
+    """Medians; the range of iterations stands for their quartiles, which a record has not."""
+    for row in record.collectives:
+        timing = Timing(
+            median_s=row.typical_s,
+            low_s=row.time_min_s or row.typical_s,
+            high_s=row.time_max_s or row.typical_s,
+            repetitions=row.iterations,
+        )
+        yield CollectiveTime.model_validate(
+            {"op": row.op, "size_bytes": row.size_bytes, "time": timing}
+        )
+
+
+def trained_of(summary: RunSummary) -> tuple[TrainedStep, ...]:
+    """The short trainings, with and without communication."""
+    found = []
+    for each in summary.cases:
+        case, workload = each.case, each.case.workload
+        if not isinstance(workload, TrainWorkload) or not each.good:
+            continue
+        timing = _steps(summary, each.good[-1], STEP_SERIES)
+        without = _steps(summary, each.good[-1], STEP_OFF_SERIES)
+        if timing is None or without is None:
+            continue
+        found.append(
+            TrainedStep(
+                path=case.plain_network_name,
+                strategy=workload.strategy,
+                model=workload.model,
+                dtype=workload.dtype,
+                batch=workload.batch_per_rank,
+                time=timing,
+                without_communication=without,
+            )
+        )
+    return tuple(found)
+
+
+def _steps(summary: RunSummary, record: Record, name: str) -> Timing | None:
+    values = read_series(summary.folder, record, name)
+    if values is None or len(values) < 2:
+        return None
+    low_s, median_s, high_s = statistics.quantiles(values.tolist(), n=4, method="inclusive")
+    return Timing(median_s=median_s, low_s=low_s, high_s=high_s, repetitions=len(values))

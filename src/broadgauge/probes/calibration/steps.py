@@ -1,0 +1,45 @@
+"""How long is a training step of one rank alone? The reference trainer's own, nothing sent."""
+
+import gc
+
+from broadgauge.probes.calibration.shapes import Training
+from broadgauge.probes.calibration.timing import timing_of
+from broadgauge.probes.devices import Device
+from broadgauge.probes.identity import RankIdentity
+from broadgauge.probes.training.sources import read_text
+from broadgauge.probes.training.trainer import Trainer
+from broadgauge.specs.system import StepTime
+from broadgauge.specs.workload import TrainWorkload
+
+WARM_UP_STEPS = 3
+FEWEST_STEPS, MOST_STEPS = 6, 40
+BUDGET_S = 1.5
+ALONE = RankIdentity(
+    rank=0,
+    world_size=1,
+    local_rank=0,
+    local_world_size=1,
+    node=0,
+    master_addr="127.0.0.1",
+    master_port=0,
+)
+
+
+def time_step(training: Training, device: Device) -> StepTime:
+    """Raises RefusedError where there is not enough memory."""
+    workload = TrainWorkload(
+        kind="train", model=training.model, dtype=training.dtype, batch_per_rank=training.batch
+    )
+    trainer = Trainer(workload, 0, ALONE, device, read_text(workload))
+    trainer.timed_steps(range(WARM_UP_STEPS))
+    once_s, _ = trainer.timed_steps(range(1))
+    steps = min(max(round(BUDGET_S / once_s[0]), FEWEST_STEPS), MOST_STEPS)
+    seconds, _ = trainer.timed_steps(range(steps))
+    del trainer
+    gc.collect()
+    return StepTime(
+        model=training.model,
+        dtype=training.dtype,
+        batch=training.batch,
+        time=timing_of(seconds),
+    )
