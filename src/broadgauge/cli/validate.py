@@ -1,0 +1,121 @@
+"""`broadgauge validate`: how far are predictions from published step times?"""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from broadgauge.specs.errors import InputError
+
+if TYPE_CHECKING:
+    from broadgauge.predict.peers import PeerSheet
+    from broadgauge.predict.table import MeasuredTable
+    from broadgauge.predict.validation import Validation
+
+NOTHING_SCORED = 2
+MOST_POINTS = 1000
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "validate",
+        help="score predictions on published step times",
+        description="Predicts each row of a table of published step times with constants that "
+        "were fitted without its source, and scores the predictions. Without FILE: on the tables "
+        "of five articles on networks of training. docs/validation.md describes the columns.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("file", metavar="FILE.csv", nargs="?", type=Path, help="the table")
+    parser.add_argument(
+        "--calibrate",
+        choices=("none", "system", "system-network"),
+        default="none",
+        help="let some rows of each system, or of each network of a system, calibrate it; they "
+        "are not scored (default: none)",
+    )
+    parser.add_argument(
+        "--points",
+        type=_points,
+        metavar="K",
+        help="how many rows calibrate at most (default: 3)",
+    )
+    parser.add_argument(
+        "--by", choices=("source",), help="also print the scores of each source of the table"
+    )
+    parser.add_argument(
+        "--peer",
+        action="append",
+        default=[],
+        metavar="NAME=FILE.csv",
+        help="a peer's predictions (columns `id` and `step_time_s`), scored on the same rows",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    parser.set_defaults(handler=handle)
+
+
+def _points(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if not 1 <= number <= MOST_POINTS:
+        raise argparse.ArgumentTypeError(f"K is a whole number from 1 on, not `{text}`")
+    return number
+
+
+def handle(options: argparse.Namespace) -> int:
+    from broadgauge.predict.calibration_rows import DEFAULT_POINTS
+    from broadgauge.predict.peers import against_rule, against_times
+    from broadgauge.predict.validation import validate
+
+    if options.points is not None and options.calibrate == "none":
+        raise InputError("--points says how many rows calibrate, and none do",
+                         hint="add --calibrate system, or --calibrate system-network")  # fmt: skip
+    if options.file is None:
+        raise InputError("the articles' tables are not scored yet", hint="name a table")
+    table = _table(options.file)
+    peers = _peer_files(options.peer)
+    validation = validate(
+        table, calibrate=options.calibrate, num_points=options.points or DEFAULT_POINTS
+    )
+    sheets = [against_rule(validation.scored)]
+    sheets += [against_times(name, validation.scored, times) for name, times in peers.items()]
+    return _show(validation, sheets, options)
+
+
+def _show(validation: "Validation", peers: "list[PeerSheet]", options: argparse.Namespace) -> int:
+    from broadgauge.cli.console import results_console
+    from broadgauge.cli.output import write
+    from broadgauge.report.terminal_validation import print_validation
+    from broadgauge.report.validation_json import validation_json
+
+    if options.json:
+        write(validation_json(validation, peers))
+    else:
+        with results_console() as console:
+            print_validation(validation, peers, console, is_by_source=options.by == "source")
+    return 0 if validation.scored else NOTHING_SCORED
+
+
+def _table(path: Path) -> "MeasuredTable":
+    from broadgauge.predict.table import read_table
+
+    return read_table(_bytes(path), path.name)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"`{path}` can't be read: {error.strerror or error}") from None
+
+
+def _peer_files(words: list[str]) -> dict[str, dict[str, float]]:
+    from broadgauge.predict.peers import read_times
+
+    found = {}
+    for word in words:
+        name, _, filename = word.partition("=")
+        if not name or not filename:
+            raise InputError(f"--peer takes NAME=FILE.csv, not `{word}`")
+        found[name] = read_times(_bytes(Path(filename)), filename)
+    return found
