@@ -41,6 +41,27 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], console: Con
 
     Where it does not fit, each row becomes a block: its first cell, then one line a figure.
     """
+    table = _columns(head, rows)
+    if fits(table, console):
+        console.print(table)
+        return
+    titles = [title.replace("\n", " ") for title in head[1:]]
+    width = max(map(len, titles)) + 2
+    for row in rows:
+        console.print(Text(row[0], style="bold"))
+        for title, cell in zip(titles, row[1:], strict=True):
+            if cell not in ("", "–"):
+                words = cell.replace("\n", "  ")
+                for line in indented(Text(f"{title:<{width}}{words}"), console):
+                    console.print(line)
+
+
+def fits_columns(head: Sequence[str], rows: Sequence[Sequence[str]], console: Console) -> bool:
+    """Would `print_table` print columns?"""
+    return fits(_columns(head, rows), console)
+
+
+def _columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     table = plain_table()
     for index, title in enumerate(head):
         cells = (title, *(row[index] for row in rows))
@@ -51,17 +72,7 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], console: Con
             table.add_column(title, justify="right", min_width=width)
     for row in rows:
         table.add_row(*map(Text, row))
-    if fits(table, console):
-        console.print(table)
-        return
-    width = max(map(len, head[1:])) + 2
-    for row in rows:
-        console.print(Text(row[0], style="bold"))
-        for title, cell in zip(head[1:], row[1:], strict=True):
-            if cell not in ("", "–"):
-                words = cell.replace("\n", "  ")
-                for line in indented(Text(f"{title:<{width}}{words}"), console):
-                    console.print(line)
+    return table
 
 
 def heading(words: str, console: Console) -> None:

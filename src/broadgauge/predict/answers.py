@@ -1,0 +1,216 @@
+"""What does a command answer? Predictions of its cases, put beside each other."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+from broadgauge.predict.case import Fabric, TrainingCase
+from broadgauge.predict.cost import usd_per_gigatoken
+from broadgauge.predict.knee import BandwidthCurve, bandwidth_curve
+from broadgauge.predict.knowledge import Knowledge
+from broadgauge.predict.prediction import Prediction
+from broadgauge.predict.predictor import predict, predict_table
+
+MOST_CURVES = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One case's prediction, and what it is beside the others."""
+
+    prediction: Prediction
+    label: Mapping[str, str]
+    """What tells it from the others: property → value, as printed."""
+    scaling_ratio: float | None
+    """Tokens/s a GPU over those of the smallest size of the same case; None: it is the smallest."""
+    usd_per_gigatoken: float | None
+    """None: no price is known."""
+
+    @property
+    def exposed_s(self) -> float:
+        """Waiting for communication with no compute running."""
+        parts = self.prediction.parts
+        return parts.exposed_network_s + parts.exposed_intra_node_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """All of them."""
+
+    answers: tuple[Answer, ...]
+    common: Mapping[str, str]
+    """What all cases share: property → value, as printed."""
+    curves: tuple[BandwidthCurve, ...]
+    """Step time against bandwidth, of the largest cluster of each setting."""
+    num_more_curves: int
+    """Settings beyond MOST_CURVES."""
+
+
+Prices = Callable[[TrainingCase], float | None]
+"""US dollars for a GPU and hour; None: not known."""
+
+
+def answer(
+    cases: Sequence[TrainingCase],
+    prices: Prices,
+    knowledge: Knowledge | None = None,
+    *,
+    with_curves: bool = True,
+) -> Answers:
+    """Predictions of all cases, in their order. Raises InputError."""
+    predictions = predict(cases, knowledge)
+    common, labels = tell_apart(cases)
+    base = _smallest(predictions)
+    answers = tuple(
+        Answer(
+            prediction=prediction,
+            label=label,
+            scaling_ratio=_scaling(prediction, base),
+            usd_per_gigatoken=usd_per_gigatoken(
+                prediction.tokens_per_s, prediction.case.gpus, prices(prediction.case)
+            ),
+        )
+        for prediction, label in zip(predictions, labels, strict=True)
+    )
+    asked = _curve_cases(cases) if with_curves else []
+    curves = tuple(
+        bandwidth_curve(case, lambda many: predict_table(many, knowledge).evaluation.step_s)
+        for case in asked[:MOST_CURVES]
+    )
+    return Answers(
+        answers=answers,
+        common=common,
+        curves=curves,
+        num_more_curves=max(0, len(asked) - MOST_CURVES),
+    )
+
+
+def _setting(case: TrainingCase) -> TrainingCase:
+    """The case without its size and network, and without recomputation, which may follow them."""
+    return replace(
+        case,
+        nodes=1,
+        data_parallel=1,
+        global_batch=1.0,
+        name="",
+        fabric=Fabric(),
+        recompute="none",
+    )
+
+
+_Key = tuple[TrainingCase, Fabric]
+
+
+def _smallest(predictions: Sequence[Prediction]) -> dict[_Key, Prediction]:
+    """Of each setting and network the smallest cluster; one node stands for every network."""
+    found: dict[_Key, Prediction] = {}
+    for prediction in predictions:
+        key = (_setting(prediction.case), prediction.case.fabric)
+        if key not in found or prediction.case.nodes < found[key].case.nodes:
+            found[key] = prediction
+    for (setting, fabric), prediction in list(found.items()):
+        alone = found.get((setting, Fabric()))
+        if alone is not None and alone.case.nodes < prediction.case.nodes:
+            found[setting, fabric] = alone
+    return found
+
+
+def _scaling(prediction: Prediction, base: Mapping[_Key, Prediction]) -> float | None:
+    smallest = base[_setting(prediction.case), prediction.case.fabric]
+    if smallest.case.gpus >= prediction.case.gpus:
+        return None
+    a_gpu = prediction.tokens_per_s / prediction.case.gpus
+    return a_gpu / (smallest.tokens_per_s / smallest.case.gpus)
+
+
+def _curve_cases(cases: Sequence[TrainingCase]) -> list[TrainingCase]:
+    """The largest cluster of each setting that has several nodes, over its fastest network."""
+    largest: dict[TrainingCase, TrainingCase] = {}
+    for case in cases:
+        if case.nodes < 2:
+            continue
+        setting = _setting(case)
+        if setting not in largest or _rank(case) > _rank(largest[setting]):
+            largest[setting] = case
+    return list(largest.values())
+
+
+def _rank(case: TrainingCase) -> tuple[int, float]:
+    return case.nodes, case.fabric.node_gbps or 0.0
+
+
+def tell_apart(
+    cases: Sequence[TrainingCase],
+) -> tuple[Mapping[str, str], list[Mapping[str, str]]]:
+    """What all cases share, and what tells each from the others: property → printed value."""
+    seen = {name: list(dict.fromkeys(getattr(case, name) for case in cases)) for name in _TITLES}
+    varying = [name for name, values in seen.items() if len(values) > 1]
+    common = {
+        _TITLES[name]: _printed(name, values[0])
+        for name, values in seen.items()
+        if len(values) == 1 and (name in _ALWAYS or values[0] != _DEFAULTS.get(name))
+    }
+    shown = [name for name in varying if name not in _FOLLOWING or not _follows(name, cases)]
+    shown = shown or ["nodes"]
+    return common, [
+        {_TITLES[name]: _printed(name, getattr(case, name)) for name in shown} for case in cases
+    ]
+
+
+_TITLES = {
+    "model": "model",
+    "gpu": "GPU",
+    "gpus_per_node": "GPUs a node",
+    "strategy": "strategy",
+    "tensor_parallel": "tensor parallel",
+    "pipeline_parallel": "pipeline stages",
+    "virtual_stages": "virtual stages",
+    "context_parallel": "context parallel",
+    "expert_parallel": "expert parallel",
+    "sequence_parallel": "sequence parallel",
+    "zero_stage": "ZeRO stage",
+    "seq_len": "sequence",
+    "micro_batch": "micro-batch",
+    "global_batch": "global batch",
+    "precision": "precision",
+    "gradient_bytes": "gradient bytes",
+    "recompute": "recomputation",
+    "flash_attention": "flash attention",
+    "compiled": "compiled",
+    "lora": "LoRA",
+    "quantized_base": "quantised base",
+    "cpu_offload": "CPU offload",
+    "framework": "framework",
+    "reshard_after_forward": "reshard after forward",
+    "sync_every_micro_batch": "every micro-batch synchronised",
+    "fabric": "network",
+    "nodes": "nodes",
+}
+_ALWAYS = frozenset({"model", "gpu", "gpus_per_node", "strategy", "seq_len", "precision"})
+_FOLLOWING = ("global_batch", "recompute")
+"""Told as assumptions where they follow the cluster's size."""
+_DEFAULTS = {field.name: field.default for field in fields(TrainingCase)}
+
+
+def _follows(name: str, cases: Sequence[TrainingCase]) -> bool:
+    """Is there at most one value of it for each of the rest?"""
+    rest: dict[TrainingCase, object] = {}
+    for case in cases:
+        is_batch = name == "global_batch"
+        key = replace(case, global_batch=1.0) if is_batch else replace(case, recompute="none")
+        if rest.setdefault(key, getattr(case, name)) != getattr(case, name):
+            return False
+    return True
+
+
+def _printed(name: str, value: object) -> str:
+    if isinstance(value, Fabric):
+        return value.name or ("one node" if value.transport == "none" else value.transport)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name == "model":
+        return str(getattr(value, "name", value))
+    if name == "seq_len":
+        return f"{value:,} tokens"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value)

@@ -1,0 +1,211 @@
+"""Which trainings do a command's words mean? Every combination, and what was assumed of the rest.
+
+A wish names some properties, each with one value or several. What it leaves open gets a sensible
+value here, and each such value is told.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from broadgauge.catalog.gpus import Gpu, find_gpu_named
+from broadgauge.catalog.models import ModelEntry, find_model
+from broadgauge.predict.case import Fabric, Precision, SplitStrategy, TrainingCase
+from broadgauge.predict.columns import columns_of
+from broadgauge.predict.from_catalog import shape_of
+from broadgauge.predict.memory import memory_table
+from broadgauge.predict.memory_columns import GIB
+from broadgauge.predict.question import Fault, fault_of
+from broadgauge.predict.usual_nodes import usual_gpus_per_node
+from broadgauge.specs.errors import InputError
+
+MOST_CASES = 100_000
+TOKENS_A_PASS = 8192
+"""What a silent micro-batch comes near to: enough for large matrix products on any GPU."""
+PASSES_A_STAGE = 4
+"""Micro-batches for each pipeline stage where the global batch is silent: bubble 3/16 at most."""
+STATE_BYTES = 16
+"""Of a parameter, with Adam. Source: Rajbhandari et al. 2020 (ZeRO), section 3.1."""
+STATES_RATIO = 0.6
+"""Of a GPU's memory that states may take before they are sharded."""
+
+Wish = Mapping[str, Sequence[Any]]
+"""Property → values: a field of `TrainingCase`, or `accumulation`; `model` and `gpu` by name,
+`network` as fabrics. What is absent is silent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The trainings of one command."""
+
+    cases: tuple[TrainingCase, ...]
+    assumed: tuple[str, ...]
+    """What was silent, and what was taken."""
+    left_out: tuple[tuple[str, int], ...]
+    """Combinations that can't be: why, and how many."""
+
+
+def expand(wish: Wish) -> Asked:
+    """Every combination that can be. Raises InputError: an unknown name, too many, or none."""
+    count = 1
+    for name, values in wish.items():
+        count *= len(values)
+        if not values:
+            raise InputError(f"`{name}` is an empty list")
+    if count > MOST_CASES:
+        raise InputError(
+            f"{count:,} combinations are more than the {MOST_CASES:,} that are predicted at once",
+            hint="shorter lists",
+        )
+    assumptions = _Assumptions()
+    faults: dict[Fault, int] = {}
+    cases: dict[TrainingCase, None] = {}
+    for chosen in itertools.product(*wish.values()):
+        case = _case(dict(zip(wish, chosen, strict=True)), assumptions)
+        fault = fault_of(case)
+        if fault is None:
+            cases[case] = None
+        else:
+            faults[fault] = faults.get(fault, 0) + 1
+    if not cases:
+        (message, hint), *_ = faults
+        raise InputError(message, hint=hint)
+    found = list(cases)
+    if "recompute" not in wish:
+        found = _recomputing(found, assumptions)
+    return Asked(
+        cases=tuple(found),
+        assumed=tuple(assumptions.told()),
+        left_out=tuple((message, number) for (message, _), number in faults.items()),
+    )
+
+
+class _Assumptions:
+    """What was taken for granted, by property; several values of one are told together."""
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[str, str], dict[str, None]] = {}
+
+    def tell(self, what: str, value: object, why: str) -> None:
+        self._values.setdefault((what, why), {})[str(value)] = None
+
+    def told(self) -> Iterator[str]:
+        for (what, why), values in self._values.items():
+            names = list(values)
+            shown = names if len(names) <= 4 else [*names[:2], "…", names[-1]]
+            yield f"{what} {', '.join(shown)} ({why})"
+
+
+def _case(given: Mapping[str, Any], assumptions: _Assumptions) -> TrainingCase:
+    """One combination, the silent rest filled in."""
+    entry, gpu = find_model(given["model"]), find_gpu_named(given["gpu"])
+    nodes = int(given.get("nodes", 1))
+    gpus_per_node = given.get("gpus_per_node") or _gpus_per_node(gpu, assumptions)
+    inner = 1
+    for name in ("tensor_parallel", "pipeline_parallel", "context_parallel"):
+        inner *= max(1, given.get(name, 1))
+    data = max(1, nodes * gpus_per_node // inner)
+    strategy = given.get("strategy") or _strategy(given, entry, gpu, data, assumptions)
+    precision = given.get("precision") or _precision(gpu, assumptions)
+    seq_len = given.get("seq_len") or entry.seq_len
+    if "seq_len" not in given:
+        assumptions.tell("sequences of", f"{seq_len:,} tokens", f"usual for {entry.name}")
+    micro = given.get("micro_batch") or _micro_batch(seq_len, assumptions)
+    batch = given.get("global_batch") or _global_batch(given, data, micro, assumptions)
+    same = {name: given[name] for name in _AS_THEY_ARE if name in given}
+    if strategy == "megatron":
+        same.setdefault("framework", "megatron")
+        if given.get("tensor_parallel", 1) > 1:
+            same.setdefault("sequence_parallel", True)
+    return TrainingCase(
+        model=shape_of(entry),
+        gpu=gpu.name,
+        nodes=nodes,
+        gpus_per_node=gpus_per_node,
+        fabric=given.get("network", Fabric()) if nodes > 1 else Fabric(),
+        strategy=strategy,
+        data_parallel=data,
+        seq_len=seq_len,
+        global_batch=float(batch),
+        micro_batch=float(micro),
+        precision=precision,
+        **same,
+    )
+
+
+_AS_THEY_ARE = (
+    *("tensor_parallel", "pipeline_parallel", "virtual_stages", "context_parallel"),
+    *("expert_parallel", "sequence_parallel", "zero_stage", "gradient_bytes", "recompute"),
+    *("flash_attention", "compiled", "lora", "quantized_base", "cpu_offload", "framework"),
+    *("reshard_after_forward", "sync_every_micro_batch", "bucket_bytes"),
+)
+"""Fields that have a default of their own in `TrainingCase`."""
+
+
+def _gpus_per_node(gpu: Gpu, assumptions: _Assumptions) -> int:
+    number, why = usual_gpus_per_node(gpu)
+    assumptions.tell("GPUs a node:", number, why)
+    return number
+
+
+def _strategy(
+    given: Mapping[str, Any], entry: ModelEntry, gpu: Gpu, data: int, assumptions: _Assumptions
+) -> SplitStrategy:
+    """Megatron where the model is split, else DDP where its states fit, else FSDP."""
+    if given.get("tensor_parallel", 1) * given.get("pipeline_parallel", 1) > 1:
+        assumptions.tell("strategy", "megatron", "tensor or pipeline parallel")
+        return "megatron"
+    states_bytes = STATE_BYTES * entry.params
+    if given.get("lora") or data == 1 or states_bytes < STATES_RATIO * gpu.memory_gib * GIB:
+        assumptions.tell("strategy", "ddp", "the model's states fit in one GPU")
+        return "ddp"
+    why = f"{STATE_BYTES} bytes a parameter don't fit in one GPU"
+    assumptions.tell("strategy", "fsdp", why)
+    return "fsdp"
+
+
+def _precision(gpu: Gpu, assumptions: _Assumptions) -> Precision:
+    precision: Precision = "bf16" if gpu.peak_flops("bf16") else "fp16"
+    assumptions.tell("precision", precision, "mixed, Adam's states in fp32")
+    return precision
+
+
+def _micro_batch(seq_len: int, assumptions: _Assumptions) -> int:
+    micro = 1
+    while 2 * micro * seq_len <= TOKENS_A_PASS:
+        micro *= 2
+    assumptions.tell("micro-batch", micro, f"about {TOKENS_A_PASS:,} tokens a GPU and pass")
+    return micro
+
+
+def _global_batch(
+    given: Mapping[str, Any], data: int, micro: float, assumptions: _Assumptions
+) -> float:
+    """One micro-batch a data-parallel rank, so it grows with the cluster; several in a pipeline."""
+    if "accumulation" in given:
+        return float(given["accumulation"] * data * micro)
+    stages = given.get("pipeline_parallel", 1)
+    passes = 1 if stages == 1 else PASSES_A_STAGE * stages
+    batch = float(passes * data * micro)
+    why = "one micro-batch a rank: it grows with the cluster"
+    if passes > 1:
+        why = f"{PASSES_A_STAGE} micro-batches a stage: it grows with the cluster"
+    assumptions.tell("global batch", f"{batch:g}", why)
+    return batch
+
+
+def _recomputing(cases: Sequence[TrainingCase], assumptions: _Assumptions) -> list[TrainingCase]:
+    """With full recomputation where only that fits."""
+    full = [replace(case, recompute="full") for case in cases]
+    plain, less = memory_table(columns_of(cases)), memory_table(columns_of(full))
+    is_helped = (plain.total_bytes > plain.capacity_bytes) & (
+        less.total_bytes <= less.capacity_bytes
+    )
+    if is_helped.any():
+        why = "it does not fit otherwise" if is_helped.all() else "where it does not fit otherwise"
+        assumptions.tell("recomputation", "full", why)
+    return [
+        again if helps else case
+        for case, again, helps in zip(cases, full, is_helped.tolist(), strict=True)
+    ]

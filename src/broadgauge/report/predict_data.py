@@ -1,0 +1,122 @@
+"""How is a prediction handed to another program? As JSON, and as lines of CSV."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from broadgauge.predict.answers import Answer, Answers
+from broadgauge.predict.case import TrainingCase
+from broadgauge.predict.knee import BandwidthCurve
+from broadgauge.report.predict_words import label_words
+
+
+def to_json(answers: Answers, assumed: Sequence[str], notes: Sequence[str]) -> str:
+    """One object. Seconds, bytes and ratios, with the unit in each name."""
+    document = {
+        "format": "broadgauge prediction",
+        "common": dict(answers.common),
+        "assumed": list(assumed),
+        "notes": list(notes),
+        "cases": [_case(answer) for answer in answers.answers],
+        "bandwidth": [_curve(curve) for curve in answers.curves],
+    }
+    return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def to_csv(answers: Answers) -> str:
+    """A header and a line a case."""
+    rows = [_flat(answer) for answer in answers.answers]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _case(answer: Answer) -> dict[str, Any]:
+    prediction = answer.prediction
+    memory = prediction.memory
+    return {
+        "label": label_words(answer),
+        "question": _question(prediction.case),
+        "step_time_s": asdict(prediction.step_time_s),
+        "interval_ratio": 0.8,
+        "parts": asdict(prediction.parts),
+        "overlapped_communication_s": prediction.overlapped_communication_s,
+        "exposed_communication_s": answer.exposed_s,
+        "network_bytes": prediction.network_bytes,
+        "tokens_per_s": prediction.tokens_per_s,
+        "mfu_ratio": prediction.mfu_ratio,
+        "flops_per_token": prediction.flops_per_token,
+        "scaling_ratio": answer.scaling_ratio,
+        "bottleneck": str(prediction.bound),
+        "most_uncertain": prediction.dominant or None,
+        "narrowed_by": prediction.narrowed_by or None,
+        "is_calibrated": prediction.is_calibrated,
+        "is_outside": prediction.is_outside,
+        "memory": {
+            **asdict(memory),
+            "total_bytes": memory.total_bytes,
+            "is_fitting": memory.is_fitting,
+        },
+        "usd_per_gigatoken": answer.usd_per_gigatoken,
+    }
+
+
+def _question(case: TrainingCase) -> dict[str, Any]:
+    """All of the case; curves of the fabric by their number only."""
+    question = asdict(case)
+    question["fabric"]["curves"] = len(case.fabric.curves)
+    return question
+
+
+def _curve(curve: BandwidthCurve) -> dict[str, Any]:
+    return {
+        "model": curve.case.model.name,
+        "strategy": curve.case.strategy,
+        "gpu": curve.case.gpu,
+        "nodes": curve.case.nodes,
+        "carried_gbps": list(curve.rates_gbps),
+        "step_time_s": list(curve.step_times_s),
+        "knee_gbps": curve.knee_gbps,
+    }
+
+
+def _flat(answer: Answer) -> dict[str, object]:
+    """The same on one line, without what is only of use to a program."""
+    prediction, case = answer.prediction, answer.prediction.case
+    interval, parts, memory = prediction.step_time_s, prediction.parts, prediction.memory
+    return {
+        "model": case.model.name,
+        "gpu": case.gpu,
+        "nodes": case.nodes,
+        "gpus_per_node": case.gpus_per_node,
+        "network": case.fabric.name,
+        "strategy": case.strategy,
+        "data_parallel": case.data_parallel,
+        "tensor_parallel": case.tensor_parallel,
+        "pipeline_parallel": case.pipeline_parallel,
+        "context_parallel": case.context_parallel,
+        "seq_len": case.seq_len,
+        "global_batch": case.global_batch,
+        "micro_batch": case.micro_batch,
+        "precision": case.precision,
+        "recompute": case.recompute,
+        "framework": case.framework,
+        "step_time_s": interval.value,
+        "step_time_low_s": interval.low,
+        "step_time_high_s": interval.high,
+        "tokens_per_s": prediction.tokens_per_s,
+        "mfu_ratio": prediction.mfu_ratio,
+        "scaling_ratio": answer.scaling_ratio,
+        "exposed_network_s": parts.exposed_network_s,
+        "exposed_intra_node_s": parts.exposed_intra_node_s,
+        "bottleneck": str(prediction.bound),
+        "memory_bytes": memory.total_bytes,
+        "memory_capacity_bytes": memory.capacity_bytes,
+        "is_fitting": "yes" if memory.is_fitting else "no",
+        "usd_per_gigatoken": answer.usd_per_gigatoken,
+    }

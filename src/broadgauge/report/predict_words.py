@@ -1,0 +1,145 @@
+"""How is a prediction put in words? The same in the terminal, on the page and in files."""
+
+from collections.abc import Iterator, Sequence
+
+from broadgauge.predict.answers import Answer, Answers
+from broadgauge.predict.case import Bound
+from broadgauge.predict.knee import GAIN_RATIO, BandwidthCurve
+from broadgauge.predict.prediction import Interval, MemoryUse
+from broadgauge.specs.units import TIME_UNITS_S, show_count, show_rate, show_ratio, show_time
+
+GIB = 2.0**30
+NOTHING = "–"
+MOST_NAMED = 4
+UNKNOWN = "unknown"
+BOTTLENECKS: dict[Bound, str] = {
+    Bound.COMPUTE: "compute",
+    Bound.MEMORY: "GPU memory's speed",
+    Bound.LAUNCH: "kernel launches",
+    Bound.NETWORK: "network",
+    Bound.INTRA_NODE: "links in the node",
+    Bound.PIPELINE: "pipeline bubble",
+    Bound.STORAGE: "storage",
+}
+ADVICE: dict[Bound, str] = {
+    Bound.COMPUTE: "the GPUs' arithmetic: a faster network would not help",
+    Bound.MEMORY: "the speed of the GPUs' own memory: larger batches or fused kernels help",
+    Bound.LAUNCH: "the CPU, which launches kernels too slowly: compile, or a larger batch",
+    Bound.NETWORK: "the network between nodes",
+    Bound.INTRA_NODE: "the links between GPUs of a node",
+    Bound.PIPELINE: "pipeline stages that wait for each other: more micro-batches help",
+    Bound.STORAGE: "storage: data or checkpoints",
+}
+
+
+def show_interval(interval: Interval) -> str:
+    """`1.18 to 2.00 s`: one unit for both ends, that of the point, where both are near it."""
+    word = show_time(interval.value).partition(" ")[2]
+    scale = TIME_UNITS_S[word]
+    low, high = interval.low / scale, interval.high / scale
+    if low >= 0.1 and high < 1000:
+        return f"{show_count(low)} to {show_count(high)} {word}"
+    return f"{show_time(interval.low)} to {show_time(interval.high)}"
+
+
+def show_gib(size_bytes: float) -> str:
+    return f"{size_bytes / GIB:.3g} GiB"
+
+
+def memory_words(use: MemoryUse) -> str:
+    """`fits, 70.6 of 80 GiB`."""
+    held = f"{use.total_bytes / GIB:.3g} of {show_gib(use.capacity_bytes)}"
+    return f"fits, {held}" if use.is_fitting else f"no, {held}"
+
+
+def memory_parts(use: MemoryUse) -> str:
+    """Largest first."""
+    parts = {
+        "parameters": use.parameters_bytes,
+        "gradients": use.gradients_bytes,
+        "optimizer": use.optimizer_bytes,
+        "activations": use.activations_bytes,
+        "buffers": use.buffers_bytes,
+        "margin": use.margin_bytes,
+    }
+    by_size = sorted(parts.items(), key=lambda item: -item[1])
+    return ", ".join(f"{name} {show_gib(size)}" for name, size in by_size if size > 0)
+
+
+def bottleneck(answer: Answer) -> str:
+    return BOTTLENECKS[answer.prediction.bound]
+
+
+def usd_words(usd: float | None) -> str:
+    """Of 10^9 tokens."""
+    return UNKNOWN if usd is None else f"${usd:,.0f}" if usd >= 100 else f"${usd:.3g}"
+
+
+def label_words(answer: Answer) -> str:
+    """`roce-400g, 8 nodes`: what tells it from the others."""
+    label = dict(answer.label)
+    if answer.prediction.case.nodes == 1 and "nodes" in label:
+        label.pop("network", None)
+    return ", ".join(_worded(title, value) for title, value in label.items())
+
+
+def _worded(title: str, value: str) -> str:
+    match title:
+        case "nodes":
+            return "1 node" if value == "1" else f"{value} nodes"
+        case "GPUs a node":
+            return f"{value} GPUs a node"
+        case "network" | "model" | "GPU" | "strategy" | "precision" | "sequence" | "framework":
+            return value
+        case _:
+            return f"{title} {value}"
+
+
+def common_words(answers: Answers) -> str:
+    """What all cases share."""
+    return ", ".join(_worded(title, value) for title, value in answers.common.items())
+
+
+def limits(answers: Sequence[Answer]) -> Iterator[str]:
+    """What cases wait for, those that wait for the same together."""
+    by_bound: dict[Bound, list[str]] = {}
+    for answer in answers:
+        by_bound.setdefault(answer.prediction.bound, []).append(label_words(answer))
+    for bound, labels in by_bound.items():
+        if len(labels) == len(answers):
+            yield f"everywhere the limit is {ADVICE[bound]}"
+            continue
+        shown = labels if len(labels) <= MOST_NAMED else [*labels[:2], f"{len(labels) - 2} more"]
+        yield f"{'; '.join(shown)}: the limit is {ADVICE[bound]}"
+
+
+def knee_words(curve: BandwidthCurve) -> str:
+    """`beyond 180 Gbit/s per node nothing is gained`."""
+    limit = f"less than {show_ratio(GAIN_RATIO)} of a step"
+    if curve.is_indifferent:
+        return (
+            f"the step time does not depend on the network: {show_rate(curve.rates_gbps[0])} per "
+            f"node are enough ({limit} is gained beyond)"
+        )
+    if curve.knee_gbps is None:
+        return (
+            f"even beyond {show_rate(curve.rates_gbps[-1])} per node a faster network still gains"
+        )
+    return f"beyond {show_rate(curve.knee_gbps)} per node nothing is gained ({limit})"
+
+
+def curve_title(curve: BandwidthCurve) -> str:
+    case = curve.case
+    return f"{case.model.name}, {case.strategy} on {case.nodes} × {case.gpus_per_node} {case.gpu}"
+
+
+def exposed_words(answer: Answer) -> tuple[str, str]:
+    """Time a step waits for communication, and its share of the step."""
+    step_s = answer.prediction.step_time_s.value
+    if answer.prediction.case.gpus == 1:
+        return NOTHING, ""
+    return show_time(answer.exposed_s), show_ratio(answer.exposed_s / step_s, 2)
+
+
+def tokens_words(answer: Answer) -> str:
+    return f"{show_count(answer.prediction.tokens_per_s)}"

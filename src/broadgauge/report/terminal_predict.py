@@ -1,0 +1,178 @@
+"""What does `broadgauge predict` print? A table, the bottlenecks in words, and two small plots."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from broadgauge.predict.answers import Answer, Answers
+from broadgauge.predict.knee import BandwidthCurve
+from broadgauge.report.predict_words import (
+    NOTHING,
+    UNKNOWN,
+    bottleneck,
+    common_words,
+    curve_title,
+    exposed_words,
+    knee_words,
+    label_words,
+    limits,
+    memory_parts,
+    memory_words,
+    show_gib,
+    show_interval,
+    tokens_words,
+    usd_words,
+)
+from broadgauge.report.terminal_tables import fits_columns, heading, print_table, sentence
+from broadgauge.specs.units import show_rate, show_ratio, show_time
+
+BARS = " ▏▎▍▌▋▊▉█"
+HEIGHTS = "▁▂▃▄▅▆▇█"
+MOST_BARS = 24
+ROWS = ("carried", "step   ")
+HEAD = (
+    *("case", "step\n80 % interval", "tokens/s", "MFU", "scaling", "exposed\ncomm."),
+    *("memory a GPU", "bottleneck", "$ for 10⁹\ntokens"),
+)
+
+
+def print_answers(
+    answers: Answers, assumed: Sequence[str], notes: Sequence[str], console: Console
+) -> None:
+    """Everything, in the order in which one asks."""
+    sentence(common_words(answers), console, "bold")
+    if assumed:
+        sentence(f"assumed: {'; '.join(assumed)}", console, "dim")
+    console.print()
+    print_rows(answers.answers, console)
+    _print_limits(answers.answers, console)
+    _print_throughput(answers.answers, console)
+    for curve in answers.curves:
+        _print_curve(curve, console)
+    if answers.num_more_curves:
+        sentence(f"{answers.num_more_curves} more settings have curves in --json", console, "dim")
+    if notes:
+        console.print()
+    for note in notes:
+        sentence(f"note: {note}", console, "dim")
+
+
+def print_rows(answers: Sequence[Answer], console: Console) -> None:
+    """One table where it fits, else as few as do, each with the cases' names."""
+    rows = [_cells(answer) for answer in answers]
+    start = 1
+    while start < len(HEAD):
+        end = len(HEAD)
+        while end > start + 1 and not fits_columns(*_part(rows, start, end), console):
+            end -= 1
+        if start > 1:
+            console.print()
+        print_table(*_part(rows, start, end), console)
+        start = end
+
+
+Rows = Sequence[tuple[str, ...]]
+
+
+def _part(rows: Rows, start: int, end: int) -> tuple[tuple[str, ...], Rows]:
+    """The names, and these columns."""
+    return (HEAD[0], *HEAD[start:end]), [(row[0], *row[start:end]) for row in rows]
+
+
+def _cells(answer: Answer) -> tuple[str, ...]:
+    prediction = answer.prediction
+    step = show_time(prediction.step_time_s.value)
+    waiting, share = exposed_words(answer)
+    scaling = answer.scaling_ratio
+    return (
+        label_words(answer),
+        f"{step}\n{show_interval(prediction.step_time_s)}",
+        tokens_words(answer),
+        show_ratio(prediction.mfu_ratio, 2),
+        NOTHING if scaling is None else show_ratio(scaling, 2),
+        f"{waiting}\n{share}".strip(),
+        memory_words(prediction.memory),
+        bottleneck(answer),
+        usd_words(answer.usd_per_gigatoken),
+    )
+
+
+def _print_limits(answers: Sequence[Answer], console: Console) -> None:
+    """What limits, what does not fit and by what, and what would narrow the intervals most."""
+    console.print()
+    for words in limits(answers):
+        sentence(words, console)
+    for answer in answers:
+        use = answer.prediction.memory
+        if not use.is_fitting:
+            over = show_gib(use.total_bytes - use.capacity_bytes)
+            words = f"{label_words(answer)} does not fit, {over} too much: {memory_parts(use)}"
+            sentence(words, console, "yellow")
+    said: dict[str, None] = {}
+    for answer in answers:
+        prediction = answer.prediction
+        if prediction.dominant:
+            narrowed = f"; {prediction.narrowed_by}" if prediction.narrowed_by else ""
+            said[f"{prediction.dominant}{narrowed}"] = None
+    for words in list(said)[:3]:
+        sentence(f"most uncertain: {words}", console, "dim")
+    if any(answer.prediction.is_outside for answer in answers):
+        words = (
+            "some cases lie outside of what was measured: their intervals are guesses of a class"
+        )
+        sentence(words, console, "dim")
+    if any(answer.usd_per_gigatoken is None for answer in answers):
+        sentence(f"cost {UNKNOWN}: --usd-per-gpu-hour tells the price", console, "dim")
+
+
+def _print_throughput(answers: Sequence[Answer], console: Console) -> None:
+    """A bar a case; without several sizes there is nothing to see."""
+    sizes = {answer.prediction.case.nodes for answer in answers}
+    if len(sizes) < 2 or len(answers) > MOST_BARS:
+        return
+    heading("Throughput (tokens/s, all GPUs)", console)
+    top = max(answer.prediction.tokens_per_s for answer in answers)
+    names = [label_words(answer) for answer in answers]
+    figures = [tokens_words(answer) for answer in answers]
+    name_width = min(max(map(len, names)), max(12, console.width // 3))
+    width = console.width - name_width - max(map(len, figures)) - 3
+    for name, figure, answer in zip(names, figures, answers, strict=True):
+        bar = _bar(answer.prediction.tokens_per_s / top, max(4, width))
+        console.print(Text(f"{_cut(name, name_width):<{name_width}} {bar} {figure}"))
+
+
+def _cut(words: str, width: int) -> str:
+    return words if len(words) <= width else words[: width - 1] + "…"
+
+
+def _bar(ratio: float, width: int) -> str:
+    eighths = round(ratio * width * 8)
+    whole, rest = divmod(eighths, 8)
+    return "█" * whole + (BARS[rest] if rest else "")
+
+
+def _print_curve(curve: BandwidthCurve, console: Console) -> None:
+    """Step times over the rate, some of the rates with their figures."""
+    heading(f"Step time by bandwidth: {curve_title(curve)}", console)
+    rates = [show_rate(rate, 2) for rate in curve.rates_gbps]
+    times = [show_time(time, 2) for time in curve.step_times_s]
+    width = max(map(len, (*rates, *times)))
+    columns = max(2, (console.width - len(ROWS[0])) // (width + 1))
+    shown = [round(i * (len(rates) - 1) / (columns - 1)) for i in range(columns)]
+    for title, words in zip(ROWS, (rates, times), strict=True):
+        console.print(Text(title + "".join(f" {words[i]:>{width}}" for i in shown)))
+    room = columns * (width + 1) - 1
+    console.print(Text(f"{'':<{len(ROWS[0])}} {_heights(curve.step_times_s, room)}"))
+    sentence(knee_words(curve), console, "bold")
+
+
+def _heights(values: Sequence[float], width: int) -> str:
+    """The values as heights, by their logarithms, stretched to the width."""
+    import math
+
+    low, high = math.log(min(values)), math.log(max(values))
+    span = max(high - low, 1e-9)
+    picked = (values[min(len(values) - 1, i * len(values) // width)] for i in range(width))
+    top = len(HEIGHTS) - 1
+    return "".join(HEIGHTS[round((math.log(value) - low) / span * top)] for value in picked)
