@@ -21,6 +21,8 @@ from broadgauge.predict.timeline import Steps, Stream, Timeline, Times
 Program = Callable[[Steps, Work], None]
 CHUNK = 1024
 """Cases evaluated at once: their matrices stay in the processor's cache."""
+FILL = 2
+"""Micro-batches over stages after which a pipeline's steady state is taken to have come."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,9 @@ class Structure:
     is_inside: bool
     is_across: bool
 
+    is_folded: bool = False
+    """Pipelines of more micro-batches than that, by so many periods of `stages` micro-batches."""
+
     @property
     def program(self) -> Program:
         """What runs its steps."""
@@ -98,15 +103,19 @@ def structures(columns: Columns, work: Work) -> dict[Structure, npt.NDArray[np.i
     across = np.stack([cost.inter_s > 0 for cost in costs], axis=1)
     stages = columns.pipeline_parallel.astype(np.int64)
     is_piped = stages > 1
+    micro_batches = work.counts["micro_batches"].astype(np.int64)
+    kept = np.where(is_piped, FILL * stages + micro_batches % stages, 0)
+    is_folded = is_piped & (micro_batches > kept + stages)
     rows = np.column_stack(
         [
             columns.is_sharded & ~is_piped,
             stages,
             np.where(is_piped, columns.virtual_stages, 1),
-            np.where(is_piped, work.counts["micro_batches"], 0),
+            np.where(is_folded | ~is_piped, kept, micro_batches),
+            is_folded,
             inside.any(axis=1),
             across.any(axis=1),
-            inside | across,
+            (inside | across) & ~is_piped[:, None],
         ]
     ).astype(np.int64)
     unique, index = np.unique(rows, axis=0, return_inverse=True)
@@ -115,15 +124,16 @@ def structures(columns: Columns, work: Work) -> dict[Structure, npt.NDArray[np.i
     members = np.split(order, starts[1:])
     found = {}
     for row, cases in zip(unique.tolist(), members, strict=True):
-        present = tuple(name for name, flag in zip(names, row[6:], strict=True) if flag)
+        present = tuple(name for name, flag in zip(names, row[7:], strict=True) if flag)
         structure = Structure(
             is_sharded=bool(row[0]),
             stages=row[1],
             chunks=row[2],
             micro_batches=row[3],
-            is_inside=bool(row[4]),
-            is_across=bool(row[5]),
-            names=present,
+            is_folded=bool(row[4]),
+            is_inside=bool(row[5]),
+            is_across=bool(row[6]),
+            names=pipelined.NAMES if row[1] > 1 else present,
         )
         found[structure] = cases
     return found
@@ -150,32 +160,51 @@ def evaluate(columns: Columns, compute: ComputeCosts) -> Evaluation:
 
 
 def _evaluate(structure: Structure, work: Work) -> Evaluation:
-    whole = _timeline(structure, work)
-    inside = _timeline(structure, work.without_links(intra=False)) if structure.is_across else whole
-    alone = _timeline(structure, work.without_links(intra=True)) if structure.names else whole
+    """One timeline, or two whose difference is a pipeline's period, as often as it fits."""
+    first = _parts(structure, work)
+    if not structure.is_folded:
+        return first
+    longer = replace(structure, micro_batches=structure.micro_batches + structure.stages)
+    second = _parts(longer, work)
+    periods = (work.counts["micro_batches"] - structure.micro_batches) / structure.stages
+    extended = {
+        field.name: (1 - periods) * getattr(first, field.name)
+        + periods * getattr(second, field.name)
+        for field in fields(Evaluation)
+    }
+    return Evaluation(**extended)
+
+
+def _parts(structure: Structure, work: Work) -> Evaluation:
+    """The variants stand beside each other on one timeline: many small arrays cost more."""
+    is_piped = structure.stages > 1
+    alone = work.without_links(intra=True)
+    variants = [alone] if structure.names else []
+    variants += [work.without_links(intra=False)] if structure.is_across else []
+    variants += [alone.launched()] if is_piped else []
+    timeline = Timeline(work.num_cases * (1 + len(variants)))
+    structure.program(timeline, work.stacked(variants) if variants else work)
+    ends = timeline.end_s.reshape(-1, work.num_cases)
+    num_own = len(work.data_s)
+    whole_s, alone_s = ends[0], ends[1 if structure.names else 0]
+    inside_s = ends[2] if structure.is_across else whole_s
+    at_alone = slice(num_own, 2 * num_own) if structure.names else slice(0, num_own)
+    busy_s = timeline.busy_s[Stream.COMPUTE, 0][at_alone]
     storage_s = work.data_s + work.checkpoint_s
+    launched_s = ends[-1] if is_piped else busy_s + storage_s
     optimizer_s = work.compute.optimizer_s
-    busy_s = alone.busy_s[Stream.COMPUTE, 0]
-    launched_s = busy_s + storage_s
-    if structure.stages > 1:
-        launched_s = _timeline(structure, work.without_links(intra=True).launched()).end_s
+    own = slice(0, num_own)
     return Evaluation(
-        step_s=whole.end_s,
+        step_s=whole_s,
         compute_s=busy_s - optimizer_s,
-        launch_s=alone.end_s - launched_s,
-        exposed_intra_node_s=inside.end_s - alone.end_s,
-        exposed_network_s=whole.end_s - inside.end_s,
+        launch_s=alone_s - launched_s,
+        exposed_intra_node_s=inside_s - alone_s,
+        exposed_network_s=whole_s - inside_s,
         bubble_s=launched_s - busy_s - storage_s,
         optimizer_s=optimizer_s,
         storage_s=storage_s,
-        host_busy_s=whole.busy_s[Stream.HOST, 0],
-        intra_busy_s=whole.busy_s[Stream.INTRA, 0],
-        inter_busy_s=whole.busy_s[Stream.INTER, 0],
-        network_bytes=whole.sent_bytes,
+        host_busy_s=timeline.busy_s[Stream.HOST, 0][own],
+        intra_busy_s=timeline.busy_s[Stream.INTRA, 0][own],
+        inter_busy_s=timeline.busy_s[Stream.INTER, 0][own],
+        network_bytes=timeline.sent_bytes[own],
     )
-
-
-def _timeline(structure: Structure, work: Work) -> Timeline:
-    timeline = Timeline(work.num_cases)
-    structure.program(timeline, work)
-    return timeline

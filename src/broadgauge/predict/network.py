@@ -12,6 +12,7 @@ from broadgauge.catalog.gpus import Gpu, find_gpu_named
 from broadgauge.predict.case import RDMA_TRANSPORTS, Fabric, Transport
 from broadgauge.predict.columns import Columns
 from broadgauge.predict.costs import CollectiveCost, Group
+from broadgauge.predict.curves import measured_s
 from broadgauge.predict.timeline import Times
 
 Op = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_recv"]
@@ -76,7 +77,10 @@ def link_rate(gpu_name: str, num_gpus: int, board_gpus: int) -> float:
 
 
 def price(op: Op, message_bytes: Times, group: Group, columns: Columns) -> CollectiveCost:
-    """How long one such collective takes; `message_bytes` as nccl-tests counts it."""
+    """How long one such collective takes; `message_bytes` as nccl-tests counts it.
+
+    Where the fabric has a curve of it, that is the answer.
+    """
     sent = message_bytes * traffic_factor(op, group.ranks)
     rates = _rates(columns, group)
     is_inside = group.ranks_per_node > 1
@@ -89,6 +93,10 @@ def price(op: Op, message_bytes: Times, group: Group, columns: Columns) -> Colle
         leaving = leaving * group.ranks_per_node * (1 - 1 / group.nodes)
     inter = steps * hops * rates[2] + leaving / rates[1]
     is_any = (message_bytes > 0) & (group.ranks > 1)
+    measured = measured_s(op, message_bytes, group, columns)
+    is_known = ~np.isnan(measured)
+    intra = np.where(is_known, np.where(is_across, 0.0, measured), intra)
+    inter = np.where(is_known, measured, inter)
     return CollectiveCost(
         intra_s=np.where(is_inside & is_any, intra, 0.0),
         inter_s=np.where(is_across & is_any, inter, 0.0),

@@ -4,17 +4,22 @@ Source: Narayanan et al. 2021 (arXiv 2104.04473), section 2.2, figures 3 and 4 (
 """
 
 import functools
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from broadgauge.predict.strategies.work import Work, begin, communicate, finish
 from broadgauge.predict.timeline import Steps, Stream, Times
 
+NAMES = (
+    *("boundary", "all gradients", "weights"),
+    *("tensor forward", "tensor backward", "context forward", "context backward"),
+    *("expert forward", "expert backward"),
+)
+"""The collectives that a pipeline may have; without time they change nothing."""
 
-@dataclass(frozen=True, slots=True)
-class Pass:
+
+class Pass(NamedTuple):
     """One chunk of layers of one stage, on one micro-batch."""
 
     stage: int
@@ -27,77 +32,95 @@ def program(steps: Steps, work: Work, stages: int, chunks: int, micro_batches: i
     """A step of so many stages, each with `chunks` groups of layers."""
     ready = begin(steps, work)
     ends: dict[Pass, Any] = {}
-    last = chunks * stages - 1
-    for each in schedule(stages, chunks, micro_batches):
-        after = [ready]
-        for before in _waits(each, stages, last):
-            after = [ends[before]]
-            if before.stage != each.stage:
-                after = [communicate(steps, work, "boundary", after=after, stage=before.stage)]
-        duration_s = _duration_s(work, each, stages, stages * chunks)
+    durations_s = _durations_s(work, stages * chunks)
+    last = stages * chunks - 1
+    for each, before in schedule(stages, chunks, micro_batches):
+        wait = ready if before is None else ends[before]
+        if before is not None and before.stage != each.stage:
+            wait = _hand_on(steps, work, before.stage, wait)
+        duration_s = durations_s[each.is_forward, each.chunk * stages + each.stage == last]
         name = "forward" if each.is_forward else "backward"
-        ends[each] = steps.run(Stream.COMPUTE, duration_s, after=after, name=name, stage=each.stage)
+        ends[each] = steps.run(
+            Stream.COMPUTE, duration_s, after=[wait], name=name, stage=each.stage
+        )
     done = []
     for stage in range(stages):
-        final = Pass(stage, 0, micro_batches - 1, is_forward=False)
-        done.append(communicate(steps, work, "all gradients", after=[ends[final]], stage=stage))
+        end = ends[Pass(stage, 0, micro_batches - 1, is_forward=False)]
+        done.append(communicate(steps, work, "all gradients", after=[end], stage=stage))
     finish(steps, work, after=done)
 
 
-def _waits(each: Pass, stages: int, last: int) -> list[Pass]:
-    """The pass whose result this one takes: the neighbour's, or the own one forward at the turn."""
-    position = each.chunk * stages + each.stage
-    if each.is_forward and position == 0:
-        return []
-    if not each.is_forward and position == last:
-        return [Pass(each.stage, each.chunk, each.micro_batch, is_forward=True)]
-    chunk, stage = divmod(position - 1 if each.is_forward else position + 1, stages)
-    return [Pass(stage, chunk, each.micro_batch, each.is_forward)]
+def _hand_on(steps: Steps, work: Work, stage: int, wait: Any) -> Any:
+    """From one stage to the next, over whichever link joins them."""
+    cost = work.collectives["boundary"]
+    return steps.run(
+        Stream.INTER if cost.inter_s.any() else Stream.INTRA,
+        cost.intra_s + cost.inter_s,
+        after=[wait],
+        name="boundary",
+        stage=stage,
+        sent_bytes=cost.inter_bytes if stage == 0 else None,
+    )
 
 
-def _duration_s(work: Work, each: Pass, stages: int, positions: int) -> Times:
+def _durations_s(work: Work, positions: int) -> dict[tuple[bool, bool], Times]:
     """A chunk's layers, one after the other, each as long as its kernels or their launch.
 
-    The last chunk has the head and the loss.
+    By (forward, last): the last chunk has the head and the loss.
     """
     costs = work.compute
-    direction = "forward" if each.is_forward else "backward"
-    if each.is_forward:
-        layer_s = np.maximum(costs.layer_forward_s, costs.layer_forward_launch_s)
-        head_s = np.maximum(costs.head_forward_s, costs.head_forward_launch_s)
-    else:
-        layer_s = np.maximum(
-            costs.layer_recompute_s + costs.layer_backward_s,
-            costs.layer_recompute_launch_s + costs.layer_backward_launch_s,
-        )
-        head_s = np.maximum(costs.head_backward_s, costs.head_backward_launch_s)
+    layers = work.counts["layers"] / positions
+    forward_s = np.maximum(costs.layer_forward_s, costs.layer_forward_launch_s)
+    backward_s = np.maximum(
+        costs.layer_recompute_s + costs.layer_backward_s,
+        costs.layer_recompute_launch_s + costs.layer_backward_launch_s,
+    )
     for kind in ("tensor", "expert", "context"):
-        if (cost := work.collectives.get(f"{kind} {direction}")) is not None:
-            layer_s = layer_s + np.maximum(cost.intra_s, cost.inter_s)
-    is_last = each.chunk * stages + each.stage == positions - 1
-    total_s: Times = layer_s * work.counts["layers"] / positions
-    return total_s + head_s if is_last else total_s
+        ahead, back = (work.collectives[f"{kind} {way}"] for way in ("forward", "backward"))
+        forward_s = forward_s + np.maximum(ahead.intra_s, ahead.inter_s)
+        backward_s = backward_s + np.maximum(back.intra_s, back.inter_s)
+    head_s = np.maximum(costs.head_forward_s, costs.head_forward_launch_s)
+    head_backward_s = np.maximum(costs.head_backward_s, costs.head_backward_launch_s)
+    return {
+        (True, False): layers * forward_s,
+        (True, True): layers * forward_s + head_s,
+        (False, False): layers * backward_s,
+        (False, True): layers * backward_s + head_backward_s,
+    }
+
+
+def _before(each: Pass, stages: int, last: int) -> Pass | None:
+    """The pass whose result this one takes: the neighbour's, or its own one forward at the turn."""
+    stage, chunk, micro_batch, is_forward = each
+    position = chunk * stages + stage
+    if is_forward and position == 0:
+        return None
+    if not is_forward and position == last:
+        return Pass(stage, chunk, micro_batch, is_forward=True)
+    chunk, stage = divmod(position - 1 if is_forward else position + 1, stages)
+    return Pass(stage, chunk, micro_batch, is_forward)
 
 
 @functools.lru_cache(maxsize=256)
-def schedule(stages: int, chunks: int, micro_batches: int) -> tuple[Pass, ...]:
-    """All passes, none before what it waits for, those of a stage in its order."""
+def schedule(stages: int, chunks: int, micro_batches: int) -> tuple[tuple[Pass, Pass | None], ...]:
+    """All passes with what they take, none before what it waits for, each stage's in its order."""
     orders = [_order(stage, stages, chunks, micro_batches) for stage in range(stages)]
     position = [0] * stages
-    done: set[Pass] = set()
-    result: list[Pass] = []
+    done: set[Pass | None] = {None}
+    result: list[tuple[Pass, Pass | None]] = []
     last = stages * chunks - 1
     while len(result) < 2 * stages * chunks * micro_batches:
-        before = len(result)
+        num_before = len(result)
         for stage, order in enumerate(orders):
             while position[stage] < len(order):
                 each = order[position[stage]]
-                if any(wait not in done for wait in _waits(each, stages, last)):
+                before = _before(each, stages, last)
+                if before not in done:
                     break
                 done.add(each)
-                result.append(each)
+                result.append((each, before))
                 position[stage] += 1
-        assert len(result) > before, "a schedule that waits for itself"
+        assert len(result) > num_before, "a schedule that waits for itself"
     return tuple(result)
 
 

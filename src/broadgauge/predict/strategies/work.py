@@ -40,6 +40,25 @@ class Work:
             checkpoint_s=change(self.checkpoint_s),
         )
 
+    def stacked(self, others: Sequence["Work"]) -> "Work":
+        """These cases and those of others, one after the other."""
+        records = [self, *others]
+
+        return replace(
+            self,
+            compute=_join_fields([record.compute for record in records]),
+            collectives={
+                key: _join_fields([record.collectives[key] for record in records])
+                for key in self.collectives
+            },
+            counts={
+                key: np.concatenate([record.counts[key] for record in records])
+                for key in self.counts
+            },
+            data_s=np.concatenate([record.data_s for record in records]),
+            checkpoint_s=np.concatenate([record.checkpoint_s for record in records]),
+        )
+
     def without_links(self, *, intra: bool) -> "Work":
         """The same with links between nodes, and within if `intra`, that take no time."""
         freed = {
@@ -73,6 +92,12 @@ def scaled(work: Work, names: Sequence[str], ratio: Times) -> Work:
 def _map_fields(record: Record, change: Callable[[Times], Times]) -> Record:
     changed = {field.name: change(getattr(record, field.name)) for field in fields(record)}
     return replace(record, **changed)
+
+
+def _join_fields(records: Sequence[Record]) -> Record:
+    names = [field.name for field in fields(records[0])]
+    joined = {name: np.concatenate([getattr(each, name) for each in records]) for name in names}
+    return replace(records[0], **joined)
 
 
 def begin(steps: Steps, work: Work) -> Any:
