@@ -16,7 +16,7 @@ from typing import Any
 from broadgauge.catalog.entries import EntryType
 from broadgauge.specs.yaml_source import parse_yaml
 
-KINDS = ("gpus", "transports", "networks", "models")
+KINDS = ("gpus", "transports", "networks", "nodes", "models", "storage", "prices", "busbw")
 """Of entries: each has a file `KIND.yaml` with one list, `KIND`."""
 
 

@@ -14,6 +14,7 @@ UNIT_SUFFIXES: dict[str, str] = {
     "_ratio": "ratio",
     "_count": "count",
     "_tflops": "10^12 FLOP/s",
+    "_usd_per_hour": "USD/h",
     "_watts": "W",
     "_mhz": "MHz",
     "_celsius": "°C",

@@ -1,0 +1,174 @@
+"""What is known, the user's own files included? Their entries come before the shipped ones."""
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from broadgauge.catalog.entries import Entry, find_entry, plain
+from broadgauge.catalog.gpus import Gpu, known_gpus
+from broadgauge.catalog.models import ModelEntry, known_models
+from broadgauge.catalog.networks import (
+    NetworkClass,
+    TransportPrior,
+    find_network,
+    known_networks,
+    known_transports,
+)
+from broadgauge.catalog.nodes import NodeEntry, PriceEntry, known_nodes, known_prices
+from broadgauge.catalog.reading import MODELS, Read, read_entries
+from broadgauge.catalog.references import (
+    BusbwFigure,
+    StorageEntry,
+    known_busbw,
+    known_storage,
+)
+from broadgauge.specs.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuPrice:
+    """What an hour of one GPU costs, and which entry says so."""
+
+    price_usd_per_hour: float
+    price: PriceEntry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalog:
+    """Every entry, by kind."""
+
+    gpus: tuple[Gpu, ...]
+    transports: tuple[TransportPrior, ...]
+    networks: tuple[NetworkClass, ...]
+    nodes: tuple[NodeEntry, ...]
+    models: tuple[ModelEntry, ...]
+    storage: tuple[StorageEntry, ...]
+    prices: tuple[PriceEntry, ...]
+    busbw: tuple[BusbwFigure, ...]
+    replaced: tuple[str, ...] = ()
+    """A line for each shipped entry that a user's file replaces."""
+    places: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """Where a user's entry stands, by kind and name."""
+
+    def entries(self, kind: str) -> tuple[Entry, ...]:
+        """All of one kind (`gpus`, `networks`, …)."""
+        entries: tuple[Entry, ...] = getattr(self, kind)
+        return entries
+
+    def gpu(self, name: str) -> Gpu:
+        """Raises InputError with what was meant."""
+        return find_entry(name, self.gpus, "gpu")
+
+    def network(self, name: str) -> NetworkClass:
+        """By name, or as `roce-400g*8`. Raises InputError with what was meant."""
+        return find_network(name, self.networks, self.transports)
+
+    def node(self, name: str) -> NodeEntry:
+        """Raises InputError with what was meant."""
+        return find_entry(name, self.nodes, "node")
+
+    def model(self, name: str) -> ModelEntry:
+        """Raises InputError with what was meant."""
+        return find_entry(name.rsplit("/", 1)[-1], self.models, "model")
+
+    def storage_named(self, name: str) -> StorageEntry:
+        """Raises InputError with what was meant."""
+        return find_entry(name, self.storage, "storage")
+
+    def gpu_price(self, gpu: str, node: str | None = None) -> GpuPrice | None:
+        """What an hour of one GPU costs: of this node, else the lowest of any with this GPU.
+
+        None: not known. Raises InputError for a GPU or node that nobody knows.
+        """
+        wanted = self.gpu(gpu).name
+        prices = list(self._gpu_prices(wanted))
+        if node is not None:
+            of_node = self.node(node).name
+            prices = [each for each in prices if each.price.node == of_node] or prices
+        return min(prices, key=lambda each: each.price_usd_per_hour, default=None)
+
+    def _gpu_prices(self, gpu: str) -> Iterator[GpuPrice]:
+        num_gpus = {node.name: node.gpus_per_node for node in self.nodes if node.gpu == gpu}
+        for price in self.prices:
+            if price.node in num_gpus:
+                share = price.price_usd_per_hour / num_gpus[price.node]
+                yield GpuPrice(price_usd_per_hour=share, price=price)
+            elif price.gpu == gpu:
+                yield GpuPrice(price_usd_per_hour=price.price_usd_per_hour, price=price)
+
+    def named(self, name: str) -> tuple[tuple[str, Entry], ...]:
+        """Every entry of that name or alias, with its kind."""
+        wanted = plain(name)
+        return tuple(
+            (kind, entry)
+            for kind in MODELS
+            for entry in self.entries(kind)
+            if wanted in map(plain, entry.names())
+        )
+
+    def where(self, kind: str, entry: Entry) -> str:
+        """`mine.yaml:3:5`, or the shipped file."""
+        return self.places.get((kind, entry.name), f"{kind}.yaml")
+
+
+def load_catalog(extra_files: Sequence[Path] = ()) -> Catalog:
+    """What is shipped, and what these files add or replace, the later ones first.
+
+    Raises InputError for a file that can't be read, ExperimentError with the place of what is
+    wrong in it.
+    """
+    if not extra_files:
+        return shipped_catalog()
+    read = [each for path in extra_files for each in _read_file(path)]
+    shipped = shipped_catalog()
+    by_kind = {kind: _merged(kind, shipped.entries(kind), read) for kind in MODELS}
+    return Catalog(
+        gpus=cast("tuple[Gpu, ...]", by_kind["gpus"]),
+        transports=cast("tuple[TransportPrior, ...]", by_kind["transports"]),
+        networks=cast("tuple[NetworkClass, ...]", by_kind["networks"]),
+        nodes=cast("tuple[NodeEntry, ...]", by_kind["nodes"]),
+        models=cast("tuple[ModelEntry, ...]", by_kind["models"]),
+        storage=cast("tuple[StorageEntry, ...]", by_kind["storage"]),
+        prices=cast("tuple[PriceEntry, ...]", by_kind["prices"]),
+        busbw=cast("tuple[BusbwFigure, ...]", by_kind["busbw"]),
+        replaced=tuple(_replaced(shipped, read)),
+        places={(each.kind, each.entry.name): each.where for each in read},
+    )
+
+
+@functools.cache
+def shipped_catalog() -> Catalog:
+    """Without any file of the user's."""
+    return Catalog(
+        gpus=known_gpus(),
+        transports=known_transports(),
+        networks=known_networks(),
+        nodes=known_nodes(),
+        models=known_models(),
+        storage=known_storage(),
+        prices=known_prices(),
+        busbw=known_busbw(),
+    )
+
+
+def _read_file(path: Path) -> tuple[Read, ...]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise InputError(f"the catalog {path} can't be read: {reason}") from error
+    return read_entries(text, str(path))
+
+
+def _merged(kind: str, shipped: Sequence[Entry], read: Sequence[Read]) -> tuple[Entry, ...]:
+    """The user's first, so that their aliases are found first; the last of a name wins."""
+    own = {each.entry.name: each.entry for each in read if each.kind == kind}
+    return (*reversed(own.values()), *(entry for entry in shipped if entry.name not in own))
+
+
+def _replaced(shipped: Catalog, read: Sequence[Read]) -> Iterator[str]:
+    for each in read:
+        if any(each.entry.name == entry.name for entry in shipped.entries(each.kind)):
+            yield f"{each.where}: {each.kind} `{each.entry.name}` replaces the shipped entry"
