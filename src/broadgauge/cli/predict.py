@@ -1,35 +1,36 @@
 """`broadgauge predict`: how long would a step take on this cluster, and what would it wait for?"""
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broadgauge.cli.predict_flags import add_flags
 
 if TYPE_CHECKING:
-    from broadgauge.predict.answers import Answers
+    from broadgauge.catalog.catalog import Catalog
+    from broadgauge.predict.answers import Prices
     from broadgauge.predict.case import TrainingCase
+    from broadgauge.predict.wishes import Asked
 
-MOST_SHOWN = 40
-"""Cases that are printed; of more, the best."""
-BEST_SHOWN = 20
+EXAMPLE = (
+    "broadgauge predict --model llama3-8b --gpu h100-sxm --nodes 2,4,8 --network pod,roce-400g"
+)
 
 
 def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "predict",
         help="predict a training's step time on another cluster",
-        description="Predicts step time with its 80 % interval, throughput, memory, bottleneck and "
-        "cost of trainings, by flags (`--model llama3-8b --gpu h100-sxm --nodes 2,4,8 --network "
-        "pod,roce-400g`) or of an experiment's trainings. Needs no GPU.".replace("%", "%%"),
+        description="Predicts step time with its 80 %% interval, throughput, memory, bottleneck "
+        "and cost of trainings: those of an experiment, or by flags, of which each may be a list. "
+        f"Needs no GPU. For example: {EXAMPLE}",
         allow_abbrev=False,
     )
     parser.add_argument("experiment", metavar="EXPERIMENT", nargs="?", help="a file or an example")
     add_flags(parser)
     given = parser.add_argument_group("what is known")
     given.add_argument(
-        "--system", type=Path, metavar="FILE", help="of `calibrate`: the machine's measured speed"
+        "--catalog", type=Path, metavar="FILE", action="append", default=[], help="entries of yours"
     )
     given.add_argument(
         "--usd-per-gpu-hour", type=float, metavar="USD", help="instead of the catalog's price"
@@ -38,34 +39,84 @@ def add_parser(subparsers: Any) -> None:
     output.add_argument("--explain", action="store_true", help="the estimate by hand beside it")
     output.add_argument("--json", action="store_true", help="print one JSON object instead")
     output.add_argument("--csv", action="store_true", help="print a line a case instead")
-    output.add_argument("--html", type=Path, metavar="FILE", help="write a page with plots")
+    output.add_argument("--html", type=Path, metavar="FILE", help="also write a page with plots")
     output.add_argument(
-        "--trace", type=Path, metavar="FILE", help="write one case's timeline for Perfetto"
+        "--trace", type=Path, metavar="FILE", help="also write the timeline for Perfetto"
     )
     parser.set_defaults(handler=handle)
 
 
 def handle(options: argparse.Namespace) -> int:
+    from broadgauge.catalog.catalog import load_catalog
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import write
-    from broadgauge.cli.predict_flags import read_wish
     from broadgauge.predict.answers import answer
-    from broadgauge.predict.wishes import expand
+    from broadgauge.report.predict_data import to_csv, to_json
     from broadgauge.report.terminal_predict import print_answers
     from broadgauge.specs.errors import InputError
 
-    wish = read_wish(options)
-    for name in ("model", "gpu"):
-        if name not in wish:
-            raise InputError(
-                f"--{name} is missing",
-                hint="broadgauge predict --model llama3-8b --gpu h100-sxm --nodes 2,4 "
-                "--network roce-400g",
-            )
-    asked = expand(wish)
+    if options.json and options.csv:
+        raise InputError("--json and --csv: one of them")
+    catalog = load_catalog(options.catalog)
+    asked = _asked(options, catalog)
+    prices, price_words = _prices(options, asked.cases, catalog)
     notes = [f"{number} × left out: {why}" for why, number in asked.left_out]
-    prices = lambda case: options.usd_per_gpu_hour  # noqa: E731
-    answers = answer(asked.cases, prices)
-    with results_console() as console:
-        print_answers(answers, asked.assumed, notes, console)
+    assumed = (*asked.assumed, *price_words)
+    answers = answer(asked.cases, prices, with_curves=not options.csv)
+    if options.json:
+        write(to_json(answers, assumed, notes))
+    elif options.csv:
+        write(to_csv(answers))
+    else:
+        with results_console() as console:
+            print_answers(answers, assumed, notes, console)
     return 0
+
+
+def _asked(options: argparse.Namespace, catalog: "Catalog") -> "Asked":
+    """The trainings meant. Raises InputError."""
+    from broadgauge.cli.predict_flags import read_wish
+    from broadgauge.predict.wishes import expand
+    from broadgauge.specs.errors import InputError
+
+    wish = read_wish(options)
+    if "model" not in wish:
+        raise InputError("no training is named", hint=EXAMPLE)
+    if "gpu" not in wish and "node" not in wish:
+        raise InputError(
+            "no GPU is named", hint="--gpu h100-sxm, or --node p5.48xlarge, for example"
+        )
+    return expand(wish, catalog)
+
+
+def _prices(
+    options: argparse.Namespace, cases: "tuple[TrainingCase, ...]", catalog: "Catalog"
+) -> "tuple[Prices, list[str]]":
+    """A price for each case, and the words that say whose. Raises InputError."""
+    import functools
+    import math
+
+    from broadgauge.specs.errors import InputError
+
+    own = options.usd_per_gpu_hour
+    if own is not None:
+        if not (math.isfinite(own) and own >= 0):
+            raise InputError(f"--usd-per-gpu-hour {own:g}: not a price")
+        return (lambda _case: float(own)), []
+
+    @functools.cache
+    def known(gpu: str, node: str) -> tuple[float, str] | None:
+        is_node = any(node == each.name for each in catalog.nodes)
+        found = catalog.gpu_price(gpu, node if is_node else None)
+        if found is None:
+            return None
+        return found.price_usd_per_hour, f"{found.price.name}, {found.price.date}"
+
+    def price(case: "TrainingCase") -> float | None:
+        found = known(case.gpu, case.name)
+        return None if found is None else found[0]
+
+    kinds = dict.fromkeys((case.gpu, case.name) for case in cases)
+    found = [(gpu, entry) for gpu, node in kinds if (entry := known(gpu, node)) is not None]
+    words = [f"${usd:.3g} for a GPU ({gpu}) and hour ({whose})" for gpu, (usd, whose) in found]
+    return price, list(dict.fromkeys(words))

@@ -3,10 +3,7 @@
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from broadgauge.predict.case import Fabric
+from typing import Any
 
 Read = Callable[[str, str], Any]
 """Flag and one value's text → the value. Raises InputError."""
@@ -77,33 +74,16 @@ def _gradient_bytes(flag: str, text: str) -> float:
     return sizes[_one_of(*sizes)(flag, text)]
 
 
-def _network(flag: str, text: str) -> "Fabric":
-    """`roce-400g`, or with what it was measured to carry: `pod=0.48GB/s`."""
-    from dataclasses import replace
-
-    from broadgauge.catalog.networks import find_network
-    from broadgauge.predict.from_catalog import fabric_of_class
-    from broadgauge.specs.errors import InputError
-    from broadgauge.specs.units import parse_rate_gbps
-
-    name, has_rate, rate = text.partition("=")
-    fabric = fabric_of_class(find_network(name))
-    if not has_rate:
-        return fabric
-    try:
-        carried_gbps = parse_rate_gbps(rate)
-    except ValueError as error:
-        raise InputError(f"{flag} {text}: {error}", hint=f"{flag} {name}=0.48GB/s") from None
-    if not isinstance(carried_gbps, float) or not carried_gbps > 0:
-        raise InputError(f"{flag} {text}: zero bandwidth", hint=f"{flag} {name}=0.48GB/s")
-    return replace(
-        fabric, name=f"{name}, {rate} measured", measured_node_gbyte_per_s=carried_gbps / 8
-    )
-
-
 FLAGS: tuple[Flag, ...] = (
     Flag(name="--model", field="model", read=_name, metavar="NAME", help="of the catalog"),
     Flag(name="--gpu", field="gpu", read=_name, metavar="NAME", help="of the catalog"),
+    Flag(
+        name="--node",
+        field="node",
+        read=_name,
+        metavar="NAME",
+        help="of the catalog, instead of --gpu: p5.48xlarge, dgx-h100",
+    ),
     Flag(
         name="--strategy",
         field="strategy",
@@ -233,7 +213,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         name="--network",
         field="network",
-        read=_network,
+        read=_name,
         metavar="NAME[=RATE]",
         help="between nodes; with RATE what it was measured to carry: `pod=0.48GB/s`",
     ),
@@ -264,6 +244,4 @@ def read_wish(options: argparse.Namespace) -> dict[str, Sequence[Any]]:
         if not all(words):
             raise InputError(f"{flag.name} {text}: an empty item", hint=f"{flag.name} a,b,c")
         wish[flag.field] = list(dict.fromkeys(flag.read(flag.name, word) for word in words))
-    if "accumulation" in wish and "global_batch" in wish:
-        raise InputError("--accumulation and --global-batch say the same thing: one of them")
     return wish

@@ -144,6 +144,8 @@ def tell_apart(
     """What all cases share, and what tells each from the others: property → printed value."""
     seen = {name: list(dict.fromkeys(getattr(case, name) for case in cases)) for name in _TITLES}
     varying = [name for name, values in seen.items() if len(values) > 1]
+    if "name" in varying:  # a node of the catalog, or a workload: what follows from it is known
+        varying = [name for name in varying if not _is_of_name(name, cases)]
     common = {
         _TITLES[name]: _printed(name, values[0])
         for name, values in seen.items()
@@ -157,6 +159,7 @@ def tell_apart(
 
 
 _TITLES = {
+    "name": "name",
     "model": "model",
     "gpu": "GPU",
     "gpus_per_node": "GPUs a node",
@@ -189,6 +192,14 @@ _ALWAYS = frozenset({"model", "gpu", "gpus_per_node", "strategy", "seq_len", "pr
 _FOLLOWING = ("global_batch", "recompute")
 """Told as assumptions where they follow the cluster's size."""
 _DEFAULTS = {field.name: field.default for field in fields(TrainingCase)}
+
+
+def _is_of_name(name: str, cases: Sequence[TrainingCase]) -> bool:
+    """Does each name, with a number of nodes, always have the same value of it?"""
+    if name in ("name", "nodes"):
+        return False
+    values = {(case.name, case.nodes): getattr(case, name) for case in cases}
+    return all(values[case.name, case.nodes] == getattr(case, name) for case in cases)
 
 
 def _follows(name: str, cases: Sequence[TrainingCase]) -> bool:

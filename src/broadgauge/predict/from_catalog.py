@@ -1,9 +1,16 @@
-"""What does the catalog say of a model or a network, in the words of a `TrainingCase`?"""
+"""What does the catalog say of a model, a network, a node? In the words of a `TrainingCase`."""
 
+from collections import Counter
+from dataclasses import replace
+
+from broadgauge.catalog.catalog import Catalog
+from broadgauge.catalog.gpus import Gpu
 from broadgauge.catalog.models import ModelEntry
 from broadgauge.catalog.networks import NetworkClass
 from broadgauge.catalog.networks import Transport as CatalogTransport
 from broadgauge.predict.case import Fabric, ModelShape, Transport
+from broadgauge.specs.errors import InputError
+from broadgauge.specs.units import parse_rate_gbps
 
 NEAREST: dict[CatalogTransport, Transport] = {
     "slingshot": "efa",
@@ -34,14 +41,44 @@ def shape_of(entry: ModelEntry) -> ModelShape:
 
 def fabric_of_class(network: NetworkClass) -> Fabric:
     """The fabric of a known network: nominal, nothing measured."""
+    is_other = network.transport in NEAREST
     return Fabric(
         name=network.name,
-        transport=NEAREST.get(network.transport) or _same(network.transport),
+        transport=NEAREST[network.transport] if is_other else network.transport,  # type: ignore[arg-type]
         node_gbps=network.node_nominal_gbps,
-        latency_s=network.latency_s.value if network.transport in NEAREST else None,
+        latency_s=network.latency_s.value if is_other else None,
     )
 
 
-def _same(transport: CatalogTransport) -> Transport:
-    assert transport not in NEAREST
-    return transport  # type: ignore[return-value]
+def fabric_named(text: str, catalog: Catalog) -> Fabric:
+    """`roce-400g`, or with what it was measured to carry per node: `pod=0.48GB/s`.
+
+    Raises InputError.
+    """
+    name, has_rate, rate = text.partition("=")
+    fabric = fabric_of_class(catalog.network(name))
+    if not has_rate:
+        return fabric
+    hint = f"{name}=0.48GB/s"
+    try:
+        carried_gbps = parse_rate_gbps(rate)
+    except ValueError as error:
+        raise InputError(f"network `{text}`: {error}", hint=hint) from None
+    if not isinstance(carried_gbps, float) or not carried_gbps > 0:
+        raise InputError(f"network `{text}`: zero bandwidth", hint=hint)
+    measured = carried_gbps / 8
+    return replace(fabric, name=f"{name} at {rate}", measured_node_gbyte_per_s=measured)
+
+
+def usual_gpus_per_node(gpu: Gpu, catalog: Catalog) -> tuple[int, str]:
+    """So many, and why: what most known nodes of this GPU have, else its largest board up to 8."""
+    sizes = Counter(node.gpus_per_node for node in catalog.nodes if node.gpu == gpu.name)
+    if sizes:
+        number = max(sizes, key=lambda size: (sizes[size], size))
+        return number, f"most known nodes with {gpu.name}"
+    if gpu.nvlink is not None:
+        boards = [board.gpus for board in gpu.nvlink.boards if board.topology != "bridge"]
+        largest = max((size for size in boards if size <= 8), default=None)
+        if largest is not None:
+            return largest, f"the usual board of {gpu.name}"
+    return 8, "servers have up to 8 slots"

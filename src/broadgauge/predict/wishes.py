@@ -5,19 +5,20 @@ value here, and each such value is told.
 """
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from broadgauge.catalog.gpus import Gpu, find_gpu_named
-from broadgauge.catalog.models import ModelEntry, find_model
+from broadgauge.catalog.catalog import Catalog
+from broadgauge.catalog.gpus import Gpu
+from broadgauge.catalog.models import ModelEntry
 from broadgauge.predict.case import Fabric, Precision, SplitStrategy, TrainingCase
 from broadgauge.predict.columns import columns_of
-from broadgauge.predict.from_catalog import shape_of
+from broadgauge.predict.from_catalog import fabric_named, shape_of, usual_gpus_per_node
 from broadgauge.predict.memory import memory_table
 from broadgauge.predict.memory_columns import GIB
 from broadgauge.predict.question import Fault, fault_of
-from broadgauge.predict.usual_nodes import usual_gpus_per_node
 from broadgauge.specs.errors import InputError
 
 MOST_CASES = 100_000
@@ -31,8 +32,8 @@ STATES_RATIO = 0.6
 """Of a GPU's memory that states may take before they are sharded."""
 
 Wish = Mapping[str, Sequence[Any]]
-"""Property → values: a field of `TrainingCase`, or `accumulation`; `model` and `gpu` by name,
-`network` as fabrics. What is absent is silent."""
+"""Property → values: a field of `TrainingCase`, `accumulation`, or one of the catalog by name:
+`model`, `gpu`, `node`, `network`. What is absent is silent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,23 +47,14 @@ class Asked:
     """Combinations that can't be: why, and how many."""
 
 
-def expand(wish: Wish) -> Asked:
+def expand(wish: Wish, catalog: Catalog) -> Asked:
     """Every combination that can be. Raises InputError: an unknown name, too many, or none."""
-    count = 1
-    for name, values in wish.items():
-        count *= len(values)
-        if not values:
-            raise InputError(f"`{name}` is an empty list")
-    if count > MOST_CASES:
-        raise InputError(
-            f"{count:,} combinations are more than the {MOST_CASES:,} that are predicted at once",
-            hint="shorter lists",
-        )
+    _check(wish)
     assumptions = _Assumptions()
     faults: dict[Fault, int] = {}
     cases: dict[TrainingCase, None] = {}
     for chosen in itertools.product(*wish.values()):
-        case = _case(dict(zip(wish, chosen, strict=True)), assumptions)
+        case = _case(dict(zip(wish, chosen, strict=True)), assumptions, catalog)
         fault = fault_of(case)
         if fault is None:
             cases[case] = None
@@ -81,6 +73,20 @@ def expand(wish: Wish) -> Asked:
     )
 
 
+def _check(wish: Wish) -> None:
+    """Raises InputError."""
+    count = math.prod(len(values) for values in wish.values())
+    if count > MOST_CASES:
+        raise InputError(
+            f"{count:,} combinations are more than the {MOST_CASES:,} that are predicted at once",
+            hint="shorter lists",
+        )
+    if "accumulation" in wish and "global_batch" in wish:
+        raise InputError("accumulation and global batch say the same thing: one of them")
+    if "node" in wish and "gpu" in wish:
+        raise InputError("a node says which GPU it has: one of the two")
+
+
 class _Assumptions:
     """What was taken for granted, by property; several values of one are told together."""
 
@@ -97,11 +103,15 @@ class _Assumptions:
             yield f"{what} {', '.join(shown)} ({why})"
 
 
-def _case(given: Mapping[str, Any], assumptions: _Assumptions) -> TrainingCase:
+def _case(given: Mapping[str, Any], assumptions: _Assumptions, catalog: Catalog) -> TrainingCase:
     """One combination, the silent rest filled in."""
-    entry, gpu = find_model(given["model"]), find_gpu_named(given["gpu"])
+    given = _with_node(given, assumptions, catalog)
+    entry, gpu = catalog.model(given["model"]), catalog.gpu(given["gpu"])
     nodes = int(given.get("nodes", 1))
-    gpus_per_node = given.get("gpus_per_node") or _gpus_per_node(gpu, assumptions)
+    gpus_per_node = given.get("gpus_per_node")
+    if gpus_per_node is None:
+        gpus_per_node, why = usual_gpus_per_node(gpu, catalog)
+        assumptions.tell("GPUs a node:", gpus_per_node, why)
     inner = 1
     for name in ("tensor_parallel", "pipeline_parallel", "context_parallel"):
         inner *= max(1, given.get(name, 1))
@@ -119,11 +129,12 @@ def _case(given: Mapping[str, Any], assumptions: _Assumptions) -> TrainingCase:
         if given.get("tensor_parallel", 1) > 1:
             same.setdefault("sequence_parallel", True)
     return TrainingCase(
+        name=given.get("node", ""),
         model=shape_of(entry),
         gpu=gpu.name,
         nodes=nodes,
         gpus_per_node=gpus_per_node,
-        fabric=given.get("network", Fabric()) if nodes > 1 else Fabric(),
+        fabric=_fabric(given, nodes, catalog),
         strategy=strategy,
         data_parallel=data,
         seq_len=seq_len,
@@ -143,10 +154,25 @@ _AS_THEY_ARE = (
 """Fields that have a default of their own in `TrainingCase`."""
 
 
-def _gpus_per_node(gpu: Gpu, assumptions: _Assumptions) -> int:
-    number, why = usual_gpus_per_node(gpu)
-    assumptions.tell("GPUs a node:", number, why)
-    return number
+def _with_node(
+    given: Mapping[str, Any], assumptions: _Assumptions, catalog: Catalog
+) -> Mapping[str, Any]:
+    """What a known node says: its GPUs, and its fastest network."""
+    if "node" not in given:
+        return given
+    node = catalog.node(given["node"])
+    told: dict[str, Any] = {"gpu": node.gpu, "gpus_per_node": node.gpus_per_node}
+    if node.networks and "network" not in given:
+        told["network"] = node.networks[0]
+        assumptions.tell("network", node.networks[0], f"the fastest of {node.name}")
+    return {**told, **given, "node": node.name}
+
+
+def _fabric(given: Mapping[str, Any], nodes: int, catalog: Catalog) -> Fabric:
+    """One node has none, whatever was named."""
+    if nodes == 1 or "network" not in given:
+        return Fabric()
+    return fabric_named(given["network"], catalog)
 
 
 def _strategy(

@@ -89,7 +89,16 @@ def _worded(title: str, value: str) -> str:
             return "1 node" if value == "1" else f"{value} nodes"
         case "GPUs a node":
             return f"{value} GPUs a node"
-        case "network" | "model" | "GPU" | "strategy" | "precision" | "sequence" | "framework":
+        case (
+            "name"
+            | "network"
+            | "model"
+            | "GPU"
+            | "strategy"
+            | "precision"
+            | "sequence"
+            | "framework"
+        ):
             return value
         case _:
             return f"{title} {value}"
