@@ -14,6 +14,8 @@ import numpy.typing as npt
 from broadgauge.catalog.frameworks import STYLES, Framework, framework_named
 from broadgauge.catalog.gpus import Gpu, find_gpu_named
 from broadgauge.predict.case import Precision, TrainingCase
+from broadgauge.predict.fabric_columns import FabricColumns, fabric_columns
+from broadgauge.predict.knowledge import Knowledge, node_rate_ratios
 from broadgauge.predict.shapes import Shapes, infer_shapes
 from broadgauge.predict.timeline import Times
 
@@ -47,6 +49,7 @@ class Columns:
     style_index: Indices
     """Into STYLES."""
     shapes: Shapes
+    fabric: FabricColumns
     nodes: Times
     gpus_per_node: Times
     data_parallel: Times
@@ -86,6 +89,8 @@ class Columns:
     """ZeRO-1 and above."""
     is_fp32: Flags
     """Matrix products without tensor cores."""
+    node_rate_ratio: Times
+    """What is fitted and calibrated of the rate out of a node, over what network.py has."""
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -96,8 +101,11 @@ class Columns:
         return self.micro_batch * self.seq_len / self.context_parallel
 
 
-def columns_of(cases: Sequence[TrainingCase]) -> Columns:
-    """Raises InputError for a GPU that the catalog doesn't have."""
+def columns_of(cases: Sequence[TrainingCase], knowledge: Knowledge | None = None) -> Columns:
+    """Raises InputError for a GPU that the catalog doesn't have.
+
+    `knowledge` is for what it says of networks; without it they are as the catalog has them.
+    """
     gpus, gpu_index = _lookup([case.gpu for case in cases], find_gpu_named)
     frameworks, framework_index = _lookup([case.framework for case in cases], framework_named)
     precision = np.array([case.precision for case in cases], dtype=np.str_)
@@ -115,6 +123,7 @@ def columns_of(cases: Sequence[TrainingCase]) -> Columns:
         framework_index=framework_index,
         style_index=style_index,
         shapes=infer_shapes([case.model for case in cases]),
+        fabric=fabric_columns(cases),
         micro_batches=np.maximum(1.0, pieces),
         gemm_flops=_peaks(gpus, gpu_index, precision),
         attention_flops=_peaks(gpus, gpu_index, np.where(precision == "fp8", "bf16", precision)),
@@ -123,6 +132,7 @@ def columns_of(cases: Sequence[TrainingCase]) -> Columns:
         pcie_rate=np.array([gpu.pcie_gbyte_per_s * 1e9 for gpu in gpus])[gpu_index],
         element_bytes=_mapped(precision, ELEMENT_BYTES),
         is_fp32=precision == "fp32",
+        node_rate_ratio=node_rate_ratios(cases, knowledge),
         **numbers,
         **flags,
     )

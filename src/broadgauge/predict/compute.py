@@ -52,7 +52,7 @@ def compute_costs(columns: Columns, knowledge: Knowledge) -> ComputeCosts:
     rates = rates_of(columns, knowledge)
     forward, backward, attention_s = _layer(columns, knowledge, rates)
     head_forward, head_backward = _head(columns, knowledge, rates)
-    launch_s = _launch_s(columns, knowledge)
+    launch_s = _launch_s(columns, knowledge) * knowledge.factors_of("launch", columns)
     recompute_s, recompute_launch_s = _recompute(columns, forward, attention_s, launch_s)
     memory_s = forward.memory_s + backward.memory_s
     layer_s = forward.total_s + backward.total_s

@@ -9,7 +9,7 @@ from broadgauge.predict.knowledge import Knowledge
 from broadgauge.predict.timeline import Times
 
 HBM_EFFICIENCY = 0.8
-"""Share of the data sheet's memory bandwidth that streaming kernels reach. Source: BabelStream on A100
+"""Share of the data sheet's memory bandwidth that streams reach. Source: BabelStream on A100
 and V100 (Deakin et al. 2018) reaches 0.8 to 0.9."""
 TILES = ((256.0, 128.0, 1.0), (128.0, 128.0, 0.95), (128.0, 64.0, 0.8), (64.0, 64.0, 0.6))
 """Rows, columns, and the rate of such a tile over the largest one's. Source: NVIDIA, Matrix
@@ -23,6 +23,9 @@ FLASH_BACKWARD_FLOPS = 2.5
 2307.08691), section 3.1."""
 FLASH_BACKWARD_EFFICIENCY = 0.8
 """Rate of the backward kernel over the forward's. Source: Dao 2023, figures 5 and 6."""
+
+NARROW_HEADS = 0.85
+"""Rate with heads 64 wide over that with 128. Source: Dao 2023, figures 4 and 5, long sequences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,13 +52,14 @@ def rates_of(columns: Columns, knowledge: Knowledge) -> Rates:
     efficiency = np.where(fp8, efficiency * knowledge.value("fp8_efficiency"), efficiency)
     efficiency = np.where(columns.is_fp32, knowledge.value("cuda_core_efficiency"), efficiency)
     attention = knowledge.by_generation("attention_efficiency", columns)
+    slowness = knowledge.factors_of("compute", columns)
     return Rates(
-        gemm_flops=columns.gemm_flops * efficiency,
-        attention_flops=columns.attention_flops * attention,
-        batched_gemm_flops=columns.attention_flops * np.where(columns.is_fp32, 0.8, 0.5),
-        memory_rate=columns.memory_rate * HBM_EFFICIENCY,
+        gemm_flops=columns.gemm_flops * efficiency / slowness,
+        attention_flops=columns.attention_flops * attention / slowness,
+        batched_gemm_flops=columns.attention_flops * np.where(columns.is_fp32, 0.8, 0.5) / slowness,
+        memory_rate=columns.memory_rate * HBM_EFFICIENCY / slowness,
         sms=columns.sms,
-        fixed_s=np.full(len(columns), knowledge.value("kernel_fixed_s")),
+        fixed_s=knowledge.value("kernel_fixed_s") * slowness,
     )
 
 
@@ -93,6 +97,7 @@ def flash_attention_s(columns: Columns, rates: Rates, ramp_tokens: float) -> tup
     flops = 4.0 * columns.tokens * columns.seq_len * shapes.hidden * executed
     flops = flops / columns.tensor_parallel
     ramp = columns.seq_len / (columns.seq_len + ramp_tokens)
+    ramp = ramp * np.where(shapes.head_size < 96, NARROW_HEADS, 1.0)
     forward_s = flops / (rates.attention_flops * ramp)
     backward_s = forward_s * FLASH_BACKWARD_FLOPS / FLASH_BACKWARD_EFFICIENCY
     return forward_s + rates.fixed_s, backward_s + 2 * rates.fixed_s

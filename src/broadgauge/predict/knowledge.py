@@ -1,46 +1,160 @@
-"""What does the predictor know beside the catalog's data sheets? Constants with bounds."""
+"""What does the predictor know beside data sheets? Constants, and calibrated factors."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from broadgauge.catalog.constants import known_constants
+from broadgauge.catalog.fits import Fit, known_fits
 from broadgauge.catalog.frameworks import STYLES
-from broadgauge.predict.columns import Columns
+from broadgauge.catalog.gpus import find_gpu_named
+from broadgauge.predict.case import RDMA_TRANSPORTS, Fabric, TrainingCase
 from broadgauge.predict.timeline import Times
+from broadgauge.specs.errors import InputError
+
+if TYPE_CHECKING:
+    from broadgauge.predict.columns import Columns
+
+FactorKey = tuple[str, ...]
+"""What is calibrated, and for what: `("compute", gpu, framework)`."""
+CATALOG_RDMA_RATIO = 0.8
+"""What network.py takes of nominal with RDMA; a fitted `rdma_ratio` replaces it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Factor:
+    """By what calibration multiplies a term: 1 without any."""
+
+    value_ratio: float
+    log_sd: float
+    """What is still not known of its logarithm."""
+    is_identified: bool
+    """False: no row was decided by this term, so that it is still the prior's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knowledge:
-    """Constants by name (`gemm_efficiency.ampere`); immutable, so predictions can be repeated."""
+    """Immutable, so that a prediction can be repeated."""
 
     values: Mapping[str, float] = field(default_factory=dict)
+    """Constants by name: `gemm_efficiency.ampere`."""
+    factors: Mapping[FactorKey, Factor] = field(default_factory=dict)
+    """By what the user's own measurements multiply."""
+    residuals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Regime → logarithms of measured over predicted, 10 % and 90 % quantiles."""
+    fitted_on: tuple[str, ...] = ()
+    """Sources whose rows the constants were fitted on."""
 
     def value(self, name: str, kind: str = "") -> float:
         """The constant of this kind, else that of every kind."""
-        if f"{name}.{kind}" in self.values:
-            return self.values[f"{name}.{kind}"]
-        return self.values[name]
+        found = self.values.get(f"{name}.{kind}")
+        return self.values[name] if found is None else found
 
-    def by_generation(self, name: str, columns: Columns) -> Times:
+    def by_generation(self, name: str, columns: "Columns") -> Times:
         """One value a case, by its GPU's generation."""
         known = [self.value(name, gpu.generation) for gpu in columns.gpus]
         return np.array(known, dtype=np.float64)[columns.gpu_index]
 
-    def by_style(self, name: str, columns: Columns) -> Times:
+    def by_style(self, name: str, columns: "Columns") -> Times:
         """One value a case, by how its framework launches and fuses."""
         known = [self.value(name, style) for style in STYLES]
         return np.array(known, dtype=np.float64)[columns.style_index]
+
+    def factor(self, key: FactorKey) -> float:
+        """1 where nothing is calibrated."""
+        found = self.factors.get(key)
+        return 1.0 if found is None else found.value_ratio
+
+    def factors_of(self, kind: str, columns: "Columns") -> Times:
+        """One factor a case, by its GPU and framework."""
+        if not any(key[0] == kind for key in self.factors):
+            return np.ones(len(columns))
+        table = np.array(
+            [
+                [self.factor((kind, gpu.name, framework.name)) for framework in columns.frameworks]
+                for gpu in columns.gpus
+            ]
+        )
+        return np.asarray(table[columns.gpu_index, columns.framework_index])
 
     def with_values(self, values: Mapping[str, float]) -> Self:
         """The same with other constants."""
         return replace(self, values={**self.values, **values})
 
+    def with_factors(self, factors: Mapping[FactorKey, Factor]) -> Self:
+        """The same with these calibrated."""
+        return replace(self, factors={**self.factors, **factors})
+
+    def without(self, source: str) -> "Knowledge":
+        """Constants that were fitted without this source. Raises InputError if none were stored."""
+        if source not in self.fitted_on:
+            return self
+        for fit in known_fits():
+            if fit.without == source:
+                return replace(_of_fit(fit), factors=self.factors)
+        raise InputError(
+            f"the constants are fitted on {source!r}, and none without it are stored",
+            hint="`python -m broadgauge.predict.fitting` stores them",
+        )
+
+
+def path_of(case: TrainingCase) -> tuple[str, ...]:
+    """Under which name is what joins the nodes calibrated?"""
+    fabric = case.fabric
+    rate = "" if fabric.node_gbps is None else f"{fabric.node_gbps:g}"
+    return (fabric.name or fabric.transport, rate, str(case.gpus_per_node))
+
+
+def node_rate_ratios(cases: Sequence[TrainingCase], knowledge: Knowledge | None) -> Times:
+    """By what the rate out of a node is multiplied: what is fitted of RDMA, and calibrated."""
+    if knowledge is None:
+        return np.ones(len(cases))
+    known: dict[tuple[tuple[str, ...], str], float] = {}
+    ratios = np.ones(len(cases))
+    for index, case in enumerate(cases):
+        if case.nodes == 1:
+            continue
+        key = (path_of(case), case.gpu)
+        if key not in known:
+            known[key] = _node_rate_ratio(case, knowledge)
+        ratios[index] = known[key]
+    return ratios
+
+
+def _node_rate_ratio(case: TrainingCase, knowledge: Knowledge) -> float:
+    ratio = knowledge.factor(("node_rate", *path_of(case)))
+    if not _is_nominal_rdma(case.fabric):
+        return ratio
+    fitted = knowledge.value("rdma_ratio", find_gpu_named(case.gpu).generation)
+    return ratio * fitted / CATALOG_RDMA_RATIO
+
+
+def _is_nominal_rdma(fabric: Fabric) -> bool:
+    is_rdma = fabric.transport in RDMA_TRANSPORTS or fabric.transport == "unknown"
+    return is_rdma and fabric.measured_node_gbyte_per_s is None and not fabric.curves
+
+
+@functools.cache
+def prior_knowledge() -> Knowledge:
+    """Constants as they were before any row of a table was seen."""
+    return Knowledge(values={constant.name: constant.value for constant in known_constants()})
+
 
 @functools.cache
 def default_knowledge() -> Knowledge:
-    """What is shipped."""
-    return Knowledge(values={constant.name: constant.value for constant in known_constants()})
+    """What is shipped: fitted on all known sources."""
+    for fit in known_fits():
+        if fit.without is None:
+            return _of_fit(fit)
+    return prior_knowledge()
+
+
+def _of_fit(fit: Fit) -> Knowledge:
+    return replace(
+        prior_knowledge().with_values(fit.constants),
+        residuals=fit.residuals,
+        fitted_on=fit.fitted_on,
+    )
