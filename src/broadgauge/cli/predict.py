@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Any
 from broadgauge.cli.predict_flags import add_flags
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from broadgauge.catalog.catalog import Catalog
     from broadgauge.predict.answers import Prices
     from broadgauge.predict.case import TrainingCase
     from broadgauge.predict.wishes import Asked
 
+MOST_SHOWN = 40
+"""Cases that are printed; of more, the best."""
+BEST_SHOWN = 20
 EXAMPLE = (
     "broadgauge predict --model llama3-8b --gpu h100-sxm --nodes 2,4,8 --network pod,roce-400g"
 )
@@ -62,7 +67,13 @@ def handle(options: argparse.Namespace) -> int:
     prices, price_words = _prices(options, asked.cases, catalog)
     notes = [f"{number} × left out: {why}" for why, number in asked.left_out]
     assumed = (*asked.assumed, *price_words)
-    answers = answer(asked.cases, prices, with_curves=not options.csv)
+    is_data = options.json or options.csv
+    answers = answer(
+        asked.cases,
+        prices,
+        most=None if is_data or len(asked.cases) <= MOST_SHOWN else BEST_SHOWN,
+        with_curves=not options.csv,
+    )
     if options.json:
         write(to_json(answers, assumed, notes))
     elif options.csv:
@@ -80,6 +91,8 @@ def _asked(options: argparse.Namespace, catalog: "Catalog") -> "Asked":
     from broadgauge.specs.errors import InputError
 
     wish = read_wish(options)
+    if options.experiment is not None:
+        return _of_experiment(options.experiment, wish, catalog)
     if "model" not in wish:
         raise InputError("no training is named", hint=EXAMPLE)
     if "gpu" not in wish and "node" not in wish:
@@ -87,6 +100,32 @@ def _asked(options: argparse.Namespace, catalog: "Catalog") -> "Asked":
             "no GPU is named", hint="--gpu h100-sxm, or --node p5.48xlarge, for example"
         )
     return expand(wish, catalog)
+
+
+OF_CLUSTER = ("gpu", "gpus_per_node", "nodes", "network")
+"""What flags may say beside an experiment."""
+
+
+def _of_experiment(name: str, wish: "dict[str, Sequence[Any]]", catalog: "Catalog") -> "Asked":
+    """The trainings of a file, on the cluster of the flags. Raises InputError."""
+    from broadgauge.cli.experiments import load
+    from broadgauge.predict.experiment_cases import Instead, experiment_cases
+    from broadgauge.specs.errors import InputError
+
+    others = [field for field in wish if field not in OF_CLUSTER]
+    if others:
+        raise InputError(
+            f"{others[0].replace('_', ' ')} is for the experiment {name} to say",
+            hint="--gpu, --gpus-per-node, --nodes and --network go with an experiment",
+        )
+    if "gpu" not in wish:
+        raise InputError(f"{name} names no GPU", hint=f"broadgauge predict {name} --gpu h100-sxm")
+    instead = Instead(
+        nodes=wish.get("nodes", ()),
+        networks=wish.get("network", ()),
+        gpus_per_node=wish.get("gpus_per_node", ()),
+    )
+    return experiment_cases(load(name, ()).experiment, wish["gpu"], instead, catalog)
 
 
 def _prices(

@@ -3,12 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
+import numpy as np
+
 from broadgauge.predict.case import Fabric, TrainingCase
 from broadgauge.predict.cost import usd_per_gigatoken
 from broadgauge.predict.knee import BandwidthCurve, bandwidth_curve
 from broadgauge.predict.knowledge import Knowledge
 from broadgauge.predict.prediction import Prediction
-from broadgauge.predict.predictor import predict, predict_table
+from broadgauge.predict.predictor import PredictionTable, predict, predict_table
+from broadgauge.predict.timeline import Times
 
 MOST_CURVES = 4
 
@@ -37,6 +40,8 @@ class Answers:
     """All of them."""
 
     answers: tuple[Answer, ...]
+    num_cases: int
+    """Of which `answers` are all, or the best."""
     common: Mapping[str, str]
     """What all cases share: property → value, as printed."""
     curves: tuple[BandwidthCurve, ...]
@@ -54,34 +59,57 @@ def answer(
     prices: Prices,
     knowledge: Knowledge | None = None,
     *,
+    most: int | None = None,
     with_curves: bool = True,
 ) -> Answers:
-    """Predictions of all cases, in their order. Raises InputError."""
-    predictions = predict(cases, knowledge)
-    common, labels = tell_apart(cases)
-    base = _smallest(predictions)
+    """Predictions of all cases in their order, or of the `most` best. Raises InputError."""
+    is_cut = most is not None and len(cases) > most
+    if is_cut:
+        table = predict_table(cases, knowledge)
+        rates = table.tokens_per_s
+        shown = _best(table, most or 0)
+        predictions = predict([cases[index] for index in shown], knowledge)
+    else:
+        predictions = predict(cases, knowledge)
+        rates = np.array([each.tokens_per_s for each in predictions])
+        shown = list(range(len(cases)))
+    common, labels = tell_apart(cases, shown)
+    base = _smallest(cases)
     answers = tuple(
         Answer(
             prediction=prediction,
             label=label,
-            scaling_ratio=_scaling(prediction, base),
+            scaling_ratio=_scaling(cases, rates, index, base),
             usd_per_gigatoken=usd_per_gigatoken(
                 prediction.tokens_per_s, prediction.case.gpus, prices(prediction.case)
             ),
         )
-        for prediction, label in zip(predictions, labels, strict=True)
+        for prediction, label, index in zip(predictions, labels, shown, strict=True)
     )
-    asked = _curve_cases(cases) if with_curves else []
+    asked = _curve_cases([cases[index] for index in shown]) if with_curves else []
     curves = tuple(
         bandwidth_curve(case, lambda many: predict_table(many, knowledge).evaluation.step_s)
         for case in asked[:MOST_CURVES]
     )
     return Answers(
         answers=answers,
+        num_cases=len(cases),
         common=common,
         curves=curves,
         num_more_curves=max(0, len(asked) - MOST_CURVES),
     )
+
+
+def _best(table: PredictionTable, most: int) -> list[int]:
+    """The cases that fit, by tokens/s; where none does, those that miss by least."""
+    over_bytes = table.memory.total_bytes - table.memory.capacity_bytes
+    is_fitting = over_bytes <= 0
+    if not is_fitting.any():
+        order = np.argsort(over_bytes, kind="stable")
+    else:
+        rates = np.where(is_fitting, table.tokens_per_s, 0.0)
+        order = np.argsort(-rates, kind="stable")[: int(is_fitting.sum())]
+    return [int(index) for index in order[:most]]
 
 
 def _setting(case: TrainingCase) -> TrainingCase:
@@ -97,29 +125,38 @@ def _setting(case: TrainingCase) -> TrainingCase:
     )
 
 
+def _any_node(case: TrainingCase) -> TrainingCase:
+    """The setting on nodes of any size."""
+    return replace(_setting(case), gpus_per_node=1)
+
+
 _Key = tuple[TrainingCase, Fabric]
 
 
-def _smallest(predictions: Sequence[Prediction]) -> dict[_Key, Prediction]:
+def _smallest(cases: Sequence[TrainingCase]) -> dict[_Key, int]:
     """Of each setting and network the smallest cluster; one node stands for every network."""
-    found: dict[_Key, Prediction] = {}
-    for prediction in predictions:
-        key = (_setting(prediction.case), prediction.case.fabric)
-        if key not in found or prediction.case.nodes < found[key].case.nodes:
-            found[key] = prediction
-    for (setting, fabric), prediction in list(found.items()):
+    found: dict[_Key, int] = {}
+    for index, case in enumerate(cases):
+        key = (_any_node(case), case.fabric)
+        if key not in found or case.gpus < cases[found[key]].gpus:
+            found[key] = index
+    for (setting, fabric), index in list(found.items()):
         alone = found.get((setting, Fabric()))
-        if alone is not None and alone.case.nodes < prediction.case.nodes:
+        if alone is not None and cases[alone].gpus < cases[index].gpus:
             found[setting, fabric] = alone
     return found
 
 
-def _scaling(prediction: Prediction, base: Mapping[_Key, Prediction]) -> float | None:
-    smallest = base[_setting(prediction.case), prediction.case.fabric]
-    if smallest.case.gpus >= prediction.case.gpus:
+def _scaling(
+    cases: Sequence[TrainingCase], rates: Times, index: int, base: Mapping[_Key, int]
+) -> float | None:
+    """Tokens/s a GPU over those of the smallest cluster."""
+    case = cases[index]
+    smallest = base[_any_node(case), case.fabric]
+    if cases[smallest].gpus >= case.gpus:
         return None
-    a_gpu = prediction.tokens_per_s / prediction.case.gpus
-    return a_gpu / (smallest.tokens_per_s / smallest.case.gpus)
+    ratio = rates[index] / rates[smallest] * cases[smallest].gpus / case.gpus
+    return float(ratio)
 
 
 def _curve_cases(cases: Sequence[TrainingCase]) -> list[TrainingCase]:
@@ -139,9 +176,9 @@ def _rank(case: TrainingCase) -> tuple[int, float]:
 
 
 def tell_apart(
-    cases: Sequence[TrainingCase],
+    cases: Sequence[TrainingCase], chosen: Sequence[int]
 ) -> tuple[Mapping[str, str], list[Mapping[str, str]]]:
-    """What all cases share, and what tells each from the others: property → printed value."""
+    """What all cases share, and what tells each of the chosen: property → printed value."""
     seen = {name: list(dict.fromkeys(getattr(case, name) for case in cases)) for name in _TITLES}
     varying = [name for name, values in seen.items() if len(values) > 1]
     if "name" in varying:  # a node of the catalog, or a workload: what follows from it is known
@@ -149,12 +186,15 @@ def tell_apart(
     common = {
         _TITLES[name]: _printed(name, values[0])
         for name, values in seen.items()
-        if len(values) == 1 and (name in _ALWAYS or values[0] != _DEFAULTS.get(name))
+        if len(values) == 1
+        and name not in _IF_VARYING
+        and (name in _ALWAYS or values[0] != _DEFAULTS.get(name))
     }
     shown = [name for name in varying if name not in _FOLLOWING or not _follows(name, cases)]
     shown = shown or ["nodes"]
     return common, [
-        {_TITLES[name]: _printed(name, getattr(case, name)) for name in shown} for case in cases
+        {_TITLES[name]: _printed(name, getattr(cases[index], name)) for name in shown}
+        for index in chosen
     ]
 
 
@@ -175,7 +215,7 @@ _TITLES = {
     "micro_batch": "micro-batch",
     "global_batch": "global batch",
     "precision": "precision",
-    "gradient_bytes": "gradient bytes",
+    "gradient_bytes": "bytes of a gradient",
     "recompute": "recomputation",
     "flash_attention": "flash attention",
     "compiled": "compiled",
@@ -189,6 +229,7 @@ _TITLES = {
     "nodes": "nodes",
 }
 _ALWAYS = frozenset({"model", "gpu", "gpus_per_node", "strategy", "seq_len", "precision"})
+_IF_VARYING = frozenset({"sync_every_micro_batch", "name"})
 _FOLLOWING = ("global_batch", "recompute")
 """Told as assumptions where they follow the cluster's size."""
 _DEFAULTS = {field.name: field.default for field in fields(TrainingCase)}

@@ -4,6 +4,7 @@ A wish names some properties, each with one value or several. What it leaves ope
 value here, and each such value is told.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +13,6 @@ from typing import Any
 
 from broadgauge.catalog.catalog import Catalog
 from broadgauge.catalog.gpus import Gpu
-from broadgauge.catalog.models import ModelEntry
 from broadgauge.predict.case import Fabric, Precision, SplitStrategy, TrainingCase
 from broadgauge.predict.columns import columns_of
 from broadgauge.predict.from_catalog import fabric_named, shape_of, usual_gpus_per_node
@@ -50,11 +50,11 @@ class Asked:
 def expand(wish: Wish, catalog: Catalog) -> Asked:
     """Every combination that can be. Raises InputError: an unknown name, too many, or none."""
     _check(wish)
-    assumptions = _Assumptions()
+    assumptions, known = _Assumptions(), _Known(catalog)
     faults: dict[Fault, int] = {}
     cases: dict[TrainingCase, None] = {}
     for chosen in itertools.product(*wish.values()):
-        case = _case(dict(zip(wish, chosen, strict=True)), assumptions, catalog)
+        case = _case(dict(zip(wish, chosen, strict=True)), assumptions, known)
         fault = fault_of(case)
         if fault is None:
             cases[case] = None
@@ -87,6 +87,19 @@ def _check(wish: Wish) -> None:
         raise InputError("a node says which GPU it has: one of the two")
 
 
+class _Known:
+    """What the catalog says, each name looked up once."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.model = functools.cache(catalog.model)
+        self.gpu = functools.cache(catalog.gpu)
+        self.node = functools.cache(catalog.node)
+        self.shape = functools.cache(lambda name: shape_of(self.model(name)))
+        self.params = functools.cache(lambda name: self.model(name).params)
+        self.fabric = functools.cache(lambda name: fabric_named(name, catalog))
+        self.gpus_per_node = functools.cache(lambda gpu: usual_gpus_per_node(gpu, catalog))
+
+
 class _Assumptions:
     """What was taken for granted, by property; several values of one are told together."""
 
@@ -103,20 +116,20 @@ class _Assumptions:
             yield f"{what} {', '.join(shown)} ({why})"
 
 
-def _case(given: Mapping[str, Any], assumptions: _Assumptions, catalog: Catalog) -> TrainingCase:
+def _case(given: Mapping[str, Any], assumptions: _Assumptions, known: _Known) -> TrainingCase:
     """One combination, the silent rest filled in."""
-    given = _with_node(given, assumptions, catalog)
-    entry, gpu = catalog.model(given["model"]), catalog.gpu(given["gpu"])
+    given = _with_node(given, assumptions, known)
+    entry, gpu = known.model(given["model"]), known.gpu(given["gpu"])
     nodes = int(given.get("nodes", 1))
     gpus_per_node = given.get("gpus_per_node")
     if gpus_per_node is None:
-        gpus_per_node, why = usual_gpus_per_node(gpu, catalog)
+        gpus_per_node, why = known.gpus_per_node(gpu)
         assumptions.tell("GPUs a node:", gpus_per_node, why)
     inner = 1
     for name in ("tensor_parallel", "pipeline_parallel", "context_parallel"):
         inner *= max(1, given.get(name, 1))
     data = max(1, nodes * gpus_per_node // inner)
-    strategy = given.get("strategy") or _strategy(given, entry, gpu, data, assumptions)
+    strategy = given.get("strategy") or _strategy(given, known, gpu, data, assumptions)
     precision = given.get("precision") or _precision(gpu, assumptions)
     seq_len = given.get("seq_len") or entry.seq_len
     if "seq_len" not in given:
@@ -130,11 +143,11 @@ def _case(given: Mapping[str, Any], assumptions: _Assumptions, catalog: Catalog)
             same.setdefault("sequence_parallel", True)
     return TrainingCase(
         name=given.get("node", ""),
-        model=shape_of(entry),
+        model=known.shape(given["model"]),
         gpu=gpu.name,
         nodes=nodes,
         gpus_per_node=gpus_per_node,
-        fabric=_fabric(given, nodes, catalog),
+        fabric=_fabric(given, nodes, known),
         strategy=strategy,
         data_parallel=data,
         seq_len=seq_len,
@@ -155,12 +168,12 @@ _AS_THEY_ARE = (
 
 
 def _with_node(
-    given: Mapping[str, Any], assumptions: _Assumptions, catalog: Catalog
+    given: Mapping[str, Any], assumptions: _Assumptions, known: _Known
 ) -> Mapping[str, Any]:
     """What a known node says: its GPUs, and its fastest network."""
     if "node" not in given:
         return given
-    node = catalog.node(given["node"])
+    node = known.node(given["node"])
     told: dict[str, Any] = {"gpu": node.gpu, "gpus_per_node": node.gpus_per_node}
     if node.networks and "network" not in given:
         told["network"] = node.networks[0]
@@ -168,21 +181,21 @@ def _with_node(
     return {**told, **given, "node": node.name}
 
 
-def _fabric(given: Mapping[str, Any], nodes: int, catalog: Catalog) -> Fabric:
+def _fabric(given: Mapping[str, Any], nodes: int, known: _Known) -> Fabric:
     """One node has none, whatever was named."""
     if nodes == 1 or "network" not in given:
         return Fabric()
-    return fabric_named(given["network"], catalog)
+    return known.fabric(given["network"])
 
 
 def _strategy(
-    given: Mapping[str, Any], entry: ModelEntry, gpu: Gpu, data: int, assumptions: _Assumptions
+    given: Mapping[str, Any], known: _Known, gpu: Gpu, data: int, assumptions: _Assumptions
 ) -> SplitStrategy:
     """Megatron where the model is split, else DDP where its states fit, else FSDP."""
     if given.get("tensor_parallel", 1) * given.get("pipeline_parallel", 1) > 1:
         assumptions.tell("strategy", "megatron", "tensor or pipeline parallel")
         return "megatron"
-    states_bytes = STATE_BYTES * entry.params
+    states_bytes = STATE_BYTES * known.params(given["model"])
     if given.get("lora") or data == 1 or states_bytes < STATES_RATIO * gpu.memory_gib * GIB:
         assumptions.tell("strategy", "ddp", "the model's states fit in one GPU")
         return "ddp"

@@ -78,17 +78,21 @@ def usd_words(usd: float | None) -> str:
 def label_words(answer: Answer) -> str:
     """`roce-400g, 8 nodes`: what tells it from the others."""
     label = dict(answer.label)
-    if answer.prediction.case.nodes == 1 and "nodes" in label:
+    case = answer.prediction.case
+    if case.nodes == 1 and "nodes" in label:
         label.pop("network", None)
+    if "nodes" in label and "GPUs a node" in label:
+        del label["GPUs a node"]
+        label["nodes"] = f"{case.nodes} × {case.gpus_per_node}"
     return ", ".join(_worded(title, value) for title, value in label.items())
 
 
 def _worded(title: str, value: str) -> str:
     match title:
         case "nodes":
-            return "1 node" if value == "1" else f"{value} nodes"
+            return "1 node" if value == "1" else f"{value} {'GPUs' if '×' in value else 'nodes'}"
         case "GPUs a node":
-            return f"{value} GPUs a node"
+            return f"{value} GPU{'' if value == '1' else 's'} a node"
         case (
             "name"
             | "network"

@@ -45,6 +45,12 @@ def print_answers(
     if assumed:
         sentence(f"assumed: {'; '.join(assumed)}", console, "dim")
     console.print()
+    if answers.num_cases > len(answers.answers):
+        words = (
+            f"{answers.num_cases:,} cases: the {len(answers.answers)} of them that fit with most "
+            "tokens/s (all with --csv or --json)"
+        )
+        sentence(words, console)
     print_rows(answers.answers, console)
     _print_limits(answers.answers, console)
     _print_throughput(answers.answers, console)
