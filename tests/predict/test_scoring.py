@@ -86,7 +86,9 @@ def test_efficiency_is_over_the_fewest_nodes_of_a_series() -> None:
     ]
     found = scores(scored(*weak, predicted_s=[1.0, 1.0, 1.0]))
     assert found.scaling_efficiency_error == pytest.approx((0.2 + 0.5) / 2)
-    assert scores(scored(*weak, predicted_s=[3.0, 3.75, 6.0])).scaling_efficiency_error == 0.0
+    assert scores(
+        scored(*weak, predicted_s=[3.0, 3.75, 6.0])
+    ).scaling_efficiency_error == pytest.approx(0)
 
 
 def test_strong_scaling_and_networks_are_series_of_their_own() -> None:
@@ -112,3 +114,10 @@ def test_scores_know_no_unit(predicted_s: list[float], unit: float) -> None:
 def test_a_quantile_lies_between_order_statistics() -> None:
     assert quantile([1.0, 2.0, 3.0, 4.0], 0.5) == 2.5
     assert quantile([7.0], 0.9) == 7.0
+
+
+def test_repeats_of_a_setting_are_one() -> None:
+    repeats = [row("a", 1.0), row("b", 4.0), row("c", 1.8, micro_batch="2")]
+    # Alone, 1.0 is faster than 1.8 and 4.0 slower; their geometric mean, 2.0, is slower.
+    assert scores(scored(*repeats, predicted_s=[3.0, 3.0, 1.0])).pair_order == 1.0
+    assert scores(scored(*repeats, predicted_s=[1.0, 1.0, 3.0])).pair_order == 0.0

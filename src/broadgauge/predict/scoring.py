@@ -60,6 +60,7 @@ def scores(scored: Sequence[Scored]) -> Scores:
     if not scored:
         return Scores(n=0)
     errors = sorted(abs(each.error_ratio) for each in scored)
+    settings = _settings(scored)
     return Scores(
         n=len(scored),
         mape=math.fsum(errors) / len(errors),
@@ -68,8 +69,8 @@ def scores(scored: Sequence[Scored]) -> Scores:
         worst_ape=errors[-1],
         bias=math.fsum(each.error_ratio for each in scored) / len(scored),
         interval_coverage=sum(each.is_covered for each in scored) / len(scored),
-        pair_order=_mean([float(is_right) for is_right in _named_pairs(scored)]),
-        scaling_efficiency_error=_mean(list(_scaling_errors(scored))),
+        pair_order=_mean([float(is_right) for is_right in _named_pairs(settings)]),
+        scaling_efficiency_error=_mean(list(_scaling_errors(settings))),
     )
 
 
@@ -104,83 +105,99 @@ def _mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
-def _s_per_token(step_time_s: float, case: TrainingCase) -> float:
-    return step_time_s / (case.global_batch * case.seq_len)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Setting:
+    """One configuration of one source; repeats of it are taken together."""
+
+    source: str
+    case: TrainingCase
+    measured_s: float
+    """Geometric mean over its repeats."""
+    predicted_s: float
+
+    def s_per_token(self, *, is_measured: bool) -> float:
+        """Of the whole cluster: steps of different batches can be compared so."""
+        step_s = self.measured_s if is_measured else self.predicted_s
+        return step_s / (self.case.global_batch * self.case.seq_len)
 
 
-def _named_pairs(scored: Sequence[Scored]) -> Iterator[bool]:
+def _settings(scored: Sequence[Scored]) -> list[_Setting]:
+    """In the order of the table."""
+    repeats: dict[tuple[str, TrainingCase], list[Scored]] = {}
+    for each in scored:
+        key = (each.row.source, replace(each.row.case, name=""))
+        repeats.setdefault(key, []).append(each)
+    return [
+        _Setting(
+            source=source,
+            case=case,
+            measured_s=_geometric_mean([each.row.step_time_s for each in group]),
+            predicted_s=_geometric_mean([each.step_time_s.value for each in group]),
+        )
+        for (source, case), group in repeats.items()
+    ]
+
+
+def _geometric_mean(values: Sequence[float]) -> float:
+    return math.exp(math.fsum(map(math.log, values)) / len(values))
+
+
+def _named_pairs(settings: Sequence[_Setting]) -> Iterator[bool]:
     """Of each pair of settings: was the faster one named?
 
     A pair is two different settings of one source for the same model on as many of the same GPUs,
     whose measured times a token differ by more than 10 %. Equal predictions name nobody.
     """
-    groups: dict[tuple[object, ...], list[Scored]] = {}
-    for each in scored:
-        case = each.row.case
-        model = (case.model.name, case.model.layers, case.model.hidden)
-        key = (each.row.source, model, case.gpu, case.gpus)
-        groups.setdefault(key, []).append(each)
+    groups: dict[tuple[object, ...], list[_Setting]] = {}
+    for each in settings:
+        model = (each.case.model.name, each.case.model.layers, each.case.model.hidden)
+        groups.setdefault((each.source, model, each.case.gpu, each.case.gpus), []).append(each)
     for group in groups.values():
         for one, other in combinations(group, 2):
-            if replace(one.row.case, name="") == replace(other.row.case, name=""):
-                continue  # one setting measured twice
-            measured = _s_per_token(one.row.step_time_s, one.row.case) / _s_per_token(
-                other.row.step_time_s, other.row.case
-            )
+            measured = one.s_per_token(is_measured=True) / other.s_per_token(is_measured=True)
             if max(measured, 1 / measured) <= CLEAR_DIFFERENCE_RATIO:
                 continue
-            predicted = _s_per_token(one.step_time_s.value, one.row.case) / _s_per_token(
-                other.step_time_s.value, other.row.case
-            )
+            predicted = one.s_per_token(is_measured=False) / other.s_per_token(is_measured=False)
             yield (measured > 1 and predicted > 1) or (measured < 1 and predicted < 1)
 
 
-def _scaling_errors(scored: Sequence[Scored]) -> Iterator[float]:
-    """Predicted minus measured efficiency, for each row of a series but its smallest."""
-    seen: set[tuple[int, int]] = set()
-    for series in _series(scored):
-        fewest = min(each.row.case.nodes for each in series)
-        base = next(each for each in series if each.row.case.nodes == fewest)
+def _scaling_errors(settings: Sequence[_Setting]) -> Iterator[float]:
+    """Predicted minus measured efficiency, for each setting of a series but its smallest."""
+    seen: set[tuple[_Setting, _Setting]] = set()
+    for series in _series(settings):
+        fewest = min(each.case.nodes for each in series)
+        base = next(each for each in series if each.case.nodes == fewest)
         for each in series:
-            pair = (base.row.line, each.row.line)
-            if each.row.case.nodes == fewest or pair in seen:
+            if each.case.nodes == fewest or (base, each) in seen:
                 continue
-            seen.add(pair)
-            yield abs(_efficiency_ratio(each, base, is_measured=False)
-                      - _efficiency_ratio(each, base, is_measured=True))  # fmt: skip
+            seen.add((base, each))
+            yield abs(
+                _efficiency_ratio(each, base, is_measured=False)
+                - _efficiency_ratio(each, base, is_measured=True)
+            )
 
 
-def _efficiency_ratio(each: Scored, base: Scored, *, is_measured: bool) -> float:
+def _efficiency_ratio(each: _Setting, base: _Setting, *, is_measured: bool) -> float:
     """Tokens a second and GPU, over those of the base."""
-
-    def gpu_s_per_token(one: Scored) -> float:
-        time_s = one.row.step_time_s if is_measured else one.step_time_s.value
-        return _s_per_token(time_s, one.row.case) * one.row.case.gpus
-
-    return gpu_s_per_token(base) / gpu_s_per_token(each)
+    slower = each.s_per_token(is_measured=is_measured) * each.case.gpus
+    return base.s_per_token(is_measured=is_measured) * base.case.gpus / slower
 
 
-def _series(scored: Sequence[Scored]) -> Iterator[list[Scored]]:
-    """Rows of one source and configuration that differ in the number of nodes.
+def _series(settings: Sequence[_Setting]) -> Iterator[list[_Setting]]:
+    """Settings of one source and configuration that differ in the number of nodes.
 
-    Either each GPU keeps its batch and accumulation, or the step keeps its global batch; rows of
-    several nodes share their network, and one node's rows begin each series.
+    Either each GPU keeps its batch and accumulation, or the step keeps its global batch; those of
+    several nodes share their network, and one node begins each series.
     """
     for is_weak in (True, False):
-        groups: dict[tuple[object, ...], list[Scored]] = {}
-        for each in scored:
-            case = each.row.case
+        groups: dict[tuple[object, ...], list[_Setting]] = {}
+        for each in settings:
+            case = each.case
             batch = case.micro_batches if is_weak else case.global_batch
-            unscaled = replace(
-                case, name="", nodes=1, data_parallel=1, global_batch=1.0, fabric=Fabric()
-            )
-            groups.setdefault((each.row.source, is_weak, batch, unscaled), []).append(each)
+            unscaled = replace(case, nodes=1, data_parallel=1, global_batch=1.0, fabric=Fabric())
+            groups.setdefault((each.source, is_weak, batch, unscaled), []).append(each)
         for group in groups.values():
-            single = [each for each in group if each.row.case.nodes == 1]
-            fabrics = {each.row.case.fabric: None for each in group if each.row.case.nodes > 1}
-            for fabric in fabrics:
-                yield single + [
-                    each
-                    for each in group
-                    if each.row.case.nodes > 1 and each.row.case.fabric == fabric
-                ]
+            single = [each for each in group if each.case.nodes == 1]
+            several = [each for each in group if each.case.nodes > 1]
+            for fabric in {each.case.fabric: None for each in several}:
+                yield single + [each for each in several if each.case.fabric == fabric]
