@@ -53,11 +53,13 @@ def rates_of(columns: Columns, knowledge: Knowledge) -> Rates:
     efficiency = np.where(columns.is_fp32, knowledge.value("cuda_core_efficiency"), efficiency)
     attention = knowledge.by_generation("attention_efficiency", columns)
     slowness = knowledge.factors_of("compute", columns)
+    attention = attention / knowledge.factors_of("attention", columns)
+    streaming = HBM_EFFICIENCY / knowledge.factors_of("memory", columns)
     return Rates(
         gemm_flops=columns.gemm_flops * efficiency / slowness,
         attention_flops=columns.attention_flops * attention / slowness,
         batched_gemm_flops=columns.attention_flops * np.where(columns.is_fp32, 0.8, 0.5) / slowness,
-        memory_rate=columns.memory_rate * HBM_EFFICIENCY / slowness,
+        memory_rate=columns.memory_rate * streaming / slowness,
         sms=columns.sms,
         fixed_s=knowledge.value("kernel_fixed_s") * slowness,
     )

@@ -1,0 +1,120 @@
+"""What do a few measured steps say of this system? Factors with priors, moved by robust MAP.
+
+A factor multiplies one term (kernels, launches, the rate out of a node) of all cases that share
+what it belongs to. A row moves only factors that decide its step time, so a network-bound row says
+nothing of kernels; a factor that no row decides stays with its prior and is reported as unknown.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from broadgauge.catalog.frameworks import framework_named
+from broadgauge.catalog.gpus import find_gpu_named
+from broadgauge.predict.case import RDMA_TRANSPORTS, TrainingCase
+from broadgauge.predict.columns import columns_of
+from broadgauge.predict.compute import compute_costs
+from broadgauge.predict.evaluation import evaluate
+from broadgauge.predict.knowledge import Factor, FactorKey, Knowledge, path_of
+from broadgauge.predict.robust import Prior, Vector, estimate
+from broadgauge.predict.timeline import Times
+
+PRIOR_LOG_SD = {"compute": 0.25, "attention": 0.15, "memory": 0.2, "launch": 0.5}
+"""Source: what is left after one factor per source, GPU and dtype on published tables; the spread
+of eager launch times between hosts."""
+RDMA_LOG_SD = 0.6
+SOCKET_LOG_SD = math.log(3) / 1.28
+"""A factor of 3 either way in eight of ten cases."""
+BOUND_LOG = math.log(4)
+SCALE = 0.06
+"""Repeated configurations spread by ×1.06 (median)."""
+FREEDOM = 4.0
+DECIDING_SHARE = 0.3
+"""Of a step must change with a term before its row may move the term's factor."""
+IDENTIFIED_SHARE = 0.75
+"""A factor is identified where its spread fell below this share of the prior's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """A step that was measured."""
+
+    case: TrainingCase
+    step_time_s: float
+
+
+def fit(observations: Sequence[Observation], knowledge: Knowledge) -> Knowledge:
+    """The same knowledge with factors for what these rows belong to."""
+    if not observations:
+        return knowledge
+    cases = [observation.case for observation in observations]
+    measured_s = np.array([observation.step_time_s for observation in observations])
+    keys = _keys(cases)
+    spreads = np.array([_prior_log_sd(key, cases) for key in keys])
+    zero = np.zeros(len(keys))
+
+    def residuals(x: Vector) -> Vector:
+        errors: Vector = np.log(step_s(cases, _applied(knowledge, keys, x)) / measured_s)
+        return errors
+
+    found = estimate(
+        residuals,
+        Prior(mean=zero, sd=spreads, low=zero - BOUND_LOG, high=zero + BOUND_LOG),
+        scale=SCALE,
+        freedom=FREEDOM,
+        mask=_deciding,
+    )
+    factors = {
+        key: Factor(
+            value_ratio=math.exp(found.mean[index]),
+            log_sd=float(found.sd[index]),
+            is_identified=bool(found.sd[index] < IDENTIFIED_SHARE * spreads[index]),
+        )
+        for index, key in enumerate(keys)
+    }
+    return knowledge.with_factors(factors)
+
+
+def step_s(cases: Sequence[TrainingCase], knowledge: Knowledge) -> Times:
+    """Step times alone."""
+    columns = columns_of(cases, knowledge)
+    return evaluate(columns, compute_costs(columns, knowledge)).step_s
+
+
+def factor_keys(case: TrainingCase) -> list[FactorKey]:
+    """Which factors may change this case's step?"""
+    system = (find_gpu_named(case.gpu).name, framework_named(case.framework).name)
+    keys: list[FactorKey] = [(kind, *system) for kind in PRIOR_LOG_SD]
+    if case.nodes > 1 and not case.fabric.curves:
+        keys.append(("node_rate", *path_of(case)))
+    return keys
+
+
+def _keys(cases: Sequence[TrainingCase]) -> list[FactorKey]:
+    return list(dict.fromkeys(key for case in cases for key in factor_keys(case)))
+
+
+def _prior_log_sd(key: FactorKey, cases: Sequence[TrainingCase]) -> float:
+    if key[0] != "node_rate":
+        return PRIOR_LOG_SD[key[0]]
+    case = next(case for case in cases if key in factor_keys(case))
+    return RDMA_LOG_SD if case.fabric.transport in RDMA_TRANSPORTS else SOCKET_LOG_SD
+
+
+def _applied(knowledge: Knowledge, keys: Sequence[FactorKey], x: Vector) -> Knowledge:
+    return knowledge.with_factors(
+        {
+            key: Factor(value_ratio=math.exp(value), log_sd=0.0, is_identified=False)
+            for key, value in zip(keys, x, strict=True)
+        }
+    )
+
+
+def _deciding(slopes: Vector) -> Vector:
+    """Clears what does not decide a row: neither its largest term nor a large one."""
+    sizes = np.abs(slopes)
+    largest = sizes == sizes.max(axis=1, keepdims=True)
+    kept: Vector = np.where(largest | (sizes >= DECIDING_SHARE), slopes, 0.0)
+    return kept
