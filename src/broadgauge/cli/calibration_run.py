@@ -16,7 +16,10 @@ from broadgauge.specs.record import Record
 from broadgauge.specs.system import CollectiveTime, PathTimes, Timing, TrainedStep
 from broadgauge.specs.workload import CollectivesWorkload, TrainWorkload
 
-BETWEEN_NODES = "between-nodes"
+BETWEEN_NODES, SHAPED = "between-nodes", "between-nodes-shaped"
+SHAPED_GBPS: dict[Device, float] = {"cpu": 1.0, "cuda": 25.0}
+"""A rate that the host can carry and that all but the shortest messages feel: what of the host's
+own time is hidden behind the wire's?"""
 GPU_SIZES = ("8 KiB", "64 KiB", "512 KiB", "2 MiB", "8 MiB", "32 MiB", "128 MiB", "512 MiB")
 CPU_SIZES = ("1 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB", "8 MiB", "16 MiB")
 
@@ -34,6 +37,8 @@ def calibration_experiment(machine: MachineFacts, device: Device) -> Experiment 
     shapes = [f"1x{ranks}"] if networks else []
     if machine.can_emulate:
         mtu_bytes = 9000 if device == "cuda" else 1500
+        rate_gbps = SHAPED_GBPS[device]
+        networks.append(Network(name=SHAPED, mtu_bytes=mtu_bytes, rate_gbps=rate_gbps))
         networks.append(Network(name=BETWEEN_NODES, mtu_bytes=mtu_bytes))
         shapes.append(f"2x{ranks // 2}")
     return Experiment(
@@ -89,14 +94,15 @@ def _path(summary: CaseSummary) -> PathTimes | None:
     case, record = summary.case, summary.good[-1]
     if case.network is None:
         return None
-    is_inside = isinstance(case.network, NodePath)
+    link = case.link
     return PathTimes(
         name=case.network.name,
         path=case.network.path if isinstance(case.network, NodePath) else "emulated",
         backend=case.backend,
         nodes=case.nodes,
         ranks_per_node=case.ranks_per_node,
-        mtu_bytes=None if is_inside else getattr(case.network, "mtu_bytes", None),
+        mtu_bytes=None if link is None else link.mtu_bytes,
+        rate_gbps=None if link is None else link.rate_gbps,
         round_trip_s=record.link.round_trip_s if record.link else None,
         ceiling_gbps=record.link.ceiling_gbps if record.link else None,
         collectives=tuple(_collective_times(record)),

@@ -145,9 +145,13 @@ def select(work: Work, structure: Structure, cases: npt.NDArray[np.intp]) -> Wor
     return replace(work, collectives=present).map(lambda array: array[cases])
 
 
-def evaluate(columns: Columns, compute: ComputeCosts) -> Evaluation:
-    """Every case's step."""
+def evaluate(
+    columns: Columns, compute: ComputeCosts, *, communication_ratio: Times | None = None
+) -> Evaluation:
+    """Every case's step. `communication_ratio` stretches all collectives of a case."""
     work = work_of(columns, compute)
+    if communication_ratio is not None:
+        work = work.with_communication(communication_ratio)
     names = [field.name for field in fields(Evaluation)]
     table = {name: np.zeros(len(columns)) for name in names}
     for structure, cases in structures(columns, work).items():

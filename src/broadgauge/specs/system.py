@@ -111,6 +111,8 @@ class PathTimes(Spec):
     ranks_per_node: int = Field(ge=1)
     mtu_bytes: int | None = None
     """Of an emulated network; None: inside one node."""
+    rate_gbps: float | None = Field(default=None, gt=0)
+    """Line rate that it was shaped to; None: as fast as the host."""
     round_trip_s: float | None = Field(default=None, gt=0)
     ceiling_gbps: float | None = Field(default=None, gt=0)
     """What one plain TCP stream carries there."""

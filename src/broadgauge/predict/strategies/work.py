@@ -59,6 +59,14 @@ class Work:
             checkpoint_s=np.concatenate([record.checkpoint_s for record in records]),
         )
 
+    def with_communication(self, ratio: Times) -> "Work":
+        """The same with collectives that take so many times as long, and send the same bytes."""
+        stretched = {
+            key: replace(cost, inter_s=cost.inter_s * ratio, intra_s=cost.intra_s * ratio)
+            for key, cost in self.collectives.items()
+        }
+        return replace(self, collectives=stretched)
+
     def without_links(self, *, intra: bool) -> "Work":
         """The same with links between nodes, and within if `intra`, that take no time."""
         freed = {
