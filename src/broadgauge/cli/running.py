@@ -4,7 +4,7 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -54,6 +54,8 @@ class Wanted:
     against: str | None = None
     """A run folder, or `last`."""
     fail_above_ratio: float | None = None
+    change: Callable[[Experiment], Experiment] | None = None
+    """What a command makes of the experiment before it is planned; None: it is run as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +68,10 @@ class Prepared:
     """Nodes were refused: this is what can run on the local platform."""
 
 
-def start(wanted: Wanted, runs_folder: Path) -> int:
-    """A new run. Returns the exit code."""
+def start(
+    wanted: Wanted, runs_folder: Path, tell_folder: Callable[[Path], object] = lambda _: None
+) -> int:
+    """A new run. Returns the exit code; where it is stored is told as soon as it is there."""
     prepared = _prepare(wanted, runs_folder)
     _run_prepare_steps(prepared.plan)
     folder = RunFolder.create(
@@ -76,6 +80,7 @@ def start(wanted: Wanted, runs_folder: Path) -> int:
         experiment_yaml=dump_experiment(prepared.experiment),
         started_unix_s=time.time(),
     )
+    tell_folder(folder.path)
     return _run_in(folder, prepared.experiment, REFUSED_EXIT_CODE if prepared.is_fallback else 0)
 
 
@@ -135,7 +140,7 @@ def dry_run(wanted: Wanted, runs_folder: Path) -> int:
 def _prepare(wanted: Wanted, runs_folder: Path) -> Prepared:
     """Read, look around, fall back where nodes are refused, plan, and say all of it."""
     loaded = load(wanted.name_or_path, wanted.overrides, wanted.engine)
-    experiment = loaded.experiment
+    experiment = loaded.experiment if wanted.change is None else wanted.change(loaded.experiment)
     against = None
     if wanted.against is not None:
         against = read_against(

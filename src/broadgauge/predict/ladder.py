@@ -67,6 +67,6 @@ class Sensitivity:
     """Line rate below which more bytes are waited for."""
     gain_ratio: float
     is_extrapolated: bool
-    """The fastest rate measured is still far from `base_s`."""
+    """Even at the fastest rate measured a step is not within `gain_ratio` of `base_s`."""
     possible_forms: tuple[Form, ...]
     """Forms that the data can't tell from the curve's, that one first."""

@@ -133,24 +133,32 @@ def _knees(form: Form, x: Floats, step_s: Floats, errors: Floats) -> Iterator[fl
     for split in range(num_before, len(x) - 1):
         start, end = float(x[split - 1]), float(x[split])
         yield start
-        level, slope = _line(x[:split], step_s[:split], errors[:split], is_flat=num_before == 1)
-        low_level, low_slope = _line(x[split:], step_s[split:], errors[split:])
-        if low_slope > slope:
-            meeting = (level - low_level) / (low_slope - slope)
-            if start < meeting < end:
-                yield meeting
+        before, after = slice(split), slice(split, None)
+        low_level, low_slope = _line(x[after], step_s[after], errors[after])
+        for level, slope in _before_knee(form, x[before], step_s[before], errors[before]):
+            if low_slope > slope:
+                meeting = (level - low_level) / (low_slope - slope)
+                if start < meeting < end:
+                    yield meeting
     yield float(x[-2])
 
 
-def _line(
-    x: Floats, step_s: Floats, errors: Floats, *, is_flat: bool = False
-) -> tuple[float, float]:
+def _before_knee(
+    form: Form, x: Floats, step_s: Floats, errors: Floats
+) -> Iterator[tuple[float, float]]:
+    """Level at 0 and slope of the piece before the knee: free, without slope, or without level."""
+    weights = 1 / errors**2
+    yield float(weights @ step_s) / float(weights.sum()), 0.0
+    if form is Form.TWO_SLOPES:
+        yield _line(x, step_s, errors)
+        yield 0.0, float(weights @ (x * step_s)) / float(weights @ x**2)
+
+
+def _line(x: Floats, step_s: Floats, errors: Floats) -> tuple[float, float]:
     """Level at 0 and slope of the line through these points, by least squares."""
     weights = 1 / errors**2
     total = float(weights.sum())
     centre, level = float(weights @ x) / total, float(weights @ step_s) / total
-    if is_flat:
-        return level, 0.0
     spread = float(weights @ (x - centre) ** 2)
     slope = float(weights @ ((x - centre) * (step_s - level))) / spread
     return level - slope * centre, slope

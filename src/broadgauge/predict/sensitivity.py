@@ -32,6 +32,8 @@ FEWEST_RUNGS = 3
 """Two rates give a line through any two times, and nothing to doubt it by."""
 GAIN_RATIO = 0.02
 """A step within 2 % of what no network can remove is called as good as that."""
+LEAST_BASE_RATIO = 1e-3
+"""A base below a thousandth of the fastest step can't be told from none."""
 METHOD = "convex curve over 1/rate, t over launches and misfit"
 _LARGEST_LOG = 600.0
 
@@ -83,7 +85,7 @@ class _Reading:
 
     def sensitivity(self) -> Sensitivity:
         curve = self.fits[0]
-        fastest_s = float(self.ladder.step_s[0])
+        fastest_s = curve.step_s(float(self.ladder.x[0]))
         return Sensitivity(
             curve=curve,
             rungs=tuple(reversed(list(self._fitted()))),
@@ -93,7 +95,7 @@ class _Reading:
             enough_gbps=self._enough(),
             knee_gbps=self._knee(),
             gain_ratio=self.ladder.gain_ratio,
-            is_extrapolated=fastest_s > (1 + 5 * self.ladder.gain_ratio) * curve.base_s,
+            is_extrapolated=fastest_s > (1 + self.ladder.gain_ratio) * curve.base_s,
             possible_forms=tuple(fit.form for fit in self.fits),
         )
 
@@ -189,7 +191,7 @@ class _Reading:
         if curve.form is Form.FLAT:
             slowest = min(rung.rate_gbps for rung in self.rungs)
             return Answer(estimate=None, at_most=slowest, why="the slowest rate is enough")
-        if curve.base_s <= 0:
+        if curve.base_s <= LEAST_BASE_RATIO * float(self.ladder.step_s[0]):
             return Answer(
                 estimate=None,
                 at_least=max(rung.rate_gbps for rung in self.rungs),

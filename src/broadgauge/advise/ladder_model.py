@@ -1,0 +1,84 @@
+"""What does a run say of its ladders of link rates? The types that tables and pages show."""
+
+from dataclasses import dataclass
+
+from broadgauge.predict.ladder import Sensitivity
+from broadgauge.results.model import CaseSummary
+from broadgauge.specs.case import Case
+from broadgauge.specs.estimate import Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A network that is no rung."""
+
+    summary: CaseSummary
+    why: str
+    step_s: float | None
+    """Measured all the same; None where it was not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What the network costs at one rung, had in two ways."""
+
+    rate_gbps: float
+    measured_s: Estimate
+    """`network_cost_s`: the step less the same step with communication off."""
+    curve_s: float
+    """The step less the time that no network can remove."""
+    is_apart: bool
+    """By more than the intervals of both allow."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predicted:
+    """What the predictor says of one rung, without having seen it."""
+
+    rate_gbps: float
+    step_s: Estimate
+    """With the predictor's own interval."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ladder:
+    """One workload on several link rates."""
+
+    label: str
+    """`train 2x1`."""
+    metric: str
+    """What was taken for the time of a step; of a rate its inverse."""
+    is_inverse: bool
+    rungs: tuple[CaseSummary, ...]
+    """From the slowest rate to the fastest, as in `found`."""
+    left_out: tuple[LeftOut, ...]
+    found: Sensitivity | None
+    """None: too few rungs."""
+    why: str
+    """Why there is nothing found."""
+    counted_bytes: Estimate | None
+    """Payload a step through the busiest node's link in its busier direction, by counters."""
+    counted_how: str
+    """What is in them beside the steps' payload; or why there are none."""
+    costs: tuple[Cost, ...]
+    """Empty where nothing was measured with communication off."""
+    off_step_s: Estimate | None
+    """A step with communication off, over all rungs."""
+    predicted: tuple[Predicted, ...]
+    predicted_found: Sensitivity | None
+    """The same curve through what was predicted."""
+    disagreements: tuple[str, ...]
+    """Where what was had in two ways does not agree, in words."""
+    notes: tuple[str, ...]
+
+
+def node_rate_gbps(case: Case) -> float | None:
+    """Line rate of a node, all NICs, in its slower direction; None where unshaped."""
+    return None if case.link is None else case.link.node_rate_gbps
+
+
+def node_payload_gbps(case: Case) -> float | None:
+    """What of it is payload."""
+    if case.link is None or case.link.payload_rate_gbps is None:
+        return None
+    return case.link.payload_rate_gbps * case.link.num_nics

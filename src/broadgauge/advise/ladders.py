@@ -1,0 +1,212 @@
+"""Which ladders of link rates does a run hold, and what do they say?
+
+A ladder is one workload, shape and backend on networks that differ in their rate alone. Left out of
+its curve is what this host limited rather than the network: unshaped links, and rates whose
+verdict is host-bound by `advise/link.py`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from broadgauge.advise.foreign import foreign_load_of
+from broadgauge.advise.ladder_checks import checked
+from broadgauge.advise.ladder_model import Ladder, LeftOut, node_payload_gbps, node_rate_gbps
+from broadgauge.advise.link import host_limit, link_of
+from broadgauge.predict.ladder import Rung
+from broadgauge.predict.sensitivity import FEWEST_RUNGS, GAIN_RATIO, analyse
+from broadgauge.results.blocks import ValueOf
+from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.results.student import mean
+from broadgauge.results.summary import estimate_over
+from broadgauge.specs.case import Case
+from broadgauge.specs.errors import InputError
+from broadgauge.specs.estimate import Estimate
+from broadgauge.specs.metrics import unit_of
+from broadgauge.specs.record import Record
+from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload, Workload
+
+STEP_NAMES = ("step_time_s", "iteration_time_s")
+Prediction = Mapping[str, Estimate]
+"""Predicted step times by the case's key."""
+
+
+def ladders(
+    run: RunSummary,
+    *,
+    metric: str | None = None,
+    gain_ratio: float = GAIN_RATIO,
+    predicted: Prediction | None = None,
+) -> tuple[Ladder, ...]:
+    """Every ladder of this run, in the plan's order.
+
+    Raises InputError where it has none: no workload with a time a step on several nodes, or no
+    such metric.
+    """
+    groups: dict[str, list[CaseSummary]] = {}
+    for summary in run.candidates:
+        if summary.case.link is not None and _has_steps(summary.case.workload):
+            groups.setdefault(_place(summary.case), []).append(summary)
+    if not groups:
+        raise InputError(
+            f"{run.folder} holds no training and no command on several nodes",
+            hint="a ladder is made by `broadgauge sensitivity EXPERIMENT`",
+        )
+    return tuple(
+        _ladder(run, members, metric, gain_ratio, predicted or {}) for members in groups.values()
+    )
+
+
+def step_metric(workload: Workload, wanted: str | None = None) -> str | None:
+    """Which metric tells the time of a step? None: none does.
+
+    Raises InputError where the one wanted is not there, or is neither a time nor a rate.
+    """
+    names = (
+        [metric.name for metric in workload.metrics]
+        if isinstance(workload, CommandWorkload)
+        else ["step_time_s", "tokens_per_s", "samples_per_s"]
+    )
+    usable = [name for name in names if unit_of(name) in ("s", "1/s")]
+    if wanted is not None:
+        if wanted not in usable:
+            raise InputError(
+                f"--metric {wanted}: {workload.name} has no such time or rate",
+                hint=f"one of {', '.join(usable)}" if usable else "a metric that ends with `_s`",
+            )
+        return wanted
+    known = [name for name in STEP_NAMES if name in usable]
+    times = [name for name in usable if unit_of(name) == "s"]
+    return next(iter([*known, *times, *usable]), None)
+
+
+def _has_steps(workload: Workload) -> bool:
+    return not isinstance(workload, CollectivesWorkload)
+
+
+def _place(case: Case) -> str:
+    """What rungs of one ladder have in common: all but the rate, and what is named after it."""
+    assert case.link is not None
+    bare = case.link.model_copy(
+        update={"name": "rung", "rate_gbps": None, "receive_rate_gbps": None}
+    )
+    # The name, too: keys leave it out, and two workloads of one text are two ladders.
+    return f"{case.workload.name} {case.model_copy(update={'network': bare}).key}"
+
+
+def _ladder(
+    run: RunSummary,
+    members: Sequence[CaseSummary],
+    wanted: str | None,
+    gain_ratio: float,
+    predicted: Prediction,
+) -> Ladder:
+    case = members[0].case
+    metric = step_metric(case.workload, wanted)
+    value_of = partial(_step_s, metric)
+    rungs, left_out = _judged(members, run, value_of)
+    ladder = Ladder(
+        label=f"{case.workload.name} {case.shape}"
+        + (f" {case.backend}" if _has_several_backends(run) else ""),
+        metric=metric or "",
+        is_inverse=metric is not None and _is_rate(metric),
+        rungs=rungs,
+        left_out=left_out,
+        found=None,
+        why=_why_nothing(metric, len(rungs)),
+        counted_bytes=None,
+        counted_how="",
+        costs=(),
+        off_step_s=None,
+        predicted=(),
+        predicted_found=None,
+        disagreements=(),
+        notes=tuple(_notes(members)),
+    )
+    if ladder.why:
+        return ladder
+    found = analyse([_rung(summary, value_of) for summary in rungs], gain_ratio=gain_ratio)
+    return checked(replace(ladder, found=found), run.folder, predicted)
+
+
+def _judged(
+    members: Sequence[CaseSummary], run: RunSummary, value_of: ValueOf
+) -> tuple[tuple[CaseSummary, ...], tuple[LeftOut, ...]]:
+    """The rungs from the slowest on, and what is none."""
+    rungs: dict[float, CaseSummary] = {}
+    left_out: list[LeftOut] = []
+    for summary in members:
+        why = _why_no_rung(summary, run, value_of)
+        payload_gbps = node_payload_gbps(summary.case)
+        if why is None and payload_gbps in rungs:
+            assert payload_gbps is not None, "a rung has a rate"
+            why = f"the same rate as {rungs[payload_gbps].case.network_name}"
+        if why is None and payload_gbps is not None:
+            rungs[payload_gbps] = summary
+        else:
+            step = estimate_over(summary.good, value_of)
+            step_s = None if step is None else step.value
+            left_out.append(LeftOut(summary=summary, why=why or "", step_s=step_s))
+    return tuple(rungs[payload_gbps] for payload_gbps in sorted(rungs)), tuple(left_out)
+
+
+def _why_no_rung(summary: CaseSummary, run: RunSummary, value_of: ValueOf) -> str | None:
+    """Why does the curve not go through this case? None: it does."""
+    if not any(value_of(record) is not None for record in summary.good):
+        return "no trial ended well" if not summary.num_ok else "it has no such figure"
+    if node_payload_gbps(summary.case) is None:
+        return "unshaped: the host is its limit"
+    return host_limit(link_of(summary, run, summary.value("network_cost_s")))
+
+
+def _rung(summary: CaseSummary, value_of: ValueOf) -> Rung:
+    """Each block's mean over its trials."""
+    blocks: dict[int, list[float]] = {}
+    for record in summary.good:
+        value = value_of(record)
+        if value is not None:
+            blocks.setdefault(record.block, []).append(value)
+    rate_gbps, payload_gbps = node_rate_gbps(summary.case), node_payload_gbps(summary.case)
+    assert rate_gbps is not None, "a rung has a rate"
+    assert payload_gbps is not None, "a rung has a rate"
+    return Rung(
+        rate_gbps=rate_gbps,
+        payload_gbps=payload_gbps,
+        step_s_by_block={block: mean(values) for block, values in blocks.items()},
+    )
+
+
+def _step_s(metric: str | None, record: Record) -> float | None:
+    """The time of a step; one that is not positive is none."""
+    value = None if metric is None else record.metrics.get(metric)
+    if metric is None or value is None or value <= 0:
+        return None
+    return 1 / value if _is_rate(metric) else value
+
+
+def _is_rate(metric: str) -> bool:
+    """Is its inverse the time of a step, or of a part of one?"""
+    return unit_of(metric) == "1/s"
+
+
+def _why_nothing(metric: str | None, num_rungs: int) -> str:
+    """Why is no curve possible? Empty: it is."""
+    if metric is None:
+        return "no metric is a time or a rate: let the command print `step_time_s`"
+    if num_rungs < FEWEST_RUNGS:
+        have = f"{num_rungs} rate{'' if num_rungs == 1 else 's'} can be used"
+        return f"{have}, and a curve needs {FEWEST_RUNGS}"
+    return ""
+
+
+def _has_several_backends(run: RunSummary) -> bool:
+    return len({summary.case.backend for summary in run.candidates}) > 1
+
+
+def _notes(members: Sequence[CaseSummary]) -> Iterator[str]:
+    """What limits the answers beside chance?"""
+    if any(s.case.link is not None and s.case.link.slow_pairs for s in members):
+        yield "bytes are stated for the network's rate: what its slow pairs carry takes longer"
+    foreign = [words for s in members if (words := foreign_load_of(s)) is not None]
+    if foreign:
+        yield f"{len(foreign)} of {len(members)} rates: {foreign[0]}"

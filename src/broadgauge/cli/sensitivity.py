@@ -1,0 +1,165 @@
+"""`broadgauge sensitivity`: how much of a step does the network's rate decide?"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from broadgauge.advise.ladder_model import Ladder
+    from broadgauge.results.model import RunSummary
+
+RATES_HELP = "line rates in Gbit/s: 0.1,0.2,0.5,1 (default: six about those that it names)"
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "sensitivity",
+        help="run an experiment at several link rates, and say what the rate decides",
+        description="Runs an experiment's trainings and commands at several link rates. From step "
+        "time against 1/bandwidth come the bytes on the critical path, the time that no network "
+        "can remove, and the rate beyond which nothing is gained. A run folder with three rates "
+        "or more is analysed as it is.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "experiment",
+        metavar="EXPERIMENT",
+        help="an experiment file, the name of an example, or a run folder (`last`)",
+    )
+    parser.add_argument("--rates", metavar="LIST", help=RATES_HELP)
+    parser.add_argument(
+        "--network",
+        metavar="NAME",
+        help="whose MTU, overlay, NICs and delay the rungs have (default: the first with a rate)",
+    )
+    parser.add_argument(
+        "--metric",
+        metavar="NAME",
+        help="of a command: what tells the time of a step (default: step_time_s, else the first "
+        "time, else the inverse of the first rate)",
+    )
+    parser.add_argument(
+        "--within",
+        metavar="PERCENT",
+        default="2%",
+        help="how near to a network without limit is near enough (default: 2%%)",
+    )
+    parser.add_argument(
+        "--set",
+        dest="overrides",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="change a part of the experiment first: --set launches=3",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print the schedule; run nothing")
+    parser.add_argument(
+        "--runs-folder",
+        type=Path,
+        default=Path("runs"),
+        metavar="DIR",
+        help="where the run's folder is made (default: runs)",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    parser.set_defaults(handler=handle)
+
+
+def handle(options: argparse.Namespace) -> int:
+    from broadgauge.cli.runs import LAST, run_path
+
+    _within_ratio(options.within)
+    path = Path(options.experiment)
+    if not path.is_dir() and (options.experiment != LAST or path.exists()):
+        return _run_ladder(options)
+    _refuse_for_a_run(options)
+    return _show(run_path(options.experiment, options.runs_folder), options)
+
+
+def _refuse_for_a_run(options: argparse.Namespace) -> None:
+    from broadgauge.specs.errors import InputError
+
+    given = {"rates": options.rates, "network": options.network, "set": options.overrides}
+    for name, value in (given | {"dry-run": options.dry_run}).items():
+        if value:
+            raise InputError(
+                f"--{name} changes what is run, and {options.experiment} has been run",
+                hint="name the experiment instead of the run",
+            )
+
+
+def _run_ladder(options: argparse.Namespace) -> int:
+    """Measure, then show. Returns the run's exit code."""
+    from contextlib import nullcontext, redirect_stdout
+    from functools import partial
+
+    from broadgauge.cli.ladder import as_ladder, parse_rates_gbps
+    from broadgauge.cli.output import program, say
+    from broadgauge.cli.running import REFUSED_EXIT_CODE, Wanted, dry_run, start
+
+    rates = () if options.rates is None else parse_rates_gbps(options.rates)
+    wanted = Wanted(
+        name_or_path=options.experiment,
+        overrides=options.overrides,
+        change=partial(as_ladder, rates_gbps=rates, network_name=options.network),
+    )
+    if options.dry_run:
+        return dry_run(wanted, options.runs_folder)
+    folders: list[Path] = []
+    with redirect_stdout(_stderr()) if options.json else nullcontext():
+        code = start(wanted, options.runs_folder, folders.append)
+    if code == REFUSED_EXIT_CODE:
+        return code  # it has said why: without nodes there are no links to shape
+    if code > REFUSED_EXIT_CODE:
+        say(f"then: {program()} sensitivity {folders[0]}")
+        return code
+    return _show(folders[0], options) or code
+
+
+def _stderr() -> Any:
+    import sys
+
+    return sys.stderr
+
+
+def _show(folder: Path, options: argparse.Namespace) -> int:
+    from broadgauge.advise.ladders import ladders
+    from broadgauge.cli.console import results_console
+    from broadgauge.cli.output import write
+    from broadgauge.cli.runs import read_summary
+    from broadgauge.report.terminal_sensitivity import print_ladders
+
+    run = read_summary(folder)
+    found = ladders(run, metric=options.metric, gain_ratio=_within_ratio(options.within))
+    if options.json:
+        write(_json(run, found))
+        return 0
+    with results_console() as console:
+        print_ladders(found, console)
+    return 0
+
+
+def _within_ratio(text: str) -> float:
+    """`2%` or `0.02` → 0.02. Raises InputError."""
+    from broadgauge.specs.errors import InputError
+
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = 0.0
+    if not 0.001 <= value <= 1:
+        raise InputError(f"--within: `{text}` is no share from 0.1% to 100%", hint="--within 2%")
+    return value
+
+
+def _json(run: "RunSummary", found: "Sequence[Ladder]") -> str:
+    import json
+
+    from broadgauge.report.ladder_json import ladder_json
+
+    document = {
+        "format": "broadgauge sensitivity",
+        "run": str(run.folder),
+        "ladders": [ladder_json(ladder) for ladder in found],
+    }
+    return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"

@@ -1,0 +1,91 @@
+"""What does `broadgauge sensitivity` print? The rungs beside their curve, and the three answers."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from broadgauge.advise.ladder_model import Ladder
+from broadgauge.predict.ladder import FittedRung, Sensitivity
+from broadgauge.report.ladder_words import answers, forms, more_rates
+from broadgauge.report.quantities import show_estimate
+from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
+from broadgauge.specs.units import show_rate, show_ratio, show_time
+
+STEP = "step_time_s"
+
+
+def print_ladders(ladders: Sequence[Ladder], console: Console) -> None:
+    """Each ladder by itself."""
+    for ladder in ladders:
+        heading(f"{ladder.label}: {_what(ladder)} against the link's rate", console)
+        if ladder.found is None:
+            sentence(f"unknown: {ladder.why}", console)
+        else:
+            _print_rungs(ladder, ladder.found, console)
+            _print_answers(ladder, console)
+        _print_notes(ladder, console)
+
+
+def _what(ladder: Ladder) -> str:
+    if ladder.is_inverse:
+        return f"1 / {ladder.metric}"
+    return "step time" if ladder.metric == STEP else ladder.metric or "no metric"
+
+
+def _print_rungs(ladder: Ladder, found: Sensitivity, console: Console) -> None:
+    head = ["rate a node", "step time", "curve", "off by"]
+    head += ["network cost", "by the curve"] if ladder.costs else []
+    head += ["predicted"] if ladder.predicted else []
+    print_table(head, [_cells(ladder, rung) for rung in found.rungs], console)
+
+
+def _cells(ladder: Ladder, rung: FittedRung) -> tuple[str, ...]:
+    cells = [
+        show_rate(rung.rate_gbps),
+        show_estimate(STEP, rung.step_s),
+        show_time(rung.fitted_s),
+        signed_percent(rung.off_ratio),
+    ]
+    if ladder.costs:
+        cost = next((c for c in ladder.costs if c.rate_gbps == rung.rate_gbps), None)
+        cells += ["–", "–"] if cost is None else [show_time(cost.measured_s.value), ""]
+        if cost is not None:
+            cells[-1] = show_time(cost.curve_s) + (" *" if cost.is_apart else "")
+    if ladder.predicted:
+        step = next((p for p in ladder.predicted if p.rate_gbps == rung.rate_gbps), None)
+        cells.append("–" if step is None else show_time(step.step_s.value))
+    return tuple(cells)
+
+
+def signed_percent(ratio: float) -> str:
+    """`+0.4 %`."""
+    return f"{'+' if ratio >= 0 else '−'}{show_ratio(abs(ratio), 2)}"
+
+
+def _print_answers(ladder: Ladder, console: Console) -> None:
+    console.print()
+    for title, words in answers(ladder):
+        console.print(Text(title, style="bold"))
+        for line in indented(Text(f"{words}."), console):
+            console.print(line)
+
+
+def _print_notes(ladder: Ladder, console: Console) -> None:
+    for words in ladder.disagreements:
+        sentence(f"disagrees: {words}", console, "yellow")
+    if any(cost.is_apart for cost in ladder.costs):
+        sentence("* further apart than both intervals allow", console, "dim")
+    words_of_forms = forms(ladder)
+    for words in () if words_of_forms is None else (words_of_forms,):
+        sentence(f"note: {words}", console, "dim")
+    for each in ladder.left_out:
+        step = "" if each.step_s is None else f", {show_time(each.step_s)} a step"
+        name = each.summary.case.network_name
+        sentence(f"note: {name} is not in the curve{step}: {each.why}", console, "dim")
+    for words in ladder.notes:
+        sentence(f"note: {words}", console, "dim")
+    rates = more_rates(ladder)
+    if rates:
+        listed = ",".join(f"{rate:g}" for rate in rates)
+        sentence(f"These rates would show more: --rates {listed}", console)
