@@ -10,6 +10,8 @@ Transport = Literal[
     "none", "infiniband", "roce", "efa", "sriov-tcp", "tcp", "virtio", "overlay", "unknown"
 ]
 SplitStrategy = Literal["ddp", "fsdp", "hsdp", "megatron"]
+Op = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_recv"]
+"""Collectives, named and sized as nccl-tests does."""
 Recompute = Literal["none", "selective", "full", "unknown"]
 RDMA_TRANSPORTS: frozenset[Transport] = frozenset({"infiniband", "roce", "efa"})
 

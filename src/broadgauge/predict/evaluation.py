@@ -21,8 +21,10 @@ from broadgauge.predict.timeline import Steps, Stream, Timeline, Times
 Program = Callable[[Steps, Work], None]
 CHUNK = 1024
 """Cases evaluated at once: their matrices stay in the processor's cache."""
-FILL = 2
-"""Micro-batches over stages after which a pipeline's steady state is taken to have come."""
+PIPELINE_FILL = {False: 1, True: 3}
+PIPELINE_PERIOD = {False: 1, True: 2}
+"""Micro-batches over stages after which a pipeline is steady, and in which it then repeats itself;
+interleaved ones (True) do so every second round. tests/predict/test_simulation.py holds both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +67,7 @@ class Structure:
     is_across: bool
 
     is_folded: bool = False
-    """Pipelines of more micro-batches than that, by so many periods of `stages` micro-batches."""
+    """Pipelines with more micro-batches than that, by a number of periods."""
 
     @property
     def program(self) -> Program:
@@ -104,8 +106,11 @@ def structures(columns: Columns, work: Work) -> dict[Structure, npt.NDArray[np.i
     stages = columns.pipeline_parallel.astype(np.int64)
     is_piped = stages > 1
     micro_batches = work.counts["micro_batches"].astype(np.int64)
-    kept = np.where(is_piped, FILL * stages + micro_batches % stages, 0)
-    is_folded = is_piped & (micro_batches > kept + stages)
+    is_interleaved = columns.virtual_stages > 1
+    fill = stages * np.where(is_interleaved, PIPELINE_FILL[True], PIPELINE_FILL[False])
+    period = stages * np.where(is_interleaved, PIPELINE_PERIOD[True], PIPELINE_PERIOD[False])
+    kept = np.where(is_piped, fill + (micro_batches - fill) % period, 0)
+    is_folded = is_piped & (micro_batches > kept + period)
     rows = np.column_stack(
         [
             columns.is_sharded & ~is_piped,
@@ -168,9 +173,10 @@ def _evaluate(structure: Structure, work: Work) -> Evaluation:
     first = _parts(structure, work)
     if not structure.is_folded:
         return first
-    longer = replace(structure, micro_batches=structure.micro_batches + structure.stages)
+    period = structure.stages * PIPELINE_PERIOD[structure.chunks > 1]
+    longer = replace(structure, micro_batches=structure.micro_batches + period)
     second = _parts(longer, work)
-    periods = (work.counts["micro_batches"] - structure.micro_batches) / structure.stages
+    periods = (work.counts["micro_batches"] - structure.micro_batches) / period
     extended = {
         field.name: (1 - periods) * getattr(first, field.name)
         + periods * getattr(second, field.name)

@@ -1,43 +1,24 @@
 """How long does a collective keep the links busy? t = α(ranks, path) + bytes × factor / β(path).
 
-Bytes are counted a node, not a rank: the ranks of a node share its NICs.
+Bytes are counted a node, not a rank: the ranks of a node share its NICs. What was measured comes
+first: a curve of this collective (curve_scaling.py), then a node's measured rate, then priors by
+transport (link_rates.py); α and what small messages lose come from NCCL's own cost model
+(nccl_model.py).
 """
-
-import functools
-from typing import Literal
 
 import numpy as np
 
-from broadgauge.catalog.gpus import Gpu, find_gpu_named
-from broadgauge.predict.case import RDMA_TRANSPORTS, Fabric, Transport
+from broadgauge.predict.case import Op
 from broadgauge.predict.columns import Columns
 from broadgauge.predict.costs import CollectiveCost, Group
-from broadgauge.predict.curves import measured_s
+from broadgauge.predict.curve_scaling import curve_s
+from broadgauge.predict.link_rates import hop_s, inside_rate, is_nvlink, is_rdma, node_rate
+from broadgauge.predict.nccl_model import Ring, collective_s
 from broadgauge.predict.timeline import Times
-
-Op = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_recv"]
-
-RDMA_RATIO = 0.8
-SOCKET_RATIO = 0.45
-OVERLAY_GBYTE_PER_S = 0.4
-UNSTATED_NODE_GBPS = {"volta": 100.0, "ampere": 800.0, "hopper": 3200.0, "blackwell": 3200.0}
-NVLINK_RATIO = 0.78
-PCIE_RATIO = 0.6
-LATENCY_S: dict[Transport, float] = {
-    "none": 2e-6,
-    "infiniband": 14e-6,
-    "roce": 14e-6,
-    "efa": 25e-6,
-    "sriov-tcp": 30e-6,
-    "tcp": 40e-6,
-    "virtio": 60e-6,
-    "overlay": 90e-6,
-    "unknown": 14e-6,
-}
 
 
 def traffic_factor(op: Op, ranks: Times) -> Times:
-    """Bytes that a rank of a ring sends, over the message's size as nccl-tests defines it.
+    """Bytes that a rank of a ring sends, over the message's size as nccl-tests counts it.
 
     Source: Thakur, Rabenseifner, Gropp 2005; Patarasuk and Yuan 2009; nccl-tests, PERFORMANCE.md.
     """
@@ -46,73 +27,53 @@ def traffic_factor(op: Op, ranks: Times) -> Times:
         case "all_reduce":
             return 2 * share
         case "send_recv":
-            return np.asarray(np.minimum(ranks - 1, 1.0))
+            return np.minimum(ranks - 1, 1.0)
         case _:
             return share
 
 
-@functools.lru_cache(maxsize=4096)
-def node_rate(fabric: Fabric, generation: str) -> float:
-    """byte/s that a collective gets out of a node."""
-    if fabric.measured_node_gbyte_per_s is not None:
-        return fabric.measured_node_gbyte_per_s * 1e9
-    gbps = fabric.node_gbps or UNSTATED_NODE_GBPS.get(generation, 100.0)
-    if fabric.transport in RDMA_TRANSPORTS or fabric.transport in {"unknown", "none"}:
-        return gbps / 8 * RDMA_RATIO * 1e9
-    if fabric.transport == "overlay":
-        return min(gbps / 8, OVERLAY_GBYTE_PER_S) * 1e9
-    return gbps / 8 * SOCKET_RATIO * 1e9
+def node_bytes(op: Op, message_bytes: Times, group: Group) -> Times:
+    """What a node sends to others, all groups that stand on it together.
 
-
-@functools.lru_cache(maxsize=4096)
-def link_rate(gpu_name: str, num_gpus: int, board_gpus: int) -> float:
-    """byte/s of busbw that a GPU gets to others of its node."""
-    gpu: Gpu = find_gpu_named(gpu_name)
-    rate = None
-    if gpu.nvlink is not None:
-        rate = gpu.nvlink.one_way_gbyte_per_s(num_gpus, board_gpus)
-    if rate is None:
-        return gpu.pcie_gbyte_per_s * PCIE_RATIO * 1e9
-    return rate * NVLINK_RATIO * 1e9
+    A ring leaves a node once for each group, whatever the number of its ranks there. All-to-all
+    sends directly: each rank to all ranks elsewhere.
+    """
+    sent = message_bytes * traffic_factor(op, group.ranks)
+    if op == "all_to_all":
+        elsewhere = group.ranks - group.ranks_per_node
+        sent = message_bytes * group.ranks_per_node * elsewhere / group.ranks
+    return np.where(group.nodes > 1, sent * group.groups_per_node, 0.0)
 
 
 def price(op: Op, message_bytes: Times, group: Group, columns: Columns) -> CollectiveCost:
-    """How long one such collective takes; `message_bytes` as nccl-tests counts it.
-
-    Where the fabric has a curve of it, that is the answer.
-    """
-    sent = message_bytes * traffic_factor(op, group.ranks)
-    rates = _rates(columns, group)
-    is_inside = group.ranks_per_node > 1
-    is_across = group.nodes > 1
-    steps = 2 if op == "all_reduce" else 1
-    intra = steps * (group.ranks_per_node - 1) * 3e-6 + sent / rates[0]
-    hops = np.ceil(np.log2(np.maximum(group.nodes, 2)))
-    leaving = sent * group.groups_per_node
-    if op == "all_to_all":
-        leaving = leaving * group.ranks_per_node * (1 - 1 / group.nodes)
-    inter = steps * hops * rates[2] + leaving / rates[1]
+    """How long one such collective takes; `message_bytes` as nccl-tests counts it."""
     is_any = (message_bytes > 0) & (group.ranks > 1)
-    measured = measured_s(op, message_bytes, group, columns)
-    is_known = ~np.isnan(measured)
-    intra = np.where(is_known, np.where(is_across, 0.0, measured), intra)
-    inter = np.where(is_known, measured, inter)
-    return CollectiveCost(
-        intra_s=np.where(is_inside & is_any, intra, 0.0),
-        inter_s=np.where(is_across & is_any, inter, 0.0),
-        inter_bytes=np.where(is_across & is_any, leaving, 0.0),
+    is_across = group.nodes > 1
+    leaving = node_bytes(op, message_bytes, group)
+    inside = inside_rate(op, group, columns)
+    inside_s = message_bytes * traffic_factor(op, group.ranks) / inside
+    outside = node_rate(group, columns) / group.groups_per_node
+    if op == "all_to_all":
+        outside = (
+            outside
+            * (group.ranks - 1)
+            / np.maximum(group.ranks_per_node * (group.ranks - group.ranks_per_node), 1.0)
+        )
+    ring = Ring(
+        ranks=group.ranks,
+        nodes=group.nodes,
+        ranks_per_node=group.ranks_per_node,
+        bus_rate=np.where(is_across, outside, inside),
+        is_nvlink=is_nvlink(group, columns),
+        is_rdma=is_rdma(columns),
+        hop_s=hop_s(columns),
     )
-
-
-def _rates(columns: Columns, group: Group) -> tuple[Times, Times, Times]:
-    """byte/s inside and out of a node, and the latency between nodes."""
-    inside = [
-        link_rate(case.gpu, max(2, int(ranks)), case.gpus_per_node)
-        for case, ranks in zip(columns.cases, group.ranks_per_node, strict=True)
-    ]
-    outside = [
-        node_rate(case.fabric, columns.gpus[index].generation)
-        for case, index in zip(columns.cases, columns.gpu_index, strict=True)
-    ]
-    latency = [case.fabric.latency_s or LATENCY_S[case.fabric.transport] for case in columns.cases]
-    return np.array(inside), np.array(outside), np.array(latency)
+    modelled_s = collective_s(op, message_bytes, ring)
+    measured_s = curve_s(op, message_bytes, group, columns)
+    whole_s = np.where(np.isnan(measured_s), modelled_s, measured_s)
+    is_inside = group.ranks_per_node > 1
+    return CollectiveCost(
+        intra_s=np.where(is_any & is_inside, np.where(is_across, inside_s, whole_s), 0.0),
+        inter_s=np.where(is_any & is_across, whole_s, 0.0),
+        inter_bytes=np.where(is_any, leaving, 0.0),
+    )

@@ -57,7 +57,7 @@ def predict_table(
 ) -> PredictionTable:
     """The same as arrays; at least one case."""
     known = default_knowledge() if knowledge is None else knowledge
-    columns = columns_of(cases)
+    columns = columns_of(cases, known)
     compute = compute_costs(columns, known)
     evaluation = evaluate(columns, compute)
     flops = flops_per_token(columns)

@@ -10,7 +10,7 @@ import numpy as np
 from broadgauge.predict.columns import Columns, Flags
 from broadgauge.predict.costs import CollectiveCost
 from broadgauge.predict.groups import group_of
-from broadgauge.predict.network import Op, price
+from broadgauge.predict.network import price
 from broadgauge.predict.timeline import Times
 
 FIRST_BUCKET_BYTES = 2.0**20
@@ -146,8 +146,7 @@ def _of_replicas(columns: Columns) -> dict[str, CollectiveCost]:
     first = np.where(twice, table, FIRST_BUCKET_BYTES)
 
     def reduced(message: Times, mask: Flags) -> CollectiveCost:
-        op: Op = "reduce_scatter"
-        split = price(op, message, group, columns)
+        split = price("reduce_scatter", message, group, columns)
         whole = price("all_reduce", message, group, columns)
         return _chosen(is_split, split, whole, is_whole & mask)
 
