@@ -9,7 +9,18 @@ from collections.abc import Iterator, Sequence
 from types import ModuleType
 
 from broadgauge import __version__
-from broadgauge.cli import compare, export, history, init, logs, report, run, schema, show
+from broadgauge.cli import (
+    catalog,
+    compare,
+    export,
+    history,
+    init,
+    logs,
+    report,
+    run,
+    schema,
+    show,
+)
 from broadgauge.cli.output import give_up_stdout, open_closed_streams
 from broadgauge.specs.errors import BroadgaugeError
 
@@ -22,6 +33,7 @@ COMMANDS: tuple[ModuleType, ...] = (
     logs,
     export,
     report,
+    catalog,
     schema,
 )
 INTERRUPTED = 130
