@@ -14,7 +14,6 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 from broadgauge.catalog.entries import EntryType
-from broadgauge.specs.yaml_source import parse_yaml
 
 KINDS = ("gpus", "transports", "networks", "nodes", "models", "storage", "prices", "busbw")
 """Of entries: each has a file `KIND.yaml` with one list, `KIND`."""
@@ -44,6 +43,8 @@ def shipped_data(kind: str) -> list[dict[str, Any]]:
         copy = json.loads(compiled.read_text(encoding="utf-8"))
         if copy["sha256"] == digest(text):
             return list(copy["entries"])
+    from broadgauge.specs.yaml_source import parse_yaml  # a fifth of a second, rarely needed
+
     return list(parse_yaml(text, f"{kind}.yaml").data[kind])
 
 

@@ -21,7 +21,6 @@ from broadgauge.catalog.references import BusbwFigure, StorageEntry
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.document import Document
 from broadgauge.specs.errors import ExperimentError, Problem
-from broadgauge.specs.yaml_source import parse_yaml
 
 MODELS: dict[str, type[Entry]] = {
     "gpus": Gpu,
@@ -47,6 +46,8 @@ class Read:
 
 def read_entries(text: str, filename: str) -> tuple[Read, ...]:
     """Every entry of a file that has the lists of the shipped ones. Raises ExperimentError."""
+    from broadgauge.specs.yaml_source import parse_yaml  # a fifth of a second, for users' files
+
     document = parse_yaml(text, filename)
     problems = list(_problems_of_form(document))
     read: list[Read] = []
