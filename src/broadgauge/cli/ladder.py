@@ -112,7 +112,7 @@ def _rung(base: Network, rate_gbps: float) -> Network:
     """The base at this rate; a slower receiving direction stays as much slower."""
     receive = None
     if base.receive_rate_gbps is not None and base.rate_gbps is not None:
-        receive = rate_gbps * base.receive_rate_gbps / base.rate_gbps
+        receive = float(f"{rate_gbps * base.receive_rate_gbps / base.rate_gbps:.9g}")
     name = show_rate(rate_gbps, 6).lower().replace(" ", "-").replace("/s", "")
     return Network(
         **base.model_dump(exclude={"name", "rate_gbps", "receive_rate_gbps", "description"}),

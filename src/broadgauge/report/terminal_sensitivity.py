@@ -10,7 +10,7 @@ from broadgauge.predict.ladder import FittedRung, Sensitivity
 from broadgauge.report.ladder_words import answers, forms, more_rates
 from broadgauge.report.quantities import show_estimate
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
-from broadgauge.specs.units import show_rate, show_ratio, show_time
+from broadgauge.specs.units import show_rate, show_time
 
 STEP = "step_time_s"
 
@@ -60,7 +60,7 @@ def _cells(ladder: Ladder, rung: FittedRung) -> tuple[str, ...]:
 
 def signed_percent(ratio: float) -> str:
     """`+0.4 %`."""
-    return f"{'+' if ratio >= 0 else '−'}{show_ratio(abs(ratio), 2)}"
+    return f"{ratio:+.1%}".replace("%", " %").replace("-0.0", "+0.0").replace("-", "−")
 
 
 def _print_answers(ladder: Ladder, console: Console) -> None:
@@ -72,6 +72,7 @@ def _print_answers(ladder: Ladder, console: Console) -> None:
 
 
 def _print_notes(ladder: Ladder, console: Console) -> None:
+    console.print()
     for words in ladder.disagreements:
         sentence(f"disagrees: {words}", console, "yellow")
     if any(cost.is_apart for cost in ladder.costs):

@@ -1,0 +1,170 @@
+"""Proves `broadgauge sensitivity`: the ladder made of an experiment, and what is said of a run."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.advise.ladder_runs import COMPUTE_S, STEP_BYTES, Planted, ladder_run
+from tests.engine.making import COLLECTIVES, TRAIN, a_machine, an_experiment
+
+from broadgauge.cli.ladder import as_ladder, default_rates_gbps, parse_rates_gbps
+from broadgauge.cli.main import main
+from broadgauge.engine.plan import make_plan
+from broadgauge.specs.errors import InputError
+from broadgauge.specs.network import Network
+from broadgauge.specs.reading import read_experiment
+from broadgauge.specs.writing import dump_experiment
+
+
+def test_a_ladder_is_the_same_network_at_other_rates() -> None:
+    overlay = {"name": "pod", "rate_gbps": 0.4, "receive_rate_gbps": 0.1, "overlay": "vxlan"}
+    experiment = an_experiment(
+        networks=[{"name": "reference"}, overlay],
+        workloads=[TRAIN | {"networks": ["pod"]}, COLLECTIVES],
+        cluster={"shapes": ["1x1", "2x1"]},
+        skip_if=[{"network": "pod"}, {"shape": "4x1"}],
+        hypotheses=[
+            {
+                "name": "h",
+                "statement": "s",
+                "cases": {"network": "pod"},
+                "over": {"network": "reference"},
+                "at_most": 2,
+            }
+        ],
+    )
+    ladder = as_ladder(experiment, (0.4, 1.6))
+    assert ladder.name == "tiny-ladder"
+    rungs = [each for each in ladder.networks if isinstance(each, Network)]
+    assert [(rung.name, rung.rate_gbps, rung.receive_rate_gbps) for rung in rungs] == [
+        ("400-mbit", 0.4, 0.1),
+        ("1.6-gbit", 1.6, 0.4),
+    ]
+    assert {rung.overlay for rung in rungs} == {"vxlan"}
+    assert [each.kind for each in ladder.workloads] == ["train"]
+    assert ladder.cluster.shapes == ("2x1",)
+    assert [rule.shape for rule in ladder.skip_if] == [("4x1",)]
+    # What was made without validation is valid: it reads back as itself, and is planned.
+    assert read_experiment(dump_experiment(ladder), "ladder.yaml") == ladder
+    assert len(make_plan(ladder, a_machine()).cases) == 2
+
+
+def test_the_default_ladder_holds_the_rates_that_are_named() -> None:
+    named = [{"name": "a", "rate_gbps": 0.2}, {"name": "b", "rate_gbps": 1.0}]
+    rates = default_rates_gbps(an_experiment(networks=named))
+    assert len(rates) == 6
+    assert rates[0] == pytest.approx(0.1)
+    assert rates[-1] == pytest.approx(1.6)
+    factors = [b / a for a, b in pairwise(rates)]
+    assert max(factors) == pytest.approx(min(factors), rel=0.02)
+    wide = [{"name": "a", "rate_gbps": 0.2}, {"name": "b", "rate_gbps": 25}]
+    assert default_rates_gbps(an_experiment(networks=wide))[-1] == pytest.approx(25)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"networks": [{"name": "reference"}]}, "names a rate to begin a ladder at"),
+        ({"workloads": [COLLECTIVES]}, "has collectives only"),
+        ({"cluster": {"shapes": ["1x1", "1x2"]}}, "has one node only"),
+    ],
+)
+def test_what_can_have_no_ladder_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message) as refused:
+        as_ladder(an_experiment(**changes))
+    assert refused.value.hint
+
+
+def test_a_network_that_is_not_there() -> None:
+    with pytest.raises(InputError, match="--network slwo") as refused:
+        as_ladder(an_experiment(), network_name="slwo")
+    assert "slow" in str(refused.value.hint)
+
+
+def test_rates_are_numbers_or_have_units() -> None:
+    assert parse_rates_gbps("0.2, 0.5,1") == (0.2, 0.5, 1.0)
+    assert parse_rates_gbps("200 Mbit/s,1 Gbit/s,10Gbps") == (0.2, 1.0, 10.0)
+
+
+@pytest.mark.parametrize("text", ["", "1,2", "1,1,2", "1,fast,2", "0,1,2", "1,2,1e9", "nan,1,2"])
+def test_rates_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="--rates") as refused:
+        parse_rates_gbps(text)
+    assert refused.value.hint is not None
+
+
+def test_a_stored_run_is_told_in_three_answers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["sensitivity", str(ladder_run(tmp_path))]) == 0
+    shown = capsys.readouterr().out
+    assert "train 2x1: step time against the link's rate" in shown
+    for title in (
+        "Bytes on the critical path\n  1.99 MB (",
+        "Time that no network can remove\n  50 ms (",
+        "Rate beyond which nothing is gained\n  16.7 Gbit/s (",
+    ):
+        assert title in shown, shown
+    assert "with communication off 49.9 ms were measured" in " ".join(shown.split())
+    assert "reference is not in the curve" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("columns", ["80", "50", "30"])
+def test_no_line_is_wider_than_the_terminal(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    columns: str,
+) -> None:
+    path = ladder_run(tmp_path, Planted(off_step_s=0.04, counted_bytes=1e6), launches=3)
+    monkeypatch.setenv("COLUMNS", columns)
+    assert main(["sensitivity", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "disagrees:" in shown
+    assert max(map(len, shown.splitlines())) <= int(columns)
+
+
+def test_json_holds_the_estimates_and_what_is_unknown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = ladder_run(tmp_path, Planted(step_s=lambda _: COMPUTE_S))
+    assert main(["sensitivity", str(path), "--json", "--within", "5%"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["format"] == "broadgauge sensitivity"
+    (ladder,) = document["ladders"]
+    assert ladder["form"] == "flat"
+    assert ladder["gain_ratio"] == 0.05
+    assert ladder["critical_bytes"]["estimate"] is None
+    assert ladder["critical_bytes"]["why_unknown"]
+    assert 0 < ladder["critical_bytes"]["at_most"] < STEP_BYTES
+    assert ladder["enough_gbps"]["at_most"] == 0.1
+    base = ladder["base_s"]["estimate"]
+    assert base["low"] <= base["value"] <= base["high"]
+    assert ladder["rates_that_would_show_more_gbps"][0] < 0.1
+    assert [each["network"] for each in ladder["not_in_the_curve"]] == ["reference"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--rates", "1,2,3"], "--rates changes what is run"),
+        (["--set", "launches=3"], "--set changes what is run"),
+        (["--within", "0"], "--within"),
+        (["--metric", "images_per_s"], "no such time or rate"),
+    ],
+)
+def test_flags_that_mean_nothing_for_a_run_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list[str], message: str
+) -> None:
+    assert main(["sensitivity", str(ladder_run(tmp_path, launches=1)), *flags]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_folder_without_a_run_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sensitivity", str(tmp_path)]) == 5
+    assert main(["sensitivity", "last", "--runs-folder", str(tmp_path)]) == 5
+    assert "no run" in capsys.readouterr().err
