@@ -54,9 +54,10 @@ def add_parser(subparsers: Any) -> None:
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.catalog.catalog import load_catalog
     from broadgauge.cli.console import results_console
-    from broadgauge.cli.output import write
+    from broadgauge.cli.output import write, write_file
     from broadgauge.predict.answers import answer
     from broadgauge.report.predict_data import to_csv, to_json
+    from broadgauge.report.terminal_explain import print_explanations
     from broadgauge.report.terminal_predict import print_answers
     from broadgauge.specs.errors import InputError
 
@@ -74,14 +75,40 @@ def handle(options: argparse.Namespace) -> int:
         most=None if is_data or len(asked.cases) <= MOST_SHOWN else BEST_SHOWN,
         with_curves=not options.csv,
     )
+    if options.trace is not None:
+        _write_trace(options.trace, asked.cases)
+    if options.html is not None:
+        from broadgauge.report.html_predict import render
+
+        write_file(options.html, render(answers, assumed, notes))
     if options.json:
-        write(to_json(answers, assumed, notes))
+        write(to_json(answers, assumed, notes, is_explained=options.explain))
     elif options.csv:
         write(to_csv(answers))
     else:
         with results_console() as console:
             print_answers(answers, assumed, notes, console)
+            if options.explain:
+                print_explanations(answers.answers, console)
     return 0
+
+
+def _write_trace(path: Path, cases: "Sequence[TrainingCase]") -> None:
+    """The timeline of the one case. Raises InputError where there are several."""
+    from broadgauge.cli.output import say, write_file
+    from broadgauge.predict.trace import chrome_trace, simulate
+    from broadgauge.specs.errors import InputError
+
+    if len(cases) > 1:
+        raise InputError(
+            f"--trace writes the timeline of one case, and these are {len(cases):,}",
+            hint="one value for each flag",
+        )
+    case = cases[0]
+    events = simulate(case)
+    title = f"{case.model.name}, {case.strategy}, {case.nodes}x{case.gpus_per_node} {case.gpu}"
+    write_file(path, chrome_trace(events, title))
+    say(f"wrote      {path}: {len(events):,} pieces, for https://ui.perfetto.dev")
 
 
 def _asked(options: argparse.Namespace, catalog: "Catalog") -> "Asked":

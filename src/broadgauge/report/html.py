@@ -52,18 +52,23 @@ def render(run: RunSummary) -> str:
 
 def _page(run: RunSummary, script: str | None) -> str:
     """With the runtime's script the charts live; without it they are drawn only."""
+    sections = _sections(run, is_interactive=script is not None)
+    return whole_page(run.plan.experiment_name, sections, script)
+
+
+def whole_page(title: str, sections: list[Html], script: str | None) -> str:
+    """The document around these sections."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
         tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
         tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name_="color-scheme", content="light"),
-        tag("title", f"{run.plan.experiment_name} · Broadgauge"),
+        tag("title", f"{title} · Broadgauge"),
         tag("style", _asset("report.css")),
     )
     scripts = [tag("script", Html(script)), tag("script", _asset("report.js"))] if script else []
-    main = tag("main", _sections(run, is_interactive=script is not None))
-    body = tag("body", main, tag("div", id="tip", role="status"), scripts)
+    body = tag("body", tag("main", sections), tag("div", id="tip", role="status"), scripts)
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
 
 

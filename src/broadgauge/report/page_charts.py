@@ -26,7 +26,7 @@ from broadgauge.specs.workload import CollectivesWorkload
 def figures(run: RunSummary, *, is_interactive: bool) -> Html:
     """All charts that this run has figures for."""
     drawn = [
-        _figure(f"chart-{index}", title, how, spec, is_interactive=is_interactive)
+        figure(f"chart-{index}", title, how, spec, is_interactive=is_interactive)
         for index, (title, how, spec) in enumerate(_charts(run))
         if spec is not None
     ]
@@ -92,7 +92,8 @@ def _of_collectives(run: RunSummary) -> Iterator[tuple[str, str, Spec | None]]:
         )
 
 
-def _figure(name: str, title: str, how: str, spec: Spec, *, is_interactive: bool) -> Html:
+def figure(name: str, title: str, how: str, spec: Spec, *, is_interactive: bool) -> Html:
+    """One chart under its title, with the words that say how it was made."""
     drawing = draw(spec, name)
     caption = tag("figcaption", title, tag("span", how, class_="how"))
     if not is_interactive:

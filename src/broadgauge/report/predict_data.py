@@ -10,17 +10,20 @@ from typing import Any
 from broadgauge.predict.answers import Answer, Answers
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.knee import BandwidthCurve
+from broadgauge.predict.simple_estimates import explain
 from broadgauge.report.predict_words import label_words
 
 
-def to_json(answers: Answers, assumed: Sequence[str], notes: Sequence[str]) -> str:
+def to_json(
+    answers: Answers, assumed: Sequence[str], notes: Sequence[str], *, is_explained: bool = False
+) -> str:
     """One object. Seconds, bytes and ratios, with the unit in each name."""
     document = {
         "format": "broadgauge prediction",
         "common": dict(answers.common),
         "assumed": list(assumed),
         "notes": list(notes),
-        "cases": [_case(answer) for answer in answers.answers],
+        "cases": [_case(answer, is_explained=is_explained) for answer in answers.answers],
         "bandwidth": [_curve(curve) for curve in answers.curves],
     }
     return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
@@ -36,7 +39,7 @@ def to_csv(answers: Answers) -> str:
     return text.getvalue()
 
 
-def _case(answer: Answer) -> dict[str, Any]:
+def _case(answer: Answer, *, is_explained: bool) -> dict[str, Any]:
     prediction = answer.prediction
     memory = prediction.memory
     return {
@@ -63,6 +66,7 @@ def _case(answer: Answer) -> dict[str, Any]:
             "is_fitting": memory.is_fitting,
         },
         "usd_per_gigatoken": answer.usd_per_gigatoken,
+        **({"explanation": asdict(explain(prediction))} if is_explained else {}),
     }
 
 

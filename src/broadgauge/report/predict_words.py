@@ -11,6 +11,8 @@ from broadgauge.specs.units import TIME_UNITS_S, show_count, show_rate, show_rat
 GIB = 2.0**30
 NOTHING = "–"
 MOST_NAMED = 4
+LEAST_WAIT = 0.03
+"""Of a step: what is waited for the network below it is not worth a word."""
 UNKNOWN = "unknown"
 BOTTLENECKS: dict[Bound, str] = {
     Bound.COMPUTE: "compute",
@@ -22,7 +24,7 @@ BOTTLENECKS: dict[Bound, str] = {
     Bound.STORAGE: "storage",
 }
 ADVICE: dict[Bound, str] = {
-    Bound.COMPUTE: "the GPUs' arithmetic: a faster network would not help",
+    Bound.COMPUTE: "the GPUs' arithmetic",
     Bound.MEMORY: "the speed of the GPUs' own memory: larger batches or fused kernels help",
     Bound.LAUNCH: "the CPU, which launches kernels too slowly: compile, or a larger batch",
     Bound.NETWORK: "the network between nodes",
@@ -83,14 +85,16 @@ def label_words(answer: Answer) -> str:
         label.pop("network", None)
     if "nodes" in label and "GPUs a node" in label:
         del label["GPUs a node"]
-        label["nodes"] = f"{case.nodes} × {case.gpus_per_node}"
+        label["nodes"] = f"{case.nodes}x{case.gpus_per_node}"
     return ", ".join(_worded(title, value) for title, value in label.items())
 
 
 def _worded(title: str, value: str) -> str:
     match title:
         case "nodes":
-            return "1 node" if value == "1" else f"{value} {'GPUs' if '×' in value else 'nodes'}"
+            if "x" in value:
+                return value
+            return "1 node" if value == "1" else f"{value} nodes"
         case "GPUs a node":
             return f"{value} GPU{'' if value == '1' else 's'} a node"
         case (
@@ -115,15 +119,33 @@ def common_words(answers: Answers) -> str:
 
 def limits(answers: Sequence[Answer]) -> Iterator[str]:
     """What cases wait for, those that wait for the same together."""
-    by_bound: dict[Bound, list[str]] = {}
+    groups: dict[tuple[Bound, bool], list[Answer]] = {}
     for answer in answers:
-        by_bound.setdefault(answer.prediction.bound, []).append(label_words(answer))
-    for bound, labels in by_bound.items():
-        if len(labels) == len(answers):
-            yield f"everywhere the limit is {ADVICE[bound]}"
+        groups.setdefault((answer.prediction.bound, _waits(answer) >= LEAST_WAIT), []).append(
+            answer
+        )
+    for (bound, is_waiting), group in groups.items():
+        advice = ADVICE[bound]
+        if bound is Bound.COMPUTE:
+            advice += _beside(group) if is_waiting else ": a faster network would not help"
+        if len(group) == len(answers):
+            yield f"everywhere the limit is {advice}"
             continue
+        labels = [label_words(answer) for answer in group]
         shown = labels if len(labels) <= MOST_NAMED else [*labels[:2], f"{len(labels) - 2} more"]
-        yield f"{'; '.join(shown)}: the limit is {ADVICE[bound]}"
+        yield f"{'; '.join(shown)}: the limit is {advice}"
+
+
+def _waits(answer: Answer) -> float:
+    """Share of a step that waits for the network."""
+    prediction = answer.prediction
+    return prediction.parts.exposed_network_s / prediction.step_time_s.value
+
+
+def _beside(group: Sequence[Answer]) -> str:
+    shares = [_waits(answer) for answer in group]
+    low, high = show_ratio(min(shares), 2), show_ratio(max(shares), 2)
+    return f"; {low if low == high else f'{low} to {high}'} of a step waits for the network"
 
 
 def knee_words(curve: BandwidthCurve) -> str:

@@ -33,7 +33,7 @@ MOST_BARS = 24
 ROWS = ("carried", "step   ")
 HEAD = (
     *("case", "step\n80 % interval", "tokens/s", "MFU", "scaling", "exposed\ncomm."),
-    *("memory a GPU", "bottleneck", "$ for 10⁹\ntokens"),
+    *("memory a GPU", "bottleneck", "$/10⁹\ntokens"),
 )
 
 

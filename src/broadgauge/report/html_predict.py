@@ -1,0 +1,122 @@
+"""How are predictions handed on? As one HTML file: a table, and two plots."""
+
+from collections.abc import Iterator, Sequence
+
+from broadgauge.predict.answers import Answer, Answers
+from broadgauge.report.charts_predict import step_by_bandwidth, throughput_by_nodes
+from broadgauge.report.drawing import runtime
+from broadgauge.report.html import LARGEST_PAGE_BYTES, whole_page
+from broadgauge.report.markup import Html, table, tag
+from broadgauge.report.page_charts import figure
+from broadgauge.report.predict_words import (
+    NOTHING,
+    bottleneck,
+    common_words,
+    curve_title,
+    exposed_words,
+    knee_words,
+    label_words,
+    limits,
+    memory_words,
+    show_gib,
+    show_interval,
+    tokens_words,
+    usd_words,
+)
+from broadgauge.specs.units import show_ratio, show_time
+
+HEAD = (
+    *("case", "step", "80 % interval", "tokens/s", "MFU", "scaling", "exposed comm."),
+    *("memory a GPU", "bottleneck", "$/10⁹ tokens"),
+)
+
+MEMORY_HEAD = (
+    *("case", "parameters", "gradients", "optimizer", "activations", "buffers", "margin"),
+    "of the GPU's",
+)
+
+
+def render(answers: Answers, assumed: Sequence[str], notes: Sequence[str]) -> str:
+    """The page. The same answers give the same bytes."""
+    script = runtime()
+    page = _page(answers, assumed, notes, script)
+    if script is not None and len(page.encode()) > LARGEST_PAGE_BYTES:
+        return _page(answers, assumed, notes, None)
+    return page
+
+
+def _page(
+    answers: Answers, assumed: Sequence[str], notes: Sequence[str], script: str | None
+) -> str:
+    sections = [
+        tag(
+            "header",
+            tag("h1", "Prediction"),
+            tag("p", common_words(answers)),
+            tag("p", f"Assumed: {'; '.join(assumed)}.", class_="faint") if assumed else "",
+            _cut(answers),
+        ),
+        *(tag("p", f"{words[:1].upper()}{words[1:]}.") for words in limits(answers.answers)),
+        table(HEAD, [_row(answer) for answer in answers.answers]),
+        tag("h2", "Pictures"),
+        tag("section", list(_figures(answers, is_interactive=script is not None)), class_="charts"),
+        tag("h2", "Memory of the fullest GPU"),
+        table(MEMORY_HEAD, [_memory(answer) for answer in answers.answers]),
+        *(tag("p", f"Note: {note}", class_="faint") for note in notes),
+    ]
+    return whole_page("Prediction", sections, script)
+
+
+def _cut(answers: Answers) -> Html | str:
+    if answers.num_cases == len(answers.answers):
+        return ""
+    words = f"The {len(answers.answers)} best of {answers.num_cases:,} cases."
+    return tag("p", words, class_="faint")
+
+
+def _row(answer: Answer) -> tuple[str, ...]:
+    prediction = answer.prediction
+    scaling = answer.scaling_ratio
+    return (
+        label_words(answer),
+        show_time(prediction.step_time_s.value),
+        show_interval(prediction.step_time_s),
+        tokens_words(answer),
+        show_ratio(prediction.mfu_ratio, 2),
+        NOTHING if scaling is None else show_ratio(scaling, 2),
+        " · ".join(word for word in exposed_words(answer) if word),
+        memory_words(prediction.memory),
+        bottleneck(answer),
+        usd_words(answer.usd_per_gigatoken),
+    )
+
+
+def _memory(answer: Answer) -> tuple[str, ...]:
+    use = answer.prediction.memory
+    parts = (
+        *(use.parameters_bytes, use.gradients_bytes, use.optimizer_bytes),
+        *(use.activations_bytes, use.buffers_bytes, use.margin_bytes),
+    )
+    return (label_words(answer), *map(show_gib, parts), memory_words(use))
+
+
+def _figures(answers: Answers, *, is_interactive: bool) -> Iterator[Html]:
+    throughput = throughput_by_nodes(answers.answers)
+    if throughput is not None:
+        yield figure(
+            "chart-throughput",
+            "Throughput by nodes",
+            "Tokens a second of all GPUs; the band is the 80 % interval.",
+            throughput,
+            is_interactive=is_interactive,
+        )
+    bandwidth = step_by_bandwidth(answers.curves)
+    if bandwidth is not None:
+        knees = " ".join(f"{curve_title(c)}: {knee_words(c)}." for c in answers.curves)
+        yield figure(
+            "chart-bandwidth",
+            "Step time by bandwidth",
+            f"Dashed: the knee. {knees}",
+            bandwidth,
+            is_interactive=is_interactive,
+        )
