@@ -71,7 +71,7 @@ def handle(options: argparse.Namespace) -> int:
         raise InputError("--points says how many rows calibrate, and none do",
                          hint="add --calibrate system, or --calibrate system-network")  # fmt: skip
     if options.file is None:
-        raise InputError("the articles' tables are not scored yet", hint="name a table")
+        return _articles(options)
     table = _table(options.file)
     peers = _peer_files(options.peer)
     validation = validate(
@@ -94,6 +94,27 @@ def _show(validation: "Validation", peers: "list[PeerSheet]", options: argparse.
         with results_console() as console:
             print_validation(validation, peers, console, is_by_source=options.by == "source")
     return 0 if validation.scored else NOTHING_SCORED
+
+
+def _articles(options: argparse.Namespace) -> int:
+    from broadgauge.cli.console import results_console
+    from broadgauge.cli.output import write
+    from broadgauge.predict.articles.scores import article_scores
+    from broadgauge.report.terminal_articles import print_articles
+    from broadgauge.report.validation_json import articles_json
+
+    if options.calibrate != "none" or options.peer:
+        raise InputError(
+            "the articles' tables have calibration rows of their own, and no peers",
+            hint="name a table: broadgauge validate FILE.csv --calibrate system",
+        )
+    found = article_scores()
+    if options.json:
+        write(articles_json(found))
+        return 0
+    with results_console() as console:
+        print_articles(found, console)
+    return 0
 
 
 def _table(path: Path) -> "MeasuredTable":

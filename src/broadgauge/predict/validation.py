@@ -7,6 +7,7 @@ that calibrate a system are not scored.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from broadgauge.predict.calibration import Observation, fit
 from broadgauge.predict.calibration_rows import (
     DEFAULT_POINTS,
     Calibrate,
@@ -76,9 +77,10 @@ def validate(
     scored: list[Scored] = []
     unread = list(table.unread)
     for key, rows in systems.items():
-        mine = known
-        if chosen.get(key):
-            raise InputError("calibration is not there yet", hint="--calibrate none")
+        mine = known.without(rows[0].source)
+        points = chosen.get(key, [])
+        if points:
+            mine = fit([_observation(row) for row in points], mine)
         for row, prediction in zip(rows, _predictions(rows, mine), strict=True):
             if isinstance(prediction, InputError):
                 unread.append(_refused(row, prediction))
@@ -104,6 +106,10 @@ def score_sheet(scored: Sequence[Scored]) -> ScoreSheet:
 
 def _line(row: Row) -> int:
     return row.line
+
+
+def _observation(row: Row) -> Observation:
+    return Observation(case=row.case, step_time_s=row.step_time_s)
 
 
 def _predictions(rows: Sequence[Row], knowledge: Knowledge) -> list[Prediction | InputError]:

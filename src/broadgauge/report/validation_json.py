@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from broadgauge.predict.articles.claims import checked_claims
+from broadgauge.predict.articles.rows import Role
+from broadgauge.predict.articles.scores import ArticleScores, PredictedRow
 from broadgauge.predict.peers import PeerSheet
 from broadgauge.predict.scoring import Scores
 from broadgauge.predict.table import Unread
@@ -45,6 +48,55 @@ def validation_json(validation: Validation, peers: Sequence[PeerSheet]) -> str:
             ],
         }
     )
+
+
+def articles_json(found: ArticleScores) -> str:
+    """The same of the articles' tables; each series of rows is a source."""
+    return _dumped(
+        {
+            "format": FORMAT,
+            "table": "articles",
+            "calibrate": "one row per system and network",
+            "points": 1,
+            **sheet_object(score_sheet(found.scored)),
+            "goals": [
+                {
+                    "series": each.goal.series,
+                    "words": each.goal.words,
+                    "limit": each.goal.limit_ratio,
+                    "error": each.error_ratio,
+                    "is_reached": each.is_reached,
+                }
+                for each in found.goals
+            ],
+            "claims": [asdict(each) for each in checked_claims(found)],
+            "calibration_rows": [
+                each.row.id for each in found.rows if each.row.role is Role.CALIBRATES
+            ],
+            "unread": [
+                {"id": each.row.id, "source": each.row.series, "reason": each.row.reason}
+                for each in found.rows
+                if each.row.role in (Role.LISTED, Role.FROM_PRIOR)
+            ],
+            "rows": [_article_row(each) for each in found.rows if each.prediction is not None],
+        }
+    )
+
+
+def _article_row(each: PredictedRow) -> dict[str, Any]:
+    row, prediction = each.row, each.prediction
+    assert prediction is not None
+    return {
+        "id": row.id,
+        "source": row.series,
+        "role": row.role,
+        "published": row.published,
+        "measured_s": row.step_time_s,
+        "predicted_s": prediction.step_time_s.value,
+        "low_s": prediction.step_time_s.low,
+        "high_s": prediction.step_time_s.high,
+        "assumed": row.reason,
+    }
 
 
 def sheet_object(sheet: ScoreSheet) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Do predictions agree with what five articles on networks of training published?"""
