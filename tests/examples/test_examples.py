@@ -17,6 +17,7 @@ from broadgauge.specs.workload import TrainWorkload
 from broadgauge.specs.writing import dump_experiment
 
 GPUS = {
+    "predicted-steps": 2,
     "gpt2-networks": 2,
     "nccl-settings": 2,
     "paths": 2,

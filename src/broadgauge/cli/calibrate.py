@@ -33,6 +33,11 @@ def add_parser(subparsers: Any) -> None:
         help="what computes (default: GPUs where there are any)",
     )
     parser.add_argument(
+        "--check",
+        metavar="RUN",
+        help="measure nothing: foretell this run's trainings from the system file, and compare",
+    )
+    parser.add_argument(
         "--runs-folder",
         type=Path,
         default=Path("runs"),
@@ -55,6 +60,8 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.report.terminal_system import print_system
     from broadgauge.specs.system import PathTimes, System, TrainedStep
 
+    if options.check is not None:
+        return _check(options.check, options.output, options.runs_folder)
     machine = read_machine()
     device = _device(options.device, machine)
     _check_replaceable(options.output, machine)
@@ -88,6 +95,19 @@ def handle(options: argparse.Namespace) -> int:
     with results_console() as console:
         print_system(system, console)
     say(f"wrote      {options.output} in {time.time() - began_unix_s:.0f} s")
+    return 0
+
+
+def _check(run: str, path: Path, runs_folder: Path) -> int:
+    from broadgauge.cli.console import results_console
+    from broadgauge.cli.runs import read_summary, run_path
+    from broadgauge.predict.on_system import check_run
+    from broadgauge.predict.system import read_system
+    from broadgauge.report.terminal_system_check import print_check
+
+    steps = check_run(read_system(path), read_summary(run_path(run, runs_folder)))
+    with results_console() as console:
+        print_check(steps, console)
     return 0
 
 

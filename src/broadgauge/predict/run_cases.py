@@ -181,7 +181,7 @@ def parse_selector(text: str, cases: Sequence[RunCase]) -> CaseSelector:
     for part in text.split(","):
         key, equals, value = (each.strip() for each in part.partition("="))
         if not equals or not value or key not in SELECTING:
-            hint = did_you_mean(key, SELECTING) or f"keys: {', '.join(SELECTING)}"
+            hint = did_you_mean(key, SELECTING)
             raise InputError(f"--case takes KEY=VALUE, not `{part.strip()}`", hint=hint)
         values = _values(key, cases)
         if value not in values and not any(sign in value for sign in "*?"):

@@ -9,6 +9,7 @@ from broadgauge.catalog.gpus import find_gpu
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.columns import Columns, columns_of
 from broadgauge.predict.compute import compute_costs
+from broadgauge.predict.core_prior import core_prior
 from broadgauge.predict.costs import ComputeCosts
 from broadgauge.predict.evaluation import evaluate
 from broadgauge.predict.knowledge import Knowledge
@@ -29,7 +30,7 @@ LEAST_EXPOSED_RATIO = 0.05
 FEW_LAUNCHES_RATIO = 0.03
 """Half-width of a measured figure with fewer than three launches. Source: docs/measurements.md:
 steps of equal cases were within 1 to 3 % of each other on a quiet machine."""
-RATIOS = np.geomspace(0.1, 10.0, 81)
+RATIOS = np.geomspace(0.1, 10.0, 25)
 """Of communication, in which the one that gives the run's own step is looked for."""
 CARRIED_RATIO: dict[Basis, float] = {"own": 1.03, "host": 1.08, "line": 1.15, "unknown": 3.0}
 """80 % bounds of a collective's time, by what it rests on. Source: own and host, the runs of
@@ -82,13 +83,16 @@ class RunModel:
         if self._system is not None:
             self.machine_words = "products, copies and launches of the system file"
             return stand_in(self._system)
-        gpu = find_gpu(self.base.device_name) if self.base.case.device == "cuda" else None
-        self.machine_words = (
-            "the usual proportions of a training on cores"
-            if gpu is None
-            else f"the data sheet of {gpu.name}"
+        if self.base.case.device == "cpu":
+            self.machine_words = "the usual proportions of a training on cores"
+            self._system = core_prior()
+            return NO_GPU
+        gpu = find_gpu(self.base.device_name)
+        name = NO_GPU if gpu is None else gpu.name
+        self.machine_words = f"the data sheet of {name}" + (
+            f", as {self.base.device_name or 'the GPU'} is in no catalog" if gpu is None else ""
         )
-        return NO_GPU if gpu is None else gpu.name
+        return name
 
     def answer(self, change: Change) -> Answer:
         """The step with this change, and its interval. Raises InputError."""
@@ -213,12 +217,7 @@ class RunModel:
     def _costs(self, columns: Columns) -> ComputeCosts:
         if self._system is not None:
             return system_costs(columns, self._system)
-        costs = compute_costs(columns, self._knowledge)
-        if self._gpu != NO_GPU:
-            return costs
-        nothing = np.zeros(len(columns))  # cores launch what they compute
-        names = [name for name in ComputeCosts.__dataclass_fields__ if name.endswith("launch_s")]
-        return replace(costs, step_fixed_s=nothing, **dict.fromkeys(names, nothing))
+        return compute_costs(columns, self._knowledge)
 
 
 def _half_width(base: RunCase) -> float:
