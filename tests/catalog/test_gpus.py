@@ -21,6 +21,10 @@ from broadgauge.specs.errors import InputError
         ("NVIDIA GH200 480GB", "gh200-96gb"),
         ("NVIDIA A100-SXM4-80GB", "a100-sxm-80gb"),
         ("A100-SXM4-40GB", "a100-sxm-40gb"),
+        ("NVIDIA A100-SXM-64GB", "a100-sxm-64gb"),
+        ("NVIDIA GeForce GTX 1080 Ti", "gtx-1080ti"),
+        ("NVIDIA GeForce RTX 2080", "rtx-2080"),
+        ("NVIDIA GeForce RTX 2080 Ti", "rtx-2080ti"),
         ("NVIDIA A100-PCIE-40GB", "a100-pcie-40gb"),
         ("NVIDIA A100 80GB PCIe", "a100-pcie-80gb"),
         ("Tesla V100-SXM2-16GB", "v100-sxm-16gb"),
@@ -61,6 +65,22 @@ def test_an_unknown_gpu_has_no_peak(device_name: str) -> None:
 )
 def test_the_names_that_tables_use_are_found(name: str) -> None:
     assert find_gpu_named(name).peak_flops("fp16") is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("A100-80GB-SXM", "a100-sxm-80gb"),
+        ("NVIDIA A100-SXM4-80GB", "a100-sxm-80gb"),
+        ("NVIDIA H100 80GB HBM3", "h100-sxm"),
+        ("rtx3090", "rtx-3090"),
+        ("GeForce RTX 4090", "rtx-4090"),
+        ("Tesla V100-SXM2-32GB", "v100-sxm-32gb"),
+        ("rtx_a5000", "rtx-a5000"),
+    ],
+)
+def test_names_joined_or_ordered_otherwise(name: str, found: str) -> None:
+    assert find_gpu_named(name).name == found
 
 
 def test_a_wrong_name_is_told_with_the_nearest() -> None:

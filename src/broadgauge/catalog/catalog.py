@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from broadgauge.catalog.entries import Entry, find_entry, plain
+from broadgauge.catalog.entries import Entry, find_entry, is_alike, plain
 from broadgauge.catalog.gpus import Gpu, known_gpus
 from broadgauge.catalog.models import ModelEntry, known_models
 from broadgauge.catalog.networks import (
@@ -99,14 +99,11 @@ class Catalog:
                 yield GpuPrice(price_usd_per_hour=price.price_usd_per_hour, price=price)
 
     def named(self, name: str) -> tuple[tuple[str, Entry], ...]:
-        """Every entry of that name or alias, with its kind."""
+        """Every entry of that name or alias, with its kind; else those of nearly that name."""
         wanted = plain(name)
-        return tuple(
-            (kind, entry)
-            for kind in MODELS
-            for entry in self.entries(kind)
-            if wanted in map(plain, entry.names())
-        )
+        entries = [(kind, entry) for kind in MODELS for entry in self.entries(kind)]
+        exact = tuple(each for each in entries if wanted in map(plain, each[1].names()))
+        return exact or tuple(each for each in entries if is_alike(name, each[1]))
 
     def where(self, kind: str, entry: Entry) -> str:
         """`mine.yaml:3:5`, or the shipped file."""

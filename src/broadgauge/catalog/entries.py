@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from broadgauge.specs.base import NAME_PATTERN, did_you_mean
 from broadgauge.specs.errors import InputError
 
+_MAKERS = frozenset({"nvidia", "tesla", "geforce", "amd", "instinct", "meta", "google", "the"})
 DATE_PATTERN = r"^(19|20)\d\d(-\d\d){0,2}$"
 
 
@@ -67,14 +68,42 @@ def plain(name: str) -> str:
 
 
 def find_entry(name: str, entries: Sequence[EntryType], what: str) -> EntryType:
-    """The entry of this name, else of this alias. Raises InputError with what was meant."""
+    """The entry of this name, else of this alias, else of one that only differs in how its words
+    are joined or ordered (`a100-80gb-sxm`, `rtx3090`).
+
+    Raises InputError with what was meant.
+    """
     wanted = plain(name)
-    for entry in entries:
-        if plain(entry.name) == wanted:
-            return entry
-    for entry in entries:
-        if wanted in (plain(alias) for alias in entry.aliases):
-            return entry
-    known = [plain(each) for entry in entries for each in entry.names()]
-    hint = did_you_mean(wanted, known) or f"`broadgauge catalog list {what}s` prints those known"
+    named = ((plain(entry.name), entry) for entry in entries)
+    found = next((entry for known, entry in named if known == wanted), None)
+    if found is None:
+        found = next((entry for entry in entries if wanted in map(plain, entry.aliases)), None)
+    if found is None:
+        alike = [each for each in entries if is_alike(name, each)]
+        found = alike[0] if len(alike) == 1 else None
+    if found is not None:
+        return found
+    known_names = [plain(each) for entry in entries for each in entry.names()]
+    hint = did_you_mean(wanted, known_names)
+    listed = what if what == "storage" else f"{what}s"
+    hint = hint or f"`broadgauge catalog list {listed}` prints those known"
     raise InputError(f"the catalog has no {what} `{name}`", hint=hint)
+
+
+def is_alike(name: str, entry: Entry) -> bool:
+    """Does one of its names only differ in how the words are joined or ordered?"""
+    wanted = plain(name)
+    return any(
+        _joined(known) == _joined(wanted) or _words(known) == _words(wanted)
+        for known in map(plain, entry.names())
+    )
+
+
+def _joined(name: str) -> str:
+    """Without hyphens: `rtx3090`, `gpt3175b`."""
+    return name.replace("-", "")
+
+
+def _words(name: str) -> frozenset[str]:
+    """In any order, without whose product it is."""
+    return frozenset(name.split("-")) - _MAKERS
