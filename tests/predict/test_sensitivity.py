@@ -316,10 +316,10 @@ def test_what_is_no_ladder_is_refused() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["line", "hinge", "two slopes"])
 def test_95_of_100_intervals_hold_the_truth(name: str) -> None:
-    """Of 200 ladders 182 to 200: below 91 % would be a false claim at 99 % confidence."""
+    """Of 100 ladders 89 at least: with fewer, 95 % would be a false claim at 99 % confidence."""
     truth = TRUTHS[name]
     held = {"base": 0, "bytes": 0}
-    for seed in range(200):
+    for seed in range(100):
         found = analyse(simulated(name, seed=seed))
         for key, answer, true in (
             ("base", found.base_s, COMPUTE_S),
@@ -330,4 +330,4 @@ def test_95_of_100_intervals_hold_the_truth(name: str) -> None:
             assert estimate.low is not None
             assert estimate.high is not None
             held[key] += estimate.low <= true <= estimate.high
-    assert min(held.values()) >= 182, held
+    assert min(held.values()) >= 89, held

@@ -43,18 +43,29 @@ def ladders(
     Raises InputError where it has none: no workload with a time a step on several nodes, or no
     such metric.
     """
-    groups: dict[str, list[CaseSummary]] = {}
-    for summary in run.candidates:
-        if summary.case.link is not None and _has_steps(summary.case.workload):
-            groups.setdefault(_place(summary.case), []).append(summary)
+    groups = _groups(run)
     if not groups:
         raise InputError(
             f"{run.folder} holds no training and no command on several nodes",
             hint="a ladder is made by `broadgauge sensitivity EXPERIMENT`",
         )
-    return tuple(
-        _ladder(run, members, metric, gain_ratio, predicted or {}) for members in groups.values()
-    )
+    return tuple(_ladder(run, members, metric, gain_ratio, predicted or {}) for members in groups)
+
+
+def seen_ladders(run: RunSummary) -> tuple[Ladder, ...]:
+    """Those of any run that have rates enough for a curve; mostly none."""
+    full = (members for members in _groups(run) if len(members) >= FEWEST_RUNGS)
+    seen = (_ladder(run, members, None, GAIN_RATIO, {}) for members in full)
+    return tuple(ladder for ladder in seen if ladder.found is not None)
+
+
+def _groups(run: RunSummary) -> list[list[CaseSummary]]:
+    """Cases that differ in their rate alone."""
+    groups: dict[str, list[CaseSummary]] = {}
+    for summary in run.candidates:
+        if summary.case.link is not None and _has_steps(summary.case.workload):
+            groups.setdefault(_place(summary.case), []).append(summary)
+    return list(groups.values())
 
 
 def step_metric(workload: Workload, wanted: str | None = None) -> str | None:

@@ -46,6 +46,7 @@ def _charts(run: RunSummary) -> Iterator[tuple[str, str, Spec | None]]:
         "95 % interval of the whole step.",
         cost_chart(run, jobs),
     )
+    yield from _of_ladders(run)
     yield (
         "Times of single steps",
         "Each tick a step (slowest rank; some of many), box: the middle half, line: 5th to 95th "
@@ -66,6 +67,15 @@ def _charts(run: RunSummary) -> Iterator[tuple[str, str, Spec | None]]:
         "outside the ranks.",
         host_chart(host_shares(by_workload(run))),
     )
+
+
+def _of_ladders(run: RunSummary) -> Iterator[tuple[str, str, Spec | None]]:
+    # Here, so that runs without a ladder are shown without numpy.
+    from broadgauge.advise.ladders import seen_ladders
+    from broadgauge.report.charts_sensitivity import ladder_chart, ladder_words
+
+    for ladder in seen_ladders(run):
+        yield f"Sensitivity of {ladder.label}", ladder_words(ladder), ladder_chart(ladder)
 
 
 def _of_pairs(run: RunSummary) -> Iterator[tuple[str, str, Spec | None]]:

@@ -1,0 +1,35 @@
+"""Proves report/charts_sensitivity.py: the picture holds the rungs, their intervals, the curve."""
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from tests.advise.ladder_runs import COMPUTE_S, RATES_GBPS, ladder_run
+
+from broadgauge.advise.ladders import ladders, seen_ladders
+from broadgauge.cli.runs import read_summary
+from broadgauge.report.charts_sensitivity import ladder_chart, ladder_words
+from broadgauge.report.html import render
+
+
+def test_the_picture_holds_what_was_measured_and_the_curve(tmp_path: Path) -> None:
+    (ladder,) = ladders(read_summary(ladder_run(tmp_path)))
+    spec = cast("dict[str, Any]", ladder_chart(ladder))
+    rungs = spec["data"]["values"]
+    assert len(rungs) == len(RATES_GBPS)
+    assert all(row["low"] <= row["y"] <= row["high"] for row in rungs)
+    corners = spec["layer"][0]["data"]["values"]
+    assert corners[0]["x"] == 0
+    assert corners[0]["y"] == pytest.approx(COMPUTE_S, rel=0.02)
+    # The line ends at the slowest rung and goes through it.
+    assert corners[-1]["x"] == pytest.approx(max(row["x"] for row in rungs))
+    assert corners[-1]["y"] == pytest.approx(max(row["y"] for row in rungs), rel=0.02)
+    words = ladder_words(ladder)
+    assert "Bytes on the critical path: 1.99 MB (" in words
+
+
+def test_a_page_shows_it_where_there_are_rates_enough(tmp_path: Path) -> None:
+    page = render(read_summary(ladder_run(tmp_path / "many", launches=2)))
+    assert "Sensitivity of train 2x1" in page
+    few = read_summary(ladder_run(tmp_path / "few", rates_gbps=(0.1, 0.2), launches=2))
+    assert seen_ladders(few) == ()
