@@ -10,16 +10,21 @@ from types import ModuleType
 
 from broadgauge import __version__
 from broadgauge.cli import (
+    calibrate,
     catalog,
     compare,
     export,
     history,
     init,
     logs,
+    predict,
     report,
     run,
     schema,
+    sensitivity,
     show,
+    validate,
+    whatif,
 )
 from broadgauge.cli.output import give_up_stdout, open_closed_streams
 from broadgauge.specs.errors import BroadgaugeError
@@ -27,6 +32,8 @@ from broadgauge.specs.errors import BroadgaugeError
 COMMANDS: tuple[ModuleType, ...] = (
     init,
     run,
+    predict,
+    sensitivity,
     show,
     compare,
     history,
@@ -34,6 +41,9 @@ COMMANDS: tuple[ModuleType, ...] = (
     export,
     report,
     catalog,
+    validate,
+    calibrate,
+    whatif,
     schema,
 )
 INTERRUPTED = 130
