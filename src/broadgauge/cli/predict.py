@@ -9,8 +9,9 @@ from broadgauge.cli.predict_flags import add_flags
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from broadgauge.advise.recommendation import Recommendation
     from broadgauge.catalog.catalog import Catalog
-    from broadgauge.predict.answers import Prices
+    from broadgauge.predict.answers import Answers, Prices
     from broadgauge.predict.case import TrainingCase
     from broadgauge.predict.wishes import Asked
 
@@ -57,6 +58,7 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.output import write, write_file
     from broadgauge.predict.answers import answer
     from broadgauge.report.predict_data import to_csv, to_json
+    from broadgauge.report.terminal_advice import print_recommendations
     from broadgauge.report.terminal_explain import print_explanations
     from broadgauge.report.terminal_predict import print_answers
     from broadgauge.specs.errors import InputError
@@ -75,6 +77,9 @@ def handle(options: argparse.Namespace) -> int:
         most=None if is_data or len(asked.cases) <= MOST_SHOWN else BEST_SHOWN,
         with_curves=not options.csv,
     )
+    is_whole = len(answers.answers) == answers.num_cases <= MOST_SHOWN
+    with_sweeps = options.explain or options.json
+    found = _recommendations(answers, with_sweeps=with_sweeps) if is_whole else ()
     if options.trace is not None:
         _write_trace(options.trace, asked.cases)
     if options.html is not None:
@@ -82,15 +87,27 @@ def handle(options: argparse.Namespace) -> int:
 
         write_file(options.html, render(answers, assumed, notes))
     if options.json:
-        write(to_json(answers, assumed, notes, is_explained=options.explain))
+        write(to_json(answers, assumed, notes, found, is_explained=options.explain))
     elif options.csv:
         write(to_csv(answers))
     else:
         with results_console() as console:
             print_answers(answers, assumed, notes, console)
+            print_recommendations(found, console, is_explained=options.explain)
             if options.explain:
                 print_explanations(answers.answers, console)
     return 0
+
+
+def _recommendations(answers: "Answers", *, with_sweeps: bool) -> "tuple[Recommendation, ...]":
+    """What follows; `with_sweeps` also from where on another network would pay."""
+    from broadgauge.advise.network_choice import recommend
+    from broadgauge.predict.predictor import predict_table
+
+    predictions = [each.prediction for each in answers.answers]
+    if not with_sweeps:
+        return recommend(predictions)
+    return recommend(predictions, lambda cases: predict_table(cases).evaluation.step_s)
 
 
 def _write_trace(path: Path, cases: "Sequence[TrainingCase]") -> None:

@@ -112,7 +112,7 @@ def _best(table: PredictionTable, most: int) -> list[int]:
     return [int(index) for index in order[:most]]
 
 
-def _setting(case: TrainingCase) -> TrainingCase:
+def setting_of(case: TrainingCase) -> TrainingCase:
     """The case without its size and network, and without recomputation, which may follow them."""
     return replace(
         case,
@@ -125,9 +125,9 @@ def _setting(case: TrainingCase) -> TrainingCase:
     )
 
 
-def _any_node(case: TrainingCase) -> TrainingCase:
+def on_any_node(case: TrainingCase) -> TrainingCase:
     """The setting on nodes of any size."""
-    return replace(_setting(case), gpus_per_node=1)
+    return replace(setting_of(case), gpus_per_node=1)
 
 
 _Key = tuple[TrainingCase, Fabric]
@@ -137,7 +137,7 @@ def _smallest(cases: Sequence[TrainingCase]) -> dict[_Key, int]:
     """Of each setting and network the smallest cluster; one node stands for every network."""
     found: dict[_Key, int] = {}
     for index, case in enumerate(cases):
-        key = (_any_node(case), case.fabric)
+        key = (on_any_node(case), case.fabric)
         if key not in found or case.gpus < cases[found[key]].gpus:
             found[key] = index
     for (setting, fabric), index in list(found.items()):
@@ -152,7 +152,7 @@ def _scaling(
 ) -> float | None:
     """Tokens/s a GPU over those of the smallest cluster."""
     case = cases[index]
-    smallest = base[_any_node(case), case.fabric]
+    smallest = base[on_any_node(case), case.fabric]
     if cases[smallest].gpus >= case.gpus:
         return None
     ratio = rates[index] / rates[smallest] * cases[smallest].gpus / case.gpus
@@ -165,7 +165,7 @@ def _curve_cases(cases: Sequence[TrainingCase]) -> list[TrainingCase]:
     for case in cases:
         if case.nodes < 2:
             continue
-        setting = _setting(case)
+        setting = setting_of(case)
         if setting not in largest or _rank(case) > _rank(largest[setting]):
             largest[setting] = case
     return list(largest.values())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from broadgauge.advise.recommendation import Recommendation
 from broadgauge.predict.answers import Answer, Answers
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.knee import BandwidthCurve
@@ -15,7 +16,12 @@ from broadgauge.report.predict_words import label_words
 
 
 def to_json(
-    answers: Answers, assumed: Sequence[str], notes: Sequence[str], *, is_explained: bool = False
+    answers: Answers,
+    assumed: Sequence[str],
+    notes: Sequence[str],
+    found: Sequence[Recommendation] = (),
+    *,
+    is_explained: bool = False,
 ) -> str:
     """One object. Seconds, bytes and ratios, with the unit in each name."""
     document = {
@@ -25,6 +31,7 @@ def to_json(
         "notes": list(notes),
         "cases": [_case(answer, is_explained=is_explained) for answer in answers.answers],
         "bandwidth": [_curve(curve) for curve in answers.curves],
+        "recommendations": [asdict(each) for each in found],
     }
     return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 

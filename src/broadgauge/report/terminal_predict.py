@@ -119,8 +119,9 @@ def _print_limits(answers: Sequence[Answer], console: Console) -> None:
     for answer in answers:
         prediction = answer.prediction
         if prediction.dominant:
-            narrowed = f"; {prediction.narrowed_by}" if prediction.narrowed_by else ""
-            said[f"{prediction.dominant}{narrowed}"] = None
+            narrowed = prediction.narrowed_by
+            more = f"; {narrowed} would narrow it most" if narrowed else ""
+            said[f"{prediction.dominant}{more}"] = None
     for words in list(said)[:3]:
         sentence(f"most uncertain: {words}", console, "dim")
     if any(answer.prediction.is_outside for answer in answers):

@@ -1,0 +1,126 @@
+"""Do more nodes, another placement or a larger batch pay? Rules on predictions."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from broadgauge.advise.recommendation import (
+    PAYS_RATIO,
+    Recommendation,
+    Rule,
+    cautions,
+    exposed_words,
+    grouped,
+    network_name,
+    step_words,
+)
+from broadgauge.predict.answers import on_any_node, setting_of
+from broadgauge.predict.case import Bound, TrainingCase
+from broadgauge.predict.prediction import Prediction
+from broadgauge.specs.units import show_count, show_ratio
+
+
+def of_sizes(predictions: Sequence[Prediction]) -> Iterator[Recommendation]:
+    """Does a larger cluster do less than a smaller one? One node begins every network's row."""
+    for group in grouped(predictions, setting_of):
+        alone = [each for each in group if each.case.nodes == 1]
+        for fabric in dict.fromkeys(each.case.fabric for each in group if each.case.nodes > 1):
+            row = alone + [each for each in group if each.case.fabric == fabric]
+            row.sort(key=lambda each: each.case.nodes)
+            for fewer, more in itertools.pairwise(row):
+                ratio = more.tokens_per_s / fewer.tokens_per_s
+                if ratio < 1:
+                    yield _slower(fewer, more, ratio)
+
+
+def _slower(fewer: Prediction, more: Prediction, ratio: float) -> Recommendation:
+    return Recommendation(
+        rule=Rule.SLOWER,
+        is_worth_it=False,
+        about=network_name(more),
+        words=(
+            f"{more.case.nodes} nodes over {network_name(more)} are slower than "
+            f"{fewer.case.nodes}: {ratio:.2g} of the throughput; a faster network first, then more "
+            "nodes"
+        ),
+        arithmetic=(
+            f"{show_count(more.tokens_per_s)} / {show_count(fewer.tokens_per_s)} tokens/s = "
+            f"{ratio:.3g}",
+            exposed_words(more),
+        ),
+        gain_ratio=ratio - 1,
+        cautions=tuple(cautions(fewer, more)),
+    )
+
+
+def of_places(predictions: Sequence[Prediction]) -> Iterator[Recommendation]:
+    """So many GPUs in one node, or over several: does it matter?"""
+    for group in grouped(predictions, lambda c: (on_any_node(c), c.gpus)):
+        inside = [each for each in group if each.case.nodes == 1 and each.case.gpus > 1]
+        for near in inside[:1]:
+            for far in (each for each in group if each.case.nodes > 1):
+                yield _placed(near, far)
+
+
+def _placed(near: Prediction, far: Prediction) -> Recommendation:
+    """It matters where the difference is larger than the limit and than what is not known."""
+    ratio = far.step_time_s.value / near.step_time_s.value
+    is_certain = near.step_time_s.high < far.step_time_s.low
+    matters = ratio > 1 + PAYS_RATIO and is_certain
+    model, gpus = near.case.model.name, near.case.gpus
+    over = f"{far.case.nodes} over {network_name(far)}"
+    if matters:
+        words = f"{model}: one node of {gpus} GPUs is {ratio:.3g} times as fast as {over}"
+    else:
+        words = f"{model} is indifferent to {gpus} GPUs in one node or in {over}: {ratio:.3g}"
+        if ratio > 1 + PAYS_RATIO:
+            words += " is within what is not known"
+    return Recommendation(
+        rule=Rule.PLACE,
+        is_worth_it=matters,
+        about=network_name(far),
+        words=words,
+        arithmetic=(
+            f"{step_words(far)} / {step_words(near)} = {ratio:.3g}",
+            exposed_words(far),
+        ),
+        gain_ratio=ratio - 1,
+    )
+
+
+def of_batches(predictions: Sequence[Prediction]) -> Iterator[Recommendation]:
+    """Is throughput flat over the batch? Then neither network nor launches limit it."""
+
+    def rest(case: TrainingCase) -> TrainingCase:
+        return replace(case, micro_batch=1.0, global_batch=1.0, recompute="none", name="")
+
+    for group in grouped(predictions, rest):
+        row = sorted(group, key=lambda each: each.case.micro_batch)
+        if len({each.case.micro_batch for each in row}) < 3:
+            continue
+        rates = [each.tokens_per_s for each in row]
+        gain = max(rates) / min(rates) - 1
+        is_flat = gain < PAYS_RATIO
+        bounds = {each.bound for each in row}
+        kernels = "look at the kernels (fused attention, fused loss, compile)"
+        if is_flat and bounds <= {Bound.COMPUTE, Bound.MEMORY}:
+            words = (
+                f"throughput is flat over the batch, so the training is compute-bound: {kernels}"
+            )
+        elif is_flat:
+            words = "throughput is flat over the batch"
+        else:
+            words = f"a batch of {row[rates.index(max(rates))].case.micro_batch:g} is best: up to "
+            words += f"{show_ratio(gain, 2)} more tokens/s"
+        sizes = ", ".join(f"{each.case.micro_batch:g}" for each in row)
+        yield Recommendation(
+            rule=Rule.BATCH,
+            is_worth_it=not is_flat,
+            about=row[0].case.model.name,
+            words=words,
+            arithmetic=(
+                f"{', '.join(show_count(rate) for rate in rates)} tokens/s at {sizes} sequences a "
+                f"GPU: {show_count(max(rates))} / {show_count(min(rates))} = {1 + gain:.3g}",
+            ),
+            gain_ratio=gain,
+        )

@@ -1,0 +1,156 @@
+"""Which network does a training need? Rules on predictions, each with its arithmetic.
+
+Every rule is a ratio of two predicted steps against one limit, `PAYS_RATIO`; nothing here knows a
+cluster or a model by name.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from broadgauge.advise.cluster_choice import of_batches, of_places, of_sizes
+from broadgauge.advise.recommendation import (
+    PAYS_RATIO,
+    SUFFICIENT_RATIO,
+    Recommendation,
+    Rule,
+    cautions,
+    exposed_words,
+    grouped,
+    network_name,
+    network_step_words,
+    step_words,
+    waiting_ratio,
+    where,
+)
+from broadgauge.predict.answers import setting_of
+from broadgauge.predict.break_even import BreakEven, by_batch, by_params
+from broadgauge.predict.case import Fabric, TrainingCase, Transport
+from broadgauge.predict.knee import StepTimes
+from broadgauge.predict.prediction import Prediction
+from broadgauge.specs.units import show_count, show_ratio
+
+LADDER: tuple[Transport, ...] = (
+    *("none", "unknown", "overlay", "tcp", "virtio", "sriov-tcp"),
+    *("efa", "roce", "infiniband"),
+)
+"""From what is always there to what must be bought and set up."""
+
+
+def recommend(
+    predictions: Sequence[Prediction], step_times: StepTimes | None = None
+) -> tuple[Recommendation, ...]:
+    """All that follows. With `step_times` also from where on a better network would pay."""
+    return (
+        *(_sufficient(ladder) for ladder in _ladders(predictions)),
+        *of_sizes(predictions),
+        *of_places(predictions),
+        *of_batches(predictions),
+        *(
+            _step_up(worse, better, step_times)
+            for ladder in _ladders(predictions)
+            for worse, better in itertools.pairwise(ladder)
+        ),
+    )
+
+
+def rung(fabric: Fabric) -> tuple[int, float]:
+    """How high a network is on the ladder of effort; then by its rate."""
+    rate = fabric.node_gbps or 8 * (fabric.measured_node_gbyte_per_s or 0.0)
+    return LADDER.index(fabric.transport), rate
+
+
+def _ladders(predictions: Sequence[Prediction]) -> Iterator[list[Prediction]]:
+    """The networks of one setting and size, the largest size first, from the lowest rung up."""
+    several = [each for each in predictions if each.case.nodes > 1]
+    groups = grouped(several, lambda c: (setting_of(c), c.nodes))
+    for group in sorted(groups, key=lambda group: -group[0].case.nodes):
+        if len(group) > 1:
+            yield sorted(group, key=lambda each: rung(each.case.fabric))
+
+
+def _sufficient(ladder: Sequence[Prediction]) -> Recommendation:
+    """The lowest rung that waits for a quarter of a step at most, or is as fast as the best."""
+    best = min(ladder, key=lambda each: each.step_time_s.value)
+    limit_s = best.step_time_s.value * (1 + PAYS_RATIO)
+    chosen = next(
+        each
+        for each in ladder
+        if each.step_time_s.value <= limit_s or waiting_ratio(each) <= SUFFICIENT_RATIO
+    )
+    gain = max(0.0, chosen.step_time_s.value / best.step_time_s.value - 1)
+    waits = f"{show_ratio(waiting_ratio(chosen), 2)} of a step waits for it"
+    words = f"{network_name(chosen)} suffices for {where(chosen.case)}: {waits}"
+    if best is not chosen:
+        words += f", {network_name(best)} would bring {show_ratio(gain, 2)}"
+    below = ladder[: list(ladder).index(chosen)]
+    if below:
+        times = below[-1].step_time_s.value / chosen.step_time_s.value
+        words += f"; {network_name(below[-1])} takes {times:.3g} times as long"
+    return Recommendation(
+        rule=Rule.SUFFICES,
+        is_worth_it=True,
+        about=network_name(chosen),
+        words=words,
+        arithmetic=tuple(network_step_words(each) for each in ladder),
+        gain_ratio=gain,
+        cautions=tuple(cautions(chosen, best)),
+    )
+
+
+def _step_up(worse: Prediction, better: Prediction, step_times: StepTimes | None) -> Recommendation:
+    """Does the next rung pay?"""
+    ratio = worse.step_time_s.value / better.step_time_s.value
+    pays = ratio > 1 + PAYS_RATIO
+    fabrics = worse.case.fabric, better.case.fabric
+    is_nics = fabrics[0].transport == fabrics[1].transport
+    rule = Rule.NICS if is_nics else Rule.PAYS if pays else Rule.LITTLE
+    place = where(worse.case)
+    if pays:
+        words = f"{network_name(better)} pays over {network_name(worse)} for {place}: {ratio:.3g}×"
+    else:
+        words = (
+            f"{network_name(better)} brings little over {network_name(worse)} for {place}: "
+            f"{show_ratio(abs(ratio - 1), 2)}"
+        )
+    arithmetic = [
+        f"{step_words(worse)} / {step_words(better)} = {ratio:.3g}",
+        exposed_words(worse),
+    ]
+    if step_times is not None:
+        arithmetic += _break_even_words(worse.case, better.case.fabric, step_times)
+    return Recommendation(
+        rule=rule,
+        is_worth_it=pays,
+        about=network_name(better),
+        words=words,
+        arithmetic=tuple(arithmetic),
+        gain_ratio=ratio - 1,
+        cautions=tuple(cautions(worse, better)),
+    )
+
+
+def _break_even_words(case: TrainingCase, better: Fabric, step_times: StepTimes) -> Iterator[str]:
+    """From which step rate and which model size on it pays."""
+    wished = f"more than {show_ratio(PAYS_RATIO)}"
+    batch = by_batch(case, better, PAYS_RATIO, step_times)
+    rate = "" if batch.steps_per_s is None else f", from {batch.steps_per_s:.2g} steps/s on"
+    side = "below" if batch.is_more_below else "above"
+    if batch.at is None:
+        yield _nowhere(batch, wished, "tokens a GPU and step")
+    else:
+        yield f"it pays {wished} {side} {show_count(batch.at, 2)} tokens a GPU and step{rate}"
+    params = by_params(case, better, PAYS_RATIO, step_times)
+    side = "below" if params.is_more_below else "from"
+    if params.at is None:
+        yield _nowhere(params, wished, "parameters")
+    else:
+        yield f"it pays {wished} {side} {show_count(params.at, 2)} parameters, at this batch"
+
+
+def _nowhere(found: BreakEven, wished: str, unit: str) -> str:
+    span = f"{show_count(found.lowest, 2)} to {show_count(found.highest, 2)} {unit}"
+    return (
+        f"it pays {wished} everywhere from {span}"
+        if found.is_always
+        else (f"it pays {wished} nowhere from {span}")
+    )
