@@ -195,15 +195,14 @@ def _parts(structure: Structure, work: Work) -> Evaluation:
     timeline = Timeline(work.num_cases * (1 + len(variants)))
     structure.program(timeline, work.stacked(variants) if variants else work)
     ends = timeline.end_s.reshape(-1, work.num_cases)
-    num_own = len(work.data_s)
+    kernels = timeline.busy_s[Stream.COMPUTE, 0].reshape(-1, work.num_cases)
     whole_s, alone_s = ends[0], ends[1 if structure.names else 0]
     inside_s = ends[2] if structure.is_across else whole_s
-    at_alone = slice(num_own, 2 * num_own) if structure.names else slice(0, num_own)
-    busy_s = timeline.busy_s[Stream.COMPUTE, 0][at_alone]
+    busy_s = kernels[-1] if is_piped else kernels[1 if structure.names else 0]
     storage_s = work.data_s + work.checkpoint_s
     launched_s = ends[-1] if is_piped else busy_s + storage_s
     optimizer_s = work.compute.optimizer_s
-    own = slice(0, num_own)
+    own = slice(0, work.num_cases)
     return Evaluation(
         step_s=whole_s,
         compute_s=busy_s - optimizer_s,

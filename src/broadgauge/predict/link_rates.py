@@ -65,6 +65,8 @@ def _largest_board(gpu: Gpu) -> float:
 def link_rate(gpu: Gpu, num_ranks: int, board_gpus: int, op: Op) -> float:
     """byte/s of busbw that each of these GPUs of one node gets."""
     one_way = None
+    if gpu.generation in NVLS_RATIO and board_gpus < 4:
+        board_gpus = 8  # hosts of two or three are parts of one with a switch
     if gpu.nvlink is not None:
         one_way = gpu.nvlink.one_way_gbyte_per_s(num_ranks, board_gpus)
     if one_way is None or gpu.nvlink is None:

@@ -117,10 +117,25 @@ def _local_gradients(columns: Columns) -> tuple[Times, Times]:
     return each * width, table / split * width
 
 
+def _is_untied(columns: Columns) -> Flags:
+    """Is the head a table of its own, whose gradients come first?"""
+    shapes = columns.shapes
+    return np.asarray(shapes.embedding_params > 1.5 * shapes.vocabulary * shapes.hidden)
+
+
+def _first_bucket(columns: Columns) -> Times:
+    """Bytes: the head, or else the layers' first MiB. Of layers none, where a cap is given."""
+    each, table = _local_gradients(columns)
+    is_capped = np.array([case.bucket_bytes is not None for case in columns.cases])
+    small = np.where(is_capped, 0.0, np.minimum(FIRST_BUCKET_BYTES, each * columns.shapes.layers))
+    return np.where(_is_untied(columns), table, small)
+
+
 def _buckets(columns: Columns) -> tuple[Times, Times]:
     """How many buckets do the layers' gradients fill, and how large is one?
 
-    A parameter is never cut, so a bucket is no smaller than the layer's largest matrix.
+    A parameter is never cut, so a bucket is no smaller than the layer's largest matrix. What is in
+    the first one is not in these.
     """
     each, _ = _local_gradients(columns)
     shapes = columns.shapes
@@ -129,7 +144,8 @@ def _buckets(columns: Columns) -> tuple[Times, Times]:
     cap = np.maximum(np.where(np.isnan(said), BUCKET_BYTES, said), matrix)
     total = each * shapes.layers
     number = np.maximum(1.0, np.ceil(total / cap))
-    return number, total / number
+    early = np.where(_is_untied(columns), 0.0, _first_bucket(columns))
+    return number, (total - early) / number
 
 
 def _of_replicas(columns: Columns) -> dict[str, CollectiveCost]:
@@ -139,11 +155,11 @@ def _of_replicas(columns: Columns) -> dict[str, CollectiveCost]:
     stage = np.array([case.zero_stage or 0 for case in columns.cases])
     is_split = (stage == 1) | (stage == 2)
     each, table = _local_gradients(columns)
-    twice = shapes.embedding_params > 1.5 * shapes.vocabulary * shapes.hidden
+    twice = _is_untied(columns)
     _, bucket = _buckets(columns)
     stages = columns.pipeline_parallel
     rest = each * shapes.layers / stages + table * np.where(twice & (stages == 1), 2.0, 1.0)
-    first = np.where(twice, table, FIRST_BUCKET_BYTES)
+    first = _first_bucket(columns)
 
     def reduced(message: Times, mask: Flags) -> CollectiveCost:
         split = price("reduce_scatter", message, group, columns)

@@ -1,6 +1,7 @@
 """Pipeline stages: each holds some layers and hands micro-batches on, one forward one backward.
 
-Source: Narayanan et al. 2021 (arXiv 2104.04473), section 2.2, figures 3 and 4 (1F1B, interleaved).
+Source: Narayanan et al. 2021 (arXiv 2104.04473), section 2.2, figures 3 and 4 (1F1B, interleaved);
+NVIDIA/Megatron-LM, schedules.py: without interleaving sends are waited for.
 """
 
 import functools
@@ -32,17 +33,27 @@ def program(steps: Steps, work: Work, stages: int, chunks: int, micro_batches: i
     """A step of so many stages, each with `chunks` groups of layers."""
     ready = begin(steps, work)
     ends: dict[Pass, Any] = {}
+    """Of each pass, with its way to the stage that waits for it."""
+    sent: dict[int, Any] = {}
+    """What each stage sent last: it waits for that, unless chunks give it other work meanwhile."""
     durations_s = _durations_s(work, stages * chunks)
     last = stages * chunks - 1
     for each, before in schedule(stages, chunks, micro_batches):
-        wait = ready if before is None else ends[before]
-        if before is not None and before.stage != each.stage:
-            wait = _hand_on(steps, work, before.stage, wait)
-        duration_s = durations_s[each.is_forward, each.chunk * stages + each.stage == last]
-        name = "forward" if each.is_forward else "backward"
-        ends[each] = steps.run(
-            Stream.COMPUTE, duration_s, after=[wait], name=name, stage=each.stage
+        position = each.chunk * stages + each.stage
+        waits = [ready if before is None else ends[before]]
+        if chunks == 1 and each.stage in sent:
+            waits.append(sent[each.stage])
+        end = steps.run(
+            Stream.COMPUTE,
+            durations_s[each.is_forward, position == last],
+            after=waits,
+            name="forward" if each.is_forward else "backward",
+            stage=each.stage,
         )
+        is_final = position == (last if each.is_forward else 0)
+        if not is_final:
+            end = sent[each.stage] = _hand_on(steps, work, each.stage, end)
+        ends[each] = end
     done = []
     for stage in range(stages):
         end = ends[Pass(stage, 0, micro_batches - 1, is_forward=False)]
@@ -50,13 +61,13 @@ def program(steps: Steps, work: Work, stages: int, chunks: int, micro_batches: i
     finish(steps, work, after=done)
 
 
-def _hand_on(steps: Steps, work: Work, stage: int, wait: Any) -> Any:
-    """From one stage to the next, over whichever link joins them."""
+def _hand_on(steps: Steps, work: Work, stage: int, end: Any) -> Any:
+    """From one stage to the next, over whichever link joins them, in the order of its passes."""
     cost = work.collectives["boundary"]
     return steps.run(
         Stream.INTER if cost.inter_s.any() else Stream.INTRA,
         cost.intra_s + cost.inter_s,
-        after=[wait],
+        after=[end],
         name="boundary",
         stage=stage,
         sent_bytes=cost.inter_bytes if stage == 0 else None,
