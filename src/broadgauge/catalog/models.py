@@ -42,7 +42,7 @@ class ModelEntry(Entry):
     kv_heads: int = Field(ge=1)
     """As many as `heads` where a file does not say it."""
     head_dim: int = Field(ge=1)
-    """hidden / heads where a file does not say it."""
+    """hidden / heads where a file does not say it; of a query in latent attention."""
     ffn_hidden: int = Field(ge=1)
     """Width of the MLP, of each matrix where it is gated; of a dense layer where there are both."""
     gated_mlp: bool = False
@@ -81,7 +81,10 @@ class ModelEntry(Entry):
         filled = dict(data)
         filled.setdefault("kv_heads", heads)
         filled.setdefault("expert_ffn_hidden", data.get("ffn_hidden"))
-        if isinstance(hidden, int) and isinstance(heads, int) and heads > 0:
+        latent = data.get("latent_attention")
+        if isinstance(latent, dict) and {"plain_dim", "rotary_dim"} <= latent.keys():
+            filled.setdefault("head_dim", latent["plain_dim"] + latent["rotary_dim"])
+        elif isinstance(hidden, int) and isinstance(heads, int) and heads > 0:
             filled.setdefault("head_dim", hidden // heads)
         return filled
 

@@ -125,7 +125,7 @@ TABLES: Mapping[str, tuple[Sequence[str], _Cells]] = {
             "16 bit\nTFLOP/s",
             "fp8\nTFLOP/s",
             "memory\nGiB",
-            "\nGB/s",
+            "memory\nGB/s",
             "links\nGB/s",
         ),
         _gpu,
