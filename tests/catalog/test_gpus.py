@@ -114,3 +114,16 @@ def test_each_figure_has_a_source_and_a_date() -> None:
         assert len(entry.source) > 10
         assert entry.date is not None
         assert re.fullmatch(r"20\d\d(-\d\d){0,2}", entry.date)
+
+
+def test_more_gpus_of_a_board_never_have_less_of_a_gpus_links() -> None:
+    for gpu in known_gpus():
+        if gpu.nvlink is None:
+            continue
+        for board in gpu.nvlink.boards:
+            sizes = range(2, board.gpus + 1)
+            rates = [gpu.nvlink.one_way_gbyte_per_s(size, board.gpus) for size in sizes]
+            assert None not in rates, gpu.name
+            known = [rate for rate in rates if rate is not None]
+            assert sorted(known) == known, gpu.name
+            assert known[-1] <= gpu.nvlink.gbyte_per_s, gpu.name

@@ -1,6 +1,8 @@
 """Proves catalog/networks.py."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from broadgauge.catalog.networks import find_network, known_networks, parse_network
 from broadgauge.specs.errors import InputError
@@ -75,3 +77,27 @@ def test_what_can_not_be_is_told(text: str, words: str) -> None:
 
 def test_another_form_is_no_network() -> None:
     assert parse_network("pigeon-10g") is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    transport=st.sampled_from(["roce", "infiniband", "efa", "tcp", "sriov-tcp", "virtio"]),
+    rate_gbps=st.integers(1, 1600),
+    nics=st.integers(1, 16),
+    communicators=st.integers(1, 64),
+)
+def test_more_nics_rate_or_communicators_never_carry_less(
+    transport: str, rate_gbps: int, nics: int, communicators: int
+) -> None:
+    network = find_network(f"{transport}-{rate_gbps}g*{nics}")
+    assert (network.nominal_gbps, network.nics) == (rate_gbps, nics)
+    carried = network.carried(communicators)
+    assert carried.low_gbyte_per_s <= carried.gbyte_per_s <= carried.high_gbyte_per_s
+    more_nics = find_network(f"{transport}-{rate_gbps}g*{nics + 1}").carried(communicators)
+    more_rings = network.carried(communicators + 1)
+    for more in (more_nics, more_rings):
+        assert more.gbyte_per_s >= carried.gbyte_per_s
+    if network.is_rdma:
+        faster = find_network(f"{transport}-{rate_gbps + 100}g*{nics}").carried(communicators)
+        assert faster.gbyte_per_s > carried.gbyte_per_s
+        assert carried.high_gbyte_per_s <= rate_gbps * nics / 8
