@@ -11,7 +11,14 @@ from tests.engine.making import COMMAND, TRAIN, a_machine, an_experiment
 from broadgauge.engine.plan import make_plan
 from broadgauge.results.folder import RunFolder
 from broadgauge.specs.case import Case
-from broadgauge.specs.record import LinkFacts, NodeUse, Record, Status
+from broadgauge.specs.record import (
+    Environment,
+    GpuFacts,
+    LinkFacts,
+    NodeUse,
+    Record,
+    Status,
+)
 from broadgauge.specs.writing import dump_experiment
 
 RATES_GBPS = (0.1, 0.2, 0.4, 0.8, 1.6)
@@ -51,6 +58,7 @@ def ladder_run(
     rates_gbps: Sequence[float] = RATES_GBPS,
     launches: int = 4,
     has_reference: bool = True,
+    num_gpus: int = 0,
 ) -> Path:
     """The folder of a run with these rates, and an unshaped network beside them."""
     planted = planted or Planted()
@@ -64,11 +72,12 @@ def ladder_run(
         cluster={"shapes": ["2x1"]},
         launches=launches,
     )
-    plan = make_plan(experiment, a_machine())
+    plan = make_plan(experiment, a_machine(gpus=num_gpus))
     chance = random.Random(3)
     with RunFolder.create(
         parent, plan=plan, experiment_yaml=dump_experiment(experiment), started_unix_s=1.79e9
     ) as folder:
+        environment = folder.add_environment(_environment(num_gpus))
         for launch in plan.launches:
             for position, trial in enumerate(launch.trials):
                 case = plan.case(trial.case_key)
@@ -78,11 +87,25 @@ def ladder_run(
                         "launch_id": launch.launch_id,
                         "block": launch.block,
                         "position": position,
+                        "environment": environment,
                     }
                 )
                 step_s = record.metrics.get("step_time_s")
                 folder.append(record, {"step_time_s": [step_s] * (STEPS - 2)} if step_s else {})
     return folder.path
+
+
+def _environment(num_gpus: int) -> Environment:
+    return Environment(
+        broadgauge="0.1.0",
+        platform="emulated",
+        python="3.11.7",
+        kernel="6.1.0",
+        cpu="Toy CPU",
+        cores=2,
+        memory_bytes=8 * 2**30,
+        gpus=(GpuFacts(name="NVIDIA H200", memory_bytes=150_000_000_000),) * num_gpus,
+    )
 
 
 def _record(case: Case, planted: Planted, chance: random.Random) -> Record:

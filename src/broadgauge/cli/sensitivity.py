@@ -46,6 +46,12 @@ def add_parser(subparsers: Any) -> None:
         help="how near to a network without limit is near enough (default: 2%%)",
     )
     parser.add_argument(
+        "--system",
+        type=Path,
+        metavar="FILE",
+        help="of `calibrate` on this machine: what the predictor rests on, beside the measurement",
+    )
+    parser.add_argument(
         "--set",
         dest="overrides",
         metavar="KEY=VALUE",
@@ -67,8 +73,11 @@ def add_parser(subparsers: Any) -> None:
 
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.runs import LAST, run_path
+    from broadgauge.specs.errors import InputError
 
     _within_ratio(options.within)
+    if options.system is not None and not options.system.exists():
+        raise InputError(f"--system {options.system}: no such file")
     path = Path(options.experiment)
     if not path.is_dir() and (options.experiment != LAST or path.exists()):
         return _run_ladder(options)
@@ -123,14 +132,22 @@ def _stderr() -> Any:
 
 
 def _show(folder: Path, options: argparse.Namespace) -> int:
+    from broadgauge.advise.ladder_predictions import predicted_steps
     from broadgauge.advise.ladders import ladders
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import write
     from broadgauge.cli.runs import read_summary
+    from broadgauge.predict.system import read_system
     from broadgauge.report.terminal_sensitivity import print_ladders
 
+    system = None if options.system is None else read_system(options.system)
     run = read_summary(folder)
-    found = ladders(run, metric=options.metric, gain_ratio=_within_ratio(options.within))
+    found = ladders(
+        run,
+        metric=options.metric,
+        gain_ratio=_within_ratio(options.within),
+        predicted=predicted_steps(run, system),
+    )
     if options.json:
         write(_json(run, found))
         return 0

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from broadgauge.advise.ladder_checks import hidden_ratio
 from broadgauge.advise.ladder_model import Ladder
-from broadgauge.predict.ladder import Sensitivity
+from broadgauge.predict.ladder import Answer, Sensitivity
 from broadgauge.predict.ladder_curve import Form
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_rate, show_ratio, show_size, show_time
@@ -29,11 +29,19 @@ def answers(ladder: Ladder) -> tuple[tuple[str, str], ...]:
     found = ladder.found
     if found is None:
         return ()
-    return (
-        (CRITICAL, "; ".join(_bytes(ladder, found))),
-        (BASE, "; ".join(_base(ladder, found))),
-        (ENOUGH, "; ".join(_enough(found))),
+    parts = (
+        (CRITICAL, _bytes(ladder, found), _predicted(ladder, _critical, show_bytes)),
+        (BASE, _base(ladder, found), _predicted(ladder, lambda f: f.base_s, show_time)),
+        (ENOUGH, _enough(found), _predicted(ladder, lambda f: f.enough_gbps, show_rate)),
     )
+    return tuple(
+        (title, "; ".join([*words, *([] if predicted is None else [predicted])]))
+        for title, words, predicted in parts
+    )
+
+
+def _critical(found: Sensitivity) -> Answer:
+    return found.critical_bytes
 
 
 def interval(estimate: Estimate, show: Show) -> str:
@@ -45,6 +53,14 @@ def interval(estimate: Estimate, show: Show) -> str:
     if estimate.high is None:
         return f"{value} (at least {show(estimate.low or 0.0)}, no upper end)"
     return f"{value} ({show(estimate.low or 0.0)} to {show(estimate.high)})"
+
+
+def _predicted(ladder: Ladder, answer: Callable[[Sensitivity], Answer], show: Show) -> str | None:
+    """The same answer by the predictor's step times; None where it gives none."""
+    if ladder.predicted_found is None:
+        return None
+    estimate = answer(ladder.predicted_found).estimate
+    return f"predicted {'unknown' if estimate is None else show(estimate.value)}"
 
 
 def _bytes(ladder: Ladder, found: Sensitivity) -> Iterator[str]:
