@@ -109,7 +109,7 @@ class NetworkClass(Entry):
         )
 
     def _carried(self, bound: str, communicators: int, nics: int) -> float:
-        limits = []
+        limits = [] if self.nominal_gbps is None else [self.nominal_gbps / 8]
         if self.typical_gbyte_per_s is not None:
             limits.append(getattr(self.typical_gbyte_per_s, bound))
         if self.typical_ratio is not None and self.nominal_gbps is not None:
