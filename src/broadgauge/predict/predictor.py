@@ -15,6 +15,7 @@ from broadgauge.predict.knowledge import Knowledge, default_knowledge
 from broadgauge.predict.memory import MemoryTable, memory_table
 from broadgauge.predict.prediction import Interval, Prediction, StepParts
 from broadgauge.predict.timeline import Times
+from broadgauge.predict.uncertainty import WORDS, Intervals, intervals
 
 BOUNDS = (
     Bound.COMPUTE,
@@ -34,8 +35,7 @@ class PredictionTable:
     columns: Columns
     compute: ComputeCosts
     evaluation: Evaluation
-    low_s: Times
-    high_s: Times
+    intervals: Intervals
     bound_index: npt.NDArray[np.intp]
     """Into BOUNDS."""
     memory: MemoryTable
@@ -68,8 +68,7 @@ def predict_table(
         columns=columns,
         compute=compute,
         evaluation=evaluation,
-        low_s=evaluation.step_s / 1.3,
-        high_s=evaluation.step_s * 1.3,
+        intervals=intervals(columns, compute, evaluation, known),
         bound_index=_bound_index(compute, evaluation),
         memory=memory_table(columns),
         tokens_per_s=tokens_per_s,
@@ -107,6 +106,7 @@ def _bound_index(compute: ComputeCosts, evaluation: Evaluation) -> npt.NDArray[n
 
 def _prediction(table: PredictionTable, index: int) -> Prediction:
     evaluation = table.evaluation
+    dominant, narrowed_by = WORDS[str(table.intervals.regimes[index])]
 
     def at(values: Times) -> float:
         return float(values[index])
@@ -114,7 +114,9 @@ def _prediction(table: PredictionTable, index: int) -> Prediction:
     return Prediction(
         case=table.columns.cases[index],
         step_time_s=Interval(
-            value=at(evaluation.step_s), low=at(table.low_s), high=at(table.high_s)
+            value=at(evaluation.step_s),
+            low=at(table.intervals.low_s),
+            high=at(table.intervals.high_s),
         ),
         parts=StepParts(
             compute_s=at(evaluation.compute_s),
@@ -128,10 +130,10 @@ def _prediction(table: PredictionTable, index: int) -> Prediction:
         overlapped_communication_s=at(evaluation.overlapped_s),
         network_bytes=at(evaluation.network_bytes),
         bound=BOUNDS[int(table.bound_index[index])],
-        dominant="",
-        narrowed_by="",
-        is_calibrated=False,
-        is_outside=False,
+        dominant=dominant,
+        narrowed_by=narrowed_by,
+        is_calibrated=bool(table.intervals.is_calibrated[index]),
+        is_outside=bool(table.intervals.is_outside[index]),
         memory=table.memory.use(index),
         tokens_per_s=at(table.tokens_per_s),
         mfu_ratio=at(table.mfu_ratio),

@@ -1,0 +1,203 @@
+"""How wide is a prediction's 80 % interval, what makes it wide, and what would narrow it?
+
+Intervals are quantiles of measured over predicted in the same regime, of sources that constants
+had not seen, where the spread between sources counts more than how many rows one of them has. What
+calibration leaves open, and cases unlike any that was seen, widen them. All in logarithms.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from broadgauge.predict.case import RDMA_TRANSPORTS
+from broadgauge.predict.columns import Columns, Flags, columns_of
+from broadgauge.predict.compute import compute_costs
+from broadgauge.predict.costs import ComputeCosts
+from broadgauge.predict.evaluation import Evaluation, evaluate
+from broadgauge.predict.knowledge import Knowledge, path_of
+from broadgauge.predict.timeline import Times
+
+if TYPE_CHECKING:
+    from broadgauge.predict.fitting import Sample
+
+Regimes = npt.NDArray[np.str_]
+
+LARGE_SHARE = 0.2
+"""Of a step that waits for something: then that is its regime."""
+CLASS_LOG = 0.35
+"""Half an interval where no residual says anything: a third either way."""
+LEAST_LOG = 0.06
+"""Repeated configurations spread by ×1.06 (median): no interval is narrower."""
+OUTSIDE_RATIO = 1.5
+"""By what an interval is widened for a case unlike those that were seen."""
+LEAST_ROWS = 8
+"""Of a regime, from two sources: with fewer its quantiles are those of all regimes."""
+NORMAL_TENTH = 1.2816
+"""Standard deviations to the 10 % quantile of a normal distribution."""
+SEEN_GENERATIONS = frozenset({"volta", "ampere", "ada", "hopper"})
+WORDS = {
+    "compute": ("kernel times", "one measured step of this framework on this GPU"),
+    "memory": ("memory-bound kernels", "one measured step of this framework on this GPU"),
+    "launch": ("launch times of the host", "one measured step of a small micro-batch"),
+    "network-rdma": ("the rate between nodes", "the collectives probe between two nodes"),
+    "network-sockets": ("the rate of sockets", "the collectives probe on this network"),
+    "intra_node": ("the links inside a node", "the collectives probe on one node"),
+    "pipeline": ("the slowest pipeline stage", "one measured step with as many stages"),
+    "fixed": ("the optimizer and what a step costs once", "one measured step of one node"),
+}
+"""Regime → the term that is uncertain, and the measurement that narrows it most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """Residuals of a source whose rows the constants were not fitted on."""
+
+    source: str
+    log_ratios: Times
+    """Measured over predicted."""
+    regimes: Regimes
+
+    @classmethod
+    def of(cls, sample: "Sample", source: str, knowledge: Knowledge) -> "LeftOut":
+        """Rows that fits use, predicted with this."""
+        mask = sample.of(source)
+        cases = [case for case, mine in zip(sample.columns.cases, mask, strict=True) if mine]
+        columns = columns_of(cases, knowledge)
+        compute = compute_costs(columns, knowledge)
+        evaluation = evaluate(columns, compute)
+        return cls(
+            source=source,
+            log_ratios=np.log(sample.measured_s[mask] / evaluation.step_s),
+            regimes=regimes_of(columns, compute, evaluation),
+        )
+
+
+def regimes_of(columns: Columns, compute: ComputeCosts, evaluation: Evaluation) -> Regimes:
+    """What each case's step time rests on."""
+    step_s = evaluation.step_s
+    once_s = evaluation.optimizer_s + compute.step_fixed_s
+    is_rdma = np.array([case.fabric.transport in RDMA_TRANSPORTS for case in columns.cases])
+    network = np.where(is_rdma, "network-rdma", "network-sockets")
+    names = np.where(compute.memory_bound_ratio > 0.5, "memory", "compute")
+    for share_s, name in (
+        (once_s, "fixed"),
+        (evaluation.bubble_s, "pipeline"),
+        (evaluation.launch_s, "launch"),
+        (evaluation.exposed_intra_node_s, "intra_node"),
+        (evaluation.exposed_network_s, network),
+    ):
+        names = np.where(share_s > LARGE_SHARE * step_s, name, names)
+    return names
+
+
+def residual_table(left_out: Sequence[LeftOut]) -> dict[str, tuple[float, float]]:
+    """Quantiles of each regime, and of all: `regime` → 10 % and 90 %."""
+    logs = np.concatenate([each.log_ratios for each in left_out])
+    names = np.concatenate([each.regimes for each in left_out])
+    sources = np.concatenate([[each.source] * len(each.log_ratios) for each in left_out])
+    table = {"all": _quantiles(logs, sources)}
+    for name in WORDS:
+        mask = names == name
+        if mask.sum() >= LEAST_ROWS and len(set(sources[mask])) > 1:
+            table[name] = _quantiles(logs[mask], sources[mask])
+    return table
+
+
+def _quantiles(logs: Times, sources: npt.NDArray[np.str_]) -> tuple[float, float]:
+    """10 % and 90 %, a source of n rows counting as √n."""
+    counts = {name: int((sources == name).sum()) for name in set(sources.tolist())}
+    weights = np.array([1 / np.sqrt(counts[name]) for name in sources.tolist()])
+    order = np.argsort(logs)
+    places = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
+    low, high = np.interp([0.1, 0.9], places, logs[order])
+    return float(low), float(high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intervals:
+    """80 % intervals of many cases."""
+
+    low_s: Times
+    high_s: Times
+    regimes: Regimes
+    is_calibrated: Flags
+    is_outside: Flags
+
+
+def intervals(
+    columns: Columns, compute: ComputeCosts, evaluation: Evaluation, knowledge: Knowledge
+) -> Intervals:
+    """Around each predicted step; the point is always inside."""
+    regimes = regimes_of(columns, compute, evaluation)
+    is_calibrated = _is_calibrated(columns, knowledge, evaluation)
+    is_outside = _is_outside(columns)
+    low, high = _residuals(regimes, knowledge.residuals, is_calibrated)
+    posterior = _posterior_log_sd(columns, knowledge, evaluation) * NORMAL_TENTH
+    widened = np.where(is_outside, OUTSIDE_RATIO, 1.0)
+    below = np.hypot(np.maximum(-low, LEAST_LOG), posterior) * widened
+    above = np.hypot(np.maximum(high, LEAST_LOG), posterior) * widened
+    return Intervals(
+        low_s=evaluation.step_s * np.exp(-below),
+        high_s=evaluation.step_s * np.exp(above),
+        regimes=regimes,
+        is_calibrated=is_calibrated,
+        is_outside=is_outside,
+    )
+
+
+def _residuals(
+    regimes: Regimes, known: Mapping[str, tuple[float, float]], is_calibrated: Flags
+) -> tuple[Times, Times]:
+    """Logarithms to the lower and the upper end, by regime."""
+    low, high = np.full(len(regimes), -CLASS_LOG), np.full(len(regimes), CLASS_LOG)
+    for calibrated, suffix in ((False, ""), (True, "-calibrated")):
+        for name in WORDS:
+            found = known.get(name + suffix, known.get("all" + suffix))
+            mask = (regimes == name) & (is_calibrated == calibrated)
+            if found is not None:
+                low[mask], high[mask] = found
+    return low, high
+
+
+def _is_calibrated(columns: Columns, knowledge: Knowledge, evaluation: Evaluation) -> Flags:
+    """Is every term that decides the step identified by a measurement?"""
+    if not knowledge.factors:
+        return np.zeros(len(columns), dtype=np.bool_)
+    known = {key for key, factor in knowledge.factors.items() if factor.is_identified}
+    system = [
+        [
+            ("compute", gpu.name, each.name) in known or ("launch", gpu.name, each.name) in known
+            for each in columns.frameworks
+        ]
+        for gpu in columns.gpus
+    ]
+    is_system = np.array(system)[columns.gpu_index, columns.framework_index]
+    is_waiting = evaluation.exposed_network_s > LARGE_SHARE * evaluation.step_s
+    has_path = np.array([("node_rate", *path_of(case)) in known for case in columns.cases])
+    result: Flags = is_system & (~is_waiting | has_path)
+    return result
+
+
+def _is_outside(columns: Columns) -> Flags:
+    """Unlike the rows that residuals are of: GPU generation, framework, or work on the host."""
+    seen = np.array([gpu.generation in SEEN_GENERATIONS for gpu in columns.gpus])
+    known = np.array([framework.name != "unknown" for framework in columns.frameworks])
+    unseen = ~seen[columns.gpu_index] | ~known[columns.framework_index]
+    return np.asarray(unseen | columns.is_offloaded)
+
+
+def _posterior_log_sd(columns: Columns, knowledge: Knowledge, evaluation: Evaluation) -> Times:
+    """Of the step, from what calibration left open of the network's rate."""
+    if not knowledge.factors:
+        return np.zeros(len(columns))
+    share = evaluation.exposed_network_s / evaluation.step_s
+    spread = [
+        factor.log_sd
+        if (factor := knowledge.factors.get(("node_rate", *path_of(case)))) is not None
+        else 0.0
+        for case in columns.cases
+    ]
+    return np.asarray(share * np.array(spread))
