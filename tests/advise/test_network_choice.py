@@ -1,0 +1,179 @@
+"""Do the articles' recommendations come out by rule, from predictions of their clusters?"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pytest
+
+from broadgauge.advise.network_choice import recommend
+from broadgauge.advise.recommendation import PAYS_RATIO, Recommendation, Rule
+from broadgauge.catalog.articles import articles
+from broadgauge.catalog.models import find_model
+from broadgauge.predict.articles.clusters import FABRICS, granite_case
+from broadgauge.predict.articles.scores import ArticleScores, article_scores
+from broadgauge.predict.case import Bound, Fabric, TrainingCase
+from broadgauge.predict.from_catalog import shape_of
+from broadgauge.predict.prediction import Interval, Prediction
+from broadgauge.predict.predictor import predict, predict_table
+from broadgauge.predict.timeline import Times
+
+
+@pytest.fixture(scope="module")
+def scores() -> ArticleScores:
+    return article_scores()
+
+
+def of_series(scores: ArticleScores, *series: str) -> list[Prediction]:
+    return [r.prediction for r in scores.rows if r.prediction and r.row.series in series]
+
+
+def of_rule(found: Sequence[Recommendation], *rules: Rule) -> list[Recommendation]:
+    return [each for each in found if each.rule in rules]
+
+
+def step_times(cases: Sequence[TrainingCase]) -> Times:
+    return predict_table(cases).evaluation.step_s
+
+
+def test_l40s_vnic_suffices(scores: ArticleScores) -> None:
+    """redhat-network-2025: vNIC on L40S, 2, 4 and 8 nodes; pod does not."""
+    found = recommend(of_series(scores, "l40s-cluster"))
+    assert [each.about for each in of_rule(found, Rule.SUFFICES)] == ["vnic", "vnic", "vnic"]
+    assert all(each.is_worth_it for each in of_rule(found, Rule.PAYS))
+
+
+def test_h100_sriov_pays_and_rdma_brings_little(scores: ArticleScores) -> None:
+    """redhat-network-2025: SR-IOV pays on H100, RDMA little for this model; pod is slower than one
+    node alone."""
+    found = recommend(of_series(scores, "h100-cluster"))
+    (suffices,) = of_rule(found, Rule.SUFFICES)
+    assert suffices.about == "sriov"
+    steps = {each.about: each for each in of_rule(found, Rule.PAYS, Rule.LITTLE)}
+    assert steps["sriov"].gain_ratio > 0.5
+    assert not steps["sriov-rdma"].is_worth_it
+    assert abs(steps["sriov-rdma"].gain_ratio) < 0.02
+    slower = of_rule(found, Rule.SLOWER)
+    assert "pod" in {each.about for each in slower}
+    assert "slower than 1" in slower[0].words
+
+
+def test_more_nics_bring_two_h100_nodes_nothing() -> None:
+    """redhat-network-2025: 2, 4 or 8 interfaces instead of 1 changed nothing."""
+    nics = [
+        Fabric(name=f"sriov*{number}", transport="sriov-tcp", node_gbps=400 * number)
+        for number in (1, 2, 4, 8)
+    ]
+    cases = [granite_case(articles(), "h100-cluster", 2, nic) for nic in nics]
+    found = of_rule(recommend(predict(cases), step_times), Rule.NICS)
+    assert len(found) == 3
+    for each in found:
+        assert not each.is_worth_it
+        assert abs(each.gain_ratio) < 0.02
+        assert any("tokens a GPU and step" in line for line in each.arithmetic)
+        assert any("parameters" in line for line in each.arithmetic)
+
+
+def lora_on_a40(fabric: Fabric, batch: int) -> TrainingCase:
+    """redhat-gpudirect-2025; tokens a sequence are not published, 256 assumed."""
+    return TrainingCase(
+        model=shape_of(find_model("llama3-8b")),
+        gpu="a40",
+        nodes=2,
+        gpus_per_node=2,
+        fabric=fabric,
+        strategy="fsdp",
+        data_parallel=4,
+        seq_len=256,
+        global_batch=4 * batch,
+        micro_batch=batch,
+        lora=True,
+        recompute="full",
+        framework="hf-trainer",
+    )
+
+
+ROCE = Fabric(name="roce", transport="roce", node_gbps=200)
+
+
+def test_lora_on_a40_roce_pays_over_pod() -> None:
+    """Threefold there; a factor of two is what a pod network's prior lets one say."""
+    cases = [lora_on_a40(FABRICS["pod"], 32), lora_on_a40(ROCE, 32)]
+    (pays,) = of_rule(recommend(predict(cases), step_times), Rule.PAYS)
+    assert pays.about == "roce"
+    assert pays.gain_ratio > 1.0
+    assert any("steps/s" in line for line in pays.arithmetic)
+
+
+def test_a_flat_batch_sweep_means_kernels() -> None:
+    """redhat-gpudirect-2025: 32, 64, 96 and 112 sequences a GPU take the same time."""
+    found = recommend(predict([lora_on_a40(ROCE, batch) for batch in (32, 64, 96, 112)]))
+    (batch,) = of_rule(found, Rule.BATCH)
+    assert not batch.is_worth_it
+    assert "compute-bound" in batch.words
+    assert "kernels" in batch.words
+    assert " / " in batch.arithmetic[0]
+
+
+def test_gpt2_large_needs_nvlink_and_the_small_one_does_not(scores: ArticleScores) -> None:
+    """net1-2025: 62.96 and 62.55 s for 85M, 266.8 and 406.1 s for 708M."""
+    found = recommend(of_series(scores, "baskerville-85m", "baskerville-708m"))
+    places = of_rule(found, Rule.PLACE)
+    worth = {each.words.split(" ")[0].rstrip(":"): each.is_worth_it for each in places}
+    assert worth == {"gpt2-85m": False, "gpt2-large-708m": True}
+
+
+def planted(step_s: float, waits_s: float, **changes: object) -> Prediction:
+    """A prediction with these figures."""
+    base = lora_on_a40(ROCE, 32)
+    (prediction,) = predict([replace(base, **changes)])  # type: ignore[arg-type]
+    parts = replace(prediction.parts, exposed_network_s=waits_s)
+    interval = Interval(value=step_s, low=step_s / 1.1, high=step_s * 1.1)
+    tokens_per_s = prediction.case.global_batch * prediction.case.seq_len / step_s
+    return replace(
+        prediction,
+        step_time_s=interval,
+        parts=parts,
+        tokens_per_s=tokens_per_s,
+        bound=Bound.NETWORK if waits_s else Bound.COMPUTE,
+    )
+
+
+POD, TCP = Fabric(name="pod", transport="overlay"), Fabric(name="tcp", transport="tcp")
+
+
+@pytest.mark.parametrize(
+    ("pod_s", "waits_s", "suffices"),
+    [(1.05, 0.3, "pod"), (1.5, 0.3, "pod"), (1.5, 0.5, "roce"), (9.0, 8.0, "roce")],
+)
+def test_what_suffices_is_the_lowest_rung(pod_s: float, waits_s: float, suffices: str) -> None:
+    """Within a tenth of the best, or a quarter of a step waiting at most."""
+    found = recommend([planted(1.0, 0.0), planted(pod_s, waits_s, fabric=POD)])
+    (best,) = of_rule(found, Rule.SUFFICES)
+    assert best.about == suffices
+    (step,) = of_rule(found, Rule.PAYS, Rule.LITTLE)
+    assert step.is_worth_it == (pod_s > 1 + PAYS_RATIO)
+    assert step.gain_ratio == pytest.approx(pod_s - 1)
+    assert f"= {pod_s:.3g}" in step.arithmetic[0]
+
+
+def test_overlapping_intervals_are_a_caution() -> None:
+    near = recommend([planted(1.0, 0.0), planted(1.15, 0.2, fabric=POD)])
+    far = recommend([planted(1.0, 0.0), planted(2.0, 0.9, fabric=POD)])
+    assert [each.cautions for each in of_rule(near, Rule.PAYS)] != [()]
+    assert [each.cautions for each in of_rule(far, Rule.PAYS)] == [()]
+
+
+def test_one_network_and_one_size_give_no_advice() -> None:
+    assert recommend([planted(1.0, 0.0)]) == ()
+
+
+def test_the_ladder_goes_by_effort_then_by_rate() -> None:
+    def steps() -> Iterator[Prediction]:
+        for step_s, fabric in ((4.0, POD), (2.0, TCP), (1.0, ROCE)):
+            yield planted(step_s, step_s / 2, fabric=fabric)
+
+    found = of_rule(recommend(list(steps())[::-1]), Rule.PAYS)
+    assert [(each.about, round(each.gain_ratio, 6)) for each in found] == [
+        ("tcp", 1.0),
+        ("roce", 1.0),
+    ]

@@ -1,0 +1,164 @@
+"""Does `broadgauge predict` answer as documented, at any width, and refuse in one message?"""
+
+import csv
+import io
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from broadgauge.cli.main import main
+
+LLAMA = ("predict", "--model", "llama3-8b", "--gpu", "h100-sxm")
+MATRIX = (*LLAMA, "--nodes", "1,2,4", "--network", "pod,roce-400g*8")
+
+
+@pytest.fixture(params=[50, 80, 120])
+def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setenv("COLUMNS", str(request.param))
+    return int(request.param)
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(words) == 0
+    return capsys.readouterr().out
+
+
+def test_the_table_fits_any_terminal(capsys: pytest.CaptureFixture[str], width: int) -> None:
+    out = said(capsys, *MATRIX)
+    assert max(map(len, out.splitlines())) <= width
+    words = " ".join(out.split())
+    for part in (
+        "80 % interval", "tokens/s", "MFU", "scaling", "exposed", "memory a GPU",
+        "bottleneck", "assumed:", "roce-400g*8, 4 nodes", "fits,", "nothing is gained",
+        "Throughput", "Step time by bandwidth", "What follows",
+        "nodes over pod are slower than",
+    ):  # fmt: skip
+        assert part in words, part
+
+
+def test_json_is_one_object_with_units(capsys: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(said(capsys, *MATRIX, "--json", "--explain"))
+    assert document["format"] == "broadgauge prediction"
+    assert len(document["cases"]) == 5
+    for case in document["cases"]:
+        step = case["step_time_s"]
+        assert step["low"] <= step["value"] <= step["high"]
+        assert sum(case["parts"].values()) == pytest.approx(step["value"])
+        assert case["memory"]["total_bytes"] > 0
+        assert case["explanation"]["model_s"] == step["value"]
+    (curve,) = document["bandwidth"]
+    assert len(curve["carried_gbps"]) == len(curve["step_time_s"])
+    rules = {each["rule"] for each in document["recommendations"]}
+    assert "network suffices" in rules
+    assert any("parameters" in line for r in document["recommendations"] for line in r["arithmetic"])
+
+
+def test_csv_has_a_line_a_case(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = list(csv.DictReader(io.StringIO(said(capsys, *MATRIX, "--csv"))))
+    assert [(row["network"], row["nodes"]) for row in rows] == [
+        ("", "1"), ("pod", "2"), ("pod", "4"), ("roce-400g*8", "2"), ("roce-400g*8", "4"),
+    ]  # fmt: skip
+    assert all(float(row["step_time_s"]) > 0 for row in rows)
+
+
+def test_many_cases_show_the_best(capsys: pytest.CaptureFixture[str]) -> None:
+    nodes = ",".join(map(str, range(1, 62)))
+    out = said(capsys, *LLAMA, "--network", "roce-400g*8", "--nodes", nodes)
+    assert "61 cases: the 20 of them that fit with most tokens/s" in " ".join(out.split())
+    assert "61 nodes" in out
+    assert "30 nodes" not in out
+
+
+def test_a_price_makes_a_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    free = json.loads(said(capsys, *LLAMA, "--usd-per-gpu-hour", "0", "--json"))
+    assert free["cases"][0]["usd_per_gigatoken"] == 0
+    (case,) = json.loads(said(capsys, *LLAMA, "--usd-per-gpu-hour", "2", "--json"))["cases"]
+    expected = 8 * 2 * 1e9 / case["tokens_per_s"] / 3600
+    assert case["usd_per_gigatoken"] == pytest.approx(expected)
+
+
+def test_explain_says_both_estimates(capsys: pytest.CaptureFixture[str]) -> None:
+    words = (*LLAMA, "--nodes", "2", "--network", "ib-hdr=20GB/s", "--explain")
+    out = " ".join(said(capsys, *words).split())
+    for part in ("bytes over the nominal rate", "bytes over the measured rate", "this model",
+                 "why they differ"):  # fmt: skip
+        assert part in out, part
+
+
+class Loads(HTMLParser):
+    """What a browser would load."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [value or "" for name, value in attrs if name in ("src", "href", "srcset")]
+
+
+def test_the_page_is_whole_and_loads_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "page.html"
+    said(capsys, *MATRIX, "--html", str(path))
+    page = path.read_text()
+    reader = Loads()
+    reader.feed(page)
+    assert [load for load in reader.found if not load.startswith("#")] == []
+    for part in ("Throughput by nodes", "Step time by bandwidth", "roce-400g*8, 4 nodes", "<svg"):
+        assert part in page
+    assert re.search(r"default-src &#x27;none&#x27;|default-src 'none'", page)
+
+
+def test_the_trace_is_of_one_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "trace.json"
+    said(capsys, *LLAMA, "--nodes", "2", "--network", "roce-400g*8", "--trace", str(path))
+    events = json.loads(path.read_text())["traceEvents"]
+    assert any(event["ph"] == "X" and event["dur"] > 0 for event in events)
+    assert main((*MATRIX, "--trace", str(path))) == 2
+    assert "5" in capsys.readouterr().err
+
+
+def test_an_experiment_is_predicted_on_other_gpus(capsys: pytest.CaptureFixture[str]) -> None:
+    out = said(capsys, "predict", "gpt2-networks", "--gpu", "a100-sxm-40gb")
+    assert "gpt2-large-708m" in out
+    assert "left out" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        (("--model", "llama3-8b", "--gpu", "h100-sxn"), "no gpu `h100-sxn`", "did you mean"),
+        (("--model", "lama3-8b", "--gpu", "h100-sxm"), "no model", "did you mean `llama3-8b`"),
+        (("--gpu", "h100-sxm"), "no training is named", "--model"),
+        (("--model", "llama3-8b"), "no GPU is named", "--gpu"),
+        ((*LLAMA[1:], "--tp", "3"), "do not divide by tensor parallel 3", "1, 2, 4, 8"),
+        ((*LLAMA[1:], "--pp", "64", "--nodes", "8", "--network", "roce-400g"),
+         "64 pipeline stages are more than the 32 layers", "at most 32"),
+        ((*LLAMA[1:], "--nodes", "2", "--network", "roce-0g"), "zero bandwidth", "roce-400g"),
+        ((*LLAMA[1:], "--nodes", "2"), "2 nodes need a network", "--network"),
+        ((*LLAMA[1:], "--nodes", "two"), "--nodes two: not a whole number", "--nodes 2,4,8"),
+        ((*LLAMA[1:], "--nodes", "2,,4"), "an empty item", "a,b,c"),
+        ((*LLAMA[1:], "--strategy", "fdsp"), "--strategy fdsp: not known", "`fsdp`"),
+        ((*LLAMA[1:], "--lora", "maybe"), "it is yes or no", "--lora"),
+        ((*LLAMA[1:], "--precision", "fp8", "--gpu", "a40"), "no fp8", "bf16"),
+        ((*LLAMA[1:], "--usd-per-gpu-hour", "nan"), "not a price", None),
+        ((*LLAMA[1:], "--json", "--csv"), "one of them", None),
+        (("quickstart",), "quickstart names no GPU", "--gpu"),
+        (("quickstart", "--gpu", "a40", "--model", "gpt2"), "is for the experiment", "--nodes"),
+        (("no-such-file", "--gpu", "a40"), "no such file", None),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_message(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str, hint: str | None
+) -> None:
+    assert main(("predict", *words)) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("broadgauge: ") == 1
+    assert message in captured.err
+    if hint is not None:
+        assert hint in captured.err.partition("hint:")[2]
