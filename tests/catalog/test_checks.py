@@ -9,7 +9,6 @@ import pytest
 from broadgauge.catalog.catalog import Catalog, load_catalog
 from broadgauge.catalog.checks import check_catalog
 from broadgauge.catalog.entries import Entry
-from broadgauge.catalog.reading import MODELS
 
 
 def planted(kind: str, name: str, changes: dict[str, object]) -> Catalog:
@@ -19,7 +18,7 @@ def planted(kind: str, name: str, changes: dict[str, object]) -> Catalog:
     def changed(entry: Entry) -> Entry:
         if entry.name != name:
             return entry
-        return MODELS[kind].model_validate(merged(entry.model_dump(by_alias=True), changes))
+        return type(entry).model_validate(merged(entry.model_dump(by_alias=True), changes))
 
     entries = tuple(changed(entry) for entry in catalog.entries(kind))
     places = {(kind, name): "mine.yaml:1:1"}
@@ -132,6 +131,11 @@ def test_the_shipped_catalog_is_clean() -> None:
         ("busbw", "dgx1-roce", {"busbw_gbyte_per_s": 183}, "more than its links carry, 46.88"),
         ("busbw", "p5en-4x8", {"busbw_gbyte_per_s": 2916}, "more than its links carry, 516.7"),
         ("busbw", "net1-hdr", {"network": "hdrr"}, "no network `hdrr`"),
+        # The predictor's own
+        ("constants", "gemm_efficiency.ampere", {"value": 2}, "2 is not between"),
+        ("fitted", "all", {"fitted_on": []}, "`fitted_on` does not say on what"),
+        ("fitted", "all", {"constants": {"gemm_efficiency.ada": 3}}, "ada 3 is not between"),
+        ("fitted", "all", {"constants": {"gemm_luck": 3}}, "no constant is named `gemm_luck`"),
     ],
 )
 def test_each_kind_of_impossible_value_is_found(

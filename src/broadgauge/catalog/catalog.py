@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+from broadgauge.catalog.constants import Constant, known_constants
 from broadgauge.catalog.entries import Entry, find_entry, is_alike, plain
+from broadgauge.catalog.fits import Fit, known_fits
+from broadgauge.catalog.frameworks import Framework, known_frameworks
 from broadgauge.catalog.gpus import Gpu, known_gpus
 from broadgauge.catalog.models import ModelEntry, known_models
 from broadgauge.catalog.networks import (
@@ -25,6 +28,9 @@ from broadgauge.catalog.references import (
     known_storage,
 )
 from broadgauge.specs.errors import InputError
+
+ALL_KINDS = (*MODELS, "frameworks", "constants", "fitted")
+"""The last three are the predictor's own, and no user's file has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +53,9 @@ class Catalog:
     storage: tuple[StorageEntry, ...]
     prices: tuple[PriceEntry, ...]
     busbw: tuple[BusbwFigure, ...]
+    frameworks: tuple[Framework, ...]
+    constants: tuple[Constant, ...]
+    fitted: tuple[Fit, ...]
     replaced: tuple[str, ...] = ()
     """A line for each shipped entry that a user's file replaces."""
     places: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -101,7 +110,7 @@ class Catalog:
     def named(self, name: str) -> tuple[tuple[str, Entry], ...]:
         """Every entry of that name or alias, with its kind; else those of nearly that name."""
         wanted = plain(name)
-        entries = [(kind, entry) for kind in MODELS for entry in self.entries(kind)]
+        entries = [(kind, entry) for kind in ALL_KINDS for entry in self.entries(kind)]
         exact = tuple(each for each in entries if wanted in map(plain, each[1].names()))
         return exact or tuple(each for each in entries if is_alike(name, each[1]))
 
@@ -130,6 +139,9 @@ def load_catalog(extra_files: Sequence[Path] = ()) -> Catalog:
         storage=cast("tuple[StorageEntry, ...]", by_kind["storage"]),
         prices=cast("tuple[PriceEntry, ...]", by_kind["prices"]),
         busbw=cast("tuple[BusbwFigure, ...]", by_kind["busbw"]),
+        frameworks=shipped.frameworks,
+        constants=shipped.constants,
+        fitted=shipped.fitted,
         replaced=tuple(_replaced(shipped, read)),
         places={(each.kind, each.entry.name): each.where for each in read},
     )
@@ -147,6 +159,9 @@ def shipped_catalog() -> Catalog:
         storage=known_storage(),
         prices=known_prices(),
         busbw=known_busbw(),
+        frameworks=known_frameworks(),
+        constants=known_constants(),
+        fitted=known_fits(),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from broadgauge.catalog.catalog import Catalog
+from broadgauge.catalog.catalog import ALL_KINDS, Catalog
 from broadgauge.catalog.check_gpus import TOLERANCE_RATIO, problems_of_gpu
 from broadgauge.catalog.check_networks import (
     problems_of_busbw,
@@ -17,12 +17,13 @@ from broadgauge.catalog.check_networks import (
     problems_of_transport,
     unknown,
 )
+from broadgauge.catalog.constants import Constant
 from broadgauge.catalog.entries import Entry, plain
+from broadgauge.catalog.fits import Fit
 from broadgauge.catalog.gpus import Gpu
 from broadgauge.catalog.models import ModelEntry
 from broadgauge.catalog.networks import NetworkClass, TransportPrior
 from broadgauge.catalog.nodes import NodeEntry, PriceEntry
-from broadgauge.catalog.reading import MODELS
 from broadgauge.catalog.references import BusbwFigure, StorageEntry
 
 SHORTEST_SOURCE = 10
@@ -52,7 +53,7 @@ def check_catalog(
     With `today`, dates that are still to come are problems too.
     """
     found = []
-    for kind in MODELS:
+    for kind in ALL_KINDS:
         entries = catalog.entries(kind)
         own = frozenset(name for own_kind, name in catalog.places if own_kind == kind)
         twice = dict(_names_of_two(entries, own))
@@ -71,7 +72,12 @@ def check_catalog(
 
 
 def _of_source(entry: Entry, today: date | None) -> Iterator[str]:
-    if entry.source is None or len(entry.source.strip()) < SHORTEST_SOURCE:
+    if isinstance(entry, Fit):
+        return  # generated: `fitted_on` says from what
+    is_reference = isinstance(entry, Constant) and (entry.source or "").startswith("as ")
+    if is_reference:
+        pass  # another constant's source, which that one says
+    elif entry.source is None or len(entry.source.strip()) < SHORTEST_SOURCE:
         yield "no source that a reader could find"
     if entry.date is None:
         aged = isinstance(entry, PriceEntry)
@@ -120,6 +126,11 @@ def _of_kind(entry: Entry, catalog: Catalog) -> Iterator[str]:
             yield from _of_price(entry, catalog)
         case BusbwFigure():
             yield from problems_of_busbw(entry, catalog)
+        case Constant():
+            if not entry.low <= entry.value <= entry.high:
+                yield f"{entry.value:g} is not between {entry.low:g} and {entry.high:g}"
+        case Fit():
+            yield from _of_fit(entry, catalog)
 
 
 def _of_model(model: ModelEntry) -> Iterator[str]:
@@ -140,6 +151,21 @@ def _of_model(model: ModelEntry) -> Iterator[str]:
             )
     if model.architecture == "moe" and active is None:
         yield "a mixture of experts without `published_active_params`"
+
+
+def _of_fit(fit: Fit, catalog: Catalog) -> Iterator[str]:
+    """Fitted constants stay within their bounds, and say on what they were fitted."""
+    if not fit.fitted_on:
+        yield "`fitted_on` does not say on what"
+    if fit.without is not None and fit.without in fit.fitted_on:
+        yield f"it was fitted on `{fit.without}`, which it leaves out"
+    bounds = {constant.name: constant for constant in catalog.constants}
+    for name, value in fit.constants.items():
+        known = bounds.get(name)
+        if known is None:
+            yield f"no constant is named `{name}`"
+        elif not known.low * (1 - 1e-9) <= value <= known.high * (1 + 1e-9):
+            yield f"{name} {value:g} is not between {known.low:g} and {known.high:g}"
 
 
 def _of_price(price: PriceEntry, catalog: Catalog) -> Iterator[str]:

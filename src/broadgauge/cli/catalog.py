@@ -27,7 +27,8 @@ def add_parser(subparsers: Any) -> None:
         "kind",
         metavar="KIND",
         nargs="?",
-        help="gpus, networks, transports, nodes, models, storage, prices or busbw; all without it",
+        help="gpus, networks, transports, nodes, models, storage, prices, busbw, frameworks or "
+        "constants; all without it",
     )
     show = actions.add_parser("show", help="every figure, with its source", allow_abbrev=False)
     show.add_argument("name", metavar="NAME", help="a name or alias, or a network: `roce-400g*8`")
@@ -146,10 +147,9 @@ def _check(extra: list[Path], files: list[Path], *, as_json: bool) -> int:
     """One line a problem. Returns the exit code."""
     from datetime import UTC, datetime
 
-    from broadgauge.catalog.catalog import load_catalog
+    from broadgauge.catalog.catalog import ALL_KINDS, load_catalog
     from broadgauge.catalog.checks import check_catalog
     from broadgauge.cli.output import say, write
-    from broadgauge.report.terminal_catalog import KINDS
     from broadgauge.specs.errors import ExperimentError
 
     try:
@@ -161,7 +161,7 @@ def _check(extra: list[Path], files: list[Path], *, as_json: bool) -> int:
         today = datetime.now(UTC).date()
         found = check_catalog(catalog, only_own=bool(files), today=today)
         lines = [str(each) for each in found]
-        shipped = sum(len(catalog.entries(kind)) for kind in KINDS)
+        shipped = sum(len(catalog.entries(kind)) for kind in ALL_KINDS)
         number = len(catalog.places) if files else shipped
     if as_json:
         _write_json({"checked": number, "problems": lines})

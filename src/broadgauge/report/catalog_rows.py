@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from broadgauge.catalog.catalog import Catalog
+from broadgauge.catalog.constants import Constant
 from broadgauge.catalog.entries import Entry
+from broadgauge.catalog.frameworks import Framework
 from broadgauge.catalog.gpus import Gpu
 from broadgauge.catalog.models import ModelEntry
 from broadgauge.catalog.networks import NetworkClass, TransportPrior
@@ -116,6 +118,24 @@ def _busbw(entry: Entry, _: Catalog) -> tuple[str, ...]:
     )
 
 
+def _framework(entry: Entry, _: Catalog) -> tuple[str, ...]:
+    assert isinstance(entry, Framework)
+    reduced = NONE if entry.gradient_bytes is None else str(entry.gradient_bytes)
+    return (entry.name, entry.style, "yes" if entry.overlaps_gradients else "no", reduced)
+
+
+def _constant(entry: Entry, catalog: Catalog) -> tuple[str, ...]:
+    assert isinstance(entry, Constant)
+    fit = next((fit for fit in catalog.fitted if fit.without is None), None)
+    fitted = None if fit is None else fit.constants.get(entry.name)
+    return (
+        entry.name,
+        f"{entry.value:.4g}",
+        f"{entry.low:.4g} to {entry.high:.4g}",
+        "a fact" if not entry.is_fitted else _or_none(fitted),
+    )
+
+
 _Cells = Callable[[Entry, Catalog], Sequence[str]]
 TABLES: Mapping[str, tuple[Sequence[str], _Cells]] = {
     "gpus": (
@@ -142,5 +162,7 @@ TABLES: Mapping[str, tuple[Sequence[str], _Cells]] = {
     ),
     "storage": (("", "read\nGB/s", "write\nGB/s", "durable"), _storage),
     "prices": (("", "GPU", "node\nUSD/h", "GPU\nUSD/h", "read"), _price),
+    "frameworks": (("", "style", "overlaps\ngradients", "bytes\nreduced"), _framework),
+    "constants": (("", "start", "bounds", "fitted"), _constant),
     "busbw": (("", "nodes × GPUs", "over", "size", "busbw\nGB/s"), _busbw),
 }

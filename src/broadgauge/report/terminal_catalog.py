@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from broadgauge.catalog.catalog import Catalog
+from broadgauge.catalog.constants import Constant
 from broadgauge.catalog.entries import Entry, Spread
 from broadgauge.catalog.gpus import Gpu
 from broadgauge.catalog.models import ModelEntry
@@ -26,12 +27,16 @@ KINDS = {
     "storage": "read and write rates",
     "prices": "USD an hour, with date",
     "busbw": "published bus bandwidths: is my number normal?",
+    "frameworks": "how a training framework runs a layer and reduces gradients",
+    "constants": "where the predictor starts, and what was fitted",
 }
 _SAID_UNDER = {
     "gpus": "Dense peaks; memory and links (NVLink, one direction, all of a GPU) in 10^9 byte/s.",
     "networks": "What one communicator carries, low to high in nine cases of ten. Over sockets "
     "several communicators of a node add up until the NIC is full. Any other network: "
     "transport-rate*NICs, like roce-400g*8.",
+    "constants": "`fitted`: on every source in the table that `broadgauge validate` scores; each "
+    "source is scored with constants that were fitted without it.",
     "busbw": "As nccl-tests defines it; all_reduce. Published figures, not limits.",
 }
 _SAID_APART = ("name", "aliases", "source", "date", "sources", "note", "fitted_on", "needs")
@@ -170,6 +175,11 @@ def _derived(entry: Entry, catalog: Catalog) -> Iterator[tuple[str, str]]:
             yield "→ parameters", f"{entry.params:,}"
             if entry.experts > 1:
                 yield "→ active parameters", f"{entry.active_params:,}"
+        case Constant():
+            fit = next((fit for fit in catalog.fitted if fit.without is None), None)
+            if fit is not None and entry.name in fit.constants:
+                yield "→ fitted", f"{fit.constants[entry.name]:.4g}"
+                yield "→ fitted on", ", ".join(fit.fitted_on)
         case NodeEntry():
             price = catalog.gpu_price(entry.gpu, entry.name)
             if price is not None and price.price.node == entry.name:
