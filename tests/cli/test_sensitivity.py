@@ -1,6 +1,7 @@
 """Proves `broadgauge sensitivity`: the ladder made of an experiment, and what is said of a run."""
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -168,3 +169,16 @@ def test_a_folder_without_a_run_is_said(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["sensitivity", str(tmp_path)]) == 5
     assert main(["sensitivity", "last", "--runs-folder", str(tmp_path)]) == 5
     assert "no run" in capsys.readouterr().err
+
+
+def test_without_nodes_nothing_is_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = replace(a_machine(), can_emulate=False, refusal="no namespaces", fix="be root")
+    monkeypatch.setattr("broadgauge.platforms.machine.read_machine", lambda: machine)
+    flags = ["--runs-folder", str(tmp_path / "runs")]
+    assert main(["sensitivity", "known-step", *flags]) == 4
+    error = capsys.readouterr().err
+    assert "a ladder needs emulated nodes, which are refused here: no namespaces" in error
+    assert "hint: be root" in error
+    assert not (tmp_path / "runs").exists()

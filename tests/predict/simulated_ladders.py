@@ -1,10 +1,15 @@
-"""Ladders whose truth is known, with the scatter that launches have."""
+"""Ladders whose truth is known, with the scatter that launches have.
 
+`python tests/predict/simulated_ladders.py` prints the table of docs/sensitivity.md.
+"""
+
+import sys
 from dataclasses import dataclass
 
 import numpy as np
 
-from broadgauge.predict.ladder import Rung
+from broadgauge.predict.ladder import Answer, Rung
+from broadgauge.predict.sensitivity import analyse
 
 RATES_GBPS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 PAYLOAD_RATIO = 0.957
@@ -58,3 +63,52 @@ def simulated(
         )
         for rate in RATES_GBPS
     ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """How often is each answer right, and how far off?"""
+
+    held: dict[str, float]
+    off_p90: dict[str, float]
+    right_form: float
+
+
+def rates(name: str, num_ladders: int, num_blocks: int) -> Rates:
+    """Over so many ladders: shares whose interval holds the truth, errors' 90th percentile."""
+    truth = TRUTHS[name]
+    wanted = {"base": COMPUTE_S, "bytes": truth.slow_bytes}
+    held = dict.fromkeys(wanted, 0)
+    off: dict[str, list[float]] = {key: [] for key in wanted}
+    forms = 0
+    for seed in range(num_ladders):
+        found = analyse(simulated(name, seed=seed, num_blocks=num_blocks))
+        forms += found.curve.form == name
+        answers: dict[str, Answer] = {"base": found.base_s, "bytes": found.critical_bytes}
+        for key, answer in answers.items():
+            estimate = answer.estimate
+            if estimate is None or estimate.low is None or estimate.high is None:
+                continue
+            held[key] += estimate.low <= wanted[key] <= estimate.high
+            off[key].append(abs(estimate.value / wanted[key] - 1) if wanted[key] else 0.0)
+    return Rates(
+        held={key: number / num_ladders for key, number in held.items()},
+        off_p90={k: float(np.percentile(v, 90)) if v else 0.0 for k, v in off.items()},
+        right_form=forms / num_ladders,
+    )
+
+
+def main(num_ladders: int = 200) -> None:
+    """The table, in percent."""
+    print("| truth | launches | form found | base: held, off | bytes: held, off |")  # noqa: T201
+    print("| --- | --- | --- | --- | --- |")  # noqa: T201
+    for name in ("line", "hinge", "two slopes"):
+        for num_blocks in (3, 5, 10):
+            found = rates(name, num_ladders, num_blocks)
+            cells = [f"{found.right_form:.0%}"]
+            cells += [f"{found.held[key]:.1%}, {found.off_p90[key]:.1%}" for key in found.held]
+            print(f"| {name} | {num_blocks} | {' | '.join(cells)} |")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

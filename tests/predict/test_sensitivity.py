@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import nnls
-from tests.predict.simulated_ladders import COMPUTE_S, TRUTHS, simulated
+from tests.predict.simulated_ladders import COMPUTE_S, TRUTHS, rates, simulated
 
 from broadgauge.predict.ladder import Answer, Rung, Sensitivity
 from broadgauge.predict.ladder_curve import Curve, Form, fit_curve, misfit
@@ -317,17 +317,7 @@ def test_what_is_no_ladder_is_refused() -> None:
 @pytest.mark.parametrize("name", ["line", "hinge", "two slopes"])
 def test_95_of_100_intervals_hold_the_truth(name: str) -> None:
     """Of 100 ladders 89 at least: with fewer, 95 % would be a false claim at 99 % confidence."""
-    truth = TRUTHS[name]
-    held = {"base": 0, "bytes": 0}
-    for seed in range(100):
-        found = analyse(simulated(name, seed=seed))
-        for key, answer, true in (
-            ("base", found.base_s, COMPUTE_S),
-            ("bytes", found.critical_bytes, truth.slow_bytes),
-        ):
-            estimate = answer.estimate
-            assert estimate is not None
-            assert estimate.low is not None
-            assert estimate.high is not None
-            held[key] += estimate.low <= true <= estimate.high
-    assert min(held.values()) >= 89, held
+    found = rates(name, 100, 5)
+    assert min(found.held.values()) >= 0.89, found
+    assert max(found.off_p90.values()) < 0.05, found
+    assert found.right_form > 0.9, found

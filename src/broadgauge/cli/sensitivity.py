@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from broadgauge.advise.ladder_model import Ladder
     from broadgauge.results.model import RunSummary
 
+FAILED_TRIALS = 3
+"""Exit code of a run of which some trials failed: the others still say something."""
 RATES_HELP = "line rates in Gbit/s: 0.1,0.2,0.5,1 (default: six about those that it names)"
 
 
@@ -104,7 +106,7 @@ def _run_ladder(options: argparse.Namespace) -> int:
 
     from broadgauge.cli.ladder import as_ladder, parse_rates_gbps
     from broadgauge.cli.output import program, say
-    from broadgauge.cli.running import REFUSED_EXIT_CODE, Wanted, dry_run, start
+    from broadgauge.cli.running import Wanted, dry_run, start
 
     rates = () if options.rates is None else parse_rates_gbps(options.rates)
     wanted = Wanted(
@@ -112,17 +114,29 @@ def _run_ladder(options: argparse.Namespace) -> int:
         overrides=options.overrides,
         change=partial(as_ladder, rates_gbps=rates, network_name=options.network),
     )
+    _refuse_without_nodes()
     if options.dry_run:
         return dry_run(wanted, options.runs_folder)
     folders: list[Path] = []
     with redirect_stdout(_stderr()) if options.json else nullcontext():
         code = start(wanted, options.runs_folder, folders.append)
-    if code == REFUSED_EXIT_CODE:
-        return code  # it has said why: without nodes there are no links to shape
-    if code > REFUSED_EXIT_CODE:
+    if code > FAILED_TRIALS:
         say(f"then: {program()} sensitivity {folders[0]}")
         return code
     return _show(folders[0], options) or code
+
+
+def _refuse_without_nodes() -> None:
+    """On the local platform there are no links to shape, so nothing of it can run there."""
+    from broadgauge.platforms.machine import read_machine
+    from broadgauge.specs.errors import PlatformError
+
+    machine = read_machine()
+    if not machine.can_emulate:
+        raise PlatformError(
+            f"a ladder needs emulated nodes, which are refused here: {machine.refusal}",
+            hint=machine.fix,
+        )
 
 
 def _stderr() -> Any:

@@ -89,12 +89,24 @@ def levels_of(step_s: Sequence[Sequence[float | None]]) -> Levels:
     left = np.where(is_there, values - level[:, None] - effect, 0.0)
     scatter = float((weights * left**2).sum()) / dof if dof > 0 else 0.0
     of_rung = weights.sum(axis=1)
+    wider = _widened(weights[is_there], rungs + blocks - 1)
     return Levels(
         log_level=level,
-        variance=scatter / of_rung,
-        influence=weights * (values - level[:, None]) * (blocks / of_rung)[:, None],
+        variance=wider**2 * scatter / of_rung,
+        influence=wider * weights * (values - level[:, None]) * (blocks / of_rung)[:, None],
         dof=max(dof, 0),
     )
+
+
+def _widened(weights: Floats, num_parameters: int) -> float:
+    """How many times is the error what weighted squares say, since the weights were fitted, too?
+
+    Source: Huber, section 7.6: K / mean of psi', K = 1 + p/n (1 - m) / m, where m is the share of
+    points in full; and their weights' mean takes what those squares say back to squares of psi.
+    """
+    in_full = max(float((weights >= 1.0).mean()), 0.5)
+    correction = 1 + num_parameters / len(weights) * (1 - in_full) / in_full
+    return correction * float(weights.mean()) / in_full
 
 
 def _two_way(values: Floats, weights: Floats) -> tuple[Floats, Floats]:

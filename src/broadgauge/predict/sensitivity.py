@@ -135,9 +135,9 @@ class _Reading:
         for curve, halves in zip(self.fits, self.spans, strict=True):
             if halves is None:
                 return None
-            figure = float(self.ladder.figures(curve).all()[which])
-            low = min(low, figure - float(halves[which]))
-            high = max(high, figure + float(halves[which]))
+            figure, half = float(self.ladder.figures(curve).all()[which]), float(halves[which])
+            low = min(low, figure - half if half < math.inf else -math.inf)
+            high = max(high, figure + half if half < math.inf else math.inf)
         return value, low, high
 
     def _plain(self, which: int) -> Estimate:

@@ -74,8 +74,8 @@ def _bytes(ladder: Ladder, found: Sensitivity) -> Iterator[str]:
     yield f"{interval(critical.estimate, show_bytes)} {unit}"
     knee, fast = found.knee_gbps.estimate, found.fast_bytes.estimate
     if knee is not None:
-        more = "none: the rest is hidden" if fast is None else interval(fast, show_bytes)
-        yield f"that is below {interval(knee, show_rate)} a node, above it {more}"
+        more = "none: all is hidden" if fast is None else interval(fast, show_bytes)
+        yield f"so below {interval(knee, show_rate)} a node, and above it {more}"
     counted = ladder.counted_bytes
     if counted is None:
         return
