@@ -46,11 +46,10 @@ def test_rows_of_one_system_are_alike_in_source_gpu_framework_and_arithmetic() -
     assert len({system_of(row) for row in table.rows}) == 5
 
 
-def test_the_first_is_typical_and_the_next_are_far_from_it() -> None:
-    [chosen] = ids(calibration_rows(table_of(*GRID).rows, "system", 3))
+def test_the_first_is_typical_and_the_next_stand_for_others() -> None:
+    [chosen] = ids(calibration_rows(table_of(*GRID).rows, "system", 4))
     assert chosen[0] in ("n2-b2", "n2-b4")
-    assert {name.split("-")[0] for name in chosen[1:]} <= {"n1", "n4"}
-    assert {name.split("-")[1] for name in chosen[1:]} <= {"b1", "b8"}
+    assert {name.split("-")[0] for name in chosen} == {"n1", "n2", "n4"}
 
 
 @given(st.lists(st.floats(0.01, 100), min_size=len(GRID), max_size=len(GRID)))

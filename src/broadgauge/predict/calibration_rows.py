@@ -1,9 +1,9 @@
 """Which rows of a table calibrate, and which are left to be scored? Chosen without any step time.
 
 A system is one source's GPU, framework and arithmetic; `system-network` takes rows of each of its
-networks. Rows are chosen by what is asked, never by what was measured or by an error: the most
-typical one first, then each time the one that is least like those chosen (Gonzalez 1985, farthest
-first), so that rows of different regimes come early.
+networks. Rows are chosen by what is asked, never by what was measured or by an error: each time the
+one that brings all rows of the group nearest to a chosen one (greedy k-median; Cornuejols, Fisher,
+Nemhauser 1977), so that the first is typical and the next stand for what it does not.
 """
 
 import math
@@ -48,33 +48,42 @@ def calibration_rows(
 
 
 def spread_out(rows: Sequence[Row], num_points: int) -> list[Row]:
-    """So many rows: the most typical one, then each the farthest from those before it."""
-    if num_points < 1:
-        return []
+    """So many rows that stand for all: the sum of distances to the nearest of them is small."""
     places = _scaled([_place(row.case) for row in rows])
-    centre = [math.fsum(axis) / len(places) for axis in zip(*places, strict=True)]
-    order = range(len(rows))
-    chosen = [min(order, key=lambda i: (math.dist(places[i], centre), rows[i].line))]
-    while len(chosen) < num_points:
-        rest = [i for i in order if i not in chosen]
-        far = max(
-            rest,
-            key=lambda i: (min(math.dist(places[i], places[j]) for j in chosen), -rows[i].line),
-        )
-        chosen.append(far)
+    nearest = [math.inf] * len(rows)
+    chosen: list[int] = []
+    for _ in range(num_points):
+        rest = [i for i in range(len(rows)) if i not in chosen]
+        best = min(rest, key=lambda i: (_sum_with(i, places, nearest), rows[i].line))
+        nearest = _nearest_with(best, places, nearest)
+        chosen.append(best)
     return [rows[i] for i in chosen]
+
+
+def _nearest_with(
+    index: int, places: Sequence[Sequence[float]], nearest: Sequence[float]
+) -> list[float]:
+    """Distances to the nearest chosen one if this one is chosen too."""
+    return [
+        min(known, math.dist(place, places[index]))
+        for known, place in zip(nearest, places, strict=True)
+    ]
+
+
+def _sum_with(index: int, places: Sequence[Sequence[float]], nearest: Sequence[float]) -> float:
+    # Rounded: sums of one set in another order must not decide.
+    return round(math.fsum(_nearest_with(index, places, nearest)), 9)
 
 
 def _place(case: TrainingCase) -> list[float]:
     """Logarithms of what decides the regime."""
-    tokens = case.micro_batch * case.seq_len
-    work = case.model.active_params / (case.tensor_parallel * case.pipeline_parallel) * tokens
+    model = case.model
     return [
-        math.log(work / case.model.layers),  # of a layer's pass: is it launch- or compute-bound?
-        math.log(case.micro_batches),
+        math.log(case.micro_batch * case.seq_len),  # compute against launches and bytes
+        math.log(model.active_params / (model.layers * case.tensor_parallel)),  # sizes of products
+        math.log(case.micro_batches),  # what happens once a step against once a pass
         math.log(case.nodes),
-        math.log(case.model.params / work),  # bytes to send over FLOPs to hide them behind
-        math.log(case.seq_len / case.model.hidden),  # attention over matrix products
+        math.log(case.seq_len / model.hidden),  # attention against the products
     ]
 
 
