@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 
 from broadgauge.catalog.compiling import compiled_text
-from broadgauge.catalog.loading import KINDS, catalog_folder, digest, shipped_text
+from broadgauge.catalog.loading import (
+    KINDS,
+    OF_THE_PREDICTOR,
+    catalog_folder,
+    digest,
+    shipped_text,
+)
 from broadgauge.catalog.reading import MODELS
 
 
@@ -16,7 +22,7 @@ def copy_of(kind: str) -> dict[str, Any]:
     return copy
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", (*KINDS, *OF_THE_PREDICTOR))
 def test_the_copy_was_made_of_this_text(kind: str) -> None:
     """Where this fails: `python -m broadgauge.catalog.compiling`."""
     assert copy_of(kind)["sha256"] == digest(shipped_text(kind))

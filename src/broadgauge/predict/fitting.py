@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from broadgauge.catalog.compiling import write_copies
 from broadgauge.catalog.constants import Constant, known_constants
 from broadgauge.predict.case import RDMA_TRANSPORTS
 from broadgauge.predict.columns import Columns, Flags, columns_of
@@ -254,6 +255,7 @@ def main(arguments: Sequence[str]) -> None:
     entries = fit_all(sample_of(table.rows))
     target = Path(__file__).parents[1] / "catalog" / "fitted.yaml"
     target.write_text(yaml_text(entries), encoding="utf-8")
+    write_copies(target.parent / "compiled")
 
 
 if __name__ == "__main__":
