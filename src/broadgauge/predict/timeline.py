@@ -73,13 +73,13 @@ class Steps(Protocol):
 class Timeline:
     """Ends of pieces, for many cases of one structure at once.
 
-    A handle is `float64[cases, width]`. Outside of loops width is 1 and the numbers are seconds.
-    Inside a loop column j says how long after the loop's j-th input the piece ends, −inf if it
+    A handle is `float64[width, cases]`. Outside of loops width is 1 and the numbers are seconds.
+    Inside a loop row j says how long after the loop's j-th input the piece ends, −inf if it
     doesn't wait for it.
     """
 
     def __init__(self, num_cases: int, free: dict[Lane, Times] | None = None) -> None:
-        self._start = np.zeros((num_cases, 1))
+        self._start = np.zeros((1, num_cases))
         self._free = dict.fromkeys(LANES, self._start) if free is None else free
         self.busy_s: dict[Lane, Times] = {lane: np.zeros(num_cases) for lane in LANES}
         self.sent_bytes = np.zeros(num_cases)
@@ -87,7 +87,7 @@ class Timeline:
     @property
     def end_s(self) -> Times:
         """When the last stream is free."""
-        return np.asarray(np.max(np.concatenate(list(self._free.values()), axis=1), axis=1))
+        return np.asarray(np.max(np.concatenate(list(self._free.values())), axis=0))
 
     def run(
         self,
@@ -104,7 +104,7 @@ class Timeline:
         start = self._free.get(lane, self._start)
         for wait in after:
             start = np.maximum(start, wait)
-        end: Times = start + duration_s[:, None]
+        end: Times = start + duration_s
         self._free[lane] = end
         self.busy_s[lane] = self.busy_s.get(lane, 0.0) + duration_s
         if sent_bytes is not None:
@@ -123,16 +123,16 @@ class Timeline:
         num_cases = len(turns)
         lanes = [*self._free]
         size = len(lanes) + len(carried)
-        inputs = [np.broadcast_to(row, (num_cases, size)) for row in _unit_matrix(size)]
+        inputs = [np.broadcast_to(row[:, None], (size, num_cases)) for row in _unit_matrix(size)]
         inside = Timeline(num_cases, dict(zip(lanes, inputs, strict=False)))
         results = [*body(inside, inputs[len(lanes) :])]
         outputs = [*inside._free.values(), *results]
         kept = _kept_rows(inputs, outputs)
-        matrix = np.stack([outputs[row][:, kept] for row in kept], axis=1)
+        matrix = np.stack([outputs[row][kept] for row in kept])
         state = [*self._free.values(), *carried]
-        ends = _apply_power(matrix, turns, np.stack([state[row] for row in kept], axis=1))
+        ends = _apply_power(matrix, turns, np.stack([state[row] for row in kept]))
         for position, row in enumerate(kept):
-            state[row] = ends[:, position]
+            state[row] = ends[position]
         self._free = dict(zip(lanes, state, strict=False))
         for lane, busy_s in inside.busy_s.items():
             self.busy_s[lane] = self.busy_s[lane] + turns * busy_s
@@ -145,7 +145,7 @@ def _kept_rows(inputs: list[Times], outputs: list[Times]) -> list[int]:
 
     What waits for what is the same in all cases, so the first tells.
     """
-    waits = np.array([row[0] > -np.inf for row in outputs])
+    waits = np.array([row[:, 0] > -np.inf for row in outputs])
     np.fill_diagonal(waits, val=False)
     return [
         row for row in range(len(inputs)) if outputs[row] is not inputs[row] or waits[:, row].any()
@@ -160,10 +160,12 @@ def _unit_matrix(size: int) -> Times:
 
 
 def _product(a: Times, b: Times) -> Times:
-    """max over k of a[:, i, k] + b[:, k, j]."""
-    best = a[:, :, 0, None] + b[:, None, 0, :]
-    for inner in range(1, b.shape[1]):
-        np.maximum(best, a[:, :, inner, None] + b[:, None, inner, :], out=best)
+    """max over k of a[i, k, case] + b[k, j, case]."""
+    best = a[:, 0, None] + b[None, 0]
+    term = np.empty_like(best)
+    for inner in range(1, b.shape[0]):
+        np.add(a[:, inner, None], b[None, inner], out=term)
+        np.maximum(best, term, out=best)
     return np.asarray(best)
 
 
@@ -177,5 +179,5 @@ def _apply_power(matrix: Times, turns: Times, state: Times) -> Times:
             matrix = _product(matrix, matrix)
         is_set = ((counts >> bit) & 1).astype(bool)
         if is_set.any():
-            state = np.where(is_set[:, None, None], _product(matrix, state), state)
+            state = np.where(is_set, _product(matrix, state), state)
     return state
