@@ -22,7 +22,7 @@ def copy_of(kind: str) -> dict[str, Any]:
     return copy
 
 
-@pytest.mark.parametrize("kind", (*KINDS, *OF_THE_PREDICTOR))
+@pytest.mark.parametrize("kind", [*KINDS, *OF_THE_PREDICTOR])
 def test_the_copy_was_made_of_this_text(kind: str) -> None:
     """Where this fails: `python -m broadgauge.catalog.compiling`."""
     assert copy_of(kind)["sha256"] == digest(shipped_text(kind))
