@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from broadgauge.cli import predict_known
 from broadgauge.cli.predict_flags import add_flags
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("experiment", metavar="EXPERIMENT", nargs="?", help="a file or an example")
     add_flags(parser)
     given = parser.add_argument_group("what is known")
+    predict_known.add_flags(given)
     given.add_argument(
         "--catalog", type=Path, metavar="FILE", action="append", default=[], help="entries of yours"
     )
@@ -66,22 +68,24 @@ def handle(options: argparse.Namespace) -> int:
     if options.json and options.csv:
         raise InputError("--json and --csv: one of them")
     catalog = load_catalog(options.catalog)
-    asked = _asked(options, catalog)
+    known = predict_known.read_known(options)
+    asked = _asked(options, catalog, known.gpu)
     prices, price_words = _prices(options, asked.cases, catalog)
     notes = [f"{number} × left out: {why}" for why, number in asked.left_out]
-    assumed = (*asked.assumed, *price_words)
+    assumed = (*asked.assumed, *price_words, *known.words)
     is_data = options.json or options.csv
     answers = answer(
         asked.cases,
         prices,
+        known.knowledge,
         most=None if is_data or len(asked.cases) <= MOST_SHOWN else BEST_SHOWN,
         with_curves=not options.csv,
     )
     is_whole = len(answers.answers) == answers.num_cases <= MOST_SHOWN
     with_sweeps = options.explain or options.json
-    found = _recommendations(answers, with_sweeps=with_sweeps) if is_whole else ()
+    found = _recommendations(answers, known, with_sweeps=with_sweeps) if is_whole else ()
     if options.trace is not None:
-        _write_trace(options.trace, asked.cases)
+        _write_trace(options.trace, asked.cases, known)
     if options.html is not None:
         from broadgauge.report.html_predict import render
 
@@ -99,7 +103,9 @@ def handle(options: argparse.Namespace) -> int:
     return 0
 
 
-def _recommendations(answers: "Answers", *, with_sweeps: bool) -> "tuple[Recommendation, ...]":
+def _recommendations(
+    answers: "Answers", known: predict_known.Known, *, with_sweeps: bool
+) -> "tuple[Recommendation, ...]":
     """What follows; `with_sweeps` also from where on another network would pay."""
     from broadgauge.advise.network_choice import recommend
     from broadgauge.predict.predictor import predict_table
@@ -107,10 +113,12 @@ def _recommendations(answers: "Answers", *, with_sweeps: bool) -> "tuple[Recomme
     predictions = [each.prediction for each in answers.answers]
     if not with_sweeps:
         return recommend(predictions)
-    return recommend(predictions, lambda cases: predict_table(cases).evaluation.step_s)
+    return recommend(
+        predictions, lambda cases: predict_table(cases, known.knowledge).evaluation.step_s
+    )
 
 
-def _write_trace(path: Path, cases: "Sequence[TrainingCase]") -> None:
+def _write_trace(path: Path, cases: "Sequence[TrainingCase]", known: predict_known.Known) -> None:
     """The timeline of the one case. Raises InputError where there are several."""
     from broadgauge.cli.output import say, write_file
     from broadgauge.predict.trace import chrome_trace, simulate
@@ -122,19 +130,21 @@ def _write_trace(path: Path, cases: "Sequence[TrainingCase]") -> None:
             hint="one value for each flag",
         )
     case = cases[0]
-    events = simulate(case)
+    events = simulate(case, known.knowledge)
     title = f"{case.model.name}, {case.strategy}, {case.nodes}x{case.gpus_per_node} {case.gpu}"
     write_file(path, chrome_trace(events, title))
     say(f"wrote      {path}: {len(events):,} pieces, for https://ui.perfetto.dev")
 
 
-def _asked(options: argparse.Namespace, catalog: "Catalog") -> "Asked":
+def _asked(options: argparse.Namespace, catalog: "Catalog", gpu: str | None) -> "Asked":
     """The trainings meant. Raises InputError."""
     from broadgauge.cli.predict_flags import read_wish
     from broadgauge.predict.wishes import expand
     from broadgauge.specs.errors import InputError
 
     wish = read_wish(options)
+    if gpu is not None:
+        _check_measured(wish, gpu, catalog)
     if options.experiment is not None:
         return _of_experiment(options.experiment, wish, catalog)
     if "model" not in wish:
@@ -144,6 +154,22 @@ def _asked(options: argparse.Namespace, catalog: "Catalog") -> "Asked":
             "no GPU is named", hint="--gpu h100-sxm, or --node p5.48xlarge, for example"
         )
     return expand(wish, catalog)
+
+
+def _check_measured(wish: "dict[str, Sequence[Any]]", gpu: str, catalog: "Catalog") -> None:
+    """A system file speaks of its own GPU, which it also names. Raises InputError."""
+    from broadgauge.specs.errors import InputError
+
+    if "node" not in wish:
+        wish.setdefault("gpu", (gpu,))
+    named = [catalog.gpu(name).name for name in wish.get("gpu", ())]
+    others = [name for name in named if name != gpu]
+    others += [catalog.node(n).gpu for n in wish.get("node", ()) if catalog.node(n).gpu != gpu]
+    if others:
+        raise InputError(
+            f"the system file is of {gpu}, and {others[0]} is asked",
+            hint="leave --system out, or ask for its own GPU",
+        )
 
 
 OF_CLUSTER = ("gpu", "gpus_per_node", "nodes", "network")

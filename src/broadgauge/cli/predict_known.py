@@ -1,0 +1,74 @@
+"""What does the user know of the machine? A system file, and steps that were measured."""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from broadgauge.predict.knowledge import Knowledge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """The predictor's knowledge with the user's own."""
+
+    knowledge: "Knowledge | None"
+    """None: the catalog's alone."""
+    gpu: str | None
+    """Of the system file."""
+    words: tuple[str, ...]
+    """What was taken from where."""
+
+
+def add_flags(group: "argparse._ArgumentGroup") -> None:
+    """Declares them."""
+    group.add_argument(
+        "--system", type=Path, metavar="FILE", help="of `calibrate`: this GPU's measured speed"
+    )
+    group.add_argument(
+        "--measured",
+        type=Path,
+        metavar="FILE.csv",
+        help="steps of yours, in the columns of `validate`'s tables: they calibrate",
+    )
+
+
+def read_known(options: argparse.Namespace) -> Known:
+    """Raises InputError."""
+    if options.system is None and options.measured is None:
+        return Known(knowledge=None, gpu=None, words=())
+    from broadgauge.predict.knowledge import default_knowledge
+
+    knowledge, gpu, words = default_knowledge(), None, []
+    if options.system is not None:
+        from broadgauge.predict.system import read_system
+        from broadgauge.predict.system_knowledge import calibrated_by, gpu_of
+
+        system = read_system(options.system)
+        gpu = gpu_of(system)
+        knowledge = calibrated_by(system, knowledge)
+        words.append(f"{gpu} as {options.system} measured it")
+    if options.measured is not None:
+        knowledge, more = _with_steps(options.measured, knowledge)
+        words.append(more)
+    return Known(knowledge=knowledge, gpu=gpu, words=tuple(words))
+
+
+def _with_steps(path: Path, knowledge: "Knowledge") -> "tuple[Knowledge, str]":
+    """Factors from measured steps, with how many of the rows could be read."""
+    from broadgauge.predict.calibration import Observation, fit
+    from broadgauge.predict.table import read_table
+    from broadgauge.specs.errors import InputError
+
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"--measured {path}: {error.strerror or error}") from None
+    table = read_table(data, path.name)
+    if not table.rows:
+        reason = f": line {table.unread[0].line}: {table.unread[0].reason}" if table.unread else ""
+        raise InputError(f"--measured {path}: no row can be read{reason}")
+    rows = [Observation(case=row.case, step_time_s=row.step_time_s) for row in table.rows]
+    unread = f", {len(table.unread)} unread" if table.unread else ""
+    return fit(rows, knowledge), f"calibrated by {len(rows)} steps of {path}{unread}"
