@@ -49,7 +49,7 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import write
     from broadgauge.cli.runs import read_summary, run_path
-    from broadgauge.cli.whatif_flags import changes_of, storage_note
+    from broadgauge.cli.whatif_flags import changes_of, notes_of
     from broadgauge.predict.run_cases import pick_case
     from broadgauge.predict.system import read_system
     from broadgauge.predict.whatif import what_if
@@ -59,7 +59,7 @@ def handle(options: argparse.Namespace) -> int:
     run = read_summary(run_path(options.run))
     base = pick_case(run, options.case)
     changes = changes_of(options, run, base, catalog)
-    notes = storage_note(options.storage, catalog)
+    notes = notes_of(options.storage, base, changes, catalog)
     system = None if options.system is None else read_system(options.system)
     found = what_if(run, base, changes, system=system)
     if options.json:

@@ -3,7 +3,7 @@
 import argparse
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from broadgauge.catalog.catalog import Catalog
@@ -49,14 +49,24 @@ def changes_of(
     return tuple(_combined(parts) for parts in combinations)
 
 
-def storage_note(name: str | None, catalog: Catalog) -> tuple[str, ...]:
-    """What another storage would change. Raises InputError for an unknown one."""
-    if name is None:
-        return ()
+def notes_of(
+    storage: str | None, base: RunCase, changes: Sequence[Change], catalog: Catalog
+) -> tuple[str, ...]:
+    """What a reader of the answers must know. Raises InputError for an unknown storage."""
+    notes = [] if storage is None else [_storage_note(storage, catalog)]
+    if base.case.backend == "gloo" and any(change.kind is not None for change in changes):
+        notes.append(
+            "this run sent over Gloo from cores; a catalog's network is what NCCL gets of it from "
+            "GPUs"
+        )
+    return tuple(notes)
+
+
+def _storage_note(name: str, catalog: Catalog) -> str:
     entry = catalog.storage_named(name)
     return (
         f"{entry.name} changes nothing here: the training reads its text into memory before its "
-        "first step and writes no checkpoint, so no measured step waited for storage",
+        "first step and writes no checkpoint, so no measured step waited for storage"
     )
 
 
@@ -71,13 +81,14 @@ def _same(change: Change) -> Change:
     return change
 
 
-def _items(text: str | None) -> Iterator[str]:
+def _items(text: str | None) -> tuple[str, ...]:
+    """Each once."""
     if text is None:
-        return
-    for part in text.split(","):
-        if not part.strip():
-            raise InputError(f"an empty item in the list `{text}`", hint="`a,b`")
-        yield part.strip()
+        return ()
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise InputError(f"an empty item in the list `{text}`", hint="`a,b`")
+    return tuple(dict.fromkeys(parts))
 
 
 def _labelled(change: Change, words: str) -> str:

@@ -133,6 +133,11 @@ class RunModel:
         elif change.network is not None or nodes != case.nodes:
             network = case.network if change.network is None else change.network
             there = carried(self.base, network, nodes, self._paths)
+        if nodes * self._question.gpus_per_node == 1 and not change.is_on_own_network:
+            raise InputError(
+                f"{case.label} is one rank, which sends nothing over any network",
+                hint="--nodes 2, or another training with --case",
+            )
         if nodes > 1 and change.kind is None and there.basis == "unknown":
             raise InputError(
                 f"{self.base.case.label}: nothing of this run says what its network carries among "

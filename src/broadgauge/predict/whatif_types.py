@@ -24,6 +24,11 @@ class Change:
     gradient_bytes: float | None = None
 
     @property
+    def is_on_own_network(self) -> bool:
+        """Is no other network asked for?"""
+        return self.network is None and self.kind is None
+
+    @property
     def is_nothing(self) -> bool:
         """Is everything as it was?"""
         values = (self.network, self.kind, self.nodes, self.strategy)

@@ -1,0 +1,99 @@
+"""Proves cli/whatif.py: what is asked by flags, what is printed, and what is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.predict.making_systems import system
+
+from broadgauge.cli.main import main
+from broadgauge.predict.system import dump_system
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def golden(repository: Path) -> str:
+    """A train of 57.5 ms on `slow`, 50.3 ms without communication."""
+    return str(repository / "tests/results/golden/schema-1")
+
+
+def ask(golden: str, capsys: Captured, *flags: str) -> str:
+    assert main(["whatif", golden, *flags]) == 0
+    return capsys.readouterr().out
+
+
+def test_what_was_measured_and_what_was_modelled_is_said(golden: str, capsys: Captured) -> None:
+    text = ask(golden, capsys, "--network", "roce-400g,10 Gbit/s")
+    assert "roce-400g" in text
+    assert "10 Gbit/s" in text
+    measured, _, modelled = text.partition("Modelled")
+    assert "the step, 57.5 ms (2 launches)" in measured
+    assert "communication off, 50.3 ms" in measured
+    assert "nominal figures of the catalog" in modelled
+    assert "reference: predicted" in modelled
+
+
+def test_json_says_the_same(golden: str, capsys: Captured) -> None:
+    found = json.loads(ask(golden, capsys, "--json", "--nodes", "2,4"))
+    same, more = found["answers"]
+    assert same["step_time_s"] == pytest.approx(found["measured"]["step_time_s"], rel=1e-6)
+    assert more["tokens_per_s"] > same["tokens_per_s"]
+    assert same["low_s"] <= same["step_time_s"] <= same["high_s"]
+    assert found["calibration"]["network_basis"] == "own"
+
+
+def test_every_combination_is_asked_once(golden: str, capsys: Captured) -> None:
+    flags = ["--strategy", "ddp,fsdp,ddp", "--accumulation", "1,4", "--gradient-dtype", "bfloat16"]
+    found = json.loads(ask(golden, capsys, "--json", *flags))
+    labels = [each["label"] for each in found["answers"]]
+    assert labels == [
+        f"{strategy}, {number} micro-batches, gradients in bfloat16"
+        for strategy in ("ddp", "fsdp")
+        for number in (1, 4)
+    ]
+
+
+def test_another_storage_changes_nothing_and_says_why(golden: str, capsys: Captured) -> None:
+    text = ask(golden, capsys, "--storage", "nvme-pcie4")
+    assert "no measured step waited" in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--network", "roce-400"), "did you mean `roce-400g`?"),
+        (("--network", "referenc"), "did you mean `reference`?"),
+        (("--network", "0 Gbit/s"), "zero bandwidth"),
+        (("--nodes", "two"), "whole numbers from 1 to 16,384, not `two`"),
+        (("--nodes", "2,,4"), "an empty item"),
+        (("--strategy", "megatron"), "known: ddp, fsdp, hsdp"),
+        (("--gradient-dtype", "bf16"), "did you mean `bfloat16`?"),
+        (("--storage", "floppy"), "no storage `floppy`"),
+        (("--case", "network=fast"), "no training has network `fast`"),
+        (("--case", "shape=1x1", "--network", "roce-400g"), "is one rank, which sends nothing"),
+        (("--system", "nothing.yaml"), "nothing.yaml: no such file"),
+    ],
+)
+def test_bad_input_is_one_message_with_a_hint(
+    golden: str, capsys: Captured, flags: tuple[str, ...], message: str
+) -> None:
+    assert main(["whatif", golden, *flags]) == 2
+    written = capsys.readouterr()
+    assert written.out == ""
+    assert message in written.err
+    assert len(written.err.strip().splitlines()) <= 2
+
+
+def test_a_system_file_of_another_machine_is_refused(
+    golden: str, capsys: Captured, tmp_path: Path
+) -> None:
+    path = tmp_path / "system.yaml"
+    path.write_text(dump_system(system()))
+    assert main(["whatif", golden, "--system", str(path)]) == 2
+    assert "the system file is of toy (Toy CPU), and the run computed on" in capsys.readouterr().err
+
+
+def test_what_is_no_run_is_refused(capsys: Captured, tmp_path: Path) -> None:
+    assert main(["whatif", str(tmp_path)]) == 5
+    assert "is no run folder" in capsys.readouterr().err
