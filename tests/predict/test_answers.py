@@ -62,3 +62,19 @@ def test_cases_without_a_difference_are_named_by_their_size() -> None:
     cases = expand({"model": ["gpt2"], "gpu": ["a40"]}, shipped_catalog()).cases
     _, labels = tell_apart(cases, [0])
     assert labels == [{"nodes": "1"}]
+
+
+def test_a_case_scales_against_the_same_recomputation() -> None:
+    """One node without recomputation is the base of two without, and with of with."""
+    wish = {**WISH, "network": ["roce-400g*8"], "nodes": [1, 2], "recompute": ["none", "full"]}
+    cases = expand(wish, shipped_catalog()).cases
+    answers = answer(cases, lambda case: None, with_curves=False).answers
+    rates = {
+        (each.prediction.case.recompute, each.prediction.case.nodes): each.prediction.tokens_per_s
+        for each in answers
+    }
+    for each in answers:
+        case = each.prediction.case
+        if case.nodes == 2:
+            expected = rates[case.recompute, 2] / 2 / rates[case.recompute, 1]
+            assert each.scaling_ratio == pytest.approx(expected)

@@ -14,9 +14,9 @@ from broadgauge.advise.recommendation import (
     network_name,
     step_words,
 )
-from broadgauge.predict.answers import on_any_node, setting_of
 from broadgauge.predict.case import Bound, TrainingCase
 from broadgauge.predict.prediction import Prediction
+from broadgauge.predict.settings import on_any_node, setting_of
 from broadgauge.specs.units import show_count, show_ratio
 
 

@@ -22,11 +22,11 @@ from broadgauge.advise.recommendation import (
     waiting_ratio,
     where,
 )
-from broadgauge.predict.answers import setting_of
 from broadgauge.predict.break_even import BreakEven, by_batch, by_params
 from broadgauge.predict.case import Fabric, TrainingCase, Transport
 from broadgauge.predict.knee import StepTimes
 from broadgauge.predict.prediction import Prediction
+from broadgauge.predict.settings import setting_of
 from broadgauge.specs.units import show_count, show_ratio
 
 LADDER: tuple[Transport, ...] = (

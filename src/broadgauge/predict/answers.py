@@ -1,7 +1,7 @@
 """What does a command answer? Predictions of its cases, put beside each other."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from broadgauge.predict.knee import BandwidthCurve, bandwidth_curve
 from broadgauge.predict.knowledge import Knowledge
 from broadgauge.predict.prediction import Prediction
 from broadgauge.predict.predictor import PredictionTable, predict, predict_table
-from broadgauge.predict.timeline import Times
+from broadgauge.predict.settings import Key, key_without, scaling_ratios, setting_of
 
 MOST_CURVES = 4
 
@@ -74,17 +74,17 @@ def answer(
         rates = np.array([each.tokens_per_s for each in predictions])
         shown = list(range(len(cases)))
     common, labels = tell_apart(cases, shown)
-    base = _smallest(cases)
+    scaling = scaling_ratios(cases, rates, shown)
     answers = tuple(
         Answer(
             prediction=prediction,
             label=label,
-            scaling_ratio=_scaling(cases, rates, index, base),
+            scaling_ratio=ratio,
             usd_per_gigatoken=usd_per_gigatoken(
                 prediction.tokens_per_s, prediction.case.gpus, prices(prediction.case)
             ),
         )
-        for prediction, label, index in zip(predictions, labels, shown, strict=True)
+        for prediction, label, ratio in zip(predictions, labels, scaling, strict=True)
     )
     asked = _curve_cases([cases[index] for index in shown]) if with_curves else []
     curves = tuple(
@@ -112,56 +112,9 @@ def _best(table: PredictionTable, most: int) -> list[int]:
     return [int(index) for index in order[:most]]
 
 
-def setting_of(case: TrainingCase) -> TrainingCase:
-    """The case without its size and network, and without recomputation, which may follow them."""
-    return replace(
-        case,
-        nodes=1,
-        data_parallel=1,
-        global_batch=1.0,
-        name="",
-        fabric=Fabric(),
-        recompute="none",
-    )
-
-
-def on_any_node(case: TrainingCase) -> TrainingCase:
-    """The setting on nodes of any size."""
-    return replace(setting_of(case), gpus_per_node=1)
-
-
-_Key = tuple[TrainingCase, Fabric]
-
-
-def _smallest(cases: Sequence[TrainingCase]) -> dict[_Key, int]:
-    """Of each setting and network the smallest cluster; one node stands for every network."""
-    found: dict[_Key, int] = {}
-    for index, case in enumerate(cases):
-        key = (on_any_node(case), case.fabric)
-        if key not in found or case.gpus < cases[found[key]].gpus:
-            found[key] = index
-    for (setting, fabric), index in list(found.items()):
-        alone = found.get((setting, Fabric()))
-        if alone is not None and cases[alone].gpus < cases[index].gpus:
-            found[setting, fabric] = alone
-    return found
-
-
-def _scaling(
-    cases: Sequence[TrainingCase], rates: Times, index: int, base: Mapping[_Key, int]
-) -> float | None:
-    """Tokens/s a GPU over those of the smallest cluster."""
-    case = cases[index]
-    smallest = base[on_any_node(case), case.fabric]
-    if cases[smallest].gpus >= case.gpus:
-        return None
-    ratio = rates[index] / rates[smallest] * cases[smallest].gpus / case.gpus
-    return float(ratio)
-
-
 def _curve_cases(cases: Sequence[TrainingCase]) -> list[TrainingCase]:
     """The largest cluster of each setting that has several nodes, over its fastest network."""
-    largest: dict[TrainingCase, TrainingCase] = {}
+    largest: dict[Key, TrainingCase] = {}
     for case in cases:
         if case.nodes < 2:
             continue
@@ -245,13 +198,11 @@ def _is_of_name(name: str, cases: Sequence[TrainingCase]) -> bool:
 
 def _follows(name: str, cases: Sequence[TrainingCase]) -> bool:
     """Is there at most one value of it for each of the rest?"""
-    rest: dict[TrainingCase, object] = {}
-    for case in cases:
-        is_batch = name == "global_batch"
-        key = replace(case, global_batch=1.0) if is_batch else replace(case, recompute="none")
-        if rest.setdefault(key, getattr(case, name)) != getattr(case, name):
-            return False
-    return True
+    key = key_without({name})
+    rest: dict[Key, object] = {}
+    return all(
+        rest.setdefault(key(case), getattr(case, name)) == getattr(case, name) for case in cases
+    )
 
 
 def _printed(name: str, value: object) -> str:

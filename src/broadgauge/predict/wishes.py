@@ -236,15 +236,22 @@ def _global_batch(
 
 def _recomputing(cases: Sequence[TrainingCase], assumptions: _Assumptions) -> list[TrainingCase]:
     """With full recomputation where only that fits."""
-    full = [replace(case, recompute="full") for case in cases]
-    plain, less = memory_table(columns_of(cases)), memory_table(columns_of(full))
-    is_helped = (plain.total_bytes > plain.capacity_bytes) & (
-        less.total_bytes <= less.capacity_bytes
-    )
-    if is_helped.any():
-        why = "it does not fit otherwise" if is_helped.all() else "where it does not fit otherwise"
-        assumptions.tell("recomputation", "full", why)
-    return [
-        again if helps else case
-        for case, again, helps in zip(cases, full, is_helped.tolist(), strict=True)
+    plain = memory_table(columns_of(cases))
+    is_over = (plain.total_bytes > plain.capacity_bytes).tolist()
+    full = [
+        replace(case, recompute="full") for case, over in zip(cases, is_over, strict=True) if over
     ]
+    if not full:
+        return list(cases)
+    less = memory_table(columns_of(full))
+    is_helped = less.total_bytes <= less.capacity_bytes
+    if is_helped.any():
+        is_always = is_helped.all() and all(is_over)
+        why = "it does not fit otherwise" if is_always else "where it does not fit otherwise"
+        assumptions.tell("recomputation", "full", why)
+    again = iter(zip(full, is_helped.tolist(), strict=True))
+    found: list[TrainingCase] = []
+    for case, over in zip(cases, is_over, strict=True):
+        with_full, helps = next(again) if over else (case, False)
+        found.append(with_full if helps else case)
+    return found
