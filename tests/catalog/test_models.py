@@ -43,6 +43,14 @@ def test_every_models_parameters_follow_from_its_shape() -> None:
         ("google/gemma-3-12b-it", "gemma3-12b"),
         ("Mixtral-8x7B", "mixtral-8x7b"),
         ("gpt2-large-708m", "gpt2-708m"),
+        ("GPT-3 175B", "gpt3-175b"),
+        ("meta-llama/Meta-Llama-3-8B", "llama3-8b"),
+        ("meta-llama/Llama-2-7b-hf", "llama2-7b"),
+        ("Qwen/Qwen2.5-7B-Instruct", "qwen2.5-7b"),
+        ("mistralai/Mistral-7B-v0.1", "mistral-7b"),
+        ("openai/gpt-oss-120b", "gpt-oss-120b"),
+        ("deepseek-ai/DeepSeek-V3", "deepseek-v3"),
+        ("google-bert/bert-large-uncased", "bert-large"),
     ],
 )
 def test_names_as_people_write_them(name: str, found: str) -> None:

@@ -9,7 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from broadgauge.specs.base import NAME_PATTERN, did_you_mean
 from broadgauge.specs.errors import InputError
 
-_MAKERS = frozenset({"nvidia", "tesla", "geforce", "amd", "instinct", "meta", "google", "the"})
+_OF_MAKERS = ("nvidia", "tesla", "geforce", "amd", "instinct", "meta", "google")
+_OF_TUNING = ("base", "chat", "hf", "instruct", "it", "v0.1", "v0.3")
+_TELL_NOTHING = frozenset((*_OF_MAKERS, *_OF_TUNING))
+"""Words that say whose product it is, or how a model was tuned: never which GPU or shape."""
 DATE_PATTERN = r"^(19|20)\d\d(-\d\d){0,2}$"
 
 
@@ -105,5 +108,5 @@ def _joined(name: str) -> str:
 
 
 def _words(name: str) -> frozenset[str]:
-    """In any order, without whose product it is."""
-    return frozenset(name.split("-")) - _MAKERS
+    """In any order, without those that tell nothing."""
+    return frozenset(name.split("-")) - _TELL_NOTHING
