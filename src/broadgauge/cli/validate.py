@@ -48,7 +48,13 @@ def add_parser(subparsers: Any) -> None:
         metavar="NAME=FILE.csv",
         help="a peer's predictions (columns `id` and `step_time_s`), scored on the same rows",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print one JSON object instead")
+    form.add_argument(
+        "--markdown",
+        action="store_true",
+        help="print docs/validation.md: FILE with every calibration, and the articles",
+    )
     parser.set_defaults(handler=handle)
 
 
@@ -70,10 +76,15 @@ def handle(options: argparse.Namespace) -> int:
     if options.points is not None and options.calibrate == "none":
         raise InputError("--points says how many rows calibrate, and none do",
                          hint="add --calibrate system, or --calibrate system-network")  # fmt: skip
+    if options.markdown and (options.file is None or options.calibrate != "none"):
+        raise InputError("--markdown is of a table, with every calibration",
+                         hint="broadgauge validate FILE.csv --markdown")  # fmt: skip
     if options.file is None:
         return _articles(options)
     table = _table(options.file)
     peers = _peer_files(options.peer)
+    if options.markdown:
+        return _page(table, peers)
     validation = validate(
         table, calibrate=options.calibrate, num_points=options.points or DEFAULT_POINTS
     )
@@ -94,6 +105,15 @@ def _show(validation: "Validation", peers: "list[PeerSheet]", options: argparse.
         with results_console() as console:
             print_validation(validation, peers, console, is_by_source=options.by == "source")
     return 0 if validation.scored else NOTHING_SCORED
+
+
+def _page(table: "MeasuredTable", peers: dict[str, dict[str, float]]) -> int:
+    from broadgauge.cli.output import write
+    from broadgauge.predict.articles.scores import article_scores
+    from broadgauge.report.validation_page import validation_page
+
+    write(validation_page(table, peers, article_scores()).markdown)
+    return 0
 
 
 def _articles(options: argparse.Namespace) -> int:

@@ -1,0 +1,45 @@
+"""The words of docs/validation.md that no table changes."""
+
+INTRODUCTION = """\
+Generated in `references/` by
+`broadgauge validate {name} --markdown --peer Calculon=calculon-step-times.csv`;
+a test holds it current. Nobody edits it, or a published value, by hand.
+
+{rows} published step times of whole trainings are predicted from what their authors say of model,
+settings and cluster. Constants of the predictor that were fitted are fitted without the source that
+is scored: `validate` refuses anything else. Errors are predicted / measured − 1, in percent.
+Repeats of one configuration spread by 6 % (median) and 27 % (P90), so nothing can be right within
+about 3 %.
+"""
+
+DEFINITIONS = """\
+- **MAPE, median, P90, worst** are of the absolute error; **bias** is the mean signed one, + for
+  predicted too slow. A mean over rows is dominated by sources with many rows, so the mean over
+  sources stands beside it.
+- **in 80 %**: measured times inside the 80 % interval.
+- **order**: of two settings of one source, for the same model on as many of the same GPUs, whose
+  measured times a token differ by more than 10 %, the faster one is named. Repeats of a setting are
+  taken together (geometric mean); equal predictions name nobody.
+- **scaling**: mean absolute error of the scaling efficiency. A series has one source and
+  configuration, and either the same batch a GPU or the same global batch; its fewest nodes are 1.
+- **Flags** are the table's own: inferred dimensions or networks, CPU offload, contradictory
+  repeats.
+- **Calibration**: a system is one source's GPU, framework and arithmetic. Rows are chosen without
+  their step times: each time the one that brings all rows of the group nearest to a chosen one, by
+  the logarithms of tokens a pass, layer size, accumulation, nodes and sequence length over hidden
+  size; ties go to the earlier line. At most half of a group calibrates. They are not scored.
+"""
+
+PEERS = """\
+The rule divides model FLOPs by 45 % of the GPUs' peak. Calculon (Isaev et al., SC 2023) gets its
+own system files with the row's GPUs a node, nominal rate and memory rate; it has no words for
+sharded parameters, encoders, LoRA or other GPUs (`scripts/against_calculon.py` counts the rows by
+reason). Neither states an interval. Broadgauge is uncalibrated here, with constants fitted without
+the source.
+"""
+
+ARTICLES = """\
+`broadgauge validate` without a file scores the tables of five articles, which are shipped with the
+package. Rows of a series that calibrate are not scored; every other published figure is predicted
+by the same predictor, or listed with the reason.
+"""
