@@ -75,10 +75,10 @@ def usual_gpus_per_node(gpu: Gpu, catalog: Catalog) -> tuple[int, str]:
     sizes = Counter(node.gpus_per_node for node in catalog.nodes if node.gpu == gpu.name)
     if sizes:
         number = max(sizes, key=lambda size: (sizes[size], size))
-        return number, f"most known nodes with {gpu.name}"
+        return number, "as most known nodes of this GPU"
     if gpu.nvlink is not None:
         boards = [board.gpus for board in gpu.nvlink.boards if board.topology != "bridge"]
         largest = max((size for size in boards if size <= 8), default=None)
         if largest is not None:
-            return largest, f"the usual board of {gpu.name}"
+            return largest, "its usual board"
     return 8, "servers have up to 8 slots"

@@ -133,7 +133,7 @@ def _case(given: Mapping[str, Any], assumptions: _Assumptions, known: _Known) ->
     precision = given.get("precision") or _precision(gpu, assumptions)
     seq_len = given.get("seq_len") or entry.seq_len
     if "seq_len" not in given:
-        assumptions.tell("sequences of", f"{seq_len:,} tokens", f"usual for {entry.name}")
+        assumptions.tell("sequences of", f"{seq_len:,} tokens", "usual for the model")
     micro = given.get("micro_batch") or _micro_batch(seq_len, assumptions)
     batch = given.get("global_batch") or _global_batch(given, data, micro, assumptions)
     same = {name: given[name] for name in _AS_THEY_ARE if name in given}
