@@ -17,10 +17,9 @@ call's launch would show the launch instead."""
 def time_call(call: Callable[[], Any], device: Device, *, budget_s: float) -> Timing:
     """How long does `call` take, one after the other, in about so much time in all?"""
     call()
-    once_s = _sample_s(call, device, 1)
+    once_s = min(_sample_s(call, device, 1) for _ in range(3))
     calls = max(1, round(SHORTEST_SAMPLE_S / once_s))
-    once_s = _sample_s(call, device, calls)  # warm by now
-    samples = round(budget_s / (once_s * calls))
+    samples = round(budget_s / (_sample_s(call, device, calls) * calls))
     samples = min(max(samples, FEWEST_SAMPLES), MOST_SAMPLES)
     return timing_of([_sample_s(call, device, calls) for _ in range(samples)])
 
