@@ -25,6 +25,9 @@ UNITLESS = {
     "flops_per_step": "model FLOPs of a rank",
     "seconds": "of each iteration or step: the unit itself",
     "p_value": "a probability, the field's own word",
+    "spread_log_sd": "standard deviation of a natural logarithm: a pure number",
+    "constants": "by name, which ends with its unit",
+    "hours": "of a published run: the unit itself",
 }
 OF_ANY_UNIT = (
     "broadgauge.results.statistics",
