@@ -78,8 +78,9 @@ class Ladder:
         """Half the 95 % interval of each figure; None with fewer than 3 launches.
 
         By the slope of each figure over each rung's level, from a refit with the level moved by an
-        error to either side. Variance over launches and that of the misfit add up, with degrees of
-        freedom by Satterthwaite (1946).
+        error to either side. Half intervals of chance between launches and of the misfit add up in
+        squares, each with its own quantile: with pooled degrees of freedom (Satterthwaite) an
+        interval is too short where three launches happen to agree.
         """
         if self.levels.num_blocks < FEWEST_FOR_INTERVAL:
             return None
@@ -92,10 +93,8 @@ class Ladder:
                 halves.append(math.inf)
                 continue
             off = off_variance * float(each @ each)
-            total = moved[0] + off
-            spread = moved[0] ** 2 / moved[1] + off**2 / off_dof
-            half = student_quantile(0.975, total**2 / spread) * math.sqrt(total) if spread else 0.0
-            halves.append(half)
+            chance = student_quantile(0.975, moved[1]) ** 2 * moved[0]
+            halves.append(math.sqrt(chance + student_quantile(0.975, off_dof) ** 2 * off))
         return np.array(halves)
 
     def _slopes(self, form: Form, rung: int) -> Floats:
