@@ -115,8 +115,10 @@ def test_all_times_scaled_scale_the_step(each: TrainingCase, factor: float) -> N
     ratio = np.array([factor])
     waits = replace(each, data_s=each.data_s * factor)
 
+    later = columns_of([waits])
+    later = replace(later, memory_rate=later.memory_rate / factor)
     before = evaluate(columns, compute).step_s[0]
-    after = evaluate(columns_of([waits]), slower, communication_ratio=ratio).step_s[0]
+    after = evaluate(later, slower, communication_ratio=ratio).step_s[0]
 
     assert after == pytest.approx(factor * before, rel=1e-9)
 
@@ -130,6 +132,15 @@ def test_bytes_of_a_step_are_those_of_its_strategy() -> None:
 
     expected = 15 / 16 * 2 * (3 * layers + 2 * root)
     assert found.network_bytes == pytest.approx(expected)
+
+
+def test_ddp_sends_every_gradient_once() -> None:
+    """2(N−1)/N of them, whatever the buckets. Source: Patarasuk and Yuan 2009."""
+    plain = case(gradient_bytes=4)
+    found = predict([plain, replace(plain, bucket_bytes=4e6), replace(plain, global_batch=256)])
+
+    expected = 2 * 15 / 16 * 4 * BASE.model.params
+    assert [each.network_bytes for each in found] == pytest.approx([expected] * 3, rel=0.01)
 
 
 def test_accumulation_without_synchronisation_reduces_once() -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from broadgauge.predict.columns import Columns
 from broadgauge.predict.costs import ComputeCosts
 from broadgauge.predict.strategies import pipelined, replicated, sharded
-from broadgauge.predict.strategies.exchanges import counts, exchanges
+from broadgauge.predict.strategies.exchanges import bucket_copies_s, counts, exchanges
 from broadgauge.predict.strategies.work import Work
 from broadgauge.predict.timeline import Steps, Stream, Timeline, Times
 
@@ -83,8 +83,11 @@ def work_of(columns: Columns, compute: ComputeCosts) -> Work:
         for field in fields(compute)
         if field.name.startswith(("layer_", "head_")) and "launch" not in field.name
     }
+    bucket_copy_s, gradients_copy_s = bucket_copies_s(columns)
     return Work(
         compute=replace(compute, **whole),
+        bucket_copy_s=bucket_copy_s,
+        gradients_copy_s=gradients_copy_s,
         collectives=exchanges(columns),
         counts=numbers,
         data_s=np.array([case.data_s for case in columns.cases], dtype=np.float64),

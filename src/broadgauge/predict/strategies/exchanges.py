@@ -16,6 +16,8 @@ from broadgauge.predict.timeline import Times
 FIRST_BUCKET_BYTES = 2.0**20
 BUCKET_BYTES = 25 * 2.0**20
 """Source: torch.nn.parallel.DistributedDataParallel, `bucket_cap_mb` and the first bucket's cap."""
+COPY_RATIO = 0.8
+"""Of the memory's rate that a copy reaches. Source: predict/kernels.py, as for all its traffic."""
 ADAPTER_RATIO = 0.01
 """LoRA's parameters over the model's. Source: Hu et al. 2022 (arXiv 2106.09685), table 4: 0.01 to
 0.2 % on attention alone; ranks of 16 to 64 on every linear layer give 0.5 to 2 %."""
@@ -34,13 +36,18 @@ def exchanges(columns: Columns) -> dict[str, CollectiveCost]:
 
 
 def counts(columns: Columns) -> dict[str, Times]:
-    """How often programs turn their loops; whole numbers."""
+    """How often programs turn their loops; whole numbers.
+
+    Sharded gradients are reduced in each micro-batch: no rank could hold them whole. Source:
+    Rajbhandari et al. 2020 (arXiv 1910.02054), section 5.2; Zhao et al. 2023, section 4.3.2.
+    """
+    is_split = np.array([case.zero_stage == 2 for case in columns.cases])
     said = np.array([case.sync_every_micro_batch for case in columns.cases], dtype=np.float64)
     return {
         "layers": columns.shapes.layers,
-        "micro_batches": np.maximum(1.0, np.round(columns.micro_batches)),
+        "micro_batches": np.ceil(columns.micro_batches - 1e-6),
         "buckets": _buckets(columns)[0],
-        "reduces_each": np.where(np.isnan(said), columns.is_sharded, said),
+        "reduces_each": np.where(np.isnan(said), columns.is_sharded | is_split, said),
     }
 
 
@@ -146,6 +153,19 @@ def _buckets(columns: Columns) -> tuple[Times, Times]:
     number = np.maximum(1.0, np.ceil(total / cap))
     early = np.where(_is_untied(columns), 0.0, _first_bucket(columns))
     return number, (total - early) / number
+
+
+def bucket_copies_s(columns: Columns) -> tuple[Times, Times]:
+    """Seconds in which a bucket is filled from its gradients, and all are copied back: DDP does.
+
+    Source: torch/csrc/distributed/c10d/reducer.cpp, mark_variable_ready_dense and
+    finalize_bucket_dense, unless gradient_as_bucket_view is set, which is not the default.
+    """
+    each, table = _local_gradients(columns)
+    _, bucket = _buckets(columns)
+    is_copied = _overlaps(columns) & ~columns.is_sharded & (columns.data_parallel > 1)
+    moved_s = np.where(is_copied, 2.0, 0.0) / (COPY_RATIO * columns.memory_rate)
+    return bucket * moved_s, (each * columns.shapes.layers + table) * moved_s
 
 
 def _of_replicas(columns: Columns) -> dict[str, CollectiveCost]:

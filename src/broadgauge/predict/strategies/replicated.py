@@ -5,6 +5,7 @@ first, then 25 MiB; under no_sync only the last micro-batch reduces.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from broadgauge.predict.strategies.work import (
@@ -17,21 +18,25 @@ from broadgauge.predict.strategies.work import (
     head,
     scaled,
 )
-from broadgauge.predict.timeline import Steps
+from broadgauge.predict.timeline import Steps, Stream
 
 REDUCES = ("first bucket", "bucket", "last bucket", "all gradients")
 
 
 def program(steps: Steps, work: Work) -> None:
     """A step: micro-batches, of which all or only the last reduce their gradients."""
-    early = scaled(work, REDUCES, work.counts["reduces_each"])
+    reduces = work.counts["reduces_each"]
+    early = replace(
+        scaled(work, REDUCES, reduces),
+        bucket_copy_s=work.bucket_copy_s * reduces,
+        gradients_copy_s=work.gradients_copy_s * reduces,
+    )
 
     def body(inner: Steps, carried: Sequence[Any]) -> Sequence[Any]:
         return [_micro_batch(inner, early, carried[0])]
 
     (ready,) = steps.repeat(work.counts["micro_batches"] - 1, body, [begin(steps, work)])
-    end = _micro_batch(steps, work, ready)
-    finish(steps, work, after=[communicate(steps, work, "all gradients", after=[end])])
+    finish(steps, work, after=[_micro_batch(steps, work, ready)])
 
 
 def _micro_batch(steps: Steps, work: Work, ready: Any) -> Any:
@@ -46,8 +51,11 @@ def _micro_batch(steps: Steps, work: Work, ready: Any) -> Any:
 
     def backward(inner: Steps, carried: Sequence[Any]) -> Sequence[Any]:
         end = backward_layer(inner, work, after=carried, beside=("bucket",), ratio=ratio)
-        communicate(inner, work, "bucket", after=[end])
-        return [end]
+        filled = inner.run(Stream.COMPUTE, work.bucket_copy_s, after=[end], name="bucket copy")
+        communicate(inner, work, "bucket", after=[filled])
+        return [filled]
 
     (end,) = steps.repeat(slices, backward, [end])
-    return steps.join([end, communicate(steps, work, "last bucket", after=[end])])
+    reduced = communicate(steps, work, "last bucket", after=[end])
+    end = steps.run(Stream.COMPUTE, work.gradients_copy_s, after=[end, reduced], name="bucket copy")
+    return communicate(steps, work, "all gradients", after=[end])

@@ -23,6 +23,10 @@ class Work:
     """Whole numbers: `layers`, `micro_batches`, and what a strategy adds."""
     data_s: Times
     checkpoint_s: Times
+    bucket_copy_s: Times
+    """Gradients into one of DDP's buckets."""
+    gradients_copy_s: Times
+    """All of them back."""
 
     @property
     def num_cases(self) -> int:
@@ -38,6 +42,8 @@ class Work:
             counts={key: change(count) for key, count in self.counts.items()},
             data_s=change(self.data_s),
             checkpoint_s=change(self.checkpoint_s),
+            bucket_copy_s=change(self.bucket_copy_s),
+            gradients_copy_s=change(self.gradients_copy_s),
         )
 
     def stacked(self, others: Sequence["Work"]) -> "Work":
@@ -57,6 +63,8 @@ class Work:
             },
             data_s=np.concatenate([record.data_s for record in records]),
             checkpoint_s=np.concatenate([record.checkpoint_s for record in records]),
+            bucket_copy_s=np.concatenate([record.bucket_copy_s for record in records]),
+            gradients_copy_s=np.concatenate([record.gradients_copy_s for record in records]),
         )
 
     def with_communication(self, ratio: Times) -> "Work":
