@@ -1,6 +1,7 @@
 """How many bytes a second do links carry, where nobody has measured them?"""
 
 import functools
+from statistics import NormalDist
 
 import numpy as np
 
@@ -33,6 +34,9 @@ TYPICAL_NODE_GBPS: dict[str, float] = {
 """Of an NVLink node of that generation, where the rate isn't stated: AWS p3dn and Azure NDv2 (1 ×
 100), NVIDIA DGX A100 (8 × 200), DGX H100 and HGX B200 clouds (8 × 400). Source: their user guides,
 catalog/nodes.yaml."""
+LINK_LOG_SD = 0.215
+"""Spread of what links between virtual NICs of one cluster carry: 40 pairs of interfaces of five
+nodes, 4.88 to 13.1 Gbit/s. Source: foundation-model-stack/multi-nic-cni, connection-check."""
 TYPICAL_OTHER_GBPS = 100.0
 """Of a node of PCIe GPUs. Source: catalog/nodes.yaml (g5, gx3 with L40S)."""
 
@@ -138,8 +142,27 @@ def node_rate(group: Group, columns: Columns) -> Times:
                 group.groups_per_node[mask],
                 columns.fabric.node_gbps[mask],
             )
+    prior = prior * slowest_link_ratio(group, columns)
     measured = columns.fabric.measured_node_rate
     return np.where(np.isnan(measured), prior, measured) * columns.node_rate_ratio
+
+
+def slowest_link_ratio(group: Group, columns: Columns) -> Times:
+    """By how much is the slowest link of a ring of n nodes below that of a ring of two?
+
+    A ring waits for its slowest link. Where the hypervisor or encapsulation limits a link and not
+    the wire, links differ. Source: Blom 1958, the expected largest of n normal deviates.
+    """
+    differs = [_prior(transport).typical_gbyte_per_s is not None for transport in TRANSPORTS]
+    nodes, index = np.unique(np.maximum(2.0, group.nodes), return_inverse=True)
+    largest = np.array([_largest_deviate(int(number)) for number in nodes])
+    ratio = np.exp(-LINK_LOG_SD * (largest - _largest_deviate(2)))[index.ravel()]
+    return np.where(np.array(differs)[columns.fabric.transport_index], ratio, 1.0)
+
+
+@functools.cache
+def _largest_deviate(number: int) -> float:
+    return NormalDist().inv_cdf((number - 0.375) / (number + 0.25))
 
 
 def _prior_rate(transport: Transport, nominal: Times, communicators: Times, said: Times) -> Times:
