@@ -27,14 +27,15 @@ UNITLESS = {
     "p_value": "a probability, the field's own word",
     "spread_log_sd": "standard deviation of a natural logarithm: a pure number",
     "constants": "by name, which ends with its unit",
-    "hours": "of a published run: the unit itself",
 }
 OF_ANY_UNIT = (
     "broadgauge.results.statistics",
     "broadgauge.results.student",
     "broadgauge.report.points",
+    "broadgauge.catalog.articles",
 )
-"""They compute with or draw samples of any quantity; whoever calls them knows the unit."""
+"""They compute with or draw samples of any quantity; whoever calls them knows the unit. The
+articles' file has the keys that the figures were published under."""
 
 
 def modules() -> list[str]:
