@@ -62,8 +62,16 @@ def is_nvlink(group: Group, columns: Columns) -> Times:
     return np.where(np.array(joined)[columns.gpu_index] >= ranks, 1.0, 0.0)
 
 
+def _is_optional(gpu: Gpu) -> bool:
+    """A bridge over two cards is bought beside them; what doesn't say so has none."""
+    boards = () if gpu.nvlink is None else gpu.nvlink.boards
+    return gpu.form == "pcie" and all(board.topology == "bridge" for board in boards)
+
+
 def _largest_board(gpu: Gpu) -> float:
-    return 0.0 if gpu.nvlink is None else float(max(board.gpus for board in gpu.nvlink.boards))
+    if gpu.nvlink is None or _is_optional(gpu):
+        return 0.0
+    return float(max(board.gpus for board in gpu.nvlink.boards))
 
 
 def link_rate(gpu: Gpu, num_ranks: int, board_gpus: int, op: Op) -> float:
@@ -71,7 +79,7 @@ def link_rate(gpu: Gpu, num_ranks: int, board_gpus: int, op: Op) -> float:
     one_way = None
     if gpu.generation in NVLS_RATIO and board_gpus < 4:
         board_gpus = 8  # hosts of two or three are parts of one with a switch
-    if gpu.nvlink is not None:
+    if gpu.nvlink is not None and not _is_optional(gpu):
         one_way = gpu.nvlink.one_way_gbyte_per_s(num_ranks, board_gpus)
     if one_way is None or gpu.nvlink is None:
         return gpu.pcie_gbyte_per_s * PCIE_RATIO * 1e9
