@@ -8,8 +8,15 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from tests.predict.making_systems import system, timing
 
 from broadgauge.cli.main import main
+from broadgauge.predict.calibration import step_s
+from broadgauge.predict.knowledge import default_knowledge
+from broadgauge.predict.system import dump_system
+from broadgauge.predict.system_knowledge import observations_of
+from broadgauge.specs.gpt import GptModel
+from broadgauge.specs.system import StepTime, System
 
 LLAMA = ("predict", "--model", "llama3-8b", "--gpu", "h100-sxm")
 MATRIX = (*LLAMA, "--nodes", "1,2,4", "--network", "pod,roce-400g*8")
@@ -53,7 +60,9 @@ def test_json_is_one_object_with_units(capsys: pytest.CaptureFixture[str]) -> No
     assert len(curve["carried_gbps"]) == len(curve["step_time_s"])
     rules = {each["rule"] for each in document["recommendations"]}
     assert "network suffices" in rules
-    assert any("parameters" in line for r in document["recommendations"] for line in r["arithmetic"])
+    assert any(
+        "parameters" in line for r in document["recommendations"] for line in r["arithmetic"]
+    )
 
 
 def test_csv_has_a_line_a_case(capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,3 +171,58 @@ def test_bad_input_is_one_message(
     assert message in captured.err
     if hint is not None:
         assert hint in captured.err.partition("hint:")[2]
+
+
+def slow_a40() -> System:
+    """An A40 whose two large steps took 1.4 times as long as predicted."""
+    model = GptModel(layers=8, hidden=2048, heads=16, vocabulary=50_257, seq_len=1024)
+    plain = system()
+    steps = tuple(
+        StepTime(model=model, dtype="bfloat16", batch=batch, time=timing(1.0)) for batch in (4, 8)
+    )
+    compute = plain.compute.model_copy(update={"steps": steps})
+    device = plain.device.model_copy(update={"kind": "cuda", "name": "NVIDIA A40"})
+    made = plain.model_copy(update={"device": device, "compute": compute})
+    usual_s = step_s([each.case for each in observations_of(made)], default_knowledge())
+    timed = tuple(
+        step.model_copy(update={"time": timing(1.4 * float(seconds))})
+        for step, seconds in zip(steps, usual_s, strict=True)
+    )
+    return made.model_copy(update={"compute": compute.model_copy(update={"steps": timed})})
+
+
+def test_a_system_file_names_its_gpu_and_calibrates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "system.yaml"
+    words = ("predict", "--model", "gpt2-xl", "--micro-batch", "8")
+    path.write_text(dump_system(slow_a40()))
+    (slower,) = json.loads(said(capsys, *words, "--system", str(path), "--json"))["cases"]
+    (usual,) = json.loads(said(capsys, *words, "--gpu", "a40", "--json"))["cases"]
+    assert slower["question"]["gpu"] == "a40"
+    ratio = slower["step_time_s"]["value"] / usual["step_time_s"]["value"]
+    assert 1.15 < ratio < 1.5
+    assert main((*words, "--system", str(path), "--gpu", "h100-sxm")) == 2
+    assert "the system file is of a40, and h100-sxm is asked" in capsys.readouterr().err
+
+
+def test_a_system_file_of_cores_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "system.yaml"
+    path.write_text(dump_system(system()))
+    assert main(("predict", "--model", "gpt2", "--system", str(path))) == 2
+    assert "predictions are of GPUs" in capsys.readouterr().err
+
+
+def test_measured_steps_calibrate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the columns of the tables that `validate` scores."""
+    table = Path("references/measured-training.csv").read_text().splitlines()
+    row = next(line for line in table[1:] if "maknee" in line)
+    path = tmp_path / "mine.csv"
+    path.write_text(f"{table[0]}\n{row}\n")
+    out = said(capsys, *LLAMA, "--measured", str(path))
+    assert "calibrated by 1 step of" in " ".join(out.split())
+    path.write_text(f"{table[0]}\n{row.replace('h100-sxm-80gb', 'h100-sxn')}\n")
+    assert main((*LLAMA, "--measured", str(path))) == 2
+    assert "no row can be read: line 2" in capsys.readouterr().err

@@ -3,7 +3,8 @@
 import pytest
 
 from broadgauge.catalog.catalog import shipped_catalog
-from broadgauge.predict.answers import Answers, answer, tell_apart
+from broadgauge.predict.answers import Answers, answer
+from broadgauge.predict.labels import tell_apart
 from broadgauge.predict.wishes import expand
 
 WISH = {

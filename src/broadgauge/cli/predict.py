@@ -28,7 +28,7 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "predict",
         help="predict a training's step time on another cluster",
-        description="Predicts step time with its 80 %% interval, throughput, memory, bottleneck "
+        description="Predicts step time with its 80 % interval, throughput, memory, bottleneck "
         "and cost of trainings: those of an experiment, or by flags, of which each may be a list. "
         f"Needs no GPU. For example: {EXAMPLE}",
         allow_abbrev=False,

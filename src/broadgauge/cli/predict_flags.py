@@ -45,6 +45,19 @@ def _number(flag: str, text: str) -> float:
         raise InputError(f"{flag} {text}: not a number", hint=f"{flag} 1,2,4") from None
 
 
+def _time_s(flag: str, text: str) -> float:
+    from broadgauge.specs.errors import InputError
+    from broadgauge.specs.units import parse_time_s
+
+    try:
+        seconds = parse_time_s(text)
+    except ValueError as error:
+        raise InputError(f"{flag} {text}: {error}", hint=f"{flag} 20ms") from None
+    if not isinstance(seconds, float) or not 0 <= seconds < 1e6:
+        raise InputError(f"{flag} {text}: not a time of a step", hint=f"{flag} 20ms")
+    return seconds
+
+
 def _yes(flag: str, text: str) -> bool:
     from broadgauge.specs.errors import InputError
 
@@ -84,6 +97,14 @@ FLAGS: tuple[Flag, ...] = (
         metavar="NAME",
         help="of the catalog, instead of --gpu: p5.48xlarge, dgx-h100",
     ),
+    Flag(name="--nodes", field="nodes", read=_count, metavar="N", help="how many"),
+    Flag(
+        name="--network",
+        field="network",
+        read=_name,
+        metavar="NAME[=RATE]",
+        help="between nodes; with RATE what it was measured to carry: `pod=0.48GB/s`",
+    ),
     Flag(
         name="--strategy",
         field="strategy",
@@ -91,7 +112,9 @@ FLAGS: tuple[Flag, ...] = (
         metavar="NAME",
         help="ddp, fsdp, hsdp or megatron (tensor and pipeline parallel)",
     ),
-    Flag(name="--gpus-per-node", field="gpus_per_node", read=_count, metavar="N", help="GPUs"),
+    Flag(
+        name="--gpus-per-node", field="gpus_per_node", read=_count, metavar="N", help="of each node"
+    ),
     Flag(name="--tp", field="tensor_parallel", read=_count, metavar="N", help="tensor parallel"),
     Flag(name="--pp", field="pipeline_parallel", read=_count, metavar="N", help="pipeline stages"),
     Flag(
@@ -204,20 +227,26 @@ FLAGS: tuple[Flag, ...] = (
         is_switch=True,
     ),
     Flag(
+        name="--data-stall",
+        field="data_s",
+        read=_time_s,
+        metavar="TIME",
+        help="what a step waits for its data, as measured: `20ms`",
+    ),
+    Flag(
+        name="--checkpoint-stall",
+        field="checkpoint_s",
+        read=_time_s,
+        metavar="TIME",
+        help="a checkpoint's stall over the steps between two",
+    ),
+    Flag(
         name="--framework",
         field="framework",
         read=_name,
         metavar="NAME",
         help="of the catalog: torch, megatron, hf-trainer, …",
     ),
-    Flag(
-        name="--network",
-        field="network",
-        read=_name,
-        metavar="NAME[=RATE]",
-        help="between nodes; with RATE what it was measured to carry: `pod=0.48GB/s`",
-    ),
-    Flag(name="--nodes", field="nodes", read=_count, metavar="N", help="nodes"),
 )
 
 
@@ -244,4 +273,8 @@ def read_wish(options: argparse.Namespace) -> dict[str, Sequence[Any]]:
         if not all(words):
             raise InputError(f"{flag.name} {text}: an empty item", hint=f"{flag.name} a,b,c")
         wish[flag.field] = list(dict.fromkeys(flag.read(flag.name, word) for word in words))
-    return wish
+    last = ("network", "nodes")  # rows of the table go by network, then by size
+    return {
+        **{field: values for field, values in wish.items() if field not in last},
+        **{field: wish[field] for field in last if field in wish},
+    }

@@ -71,4 +71,5 @@ def _with_steps(path: Path, knowledge: "Knowledge") -> "tuple[Knowledge, str]":
         raise InputError(f"--measured {path}: no row can be read{reason}")
     rows = [Observation(case=row.case, step_time_s=row.step_time_s) for row in table.rows]
     unread = f", {len(table.unread)} unread" if table.unread else ""
-    return fit(rows, knowledge), f"calibrated by {len(rows)} steps of {path}{unread}"
+    steps = "1 step" if len(rows) == 1 else f"{len(rows)} steps"
+    return fit(rows, knowledge), f"calibrated by {steps} of {path}{unread}"

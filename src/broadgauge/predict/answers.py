@@ -1,17 +1,18 @@
 """What does a command answer? Predictions of its cases, put beside each other."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
-from broadgauge.predict.case import Fabric, TrainingCase
+from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.cost import usd_per_gigatoken
 from broadgauge.predict.knee import BandwidthCurve, bandwidth_curve
 from broadgauge.predict.knowledge import Knowledge
+from broadgauge.predict.labels import tell_apart
 from broadgauge.predict.prediction import Prediction
 from broadgauge.predict.predictor import PredictionTable, predict, predict_table
-from broadgauge.predict.settings import Key, key_without, scaling_ratios, setting_of
+from broadgauge.predict.settings import Key, scaling_ratios, setting_of
 
 MOST_CURVES = 4
 
@@ -126,94 +127,3 @@ def _curve_cases(cases: Sequence[TrainingCase]) -> list[TrainingCase]:
 
 def _rank(case: TrainingCase) -> tuple[int, float]:
     return case.nodes, case.fabric.node_gbps or 0.0
-
-
-def tell_apart(
-    cases: Sequence[TrainingCase], chosen: Sequence[int]
-) -> tuple[Mapping[str, str], list[Mapping[str, str]]]:
-    """What all cases share, and what tells each of the chosen: property → printed value."""
-    seen = {name: list(dict.fromkeys(getattr(case, name) for case in cases)) for name in _TITLES}
-    varying = [name for name, values in seen.items() if len(values) > 1]
-    if "name" in varying:  # a node of the catalog, or a workload: what follows from it is known
-        varying = [name for name in varying if not _is_of_name(name, cases)]
-    common = {
-        _TITLES[name]: _printed(name, values[0])
-        for name, values in seen.items()
-        if len(values) == 1
-        and name not in _IF_VARYING
-        and (name in _ALWAYS or values[0] != _DEFAULTS.get(name))
-    }
-    shown = [name for name in varying if name not in _FOLLOWING or not _follows(name, cases)]
-    shown = shown or ["nodes"]
-    return common, [
-        {_TITLES[name]: _printed(name, getattr(cases[index], name)) for name in shown}
-        for index in chosen
-    ]
-
-
-_TITLES = {
-    "name": "name",
-    "model": "model",
-    "gpu": "GPU",
-    "gpus_per_node": "GPUs a node",
-    "strategy": "strategy",
-    "tensor_parallel": "tensor parallel",
-    "pipeline_parallel": "pipeline stages",
-    "virtual_stages": "virtual stages",
-    "context_parallel": "context parallel",
-    "expert_parallel": "expert parallel",
-    "sequence_parallel": "sequence parallel",
-    "zero_stage": "ZeRO stage",
-    "seq_len": "sequence",
-    "micro_batch": "micro-batch",
-    "global_batch": "global batch",
-    "precision": "precision",
-    "gradient_bytes": "bytes of a gradient",
-    "recompute": "recomputation",
-    "flash_attention": "flash attention",
-    "compiled": "compiled",
-    "lora": "LoRA",
-    "quantized_base": "quantised base",
-    "cpu_offload": "CPU offload",
-    "framework": "framework",
-    "reshard_after_forward": "reshard after forward",
-    "sync_every_micro_batch": "every micro-batch synchronised",
-    "fabric": "network",
-    "nodes": "nodes",
-}
-_ALWAYS = frozenset({"model", "gpu", "gpus_per_node", "strategy", "seq_len", "precision"})
-_IF_VARYING = frozenset({"sync_every_micro_batch", "name"})
-_FOLLOWING = ("global_batch", "recompute")
-"""Told as assumptions where they follow the cluster's size."""
-_DEFAULTS = {field.name: field.default for field in fields(TrainingCase)}
-
-
-def _is_of_name(name: str, cases: Sequence[TrainingCase]) -> bool:
-    """Does each name, with a number of nodes, always have the same value of it?"""
-    if name in ("name", "nodes"):
-        return False
-    values = {(case.name, case.nodes): getattr(case, name) for case in cases}
-    return all(values[case.name, case.nodes] == getattr(case, name) for case in cases)
-
-
-def _follows(name: str, cases: Sequence[TrainingCase]) -> bool:
-    """Is there at most one value of it for each of the rest?"""
-    key = key_without({name})
-    rest: dict[Key, object] = {}
-    return all(
-        rest.setdefault(key(case), getattr(case, name)) == getattr(case, name) for case in cases
-    )
-
-
-def _printed(name: str, value: object) -> str:
-    if isinstance(value, Fabric):
-        return value.name or ("one node" if value.transport == "none" else value.transport)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if name == "model":
-        return str(getattr(value, "name", value))
-    if name == "seq_len":
-        return f"{value:,} tokens"
-    if isinstance(value, float):
-        return f"{value:g}"
-    return str(value)

@@ -163,6 +163,7 @@ _AS_THEY_ARE = (
     *("expert_parallel", "sequence_parallel", "zero_stage", "gradient_bytes", "recompute"),
     *("flash_attention", "compiled", "lora", "quantized_base", "cpu_offload", "framework"),
     *("reshard_after_forward", "sync_every_micro_batch", "bucket_bytes"),
+    *("data_s", "checkpoint_s"),
 )
 """Fields that have a default of their own in `TrainingCase`."""
 
