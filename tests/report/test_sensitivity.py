@@ -4,12 +4,13 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from tests.advise.ladder_runs import COMPUTE_S, RATES_GBPS, ladder_run
+from tests.advise.ladder_runs import COMPUTE_S, RATES_GBPS, STEP_BYTES, Planted, ladder_run
 
 from broadgauge.advise.ladders import ladders, seen_ladders
 from broadgauge.cli.runs import read_summary
 from broadgauge.report.charts_sensitivity import ladder_chart, ladder_words
 from broadgauge.report.html import render
+from broadgauge.report.ladder_words import CRITICAL, answers, more_rates
 
 
 def test_the_picture_holds_what_was_measured_and_the_curve(tmp_path: Path) -> None:
@@ -33,3 +34,31 @@ def test_a_page_shows_it_where_there_are_rates_enough(tmp_path: Path) -> None:
     assert "Sensitivity of train 2x1" in page
     few = read_summary(ladder_run(tmp_path / "few", rates_gbps=(0.1, 0.2), launches=2))
     assert seen_ladders(few) == ()
+
+
+@pytest.mark.parametrize(
+    ("counted_ratio", "spread", "words"),
+    [
+        (1.0, 0.002, "all of it is waited for"),
+        (2.0, 0.002, "50 % is hidden even at the slowest rate"),
+        (1.1, 0.15, "whether some of it is hidden can't be told"),
+    ],
+)
+def test_hidden_bytes_are_claimed_where_the_intervals_allow_it(
+    tmp_path: Path, counted_ratio: float, spread: float, words: str
+) -> None:
+    planted = Planted(counted_bytes=counted_ratio * STEP_BYTES, spread=spread)
+    (ladder,) = ladders(read_summary(ladder_run(tmp_path, planted, launches=3)))
+    assert words in dict(answers(ladder))[CRITICAL]
+
+
+def test_the_next_rates_are_those_that_would_show_more(tmp_path: Path) -> None:
+    """Slower ones where nothing is seen, faster ones where the host can carry them."""
+    (flat,) = ladders(read_summary(ladder_run(tmp_path / "flat", Planted(step_s=lambda _: 0.05))))
+    assert min(more_rates(flat)) < 0.1
+    assert set(RATES_GBPS) < set(more_rates(flat))
+    (line,) = ladders(read_summary(ladder_run(tmp_path / "line")))
+    assert 1.6 < max(more_rates(line)) <= 10
+    weak = Planted(ceiling_gbps=3.5)
+    (bounded,) = ladders(read_summary(ladder_run(tmp_path / "weak", weak)))
+    assert more_rates(bounded) == ()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from broadgauge.advise.ladder_checks import hidden_ratio
+from broadgauge.advise.ladder_checks import hidden_ratio, is_apart
 from broadgauge.advise.ladder_model import Ladder
 from broadgauge.predict.ladder import Answer, Sensitivity
 from broadgauge.predict.ladder_curve import Form
@@ -85,8 +85,10 @@ def _bytes(ladder: Ladder, found: Sensitivity) -> Iterator[str]:
         yield f"{link} in its busier direction"
     elif hidden < ALL_RATIO:
         yield f"{link}: all of it is waited for"
-    else:
+    elif is_apart(critical.estimate, counted):
         yield f"{link}: {show_ratio(hidden, 2)} is hidden even at the slowest rate"
+    else:
+        yield f"{link}: whether some of it is hidden can't be told"
 
 
 def _base(ladder: Ladder, found: Sensitivity) -> Iterator[str]:
