@@ -1,5 +1,6 @@
 """How fast is what should stay fast? Medians of several runs, with their spread; no verdict."""
 
+import itertools
 import resource
 import statistics
 import subprocess
@@ -8,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 GOLDEN = Path(__file__).parents[1] / "tests/results/golden/schema-1"
 RUNS = 7
@@ -47,6 +49,71 @@ def compare_ten_thousand_pairs() -> None:
     compare_paired(pairs)
 
 
+def sweep_of_predictions(number: int) -> list[Any]:
+    """Llama 3 8B under every strategy, GPU and number of nodes, at many link rates."""
+    from broadgauge.predict.case import Fabric, ModelShape, TrainingCase
+
+    llama = ModelShape(
+        name="llama-3-8b",
+        layers=32,
+        hidden=4096,
+        heads=32,
+        kv_heads=8,
+        ffn_hidden=14336,
+        gated_mlp=True,
+        vocabulary=128256,
+        params=8.03e9,
+        active_params=8.03e9,
+    )
+    settings = itertools.product(
+        ("fsdp", "hsdp", "ddp", "megatron"), (1, 2, 4, 8, 64), (1, 2, 4), ("h100-sxm", "l40s")
+    )
+    cases = []
+    for index, (strategy, nodes, micro_batch, gpu) in zip(range(number), itertools.cycle(settings)):
+        is_megatron = strategy == "megatron"
+        stages = nodes if is_megatron and nodes in (4, 8) else 1
+        data = nodes * 8 // stages // (8 if is_megatron else 1)
+        cases.append(
+            TrainingCase(
+                model=llama,
+                gpu=gpu,
+                nodes=nodes,
+                gpus_per_node=8,
+                fabric=Fabric(transport="roce", node_gbps=25.0 + index % 977),
+                strategy=strategy,
+                data_parallel=data,
+                tensor_parallel=8 if is_megatron else 1,
+                pipeline_parallel=stages,
+                seq_len=4096,
+                micro_batch=micro_batch,
+                global_batch=micro_batch * data * (64 if stages > 1 else 2),
+            )
+        )
+    return cases
+
+
+def show_predictions() -> None:
+    """CPU time, of one core: other work on this machine doesn't count."""
+    from broadgauge.predict.predictor import predict
+    from broadgauge.predict.trace import simulate
+
+    def cpu_s_of_call(work: Callable[[], object]) -> float:
+        start = time.process_time()
+        work()
+        return time.process_time() - start
+
+    many = sweep_of_predictions(100_000)
+    predict(many[:100])
+    show("prediction of 100,000 cases, CPU", [cpu_s_of_call(lambda: predict(many))], "s")
+    few = many[: len(many) // 1000]
+    samples = [cpu_s_of_call(lambda: predict(few)) * 1e3 / len(few) for _ in range(RUNS)]
+    show("a case of a sweep of 100, CPU", samples, "ms")
+    plain = [
+        cpu_s_of_call(lambda each=each: simulate(each)) * 1e3 for each in few[:: len(few) // 20]
+    ]
+    show("a case by the plain event simulation, CPU", plain, "ms")
+
+
 def main() -> None:
     broadgauge = [sys.executable, "-m", "broadgauge"]
     show("broadgauge --help, CPU", [cpu_s_of([*broadgauge, "--help"]) for _ in range(RUNS)], "s")
@@ -60,6 +127,7 @@ def main() -> None:
         [wall_s_of(compare_ten_thousand_pairs) for _ in range(RUNS)],
         "s",
     )
+    show_predictions()
 
 
 if __name__ == "__main__":

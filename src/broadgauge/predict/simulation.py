@@ -61,9 +61,26 @@ class Recorder:
         return after[0] if len(after) == 1 else self._add("", None, 0.0, after)
 
     def repeat(self, turns: Times, body: Body, carried: Sequence[int]) -> Sequence[int]:
-        """All turns, one after the other."""
+        """All turns, one after the other. The body is asked once and its pieces are copied.
+
+        Inside, what is carried has the numbers −1, −2, …; the copies get the numbers it had last.
+        """
+        inside = Recorder()
+        results = body(inside, [-1 - place for place in range(len(carried))])
         for _ in range(int(turns[0])):
-            carried = body(self, carried)
+            base, before = len(self.pieces), carried
+
+            def moved(number: int, base: int = base, before: Sequence[int] = before) -> int:
+                return base + number if number >= 0 else before[-1 - number]
+
+            for piece in inside.pieces:
+                after = tuple([moved(number) for number in piece.after])
+                self.pieces.append(
+                    Piece(
+                        name=piece.name, lane=piece.lane, duration_s=piece.duration_s, after=after
+                    )
+                )
+            carried = [moved(number) for number in results]
         return carried
 
     def _add(self, name: str, lane: Lane | None, duration_s: float, after: Sequence[int]) -> int:
