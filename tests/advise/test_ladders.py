@@ -18,8 +18,10 @@ from broadgauge.advise.ladders import ladders
 from broadgauge.cli.runs import read_summary
 from broadgauge.predict.ladder import Answer
 from broadgauge.predict.ladder_curve import Form
+from broadgauge.results.summary import summarise_run
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.estimate import Estimate
+from broadgauge.specs.record import Record
 
 
 def only(path: Path, **wishes: object) -> Ladder:
@@ -163,3 +165,37 @@ def test_overlap_shows_as_a_knee_and_hidden_bytes(tmp_path: Path) -> None:
     assert value(ladder.found.critical_bytes) == pytest.approx(STEP_BYTES, rel=0.03)
     assert value(ladder.found.fast_bytes) == pytest.approx(0.2 * STEP_BYTES, rel=0.15)
     assert value(ladder.found.base_s) == pytest.approx(COMPUTE_S, rel=0.03)
+
+
+@pytest.mark.parametrize(("launches", "is_kept"), [(4, False), (3, True)])
+def test_a_block_that_a_resume_tore_apart_is_left_out_where_others_are_enough(
+    tmp_path: Path, launches: int, is_kept: bool
+) -> None:
+    """Its last rungs ran the next day, on a machine half as fast."""
+    run = read_summary(ladder_run(tmp_path, launches=launches))
+
+    def moved(record: Record) -> Record:
+        day_s = 86_400.0 * (record.block > 1 or (record.block == 1 and record.position >= 3))
+        slower = 2.0 if record.block == 1 and day_s else 1.0
+        return record.model_copy(
+            update={
+                "started_unix_s": record.started_unix_s + day_s,
+                "ended_unix_s": record.ended_unix_s + day_s,
+                "metrics": record.metrics
+                | {"step_time_s": (record.metrics["step_time_s"] or 0) * slower},
+            }
+        )
+
+    torn = summarise_run(
+        folder=run.folder,
+        plan=run.plan,
+        records=[moved(record) for record in run.records],
+        experiment_yaml=run.experiment_yaml,
+        environments=run.environments,
+    )
+    (ladder,) = ladders(torn)
+    assert ladder.found is not None
+    (note,) = ladder.notes
+    assert note.startswith("1 of ")
+    assert ladder.found.rungs[0].step_s.launches == (launches if is_kept else launches - 1)
+    assert ("drift" in note) == is_kept

@@ -14,6 +14,7 @@ from broadgauge.advise.ladder_checks import checked
 from broadgauge.advise.ladder_model import Ladder, LeftOut, node_payload_gbps, node_rate_gbps
 from broadgauge.advise.link import host_limit, link_of
 from broadgauge.predict.ladder import Rung
+from broadgauge.predict.ladder_levels import FEWEST_FOR_INTERVAL
 from broadgauge.predict.sensitivity import FEWEST_RUNGS, GAIN_RATIO, analyse
 from broadgauge.results.blocks import ValueOf
 from broadgauge.results.model import CaseSummary, RunSummary
@@ -136,8 +137,10 @@ def _ladder(
     )
     if ladder.why:
         return ladder
-    found = analyse([_rung(summary, value_of) for summary in rungs], gain_ratio=gain_ratio)
-    return checked(replace(ladder, found=found), run.folder, predicted)
+    torn, torn_words = _torn_blocks(rungs, value_of)
+    found = analyse([_rung(summary, value_of, torn) for summary in rungs], gain_ratio=gain_ratio)
+    ladder = replace(ladder, found=found, notes=(*ladder.notes, *torn_words))
+    return checked(ladder, run.folder, predicted)
 
 
 def _judged(
@@ -170,12 +173,38 @@ def _why_no_rung(summary: CaseSummary, run: RunSummary, value_of: ValueOf) -> st
     return host_limit(link_of(summary, run, summary.value("network_cost_s")))
 
 
-def _rung(summary: CaseSummary, value_of: ValueOf) -> Rung:
+def _torn_blocks(
+    rungs: Sequence[CaseSummary], value_of: ValueOf
+) -> tuple[frozenset[int], tuple[str, ...]]:
+    """Blocks that a resume tore apart, whose rungs did not run next to each other, and a note.
+
+    They are left out where whole ones are enough for an interval, and every rung is in one.
+    """
+    measured = [[r for r in summary.good if value_of(r) is not None] for summary in rungs]
+    spans: dict[int, list[float]] = {}
+    for record in (record for records in measured for record in records):
+        spans.setdefault(record.block, []).extend((record.started_unix_s, record.ended_unix_s))
+    pauses = rungs[0].pauses
+    torn = frozenset(
+        block
+        for block, times in spans.items()
+        if any(min(times) < p.until_unix_s and p.from_unix_s < max(times) for p in pauses)
+    )
+    if not torn:
+        return torn, ()
+    why = f"{len(torn)} of {len(spans)} blocks were interrupted in between"
+    whole = [{record.block for record in records} - torn for records in measured]
+    if len(set().union(*whole)) < FEWEST_FOR_INTERVAL or not all(whole):
+        return frozenset(), (f"{why}: drift of the machine may be in the answers",)
+    return torn, (f"{why}, and are left out",)
+
+
+def _rung(summary: CaseSummary, value_of: ValueOf, torn: frozenset[int]) -> Rung:
     """Each block's mean over its trials."""
     blocks: dict[int, list[float]] = {}
     for record in summary.good:
         value = value_of(record)
-        if value is not None:
+        if value is not None and record.block not in torn:
             blocks.setdefault(record.block, []).append(value)
     rate_gbps, payload_gbps = node_rate_gbps(summary.case), node_payload_gbps(summary.case)
     assert rate_gbps is not None, "a rung has a rate"
