@@ -1,6 +1,7 @@
 """Proves `broadgauge sensitivity`: the ladder made of an experiment, and what is said of a run."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -182,3 +183,31 @@ def test_without_nodes_nothing_is_run(
     assert "a ladder needs emulated nodes, which are refused here: no namespaces" in error
     assert "hint: be root" in error
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(("code", "is_shown"), [(0, True), (3, True), (130, False), (143, False)])
+def test_a_run_that_ended_early_says_how_to_go_on_and_failed_trials_hide_no_answer(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    code: int,
+    is_shown: bool,
+) -> None:
+    path = ladder_run(tmp_path, launches=3)
+
+    def start(wanted: Any, runs_folder: Path, tell_folder: Callable[[Path], None]) -> int:
+        assert wanted.change(an_experiment()).name == "tiny-ladder"
+        tell_folder(path)
+        print("the run's own table")  # noqa: T201
+        return code
+
+    monkeypatch.setattr("broadgauge.platforms.machine.read_machine", a_machine)
+    monkeypatch.setattr("broadgauge.cli.running.start", start)
+    assert main(["sensitivity", "known-step", "--json"]) == code
+    out, err = capsys.readouterr()
+    assert "the run's own table" in err
+    if is_shown:
+        assert json.loads(out)["ladders"][0]["form"] == "line"
+    else:
+        assert out == ""
+        assert err.rstrip().endswith(f"sensitivity {path}")
