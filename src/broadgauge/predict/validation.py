@@ -4,6 +4,7 @@ Each source is predicted with constants that were fitted without it (leave one s
 that calibrate a system are not scored.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -84,6 +85,8 @@ def validate(
         for row, prediction in zip(rows, _predictions(rows, mine), strict=True):
             if isinstance(prediction, InputError):
                 unread.append(_refused(row, prediction))
+            elif not _is_finite(prediction):
+                unread.append(_refused(row, InputError("its prediction is no finite time")))
             else:
                 scored.append(Scored(row=row, step_time_s=prediction.step_time_s))
     return Validation(
@@ -106,6 +109,11 @@ def score_sheet(scored: Sequence[Scored]) -> ScoreSheet:
 
 def _line(row: Row) -> int:
     return row.line
+
+
+def _is_finite(prediction: Prediction) -> bool:
+    step = prediction.step_time_s
+    return step.value > 0 and all(map(math.isfinite, (step.value, step.low, step.high)))
 
 
 def _observation(row: Row) -> Observation:
