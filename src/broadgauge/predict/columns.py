@@ -4,7 +4,7 @@ Names (GPUs, frameworks) are looked up once for each different one; columns hold
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -60,6 +60,7 @@ class Columns:
     expert_parallel: Times
     seq_len: Times
     micro_batch: Times
+    """No more than a rank's part of the global batch."""
     micro_batches: Times
     """Passes a rank makes in each step."""
     gemm_flops: Times
@@ -91,6 +92,8 @@ class Columns:
     """Matrix products without tensor cores."""
     node_rate_ratio: Times
     """What is fitted and calibrated of the rate out of a node, over what network.py has."""
+    link_rate_ratio: Times
+    """What is calibrated of the links inside a node."""
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -114,8 +117,9 @@ def columns_of(cases: Sequence[TrainingCase], knowledge: Knowledge | None = None
     styles = np.array([STYLES.index(framework.style) for framework in frameworks], np.intp)
     style_index = np.where(flags["is_compiled"], STYLES.index("compiled"), styles[framework_index])
     pieces = numbers["global_batch"] / (numbers["micro_batch"] * numbers["data_parallel"])
+    numbers["micro_batch"] = numbers["micro_batch"] * np.minimum(1.0, pieces)
     del numbers["global_batch"]
-    return Columns(
+    columns = Columns(
         cases=cases,
         gpus=gpus,
         frameworks=frameworks,
@@ -133,9 +137,13 @@ def columns_of(cases: Sequence[TrainingCase], knowledge: Knowledge | None = None
         element_bytes=_mapped(precision, ELEMENT_BYTES),
         is_fp32=precision == "fp32",
         node_rate_ratio=node_rate_ratios(cases, knowledge),
+        link_rate_ratio=np.ones(len(cases)),
         **numbers,
         **flags,
     )
+    if knowledge is None or not knowledge.factors:
+        return columns
+    return replace(columns, link_rate_ratio=knowledge.factors_of("link_rate", columns))
 
 
 def _lookup(
@@ -156,10 +164,21 @@ def _numbers(cases: Sequence[TrainingCase]) -> dict[str, Any]:
     return {name: np.ascontiguousarray(table[:, index]) for index, name in enumerate(names)}
 
 
+def zero_stage(case: TrainingCase) -> int:
+    """What is split over the data-parallel ranks (0: nothing), where it isn't said.
+
+    Work is moved to the host's memory by ZeRO only: its stage 3 can move everything, and stages of
+    a pipeline know stage 1 only. Source: deepspeed.ai, configuration, `zero_optimization`.
+    """
+    if case.zero_stage is not None or not case.cpu_offload:
+        return case.zero_stage or 0
+    return 1 if case.pipeline_parallel > 1 else 3
+
+
 def _flags(cases: Sequence[TrainingCase]) -> dict[str, Flags]:
     """What is yes or no of each case."""
     strategy = np.array([case.strategy for case in cases], dtype=np.str_)
-    stage = np.array([case.zero_stage or 0 for case in cases])
+    stage = np.array([zero_stage(case) for case in cases])
     recompute = np.array([case.recompute for case in cases], dtype=np.str_)
     is_hsdp = strategy == "hsdp"
     is_sharded = is_hsdp | (strategy == "fsdp") | (stage >= 3)

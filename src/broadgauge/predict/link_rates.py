@@ -52,7 +52,7 @@ def inside_rate(op: Op, group: Group, columns: Columns) -> Times:
         pair, num_ranks = divmod(code, 4096)
         gpu_index, board = divmod(pair, 4096)
         rates.append(link_rate(columns.gpus[gpu_index], num_ranks, board, op))
-    return np.asarray(np.array(rates)[index.ravel()])
+    return np.asarray(np.array(rates)[index.ravel()] * columns.link_rate_ratio)
 
 
 def is_nvlink(group: Group, columns: Columns) -> Times:

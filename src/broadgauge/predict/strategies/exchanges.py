@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from broadgauge.predict.columns import Columns, Flags
+from broadgauge.predict.columns import Columns, Flags, zero_stage
 from broadgauge.predict.costs import CollectiveCost
 from broadgauge.predict.groups import group_of
 from broadgauge.predict.network import price
@@ -41,7 +41,7 @@ def counts(columns: Columns) -> dict[str, Times]:
     Sharded gradients are reduced in each micro-batch: no rank could hold them whole. Source:
     Rajbhandari et al. 2020 (arXiv 1910.02054), section 5.2; Zhao et al. 2023, section 4.3.2.
     """
-    is_split = np.array([case.zero_stage == 2 for case in columns.cases])
+    is_split = np.array([zero_stage(case) == 2 for case in columns.cases])
     said = np.array([case.sync_every_micro_batch for case in columns.cases], dtype=np.float64)
     return {
         "layers": columns.shapes.layers,
@@ -172,7 +172,7 @@ def _of_replicas(columns: Columns) -> dict[str, CollectiveCost]:
     """DDP and Megatron's data parallelism: gradients in buckets, or all at the end."""
     shapes, group = columns.shapes, group_of("data", columns)
     is_whole, is_early = ~columns.is_sharded, _overlaps(columns)
-    stage = np.array([case.zero_stage or 0 for case in columns.cases])
+    stage = np.array([zero_stage(case) for case in columns.cases])
     is_split = (stage == 1) | (stage == 2)
     each, table = _local_gradients(columns)
     twice = _is_untied(columns)
