@@ -79,7 +79,9 @@ def _sufficient(ladder: Sequence[Prediction]) -> Recommendation:
     )
     gain = max(0.0, chosen.step_time_s.value / best.step_time_s.value - 1)
     waits = f"{show_ratio(waiting_ratio(chosen), 2)} of a step waits for it"
-    words = f"{network_name(chosen)} suffices for {where(chosen.case)}: {waits}"
+    is_enough = waiting_ratio(chosen) <= SUFFICIENT_RATIO
+    verdict = "suffices" if is_enough else "is the best of these, and too slow,"
+    words = f"{network_name(chosen)} {verdict} for {where(chosen.case)}: {waits}"
     if best is not chosen:
         words += f", {network_name(best)} would bring {show_ratio(gain, 2)}"
     below = ladder[: list(ladder).index(chosen)]
@@ -88,7 +90,7 @@ def _sufficient(ladder: Sequence[Prediction]) -> Recommendation:
         words += f"; {network_name(below[-1])} takes {times:.3g} times as long"
     return Recommendation(
         rule=Rule.SUFFICES,
-        is_worth_it=True,
+        is_worth_it=is_enough,
         about=network_name(chosen),
         words=words,
         arithmetic=tuple(network_step_words(each) for each in ladder),

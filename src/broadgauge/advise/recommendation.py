@@ -33,7 +33,7 @@ class Recommendation:
 
     rule: Rule
     is_worth_it: bool
-    """Does what the rule is about pay? Of SUFFICES: yes, it suffices."""
+    """Does what the rule is about pay? Of SUFFICES: does even the best of the networks suffice?"""
     about: str
     """The network, or what else is chosen."""
     words: str

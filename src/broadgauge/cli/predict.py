@@ -82,14 +82,14 @@ def handle(options: argparse.Namespace) -> int:
         with_curves=not options.csv,
     )
     is_whole = len(answers.answers) == answers.num_cases <= MOST_SHOWN
-    with_sweeps = options.explain or options.json
+    with_sweeps = options.explain or options.json or options.html is not None
     found = _recommendations(answers, known, with_sweeps=with_sweeps) if is_whole else ()
     if options.trace is not None:
         _write_trace(options.trace, asked.cases, known)
     if options.html is not None:
         from broadgauge.report.html_predict import render
 
-        write_file(options.html, render(answers, assumed, notes))
+        write_file(options.html, render(answers, assumed, notes, found))
     if options.json:
         write(to_json(answers, assumed, notes, found, is_explained=options.explain))
     elif options.csv:

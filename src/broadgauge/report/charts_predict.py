@@ -15,7 +15,7 @@ from broadgauge.report.chart_parts import (
     rows_of,
     tips,
 )
-from broadgauge.report.predict_words import curve_title, label_words, show_interval, tokens_words
+from broadgauge.report.predict_words import label_words, show_interval, tokens_words
 from broadgauge.specs.units import show_count, show_rate, show_time
 
 MOST_LINES = len(PALETTE)
@@ -51,7 +51,7 @@ def throughput_by_nodes(answers: Sequence[Answer]) -> Spec | None:
                 "x": x,
                 "y": y | {"field": "low"},
                 "y2": {"field": "high"},
-                "fill": colour | {"legend": None},
+                "color": colour,
             },
         },
         {
@@ -94,11 +94,10 @@ def _throughput_rows(answer: Answer, answers: Sequence[Answer]) -> list[Spec]:
     ]
 
 
-def step_by_bandwidth(curves: Sequence[BandwidthCurve]) -> Spec | None:
+def step_by_bandwidth(curves: Sequence[BandwidthCurve], names: Sequence[str]) -> Spec | None:
     """Step time over the rate that a node carries, with the knees."""
     if not curves:
         return None
-    names = [curve_title(curve) for curve in curves]
     rows: list[Spec] = [
         {
             "setting": name,
@@ -162,6 +161,7 @@ def _colours(field: str, names: Sequence[str]) -> Spec:
         "legend": {
             "symbolType": "stroke",
             "symbolStrokeWidth": 3,
+            "symbolOpacity": 1,
             "columns": 1 if max(map(len, names)) > 20 else 3,
             "labelLimit": 400,
         }

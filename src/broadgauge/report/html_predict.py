@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from broadgauge.advise.recommendation import Recommendation
 from broadgauge.predict.answers import Answer, Answers
 from broadgauge.report.charts_predict import step_by_bandwidth, throughput_by_nodes
 from broadgauge.report.drawing import runtime
@@ -10,9 +11,10 @@ from broadgauge.report.markup import Html, table, tag
 from broadgauge.report.page_charts import figure
 from broadgauge.report.predict_words import (
     NOTHING,
+    above_floor,
     bottleneck,
     common_words,
-    curve_title,
+    curve_titles,
     exposed_words,
     knee_words,
     label_words,
@@ -36,17 +38,26 @@ MEMORY_HEAD = (
 )
 
 
-def render(answers: Answers, assumed: Sequence[str], notes: Sequence[str]) -> str:
+def render(
+    answers: Answers,
+    assumed: Sequence[str],
+    notes: Sequence[str],
+    found: Sequence[Recommendation] = (),
+) -> str:
     """The page. The same answers give the same bytes."""
     script = runtime()
-    page = _page(answers, assumed, notes, script)
+    page = _page(answers, assumed, notes, found, script)
     if script is not None and len(page.encode()) > LARGEST_PAGE_BYTES:
-        return _page(answers, assumed, notes, None)
+        return _page(answers, assumed, notes, found, None)
     return page
 
 
 def _page(
-    answers: Answers, assumed: Sequence[str], notes: Sequence[str], script: str | None
+    answers: Answers,
+    assumed: Sequence[str],
+    notes: Sequence[str],
+    found: Sequence[Recommendation],
+    script: str | None,
 ) -> str:
     sections = [
         tag(
@@ -56,15 +67,26 @@ def _page(
             tag("p", f"Assumed: {'; '.join(assumed)}.", class_="faint") if assumed else "",
             _cut(answers),
         ),
-        *(tag("p", f"{words[:1].upper()}{words[1:]}.") for words in limits(answers.answers)),
+        *(tag("p", f"{words}.") for words in limits(answers.answers)),
         table(HEAD, [_row(answer) for answer in answers.answers]),
         tag("h2", "Pictures"),
         tag("section", list(_figures(answers, is_interactive=script is not None)), class_="charts"),
+        *_advice(found),
         tag("h2", "Memory of the fullest GPU"),
         table(MEMORY_HEAD, [_memory(answer) for answer in answers.answers]),
         *(tag("p", f"Note: {note}", class_="faint") for note in notes),
     ]
     return whole_page("Prediction", sections, script)
+
+
+def _advice(found: Sequence[Recommendation]) -> Iterator[Html]:
+    """What follows, each with its arithmetic to open."""
+    if found:
+        yield tag("h2", "What follows")
+    for each in found:
+        cautions = [tag("p", f"{caution}.", class_="faint") for caution in each.cautions]
+        lines = [tag("li", line) for line in each.arithmetic]
+        yield tag("details", tag("summary", f"{each.words}."), tag("ul", lines), *cautions)
 
 
 def _cut(answers: Answers) -> Html | str:
@@ -110,9 +132,13 @@ def _figures(answers: Answers, *, is_interactive: bool) -> Iterator[Html]:
             throughput,
             is_interactive=is_interactive,
         )
-    bandwidth = step_by_bandwidth(answers.curves)
+    titles = curve_titles(answers)
+    bandwidth = step_by_bandwidth(answers.curves, titles)
     if bandwidth is not None:
-        knees = " ".join(f"{curve_title(c)}: {knee_words(c)}." for c in answers.curves)
+        knees = " ".join(
+            f"{title}: {knee_words(curve)}; {above_floor(answers, curve)}."
+            for title, curve in zip(titles, answers.curves, strict=True)
+        )
         yield figure(
             "chart-bandwidth",
             "Step time by bandwidth",

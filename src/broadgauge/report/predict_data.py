@@ -86,12 +86,10 @@ def _question(case: TrainingCase) -> dict[str, Any]:
 
 def _curve(curve: BandwidthCurve) -> dict[str, Any]:
     return {
-        "model": curve.case.model.name,
-        "strategy": curve.case.strategy,
-        "gpu": curve.case.gpu,
-        "nodes": curve.case.nodes,
+        "question": _question(curve.case),
         "carried_gbps": list(curve.rates_gbps),
         "step_time_s": list(curve.step_times_s),
+        "floor_s": curve.floor_s,
         "knee_gbps": curve.knee_gbps,
     }
 

@@ -6,6 +6,7 @@ from broadgauge.predict.answers import Answer, Answers
 from broadgauge.predict.case import Bound
 from broadgauge.predict.knee import GAIN_RATIO, BandwidthCurve
 from broadgauge.predict.prediction import Interval, MemoryUse
+from broadgauge.predict.settings import setting_of
 from broadgauge.specs.units import TIME_UNITS_S, show_count, show_rate, show_ratio, show_time
 
 GIB = 2.0**30
@@ -163,9 +164,33 @@ def knee_words(curve: BandwidthCurve) -> str:
     return f"beyond {show_rate(curve.knee_gbps)} per node nothing is gained ({limit})"
 
 
-def curve_title(curve: BandwidthCurve) -> str:
-    case = curve.case
-    return f"{case.model.name}, {case.strategy} on {case.nodes} × {case.gpus_per_node} {case.gpu}"
+def curve_titles(answers: Answers) -> list[str]:
+    """Of each curve: what tells its training from the others, and its cluster."""
+    labels = {answer.prediction.case: answer.label for answer in answers.answers}
+    titles = []
+    for curve in answers.curves:
+        case = curve.case
+        of_place = ("network", "nodes", "GPUs a node", "GPU", "model", "strategy", "name")
+        told = [_worded(t, v) for t, v in labels[case].items() if t not in of_place]
+        cluster = f"{case.strategy} on {case.nodes}x{case.gpus_per_node} {case.gpu}"
+        titles.append(", ".join((case.model.name, *told, cluster)))
+    return titles
+
+
+def above_floor(answers: Answers, curve: BandwidthCurve) -> str:
+    """`over a network without limit 1.18 s; pod 80×, roce-400g +41 %`: what is asked for."""
+    wanted = (setting_of(curve.case), curve.case.nodes)
+    shares = [
+        f"{each.case.fabric.name} {_over(each.step_time_s.value / curve.floor_s)}"
+        for each in (answer.prediction for answer in answers.answers)
+        if (setting_of(each.case), each.case.nodes) == wanted
+    ]
+    return f"over a network without limit {show_time(curve.floor_s)}; {', '.join(shares)}"
+
+
+def _over(ratio: float) -> str:
+    """`+41 %`, or `12.4×` from threefold on."""
+    return f"{ratio:.3g}×" if ratio >= 3 else f"+{show_ratio(max(0.0, ratio - 1), 2)}"
 
 
 def exposed_words(answer: Answer) -> tuple[str, str]:

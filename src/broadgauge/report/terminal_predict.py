@@ -10,9 +10,10 @@ from broadgauge.predict.knee import BandwidthCurve
 from broadgauge.report.predict_words import (
     NOTHING,
     UNKNOWN,
+    above_floor,
     bottleneck,
     common_words,
-    curve_title,
+    curve_titles,
     exposed_words,
     knee_words,
     label_words,
@@ -54,8 +55,9 @@ def print_answers(
     print_rows(answers.answers, console)
     _print_limits(answers.answers, console)
     _print_throughput(answers.answers, console)
-    for curve in answers.curves:
-        _print_curve(curve, console)
+    for curve, title in zip(answers.curves, curve_titles(answers), strict=True):
+        _print_curve(curve, title, console)
+        sentence(above_floor(answers, curve), console)
     if answers.num_more_curves:
         sentence(f"{answers.num_more_curves} more settings have curves in --json", console, "dim")
     if notes:
@@ -159,16 +161,16 @@ def _bar(ratio: float, width: int) -> str:
     return "█" * whole + (BARS[rest] if rest else "")
 
 
-def _print_curve(curve: BandwidthCurve, console: Console) -> None:
+def _print_curve(curve: BandwidthCurve, title: str, console: Console) -> None:
     """Step times over the rate, some of the rates with their figures."""
-    heading(f"Step time by bandwidth: {curve_title(curve)}", console)
+    heading(f"Step time by bandwidth: {title}", console)
     rates = [show_rate(rate, 2) for rate in curve.rates_gbps]
     times = [show_time(time, 2) for time in curve.step_times_s]
     width = max(map(len, (*rates, *times)))
     columns = max(2, (console.width - len(ROWS[0])) // (width + 1))
     shown = [round(i * (len(rates) - 1) / (columns - 1)) for i in range(columns)]
-    for title, words in zip(ROWS, (rates, times), strict=True):
-        console.print(Text(title + "".join(f" {words[i]:>{width}}" for i in shown)))
+    for name, words in zip(ROWS, (rates, times), strict=True):
+        console.print(Text(name + "".join(f" {words[i]:>{width}}" for i in shown)))
     room = columns * (width + 1) - 1
     console.print(Text(f"{'':<{len(ROWS[0])}} {_heights(curve.step_times_s, room)}"))
     sentence(knee_words(curve), console, "bold")
