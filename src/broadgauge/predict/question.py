@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Callable, Iterator
+from typing import get_args
 
 from broadgauge.catalog.gpus import find_gpu_named
-from broadgauge.predict.case import TrainingCase
+from broadgauge.predict.case import Precision, TrainingCase
 from broadgauge.specs.errors import InputError
 
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 MOST_GPUS = 1_000_000
 DEGREES = ("data_parallel", "tensor_parallel", "pipeline_parallel", "context_parallel")
 COUNTS = (*DEGREES, "virtual_stages", "expert_parallel", "nodes", "gpus_per_node", "seq_len")
@@ -150,9 +152,9 @@ def _network(case: TrainingCase) -> Iterator[Fault]:
 
 def _precision(case: TrainingCase) -> Iterator[Fault]:
     gpu = find_gpu_named(case.gpu)
-    if case.precision == "fp8" and gpu.peak_flops("fp8") is None:
-        known = [name for name in ("bf16", "fp16", "tf32", "fp32") if gpu.peak_flops(name)]
-        yield f"{gpu.name} has no fp8 arithmetic", f"it has {', '.join(known)}"
+    known = [name for name in PRECISIONS if gpu.peak_flops(name) is not None]
+    if case.precision not in known and case.precision != "tf32":
+        yield f"{gpu.name} has no {case.precision} arithmetic", f"it has {', '.join(known)}"
 
 
 _RULES: tuple[Callable[[TrainingCase], Iterator[Fault]], ...] = (

@@ -206,9 +206,13 @@ def _strategy(
 
 
 def _precision(gpu: Gpu, assumptions: _Assumptions) -> Precision:
-    precision: Precision = "bf16" if gpu.peak_flops("bf16") else "fp16"
-    assumptions.tell("precision", precision, "mixed, Adam's states in fp32")
-    return precision
+    halves: tuple[Precision, ...] = ("bf16", "fp16")
+    for precision in halves:
+        if gpu.peak_flops(precision) is not None:
+            assumptions.tell("precision", precision, "mixed, Adam's states in fp32")
+            return precision
+    assumptions.tell("precision", "fp32", "the GPU has no other")
+    return "fp32"
 
 
 def _micro_batch(seq_len: int, assumptions: _Assumptions) -> int:
