@@ -4,7 +4,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from tests.advise.ladder_runs import COMPUTE_S, RATES_GBPS, STEP_BYTES, Planted, ladder_run
+from tests.advise.ladder_runs import (
+    COMMAND_WITH_STEPS,
+    COMPUTE_S,
+    RATES_GBPS,
+    STEP_BYTES,
+    Planted,
+    ladder_run,
+)
 
 from broadgauge.advise.ladders import ladders, seen_ladders
 from broadgauge.cli.runs import read_summary
@@ -50,6 +57,15 @@ def test_hidden_bytes_are_claimed_where_the_intervals_allow_it(
     planted = Planted(counted_bytes=counted_ratio * STEP_BYTES, spread=spread)
     (ladder,) = ladders(read_summary(ladder_run(tmp_path, planted, launches=3)))
     assert words in dict(answers(ladder))[CRITICAL]
+
+
+def test_a_commands_other_bytes_need_not_be_hidden(tmp_path: Path) -> None:
+    """It may print one line for two steps, and its start sends the model."""
+    planted = Planted(counted_bytes=2 * STEP_BYTES)
+    path = ladder_run(tmp_path, planted, workloads=[COMMAND_WITH_STEPS], launches=3)
+    (ladder,) = ladders(read_summary(path))
+    words = dict(answers(ladder))[CRITICAL]
+    assert "4 MB a sample printed: 50 % is hidden even at the slowest rate, or not sent by" in words
 
 
 def test_the_next_rates_are_those_that_would_show_more(tmp_path: Path) -> None:

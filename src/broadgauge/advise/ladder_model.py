@@ -60,6 +60,8 @@ class Ladder:
     """Payload a step through the busiest node's link in its busier direction, by counters."""
     counted_how: str
     """What is in them beside the steps' payload; or why there are none."""
+    is_counted_by_sample: bool
+    """Of a command: its steps are not known, its samples are."""
     costs: tuple[Cost, ...]
     """Empty where nothing was measured with communication off."""
     off_step_s: Estimate | None

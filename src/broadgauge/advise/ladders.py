@@ -128,6 +128,7 @@ def _ladder(
         why=_why_nothing(metric, len(rungs)),
         counted_bytes=None,
         counted_how="",
+        is_counted_by_sample=isinstance(case.workload, CommandWorkload),
         costs=(),
         off_step_s=None,
         predicted=(),

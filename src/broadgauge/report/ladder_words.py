@@ -79,14 +79,17 @@ def _bytes(ladder: Ladder, found: Sensitivity) -> Iterator[str]:
     counted = ladder.counted_bytes
     if counted is None:
         return
-    link = f"the busiest link carries {show_bytes(counted.value)} a step"
+    each = "a sample printed" if ladder.is_counted_by_sample else "a step"
+    link = f"the busiest link carries {show_bytes(counted.value)} {each}"
     hidden = hidden_ratio(critical.estimate, counted)
     if critical.estimate.value > counted.value * (1 + ALL_RATIO):
         yield f"{link} in its busier direction"
     elif hidden < ALL_RATIO:
         yield f"{link}: all of it is waited for"
     elif is_apart(critical.estimate, counted):
-        yield f"{link}: {show_ratio(hidden, 2)} is hidden even at the slowest rate"
+        rest = "hidden even at the slowest rate"
+        more = ", or not sent by these steps" if ladder.is_counted_by_sample else ""
+        yield f"{link}: {show_ratio(hidden, 2)} is {rest}{more}"
     else:
         yield f"{link}: whether some of it is hidden can't be told"
 
