@@ -44,6 +44,9 @@ def add_parser(subparsers: Any) -> None:
         metavar="DIR",
         help="where the collectives' run is kept (default: runs)",
     )
+    parser.add_argument(
+        "--json", action="store_true", help="with --check: print one JSON object instead"
+    )
     parser.set_defaults(handler=handle)
 
 
@@ -58,10 +61,13 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.platforms.machine import read_machine
     from broadgauge.predict.system import dump_system
     from broadgauge.report.terminal_system import print_system
+    from broadgauge.specs.errors import InputError
     from broadgauge.specs.system import PathTimes, System, TrainedStep
 
     if options.check is not None:
-        return _check(options.check, options.output, options.runs_folder)
+        return _check(options)
+    if options.json:
+        raise InputError("--json belongs to --check", hint="the system file is plain data itself")
     machine = read_machine()
     device = _device(options.device, machine)
     _check_replaceable(options.output, machine)
@@ -98,14 +104,22 @@ def handle(options: argparse.Namespace) -> int:
     return 0
 
 
-def _check(run: str, path: Path, runs_folder: Path) -> int:
+def _check(options: argparse.Namespace) -> int:
+    import json
+
     from broadgauge.cli.console import results_console
+    from broadgauge.cli.output import write
     from broadgauge.cli.runs import read_summary, run_path
     from broadgauge.predict.on_system import check_run
     from broadgauge.predict.system import read_system
-    from broadgauge.report.terminal_system_check import print_check
+    from broadgauge.report.terminal_system_check import check_document, print_check
 
-    steps = check_run(read_system(path), read_summary(run_path(run, runs_folder)))
+    run = read_summary(run_path(options.check, options.runs_folder))
+    steps = check_run(read_system(options.output), run)
+    if options.json:
+        document = check_document(steps)
+        write(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
+        return 0
     with results_console() as console:
         print_check(steps, console)
     return 0

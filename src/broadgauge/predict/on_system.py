@@ -18,6 +18,7 @@ from broadgauge.predict.run_network import with_all_ops
 from broadgauge.predict.system_costs import stand_in, system_costs
 from broadgauge.predict.system_curves import fabric_on, host_share, path_curves
 from broadgauge.predict.timeline import Times
+from broadgauge.predict.trainer_bytes import step_bytes
 from broadgauge.predict.workload_case import training_case
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.case import Backend
@@ -63,6 +64,10 @@ class CheckedStep:
     predicted_s: float
     measured_without_s: float | None
     predicted_without_s: float
+    wire_bytes: float | None = None
+    """Counted, headers included; None: one node."""
+    network_bytes: float = 0.0
+    """Foretold, payload alone."""
 
     @property
     def error_ratio(self) -> float:
@@ -89,10 +94,17 @@ def foretell(system: System, asked: Sequence[Asked]) -> list[Foretold]:
         Foretold(
             step_s=float(found.step_s[index]),
             without_s=float(without_s[index]),
-            network_bytes=float(found.network_bytes[index]),
+            network_bytes=step_bytes(
+                each.workload, backend_of(system), each.nodes, each.ranks_per_node
+            ),
         )
-        for index in range(len(cases))
+        for index, each in enumerate(asked)
     ]
+
+
+def backend_of(system: System) -> Backend:
+    """What its ranks send with."""
+    return "nccl" if system.device.kind == "cuda" else "gloo"
 
 
 def question_on(system: System, asked: Asked) -> TrainingCase:
@@ -112,8 +124,7 @@ def fabric_for(
     """What was measured of this way between these ranks."""
     if isinstance(network, Network):
         fabric = fabric_on(system.paths, network, nodes, ranks_per_node)
-        backend: Backend = "nccl" if system.device.kind == "cuda" else "gloo"
-        return replace(fabric, curves=with_all_ops(fabric.curves, backend))
+        return replace(fabric, curves=with_all_ops(fabric.curves, backend_of(system)))
     inside = [path for path in system.paths if path.nodes == 1 and path.collectives]
     if isinstance(network, NodePath):
         inside = [path for path in inside if path.path == network.path]
@@ -164,6 +175,8 @@ def check_run(system: System, run: RunSummary) -> tuple[CheckedStep, ...]:
             predicted_s=answer.step_s,
             measured_without_s=None if each.without_s is None else each.without_s.value,
             predicted_without_s=answer.without_s,
+            wire_bytes=each.wire_bytes,
+            network_bytes=answer.network_bytes,
         )
         for each, answer in zip(stored, answers, strict=True)
     )

@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from rich.console import Console
 
@@ -74,6 +74,15 @@ def print_check(steps: Sequence[CheckedStep], console: Console) -> None:
         f"{order}",
         console,
     )
+
+
+def check_document(steps: Sequence[CheckedStep]) -> dict[str, object]:
+    """The same as plain data."""
+    return {
+        "format": "broadgauge calibration check",
+        "overall": asdict(scores(steps)),
+        "steps": [{**asdict(step), "error_ratio": step.error_ratio} for step in steps],
+    }
 
 
 def _signed(ratio: float) -> str:

@@ -1,0 +1,106 @@
+"""Holds that a calibrated machine foretells its own trainings: the installed command, real ranks.
+
+The cores may be busy with something else, which slows what computes and not what is on the wire. So
+orders and the ratio of a step at a slow rate to the same step at a faster one are held, and bytes,
+which nothing disturbs; docs/measurements.md has the errors of a quiet machine.
+"""
+
+import json
+import statistics
+from collections import defaultdict
+from typing import Any
+
+import pytest
+from tests.e2e.driving import run_command
+
+from broadgauge.specs.network import payload_rate_gbps
+
+pytestmark = [
+    pytest.mark.measuring,
+    pytest.mark.namespaces,
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+]
+
+EXPERIMENT = """\
+name: predicted
+cluster: {shapes: [2x1], device: cpu}
+networks:
+  - {name: ethernet, rate_gbps: [100 Mbit/s, 200 Mbit/s, 500 Mbit/s, 2 Gbit/s]}
+workloads:
+WORKLOADS
+launches: 1
+"""
+WORKLOAD = """\
+  - kind: train
+    name: NAME
+    model: MODEL
+    batch_per_rank: 2
+    steps: 4
+    warm_up_steps: 1
+    block_steps: 2
+    CHANGE
+"""
+MODELS = {
+    "small": "{layers: 2, hidden: 128, heads: 4, seq_len: 64}",
+    "large": "{layers: 4, hidden: 192, heads: 4, seq_len: 64}",
+}
+CHANGES = {
+    "ddp": "strategy: ddp",
+    "fsdp": "strategy: fsdp",
+    "accumulation": "accumulation: 4",
+    "bf16": "gradient_dtype: bfloat16",
+}
+Step = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Calibrated, run, compared."""
+    folder = tmp_path_factory.mktemp("predicted")
+    entries = [
+        WORKLOAD.replace("NAME", f"{way}-{size}").replace("MODEL", model).replace("CHANGE", change)
+        for way, change in CHANGES.items()
+        for size, model in MODELS.items()
+    ]
+    (folder / "e.yaml").write_text(EXPERIMENT.replace("WORKLOADS\n", "".join(entries)))
+    for words in (("calibrate",), ("run", "e.yaml"), ("calibrate", "--check", "last", "--json")):
+        ran = run_command(*words, folder=folder, timeout_s=600)
+        assert ran.returncode == 0, ran.stderr
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found
+
+
+def by_workload(steps: list[Step]) -> dict[str, list[Step]]:
+    """Each with its rates, the slowest first."""
+    found = defaultdict(list)
+    for step in steps:
+        found[step["label"].split()[0]].append(step)
+    return found
+
+
+def test_every_training_is_foretold(checked: dict[str, Any]) -> None:
+    assert checked["overall"]["num_steps"] == len(MODELS) * len(CHANGES) * 4
+
+
+def test_steps_are_foretold_in_their_order(checked: dict[str, Any]) -> None:
+    assert checked["overall"]["pair_order_ratio"] >= 0.9
+
+
+def test_the_bytes_are_those_that_were_counted(checked: dict[str, Any]) -> None:
+    """Acknowledgements and what torch says beside its collectives come on top of headers."""
+    headers = 1 / payload_rate_gbps(1.0, 1500)
+    for step in checked["steps"]:
+        ratio = step["wire_bytes"] / (step["network_bytes"] * headers)
+        assert 0.99 < ratio < 1.08, step["label"]
+
+
+def test_a_faster_link_gives_what_was_foretold_of_it(checked: dict[str, Any]) -> None:
+    errors = []
+    for steps in by_workload(checked["steps"]).values():
+        slow, *faster = sorted(steps, key=lambda step: -step["predicted_s"])
+        for fast in faster[:2]:
+            measured = slow["measured_s"] / fast["measured_s"]
+            foretold = slow["predicted_s"] / fast["predicted_s"]
+            errors.append(abs(foretold / measured - 1))
+    assert statistics.fmean(errors) < 0.15
