@@ -163,6 +163,15 @@ def test_overlapping_intervals_are_a_caution() -> None:
     assert [each.cautions for each in of_rule(far, Rule.PAYS)] == [()]
 
 
+@pytest.mark.parametrize(("pays_ratio", "pays"), [(0.1, True), (0.3, False)])
+def test_what_pays_is_the_users_to_say(pays_ratio: float, pays: bool) -> None:
+    predictions = [planted(1.0, 0.0), planted(1.2, 0.4, fabric=POD)]
+    found = recommend(predictions, step_times, pays_ratio=pays_ratio)
+    (step,) = of_rule(found, Rule.PAYS, Rule.LITTLE)
+    assert step.is_worth_it == pays
+    assert any(f"more than {pays_ratio:.0%}".replace("%", " %") in x for x in step.arithmetic)
+
+
 def test_one_network_and_one_size_give_no_advice() -> None:
     assert recommend([planted(1.0, 0.0)]) == ()
 

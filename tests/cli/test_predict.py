@@ -156,6 +156,8 @@ def test_an_experiment_is_predicted_on_other_gpus(capsys: pytest.CaptureFixture[
         ((*LLAMA[1:], "--precision", "fp8", "--gpu", "a40"), "no fp8", "bf16"),
         ((*LLAMA[1:], "--usd-per-gpu-hour", "nan"), "not a price", None),
         ((*LLAMA[1:], "--json", "--csv"), "one of them", None),
+        ((*LLAMA[1:], "--pays", "much"), "not a share above 0", "--pays 10%"),
+        ((*LLAMA[1:], "--data-stall", "20"), "a time needs a unit", "20ms"),
         (("quickstart",), "quickstart names no GPU", "--gpu"),
         (("quickstart", "--gpu", "a40", "--model", "gpt2"), "is for the experiment", "--nodes"),
         (("no-such-file", "--gpu", "a40"), "no such file", None),

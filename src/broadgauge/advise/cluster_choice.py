@@ -53,27 +53,29 @@ def _slower(fewer: Prediction, more: Prediction, ratio: float) -> Recommendation
     )
 
 
-def of_places(predictions: Sequence[Prediction]) -> Iterator[Recommendation]:
+def of_places(
+    predictions: Sequence[Prediction], pays_ratio: float = PAYS_RATIO
+) -> Iterator[Recommendation]:
     """So many GPUs in one node, or over several: does it matter?"""
     for group in grouped(predictions, lambda c: (on_any_node(c), c.gpus)):
         inside = [each for each in group if each.case.nodes == 1 and each.case.gpus > 1]
         for near in inside[:1]:
             for far in (each for each in group if each.case.nodes > 1):
-                yield _placed(near, far)
+                yield _placed(near, far, pays_ratio)
 
 
-def _placed(near: Prediction, far: Prediction) -> Recommendation:
+def _placed(near: Prediction, far: Prediction, pays_ratio: float) -> Recommendation:
     """It matters where the difference is larger than the limit and than what is not known."""
     ratio = far.step_time_s.value / near.step_time_s.value
     is_certain = near.step_time_s.high < far.step_time_s.low
-    matters = ratio > 1 + PAYS_RATIO and is_certain
+    matters = ratio > 1 + pays_ratio and is_certain
     model, gpus = near.case.model.name, near.case.gpus
     over = f"{far.case.nodes} over {network_name(far)}"
     if matters:
         words = f"{model}: one node of {gpus} GPUs is {ratio:.3g} times as fast as {over}"
     else:
         words = f"{model} is indifferent to {gpus} GPUs in one node or in {over}: {ratio:.3g}"
-        if ratio > 1 + PAYS_RATIO:
+        if ratio > 1 + pays_ratio:
             words += " is within what is not known"
     return Recommendation(
         rule=Rule.PLACE,
@@ -88,7 +90,9 @@ def _placed(near: Prediction, far: Prediction) -> Recommendation:
     )
 
 
-def of_batches(predictions: Sequence[Prediction]) -> Iterator[Recommendation]:
+def of_batches(
+    predictions: Sequence[Prediction], pays_ratio: float = PAYS_RATIO
+) -> Iterator[Recommendation]:
     """Is throughput flat over the batch? Then neither network nor launches limit it."""
 
     def rest(case: TrainingCase) -> TrainingCase:
@@ -100,7 +104,7 @@ def of_batches(predictions: Sequence[Prediction]) -> Iterator[Recommendation]:
             continue
         rates = [each.tokens_per_s for each in row]
         gain = max(rates) / min(rates) - 1
-        is_flat = gain < PAYS_RATIO
+        is_flat = gain < pays_ratio
         bounds = {each.bound for each in row}
         kernels = "look at the kernels (fused attention, fused loss, compile)"
         if is_flat and bounds <= {Bound.COMPUTE, Bound.MEMORY}:

@@ -1,6 +1,6 @@
 """Which network does a training need? Rules on predictions, each with its arithmetic.
 
-Every rule is a ratio of two predicted steps against one limit, `PAYS_RATIO`; nothing here knows a
+Every rule is a ratio of two predicted steps against one limit, what pays; nothing here knows a
 cluster or a model by name.
 """
 
@@ -37,16 +37,22 @@ LADDER: tuple[Transport, ...] = (
 
 
 def recommend(
-    predictions: Sequence[Prediction], step_times: StepTimes | None = None
+    predictions: Sequence[Prediction],
+    step_times: StepTimes | None = None,
+    *,
+    pays_ratio: float = PAYS_RATIO,
 ) -> tuple[Recommendation, ...]:
-    """All that follows. With `step_times` also from where on a better network would pay."""
+    """All that follows, what pays being what brings more than `pays_ratio`.
+
+    With `step_times` also from where on a better network would pay.
+    """
     return (
-        *(_sufficient(ladder) for ladder in _ladders(predictions)),
+        *(_sufficient(ladder, pays_ratio) for ladder in _ladders(predictions)),
         *of_sizes(predictions),
-        *of_places(predictions),
-        *of_batches(predictions),
+        *of_places(predictions, pays_ratio),
+        *of_batches(predictions, pays_ratio),
         *(
-            _step_up(worse, better, step_times)
+            _step_up(worse, better, pays_ratio, step_times)
             for ladder in _ladders(predictions)
             for worse, better in itertools.pairwise(ladder)
         ),
@@ -68,10 +74,10 @@ def _ladders(predictions: Sequence[Prediction]) -> Iterator[list[Prediction]]:
             yield sorted(group, key=lambda each: rung(each.case.fabric))
 
 
-def _sufficient(ladder: Sequence[Prediction]) -> Recommendation:
+def _sufficient(ladder: Sequence[Prediction], pays_ratio: float) -> Recommendation:
     """The lowest rung that waits for a quarter of a step at most, or is as fast as the best."""
     best = min(ladder, key=lambda each: each.step_time_s.value)
-    limit_s = best.step_time_s.value * (1 + PAYS_RATIO)
+    limit_s = best.step_time_s.value * (1 + pays_ratio)
     chosen = next(
         each
         for each in ladder
@@ -99,16 +105,21 @@ def _sufficient(ladder: Sequence[Prediction]) -> Recommendation:
     )
 
 
-def _step_up(worse: Prediction, better: Prediction, step_times: StepTimes | None) -> Recommendation:
+def _step_up(
+    worse: Prediction, better: Prediction, pays_ratio: float, step_times: StepTimes | None
+) -> Recommendation:
     """Does the next rung pay?"""
     ratio = worse.step_time_s.value / better.step_time_s.value
-    pays = ratio > 1 + PAYS_RATIO
+    pays = ratio > 1 + pays_ratio
     fabrics = worse.case.fabric, better.case.fabric
     is_nics = fabrics[0].transport == fabrics[1].transport
     rule = Rule.NICS if is_nics else Rule.PAYS if pays else Rule.LITTLE
     place = where(worse.case)
     if pays:
-        words = f"{network_name(better)} pays over {network_name(worse)} for {place}: {ratio:.3g}×"
+        words = (
+            f"{network_name(better)} pays over {network_name(worse)} for {place}: {ratio:.3g} "
+            "times as fast"
+        )
     else:
         words = (
             f"{network_name(better)} brings little over {network_name(worse)} for {place}: "
@@ -119,7 +130,7 @@ def _step_up(worse: Prediction, better: Prediction, step_times: StepTimes | None
         exposed_words(worse),
     ]
     if step_times is not None:
-        arithmetic += _break_even_words(worse.case, better.case.fabric, step_times)
+        arithmetic += _break_even_words(worse.case, better.case.fabric, pays_ratio, step_times)
     return Recommendation(
         rule=rule,
         is_worth_it=pays,
@@ -131,17 +142,19 @@ def _step_up(worse: Prediction, better: Prediction, step_times: StepTimes | None
     )
 
 
-def _break_even_words(case: TrainingCase, better: Fabric, step_times: StepTimes) -> Iterator[str]:
+def _break_even_words(
+    case: TrainingCase, better: Fabric, pays_ratio: float, step_times: StepTimes
+) -> Iterator[str]:
     """From which step rate and which model size on it pays."""
-    wished = f"more than {show_ratio(PAYS_RATIO)}"
-    batch = by_batch(case, better, PAYS_RATIO, step_times)
+    wished = f"more than {show_ratio(pays_ratio)}"
+    batch = by_batch(case, better, pays_ratio, step_times)
     rate = "" if batch.steps_per_s is None else f", from {batch.steps_per_s:.2g} steps/s on"
     side = "below" if batch.is_more_below else "above"
     if batch.at is None:
         yield _nowhere(batch, wished, "tokens a GPU and step")
     else:
         yield f"it pays {wished} {side} {show_count(batch.at, 2)} tokens a GPU and step{rate}"
-    params = by_params(case, better, PAYS_RATIO, step_times)
+    params = by_params(case, better, pays_ratio, step_times)
     side = "below" if params.is_more_below else "from"
     if params.at is None:
         yield _nowhere(params, wished, "parameters")
@@ -151,8 +164,5 @@ def _break_even_words(case: TrainingCase, better: Fabric, step_times: StepTimes)
 
 def _nowhere(found: BreakEven, wished: str, unit: str) -> str:
     span = f"{show_count(found.lowest, 2)} to {show_count(found.highest, 2)} {unit}"
-    return (
-        f"it pays {wished} everywhere from {span}"
-        if found.is_always
-        else (f"it pays {wished} nowhere from {span}")
-    )
+    where_it_does = "everywhere" if found.is_always else "nowhere"
+    return f"it pays {wished} {where_it_does} from {span}"

@@ -9,7 +9,8 @@ from broadgauge.predict.prediction import Prediction
 from broadgauge.specs.units import show_ratio, show_time
 
 PAYS_RATIO = 0.10
-"""A network, a NIC or a node that brings less than this is not worth its price."""
+"""A network, a NIC or a node that brings less than this is not worth its price, where nobody says
+otherwise."""
 
 SUFFICIENT_RATIO = 0.25
 """Of a step that may wait for a network that suffices: three quarters of the GPUs' time is used."""
@@ -21,7 +22,7 @@ class Rule(StrEnum):
     SUFFICES = "network suffices"
     PAYS = "better network pays"
     LITTLE = "better network brings little"
-    NICS = "more NICs"
+    NICS = "more NICs or faster ones"
     SLOWER = "more nodes are slower"
     BATCH = "batch size"
     PLACE = "one node or several"

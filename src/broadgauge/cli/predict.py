@@ -43,6 +43,12 @@ def add_parser(subparsers: Any) -> None:
     given.add_argument(
         "--usd-per-gpu-hour", type=float, metavar="USD", help="instead of the catalog's price"
     )
+    given.add_argument(
+        "--pays",
+        default="10%",
+        metavar="PERCENT",
+        help="what a better network must bring to be recommended (default: 10%%)",
+    )
     output = parser.add_argument_group("output")
     output.add_argument("--explain", action="store_true", help="the estimate by hand beside it")
     output.add_argument("--json", action="store_true", help="print one JSON object instead")
@@ -58,6 +64,7 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.catalog.catalog import load_catalog
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import write, write_file
+    from broadgauge.cli.predict_flags import read_ratio
     from broadgauge.predict.answers import answer
     from broadgauge.report.predict_data import to_csv, to_json
     from broadgauge.report.terminal_advice import print_recommendations
@@ -67,6 +74,7 @@ def handle(options: argparse.Namespace) -> int:
 
     if options.json and options.csv:
         raise InputError("--json and --csv: one of them")
+    pays_ratio = read_ratio("--pays", options.pays)
     catalog = load_catalog(options.catalog)
     known = predict_known.read_known(options)
     asked = _asked(options, catalog, known.gpu)
@@ -83,7 +91,9 @@ def handle(options: argparse.Namespace) -> int:
     )
     is_whole = len(answers.answers) == answers.num_cases <= MOST_SHOWN
     with_sweeps = options.explain or options.json or options.html is not None
-    found = _recommendations(answers, known, with_sweeps=with_sweeps) if is_whole else ()
+    found = (
+        _recommendations(answers, known, pays_ratio, with_sweeps=with_sweeps) if is_whole else ()
+    )
     if options.trace is not None:
         _write_trace(options.trace, asked.cases, known)
     if options.html is not None:
@@ -104,7 +114,7 @@ def handle(options: argparse.Namespace) -> int:
 
 
 def _recommendations(
-    answers: "Answers", known: predict_known.Known, *, with_sweeps: bool
+    answers: "Answers", known: predict_known.Known, pays_ratio: float, *, with_sweeps: bool
 ) -> "tuple[Recommendation, ...]":
     """What follows; `with_sweeps` also from where on another network would pay."""
     from broadgauge.advise.network_choice import recommend
@@ -112,9 +122,11 @@ def _recommendations(
 
     predictions = [each.prediction for each in answers.answers]
     if not with_sweeps:
-        return recommend(predictions)
+        return recommend(predictions, pays_ratio=pays_ratio)
     return recommend(
-        predictions, lambda cases: predict_table(cases, known.knowledge).evaluation.step_s
+        predictions,
+        lambda cases: predict_table(cases, known.knowledge).evaluation.step_s,
+        pays_ratio=pays_ratio,
     )
 
 

@@ -45,6 +45,20 @@ def _number(flag: str, text: str) -> float:
         raise InputError(f"{flag} {text}: not a number", hint=f"{flag} 1,2,4") from None
 
 
+def read_ratio(flag: str, text: str) -> float:
+    """`10%` or `0.1` → 0.1. Raises InputError."""
+    from broadgauge.specs.errors import InputError
+
+    number, percent, rest = text.strip().partition("%")
+    try:
+        ratio = float(number) / (100 if percent else 1)
+    except ValueError:
+        ratio = -1.0
+    if rest or not 0 < ratio < 10:
+        raise InputError(f"{flag} {text}: not a share above 0", hint=f"{flag} 10%")
+    return ratio
+
+
 def _time_s(flag: str, text: str) -> float:
     from broadgauge.specs.errors import InputError
     from broadgauge.specs.units import parse_time_s
@@ -52,7 +66,8 @@ def _time_s(flag: str, text: str) -> float:
     try:
         seconds = parse_time_s(text)
     except ValueError as error:
-        raise InputError(f"{flag} {text}: {error}", hint=f"{flag} 20ms") from None
+        reason = str(error).replace(" in quotes", "")
+        raise InputError(f"{flag} {text}: {reason}", hint=f"{flag} 20ms") from None
     if not isinstance(seconds, float) or not 0 <= seconds < 1e6:
         raise InputError(f"{flag} {text}: not a time of a step", hint=f"{flag} 20ms")
     return seconds
