@@ -81,8 +81,18 @@ class Timeline:
     def __init__(self, num_cases: int, free: dict[Lane, Times] | None = None) -> None:
         self._start = np.zeros((1, num_cases))
         self._free = dict.fromkeys(LANES, self._start) if free is None else free
-        self.busy_s: dict[Lane, Times] = {lane: np.zeros(num_cases) for lane in LANES}
+        self._sums = {lane: np.zeros(num_cases) for lane in LANES}
+        self._counts: dict[tuple[Lane, int], tuple[Times, int]] = {}
+        """How often each array of durations ran on a lane: added up only when asked for."""
         self.sent_bytes = np.zeros(num_cases)
+
+    @property
+    def busy_s(self) -> dict[Lane, Times]:
+        """How long each lane works."""
+        for (lane, _), (duration_s, count) in self._counts.items():
+            self._sums[lane] = self._sums.get(lane, 0.0) + count * duration_s
+        self._counts = {}
+        return self._sums
 
     @property
     def end_s(self) -> Times:
@@ -106,7 +116,8 @@ class Timeline:
             start = np.maximum(start, wait)
         end: Times = start + duration_s
         self._free[lane] = end
-        self.busy_s[lane] = self.busy_s.get(lane, 0.0) + duration_s
+        key = (lane, id(duration_s))
+        self._counts[key] = (duration_s, self._counts.get(key, (duration_s, 0))[1] + 1)
         if sent_bytes is not None:
             self.sent_bytes = self.sent_bytes + sent_bytes
         return end
@@ -135,7 +146,7 @@ class Timeline:
             state[row] = ends[position]
         self._free = dict(zip(lanes, state, strict=False))
         for lane, busy_s in inside.busy_s.items():
-            self.busy_s[lane] = self.busy_s[lane] + turns * busy_s
+            self._sums[lane] = self._sums[lane] + turns * busy_s
         self.sent_bytes = self.sent_bytes + turns * inside.sent_bytes
         return state[len(lanes) :]
 

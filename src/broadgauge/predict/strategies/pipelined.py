@@ -5,6 +5,7 @@ NVIDIA/Megatron-LM, schedules.py: without interleaving sends are waited for.
 """
 
 import functools
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ def program(steps: Steps, work: Work, stages: int, chunks: int, micro_batches: i
     sent: dict[int, Any] = {}
     """What each stage sent last: it waits for that, unless chunks give it other work meanwhile."""
     durations_s = _durations_s(work, stages * chunks)
+    way = _Way.of(work, stages)
     last = stages * chunks - 1
     for each, before in schedule(stages, chunks, micro_batches):
         position = each.chunk * stages + each.stage
@@ -52,7 +54,7 @@ def program(steps: Steps, work: Work, stages: int, chunks: int, micro_batches: i
         )
         is_final = position == (last if each.is_forward else 0)
         if not is_final:
-            end = sent[each.stage] = _hand_on(steps, work, each.stage, end)
+            end = sent[each.stage] = way.run(steps, each.stage, end)
         ends[each] = end
     done = []
     for stage in range(stages):
@@ -61,17 +63,31 @@ def program(steps: Steps, work: Work, stages: int, chunks: int, micro_batches: i
     finish(steps, work, after=done)
 
 
-def _hand_on(steps: Steps, work: Work, stage: int, end: Any) -> Any:
+@dataclass(frozen=True, slots=True)
+class _Way:
     """From one stage to the next, over whichever link joins them, in the order of its passes."""
-    cost = work.collectives["boundary"]
-    return steps.run(
-        Stream.INTER if cost.inter_s.any() else Stream.INTRA,
-        cost.intra_s + cost.inter_s,
-        after=[end],
-        name="boundary",
-        stage=stage,
-        sent_bytes=cost.inter_bytes if stage == 0 else None,
-    )
+
+    stream: Stream
+    duration_s: Times
+    sent_bytes: Times
+    counted_stage: int
+    """Whose node's bytes are counted: one between two others sends both ways."""
+
+    @classmethod
+    def of(cls, work: Work, stages: int) -> "_Way":
+        cost = work.collectives["boundary"]
+        stream = Stream.INTER if cost.inter_s.any() else Stream.INTRA
+        return cls(stream, cost.intra_s + cost.inter_s, cost.inter_bytes, min(1, stages - 2))
+
+    def run(self, steps: Steps, stage: int, end: Any) -> Any:
+        return steps.run(
+            self.stream,
+            self.duration_s,
+            after=[end],
+            name="boundary",
+            stage=stage,
+            sent_bytes=self.sent_bytes if stage == self.counted_stage else None,
+        )
 
 
 def _durations_s(work: Work, positions: int) -> dict[tuple[bool, bool], Times]:

@@ -124,7 +124,10 @@ def begin(steps: Steps, work: Work) -> Any:
 def communicate(
     steps: Steps, work: Work, name: str, *, after: Sequence[Any], stage: int = 0
 ) -> Any:
-    """A collective on the links that it uses; both kinds at the same time."""
+    """A collective on the links that it uses; both kinds at the same time.
+
+    The bytes of the first stage's node are counted.
+    """
     cost = work.collectives.get(name)
     if cost is None:
         return steps.join(after)
@@ -135,7 +138,7 @@ def communicate(
         after=after,
         name=name,
         stage=stage,
-        sent_bytes=cost.inter_bytes,
+        sent_bytes=cost.inter_bytes if stage == 0 else None,
     )
     return steps.join([inner, outer])
 
