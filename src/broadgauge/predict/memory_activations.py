@@ -5,12 +5,6 @@ import numpy as np
 from broadgauge.predict.memory_columns import Array, MemoryColumns
 
 MASK_BYTES = 1.0
-LOSS_BYTES = 12.0
-"""Of a logit beside the head's own output: its fp32 copy, its log-probability, and the gradient.
-Source: torch 2.11, `cross_entropy` of `logits.float()`, counted."""
-FUSED_LOSS_BYTES = 8.0
-"""Megatron's: log-probabilities take the place of the copy. Source: Megatron-LM,
-`vocab_parallel_cross_entropy`, counted."""
 
 
 def activations_bytes(columns: MemoryColumns) -> Array:
@@ -89,6 +83,6 @@ def _head_bytes(columns: MemoryColumns) -> Array:
     """The last norm's input and output, the logits, and what the loss makes of them."""
     base, shapes = columns.base, columns.base.shapes
     tokens = base.tokens
-    loss = np.where(columns.is_wrapped, LOSS_BYTES, FUSED_LOSS_BYTES)
-    logits = shapes.vocabulary / base.tensor_parallel * (base.element_bytes + loss)
+    a_logit = base.element_bytes + columns.loss_bytes
+    logits = shapes.vocabulary / base.tensor_parallel * a_logit
     return tokens * (2.0 * shapes.hidden * base.element_bytes / _around(columns) + logits)

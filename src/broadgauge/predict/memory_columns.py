@@ -13,6 +13,16 @@ Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 GIB = 2.0**30
+LOSS_BYTES = 12.0
+"""Of a logit beside the head's own output: its fp32 copy, its log-probability, and the gradient.
+Source: torch 2.11, `cross_entropy` of `logits.float()`, counted."""
+FUSED_LOSS_BYTES = 8.0
+"""Megatron's: log-probabilities take the place of the copy. Source: Megatron-LM,
+`vocab_parallel_cross_entropy`, counted."""
+IN_PLACE_LOSS_BYTES = 0.0
+"""The gradient takes the place of the logits. Source: Dao-AILab/flash-attention, `CrossEntropyLoss`
+with `inplace_backward`, which mosaicml/llm-foundry uses (`loss_fn: fused_crossentropy`)."""
+IN_PLACE_FRAMEWORKS = ("llm-foundry",)
 COPYING_FRAMEWORKS = ("megatron", "deepspeed", "nemo", "nvidia")
 """Parts of the names of those that keep 16-bit weights beside their fp32 master copies."""
 
@@ -36,6 +46,8 @@ class MemoryColumns:
     """DDP's and FSDP's fp32 weights, cast where they are used; else 16-bit weights with fp32
     masters, as Megatron and DeepSpeed keep them."""
     is_deepspeed: Flags
+    loss_bytes: Array
+    """Of a logit, beside the head's own output."""
     is_kept: Flags
     """Nothing is computed again."""
     gradient_bytes: Array
@@ -71,6 +83,7 @@ def memory_columns(base: Columns) -> MemoryColumns:
         zero_stage=floats(_zero_stage),
         is_wrapped=flags(lambda c: not _keeps_copies(c)),
         is_deepspeed=flags(lambda c: "deepspeed" in c.framework),
+        loss_bytes=floats(_loss_bytes),
         is_kept=flags(lambda c: c.recompute == "none"),
         gradient_bytes=floats(_gradient_bytes),
         reduced_bytes=floats(lambda c: c.gradient_bytes or _gradient_bytes(c)),
@@ -81,9 +94,18 @@ def memory_columns(base: Columns) -> MemoryColumns:
 
 
 def _zero_stage(case: TrainingCase) -> float:
+    """Offloaded without a stage: all states are in the host's memory, as with stage 3."""
     if case.strategy in ("fsdp", "hsdp"):
         return 3.0
+    if case.zero_stage is None and case.cpu_offload:
+        return 3.0
     return float(case.zero_stage or 0)
+
+
+def _loss_bytes(case: TrainingCase) -> float:
+    if case.framework in IN_PLACE_FRAMEWORKS:
+        return IN_PLACE_LOSS_BYTES
+    return FUSED_LOSS_BYTES if _keeps_copies(case) else LOSS_BYTES
 
 
 def _keeps_copies(case: TrainingCase) -> bool:
