@@ -1,8 +1,8 @@
 """Holds that a calibrated machine foretells its own trainings: the installed command, real ranks.
 
-The cores may be busy with something else, which slows what computes and not what is on the wire. So
-orders and the ratio of a step at a slow rate to the same step at a faster one are held, and bytes,
-which nothing disturbs; docs/measurements.md has the errors of a quiet machine.
+Cores that are busy with something else slow what computes, and not what is on the wire. So held are
+orders, bytes, which nothing disturbs, and steps whose compute is taken as it was in the same trial;
+docs/measurements.md has the errors of a quiet machine.
 """
 
 import json
@@ -62,6 +62,7 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         WORKLOAD.replace("NAME", f"{way}-{size}").replace("MODEL", model).replace("CHANGE", change)
         for way, change in CHANGES.items()
         for size, model in MODELS.items()
+        if size == "large" or way == "ddp"
     ]
     (folder / "e.yaml").write_text(EXPERIMENT.replace("WORKLOADS\n", "".join(entries)))
     for words in (("calibrate",), ("run", "e.yaml"), ("calibrate", "--check", "last", "--json")):
@@ -80,7 +81,7 @@ def by_workload(steps: list[Step]) -> dict[str, list[Step]]:
 
 
 def test_every_training_is_foretold(checked: dict[str, Any]) -> None:
-    assert checked["overall"]["num_steps"] == len(MODELS) * len(CHANGES) * 4
+    assert checked["overall"]["num_steps"] == (len(CHANGES) + 1) * 4
 
 
 def test_steps_are_foretold_in_their_order(checked: dict[str, Any]) -> None:
@@ -92,15 +93,29 @@ def test_the_bytes_are_those_that_were_counted(checked: dict[str, Any]) -> None:
     headers = 1 / payload_rate_gbps(1.0, 1500)
     for step in checked["steps"]:
         ratio = step["wire_bytes"] / (step["network_bytes"] * headers)
-        assert 0.99 < ratio < 1.08, step["label"]
+        assert 0.99 < ratio < 1.04, step["label"]
 
 
-def test_a_faster_link_gives_what_was_foretold_of_it(checked: dict[str, Any]) -> None:
-    errors = []
-    for steps in by_workload(checked["steps"]).values():
-        slow, *faster = sorted(steps, key=lambda step: -step["predicted_s"])
-        for fast in faster[:2]:
-            measured = slow["measured_s"] / fast["measured_s"]
-            foretold = slow["predicted_s"] / fast["predicted_s"]
-            errors.append(abs(foretold / measured - 1))
-    assert statistics.fmean(errors) < 0.15
+def test_a_step_waits_as_long_as_was_foretold(checked: dict[str, Any]) -> None:
+    """Where the network decides: the large model, up to 500 Mbit/s. Also the ratio of the slowest
+    rate to each faster one."""
+    errors, ratios = [], []
+    for name, steps in by_workload(checked["steps"]).items():
+        if not name.endswith("large"):
+            continue
+        given = {step["network"]: _with_own_compute(step) for step in steps}
+        slow, middle, fast = (f"ethernet-rate-{rate}mbit" for rate in (100, 200, 500))
+        measured = {step["network"]: step["measured_s"] for step in steps}
+        errors += [abs(given[rate] / measured[rate] - 1) for rate in (slow, middle, fast)]
+        ratios += [
+            abs(given[slow] / given[rate] / (measured[slow] / measured[rate]) - 1)
+            for rate in (middle, fast)
+        ]
+    assert len(errors) == 12
+    assert statistics.fmean(errors) <= 0.15
+    assert statistics.fmean(ratios) <= 0.15
+
+
+def _with_own_compute(step: Step) -> float:
+    waits_s: float = step["predicted_s"] - step["predicted_without_s"]
+    return waits_s + float(step["measured_without_s"])

@@ -15,7 +15,7 @@ from broadgauge.predict.costs import ComputeCosts
 from broadgauge.predict.evaluation import evaluate
 from broadgauge.predict.run_cases import train_cases
 from broadgauge.predict.run_network import with_all_ops
-from broadgauge.predict.system_costs import stand_in, system_costs
+from broadgauge.predict.system_costs import stand_in, steps_of, system_costs
 from broadgauge.predict.system_curves import fabric_on, host_share, path_curves
 from broadgauge.predict.timeline import Times
 from broadgauge.predict.trainer_bytes import step_bytes
@@ -89,10 +89,10 @@ def foretell(system: System, asked: Sequence[Asked]) -> list[Foretold]:
         ]
         costs = replace(costs, overlap_slowdown_ratio=np.array(shares))
     found = evaluate(columns, costs)
-    without_s = found.step_s - found.exposed_network_s - found.exposed_intra_node_s
+    step_s, without_s = steps_of(found, columns, is_cpu=system.device.kind == "cpu")
     return [
         Foretold(
-            step_s=float(found.step_s[index]),
+            step_s=float(step_s[index]),
             without_s=float(without_s[index]),
             network_bytes=step_bytes(
                 each.workload, backend_of(system), each.nodes, each.ranks_per_node

@@ -13,7 +13,7 @@ import numpy as np
 from broadgauge.predict.case import Fabric
 from broadgauge.predict.columns import Columns, columns_of
 from broadgauge.predict.costs import ComputeCosts
-from broadgauge.predict.evaluation import evaluate
+from broadgauge.predict.evaluation import Evaluation, evaluate
 from broadgauge.predict.measured_points import (
     Passes,
     Points,
@@ -70,6 +70,20 @@ def scaled_costs(costs: ComputeCosts, ratio: Times) -> ComputeCosts:
     kept = ("memory_bound_ratio", "overlap_slowdown_ratio")
     names = [name for name in ComputeCosts.__dataclass_fields__ if name not in kept]
     return replace(costs, **{name: getattr(costs, name) * ratio for name in names})
+
+
+def steps_of(found: Evaluation, columns: Columns, *, is_cpu: bool) -> tuple[Times, Times]:
+    """Seconds of each step, and of the step without communication.
+
+    FSDP on cores hides nothing: its streams are a GPU's, and without them each gather and reduction
+    is waited for where it is called. Source: torch 2.11, torch/distributed/fsdp/_fully_shard/
+    _fsdp_param_group.py (`unshard_async_op` is False) and torch/cpu (`Stream` does nothing).
+    """
+    alone_s = found.step_s - found.exposed_network_s - found.exposed_intra_node_s
+    if not is_cpu:
+        return found.step_s, alone_s
+    busy_s = np.where(found.inter_busy_s > 0, found.inter_busy_s, found.intra_busy_s)
+    return np.where(columns.is_sharded, alone_s + busy_s, found.step_s), alone_s
 
 
 def _raw_costs(columns: Columns, system: System) -> ComputeCosts:

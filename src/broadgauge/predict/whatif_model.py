@@ -16,7 +16,7 @@ from broadgauge.predict.knowledge import Knowledge
 from broadgauge.predict.prediction import Interval
 from broadgauge.predict.run_cases import RunCase
 from broadgauge.predict.run_network import Basis, Carried, carried
-from broadgauge.predict.system_costs import NO_GPU, scaled_costs, stand_in, system_costs
+from broadgauge.predict.system_costs import NO_GPU, scaled_costs, stand_in, steps_of, system_costs
 from broadgauge.predict.timeline import Times
 from broadgauge.predict.whatif_types import Answer, Change
 from broadgauge.predict.workload_case import training_case
@@ -216,8 +216,8 @@ class RunModel:
             shares = np.array([each.host_ratio for each in places])
             costs = replace(costs, overlap_slowdown_ratio=shares)
         found = evaluate(columns, costs, communication_ratio=ratios)
-        alone_s = found.step_s - found.exposed_network_s - found.exposed_intra_node_s
-        return found.step_s, alone_s, found.network_bytes
+        step_s, alone_s = steps_of(found, columns, is_cpu=self.base.case.device == "cpu")
+        return step_s, alone_s, found.network_bytes
 
     def _costs(self, columns: Columns) -> ComputeCosts:
         if self._system is not None:
