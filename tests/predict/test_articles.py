@@ -10,7 +10,7 @@ from broadgauge.predict.articles.rows import Role
 from broadgauge.predict.articles.scores import ArticleScores, article_rows
 from broadgauge.predict.curves import time_at
 
-SLACK = {"SR-IOV from its nominal rate": 0.01}
+SLACK = {"SR-IOV from its nominal rate": 0.02}
 """Goals that are not reached yet, as docs/validation.md says: by how much at most."""
 
 

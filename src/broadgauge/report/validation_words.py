@@ -8,8 +8,9 @@ a test holds it current. Nobody edits it, or a published value, by hand.
 {rows} published step times of whole trainings are predicted from what their authors say of model,
 settings and cluster. Constants of the predictor that were fitted are fitted without the source that
 is scored: `validate` refuses anything else. Errors are predicted / measured − 1, in percent.
-Repeats of one configuration spread by 6 % (median) and 27 % (P90), so nothing can be right within
-about 3 %.
+Sources that share a cluster or a code base (three of fms-fsdp, two of llm-foundry) are left out one
+at a time, so each of them is helped by the others. Repeats of one configuration
+spread by 6 % (median) and 27 % (P90), so nothing can be right within about 3 %.
 """
 
 DEFINITIONS = """\
