@@ -21,17 +21,27 @@ from broadgauge.predict.knowledge import Factor, FactorKey, Knowledge, path_of
 from broadgauge.predict.robust import Prior, Vector, estimate
 from broadgauge.predict.timeline import Times
 
-PRIOR_LOG_SD = {"compute": 0.25, "attention": 0.15, "memory": 0.2, "launch": 0.5}
-"""Source: what is left after one factor per source, GPU and dtype on published tables; the spread
-of eager launch times between hosts."""
+PRIOR_LOG_SD = {
+    "compute": 0.25,
+    "attention": 0.2,
+    "memory": 0.25,
+    "head": 0.3,
+    "once": 0.5,
+    "launch": 0.5,
+}
+"""Of a GPU with a framework: all kernels, and on top of that attention, what memory bounds, head
+and loss, what a step costs once; the host's launches. Source: what is left after one factor per
+source, GPU and dtype on published tables; the spread of eager launch times between hosts."""
+LINK_LOG_SD = 0.35
+"""Of the links inside a node: PCIe without peer access carries a half or a third."""
 RDMA_LOG_SD = 0.6
 SOCKET_LOG_SD = math.log(3) / 1.28
 """A factor of 3 either way in eight of ten cases."""
 BOUND_LOG = math.log(4)
-SCALE = 0.06
-"""Repeated configurations spread by ×1.06 (median)."""
+SCALE = 0.08
+"""Repeated configurations spread by ×1.06 (median); the rest is what no factor explains."""
 FREEDOM = 4.0
-DECIDING_SHARE = 0.3
+DECIDING_SHARE = 0.1
 """Of a step must change with a term before its row may move the term's factor."""
 IDENTIFIED_SHARE = 0.75
 """A factor is identified where its spread fell below this share of the prior's."""
@@ -87,6 +97,8 @@ def factor_keys(case: TrainingCase) -> list[FactorKey]:
     """Which factors may change this case's step?"""
     system = (find_gpu_named(case.gpu).name, framework_named(case.framework).name)
     keys: list[FactorKey] = [(kind, *system) for kind in PRIOR_LOG_SD]
+    if case.gpus_per_node > 1:
+        keys.append(("link_rate", *system))
     if case.nodes > 1 and not case.fabric.curves:
         keys.append(("node_rate", *path_of(case)))
     return keys
@@ -97,6 +109,8 @@ def _keys(cases: Sequence[TrainingCase]) -> list[FactorKey]:
 
 
 def _prior_log_sd(key: FactorKey, cases: Sequence[TrainingCase]) -> float:
+    if key[0] == "link_rate":
+        return LINK_LOG_SD
     if key[0] != "node_rate":
         return PRIOR_LOG_SD[key[0]]
     case = next(case for case in cases if key in factor_keys(case))

@@ -30,6 +30,9 @@ BACKWARD_LAUNCH = 1.2
 MASKED_SHARE = 0.16
 """Of an encoder's tokens reach its head: 20 of 128, 80 of 512 are predicted. Source: Devlin et al.
 2019 (arXiv 1810.04805), section 3.1, and its `max_predictions_per_seq`."""
+FULL_PRECISION_WIDTH = 1.6
+"""Traffic with 32-bit activations over that of mixed precision, whose norms, softmax and losses are
+in 32 bits already. Source: Micikevicius et al. 2018 (arXiv 1710.03740), section 3.3."""
 HOST_ADAM_S = 0.45e-9
 """Of one parameter updated by the host's CPU, one rank. Source: Ren et al. 2021 (ZeRO-Offload,
 arXiv 2101.06840), table 4: 1 billion parameters in 0.3 to 0.6 s with CPU-Adam."""
@@ -58,6 +61,7 @@ def compute_costs(columns: Columns, knowledge: Knowledge) -> ComputeCosts:
     layer_s = forward.total_s + backward.total_s
     head_launch_s = 0.6 * launch_s
     zero = np.zeros(len(columns))
+    once = knowledge.factors_of("once", columns)
     return ComputeCosts(
         layer_forward_s=forward.total_s,
         layer_backward_s=backward.total_s,
@@ -69,10 +73,10 @@ def compute_costs(columns: Columns, knowledge: Knowledge) -> ComputeCosts:
         head_backward_s=head_backward.total_s,
         head_forward_launch_s=head_launch_s,
         head_backward_launch_s=head_launch_s,
-        optimizer_s=_optimizer_s(columns, knowledge, rates),
+        optimizer_s=_optimizer_s(columns, knowledge, rates) * once,
         optimizer_launch_s=zero
         + 0.1 * launch_s * columns.shapes.layers / columns.pipeline_parallel,
-        step_fixed_s=knowledge.by_style("step_fixed_s", columns),
+        step_fixed_s=knowledge.by_style("step_fixed_s", columns) * once,
         memory_bound_ratio=memory_s / layer_s,
         overlap_slowdown_ratio=zero + knowledge.value("overlap_slowdown_ratio"),
     )
@@ -82,10 +86,11 @@ def _layer(columns: Columns, knowledge: Knowledge, rates: Rates) -> tuple[_Passe
     """Forward, backward, and the attention core that selective recomputation adds."""
     forward_s, input_s, weight_s = _products(columns, rates)
     flash_s = flash_attention_s(columns, rates, knowledge.value("attention_ramp_tokens"))
-    unfused_s = unfused_attention_s(columns, rates)
+    scores_bytes = knowledge.by_style("scores_bytes", columns)
+    unfused_s = unfused_attention_s(columns, rates, scores_bytes)
     core_forward_s = np.where(columns.is_flash, flash_s[0], unfused_s[0])
     core_backward_s = np.where(columns.is_flash, flash_s[1], unfused_s[1])
-    stream_s, scores_s = _traffic(columns, knowledge, rates)
+    stream_s = _traffic_s(columns, knowledge, rates)
     backward_ratio = knowledge.value("backward_traffic_ratio")
     kernels = np.array([KERNELS[style] for style in STYLES])[columns.style_index]
     fixed_s = kernels * rates.fixed_s
@@ -95,17 +100,17 @@ def _layer(columns: Columns, knowledge: Knowledge, rates: Rates) -> tuple[_Passe
     weight_s = np.where(columns.is_lora, 0.0, weight_s)
     forward = _Passes(
         products_s=forward_s + core_forward_s,
-        memory_s=stream_s + scores_s + fixed_s + extra_s + dequantize_s,
+        memory_s=stream_s + fixed_s + extra_s + dequantize_s,
     )
     backward = _Passes(
         products_s=input_s + weight_s + core_backward_s,
-        memory_s=backward_ratio * (stream_s + scores_s)
+        memory_s=backward_ratio * stream_s
         + BACKWARD_KERNELS * fixed_s
         + backward_ratio * extra_s
         + dequantize_s
         + accumulate_s,
     )
-    return forward, backward, core_forward_s + scores_s
+    return forward, backward, core_forward_s
 
 
 def _products(columns: Columns, rates: Rates) -> tuple[Times, Times, Times]:
@@ -131,11 +136,11 @@ def _products(columns: Columns, rates: Rates) -> tuple[Times, Times, Times]:
     return sums[0], sums[1], sums[2]
 
 
-def _traffic(columns: Columns, knowledge: Knowledge, rates: Rates) -> tuple[Times, Times]:
-    """Forward seconds of element-wise kernels: those along the sequence, and on the scores.
+def _traffic_s(columns: Columns, knowledge: Knowledge, rates: Rates) -> Times:
+    """Forward seconds of element-wise kernels along the sequence.
 
-    What a layer stores, sbh(10 + 24/t) + 5as²b/t bytes at 16 bit, times how often it is moved. Of
-    the 24, 16 are the MLP's inner activations (two of 4h each; a gate has four of its width).
+    What a layer stores, sbh(10 + 24/t) bytes at 16 bit, times how often it is moved. Of the 24,
+    16 are the inner activations of the MLP (two of 4h each; a gate has four of its width).
     Source: Korthikanti et al. 2022 (arXiv 2205.05198), eq. 2 and section 4.1.
     """
     shapes, split = columns.shapes, columns.tensor_parallel
@@ -144,13 +149,8 @@ def _traffic(columns: Columns, knowledge: Knowledge, rates: Rates) -> tuple[Time
     routing = np.where(shapes.experts > 1, 4.0 * shapes.active_experts, 0.0)
     whole = np.where(columns.is_sequence_parallel, 10.0 / split, 10.0)
     stored = columns.tokens * (shapes.hidden * (whole + (8.0 + routing) / split) + inner / split)
-    scores = 5.0 * shapes.heads / split * columns.tokens * columns.seq_len
-    scores = np.where(columns.is_flash, 0.0, scores)
-    width = columns.element_bytes / 2
-    return (
-        ratio * stored * width / rates.memory_rate,
-        ratio * scores * width / rates.memory_rate,
-    )
+    width = np.where(columns.element_bytes > 2, FULL_PRECISION_WIDTH, 1.0)
+    return ratio * stored * width / rates.memory_rate
 
 
 def _adapter_s(columns: Columns, knowledge: Knowledge, rates: Rates) -> Times:
@@ -181,18 +181,22 @@ def _head(columns: Columns, knowledge: Knowledge, rates: Rates) -> tuple[_Passes
     tokens = columns.tokens * np.where(columns.is_encoder, MASKED_SHARE, 1.0)
     width = shapes.vocabulary / columns.tensor_parallel
     bytes_each = columns.element_bytes
+    slowness = knowledge.factors_of("head", columns)
+    efficiency = knowledge.by_style("head_efficiency", columns) / slowness
     forward_s = gemm_s((tokens, width, shapes.hidden), rates, bytes_each)
     input_s = gemm_s((tokens, shapes.hidden, width), rates, bytes_each)
     weight_s = gemm_s((shapes.hidden, width, tokens), rates, bytes_each)
     weight_s = np.where(columns.is_lora, 0.0, weight_s)
     logits_s = knowledge.by_style("logit_bytes", columns) * tokens * width / rates.memory_rate
+    logits_s = logits_s * slowness
     embedding_s = 6.0 * bytes_each * columns.tokens * shapes.hidden / rates.memory_rate
     accumulate_s = _accumulate_s(columns, knowledge, rates)
     accumulate_s = accumulate_s * shapes.embedding_params / shapes.layer_params
     return (
-        _Passes(products_s=forward_s, memory_s=0.5 * logits_s + embedding_s),
+        _Passes(products_s=forward_s / efficiency, memory_s=0.5 * logits_s + embedding_s),
         _Passes(
-            products_s=input_s + weight_s, memory_s=0.5 * logits_s + embedding_s + accumulate_s
+            products_s=(input_s + weight_s) / efficiency,
+            memory_s=0.5 * logits_s + embedding_s + accumulate_s,
         ),
     )
 

@@ -31,7 +31,7 @@ from broadgauge.predict.timeline import Times
 SCALE = 0.15
 """Spread of the logarithm of measured over predicted in rows that are no outliers."""
 FREEDOM = 3.0
-ROUNDS = 3
+ROUNDS = 2
 EXPOSED_SHARE = 0.25
 """Rows that wait longer for links say nothing of kernels; with RDMA they fit its rate."""
 LEFT_OUT_FLAG = "CPU offload"

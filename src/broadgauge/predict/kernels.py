@@ -27,6 +27,10 @@ FLASH_BACKWARD_EFFICIENCY = 0.8
 NARROW_HEADS = 0.85
 """Rate with heads 64 wide over that with 128. Source: Dao 2023, figures 4 and 5, long sequences."""
 
+UNFUSED_BACKWARD = 1.5
+"""Traffic on scores of the backward pass over the forward's: a gradient beside each tensor that was
+read. Source: counted on Megatron-LM's fused softmax and dropout, 9 and 13 bytes with products."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
@@ -105,17 +109,16 @@ def flash_attention_s(columns: Columns, rates: Rates, ramp_tokens: float) -> tup
     return forward_s + rates.fixed_s, backward_s + 2 * rates.fixed_s
 
 
-def unfused_attention_s(columns: Columns, rates: Rates) -> tuple[Times, Times]:
-    """Forward and backward products of attention that writes its s × s scores, mask and all.
+def unfused_attention_s(columns: Columns, rates: Rates, scores_bytes: Times) -> tuple[Times, Times]:
+    """Forward and backward of attention that writes its s × s scores, mask and all.
 
-    The traffic of softmax and dropout is in the layer's memory-bound part.
+    `scores_bytes` are moved for each score of a forward pass: products, softmax and dropout.
     """
     heads = columns.shapes.heads / columns.tensor_parallel * columns.micro_batch
     scores = heads * columns.seq_len**2 / columns.context_parallel
     flops = 2.0 * scores * columns.shapes.head_size
-    moved = scores * columns.element_bytes + 2 * columns.tokens * (
-        columns.shapes.hidden / columns.tensor_parallel * columns.element_bytes
-    )
-    product_s = np.maximum(flops / rates.batched_gemm_flops, moved / rates.memory_rate)
-    product_s = product_s + rates.fixed_s
-    return 2 * product_s, 4 * product_s
+    product_s = flops / rates.batched_gemm_flops
+    moved_s = scores * scores_bytes * columns.element_bytes / 2 / rates.memory_rate
+    forward_s = 2 * product_s + moved_s + 4 * rates.fixed_s
+    backward_s = 4 * product_s + UNFUSED_BACKWARD * moved_s + 8 * rates.fixed_s
+    return forward_s, backward_s

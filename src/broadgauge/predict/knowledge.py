@@ -93,7 +93,7 @@ class Knowledge:
         if source not in self.fitted_on:
             return self
         for fit in known_fits():
-            if fit.without == source:
+            if fit.without == source and set(fit.fitted_on) < set(self.fitted_on):
                 return replace(_of_fit(fit), factors=self.factors)
         raise InputError(
             f"the constants are fitted on {source!r}, and none without it are stored",

@@ -33,8 +33,13 @@ LEAST_LOG = 0.06
 """Repeated configurations spread by ×1.06 (median): no interval is narrower."""
 OUTSIDE_RATIO = 1.5
 """By what an interval is widened for a case unlike those that were seen."""
+OFFLOADED_RATIO = 2.5
+"""Where the host's memory and CPU take part, which no catalog describes."""
 LEAST_ROWS = 8
-"""Of a regime, from two sources: with fewer its quantiles are those of all regimes."""
+"""Of a regime, from two sources: with fewer its quantiles are those of a wider one."""
+CALIBRATED_RATIO = 0.65
+"""By what a measured step of the same system narrows: residuals of references/measured-training.csv
+with up to three rows a system and network, over those without any."""
 NORMAL_TENTH = 1.2816
 """Standard deviations to the 10 % quantile of a normal distribution."""
 SEEN_GENERATIONS = frozenset({"volta", "ampere", "ada", "hopper"})
@@ -59,11 +64,12 @@ class LeftOut:
     log_ratios: Times
     """Measured over predicted."""
     regimes: Regimes
+    families: Regimes
 
     @classmethod
     def of(cls, sample: "Sample", source: str, knowledge: Knowledge) -> "LeftOut":
         """Rows that fits use, predicted with this."""
-        mask = sample.of(source)
+        mask = sample.of(source) & sample.is_used
         cases = [case for case, mine in zip(sample.columns.cases, mask, strict=True) if mine]
         columns = columns_of(cases, knowledge)
         compute = compute_costs(columns, knowledge)
@@ -72,6 +78,7 @@ class LeftOut:
             source=source,
             log_ratios=np.log(sample.measured_s[mask] / evaluation.step_s),
             regimes=regimes_of(columns, compute, evaluation),
+            families=families_of(columns),
         )
 
 
@@ -93,15 +100,31 @@ def regimes_of(columns: Columns, compute: ComputeCosts, evaluation: Evaluation) 
     return names
 
 
+def families_of(columns: Columns) -> Regimes:
+    """Kinds of trainings whose predictions miss by different amounts.
+
+    Before Ampere there was no flash attention, bfloat16 or NVSwitch in most nodes; adapters bring
+    kernels of their own on frozen weights.
+    """
+    old = {"pascal", "volta", "turing"}
+    is_older = np.array([gpu.generation in old for gpu in columns.gpus])[columns.gpu_index]
+    families = np.where(columns.is_lora, "adapters", "plain")
+    return np.where(is_older, "older", families)
+
+
 def residual_table(left_out: Sequence[LeftOut]) -> dict[str, tuple[float, float]]:
     """Quantiles of each regime, and of all: `regime` → 10 % and 90 %."""
     logs = np.concatenate([each.log_ratios for each in left_out])
     names = np.concatenate([each.regimes for each in left_out])
     sources = np.concatenate([[each.source] * len(each.log_ratios) for each in left_out])
+    families = np.concatenate([each.families for each in left_out])
     table = {"all": _quantiles(logs, sources)}
-    for name in WORDS:
-        mask = names == name
-        if mask.sum() >= LEAST_ROWS and len(set(sources[mask])) > 1:
+    masks = {name: names == name for name in WORDS}
+    for family in sorted(set(families.tolist())):
+        masks[family] = families == family
+        masks |= {f"{name}-{family}": (names == name) & (families == family) for name in WORDS}
+    for name, mask in masks.items():
+        if mask.sum() >= LEAST_ROWS and len(set(sources[mask].tolist())) > 1:
             table[name] = _quantiles(logs[mask], sources[mask])
     return table
 
@@ -134,9 +157,11 @@ def intervals(
     regimes = regimes_of(columns, compute, evaluation)
     is_calibrated = _is_calibrated(columns, knowledge, evaluation)
     is_outside = _is_outside(columns)
-    low, high = _residuals(regimes, knowledge.residuals, is_calibrated)
+    low, high = _residuals(regimes, families_of(columns), knowledge.residuals)
     posterior = _posterior_log_sd(columns, knowledge, evaluation) * NORMAL_TENTH
     widened = np.where(is_outside, OUTSIDE_RATIO, 1.0)
+    widened = np.where(columns.is_offloaded, OFFLOADED_RATIO, widened)
+    widened = np.where(is_calibrated, CALIBRATED_RATIO, 1.0) * widened
     below = np.hypot(np.maximum(-low, LEAST_LOG), posterior) * widened
     above = np.hypot(np.maximum(high, LEAST_LOG), posterior) * widened
     return Intervals(
@@ -149,15 +174,16 @@ def intervals(
 
 
 def _residuals(
-    regimes: Regimes, known: Mapping[str, tuple[float, float]], is_calibrated: Flags
+    regimes: Regimes, families: Regimes, known: Mapping[str, tuple[float, float]]
 ) -> tuple[Times, Times]:
-    """Logarithms to the lower and the upper end, by regime."""
+    """Logarithms to the lower and the upper end, of the narrowest class that has residuals."""
     low, high = np.full(len(regimes), -CLASS_LOG), np.full(len(regimes), CLASS_LOG)
-    for calibrated, suffix in ((False, ""), (True, "-calibrated")):
-        for name in WORDS:
-            found = known.get(name + suffix, known.get("all" + suffix))
-            mask = (regimes == name) & (is_calibrated == calibrated)
+    for name in WORDS:
+        for family in np.unique(families).tolist():
+            classes = (f"{name}-{family}", family, name, "all")
+            found = next((known[each] for each in classes if each in known), None)
             if found is not None:
+                mask = (regimes == name) & (families == family)
                 low[mask], high[mask] = found
     return low, high
 

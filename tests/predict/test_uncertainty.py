@@ -1,0 +1,83 @@
+"""Intervals hold the point, follow residuals, and grow with what is not known."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from tests.predict.making_cases import BASE, cases
+
+from broadgauge.predict.case import Fabric, TrainingCase
+from broadgauge.predict.knowledge import Factor, Knowledge, default_knowledge
+from broadgauge.predict.prediction import Prediction
+from broadgauge.predict.predictor import predict
+from broadgauge.predict.uncertainty import LeftOut, residual_table
+
+ONE_NODE = replace(BASE, nodes=1, data_parallel=8, framework="llm-foundry")
+
+
+def only(case: TrainingCase, knowledge: Knowledge | None = None) -> Prediction:
+    (found,) = predict([case], knowledge)
+    return found
+
+
+def width(prediction: Prediction) -> float:
+    return prediction.step_time_s.high / prediction.step_time_s.low
+
+
+@settings(max_examples=30, deadline=None)
+@given(cases())
+def test_the_interval_holds_the_point(case: TrainingCase) -> None:
+    interval = only(case).step_time_s
+    assert 0 < interval.low < interval.value < interval.high < np.inf
+
+
+def test_what_was_never_seen_is_less_certain() -> None:
+    known, unknown = only(ONE_NODE), only(replace(ONE_NODE, framework="nobody-knows-this"))
+    assert not known.is_outside
+    assert unknown.is_outside
+    assert width(unknown) > width(known)
+
+
+def test_a_measured_step_of_the_same_system_narrows() -> None:
+    system = ("a100-sxm-80gb", "llm-foundry")
+    factor = Factor(value_ratio=1.0, log_sd=0.05, is_identified=True)
+    knowledge = default_knowledge().with_factors({("compute", *system): factor})
+    calibrated = only(ONE_NODE, knowledge)
+    assert calibrated.is_calibrated
+    assert width(calibrated) < width(only(ONE_NODE))
+
+
+def test_a_network_that_nobody_measured_is_named() -> None:
+    slow = replace(BASE, fabric=Fabric(transport="tcp", node_gbps=10), micro_batch=1)
+    found = only(replace(slow, global_batch=16))
+    assert "sockets" in found.dominant
+    assert "collectives probe" in found.narrowed_by
+
+
+def left_out(source: str, logs: np.ndarray) -> LeftOut:
+    return LeftOut(
+        source=source,
+        log_ratios=logs,
+        regimes=np.full(len(logs), "compute"),
+        families=np.full(len(logs), "plain"),
+    )
+
+
+def test_residuals_of_one_source_are_its_quantiles() -> None:
+    logs = np.linspace(-1, 1, 2001)
+    low, high = residual_table([left_out("a", logs)])["all"]
+    assert (low, high) == (pytest.approx(-0.8, abs=0.01), pytest.approx(0.8, abs=0.01))
+
+
+def test_a_source_with_a_hundred_times_the_rows_counts_as_ten() -> None:
+    many, few = np.zeros(900), np.full(9, 0.5)
+    low, high = residual_table([left_out("many", many), left_out("few", few)])["compute"]
+    assert (low, high) == (0, 0)
+    few_more = np.full(36, 0.5)
+    _, high = residual_table([left_out("many", many), left_out("few", few_more)])["compute"]
+    assert high == pytest.approx(0.5)
+
+
+def test_a_class_of_one_source_has_no_residuals_of_its_own() -> None:
+    assert set(residual_table([left_out("a", np.zeros(50))])) == {"all"}
