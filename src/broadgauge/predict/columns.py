@@ -89,7 +89,7 @@ class Columns:
     is_optimizer_sharded: Flags
     """ZeRO-1 and above."""
     is_fp32: Flags
-    """Matrix products without tensor cores."""
+    """Matrix products without tensor cores: asked for, or (tf32 on Volta) all that there is."""
     node_rate_ratio: Times
     """What is fitted and calibrated of the rate out of a node, over what network.py has."""
     link_rate_ratio: Times
@@ -115,6 +115,7 @@ def columns_of(cases: Sequence[TrainingCase], knowledge: Knowledge | None = None
     numbers = _numbers(cases)
     flags: dict[str, Any] = _flags(cases)
     styles = np.array([STYLES.index(framework.style) for framework in frameworks], np.intp)
+    gemm_flops = _peaks(gpus, gpu_index, precision)
     style_index = np.where(flags["is_compiled"], STYLES.index("compiled"), styles[framework_index])
     pieces = numbers["global_batch"] / (numbers["micro_batch"] * numbers["data_parallel"])
     numbers["micro_batch"] = numbers["micro_batch"] * np.minimum(1.0, pieces)
@@ -129,13 +130,13 @@ def columns_of(cases: Sequence[TrainingCase], knowledge: Knowledge | None = None
         shapes=infer_shapes([case.model for case in cases]),
         fabric=fabric_columns(cases),
         micro_batches=np.maximum(1.0, pieces),
-        gemm_flops=_peaks(gpus, gpu_index, precision),
+        gemm_flops=gemm_flops,
         attention_flops=_peaks(gpus, gpu_index, np.where(precision == "fp8", "bf16", precision)),
         memory_rate=np.array([gpu.memory_gbyte_per_s * 1e9 for gpu in gpus])[gpu_index],
         sms=np.array([float(gpu.sms) for gpu in gpus])[gpu_index],
         pcie_rate=np.array([gpu.pcie_gbyte_per_s * 1e9 for gpu in gpus])[gpu_index],
         element_bytes=_mapped(precision, ELEMENT_BYTES),
-        is_fp32=precision == "fp32",
+        is_fp32=gemm_flops == _peaks(gpus, gpu_index, np.full(len(cases), "fp32")),
         node_rate_ratio=node_rate_ratios(cases, knowledge),
         link_rate_ratio=np.ones(len(cases)),
         **numbers,
