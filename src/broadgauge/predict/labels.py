@@ -37,13 +37,13 @@ _TITLES = {
     "gpu": "GPU",
     "gpus_per_node": "GPUs a node",
     "strategy": "strategy",
-    "tensor_parallel": "tensor parallel",
-    "pipeline_parallel": "pipeline stages",
+    "tensor_parallel": "tp",
+    "pipeline_parallel": "pp",
     "virtual_stages": "virtual stages",
-    "context_parallel": "context parallel",
-    "expert_parallel": "expert parallel",
+    "context_parallel": "cp",
+    "expert_parallel": "ep",
     "sequence_parallel": "sequence parallel",
-    "zero_stage": "ZeRO stage",
+    "zero_stage": "ZeRO",
     "seq_len": "sequence",
     "micro_batch": "micro-batch",
     "global_batch": "global batch",
@@ -65,8 +65,8 @@ _TITLES = {
 }
 _ALWAYS = frozenset({"model", "gpu", "gpus_per_node", "strategy", "seq_len", "precision"})
 _IF_VARYING = frozenset({"sync_every_micro_batch", "name"})
-_FOLLOWING = ("global_batch", "recompute")
-"""Told as assumptions where they follow the cluster's size."""
+_FOLLOWING = ("global_batch", "recompute", "framework", "sequence_parallel")
+"""Hidden where the rest of a case decides them; what was assumed is told elsewhere."""
 _DEFAULTS = {field.name: field.default for field in fields(TrainingCase)}
 
 

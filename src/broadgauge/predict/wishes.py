@@ -141,6 +141,9 @@ def _case(given: Mapping[str, Any], assumptions: _Assumptions, known: _Known) ->
         same.setdefault("framework", "megatron")
         if given.get("tensor_parallel", 1) > 1:
             same.setdefault("sequence_parallel", True)
+        if data > 1 and "zero_stage" not in same:
+            same["zero_stage"] = 1
+            assumptions.tell("ZeRO stage", 1, "Megatron's distributed optimizer")
     return TrainingCase(
         name=given.get("node", ""),
         model=known.shape(given["model"]),

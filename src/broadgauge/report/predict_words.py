@@ -130,7 +130,8 @@ def limits(answers: Sequence[Answer]) -> Iterator[str]:
         if bound is Bound.COMPUTE:
             advice += _beside(group) if is_waiting else ": a faster network would not help"
         if len(group) == len(answers):
-            yield f"everywhere the limit is {advice}"
+            everywhere = "" if len(answers) == 1 else "everywhere "
+            yield f"{everywhere}the limit is {advice}"
             continue
         labels = [label_words(answer) for answer in group]
         shown = labels if len(labels) <= MOST_NAMED else [*labels[:2], f"{len(labels) - 2} more"]

@@ -31,6 +31,8 @@ from broadgauge.specs.units import show_rate, show_ratio, show_time
 BARS = " ▏▎▍▌▋▊▉█"
 HEIGHTS = "▁▂▃▄▅▆▇█"
 MOST_BARS = 24
+MOST_OVER = 3
+"""Cases that don't fit whose parts are told."""
 ROWS = ("carried", "step   ")
 HEAD = (
     *("case", "step\n80 % interval", "tokens/s", "MFU", "scaling", "exposed\ncomm."),
@@ -111,12 +113,14 @@ def _print_limits(answers: Sequence[Answer], console: Console) -> None:
     console.print()
     for words in limits(answers):
         sentence(words, console)
-    for answer in answers:
+    over = [answer for answer in answers if not answer.prediction.memory.is_fitting]
+    for answer in over[:MOST_OVER]:
         use = answer.prediction.memory
-        if not use.is_fitting:
-            over = show_gib(use.total_bytes - use.capacity_bytes)
-            words = f"{label_words(answer)} does not fit, {over} too much: {memory_parts(use)}"
-            sentence(words, console, "yellow")
+        much = show_gib(use.total_bytes - use.capacity_bytes)
+        words = f"{label_words(answer)} does not fit, {much} too much: {memory_parts(use)}"
+        sentence(words, console, "yellow")
+    if len(over) > MOST_OVER:
+        sentence(f"{len(over) - MOST_OVER} more do not fit", console, "yellow")
     said: dict[str, None] = {}
     for answer in answers:
         prediction = answer.prediction
