@@ -17,7 +17,9 @@ print("LOADED", *[name for name in {heavy!r} if name in sys.modules])
 """
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["run", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["run", "--help"], ["predict", "--help"]]
+)
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     code = PROBE.format(arguments=arguments, heavy=HEAVY)
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
