@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from broadgauge.predict.columns import Columns
 from broadgauge.predict.costs import ComputeCosts
+from broadgauge.predict.slowest import slowest_rank_ratio
 from broadgauge.predict.strategies import pipelined, replicated, sharded
 from broadgauge.predict.strategies.exchanges import bucket_copies_s, counts, exchanges
 from broadgauge.predict.strategies.work import Work
@@ -75,9 +76,13 @@ class Structure:
 
 
 def work_of(columns: Columns, compute: ComputeCosts) -> Work:
-    """All that programs need. A part of a micro-batch counts as one, shared out evenly."""
+    """All that programs need.
+
+    A part of a micro-batch counts as one, shared out evenly. Ranks wait for the slowest of them.
+    """
     numbers = counts(columns)
     ratio = columns.micro_batches / numbers["micro_batches"]
+    ratio = ratio * slowest_rank_ratio(columns.nodes * columns.gpus_per_node)
     whole = {
         field.name: getattr(compute, field.name) * ratio
         for field in fields(compute)

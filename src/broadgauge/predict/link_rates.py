@@ -1,7 +1,6 @@
 """How many bytes a second do links carry, where nobody has measured them?"""
 
 import functools
-from statistics import NormalDist
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from broadgauge.predict.case import RDMA_TRANSPORTS, Op, Transport
 from broadgauge.predict.columns import Columns
 from broadgauge.predict.costs import Group
 from broadgauge.predict.fabric_columns import TRANSPORTS
+from broadgauge.predict.slowest import largest_deviate
 from broadgauge.predict.timeline import Times
 
 RING_RATIO = 0.8
@@ -25,20 +25,21 @@ B200 0.62 and 0.60. Source: stas00/ml-engineering, network/README.md; coreweave/
 PCIE_RATIO = 0.45
 """Of a slot's one-way rate that a ring's busbw reaches: 14.4 of 31.5 GB/s between two A100, 27.2 of
 63 between two H200 through the host's memory. Source: catalog/paths.yaml."""
-TYPICAL_NODE_GBPS: dict[str, float] = {
-    "volta": 100.0,
-    "ampere": 1600.0,
-    "hopper": 3200.0,
-    "blackwell": 3200.0,
+TYPICAL_GPU_GBPS: dict[str, float] = {
+    "volta": 50.0,
+    "ampere": 200.0,
+    "hopper": 400.0,
+    "blackwell": 400.0,
 }
-"""Of an NVLink node of that generation, where the rate isn't stated: AWS p3dn and Azure NDv2 (1 ×
-100), NVIDIA DGX A100 (8 × 200), DGX H100 and HGX B200 clouds (8 × 400). Source: their user guides,
-catalog/nodes.yaml."""
+"""Of an NVLink node's NICs, a GPU's part, where the rate isn't stated: DGX-1 and DGX-2 (4 × 100 for
+8, 8 × 100 for 16), DGX A100 (8 × 200), DGX H100 and HGX B200 hosts (8 × 400). Source: NVIDIA's
+system user guides; catalog/nodes.yaml, where some clouds have a quarter of it."""
 LINK_LOG_SD = 0.215
 """Spread of what links between virtual NICs of one cluster carry: 40 pairs of interfaces of five
 nodes, 4.88 to 13.1 Gbit/s. Source: foundation-model-stack/multi-nic-cni, connection-check."""
 TYPICAL_OTHER_GBPS = 100.0
-"""Of a node of PCIe GPUs. Source: catalog/nodes.yaml (g5, gx3 with L40S)."""
+"""Of a node of PCIe GPUs, and of Ethernet beside the GPUs' own network. Source: catalog/nodes.yaml
+(g5, gx3 with L40S)."""
 
 
 def inside_rate(op: Op, group: Group, columns: Columns) -> Times:
@@ -121,16 +122,15 @@ def is_rdma(columns: Columns) -> Times:
 def node_gbps(columns: Columns) -> Times:
     """Nominal rate of a node; where it isn't stated, that of a usual node with such GPUs."""
     usual = [
-        TYPICAL_NODE_GBPS.get(gpu.generation, TYPICAL_OTHER_GBPS)
+        TYPICAL_GPU_GBPS.get(gpu.generation, 0.0)
         if gpu.nvlink is not None and gpu.form in ("sxm", "superchip")
-        else TYPICAL_OTHER_GBPS
+        else 0.0
         for gpu in columns.gpus
     ]
-    return np.where(
-        np.isnan(columns.fabric.node_gbps),
-        np.array(usual)[columns.gpu_index],
-        columns.fabric.node_gbps,
-    )
+    of_nodes = np.array(usual)[columns.gpu_index] * columns.gpus_per_node
+    of_nodes = np.where((of_nodes > 0) & (is_rdma(columns) > 0), of_nodes, TYPICAL_OTHER_GBPS)
+    said = columns.fabric.node_gbps
+    return np.where(np.isnan(said), of_nodes, said)
 
 
 def node_rate(group: Group, columns: Columns) -> Times:
@@ -163,14 +163,9 @@ def slowest_link_ratio(group: Group, columns: Columns) -> Times:
     """
     differs = [_prior(transport).typical_gbyte_per_s is not None for transport in TRANSPORTS]
     nodes, index = np.unique(np.maximum(2.0, group.nodes), return_inverse=True)
-    largest = np.array([_largest_deviate(int(number)) for number in nodes])
-    ratio = np.exp(-LINK_LOG_SD * (largest - _largest_deviate(2)))[index.ravel()]
+    largest = np.array([largest_deviate(int(number)) for number in nodes])
+    ratio = np.exp(-LINK_LOG_SD * (largest - largest_deviate(2)))[index.ravel()]
     return np.where(np.array(differs)[columns.fabric.transport_index], ratio, 1.0)
-
-
-@functools.cache
-def _largest_deviate(number: int) -> float:
-    return NormalDist().inv_cdf((number - 0.375) / (number + 0.25))
 
 
 def _prior_rate(transport: Transport, nominal: Times, communicators: Times, said: Times) -> Times:
