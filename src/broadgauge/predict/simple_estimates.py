@@ -64,13 +64,14 @@ def bytes_over_rate(
         total_bytes = rounded(total_bytes / 1e12, total_places) * 1e12
     communication_s = total_bytes / (rate_gbyte_per_s * 1e9)
     steps = "" if num_steps == 1 else f"{num_steps:,} steps × "
+    times = "" if transfers == 1 else f"{transfers:g} × "
     return SimpleEstimate(
         method=method,
         compute_s=compute_s,
         communication_s=communication_s,
         total_s=compute_s + communication_s,
         arithmetic=(
-            f"{steps}{transfers:g} × {_show_bytes(message_bytes)} / {rate_gbyte_per_s:g} GB/s "
+            f"{steps}{times}{_show_bytes(message_bytes)} / {rate_gbyte_per_s:g} GB/s "
             f"= {_show_s(communication_s)}, after {_show_s(compute_s)} of compute"
         ),
     )
