@@ -19,6 +19,9 @@ from broadgauge.predict.prediction import Prediction
 from broadgauge.predict.settings import on_any_node, setting_of
 from broadgauge.specs.units import show_count, show_ratio
 
+NEARLY_RATIO = 0.97
+"""From here on two rates are called the same: repeated measurements spread by more."""
+
 
 def of_sizes(predictions: Sequence[Prediction]) -> Iterator[Recommendation]:
     """Does a larger cluster do less than a smaller one? One node begins every network's row."""
@@ -39,9 +42,9 @@ def _slower(fewer: Prediction, more: Prediction, ratio: float) -> Recommendation
         is_worth_it=False,
         about=network_name(more),
         words=(
-            f"{more.case.nodes} nodes over {network_name(more)} are slower than "
-            f"{fewer.case.nodes}: {ratio:.2g} of the throughput; a faster network first, then more "
-            "nodes"
+            f"{more.case.nodes} nodes over {network_name(more)} are "
+            f"{'slower' if ratio < NEARLY_RATIO else 'no faster'} than {fewer.case.nodes}: "
+            f"{show_ratio(ratio, 2)} of the throughput; a faster network first, then more nodes"
         ),
         arithmetic=(
             f"{show_count(more.tokens_per_s)} / {show_count(fewer.tokens_per_s)} tokens/s = "
