@@ -193,6 +193,22 @@ def test_own_collectives_are_taken_before_any_model(run: RunSummary) -> None:
         }
 
 
+def test_on_gpus_the_data_sheet_gives_the_proportions(tmp_path: Path) -> None:
+    run = sample_run(tmp_path, Options(has_failure=False, has_gpus=True))
+    cases = tuple(
+        replace(each, case=each.case.model_copy(update={"device": "cuda", "backend": "nccl"}))
+        for each in run.cases
+    )
+    base = pick_case(replace(run, cases=cases), "network=pod-like")
+    assert base.device_name == "NVIDIA H200"
+    found = what_if(replace(run, cases=cases), base, [Change(), at(1), roce()])
+    same, faster, fastest = (each.step_s.value for each in found.answers)
+    assert same == pytest.approx(base.step_s.value, rel=1e-6)
+    assert base.without_s is not None
+    assert base.without_s.value * 0.999 <= fastest < faster < same
+    assert "h200" in found.machine_words
+
+
 def roce() -> Change:
     fabric = Fabric(name="roce-400g", transport="roce", node_gbps=400)
     kind = NamedNetwork(

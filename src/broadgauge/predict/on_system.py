@@ -13,6 +13,7 @@ from broadgauge.predict.case import Fabric, TrainingCase
 from broadgauge.predict.columns import Columns, columns_of
 from broadgauge.predict.costs import ComputeCosts
 from broadgauge.predict.evaluation import evaluate
+from broadgauge.predict.knowledge import default_knowledge
 from broadgauge.predict.run_cases import train_cases
 from broadgauge.predict.run_network import with_all_ops
 from broadgauge.predict.system_costs import stand_in, steps_of, system_costs
@@ -88,6 +89,9 @@ def foretell(system: System, asked: Sequence[Asked]) -> list[Foretold]:
             for case, each in zip(cases, asked, strict=True)
         ]
         costs = replace(costs, overlap_slowdown_ratio=np.array(shares))
+    else:
+        usual = default_knowledge().value("overlap_slowdown_ratio")
+        costs = replace(costs, overlap_slowdown_ratio=np.full(len(columns), usual))
     found = evaluate(columns, costs)
     step_s, without_s = steps_of(found, columns, is_cpu=system.device.kind == "cpu")
     return [
