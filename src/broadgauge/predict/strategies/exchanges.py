@@ -69,6 +69,14 @@ def gradient_bytes(columns: Columns) -> Times:
     return np.where(np.isnan(said), habit, said)
 
 
+def local_layer(columns: Columns) -> Times:
+    """Parameters of a layer on a rank before sharding: experts are spread, the rest is not."""
+    shapes = columns.shapes
+    experts = np.where(shapes.experts > 1, shapes.layer_params - shapes.attention_params, 0.0)
+    rest = shapes.layer_params - experts
+    return (rest + experts / columns.expert_parallel) / columns.tensor_parallel
+
+
 def _trained(columns: Columns, params: Times) -> Times:
     """Of these parameters, those that have gradients."""
     return params * np.where(columns.is_lora, ADAPTER_RATIO, 1.0)
@@ -87,8 +95,7 @@ def _of_shards(columns: Columns) -> dict[str, CollectiveCost]:
     """FSDP, HSDP and ZeRO-3: gathers of weights, reduce-scatters of gradients."""
     shapes, is_sharded = columns.shapes, columns.is_sharded
     shard, replica = group_of("shard", columns), group_of("replica", columns)
-    split = columns.tensor_parallel * columns.expert_parallel
-    each, root = shapes.layer_params / split, shapes.embedding_params / columns.tensor_parallel
+    each, root = local_layer(columns), shapes.embedding_params / columns.tensor_parallel
     width, gradient = weight_bytes(columns), gradient_bytes(columns)
     kept = [not case.reshard_after_forward or case.zero_stage in {1, 2} for case in columns.cases]
     gather = _masked(price("all_gather", each * width, shard, columns), is_sharded)
@@ -117,7 +124,7 @@ def _local_gradients(columns: Columns) -> tuple[Times, Times]:
     """Bytes of a rank's gradients: of one layer, and of the embedding (once)."""
     split = columns.tensor_parallel
     shapes, width = columns.shapes, gradient_bytes(columns)
-    each = _trained(columns, shapes.layer_params) / split / columns.expert_parallel
+    each = _trained(columns, local_layer(columns))
     table = _trained(
         columns, np.minimum(shapes.vocabulary * shapes.hidden, shapes.embedding_params)
     )

@@ -1,0 +1,143 @@
+"""What each strategy sends, counted by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.predict.making_cases import BASE, case
+
+from broadgauge.predict.case import Fabric, ModelShape, TrainingCase
+from broadgauge.predict.columns import columns_of
+from broadgauge.predict.groups import group_of
+from broadgauge.predict.network import price
+from broadgauge.predict.predictor import predict
+from broadgauge.predict.strategies.exchanges import counts, exchanges, local_layer
+from broadgauge.predict.trace import pieces_of
+
+MIXTRAL = ModelShape(
+    name="mixtral-like",
+    architecture="moe",
+    layers=8,
+    hidden=1024,
+    heads=16,
+    ffn_hidden=2048,
+    gated_mlp=True,
+    vocabulary=32000,
+    params=5.06e8,
+    active_params=2.04e8,
+    num_experts=8,
+)
+
+
+def counted(each: TrainingCase, name: str) -> int:
+    """How often a collective runs on the links inside nodes."""
+    return sum(piece.name == name for piece in pieces_of(each)) // 2
+
+
+def test_tensor_parallelism_all_reduces_twice_a_pass_and_layer() -> None:
+    """b·s·h each. Source: Shoeybi et al. 2019, section 3."""
+    split = case(
+        strategy="megatron", tensor_parallel=8, data_parallel=2, micro_batch=128, global_batch=256
+    )
+    columns = columns_of([split])
+    message = np.array([128 * 1024 * 1024 * 2.0])
+    one_s = price("all_reduce", message, group_of("tensor", columns), columns).intra_s[0]
+
+    (plain, again) = predict([split, replace(split, recompute="full")])
+
+    assert plain.parts.exposed_intra_node_s == pytest.approx(8 * 4 * one_s, rel=0.01)
+    assert again.parts.exposed_intra_node_s == pytest.approx(8 * 6 * one_s, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("changes", "gathers", "reduces"),
+    [
+        ({}, 32, 16),
+        ({"reshard_after_forward": False}, 16, 16),
+        ({"sync_every_micro_batch": False}, 32, 16),
+        ({"global_batch": 64}, 16, 8),
+    ],
+)
+def test_fsdp_gathers_a_layer_twice_a_pass(changes, gathers, reduces) -> None:
+    """Source: Zhao et al. 2023, section 3.3; two micro-batches of eight layers."""
+    each = case(**{"strategy": "fsdp", "global_batch": 128, **changes})
+    found = counted(each, "gather forward") + counted(each, "gather backward")
+
+    assert (found, counted(each, "reduce")) == (gathers, reduces)
+
+
+def test_hybrid_sharding_gathers_inside_a_node_only() -> None:
+    costs = exchanges(columns_of([case(strategy="hsdp", gradient_bytes=2)]))
+    layer = columns_of([BASE]).shapes.layer_params[0]
+
+    assert costs["gather forward"].inter_bytes[0] == 0
+    assert costs["reduce"].inter_bytes[0] == 0
+    # Two nodes: each sends 2(m−1)/m of the gradients, its eight ranks an eighth each.
+    assert costs["replicate"].inter_bytes[0] == pytest.approx(2 * layer)
+
+
+def test_buckets_are_as_many_as_the_gradients_fill() -> None:
+    each = case(gradient_bytes=4, bucket_bytes=25 * 2**20)
+    total = 8 * 4 * columns_of([each]).shapes.layer_params[0]
+
+    assert counts(columns_of([each]))["buckets"][0] == np.ceil(total / (25 * 2**20))
+
+
+def test_lora_gathers_all_and_reduces_little() -> None:
+    """Frozen weights are sharded too. Source: Hu et al. 2022, on what is trained."""
+    full, lora = (exchanges(columns_of([case(strategy="fsdp", lora=on)])) for on in (False, True))
+
+    assert lora["gather forward"].inter_bytes[0] == full["gather forward"].inter_bytes[0]
+    assert lora["reduce"].inter_bytes[0] < 0.02 * full["reduce"].inter_bytes[0]
+
+
+def test_int4_weights_are_gathered_as_int4() -> None:
+    full, int4 = (
+        exchanges(columns_of([case(strategy="fsdp", lora=True, quantized_base=on)]))
+        for on in (False, True)
+    )
+
+    ratio = int4["gather forward"].inter_bytes[0] / full["gather forward"].inter_bytes[0]
+    assert 0.25 <= ratio < 0.27
+
+
+def test_experts_are_spread_and_attention_is_not() -> None:
+    whole, spread = (columns_of([case(model=MIXTRAL, expert_parallel=ranks)]) for ranks in (1, 8))
+    attention = whole.shapes.attention_params[0]
+    experts = whole.shapes.layer_params[0] - attention
+
+    assert local_layer(whole)[0] == pytest.approx(attention + experts)
+    assert local_layer(spread)[0] == pytest.approx(attention + experts / 8)
+    assert exchanges(whole)["expert forward"].intra_s[0] == 0
+    assert exchanges(spread)["expert forward"].intra_s[0] > 0
+
+
+def test_context_ranks_hand_on_keys_and_values() -> None:
+    """Everybody's but its own, both of hidden width here: (n−1) · 2 · tokens · hidden · 2 bytes."""
+    columns = columns_of([case(strategy="fsdp", data_parallel=1, context_parallel=16)])
+    cost = exchanges(columns)["context forward"]
+
+    assert cost.inter_bytes[0] == pytest.approx(15 * 2 * 4 * 1024 / 16 * 1024 * 2)
+
+
+def test_stages_hand_on_activations_both_ways() -> None:
+    piped = case(
+        strategy="megatron", nodes=4, data_parallel=8, pipeline_parallel=4, global_batch=4 * 8 * 8
+    )
+    (found,) = predict([piped])
+    message = 4 * 1024 * 1024 * 2
+
+    # Eight ranks of a node between two others, eight micro-batches, forward and backward.
+    assert found.network_bytes == pytest.approx(8 * 8 * 2 * message)
+
+
+def test_offloaded_states_are_sharded_unless_told_otherwise() -> None:
+    fabric = Fabric(transport="infiniband", node_gbps=200)
+    whole = case(strategy="megatron", framework="megatron-deepspeed", fabric=fabric)
+    offloaded = replace(whole, cpu_offload=True)
+
+    assert exchanges(columns_of([whole]))["gather forward"].inter_s[0] == 0
+    assert exchanges(columns_of([offloaded]))["gather forward"].inter_s[0] > 0
+    assert (
+        exchanges(columns_of([replace(offloaded, zero_stage=1)]))["gather forward"].inter_s[0] == 0
+    )
