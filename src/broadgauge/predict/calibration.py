@@ -19,6 +19,7 @@ from broadgauge.predict.compute import compute_costs
 from broadgauge.predict.evaluation import evaluate
 from broadgauge.predict.knowledge import Factor, FactorKey, Knowledge, path_of
 from broadgauge.predict.robust import Prior, Vector, estimate
+from broadgauge.predict.slopes import Slopes
 from broadgauge.predict.timeline import Times
 
 PRIOR_LOG_SD = {
@@ -26,17 +27,19 @@ PRIOR_LOG_SD = {
     "attention": 0.2,
     "memory": 0.25,
     "head": 0.3,
-    "once": 0.5,
+    "once": 0.35,
     "launch": 0.5,
 }
 """Of a GPU with a framework: all kernels, and on top of that attention, what memory bounds, head
 and loss, what a step costs once; the host's launches. Source: what is left after one factor per
 source, GPU and dtype on published tables; the spread of eager launch times between hosts."""
-LINK_LOG_SD = 0.35
+LINK_LOG_SD = 0.5
 """Of the links inside a node: PCIe without peer access carries a half or a third."""
 RDMA_LOG_SD = 0.6
 SOCKET_LOG_SD = math.log(3) / 1.28
 """A factor of 3 either way in eight of ten cases."""
+ACROSS_LOG_SD = 0.2
+"""Of kernels on several nodes over those on one: the slowest of them counts."""
 BOUND_LOG = math.log(4)
 SCALE = 0.08
 """Repeated configurations spread by ×1.06 (median); the rest is what no factor explains."""
@@ -65,12 +68,14 @@ def fit(observations: Sequence[Observation], knowledge: Knowledge) -> Knowledge:
     spreads = np.array([_prior_log_sd(key, cases) for key in keys])
     zero = np.zeros(len(keys))
 
-    def residuals(x: Vector) -> Vector:
-        errors: Vector = np.log(step_s(cases, _applied(knowledge, keys, x)) / measured_s)
-        return errors
+    slopes = Slopes(cases, keys, [factor_keys(case) for case in cases], knowledge)
+
+    def linear(x: Vector) -> tuple[Vector, Vector]:
+        log_s, changes = slopes.at(x)
+        return log_s - np.log(measured_s), changes
 
     found = estimate(
-        residuals,
+        linear,
         Prior(mean=zero, sd=spreads, low=zero - BOUND_LOG, high=zero + BOUND_LOG),
         scale=SCALE,
         freedom=FREEDOM,
@@ -99,6 +104,8 @@ def factor_keys(case: TrainingCase) -> list[FactorKey]:
     keys: list[FactorKey] = [(kind, *system) for kind in PRIOR_LOG_SD]
     if case.gpus_per_node > 1:
         keys.append(("link_rate", *system))
+    if case.nodes > 1:
+        keys.append(("across", *path_of(case)))
     if case.nodes > 1 and not case.fabric.curves:
         keys.append(("node_rate", *path_of(case)))
     return keys
@@ -111,19 +118,12 @@ def _keys(cases: Sequence[TrainingCase]) -> list[FactorKey]:
 def _prior_log_sd(key: FactorKey, cases: Sequence[TrainingCase]) -> float:
     if key[0] == "link_rate":
         return LINK_LOG_SD
+    if key[0] == "across":
+        return ACROSS_LOG_SD
     if key[0] != "node_rate":
         return PRIOR_LOG_SD[key[0]]
     case = next(case for case in cases if key in factor_keys(case))
     return RDMA_LOG_SD if case.fabric.transport in RDMA_TRANSPORTS else SOCKET_LOG_SD
-
-
-def _applied(knowledge: Knowledge, keys: Sequence[FactorKey], x: Vector) -> Knowledge:
-    return knowledge.with_factors(
-        {
-            key: Factor(value_ratio=math.exp(value), log_sd=0.0, is_identified=False)
-            for key, value in zip(keys, x, strict=True)
-        }
-    )
 
 
 def _deciding(slopes: Vector) -> Vector:

@@ -24,7 +24,7 @@ from broadgauge.predict.columns import Columns, Flags, columns_of
 from broadgauge.predict.compute import compute_costs
 from broadgauge.predict.evaluation import Evaluation, evaluate
 from broadgauge.predict.knowledge import Knowledge, node_rate_ratios, prior_knowledge
-from broadgauge.predict.robust import Prior, Vector, estimate
+from broadgauge.predict.robust import Prior, Vector, by_differences, estimate
 from broadgauge.predict.table import Row, read_table
 from broadgauge.predict.timeline import Times
 
@@ -121,7 +121,7 @@ def _round(
         high=np.log([constant.high for constant in constants]),
     )
     found = estimate(
-        residuals,
+        by_differences(residuals),
         prior,
         scale=SCALE,
         freedom=FREEDOM,

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 Vector = npt.NDArray[np.float64]
+WIDTH = 1e-3
+"""Of a logarithm: how far a parameter is moved for its slope."""
 STEP_LIMIT = 0.5
 """Of a logarithm in one iteration: residuals are far from linear beyond."""
 
@@ -34,7 +36,7 @@ class Estimate:
 
 
 def estimate(
-    residuals: Callable[[Vector], Vector],
+    linear: Callable[[Vector], tuple[Vector, Vector]],
     prior: Prior,
     *,
     scale: float,
@@ -44,14 +46,15 @@ def estimate(
     start: Vector | None = None,
     iterations: int = 8,
 ) -> Estimate:
-    """`residuals`: logarithms of predicted over measured; `scale`: their spread without outliers.
+    """`linear` gives logarithms of predicted over measured, and their slopes by each parameter.
 
+    `scale` is the spread of these residuals without outliers.
     `mask` may clear what a row must not say of a parameter, in `float64[rows, parameters]`.
     """
     x = prior.mean.copy() if start is None else start.copy()
     precision = np.diag(1 / prior.sd**2)
     for _ in range(iterations):
-        errors, slopes = _linear(residuals, x)
+        errors, slopes = linear(x)
         slopes = slopes if mask is None else mask(slopes)
         pull = weights * (freedom + 1) / (freedom * scale**2 + errors**2)
         normal = slopes.T @ (slopes * pull[:, None]) + precision
@@ -65,13 +68,18 @@ def estimate(
     return Estimate(mean=x, sd=np.sqrt(np.diag(np.linalg.inv(normal))))
 
 
-def _linear(residuals: Callable[[Vector], Vector], x: Vector) -> tuple[Vector, Vector]:
-    """Residuals, and how each changes with each parameter."""
-    errors = residuals(x)
-    width = 1e-3
-    columns = []
-    for index in range(len(x)):
-        moved = x.copy()
-        moved[index] += width
-        columns.append((residuals(moved) - errors) / width)
-    return errors, np.stack(columns, axis=1)
+def by_differences(
+    residuals: Callable[[Vector], Vector],
+) -> Callable[[Vector], tuple[Vector, Vector]]:
+    """Residuals and their slopes, one evaluation for each parameter."""
+
+    def linear(x: Vector) -> tuple[Vector, Vector]:
+        errors = residuals(x)
+        columns = []
+        for index in range(len(x)):
+            moved = x.copy()
+            moved[index] += WIDTH
+            columns.append((residuals(moved) - errors) / WIDTH)
+        return errors, np.stack(columns, axis=1)
+
+    return linear
