@@ -191,6 +191,15 @@ def test_a_pipeline_has_the_published_bubble() -> None:
     assert interleaved.parts.bubble_s / plain.parts.bubble_s == pytest.approx(1 / 4, rel=0.1)
 
 
+def test_interleaved_stages_take_whole_rounds() -> None:
+    odd = replace(PIPED, virtual_stages=4, global_batch=4 * 8 * 6)
+    even = replace(odd, global_batch=4 * 8 * 8)
+    (few, more) = predict([odd, even])
+
+    assert few.parts.compute_s == pytest.approx(more.parts.compute_s * 6 / 8)
+    assert few.step_time_s.value < more.step_time_s.value
+
+
 ALONE = {"nodes": 1, "gpus_per_node": 1, "data_parallel": 1}
 
 

@@ -71,6 +71,7 @@ def price(op: Op, message_bytes: Times, group: Group, columns: Columns) -> Colle
     modelled_s = collective_s(op, message_bytes, ring)
     measured_s = curve_s(op, message_bytes, group, columns)
     whole_s = np.where(np.isnan(measured_s), modelled_s, measured_s)
+    inside_s = np.where(np.isnan(measured_s), inside_s, np.minimum(inside_s, measured_s))
     is_inside = group.ranks_per_node > 1
     return CollectiveCost(
         intra_s=np.where(is_any & is_inside, np.where(is_across, inside_s, whole_s), 0.0),

@@ -38,14 +38,18 @@ def exchanges(columns: Columns) -> dict[str, CollectiveCost]:
 def counts(columns: Columns) -> dict[str, Times]:
     """How often programs turn their loops; whole numbers.
 
+    Interleaved stages take micro-batches in rounds of as many as there are stages. Source:
+    NVIDIA/Megatron-LM, schedules.py, which refuses other numbers.
     Sharded gradients are reduced in each micro-batch: no rank could hold them whole. Source:
     Rajbhandari et al. 2020 (arXiv 1910.02054), section 5.2; Zhao et al. 2023, section 4.3.2.
     """
+    is_interleaved = (columns.virtual_stages > 1) & (columns.pipeline_parallel > 1)
+    rounds = np.where(is_interleaved, columns.pipeline_parallel, 1.0)
     is_split = np.array([zero_stage(case) == 2 for case in columns.cases])
     said = np.array([case.sync_every_micro_batch for case in columns.cases], dtype=np.float64)
     return {
         "layers": columns.shapes.layers,
-        "micro_batches": np.ceil(columns.micro_batches - 1e-6),
+        "micro_batches": np.ceil((columns.micro_batches - 1e-6) / rounds) * rounds,
         "buckets": _buckets(columns)[0],
         "reduces_each": np.where(np.isnan(said), columns.is_sharded | is_split, said),
     }
