@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from broadgauge.cli import predict_known
+from broadgauge.cli import predict_here, predict_known
 from broadgauge.cli.predict_flags import add_flags
 
 if TYPE_CHECKING:
@@ -61,6 +61,13 @@ def add_parser(subparsers: Any) -> None:
 
 
 def handle(options: argparse.Namespace) -> int:
+    if predict_here.is_here(options):
+        return predict_here.handle(options)
+    return _handle(options)
+
+
+def _handle(options: argparse.Namespace) -> int:
+    """On any cluster. Raises InputError."""
     from broadgauge.catalog.catalog import load_catalog
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import write, write_file

@@ -26,7 +26,8 @@ def gpu_of(system: System) -> str:
     if system.device.kind == "cpu":
         raise InputError(
             f"the system file of {host} is of cores ({name}), and predictions are of GPUs",
-            hint="`whatif --system` and `calibrate --check` take it for runs on those cores",
+            hint="`predict EXPERIMENT --system`, `whatif --system` and `calibrate --check` take it "
+            "for those cores",
         )
     gpu = find_gpu(name)
     if gpu is None:
