@@ -22,7 +22,12 @@ from broadgauge.predict.timeline import Times
 if TYPE_CHECKING:
     from broadgauge.predict.columns import Columns
 
-NODE_RATE = "node_rate"
+OF_COLUMNS = {
+    "node_rate": "node_rate_ratio",
+    "link_rate": "link_rate_ratio",
+    "across": "across_slowness",
+}
+"""Factors that the columns carry, by the column; kernels and launches ask for theirs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +69,12 @@ class Slopes:
         by_kind = {
             kind: np.exp(self._of_kind(kind, moved)) for kind in {key[0] for key in self._keys}
         }
-        columns = replace(
-            self._columns,
-            node_rate_ratio=self._columns.node_rate_ratio * by_kind.get(NODE_RATE, 1.0),
-            link_rate_ratio=self._columns.link_rate_ratio * by_kind.get("link_rate", 1.0),
-        )
+        carried = {
+            column: getattr(self._columns, column) * by_kind[kind]
+            for kind, column in OF_COLUMNS.items()
+            if kind in by_kind
+        }
+        columns = replace(self._columns, **carried)
         known = self._knowledge
         rows = RowKnowledge(
             values=known.values,
