@@ -72,6 +72,8 @@ def test_another_storage_changes_nothing_and_says_why(golden: str, capsys: Captu
         (("--storage", "floppy"), "no storage `floppy`"),
         (("--case", "network=fast"), "no training has network `fast`"),
         (("--case", "shape=1x1", "--network", "roce-400g"), "is one rank, which sends nothing"),
+        (("--model", "llama3-8b"), "trained 1 layers of 32, and llama3-8b has 32 of 4096"),
+        (("--model", "lama3-8b"), "did you mean"),
         (("--system", "nothing.yaml"), "nothing.yaml: no such file"),
     ],
 )

@@ -31,6 +31,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--strategy", metavar="LIST", help="ddp, fsdp, hsdp")
     parser.add_argument("--accumulation", metavar="LIST", help="micro-batches a step")
     parser.add_argument("--gradient-dtype", metavar="LIST", help="float32, bfloat16")
+    parser.add_argument(
+        "--model", metavar="NAME", help="which the run must have trained: another one is refused"
+    )
     parser.add_argument("--storage", metavar="NAME", help="a storage of the catalog")
     parser.add_argument(
         "--system", type=Path, metavar="FILE", help="of `calibrate` on the run's machine"
@@ -49,7 +52,7 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import write
     from broadgauge.cli.runs import read_summary, run_path
-    from broadgauge.cli.whatif_flags import changes_of, notes_of
+    from broadgauge.cli.whatif_flags import changes_of, check_model, notes_of
     from broadgauge.predict.run_cases import pick_case
     from broadgauge.predict.system import read_system
     from broadgauge.predict.whatif import what_if
@@ -58,6 +61,7 @@ def handle(options: argparse.Namespace) -> int:
     catalog = load_catalog(options.catalog)
     run = read_summary(run_path(options.run))
     base = pick_case(run, options.case)
+    check_model(options.model, base, catalog)
     changes = changes_of(options, run, base, catalog)
     notes = notes_of(options.storage, base, changes, catalog)
     system = None if options.system is None else read_system(options.system)

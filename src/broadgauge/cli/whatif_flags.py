@@ -49,6 +49,19 @@ def changes_of(
     return tuple(_combined(parts) for parts in combinations)
 
 
+def check_model(name: str | None, base: RunCase, catalog: Catalog) -> None:
+    """Is the run of this model? Raises InputError: a run says nothing of another one."""
+    if name is None:
+        return
+    asked, own = catalog.model(name), base.workload.model
+    if (asked.layers, asked.hidden) != (own.layers, own.hidden):
+        raise InputError(
+            f"{base.case.label} trained {own.layers} layers of {own.hidden}, and {asked.name} has "
+            f"{asked.layers} of {asked.hidden}: a run answers for its own model",
+            hint=f"`broadgauge predict --model {asked.name}` asks for another",
+        )
+
+
 def notes_of(
     storage: str | None, base: RunCase, changes: Sequence[Change], catalog: Catalog
 ) -> tuple[str, ...]:
