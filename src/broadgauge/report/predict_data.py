@@ -11,8 +11,12 @@ from broadgauge.advise.recommendation import Recommendation
 from broadgauge.predict.answers import Answer, Answers
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.knee import BandwidthCurve
+from broadgauge.predict.making_fit import what_fits
 from broadgauge.predict.simple_estimates import explain
 from broadgauge.report.predict_words import label_words
+
+MOST_FITTED = 40
+"""Cases, the first of all, for which it is asked what would make them fit."""
 
 
 def to_json(
@@ -30,10 +34,19 @@ def to_json(
         "assumed": list(assumed),
         "notes": list(notes),
         "cases": [_case(answer, is_explained=is_explained) for answer in answers.answers],
+        "fits_with": _fits_with(answers.answers[:MOST_FITTED]),
         "bandwidth": [_curve(curve) for curve in answers.curves],
         "recommendations": [asdict(each) for each in found],
     }
     return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def _fits_with(answers: Sequence[Answer]) -> list[dict[str, str | None]]:
+    """Of each case that does not fit: what would make it fit; null: nothing that was tried."""
+    over = [each for each in answers if not each.prediction.memory.is_fitting]
+    return [
+        {"label": label_words(each), "change": what_fits(each.prediction.case)} for each in over
+    ]
 
 
 def to_csv(answers: Answers) -> str:

@@ -46,12 +46,15 @@ def show_interval(interval: Interval) -> str:
 
 
 def show_gib(size_bytes: float) -> str:
-    return f"{size_bytes / GIB:.3g} GiB"
+    """`70.6 GiB`: what vendors call GB of a GPU."""
+    size = size_bytes / GIB
+    return f"{size:,.0f} GiB" if size >= 1000 else f"{size:.3g} GiB"
 
 
 def memory_words(use: MemoryUse) -> str:
     """`fits, 70.6 of 80 GiB`."""
-    held = f"{use.total_bytes / GIB:.3g} of {show_gib(use.capacity_bytes)}"
+    total = show_gib(use.total_bytes).removesuffix(" GiB")
+    held = f"{total} of {show_gib(use.capacity_bytes)}"
     return f"fits, {held}" if use.is_fitting else f"no, {held}"
 
 

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from broadgauge.predict.answers import Answer, Answers
 from broadgauge.predict.knee import BandwidthCurve
+from broadgauge.predict.making_fit import what_fits
 from broadgauge.report.predict_words import (
     NOTHING,
     UNKNOWN,
@@ -117,7 +118,9 @@ def _print_limits(answers: Sequence[Answer], console: Console) -> None:
     for answer in over[:MOST_OVER]:
         use = answer.prediction.memory
         much = show_gib(use.total_bytes - use.capacity_bytes)
-        words = f"{label_words(answer)} does not fit, {much} too much: {memory_parts(use)}"
+        with_what = what_fits(answer.prediction.case)
+        fits = f"; it fits with {with_what}" if with_what else ""
+        words = f"{label_words(answer)} does not fit, {much} too much: {memory_parts(use)}{fits}"
         sentence(words, console, "yellow")
     if len(over) > MOST_OVER:
         sentence(f"{len(over) - MOST_OVER} more do not fit", console, "yellow")
