@@ -44,6 +44,7 @@ BOUND_LOG = math.log(4)
 SCALE = 0.08
 """Repeated configurations spread by ×1.06 (median); the rest is what no factor explains."""
 FREEDOM = 4.0
+FIRST_SCALE = 0.6
 DECIDING_SHARE = 0.1
 """Of a step must change with a term before its row may move the term's factor."""
 IDENTIFIED_SHARE = 0.75
@@ -80,6 +81,7 @@ def fit(observations: Sequence[Observation], knowledge: Knowledge) -> Knowledge:
         scale=SCALE,
         freedom=FREEDOM,
         mask=_deciding,
+        first_scale=FIRST_SCALE,
     )
     factors = {
         key: Factor(

@@ -15,7 +15,7 @@ from broadgauge.catalog.frameworks import STYLES, Framework, framework_named
 from broadgauge.catalog.gpus import Gpu, find_gpu_named
 from broadgauge.predict.case import Precision, TrainingCase
 from broadgauge.predict.fabric_columns import FabricColumns, fabric_columns
-from broadgauge.predict.knowledge import Knowledge, node_rate_ratios
+from broadgauge.predict.knowledge import Knowledge, across_slowness, node_rate_ratios
 from broadgauge.predict.shapes import Shapes, infer_shapes
 from broadgauge.predict.timeline import Times
 
@@ -94,6 +94,8 @@ class Columns:
     """What is fitted and calibrated of the rate out of a node, over what network.py has."""
     link_rate_ratio: Times
     """What is calibrated of the links inside a node."""
+    across_slowness: Times
+    """What is calibrated of kernels on several nodes, over those on one."""
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -139,6 +141,7 @@ def columns_of(cases: Sequence[TrainingCase], knowledge: Knowledge | None = None
         is_fp32=gemm_flops == _peaks(gpus, gpu_index, np.full(len(cases), "fp32")),
         node_rate_ratio=node_rate_ratios(cases, knowledge),
         link_rate_ratio=np.ones(len(cases)),
+        across_slowness=across_slowness(cases, knowledge),
         **numbers,
         **flags,
     )

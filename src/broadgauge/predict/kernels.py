@@ -56,7 +56,7 @@ def rates_of(columns: Columns, knowledge: Knowledge) -> Rates:
     efficiency = np.where(fp8, efficiency * knowledge.value("fp8_efficiency"), efficiency)
     efficiency = np.where(columns.is_fp32, knowledge.value("cuda_core_efficiency"), efficiency)
     attention = knowledge.by_generation("attention_efficiency", columns)
-    slowness = knowledge.factors_of("compute", columns)
+    slowness = knowledge.factors_of("compute", columns) * columns.across_slowness
     attention = attention / knowledge.factors_of("attention", columns)
     streaming = HBM_EFFICIENCY / knowledge.factors_of("memory", columns)
     return Rates(

@@ -1,7 +1,7 @@
 """What does the predictor know beside data sheets? Constants, and calibrated factors."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
@@ -110,17 +110,34 @@ def path_of(case: TrainingCase) -> tuple[str, ...]:
 
 def node_rate_ratios(cases: Sequence[TrainingCase], knowledge: Knowledge | None) -> Times:
     """By what the rate out of a node is multiplied: what is fitted of RDMA, and calibrated."""
-    if knowledge is None:
-        return np.ones(len(cases))
-    known: dict[tuple[tuple[str, ...], str], float] = {}
+    return _by_path(cases, knowledge, _node_rate_ratio)
+
+
+def across_slowness(cases: Sequence[TrainingCase], knowledge: Knowledge | None) -> Times:
+    """By what kernels of several nodes take longer than those of one, where that is calibrated.
+
+    Nodes wait for the slowest of them, and are not all like the one that was measured alone.
+    """
+    return _by_path(cases, knowledge, lambda case, known: known.factor(("across", *path_of(case))))
+
+
+def _by_path(
+    cases: Sequence[TrainingCase],
+    knowledge: Knowledge | None,
+    ratio: Callable[[TrainingCase, Knowledge], float],
+) -> Times:
+    """One value a case, found once for each path; 1 on one node."""
     ratios = np.ones(len(cases))
+    if knowledge is None:
+        return ratios
+    found: dict[tuple[tuple[str, ...], str, bool], float] = {}
     for index, case in enumerate(cases):
         if case.nodes == 1:
             continue
-        key = (path_of(case), case.gpu)
-        if key not in known:
-            known[key] = _node_rate_ratio(case, knowledge)
-        ratios[index] = known[key]
+        key = (path_of(case), case.gpu, _is_nominal_rdma(case.fabric))
+        if key not in found:
+            found[key] = ratio(case, knowledge)
+        ratios[index] = found[key]
     return ratios
 
 

@@ -45,25 +45,29 @@ def estimate(
     mask: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]] | None = None,
     start: Vector | None = None,
     iterations: int = 8,
+    first_scale: float = 0.0,
 ) -> Estimate:
     """`linear` gives logarithms of predicted over measured, and their slopes by each parameter.
 
     `scale` is the spread of these residuals without outliers.
-    `mask` may clear what a row must not say of a parameter, in `float64[rows, parameters]`.
+    From `first_scale` the scale is halved to `scale`: rows that the prior is far from are not taken
+    for outliers before the parameters had a chance (graduated non-convexity, Blake and Zisserman
+    1987). `mask` may clear what a row must not say of a parameter, in `float64[rows, parameters]`.
     """
     x = prior.mean.copy() if start is None else start.copy()
     precision = np.diag(1 / prior.sd**2)
-    for _ in range(iterations):
+    for iteration in range(iterations):
+        width = max(scale, first_scale / 2**iteration)
         errors, slopes = linear(x)
         slopes = slopes if mask is None else mask(slopes)
-        pull = weights * (freedom + 1) / (freedom * scale**2 + errors**2)
+        pull = weights * (freedom + 1) / (freedom * width**2 + errors**2)
         normal = slopes.T @ (slopes * pull[:, None]) + precision
         gradient = slopes.T @ (pull * errors) + (x - prior.mean) / prior.sd**2
         step = np.clip(np.linalg.solve(normal, gradient), -STEP_LIMIT, STEP_LIMIT)
         moved = np.clip(x - step, prior.low, prior.high)
         change = float(np.max(np.abs(moved - x)))
         x = moved
-        if change < 1e-4:
+        if change < 1e-4 and width == scale:
             break
     return Estimate(mean=x, sd=np.sqrt(np.diag(np.linalg.inv(normal))))
 
