@@ -15,6 +15,7 @@ from broadgauge.predict.calibration import step_s
 from broadgauge.predict.knowledge import default_knowledge
 from broadgauge.predict.system import dump_system
 from broadgauge.predict.system_knowledge import observations_of
+from broadgauge.report import html_predict
 from broadgauge.specs.gpt import GptModel
 from broadgauge.specs.system import StepTime, System
 
@@ -109,8 +110,10 @@ class Loads(HTMLParser):
 
 
 def test_the_page_is_whole_and_loads_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Without the runtime's script, which the report's own tests hold and takes seconds to cut."""
+    monkeypatch.setattr(html_predict, "runtime", lambda: None)
     path = tmp_path / "page.html"
     said(capsys, *MATRIX, "--html", str(path))
     page = path.read_text()

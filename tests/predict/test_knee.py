@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broadgauge.predict.break_even import by_batch, by_params, wider
@@ -56,6 +56,7 @@ def test_what_no_network_touches_is_indifferent() -> None:
     assert curve.floor_s == 0.5
 
 
+@settings(deadline=None)
 @given(st.floats(0.01, 100), st.floats(0.001, 1000))
 def test_a_step_at_the_knee_is_within_the_gain(compute_s: float, gigabit: float) -> None:
     def times(cases: Sequence[TrainingCase]) -> Times:

@@ -182,7 +182,7 @@ cases = st.builds(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(cases)
 def test_what_shrinks_memory_never_grows_it(case: TrainingCase) -> None:
     use = memory_use(case)
@@ -198,7 +198,7 @@ def test_what_shrinks_memory_never_grows_it(case: TrainingCase) -> None:
         assert in_use_bytes(memory_use(smaller)) <= in_use_bytes(use) * (1 + 1e-12)
 
 
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(cases, min_size=1, max_size=6))
 def test_a_table_is_its_cases(many: list[TrainingCase]) -> None:
     table = memory_table(columns_of(many))
