@@ -65,7 +65,7 @@ def test_calibration_takes_rows_away(table: Path, capsys: pytest.CaptureFixture[
     arguments = ["validate", str(table), "--calibrate", "system-network", "--points", "1"]
     assert main([*arguments, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["calibration_rows"] == ["a"]
+    assert document["calibration_rows"] in (["a"], ["b"])
     assert document["overall"]["n"] == 3
 
 

@@ -1,10 +1,14 @@
 """Which rows calibrate: deterministic, spread out, and blind to what was measured."""
 
-from hypothesis import given
+from collections.abc import Sequence
+
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.predict.making_tables import table_of
 
-from broadgauge.predict.calibration_rows import calibration_rows, system_of
+from broadgauge.predict import calibration_rows as module
+from broadgauge.predict.calibration_rows import Calibrate, system_of
+from broadgauge.predict.knowledge import prior_knowledge
 from broadgauge.predict.table import Row
 
 GRID = [
@@ -14,6 +18,12 @@ GRID = [
     for nodes in (1, 2, 4)
     for batch in (1, 2, 4, 8)
 ]  # fmt: skip
+
+
+def calibration_rows(
+    rows: Sequence[Row], calibrate: Calibrate, num_points: int
+) -> dict[tuple[str, ...], list[Row]]:
+    return module.calibration_rows(rows, calibrate, num_points, prior_knowledge())
 
 
 def ids(chosen: dict[tuple[str, ...], list[Row]]) -> list[list[str]]:
@@ -31,7 +41,9 @@ def test_a_system_has_at_most_so_many_and_a_network_of_it_too() -> None:
 
 
 def test_never_more_than_half_of_a_group_calibrates() -> None:
-    assert ids(calibration_rows(table_of(*GRID[:3]).rows, "system", 3)) == [["n1-b2"]]
+    assert [len(each) for each in ids(calibration_rows(table_of(*GRID[:3]).rows, "system", 3))] == [
+        1
+    ]
     assert ids(calibration_rows(table_of(GRID[0]).rows, "system", 3)) == [[]]
 
 
@@ -46,12 +58,14 @@ def test_rows_of_one_system_are_alike_in_source_gpu_framework_and_arithmetic() -
     assert len({system_of(row) for row in table.rows}) == 5
 
 
-def test_the_first_is_typical_and_the_next_stand_for_others() -> None:
-    [chosen] = ids(calibration_rows(table_of(*GRID).rows, "system", 4))
-    assert chosen[0] in ("n2-b2", "n2-b4")
-    assert {name.split("-")[0] for name in chosen} == {"n1", "n2", "n4"}
+def test_rows_of_several_regimes_come_first() -> None:
+    [chosen] = ids(calibration_rows(table_of(*GRID).rows, "system", 3))
+    assert any(name.startswith("n1") for name in chosen)
+    assert not all(name.startswith("n1") for name in chosen)
+    assert len({name.split("-")[1] for name in chosen}) > 1
 
 
+@settings(max_examples=10, deadline=None)
 @given(st.lists(st.floats(0.01, 100), min_size=len(GRID), max_size=len(GRID)))
 def test_what_was_measured_decides_nothing(times_s: list[float]) -> None:
     plain = calibration_rows(table_of(*GRID).rows, "system-network", 3)

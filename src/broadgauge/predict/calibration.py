@@ -65,8 +65,8 @@ def fit(observations: Sequence[Observation], knowledge: Knowledge) -> Knowledge:
         return knowledge
     cases = [observation.case for observation in observations]
     measured_s = np.array([observation.step_time_s for observation in observations])
-    keys = _keys(cases)
-    spreads = np.array([_prior_log_sd(key, cases) for key in keys])
+    keys = keys_of(cases)
+    spreads = np.array([prior_log_sd(key, cases) for key in keys])
     zero = np.zeros(len(keys))
 
     slopes = Slopes(cases, keys, [factor_keys(case) for case in cases], knowledge)
@@ -80,7 +80,7 @@ def fit(observations: Sequence[Observation], knowledge: Knowledge) -> Knowledge:
         Prior(mean=zero, sd=spreads, low=zero - BOUND_LOG, high=zero + BOUND_LOG),
         scale=SCALE,
         freedom=FREEDOM,
-        mask=_deciding,
+        mask=deciding,
         first_scale=FIRST_SCALE,
     )
     factors = {
@@ -113,11 +113,13 @@ def factor_keys(case: TrainingCase) -> list[FactorKey]:
     return keys
 
 
-def _keys(cases: Sequence[TrainingCase]) -> list[FactorKey]:
+def keys_of(cases: Sequence[TrainingCase]) -> list[FactorKey]:
+    """Of all of them, each once."""
     return list(dict.fromkeys(key for case in cases for key in factor_keys(case)))
 
 
-def _prior_log_sd(key: FactorKey, cases: Sequence[TrainingCase]) -> float:
+def prior_log_sd(key: FactorKey, cases: Sequence[TrainingCase]) -> float:
+    """How far is the factor's logarithm from 0 where nothing is measured?"""
     if key[0] == "link_rate":
         return LINK_LOG_SD
     if key[0] == "across":
@@ -128,7 +130,7 @@ def _prior_log_sd(key: FactorKey, cases: Sequence[TrainingCase]) -> float:
     return RDMA_LOG_SD if case.fabric.transport in RDMA_TRANSPORTS else SOCKET_LOG_SD
 
 
-def _deciding(slopes: Vector) -> Vector:
+def deciding(slopes: Vector) -> Vector:
     """Clears what does not decide a row: neither its largest term nor a large one."""
     sizes = np.abs(slopes)
     largest = sizes == sizes.max(axis=1, keepdims=True)

@@ -1,18 +1,26 @@
 """Which rows of a table calibrate, and which are left to be scored? Chosen without any step time.
 
 A system is one source's GPU, framework and arithmetic; `system-network` takes rows of each of its
-networks. Rows are chosen by what is asked, never by what was measured or by an error: each time the
-one that brings all rows of the group nearest to a chosen one (greedy k-median; Cornuejols, Fisher,
-Nemhauser 1977), so that the first is typical and the next stand for what it does not.
+networks. Rows are chosen as experiments are designed: each time the one after which the predictions
+of all rows of its group would be least uncertain, by how the model says that their times change
+with what is calibrated (V-optimal design, one row after the other; Pukelsheim 2006, chapter 9).
+What was measured, and so every error, plays no part.
 """
 
-import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
+
+from broadgauge.predict.calibration import SCALE, deciding, factor_keys, keys_of, prior_log_sd
 from broadgauge.predict.case import TrainingCase
+from broadgauge.predict.knowledge import Knowledge
+from broadgauge.predict.slopes import Slopes
 from broadgauge.predict.table import Row
 
+Matrix = npt.NDArray[np.float64]
 Calibrate = Literal["none", "system", "system-network"]
 SystemKey = tuple[str, ...]
 DEFAULT_POINTS = 3
@@ -31,66 +39,56 @@ def network_of(row: Row) -> SystemKey:
 
 
 def calibration_rows(
-    rows: Sequence[Row], calibrate: Calibrate, num_points: int
+    rows: Sequence[Row], calibrate: Calibrate, num_points: int, knowledge: Knowledge
 ) -> dict[SystemKey, list[Row]]:
     """For each system the rows that calibrate it: never more than half of any group."""
     if calibrate == "none":
         return {}
-    groups: dict[tuple[SystemKey, SystemKey], list[Row]] = {}
+    systems: dict[SystemKey, list[Row]] = {}
     for row in rows:
-        network = network_of(row) if calibrate == "system-network" else ()
-        groups.setdefault((system_of(row), network), []).append(row)
-    chosen: dict[SystemKey, list[Row]] = {}
-    for (system, _), group in groups.items():
-        found = spread_out(group, min(num_points, len(group) // 2))
-        chosen.setdefault(system, []).extend(found)
+        systems.setdefault(system_of(row), []).append(row)
+    chosen = {}
+    for system, mine in systems.items():
+        networks: dict[SystemKey, list[int]] = {}
+        for index, row in enumerate(mine):
+            key = network_of(row) if calibrate == "system-network" else ()
+            networks.setdefault(key, []).append(index)
+        known = knowledge.without(mine[0].source)
+        found = _designed([row.case for row in mine], list(networks.values()), num_points, known)
+        chosen[system] = [mine[index] for index in found]
     return chosen
 
 
-def spread_out(rows: Sequence[Row], num_points: int) -> list[Row]:
-    """So many rows that stand for all: the sum of distances to the nearest of them is small."""
-    places = _scaled([_place(row.case) for row in rows])
-    nearest = [math.inf] * len(rows)
+def _designed(
+    cases: Sequence[TrainingCase],
+    groups: Sequence[Sequence[int]],
+    num_points: int,
+    knowledge: Knowledge,
+) -> list[int]:
+    """Which cases are measured? So many of each group, one group after the other."""
+    if max(map(len, groups)) < 2:
+        return []
+    keys = keys_of(cases)
+    _, slopes = Slopes(cases, keys, [factor_keys(case) for case in cases], knowledge).at(
+        np.zeros(len(keys))
+    )
+    told = deciding(slopes) / SCALE
+    known = np.diag([1 / prior_log_sd(key, cases) ** 2 for key in keys])
+    settings = [replace(case, name="") for case in cases]
     chosen: list[int] = []
-    for _ in range(num_points):
-        rest = [i for i in range(len(rows)) if i not in chosen]
-        best = min(rest, key=lambda i: (_sum_with(i, places, nearest), rows[i].line))
-        nearest = _nearest_with(best, places, nearest)
-        chosen.append(best)
-    return [rows[i] for i in chosen]
+    for group in groups:
+        for _ in range(min(num_points, len(group) // 2)):
+            measured = {settings[index] for index in chosen}
+            rest = [index for index in group if index not in chosen]
+            new = [index for index in rest if settings[index] not in measured] or rest
+            best = min(new, key=lambda i: (_left_unknown(i, told, known, slopes[group]), i))
+            known = known + np.outer(told[best], told[best])
+            chosen.append(best)
+    return chosen
 
 
-def _nearest_with(
-    index: int, places: Sequence[Sequence[float]], nearest: Sequence[float]
-) -> list[float]:
-    """Distances to the nearest chosen one if this one is chosen too."""
-    return [
-        min(known, math.dist(place, places[index]))
-        for known, place in zip(nearest, places, strict=True)
-    ]
-
-
-def _sum_with(index: int, places: Sequence[Sequence[float]], nearest: Sequence[float]) -> float:
-    # Rounded: sums of one set in another order must not decide.
-    return round(math.fsum(_nearest_with(index, places, nearest)), 9)
-
-
-def _place(case: TrainingCase) -> list[float]:
-    """Logarithms of what decides the regime."""
-    model = case.model
-    return [
-        math.log(case.micro_batch * case.seq_len),  # compute against launches and bytes
-        math.log(model.active_params / (model.layers * case.tensor_parallel)),  # sizes of products
-        math.log(case.micro_batches),  # what happens once a step against once a pass
-        math.log(case.nodes),
-        math.log(case.seq_len / model.hidden),  # attention against the products
-    ]
-
-
-def _scaled(places: Sequence[Sequence[float]]) -> list[list[float]]:
-    """Each axis from 0 to 1; one that doesn't vary says nothing."""
-    axes = []
-    for axis in zip(*places, strict=True):
-        low, high = min(axis), max(axis)
-        axes.append([(each - low) / (high - low) if high > low else 0.0 for each in axis])
-    return [list(place) for place in zip(*axes, strict=True)]
+def _left_unknown(index: int, told: Matrix, known: Matrix, slopes: Matrix) -> float:
+    """Mean variance of the group's predictions after this case is measured too."""
+    spread = np.linalg.inv(known + np.outer(told[index], told[index]))
+    variances = np.einsum("ij,jk,ik->i", slopes, spread, slopes)
+    return round(float(variances.mean()), 12)  # sums in another order must not decide

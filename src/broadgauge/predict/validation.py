@@ -67,7 +67,7 @@ def validate(
 ) -> Validation:
     """Every row of the table predicted; those that can't be are in `unread` with the reason."""
     known = knowledge or default_knowledge()
-    chosen = calibration_rows(table.rows, calibrate, num_points)
+    chosen = calibration_rows(table.rows, calibrate, num_points, known)
     calibrating = {row.line for rows in chosen.values() for row in rows}
     systems: dict[SystemKey, list[Row]] = {}
     for row in table.rows:

@@ -26,9 +26,9 @@ DEFINITIONS = """\
 - **Flags** are the table's own: inferred dimensions or networks, CPU offload, contradictory
   repeats.
 - **Calibration**: a system is one source's GPU, framework and arithmetic. Rows are chosen without
-  their step times: each time the one that brings all rows of the group nearest to a chosen one, by
-  the logarithms of tokens a pass, layer size, accumulation, nodes and sequence length over hidden
-  size; ties go to the earlier line. At most half of a group calibrates. They are not scored.
+  their step times: each time the one after which the predictions of all rows of its group would be
+  least uncertain, by the model's own slopes (V-optimal design); ties go to the earlier line. At
+  most half of a group calibrates. Those rows are not scored.
 """
 
 PEERS = """\
