@@ -9,7 +9,7 @@ from broadgauge.predict.scoring import mean_over_sources, scores, scores_by_sour
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
 from broadgauge.report.terminal_validation import HEAD, LEGEND, percent, score_cells
 
-ROW_HEAD = ("row", "published", "predicted s", "measured s", "error %", "")
+ROW_HEAD = ("row", "measured s", "predicted s", "error %", "")
 GOAL_HEAD = ("goal", "limit %", "error %", "")
 CLAIM_HEAD = ("claim", "printed", "from rows", "predicted")
 
@@ -44,10 +44,9 @@ def row_cells(each: PredictedRow) -> tuple[str, ...]:
     assert prediction is not None
     assert row.step_time_s is not None
     return (
-        row.id,
-        row.published,
-        f"{prediction.step_time_s.value:.4g}",
+        f"{row.id}: {row.published}",
         f"{row.step_time_s:.4g}",
+        f"{prediction.step_time_s.value:.4g}",
         percent(each.error_ratio, is_signed=True),
         row.role,
     )
