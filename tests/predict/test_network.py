@@ -10,13 +10,14 @@ from tests.predict.making_cases import BASE, case
 
 from broadgauge.catalog.networks import find_network
 from broadgauge.catalog.references import BusbwFigure, known_busbw
-from broadgauge.predict.case import Curve, Fabric, Op, TrainingCase
+from broadgauge.predict.case import Curve, Fabric, ModelShape, Op, TrainingCase
 from broadgauge.predict.columns import columns_of
 from broadgauge.predict.costs import CollectiveCost
 from broadgauge.predict.from_catalog import fabric_of_class
 from broadgauge.predict.groups import group_of
 from broadgauge.predict.nccl_model import Ring, collective_s
 from broadgauge.predict.network import price, traffic_factor
+from broadgauge.predict.predictor import predict
 
 LARGE_BYTES = 2.0**33
 NOT_OURS = {
@@ -220,3 +221,35 @@ def test_nothing_to_send_takes_no_time(op, nodes, on_node) -> None:
 
     assert seconds(cost) == 0
     assert cost.inter_bytes[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("transport", "least_ratio"), [("overlay", 2.5), ("virtio", 2.5), ("tcp", 2)]
+)
+def test_a_network_nobody_measured_makes_a_wide_interval(transport, least_ratio) -> None:
+    """Class priors of sockets and overlays are within a factor of 3; a measured rate narrows it."""
+    guessed = case(fabric=Fabric(transport=transport, node_gbps=25))
+    measured = replace(guessed, fabric=replace(guessed.fabric, measured_node_gbyte_per_s=0.5))
+    wide, narrow = (each.step_time_s for each in predict([guessed, measured]))
+
+    assert wide.high / wide.value > least_ratio
+    assert wide.value / wide.low > least_ratio
+    assert narrow.high / narrow.low < wide.high / wide.low / 2
+
+
+def test_what_is_hidden_may_come_out() -> None:
+    """A step that hides its network on the prior's rate need not on a third of it."""
+    wide = ModelShape(
+        name="wide", layers=32, hidden=4096, vocabulary=64, params=6.45e9, active_params=6.45e9
+    )
+    hidden = case(
+        model=wide,
+        strategy="hsdp",
+        fabric=Fabric(transport="virtio"),
+        micro_batch=128,
+        global_batch=2048,
+    )
+    (found,) = predict([hidden])
+
+    assert found.parts.exposed_network_s < 0.2 * found.step_time_s.value
+    assert found.step_time_s.high / found.step_time_s.value > 1.5

@@ -1,6 +1,7 @@
 """How many bytes a second do links carry, where nobody has measured them?"""
 
 import functools
+import math
 
 import numpy as np
 
@@ -153,6 +154,30 @@ def node_rate(group: Group, columns: Columns) -> Times:
     prior = prior * slowest_link_ratio(group, columns)
     measured = columns.fabric.measured_node_rate
     return np.where(np.isnan(measured), prior, measured) * columns.node_rate_ratio
+
+
+def prior_spread_ratio(columns: Columns) -> Times:
+    """By what factor may a node's rate be off, either way, in eight of ten cases?
+
+    Where only the way of sending is known, and that is no RDMA; 1: measured, or RDMA of a nominal
+    rate, which intervals know from published steps. Source: catalog/transports.yaml, low and high.
+    """
+    by_transport = [_spread_ratio(transport) for transport in TRANSPORTS]
+    ratio = np.array(by_transport)[columns.fabric.transport_index]
+    is_measured = ~np.isnan(columns.fabric.measured_node_rate)
+    if columns.fabric.has_curves:
+        is_measured |= np.array([bool(case.fabric.curves) for case in columns.cases])
+    return np.where(is_measured, 1.0, ratio)
+
+
+@functools.cache
+def _spread_ratio(transport: Transport) -> float:
+    if transport in RDMA_TRANSPORTS or transport in ("none", "unknown"):
+        return 1.0
+    entry = _prior(transport)
+    spread = entry.rings[-1] if entry.rings else entry.typical_gbyte_per_s or entry.typical_ratio
+    assert spread is not None, "a transport without a rate"
+    return math.sqrt(spread.high / spread.low)
 
 
 def slowest_link_ratio(group: Group, columns: Columns) -> Times:
