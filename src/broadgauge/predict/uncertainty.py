@@ -36,9 +36,9 @@ OUTSIDE_RATIO = 1.5
 """By what an interval is widened for a case unlike those that were seen."""
 OFFLOADED_RATIO = 2.5
 """Where the host's memory and CPU take part, which no catalog describes."""
-NEW_SOURCE_RATIO = 1.2
-"""By what a source never seen is farther off than those left out: quantiles of a dozen sources are
-too narrow by a tenth (Student's t), and priors were chosen by people who knew them."""
+OTHER_SIDE_RATIO = 0.6
+"""Of the wider side that the narrower one has at least: few sources, all slower than predicted, do
+not say that the next one can't be faster."""
 LEAST_ROWS = 8
 """Of a regime, from two sources: with fewer its quantiles are those of a wider one."""
 CALIBRATED_RATIO = 0.65
@@ -46,7 +46,9 @@ CALIBRATED_RATIO = 0.65
 with up to three rows a system and network, over those without any."""
 NORMAL_TENTH = 1.2816
 """Standard deviations to the 10 % quantile of a normal distribution."""
-SEEN_GENERATIONS = frozenset({"volta", "ampere", "ada", "hopper"})
+SEEN_GENERATIONS = frozenset({"volta", "ampere", "hopper"})
+SEEN_FORMS = frozenset({"sxm"})
+"""Only one source has boards with PCIe alone: that is not enough to know a class."""
 WORDS = {
     "compute": ("kernel times", "one measured step of this framework on this GPU"),
     "memory": ("memory-bound kernels", "one measured step of this framework on this GPU"),
@@ -163,12 +165,13 @@ def intervals(
     is_outside = _is_outside(columns)
     low, high = _residuals(regimes, families_of(columns), knowledge.residuals)
     posterior = _posterior_log_sd(columns, knowledge, evaluation) * NORMAL_TENTH
-    widened = NEW_SOURCE_RATIO * np.where(is_outside, OUTSIDE_RATIO, 1.0)
+    widened = np.where(is_outside, OUTSIDE_RATIO, 1.0)
     widened = np.where(columns.is_offloaded, OFFLOADED_RATIO, widened)
     widened = np.where(is_calibrated, CALIBRATED_RATIO, 1.0) * widened
     faster, slower = _prior_rate_logs(columns, knowledge, evaluation)
-    below = np.hypot(np.hypot(np.maximum(-low, LEAST_LOG), posterior) * widened, faster)
-    above = np.hypot(np.hypot(np.maximum(high, LEAST_LOG), posterior) * widened, slower)
+    least = OTHER_SIDE_RATIO * np.maximum(np.maximum(-low, high), LEAST_LOG)
+    below = np.hypot(np.hypot(np.maximum(-low, least), posterior) * widened, faster)
+    above = np.hypot(np.hypot(np.maximum(high, least), posterior) * widened, slower)
     return Intervals(
         low_s=evaluation.step_s * np.exp(-below),
         high_s=evaluation.step_s * np.exp(above),
@@ -214,7 +217,9 @@ def _is_calibrated(columns: Columns, knowledge: Knowledge, evaluation: Evaluatio
 
 def _is_outside(columns: Columns) -> Flags:
     """Unlike the rows that residuals are of: GPU generation, framework, or work on the host."""
-    seen = np.array([gpu.generation in SEEN_GENERATIONS for gpu in columns.gpus])
+    seen = np.array(
+        [gpu.generation in SEEN_GENERATIONS and gpu.form in SEEN_FORMS for gpu in columns.gpus]
+    )
     known = np.array([framework.name != "unknown" for framework in columns.frameworks])
     unseen = ~seen[columns.gpu_index] | ~known[columns.framework_index]
     return np.asarray(unseen | columns.is_offloaded)
