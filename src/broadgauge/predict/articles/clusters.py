@@ -4,6 +4,7 @@ Source: "Network performance in distributed training" (2025-10-16) and "Accelera
 OpenShift AI with NVIDIA GPUDirect RDMA"; figures are in catalog/articles.yaml.
 """
 
+import math
 from collections.abc import Iterator
 
 from broadgauge.catalog.articles import Articles, Throughput
@@ -77,7 +78,8 @@ def _granite_row(tables: Articles, row: Throughput) -> ArticleRow:
 def granite_case(tables: Articles, system: str, nodes: int, fabric: Fabric) -> TrainingCase:
     """HYBRID_SHARD: sharded in a node; gradients cross nodes after each micro-batch.
 
-    A micro-batch is packed up to `max_batch_len` tokens a GPU. Activation checkpointing and bf16
+    The trainer accumulates as few micro-batches as fit under `max_batch_len` tokens a GPU, all of
+    one length (instructlab/training, multipack_sampler.py). Activation checkpointing and bf16
     gradients are instructlab.training's settings for FSDP.
     """
     work = tables.workloads["granite-8b-ilab"]
@@ -85,6 +87,11 @@ def granite_case(tables: Articles, system: str, nodes: int, fabric: Fabric) -> T
     assert work.max_batch_len_tokens is not None
     assert work.effective_batch_size_samples is not None
     gpus_per_node = tables.systems[system].gpus_per_node
+    samples = work.effective_batch_size_samples
+    samples_of_rank = samples / (nodes * gpus_per_node)
+    accumulation = math.ceil(
+        samples_of_rank * work.mean_tokens_per_sample / work.max_batch_len_tokens
+    )
     return TrainingCase(
         name=f"granite-8b on {nodes} nodes of {system}",
         model=shape_of(find_model("granite-3.1-8b")),
@@ -95,8 +102,8 @@ def granite_case(tables: Articles, system: str, nodes: int, fabric: Fabric) -> T
         strategy="hsdp",
         data_parallel=nodes * gpus_per_node,
         seq_len=work.mean_tokens_per_sample,
-        global_batch=work.effective_batch_size_samples,
-        micro_batch=work.max_batch_len_tokens / work.mean_tokens_per_sample,
+        global_batch=samples,
+        micro_batch=samples_of_rank / accumulation,
         precision="bf16",
         gradient_bytes=2,
         recompute="full",
