@@ -72,3 +72,19 @@ def test_calibration_brings_a_system_nearer_to_its_own_rows() -> None:
     assert before is not None
     assert after is not None
     assert after < before / 2
+
+
+def test_a_refused_row_calibrates_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from broadgauge.predict import validation
+
+    real = validation.predict
+
+    def refusing(cases, knowledge=None):  # type: ignore[no-untyped-def]
+        if any(case.name in ("b1", "b8") for case in cases):
+            raise InputError("no such training")
+        return real(cases, knowledge)
+
+    monkeypatch.setattr(validation, "predict", refusing)
+    found = validate(table_of(*ROWS), calibrate="system", num_points=1)
+    assert {row.id for row in found.calibration} < {"b2", "b4"}
+    assert [each.id for each in found.unread] == ["b1", "b8"]

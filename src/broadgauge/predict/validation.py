@@ -5,7 +5,7 @@ that calibrate a system are not scored.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from broadgauge.predict.calibration import Observation, fit
@@ -67,36 +67,49 @@ def validate(
 ) -> Validation:
     """Every row of the table predicted; those that can't be are in `unread` with the reason."""
     known = knowledge or default_knowledge()
-    chosen = calibration_rows(table.rows, calibrate, num_points, known)
-    calibrating = {row.line for rows in chosen.values() for row in rows}
-    systems: dict[SystemKey, list[Row]] = {}
-    for row in table.rows:
-        if row.line not in calibrating:
-            # Without calibration a source is predicted at once: that is much faster.
-            key = system_of(row) if system_of(row) in chosen else (row.source,)
-            systems.setdefault(key, []).append(row)
+    answers = _by_groups(table.rows, lambda row: (row.source,), known, {})
+    readable = [row for row in table.rows if isinstance(answers[row.line], Prediction)]
+    chosen = calibration_rows(readable, calibrate, num_points, known)
+    calibrating = {row.line for mine in chosen.values() for row in mine}
+    if calibrating:
+        rest = [row for row in readable if row.line not in calibrating]
+        answers |= _by_groups(rest, system_of, known, chosen)
     scored: list[Scored] = []
     unread = list(table.unread)
-    for key, rows in systems.items():
-        mine = known.without(rows[0].source)
-        points = chosen.get(key, [])
-        if points:
-            mine = fit([_observation(row) for row in points], mine)
-        for row, prediction in zip(rows, _predictions(rows, mine), strict=True):
-            if isinstance(prediction, InputError):
-                unread.append(_refused(row, prediction))
-            elif not _is_finite(prediction):
-                unread.append(_refused(row, InputError("its prediction is no finite time")))
-            else:
-                scored.append(Scored(row=row, step_time_s=prediction.step_time_s))
+    for row in table.rows:
+        answer = answers[row.line]
+        if isinstance(answer, InputError):
+            unread.append(_refused(row, answer))
+        elif row.line not in calibrating:
+            scored.append(Scored(row=row, step_time_s=answer.step_time_s))
     return Validation(
         table=table,
         calibrate=calibrate,
         num_points=num_points,
-        scored=tuple(sorted(scored, key=lambda each: each.row.line)),
-        calibration=tuple(sorted((r for rows in chosen.values() for r in rows), key=_line)),
+        scored=tuple(scored),
+        calibration=tuple(row for row in table.rows if row.line in calibrating),
         unread=tuple(sorted(unread, key=lambda each: each.line)),
     )
+
+
+def _by_groups(
+    rows: Sequence[Row],
+    key_of: Callable[[Row], SystemKey],
+    knowledge: Knowledge,
+    chosen: Mapping[SystemKey, Sequence[Row]],
+) -> dict[int, Prediction | InputError]:
+    """An answer for each line: a group's rows at once, without what was fitted on their source."""
+    groups: dict[SystemKey, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(key_of(row), []).append(row)
+    answers: dict[int, Prediction | InputError] = {}
+    for key, mine in groups.items():
+        known = knowledge.without(mine[0].source)
+        if chosen.get(key):
+            known = fit([_observation(row) for row in chosen[key]], known)
+        for row, answer in zip(mine, _predictions(mine, known), strict=True):
+            answers[row.line] = answer
+    return answers
 
 
 def score_sheet(scored: Sequence[Scored]) -> ScoreSheet:
@@ -105,10 +118,6 @@ def score_sheet(scored: Sequence[Scored]) -> ScoreSheet:
     return ScoreSheet(
         overall=scores(scored), mean_over_sources=mean_over_sources(by_source), by_source=by_source
     )
-
-
-def _line(row: Row) -> int:
-    return row.line
 
 
 def _is_finite(prediction: Prediction) -> bool:
@@ -123,12 +132,16 @@ def _observation(row: Row) -> Observation:
 def _predictions(rows: Sequence[Row], knowledge: Knowledge) -> list[Prediction | InputError]:
     """One answer a row: where the predictor refuses, halves find the row that it refuses."""
     try:
-        return list(predict([row.case for row in rows], knowledge))
+        found = predict([row.case for row in rows], knowledge)
     except InputError as error:
         if len(rows) == 1:
             return [error]
-    middle = len(rows) // 2
-    return _predictions(rows[:middle], knowledge) + _predictions(rows[middle:], knowledge)
+        middle = len(rows) // 2
+        return _predictions(rows[:middle], knowledge) + _predictions(rows[middle:], knowledge)
+    return [
+        each if _is_finite(each) else InputError("its prediction is no finite time")
+        for each in found
+    ]
 
 
 def _refused(row: Row, error: InputError) -> Unread:
