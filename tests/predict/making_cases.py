@@ -44,8 +44,7 @@ def cases(draw: st.DrawFn) -> TrainingCase:
     gpus = nodes * on_node
     tensor = draw(st.sampled_from([n for n in (1, 2, 8) if gpus % n == 0]))
     left = gpus // tensor
-    is_piped = strategy == "megatron"
-    stages = draw(st.sampled_from([n for n in (1, 2, 4) if is_piped and left % n == 0] or [1]))
+    stages = draw(st.sampled_from([n for n in (1, 2, 4) if left % n == 0]))
     data = left // stages
     layers = draw(st.sampled_from((4, 8)))
     hidden = draw(st.sampled_from((512, 2048)))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.predict.making_cases import BASE, case
 
-from broadgauge.predict.case import Fabric, ModelShape, TrainingCase
+from broadgauge.predict.case import Fabric, ModelShape, SplitStrategy, TrainingCase
 from broadgauge.predict.columns import columns_of
 from broadgauge.predict.groups import group_of
 from broadgauge.predict.network import price
@@ -129,6 +129,41 @@ def test_stages_hand_on_activations_both_ways() -> None:
 
     # Eight ranks of a node between two others, eight micro-batches, forward and backward.
     assert found.network_bytes == pytest.approx(8 * 8 * 2 * message)
+
+
+@pytest.mark.parametrize("strategy", ["ddp", "fsdp", "hsdp", "megatron"])
+def test_every_strategy_reduces_the_gradients_of_its_stages(strategy: SplitStrategy) -> None:
+    """At least 2(n−1)/n of a node's gradients, on two nodes for each of two stages."""
+    piped = case(
+        strategy=strategy, nodes=4, data_parallel=16, pipeline_parallel=2, global_batch=4 * 16 * 8
+    )
+    piped = replace(piped, gradient_bytes=2)
+    (found,) = predict([piped])
+    of_a_stage = 2 * 8 * columns_of([BASE]).shapes.layer_params[0] / 2
+
+    assert found.network_bytes > 2 * 15 / 16 * of_a_stage
+    assert found.parts.exposed_network_s > 0
+
+
+def test_a_long_pipeline_hides_no_less_than_nothing() -> None:
+    """Folded ones extrapolate from two short ones."""
+    fabric = Fabric(transport="tcp", node_gbps=10)
+    piped = case(
+        strategy="megatron", data_parallel=8, pipeline_parallel=2, global_batch=4 * 8 * 64,
+        model=MIXTRAL, expert_parallel=4, fabric=fabric, zero_stage=2,
+    )  # fmt: skip
+    (found,) = predict([piped])
+
+    assert found.overlapped_communication_s >= 0
+
+
+def test_gradients_are_summed_over_context_ranks_too() -> None:
+    """Each saw a part of the sequence; as many bytes leave a node as without."""
+    plain = case(gradient_bytes=2)
+    split = replace(plain, data_parallel=8, context_parallel=2, global_batch=32)
+    of_plain, of_split = (exchanges(columns_of([each]))["last bucket"] for each in (plain, split))
+
+    assert of_split.inter_bytes[0] == pytest.approx(of_plain.inter_bytes[0])
 
 
 def test_offloaded_states_are_sharded_unless_told_otherwise() -> None:

@@ -84,6 +84,8 @@ def test_a_training_that_can_be_is_let_through() -> None:
         ),
         (replace(GOOD, expert_parallel=2), "no experts", None),
         (replace(GOOD, model=MIXTRAL, expert_parallel=3), "8 experts", "1, 2, 4, 8"),
+        (replace(GOOD, model=MIXTRAL, expert_parallel=8), "there are 4", "one of 1, 2, 4"),
+        (replace(GOOD, zero_stage=4), "ZeRO has no stage 4", "0, 1, 2 or 3"),
         (replace(GOOD, gpu="a100-sxm-80gb", precision="fp8"), "no fp8", "bf16"),
         (replace(GOOD, gpu="v100-sxm-16gb", precision="bf16"), "no bf16", "fp16"),
         (replace(GOOD, virtual_stages=2, global_batch=12), "3 micro-batches", "global batch"),

@@ -173,6 +173,11 @@ def evaluate(
 
 def _evaluate(structure: Structure, work: Work) -> Evaluation:
     """One timeline, or two whose difference is a pipeline's period, as often as it fits."""
+    whole = _unfolded(structure, work)
+    return replace(whole, overlapped_s=np.maximum(0.0, whole.overlapped_s))
+
+
+def _unfolded(structure: Structure, work: Work) -> Evaluation:
     first = _parts(structure, work)
     if not structure.is_folded:
         return first
@@ -221,6 +226,6 @@ def _parts(structure: Structure, work: Work) -> Evaluation:
         host_busy_s=timeline.busy_s[Stream.HOST, 0][own],
         intra_busy_s=intra_busy_s,
         inter_busy_s=inter_busy_s,
-        overlapped_s=np.maximum(0.0, hidden_s),
+        overlapped_s=hidden_s,
         network_bytes=timeline.sent_bytes[own],
     )

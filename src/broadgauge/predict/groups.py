@@ -2,7 +2,8 @@
 
 Ranks are numbered node by node; tensor parallelism varies fastest, then context, data and pipeline.
 Source: NVIDIA/Megatron-LM, parallel_state.py, order tp-cp-ep-dp-pp; FSDP's device mesh has its last
-dimension fastest too.
+dimension fastest too. Gradients are summed over context-parallel ranks too: each saw a part of the
+sequence (the same file, `_DATA_PARALLEL_GROUP_WITH_CP`).
 """
 
 import numpy as np
@@ -32,7 +33,7 @@ def group_of(kind: GroupKind, columns: Columns) -> Group:
         "tensor": (tensor, one),
         "context": (context, tensor),
         "expert": (columns.expert_parallel, inner),
-        "data": (columns.data_parallel, inner),
+        "data": (sharers, tensor),
         "shard": (shards, tensor),
         "replica": (sharers / shards, tensor * shards),
         "pipeline": (np.minimum(columns.pipeline_parallel, 2.0), inner * columns.data_parallel),

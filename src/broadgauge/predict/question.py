@@ -33,10 +33,12 @@ def _numbers(case: TrainingCase) -> Iterator[Fault]:
         value = getattr(case, name)
         if value < 1:
             yield f"{_words(name)} is {value}", "it is 1 or more"
-    for name in ("global_batch", "micro_batch"):
+    for name in ("micro_batch", "global_batch"):
         value = getattr(case, name)
         if not (math.isfinite(value) and value > 0):
             yield f"{_words(name)} is {value:g} sequences", "it is more than 0"
+    if case.zero_stage is not None and not 0 <= case.zero_stage <= 3:
+        yield f"ZeRO has no stage {case.zero_stage}", "0, 1, 2 or 3"
     if case.gpus > MOST_GPUS:
         yield f"{case.gpus:,} GPUs are more than the {MOST_GPUS:,} this was made for", None
 
@@ -107,6 +109,12 @@ def _experts(case: TrainingCase) -> Iterator[Fault]:
         yield (
             f"{experts} experts of {case.model.name} do not divide by expert parallel {degree}",
             f"one of {_divisors(experts)}",
+        )
+    elif (ranks := case.data_parallel * case.context_parallel) % degree:
+        yield (
+            f"expert parallel {degree} spreads experts over the data-parallel ranks, and there are "
+            f"{ranks}",
+            f"one of {_divisors(ranks)}",
         )
 
 

@@ -131,11 +131,16 @@ def _case(given: Mapping[str, Any], assumptions: _Assumptions, known: _Known) ->
     data = max(1, nodes * gpus_per_node // inner)
     strategy = given.get("strategy") or _strategy(given, known, gpu, data, assumptions)
     precision = given.get("precision") or _precision(gpu, assumptions)
-    seq_len = given.get("seq_len") or entry.seq_len
-    if "seq_len" not in given:
+    seq_len = given.get("seq_len")
+    if seq_len is None:
+        seq_len = entry.seq_len
         assumptions.tell("sequences of", f"{seq_len:,} tokens", "usual for the model")
-    micro = given.get("micro_batch") or _micro_batch(seq_len, assumptions)
-    batch = given.get("global_batch") or _global_batch(given, data, micro, assumptions)
+    micro = given.get("micro_batch")
+    if micro is None:
+        micro = _micro_batch(seq_len, assumptions)
+    batch = given.get("global_batch")
+    if batch is None:
+        batch = _global_batch(given, data, micro, assumptions)
     same = {name: given[name] for name in _AS_THEY_ARE if name in given}
     if strategy == "megatron":
         same.setdefault("framework", "megatron")
@@ -220,7 +225,7 @@ def _precision(gpu: Gpu, assumptions: _Assumptions) -> Precision:
 
 def _micro_batch(seq_len: int, assumptions: _Assumptions) -> int:
     micro = 1
-    while 2 * micro * seq_len <= TOKENS_A_PASS:
+    while 2 * micro * max(1, seq_len) <= TOKENS_A_PASS:
         micro *= 2
     assumptions.tell("micro-batch", micro, f"about {TOKENS_A_PASS:,} tokens a GPU and pass")
     return micro

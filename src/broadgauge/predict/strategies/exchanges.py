@@ -118,10 +118,10 @@ def _of_shards(columns: Columns) -> dict[str, CollectiveCost]:
 
 
 def _overlaps(columns: Columns) -> Flags:
-    """Are whole gradients reduced beside the backward pass?"""
+    """Are whole gradients reduced beside the backward pass? A pipeline does it at the end."""
     habit = np.array([framework.overlaps_gradients for framework in columns.frameworks])
     is_ddp = np.array([case.strategy == "ddp" for case in columns.cases])
-    return np.asarray(habit[columns.framework_index] & is_ddp)
+    return np.asarray(habit[columns.framework_index] & is_ddp & (columns.pipeline_parallel == 1))
 
 
 def _local_gradients(columns: Columns) -> tuple[Times, Times]:
@@ -180,11 +180,17 @@ def bucket_copies_s(columns: Columns) -> tuple[Times, Times]:
 
 
 def _of_replicas(columns: Columns) -> dict[str, CollectiveCost]:
-    """DDP and Megatron's data parallelism: gradients in buckets, or all at the end."""
+    """DDP and Megatron's data parallelism: gradients in buckets, or all at the end.
+
+    Shards of a pipeline's stage are gathered once a step and reduced at its end. Source:
+    pytorch/torchtitan, `fsdp_reshard_after_forward: default`: not with pipeline stages, so that no
+    micro-batch gathers again.
+    """
     shapes, group = columns.shapes, group_of("data", columns)
-    is_whole, is_early = ~columns.is_sharded, _overlaps(columns)
+    is_piped = columns.pipeline_parallel > 1
+    is_whole, is_early = ~columns.is_sharded | is_piped, _overlaps(columns)
     stage = np.array([zero_stage(case) for case in columns.cases])
-    is_split = (stage == 1) | (stage == 2)
+    is_split = (stage == 1) | (stage == 2) | columns.is_sharded
     each, table = _local_gradients(columns)
     twice = _is_untied(columns)
     _, bucket = _buckets(columns)
@@ -197,7 +203,9 @@ def _of_replicas(columns: Columns) -> dict[str, CollectiveCost]:
         whole = price("all_reduce", message, group, columns)
         return _chosen(is_split, split, whole, is_whole & mask)
 
-    weights = rest / gradient_bytes(columns) * weight_bytes(columns)
+    is_frozen = columns.is_sharded & columns.is_lora  # gathered, though nothing of it is reduced
+    gathered = rest / np.where(is_frozen, ADAPTER_RATIO, 1.0)
+    weights = gathered / gradient_bytes(columns) * weight_bytes(columns)
     return {
         "first bucket": reduced(first, is_early),
         "bucket": reduced(bucket, is_early),
