@@ -92,6 +92,20 @@ def test_a_run_that_waits_for_nothing_identifies_no_network(run: RunSummary) -> 
     assert faster <= same <= slower
 
 
+def test_what_no_link_explains_is_carried_over_once_and_not_multiplied(run: RunSummary) -> None:
+    """A step three times as long as its link and its compute explain: something was in the way."""
+    base = pick_case(run, "network=vnic-like")
+    long_s = 3 * base.step_s.value
+    disturbed = replace(base, step_s=replace(base.step_s, value=long_s, low=None, high=None))
+    found = what_if(run, disturbed, [Change(), at(0.2)])
+    plain = what_if(run, base, [at(0.2)]).answers[0].step_s.value
+    assert found.communication_ratio == pytest.approx(1.25)
+    assert 0.4 * long_s < found.excess_s < long_s
+    same, slower = (each.step_s.value for each in found.answers)
+    assert same == pytest.approx(long_s, rel=1e-6)
+    assert slower < 2 * plain + found.excess_s
+
+
 def test_more_ranks_do_more_work_and_send_more(run: RunSummary) -> None:
     two, four = ask(run, Change(label="x", nodes=2)), ask(run, Change(label="x", nodes=4))
     assert four.tokens_per_s < 2 * two.tokens_per_s

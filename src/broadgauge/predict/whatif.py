@@ -54,6 +54,7 @@ def what_if(
         without_s=model.without_s,
         is_without_measured=base.without_s is not None,
         communication_ratio=model.ratio,
+        excess_s=model.excess_s,
         is_identified=model.is_identified,
         basis=model.own.basis,
         machine_words=model.machine_words,

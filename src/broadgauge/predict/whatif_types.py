@@ -92,6 +92,8 @@ class WhatIf:
     """False: no step with communication off was recorded, and the model's share was taken."""
     communication_ratio: float
     """By which the model's communication was stretched to meet the run's step."""
+    excess_s: float
+    """Of the step, that neither its compute nor the modelled communication explains."""
     is_identified: bool
     """False: the step hardly waits for its network, so it can't tell how fast that is."""
     basis: Basis

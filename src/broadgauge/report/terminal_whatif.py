@@ -74,6 +74,7 @@ def whatif_document(found: WhatIf, notes: tuple[str, ...]) -> dict[str, object]:
         },
         "calibration": {
             "communication_ratio": found.communication_ratio,
+            "unexplained_s": found.excess_s,
             "is_identified": found.is_identified,
             "network_basis": found.basis,
             "compute_basis": found.machine_words,

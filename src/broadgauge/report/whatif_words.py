@@ -6,9 +6,8 @@ from broadgauge.predict.run_network import Basis
 from broadgauge.predict.whatif_types import WhatIf
 from broadgauge.specs.units import show_ratio, show_time
 
-REMARKABLE_RATIO = 1.5
-"""A stretch of communication that asks for an explanation."""
-ACCURATE_RATIO = 0.1
+REMARKABLE_RATIO = 0.15
+"""Of a step, unexplained, that asks for an explanation."""
 OWN_WORDS: dict[Basis, str] = {
     "own": "this run's own collectives on it, by size",
     "host": "collectives measured on this host unshaped, and the line's rate",
@@ -65,15 +64,23 @@ def _calibration(found: WhatIf) -> Iterator[str]:
             "measured; slower ones rest on the model alone"
         )
         return
-    ratio = found.communication_ratio
-    yield (
-        f"how communication hides behind compute, its time × {ratio:.3g} so that the model's step "
-        "is this run's"
+    step_s, excess_s = found.base.step_s.value, found.excess_s
+    until = (
+        "the most that a link explains" if excess_s else "so that the model's step is this run's"
     )
-    if not 1 / REMARKABLE_RATIO < ratio < REMARKABLE_RATIO:
+    yield (
+        f"how communication hides behind compute, its time × {found.communication_ratio:.3g}, "
+        f"{until}"
+    )
+    if excess_s:
         yield (
-            f"that × {ratio:.3g} is far from 1: something that the model does not know, such as "
-            "cores that compute and send at once, is in it"
+            f"{show_time(excess_s)} of the step ({show_ratio(excess_s / step_s, 2)}) that no link "
+            "can be the reason of: kept for as many bytes on any network of this machine"
+        )
+    if excess_s > REMARKABLE_RATIO * step_s:
+        yield (
+            "that is much: something that the model does not know, such as another program on "
+            "the same cores, is in it"
         )
 
 
