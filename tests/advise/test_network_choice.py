@@ -156,6 +156,24 @@ def test_what_suffices_is_the_lowest_rung(pod_s: float, waits_s: float, suffices
     assert f"= {pod_s:.3g}" in step.arithmetic[0]
 
 
+def test_a_higher_rung_that_is_slower_is_called_slower() -> None:
+    """Fast sockets are below a hypervisor's NIC on the ladder of effort, and may carry more."""
+    vnic = Fabric(name="vnic", transport="virtio")
+    found = recommend([planted(1.0, 0.5, fabric=TCP), planted(3.0, 2.5, fabric=vnic)])
+    (step,) = of_rule(found, Rule.PAYS, Rule.LITTLE)
+    assert not step.is_worth_it
+    assert "vnic is slower than tcp" in step.words
+    assert "3 times as long" in step.words
+
+
+@pytest.mark.parametrize(("pod_s", "place"), [(1.05, "as good as any"), (2.0, "the best")])
+def test_only_the_fastest_is_called_the_best(pod_s: float, place: str) -> None:
+    found = recommend([planted(1.0, 0.5), planted(pod_s, 0.9 * pod_s, fabric=POD)])
+    (best,) = of_rule(found, Rule.SUFFICES)
+    assert f"{best.about} is {place} of these, and too slow" in best.words
+    assert not best.is_worth_it
+
+
 def test_overlapping_intervals_are_a_caution() -> None:
     near = recommend([planted(1.0, 0.0), planted(1.15, 0.2, fabric=POD)])
     far = recommend([planted(1.0, 0.0), planted(2.0, 0.9, fabric=POD)])

@@ -86,7 +86,8 @@ def _sufficient(ladder: Sequence[Prediction], pays_ratio: float) -> Recommendati
     gain = max(0.0, chosen.step_time_s.value / best.step_time_s.value - 1)
     waits = f"{show_ratio(waiting_ratio(chosen), 2)} of a step waits for it"
     is_enough = waiting_ratio(chosen) <= SUFFICIENT_RATIO
-    verdict = "suffices" if is_enough else "is the best of these, and too slow,"
+    place = "is the best of these" if chosen is best else "is as good as any of these"
+    verdict = "suffices" if is_enough else f"{place}, and too slow,"
     words = f"{network_name(chosen)} {verdict} for {where(chosen.case)}: {waits}"
     if best is not chosen:
         words += f", {network_name(best)} would bring {show_ratio(gain, 2)}"
@@ -119,6 +120,11 @@ def _step_up(
         words = (
             f"{network_name(better)} pays over {network_name(worse)} for {place}: {ratio:.3g} "
             "times as fast"
+        )
+    elif ratio < 1 - pays_ratio:
+        words = (
+            f"{network_name(better)} is slower than {network_name(worse)} for {place}: "
+            f"a step takes {1 / ratio:.3g} times as long"
         )
     else:
         words = (
