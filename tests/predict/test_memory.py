@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from broadgauge.catalog.models import find_model
 from broadgauge.predict.case import ModelShape, TrainingCase
 from broadgauge.predict.columns import columns_of
+from broadgauge.predict.from_catalog import shape_of
 from broadgauge.predict.memory import memory_table, memory_use
 from broadgauge.predict.prediction import MemoryUse
 from broadgauge.predict.table import read_table
@@ -123,6 +125,25 @@ def test_the_states_are_those_of_the_zero_paper(zero_stage: int, published_gbyte
     use = memory_use(case)
     states_bytes = use.parameters_bytes + use.gradients_bytes + use.optimizer_bytes
     assert states_bytes == pytest.approx(published_gbyte * 1e9, rel=0.01)
+
+
+MIXTRAL = shape_of(find_model("mixtral-8x7b"))
+
+
+@pytest.mark.parametrize("expert_parallel", [1, 2, 8, 16])
+def test_sharded_experts_are_held_once_whoever_has_them(expert_parallel: int) -> None:
+    """8 bytes of Adam's moments a parameter over all ranks: experts are spread or sharded."""
+    case = fsdp(MIXTRAL, 16, seq_len=4096, micro_batch=1)
+    use = memory_use(replace(case, expert_parallel=expert_parallel))
+    assert 16 * use.optimizer_bytes == pytest.approx(8 * MIXTRAL.params, rel=1e-9)
+
+
+def test_tensor_ranks_share_frozen_weights() -> None:
+    model = shape_of(find_model("llama2-7b"))
+    whole = fsdp(model, 8, strategy="megatron", lora=True, seq_len=1024, micro_batch=1)
+    split = replace(whole, tensor_parallel=8, data_parallel=1)
+    ratio = memory_use(split).parameters_bytes / memory_use(whole).parameters_bytes
+    assert ratio == pytest.approx(1 / 8)
 
 
 @pytest.mark.parametrize(

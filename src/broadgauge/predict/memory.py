@@ -95,11 +95,23 @@ def _local_weights(columns: MemoryColumns) -> Array:
     """
     base, shapes = columns.base, columns.base.shapes
     body = shapes.params - shapes.embedding_params - columns.experts
-    table = shapes.vocabulary * shapes.hidden
-    edge = np.where(base.pipeline_parallel > 1, table, shapes.embedding_params)
     split = base.pipeline_parallel * base.tensor_parallel
-    experts = columns.experts / (split * base.expert_parallel)
-    return body / split + edge / base.tensor_parallel + experts
+    return body / split + _local_tables(columns) + _local_experts(columns)
+
+
+def _local_tables(columns: MemoryColumns) -> Array:
+    """Of them those of the embedding, and of the head where no other stage has it."""
+    base, shapes = columns.base, columns.base.shapes
+    table = shapes.vocabulary * shapes.hidden
+    tables = np.where(base.pipeline_parallel > 1, table, shapes.embedding_params)
+    return np.asarray(tables / base.tensor_parallel)
+
+
+def _local_experts(columns: MemoryColumns) -> Array:
+    """Of them those of experts."""
+    base = columns.base
+    split = base.pipeline_parallel * base.tensor_parallel * base.expert_parallel
+    return columns.experts / split
 
 
 def _local_adapters(columns: MemoryColumns) -> Array:
@@ -112,11 +124,18 @@ def _local_adapters(columns: MemoryColumns) -> Array:
     return LORA_RANK * shapes.layers * (attention + mlp) / split
 
 
-def _shard_ranks(columns: MemoryColumns) -> Array:
-    """Over how many ranks are states sharded? Context ranks count; HSDP shards within a node."""
+def _shard_ranks(columns: MemoryColumns, weights: Array) -> Array:
+    """Over how many ranks are states sharded? Context ranks count; HSDP shards within a node.
+
+    Experts are spread over some of these ranks already, so only the ranks that hold the same ones
+    can shard them: a mean over a rank's parameters.
+    """
     base = columns.base
     ranks = base.data_parallel * base.context_parallel
-    return np.where(base.is_replicated_shard, np.maximum(1.0, ranks / base.nodes), ranks)
+    ranks = np.where(base.is_replicated_shard, np.maximum(1.0, ranks / base.nodes), ranks)
+    experts = _local_experts(columns)
+    holders = np.maximum(1.0, ranks / base.expert_parallel)
+    return np.asarray(weights / ((weights - experts) / ranks + experts / holders))
 
 
 def _states(columns: MemoryColumns, weights: Array, trained: Array) -> tuple[Array, Array, Array]:
@@ -128,16 +147,16 @@ def _states(columns: MemoryColumns, weights: Array, trained: Array) -> tuple[Arr
     developer guide, distributed optimizer. LoRA: frozen weights in 16 bits, 16 bytes an adapter's
     parameter (fp32, as PEFT keeps them).
     """
-    base, shapes = columns.base, columns.base.shapes
-    ranks = _shard_ranks(columns)
+    base = columns.base
+    ranks = _shard_ranks(columns, weights)
     of_weights = np.where(columns.zero_stage >= 3, ranks, 1.0)
     of_gradients = np.where(columns.zero_stage >= 2, ranks, 1.0)
     of_optimizer = np.where(columns.zero_stage >= 1, ranks, 1.0)
     is_copied = ~columns.is_wrapped & (base.element_bytes < 4)
     weight_bytes = np.where(is_copied, 2.0, 4.0)
     frozen_bytes = np.where(base.is_quantized, QUANTIZED_BYTES, base.element_bytes)
-    frozen = (weights - shapes.embedding_params) * frozen_bytes
-    frozen = frozen + shapes.embedding_params * base.element_bytes
+    tables = _local_tables(columns)
+    frozen = (weights - tables) * frozen_bytes + tables * base.element_bytes
     parameters = np.where(base.is_lora, frozen + 4.0 * trained, weight_bytes * weights)
     moments = np.where(is_copied, 12.0, 8.0) * trained / of_optimizer
     gradients = columns.gradient_bytes * trained / of_gradients
