@@ -38,13 +38,14 @@ LINK_LOG_SD = 0.5
 RDMA_LOG_SD = 0.6
 SOCKET_LOG_SD = math.log(3) / 1.28
 """A factor of 3 either way in eight of ten cases."""
-ACROSS_LOG_SD = 0.2
+ACROSS_LOG_SD = 0.15
 """Of kernels on several nodes over those on one: the slowest of them counts."""
 BOUND_LOG = math.log(4)
 SCALE = 0.08
 """Repeated configurations spread by ×1.06 (median); the rest is what no factor explains."""
 FREEDOM = 4.0
 FIRST_SCALE = 0.6
+"""Where the estimate begins, so that rows far from the prior are heard before they are outliers."""
 DECIDING_SHARE = 0.1
 """Of a step must change with a term before its row may move the term's factor."""
 IDENTIFIED_SHARE = 0.75

@@ -49,10 +49,9 @@ def estimate(
 ) -> Estimate:
     """`linear` gives logarithms of predicted over measured, and their slopes by each parameter.
 
-    `scale` is the spread of these residuals without outliers.
-    From `first_scale` the scale is halved to `scale`: rows that the prior is far from are not taken
-    for outliers before the parameters had a chance (graduated non-convexity, Blake and Zisserman
-    1987). `mask` may clear what a row must not say of a parameter, in `float64[rows, parameters]`.
+    `scale` is the spread of these residuals without outliers. It is halved down from `first_scale`:
+    rows that the prior is far from are not taken for outliers before the parameters had a chance
+    (graduated non-convexity, Blake and Zisserman 1987). `mask` may clear what a row must not say of a parameter, in `float64[rows, parameters]`.
     """
     x = prior.mean.copy() if start is None else start.copy()
     precision = np.diag(1 / prior.sd**2)
