@@ -1,15 +1,26 @@
 """The articles' tables: every published figure is scored, calibrates, or is listed with why not."""
 
+from pathlib import Path
+
 import pytest
 from tests.predict.making_articles import articles_found
 
 from broadgauge.catalog.articles import articles
+from broadgauge.catalog.gpus import find_gpu_named
 from broadgauge.predict.articles.claims import checked_claims
 from broadgauge.predict.articles.pairs import line_curve
 from broadgauge.predict.articles.rows import Role
-from broadgauge.predict.articles.scores import ArticleScores, article_rows
+from broadgauge.predict.articles.scores import (
+    FITTED_AS,
+    ArticleScores,
+    article_rows,
+    article_scores,
+)
 from broadgauge.predict.curves import time_at
+from broadgauge.predict.knowledge import default_knowledge
+from broadgauge.predict.table import read_table
 
+TABLE = Path(__file__).parents[2] / "references" / "measured-training.csv"
 SLACK = {"SR-IOV from its nominal rate": 0.02}
 """Goals that are not reached yet, as docs/validation.md says: by how much at most."""
 
@@ -50,6 +61,27 @@ def test_one_point_per_system_and_network_calibrates() -> None:
         if row.role is Role.CALIBRATES and row.case is not None
     ]
     assert len(set(points)) == len(points)
+
+
+def test_what_is_in_the_fitted_table_too_is_scored_without_it(found: ArticleScores) -> None:
+    table = read_table(TABLE.read_bytes(), TABLE.name)
+    sources = {(row.case.gpu, row.case.gpus, row.step_time_s): row.source for row in table.rows}
+    shared = {
+        row.series: source
+        for row in article_rows()
+        if row.case is not None
+        and (
+            source := sources.get(
+                (find_gpu_named(row.case.gpu).name, row.case.gpus, row.step_time_s)
+            )
+        )
+    }
+    assert shared == FITTED_AS
+    for series, source in FITTED_AS.items():
+        without = article_scores(default_knowledge().without(source))
+        for one, other in zip(found.rows, without.rows, strict=True):
+            if one.row.series == series:
+                assert one.prediction == other.prediction
 
 
 def test_steps_follow_from_what_was_published() -> None:

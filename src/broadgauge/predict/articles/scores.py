@@ -17,6 +17,9 @@ from broadgauge.predict.scoring import Scored
 from broadgauge.predict.table import Row
 
 GOALS: tuple[Goal, ...] = (*clusters.GOALS, *pairs.GOALS)
+FITTED_AS = {"nebius-h100": "maknee/SkyPilot on Nebius"}
+"""Series whose figures are rows of references/measured-training.csv too, and their source there:
+they are predicted with the constants that were fitted without it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +91,8 @@ def article_scores(knowledge: Knowledge | None = None) -> ArticleScores:
     rows = article_rows()
     found: dict[str, Prediction] = {}
     for series in dict.fromkeys(row.series for row in rows):
-        found |= _predicted([row for row in rows if row.series == series], known)
+        mine = known.without(FITTED_AS[series]) if series in FITTED_AS else known
+        found |= _predicted([row for row in rows if row.series == series], mine)
     predicted = tuple(PredictedRow(row=row, prediction=found.get(row.id)) for row in rows)
     return ArticleScores(rows=predicted, goals=tuple(_reached(goal, predicted) for goal in GOALS))
 
