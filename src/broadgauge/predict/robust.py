@@ -51,7 +51,8 @@ def estimate(
 
     `scale` is the spread of these residuals without outliers. It is halved down from `first_scale`:
     rows that the prior is far from are not taken for outliers before the parameters had a chance
-    (graduated non-convexity, Blake and Zisserman 1987). `mask` may clear what a row must not say of a parameter, in `float64[rows, parameters]`.
+    (graduated non-convexity, Blake and Zisserman 1987). `mask` may clear what a row must not say of
+    a parameter, in `float64[rows, parameters]`.
     """
     x = prior.mean.copy() if start is None else start.copy()
     precision = np.diag(1 / prior.sd**2)
