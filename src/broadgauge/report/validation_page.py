@@ -14,7 +14,7 @@ from broadgauge.predict.validation import ScoreSheet, Validation, score_sheet, v
 from broadgauge.report.terminal_validation import percent
 from broadgauge.report.validation_articles import article_sections
 from broadgauge.report.validation_goals import Sheets, goal_rows
-from broadgauge.report.validation_words import DEFINITIONS, INTRODUCTION, PEERS
+from broadgauge.report.validation_words import DEFINITIONS, HARD_ROWS, INTRODUCTION, PEERS
 
 SCORE_HEAD = ("", "n", "MAPE", "median", "P90", "worst", "bias", "in 80 %", "order", "scaling")
 VTRAIN_POINTS = 6
@@ -64,6 +64,7 @@ def validation_page(
     sections = {
         TITLE: INTRODUCTION.format(rows=len(table.rows), name=table.name),
         "Goals": markdown_table(("", "goal", "here", ""), goals),
+        "Where it is hard": HARD_ROWS,
         "How rows are scored": DEFINITIONS,
         "Nothing calibrated": quick.pop("Nothing calibrated"),
         "At most three rows per system and network calibrate it": _table_section(few),

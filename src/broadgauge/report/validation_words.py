@@ -31,6 +31,20 @@ DEFINITIONS = """\
   most half of a group calibrates. Those rows are not scored.
 """
 
+HARD_ROWS = """\
+What the rows of `measured-training.csv` themselves say of the largest errors:
+
+- **BigScience JeanZay V100**: one configuration took 118 and 225 s on different days, and 30 of
+  its 72 rows offload to CPUs whose memory and PCIe are not described.
+- **NVIDIA DeepLearningExamples**: PyTorch's BERT rows at 512 tokens imply 69 to 73 % of an A100's
+  fp16 peak without flash attention, where the same source's rows at 128 tokens reach 46 to 48 %.
+- **Qwen fine-tune profile**: full fine-tuning of 1.8B parameters takes 2.1 to 2.3 s a step from 256
+  to 2,048 tokens; what costs that is in no column. Two nodes with ZeRO-2 state no network.
+- **maknee/SkyPilot on Nebius**: two rows. "10 Gbit/s" carried 13, and 3,200 Gbit/s of InfiniBand 160, by the
+  article's own reduce-scatter; a row of the table has the nominal rates alone.
+- **Goal 4, several nodes**: vTrain's multi-node rows are not in this table.
+"""
+
 PEERS = """\
 The rule divides model FLOPs by 45 % of the GPUs' peak. Calculon (Isaev et al., SC 2023) gets its
 own system files with the row's GPUs a node, nominal rate and memory rate; it has no words for
