@@ -40,8 +40,8 @@ What the rows of `measured-training.csv` themselves say of the largest errors:
   fp16 peak without flash attention, where the same source's rows at 128 tokens reach 46 to 48 %.
 - **Qwen fine-tune profile**: full fine-tuning of 1.8B parameters takes 2.1 to 2.3 s a step from 256
   to 2,048 tokens; what costs that is in no column. Two nodes with ZeRO-2 state no network.
-- **maknee/SkyPilot on Nebius**: two rows. "10 Gbit/s" carried 13, and 3,200 Gbit/s of InfiniBand 160, by the
-  article's own reduce-scatter; a row of the table has the nominal rates alone.
+- **maknee/SkyPilot on Nebius**: two rows. "10 Gbit/s" carried 13, and 3,200 Gbit/s of InfiniBand
+  160, by the article's own reduce-scatter; a row of the table has the nominal rates alone.
 - **Goal 4, several nodes**: vTrain's multi-node rows are not in this table.
 """
 
