@@ -166,6 +166,23 @@ def test_gradients_are_summed_over_context_ranks_too() -> None:
     assert of_split.inter_bytes[0] == pytest.approx(of_plain.inter_bytes[0])
 
 
+def test_two_stages_of_a_node_hand_on_over_the_network_too() -> None:
+    """Four stages of four tensor ranks on two nodes: the middle boundary is between the nodes."""
+    piped = case(
+        strategy="megatron",
+        data_parallel=1,
+        tensor_parallel=4,
+        pipeline_parallel=4,
+        global_batch=32,
+    )
+    costs = exchanges(columns_of([piped]))["boundary"]
+    inside = exchanges(columns_of([replace(piped, nodes=1, tensor_parallel=2)]))["boundary"]
+
+    assert costs.inter_bytes[0] == pytest.approx(4 * 1024 * 1024 * 2)
+    assert costs.inter_s[0] > costs.intra_s[0] == 0
+    assert inside.inter_s[0] == 0 < inside.intra_s[0]
+
+
 def test_offloaded_states_are_sharded_unless_told_otherwise() -> None:
     fabric = Fabric(transport="infiniband", node_gbps=200)
     whole = case(strategy="megatron", framework="megatron-deepspeed", fabric=fabric)

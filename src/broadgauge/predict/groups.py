@@ -36,7 +36,25 @@ def group_of(kind: GroupKind, columns: Columns) -> Group:
         "data": (sharers, tensor),
         "shard": (shards, tensor),
         "replica": (sharers / shards, tensor * shards),
-        "pipeline": (np.minimum(columns.pipeline_parallel, 2.0), inner * columns.data_parallel),
     }
+    if kind == "pipeline":
+        return _neighbours(columns, inner * columns.data_parallel)
     ranks, stride = layout[kind]
     return strided_group(kind, ranks, stride, columns.gpus_per_node)
+
+
+def _neighbours(columns: Columns, stride: Times) -> Group:
+    """Ranks of two stages, of those that stand farthest apart: the slowest hand-over decides.
+
+    Where a node has several stages, the ranks of one of them share its NICs.
+    """
+    ranks = np.minimum(columns.pipeline_parallel, 2.0)
+    is_across = columns.pipeline_parallel * stride > columns.gpus_per_node
+    sharing = np.minimum(stride, columns.gpus_per_node)
+    return Group(
+        kind="pipeline",
+        ranks=ranks,
+        nodes=np.where(is_across, 2.0, 1.0),
+        ranks_per_node=np.where(is_across, 1.0, ranks),
+        groups_per_node=np.where(is_across, sharing, 1.0),
+    )
