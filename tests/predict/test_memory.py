@@ -138,6 +138,16 @@ def test_sharded_experts_are_held_once_whoever_has_them(expert_parallel: int) ->
     assert 16 * use.optimizer_bytes == pytest.approx(8 * MIXTRAL.params, rel=1e-9)
 
 
+def test_offloaded_stages_keep_their_weights() -> None:
+    """ZeRO's stage 1 is all that a pipeline knows: only the optimizer's states can be away."""
+    model = shape_of(find_model("llama2-7b"))
+    whole = fsdp(model, 8, strategy="megatron", cpu_offload=True, seq_len=1024, micro_batch=1)
+    piped = memory_use(replace(whole, pipeline_parallel=4, data_parallel=2))
+    assert memory_use(whole).parameters_bytes == 0
+    assert piped.parameters_bytes > 0
+    assert piped.optimizer_bytes == 0
+
+
 def test_tensor_ranks_share_frozen_weights() -> None:
     model = shape_of(find_model("llama2-7b"))
     whole = fsdp(model, 8, strategy="megatron", lora=True, seq_len=1024, micro_batch=1)

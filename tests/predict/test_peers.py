@@ -3,6 +3,7 @@
 import pytest
 from tests.predict.making_tables import table_of
 
+from broadgauge.predict.columns import columns_of
 from broadgauge.predict.peers import against_rule, against_times, read_times, rule_s
 from broadgauge.predict.prediction import Interval
 from broadgauge.predict.scoring import Scored
@@ -26,6 +27,15 @@ def test_arithmetic_that_a_gpu_lacks_is_done_by_another() -> None:
     old = {"gpu": "v100-sxm2-32gb", "dtype": "tf32"}
     plain = {"gpu": "v100-sxm2-32gb", "dtype": "fp32"}
     assert rule_s(table_of(old).rows[0].case) == rule_s(table_of(plain).rows[0].case)
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "tf32", "fp16", "bf16", "fp8"])
+@pytest.mark.parametrize("gpu", ["v100-sxm2-32gb", "a100-sxm-80gb", "h100-sxm"])
+def test_the_rule_has_the_peak_that_we_have(gpu: str, dtype: str) -> None:
+    case = table_of({"gpu": gpu, "dtype": dtype}).rows[0].case
+    flops = (6 * 1.3e9 + 12 * 24 * 2048 * 2048) * 64 * 2048
+    peak = columns_of([case]).gemm_flops[0]
+    assert rule_s(case) == pytest.approx(flops / (0.45 * peak * 16))
 
 
 def test_the_rule_has_no_interval() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from broadgauge.predict.case import TrainingCase
-from broadgauge.predict.columns import Columns
+from broadgauge.predict.columns import Columns, zero_stage
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -94,12 +94,7 @@ def memory_columns(base: Columns) -> MemoryColumns:
 
 
 def _zero_stage(case: TrainingCase) -> float:
-    """Offloaded without a stage: all states are in the host's memory, as with stage 3."""
-    if case.strategy in ("fsdp", "hsdp"):
-        return 3.0
-    if case.zero_stage is None and case.cpu_offload:
-        return 3.0
-    return float(case.zero_stage or 0)
+    return 3.0 if case.strategy in ("fsdp", "hsdp") else float(zero_stage(case))
 
 
 def _loss_bytes(case: TrainingCase) -> float:

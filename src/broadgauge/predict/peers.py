@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from broadgauge.catalog.gpus import find_gpu_named
-from broadgauge.predict.case import Precision, TrainingCase
+from broadgauge.predict.case import TrainingCase
+from broadgauge.predict.columns import TENSOR_CORE_FALLBACKS
 from broadgauge.predict.prediction import Interval
 from broadgauge.predict.scoring import Scored, Scores
 from broadgauge.predict.validation import ScoreSheet, score_sheet
@@ -14,14 +15,6 @@ from broadgauge.specs.errors import InputError
 
 RULE_MFU_RATIO = 0.45
 MFU_RULE = "6N + 12LHS at 45 % MFU"
-_DONE_BY: dict[Precision, tuple[Precision, ...]] = {
-    "fp32": ("fp32",),
-    "tf32": ("tf32", "fp32"),
-    "fp16": ("fp16", "fp32"),
-    "bf16": ("bf16", "fp16", "fp32"),
-    "fp8": ("fp8", "bf16", "fp16", "fp32"),
-}
-"""Where the hardware lacks an arithmetic, the next does its work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +34,7 @@ def rule_s(case: TrainingCase) -> float:
     model = case.model
     flops_per_token = 6 * model.active_params + 12 * model.layers * model.hidden * case.seq_len
     gpu = find_gpu_named(case.gpu)
-    peaks = (gpu.peak_flops(each) for each in _DONE_BY[case.precision])
+    peaks = (gpu.peak_flops(each) for each in TENSOR_CORE_FALLBACKS[case.precision])
     peak = next(each for each in peaks if each is not None)
     tokens = case.global_batch * case.seq_len
     return flops_per_token * tokens / (RULE_MFU_RATIO * peak * case.gpus)

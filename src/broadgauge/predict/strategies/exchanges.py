@@ -10,14 +10,13 @@ import numpy as np
 from broadgauge.predict.columns import Columns, Flags, zero_stage
 from broadgauge.predict.costs import CollectiveCost
 from broadgauge.predict.groups import group_of
+from broadgauge.predict.kernels import HBM_EFFICIENCY
 from broadgauge.predict.network import price
 from broadgauge.predict.timeline import Times
 
 FIRST_BUCKET_BYTES = 2.0**20
 BUCKET_BYTES = 25 * 2.0**20
 """Source: torch.nn.parallel.DistributedDataParallel, `bucket_cap_mb` and the first bucket's cap."""
-COPY_RATIO = 0.8
-"""Of the memory's rate that a copy reaches. Source: predict/kernels.py, as for all its traffic."""
 ADAPTER_RATIO = 0.01
 """LoRA's parameters over the model's. Source: Hu et al. 2022 (arXiv 2106.09685), table 4: 0.01 to
 0.2 % on attention alone; ranks of 16 to 64 on every linear layer give 0.5 to 2 %."""
@@ -175,7 +174,7 @@ def bucket_copies_s(columns: Columns) -> tuple[Times, Times]:
     each, table = _local_gradients(columns)
     _, bucket = _buckets(columns)
     is_copied = _overlaps(columns) & ~columns.is_sharded & (columns.data_parallel > 1)
-    moved_s = np.where(is_copied, 2.0, 0.0) / (COPY_RATIO * columns.memory_rate)
+    moved_s = np.where(is_copied, 2.0, 0.0) / (HBM_EFFICIENCY * columns.memory_rate)
     return bucket * moved_s, (each * columns.shapes.layers + table) * moved_s
 
 
