@@ -20,5 +20,8 @@ def time_at(curve: Curve, message_bytes: float) -> float:
 
 
 def rising(times_s: Sequence[float]) -> tuple[float, ...]:
-    """The same, no larger message being faster: noise of short messages is evened out."""
-    return tuple(float(each) for each in np.maximum.accumulate(times_s))
+    """The same, no smaller message being slower than a larger one.
+
+    What disturbs a measurement makes it longer, and weighs most on what is short.
+    """
+    return tuple(float(each) for each in np.minimum.accumulate(times_s[::-1])[::-1])

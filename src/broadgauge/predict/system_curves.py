@@ -10,7 +10,7 @@ where e is what the shaped path shows: nearly nothing for NCCL, which pipelines,
 Gloo, whose ranks reduce one chunk while another is on its way.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +27,8 @@ from broadgauge.specs.system import PathTimes
 UNHIDDEN_RATIO: Mapping[Backend, float] = {"nccl": 0.05, "gloo": 0.5}
 """e where no shaped path was measured. Source: docs/measurements.md: NCCL filled 99 to 100 % of a
 shaped link, Gloo 97 % of one of 1 Gbit/s that its host could have filled 15 times."""
+MOST_UNHIDDEN_RATIO = 1.5
+"""Above 1 the host works more on what arrives slowly; far above, something disturbed it."""
 LONG_S = 3e-3
 """On the wire: 100 to 260 µs of each message pass a shaper at once (docs/architecture.md)."""
 OPS: tuple[CollectiveOp, ...] = ("all_reduce", "all_gather", "reduce_scatter")
@@ -58,13 +60,18 @@ def fabric_on(paths: Paths, network: Network, nodes: int, ranks_per_node: int) -
         ranks_per_node=ranks_per_node,
         backend=host.backend,
         byte_per_s=None if payload is None else payload * network.num_nics * 1e9 / 8,
-        unhidden_ratio=unhidden_ratio(paths, host),
+        unhidden_ratio=UNHIDDEN_RATIO[host.backend],
         delay_s=network.delay_s,
     )
+    seen = unhidden_ratios(paths, host)
+    curves = [
+        link_curve(curve, replace(link, unhidden_ratio=seen.get(curve.op, link.unhidden_ratio)))
+        for curve in path_curves(host)
+    ]
     return replace(
         fabric,
         latency_s=network.delay_s + (host.round_trip_s or 0.0) / 2 or None,
-        curves=tuple(link_curve(curve, link) for curve in path_curves(host)),
+        curves=tuple(curves),
     )
 
 
@@ -111,8 +118,8 @@ def sent_bytes(
     return count(known, nodes * ranks_per_node, size_bytes, ranks_per_node=ranks_per_node)
 
 
-def unhidden_ratio(paths: Paths, host: PathTimes) -> float:
-    """e, by the shaped paths of the same shape: the median over the sizes that fill the wire."""
+def unhidden_ratios(paths: Paths, host: PathTimes) -> dict[str, float]:
+    """e of each collective, by the shaped paths of the same shape: the median over its sizes."""
     shaped = [
         path
         for path in paths
@@ -120,25 +127,24 @@ def unhidden_ratio(paths: Paths, host: PathTimes) -> float:
         and path.rate_gbps is not None
         and (path.nodes, path.ranks_per_node) == (host.nodes, host.ranks_per_node)
     ]
-    seen = [each for path in shaped for each in _unhidden(path, path_curves(host))]
-    if not seen:
-        return UNHIDDEN_RATIO[host.backend]
-    return float(np.clip(np.median(seen), 0.0, 1.0))
+    found = {}
+    for curve in path_curves(host):
+        seen = [each for path in shaped for each in _unhidden(path, curve)]
+        if seen:
+            found[curve.op] = float(np.clip(np.median(seen), 0.0, MOST_UNHIDDEN_RATIO))
+    return found
 
 
-def _unhidden(shaped: PathTimes, hosts: Iterable[Curve]) -> list[float]:
+def _unhidden(shaped: PathTimes, host: Curve) -> list[float]:
     """e of each measured size whose wire time is more than the host's and than a few buckets'."""
     assert shaped.rate_gbps is not None
     rate = payload_rate_gbps(shaped.rate_gbps, shaped.mtu_bytes or 1500) * 1e9 / 8
-    by_op = {curve.op: curve for curve in hosts}
     seen = []
     for each in shaped.collectives:
-        if each.op not in by_op:
-            continue
         shape = (shaped.nodes, shaped.ranks_per_node)
         wire_s = sent_bytes(shaped.backend, each.op, *shape, each.size_bytes) / rate
-        host_s = time_at(by_op[each.op], each.size_bytes)
-        if wire_s > max(LONG_S, host_s):
+        host_s = time_at(host, each.size_bytes)
+        if each.op == host.op and wire_s > max(LONG_S, host_s):
             seen.append((each.time.median_s - wire_s) / host_s)
     return seen
 
