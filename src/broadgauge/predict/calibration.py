@@ -42,7 +42,8 @@ ACROSS_LOG_SD = 0.15
 """Of kernels on several nodes over those on one: the slowest of them counts."""
 BOUND_LOG = math.log(4)
 SCALE = 0.08
-"""Repeated configurations spread by ×1.06 (median); the rest is what no factor explains."""
+"""Repeated configurations spread by ×1.06 (median); the rest is what no factor explains, in rows of
+one system of references/measured-training.csv."""
 FREEDOM = 4.0
 FIRST_SCALE = 0.6
 """Where the estimate begins, so that rows far from the prior are heard before they are outliers."""
