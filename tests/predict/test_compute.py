@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broadgauge.predict.case import ModelShape, TrainingCase
+from broadgauge.predict.case import ModelShape, SplitStrategy, TrainingCase
 from broadgauge.predict.columns import columns_of
 from broadgauge.predict.compute import compute_costs
 from broadgauge.predict.costs import ComputeCosts
@@ -96,6 +96,19 @@ def test_frozen_weights_have_no_gradients_and_no_optimizer() -> None:
     both = costs(CASE, replace(CASE, lora=True))
     assert both.layer_backward_s[1] < both.layer_backward_s[0]
     assert both.optimizer_s[1] < 0.05 * both.optimizer_s[0]
+
+
+@pytest.mark.parametrize(
+    "split",
+    [{"data_parallel": 8}, {"context_parallel": 8}, {"data_parallel": 4, "tensor_parallel": 2}],
+)
+@pytest.mark.parametrize("strategy", ["fsdp", "hsdp"])
+def test_all_ranks_of_a_node_share_the_update(
+    strategy: SplitStrategy, split: dict[str, int]
+) -> None:
+    alone = costs(replace(CASE, strategy="ddp"))
+    shared = costs(replace(CASE, strategy=strategy, gpus_per_node=8, **split))  # type: ignore[arg-type]
+    assert shared.optimizer_s[0] == pytest.approx(alone.optimizer_s[0] / 8)
 
 
 def test_tensor_parallel_ranks_share_the_products() -> None:

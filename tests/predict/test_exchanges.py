@@ -49,6 +49,21 @@ def test_tensor_parallelism_all_reduces_twice_a_pass_and_layer() -> None:
     assert again.parts.exposed_intra_node_s == pytest.approx(8 * 6 * one_s, rel=0.01)
 
 
+def test_sequence_parallelism_sends_as_much_in_two_halves() -> None:
+    """Korthikanti et al. 2022, section 4.2.2; a switch that adds up helps an all-reduce alone."""
+    whole = case(gpu="h100-sxm", strategy="megatron", tensor_parallel=16, data_parallel=1)
+    one, two = (
+        exchanges(columns_of([replace(whole, sequence_parallel=on)])) for on in (False, True)
+    )
+    inside = replace(whole, nodes=1, tensor_parallel=8, micro_batch=64, global_batch=64)
+    near, apart = (
+        exchanges(columns_of([replace(inside, sequence_parallel=on)])) for on in (False, True)
+    )
+
+    assert two["tensor forward"].inter_bytes == pytest.approx(one["tensor forward"].inter_bytes)
+    assert 1.2 < apart["tensor forward"].intra_s[0] / near["tensor forward"].intra_s[0] < 1.5
+
+
 @pytest.mark.parametrize(
     ("changes", "gathers", "reduces"),
     [

@@ -11,6 +11,7 @@ import numpy as np
 from broadgauge.catalog.frameworks import STYLES
 from broadgauge.predict.columns import Columns
 from broadgauge.predict.costs import ComputeCosts
+from broadgauge.predict.groups import group_of
 from broadgauge.predict.kernels import (
     Rates,
     flash_attention_s,
@@ -228,7 +229,7 @@ def _optimizer_s(columns: Columns, knowledge: Knowledge, rates: Rates) -> Times:
     """The update of this rank's share of the parameters, clipping included."""
     shapes = columns.shapes
     local = shapes.params / columns.tensor_parallel / columns.pipeline_parallel
-    share = np.where(columns.is_replicated_shard, columns.gpus_per_node, columns.data_parallel)
+    share = group_of("shard", columns).ranks
     local = np.where(columns.is_optimizer_sharded, local / share, local)
     local = np.where(columns.is_lora, 0.01 * local, local)
     on_gpu_s = knowledge.by_style("optimizer_bytes", columns) * local / rates.memory_rate

@@ -243,7 +243,7 @@ def _of_layers(columns: Columns) -> dict[str, CollectiveCost]:
     shapes = columns.shapes
     message = columns.tokens * shapes.hidden * columns.element_bytes
     again = np.where(columns.is_full_recompute, 1.0, 0.0)
-    tensor = price("all_reduce", message, group_of("tensor", columns), columns)
+    tensor = _tensor(columns, message)
     around = columns.context_parallel
     kept = columns.tokens * (shapes.qkv_width - shapes.hidden) * columns.element_bytes * around
     ring = price(
@@ -259,6 +259,20 @@ def _of_layers(columns: Columns) -> dict[str, CollectiveCost]:
         "expert forward": _times(expert, 2.0),
         "expert backward": _times(expert, 2.0 + 2.0 * again),
     }
+
+
+def _tensor(columns: Columns, message: Times) -> CollectiveCost:
+    """One exchange of tensor-parallel ranks. A switch that adds up helps an all-reduce alone."""
+    group = group_of("tensor", columns)
+    scatter = price("reduce_scatter", message, group, columns)
+    gather = price("all_gather", message, group, columns)
+    halves = CollectiveCost(
+        intra_s=scatter.intra_s + gather.intra_s,
+        inter_s=scatter.inter_s + gather.inter_s,
+        inter_bytes=scatter.inter_bytes + gather.inter_bytes,
+    )
+    whole = price("all_reduce", message, group, columns)
+    return _chosen(columns.is_sequence_parallel, halves, whole, np.ones(len(columns), np.bool_))
 
 
 def _of_stages(columns: Columns) -> dict[str, CollectiveCost]:
