@@ -246,8 +246,8 @@ def test_what_is_hidden_may_come_out() -> None:
         model=wide,
         strategy="hsdp",
         fabric=Fabric(transport="virtio"),
-        micro_batch=128,
-        global_batch=2048,
+        micro_batch=160,
+        global_batch=2560,
     )
     (found,) = predict([hidden])
 
