@@ -65,6 +65,7 @@ def test_a_pod_network_is_known_within_a_factor_of_three_only() -> None:
     ("text", "words"),
     [
         ("roce-0g", "zero bandwidth"),
+        ("roce-999999999999g", "a NIC of 999,999,999,999 Gbit/s"),
         ("roce-400g*0", "at least one NIC"),
         ("rocce-400g", "did you mean `roce-400g`"),
         ("carrier-pigeon", "roce-400g\\*8"),

@@ -113,6 +113,14 @@ def test_more_ranks_do_more_work_and_send_more(run: RunSummary) -> None:
     assert four.network_bytes == pytest.approx(1.5 * two.network_bytes)
 
 
+def test_one_rank_alone_computes_and_waits_for_nothing(run: RunSummary) -> None:
+    base = pick_case(run, "network=pod-like")
+    assert base.without_s is not None
+    answer = ask(run, Change(label="x", nodes=1))
+    assert (answer.exposed_s, answer.network_bytes) == (0, 0)
+    assert answer.step_s.value == pytest.approx(base.without_s.value, rel=0.05)
+
+
 def test_fewer_messages_or_bytes_wait_less(run: RunSummary) -> None:
     now = ask(run, Change())
     half = ask(run, Change(label="x", gradient_bytes=2.0))

@@ -87,6 +87,7 @@ def test_combinations_that_cannot_be_are_counted() -> None:
         ({"gpu": ["h100-sxm"], "nodes": [2], "network": ["rocky-400g"]}, "no network"),
         ({"gpu": ["h100-sxm"], "nodes": [2], "network": ["pod=0GB/s"]}, "zero bandwidth"),
         ({"gpu": ["h100-sxm"], "nodes": [2], "network": ["tcp-0g"]}, "zero bandwidth"),
+        ({"gpu": ["h100-sxm"], "nodes": [2], "network": ["roce-400g=400GB/s"]}, "50 GB/s, and"),
         ({"gpu": ["h100-sxm"], "nodes": [2]}, "2 nodes need a network"),
         ({"gpu": ["h100-sxm"], "tensor_parallel": [3]}, "do not divide by tensor parallel 3"),
         ({"gpu": ["h100-sxm"], "micro_batch": [0.0]}, "micro batch is 0"),

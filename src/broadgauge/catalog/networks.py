@@ -29,6 +29,8 @@ RDMA: tuple[Transport, ...] = ("roce", "infiniband", "efa", "slingshot", "omnipa
 
 _WRITTEN = re.compile(r"(?P<transport>[a-z][a-z-]*?)-(?P<rate>\d+(\.\d+)?)(?P<unit>g|t)(bit|bps)?")
 _TIMES = re.compile(r"(?P<name>.+?)-?[*x×]-?(?P<nics>\d+)")
+MOST_NOMINAL_GBPS = 100_000
+"""Of one NIC that is written: a hundred times what can be bought, to ask what it would bring."""
 _OF_PRIOR = ("typical_ratio", "typical_gbyte_per_s", "latency_s", "needs", "fitted_on")
 
 
@@ -212,6 +214,10 @@ def parse_network(
     nominal = float(match["rate"]) * (1000 if match["unit"] == "t" else 1)
     if nominal <= 0:
         raise InputError(f"network `{text}`: zero bandwidth", hint="for example `roce-400g`")
+    if nominal > MOST_NOMINAL_GBPS:
+        raise InputError(
+            f"network `{text}`: a NIC of {nominal:,.0f} Gbit/s", hint="for example `roce-400g`"
+        )
     data = {
         "name": f"{prior.name}-{nominal:g}g",
         "transport": prior.name,

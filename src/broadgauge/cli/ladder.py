@@ -50,6 +50,8 @@ def parse_rates_gbps(text: str) -> tuple[float, ...]:
     """`0.2,0.5,1` in Gbit/s, or with units: `200 Mbit/s,1 Gbit/s`. Raises InputError."""
     rates = []
     for word in text.split(","):
+        if not word.strip():
+            raise InputError(f"--rates {text}: an empty item", hint=_EXAMPLE)
         try:
             value = parse_rate_gbps(word.strip()) if _has_unit(word) else float(word)
         except ValueError as error:

@@ -20,6 +20,9 @@ NEAREST: dict[CatalogTransport, Transport] = {
 """Transports that are priced as another one of their kind: RDMA with a small message's latency of
 their own, which the fabric carries."""
 
+MOST_RATIO = 1.05
+"""Of nominal, that a measured rate may be: it is a mistake of units or direction above."""
+
 
 def shape_of(entry: ModelEntry) -> ModelShape:
     """The shape of a known model."""
@@ -66,6 +69,12 @@ def fabric_named(text: str, catalog: Catalog) -> Fabric:
         raise InputError(f"network `{text}`: {error}", hint=hint) from None
     if not isinstance(carried_gbps, float) or not carried_gbps > 0:
         raise InputError(f"network `{text}`: zero bandwidth", hint=hint)
+    if fabric.node_gbps is not None and carried_gbps > MOST_RATIO * fabric.node_gbps:
+        raise InputError(
+            f"network `{text}`: its NICs are of {fabric.node_gbps:g} Gbit/s a node, "
+            f"{fabric.node_gbps / 8:g} GB/s, and carry no more",
+            hint="a bit is written `Gbit/s`, a byte `GB/s`",
+        )
     measured = carried_gbps / 8
     return replace(fabric, name=f"{name} at {rate}", measured_node_gbyte_per_s=measured)
 
