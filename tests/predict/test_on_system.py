@@ -24,7 +24,7 @@ from broadgauge.predict.curves import rising, time_at
 from broadgauge.predict.measured_points import gemm
 from broadgauge.predict.on_system import Asked, Foretold, check_run, foretell
 from broadgauge.predict.system_costs import stand_in, system_costs
-from broadgauge.predict.system_curves import fabric_on, host_share, unhidden_ratios
+from broadgauge.predict.system_curves import fabric_on, host_share, unhidden_ratios, wire_ratios
 from broadgauge.predict.workload_case import training_case
 from broadgauge.report.terminal_system_check import scores
 from broadgauge.specs.errors import InputError
@@ -94,6 +94,31 @@ def test_a_link_carries_its_payload_rate_and_the_host_its_own() -> None:
     wire_s = size / (payload_rate_gbps(0.2, 1500) * 1e9 / 8)
     assert wire_s < time_at(slow, size) < 1.02 * wire_s
     assert time_at(slow, 4 * size) == pytest.approx(4 * time_at(slow, size))
+
+
+def test_a_collective_that_does_not_fill_the_wire_is_known_by_the_shaped_path() -> None:
+    """All three take as long for a size, of which all_gather sends half."""
+    made = system()
+    host = path()
+    rate = payload_rate_gbps(0.5, 1500) * 1e9 / 8
+    slow = tuple(
+        CollectiveTime(
+            op=each.op,
+            size_bytes=each.size_bytes,
+            time=timing(each.size_bytes / rate + 0.5 * each.time.median_s),
+        )
+        for each in host.collectives
+    )
+    shaped = host.model_copy(update={"name": "s", "rate_gbps": 0.5, "collectives": slow})
+    found = wire_ratios((host, shaped), host)
+    assert found["all_reduce"] == found["reduce_scatter"] == 1
+    assert found["all_gather"] == pytest.approx(2.0, rel=0.01)
+    known = made.model_copy(update={"paths": (host, shaped)})
+    waits = [
+        (step := one(each, asked(0.1, strategy="fsdp"))).step_s - step.without_s
+        for each in (made, known)
+    ]
+    assert waits[1] / waits[0] == pytest.approx(1.5, rel=0.1)  # gathers are half of its bytes
 
 
 def test_what_disturbs_a_short_message_is_no_time_of_the_host() -> None:

@@ -4,13 +4,14 @@ Two things are measured on the machine: collectives over an unshaped link, which
 time, and over one that is shaped. A link of rate β needs bytes/β on the wire for the bytes that the
 library sends (catalog/traffic.py). Of the shorter of the two a part is hidden behind the longer:
 
-    t = max(host, wire) + e · min(host, wire)
+    t = max(host, w · wire) + e · min(host, w · wire)
 
-where e is what the shaped path shows: nearly nothing for NCCL, which pipelines, about half for
-Gloo, whose ranks reduce one chunk while another is on its way.
+where w and e are what the shaped path shows: w is 1 but for a collective that doesn't fill the wire
+by itself; e is nearly nothing for NCCL, which pipelines, and about half for Gloo, whose ranks
+reduce one chunk while another is on its way.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,8 +28,8 @@ from broadgauge.specs.system import PathTimes
 UNHIDDEN_RATIO: Mapping[Backend, float] = {"nccl": 0.05, "gloo": 0.5}
 """e where no shaped path was measured. Source: docs/measurements.md: NCCL filled 99 to 100 % of a
 shaped link, Gloo 97 % of one of 1 Gbit/s that its host could have filled 15 times."""
-MOST_UNHIDDEN_RATIO = 1.5
-"""Above 1 the host works more on what arrives slowly; far above, something disturbed it."""
+LEAST_WIRE_RATIO, MOST_WIRE_RATIO = 1.1, 3.0
+"""Less is the host's own work, more something that disturbed the measurement."""
 LONG_S = 3e-3
 """On the wire: 100 to 260 µs of each message pass a shaper at once (docs/architecture.md)."""
 OPS: tuple[CollectiveOp, ...] = ("all_reduce", "all_gather", "reduce_scatter")
@@ -63,9 +64,16 @@ def fabric_on(paths: Paths, network: Network, nodes: int, ranks_per_node: int) -
         unhidden_ratio=UNHIDDEN_RATIO[host.backend],
         delay_s=network.delay_s,
     )
-    seen = unhidden_ratios(paths, host)
+    wires, seen = wire_ratios(paths, host), unhidden_ratios(paths, host)
     curves = [
-        link_curve(curve, replace(link, unhidden_ratio=seen.get(curve.op, link.unhidden_ratio)))
+        link_curve(
+            curve,
+            replace(
+                link,
+                unhidden_ratio=seen.get(curve.op, link.unhidden_ratio),
+                wire_ratio=wires.get(curve.op, 1.0),
+            ),
+        )
         for curve in path_curves(host)
     ]
     return replace(
@@ -118,35 +126,57 @@ def sent_bytes(
     return count(known, nodes * ranks_per_node, size_bytes, ranks_per_node=ranks_per_node)
 
 
-def unhidden_ratios(paths: Paths, host: PathTimes) -> dict[str, float]:
-    """e of each collective, by the shaped paths of the same shape: the median over its sizes."""
-    shaped = [
-        path
-        for path in paths
-        if path.path == "emulated"
-        and path.rate_gbps is not None
-        and (path.nodes, path.ranks_per_node) == (host.nodes, host.ranks_per_node)
-    ]
+def wire_ratios(paths: Paths, host: PathTimes) -> dict[str, float]:
+    """How much longer than its bytes does each collective keep the wire busy? At least 1.
+
+    By the largest sizes of the shaped paths, half of the host's work taken off. Gloo's all_gather
+    needs some 1.5 times, whatever the rate: it does not send and receive all the time.
+    """
     found = {}
     for curve in path_curves(host):
-        seen = [each for path in shaped for each in _unhidden(path, curve)]
+        seen = sorted(_filling(paths, host, curve), key=lambda row: row.wire_s)[-3:]
         if seen:
-            found[curve.op] = float(np.clip(np.median(seen), 0.0, MOST_UNHIDDEN_RATIO))
+            ratio = float(np.median([(row.time_s - row.host_s / 2) / row.wire_s for row in seen]))
+            found[curve.op] = 1.0 if ratio < LEAST_WIRE_RATIO else min(ratio, MOST_WIRE_RATIO)
     return found
 
 
-def _unhidden(shaped: PathTimes, host: Curve) -> list[float]:
-    """e of each measured size whose wire time is more than the host's and than a few buckets'."""
-    assert shaped.rate_gbps is not None
-    rate = payload_rate_gbps(shaped.rate_gbps, shaped.mtu_bytes or 1500) * 1e9 / 8
-    seen = []
-    for each in shaped.collectives:
-        shape = (shaped.nodes, shaped.ranks_per_node)
-        wire_s = sent_bytes(shaped.backend, each.op, *shape, each.size_bytes) / rate
-        host_s = time_at(host, each.size_bytes)
-        if each.op == host.op and wire_s > max(LONG_S, host_s):
-            seen.append((each.time.median_s - wire_s) / host_s)
-    return seen
+def unhidden_ratios(paths: Paths, host: PathTimes) -> dict[str, float]:
+    """e of each collective: the median over the sizes that fill the wire."""
+    wires = wire_ratios(paths, host)
+    found = {}
+    for curve in path_curves(host):
+        seen = [
+            (row.time_s - wires[curve.op] * row.wire_s) / row.host_s
+            for row in _filling(paths, host, curve)
+        ]
+        if seen:
+            found[curve.op] = float(np.clip(np.median(seen), 0.0, 1.0))
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Filling:
+    """One size on a shaped path."""
+
+    time_s: float
+    wire_s: float
+    host_s: float
+
+
+def _filling(paths: Paths, host: PathTimes, curve: Curve) -> Iterator[_Filling]:
+    """The sizes whose wire time is more than the host's and than a few buckets'."""
+    for shaped in paths:
+        same = (shaped.nodes, shaped.ranks_per_node) == (host.nodes, host.ranks_per_node)
+        if shaped.path != "emulated" or shaped.rate_gbps is None or not same:
+            continue
+        rate = payload_rate_gbps(shaped.rate_gbps, shaped.mtu_bytes or 1500) * 1e9 / 8
+        for each in shaped.collectives:
+            shape = (shaped.nodes, shaped.ranks_per_node)
+            wire_s = sent_bytes(shaped.backend, each.op, *shape, each.size_bytes) / rate
+            host_s = time_at(curve, each.size_bytes)
+            if each.op == curve.op and wire_s > max(LONG_S, host_s):
+                yield _Filling(time_s=each.time.median_s, wire_s=wire_s, host_s=host_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +190,8 @@ class Link:
     """Payload out of a node; None: as fast as the host."""
     unhidden_ratio: float
     delay_s: float
+    wire_ratio: float = 1.0
+    """By which the collective keeps the wire longer than its bytes need."""
 
 
 def link_curve(host: Curve, link: Link) -> Curve:
@@ -175,7 +207,7 @@ def link_curve(host: Curve, link: Link) -> Curve:
             # Bytes grow with the ring's factor, latencies with its turns.
             floor_s = host.time_s[0]
             host_s = floor_s * (now - 1) / (was - 1) + (measured_s - floor_s) * sent / before
-        wire_s = 0.0 if link.byte_per_s is None else sent / link.byte_per_s
+        wire_s = 0.0 if link.byte_per_s is None else link.wire_ratio * sent / link.byte_per_s
         longer_s, shorter_s = max(host_s, wire_s), min(host_s, wire_s)
         times_s.append(longer_s + link.unhidden_ratio * shorter_s + turns * link.delay_s)
     return Curve(
