@@ -127,6 +127,16 @@ def test_experts_are_spread_and_attention_is_not() -> None:
     assert exchanges(spread)["expert forward"].intra_s[0] > 0
 
 
+def test_experts_are_spread_over_context_ranks_first() -> None:
+    """Where they are neighbours, as Megatron numbers the ranks of its experts."""
+    on_one = case(model=MIXTRAL, nodes=1, data_parallel=1, tensor_parallel=4, context_parallel=2)
+    columns = columns_of([replace(on_one, expert_parallel=2, strategy="megatron", fabric=Fabric())])
+
+    cost = exchanges(columns)["expert forward"]
+    assert (cost.inter_s[0], cost.inter_bytes[0]) == (0, 0)
+    assert cost.intra_s[0] > 0
+
+
 def test_context_ranks_hand_on_keys_and_values() -> None:
     """Everybody's but its own, both of hidden width here: (n−1) · 2 · tokens · hidden · 2 bytes."""
     columns = columns_of([case(strategy="fsdp", data_parallel=1, context_parallel=16)])

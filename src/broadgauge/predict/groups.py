@@ -32,7 +32,7 @@ def group_of(kind: GroupKind, columns: Columns) -> Group:
     layout: dict[GroupKind, tuple[Times, Times]] = {
         "tensor": (tensor, one),
         "context": (context, tensor),
-        "expert": (columns.expert_parallel, inner),
+        "expert": (columns.expert_parallel, tensor),
         "data": (sharers, tensor),
         "shard": (shards, tensor),
         "replica": (sharers / shards, tensor * shards),
