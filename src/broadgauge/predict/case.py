@@ -61,6 +61,13 @@ class Fabric:
     """What a collective was seen to carry per node and direction; None: not measured."""
     latency_s: float | None = None
     """Of one message between two nodes; None: the transport's prior."""
+    stated_node_gbyte_per_s: float | None = None
+    """What the network's own entry says that collectives carry per node; None: it says nothing
+    that its transport's prior doesn't."""
+    stated_ring_gbyte_per_s: float | None = None
+    """What one communicator carries at most, where the entry says so."""
+    stated_spread_ratio: float | None = None
+    """By how much the stated rate may be off, either way."""
     curves: tuple[Curve, ...] = ()
 
 

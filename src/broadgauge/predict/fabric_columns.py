@@ -25,6 +25,11 @@ class FabricColumns:
     measured_node_rate: Times
     """byte/s."""
     latency_s: Times
+    stated_node_rate: Times
+    """byte/s, as the network's own entry says."""
+    stated_ring_rate: Times
+    """byte/s of one communicator; infinite: no limit of its own."""
+    stated_spread_ratio: Times
     has_curves: bool
     """At least one case has."""
 
@@ -32,13 +37,20 @@ class FabricColumns:
 def fabric_columns(cases: Sequence[TrainingCase]) -> FabricColumns:
     """The fabrics of these cases."""
     fabrics = [case.fabric for case in cases]
-    names = ("node_gbps", "measured_node_gbyte_per_s", "latency_s")
+    names = (
+        *("node_gbps", "measured_node_gbyte_per_s", "latency_s", "stated_node_gbyte_per_s"),
+        *("stated_ring_gbyte_per_s", "stated_spread_ratio"),
+    )
     table = np.array(list(map(attrgetter(*names), fabrics)), dtype=np.float64)
-    nominal, measured, latency_s = table.reshape(-1, len(names)).T  # None reads as nan
+    columns = table.reshape(-1, len(names)).T  # None reads as nan
+    nominal, measured, latency_s, stated, ring, spread_ratio = columns
     return FabricColumns(
         transport_index=np.array([_INDEX[fabric.transport] for fabric in fabrics], np.intp),
         node_gbps=nominal,
         measured_node_rate=measured * 1e9,
         latency_s=latency_s,
+        stated_node_rate=stated * 1e9,
+        stated_ring_rate=np.where(np.isnan(ring), np.inf, ring * 1e9),
+        stated_spread_ratio=spread_ratio,
         has_curves=any(fabric.curves for fabric in fabrics),
     )

@@ -1,12 +1,13 @@
 """What does the catalog say of a model, a network, a node? In the words of a `TrainingCase`."""
 
+import math
 from collections import Counter
 from dataclasses import replace
 
 from broadgauge.catalog.catalog import Catalog
 from broadgauge.catalog.gpus import Gpu
 from broadgauge.catalog.models import ModelEntry
-from broadgauge.catalog.networks import NetworkClass
+from broadgauge.catalog.networks import NetworkClass, TransportPrior, known_transports
 from broadgauge.catalog.networks import Transport as CatalogTransport
 from broadgauge.predict.case import Fabric, ModelShape, Transport
 from broadgauge.specs.errors import InputError
@@ -20,6 +21,8 @@ NEAREST: dict[CatalogTransport, Transport] = {
 """Transports that are priced as another one of their kind: RDMA with a small message's latency of
 their own, which the fabric carries."""
 
+MANY = 1_000_000
+"""Communicators of a node that no limit of one of them holds back."""
 MOST_RATIO = 1.05
 """Of nominal, that a measured rate may be: it is a mistake of units or direction above."""
 
@@ -43,14 +46,40 @@ def shape_of(entry: ModelEntry) -> ModelShape:
 
 
 def fabric_of_class(network: NetworkClass) -> Fabric:
-    """The fabric of a known network: nominal, nothing measured."""
+    """The fabric of a known network: nominal, nothing measured.
+
+    What its entry says beyond its transport's prior goes with it.
+    """
     is_other = network.transport in NEAREST
-    return Fabric(
+    prior = next(each for each in known_transports() if each.name == network.transport)
+    fabric = Fabric(
         name=network.name,
         transport=NEAREST[network.transport] if is_other else network.transport,  # type: ignore[arg-type]
         node_gbps=network.node_nominal_gbps,
-        latency_s=network.latency_s.value if is_other else None,
+        latency_s=(
+            network.latency_s.value if is_other or network.latency_s != prior.latency_s else None
+        ),
     )
+    if not _says_how_much(network, prior):
+        return fabric
+    ring, one = network.ring_gbyte_per_s, network.carried()
+    return replace(
+        fabric,
+        stated_node_gbyte_per_s=network.carried(communicators=MANY).gbyte_per_s,
+        stated_ring_gbyte_per_s=None if ring is None else ring.value * network.nics,
+        stated_spread_ratio=math.sqrt(one.high_gbyte_per_s / one.low_gbyte_per_s),
+    )
+
+
+def _says_how_much(network: NetworkClass, prior: TransportPrior) -> bool:
+    """Does the entry itself, and not only its transport's prior?"""
+    rates = (network.typical_ratio, network.typical_gbyte_per_s)
+    if rates != (prior.typical_ratio, prior.typical_gbyte_per_s):
+        return True
+    ring, usual = network.ring_gbyte_per_s, prior.ring(network.nominal_gbps)
+    if ring is None or usual is None:
+        return ring is not usual
+    return (ring.value, ring.low, ring.high) != (usual.value, usual.low, usual.high)
 
 
 def fabric_named(text: str, catalog: Catalog) -> Fabric:

@@ -151,7 +151,8 @@ def _node_rate_ratio(case: TrainingCase, knowledge: Knowledge) -> float:
 
 def _is_nominal_rdma(fabric: Fabric) -> bool:
     is_rdma = fabric.transport in RDMA_TRANSPORTS or fabric.transport == "unknown"
-    return is_rdma and fabric.measured_node_gbyte_per_s is None and not fabric.curves
+    is_known = fabric.measured_node_gbyte_per_s or fabric.stated_node_gbyte_per_s or fabric.curves
+    return is_rdma and not is_known
 
 
 @functools.cache

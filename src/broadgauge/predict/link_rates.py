@@ -135,7 +135,8 @@ def node_gbps(columns: Columns) -> Times:
 
 
 def node_rate(group: Group, columns: Columns) -> Times:
-    """byte/s that collectives get out of a node: measured, else what the transport usually gives.
+    """byte/s that collectives get out of a node: measured, else what the network's own entry says,
+    else what the transport usually gives.
 
     Sockets are copied by the processes that own them, so each communicator of a node has a limit
     of its own until the NICs are full. Source: catalog/transports.yaml, by transport.
@@ -152,6 +153,9 @@ def node_rate(group: Group, columns: Columns) -> Times:
                 columns.fabric.node_gbps[mask],
             )
     prior = prior * slowest_link_ratio(group, columns)
+    of_rings = columns.fabric.stated_ring_rate * group.groups_per_node
+    stated = np.minimum(columns.fabric.stated_node_rate, of_rings)
+    prior = np.where(np.isnan(stated), prior, stated)
     measured = columns.fabric.measured_node_rate
     return np.where(np.isnan(measured), prior, measured) * columns.node_rate_ratio
 
@@ -159,11 +163,14 @@ def node_rate(group: Group, columns: Columns) -> Times:
 def prior_spread_ratio(columns: Columns) -> Times:
     """By what factor may a node's rate be off, either way, in eight of ten cases?
 
-    Where only the way of sending is known, and that is no RDMA; 1: measured, or RDMA of a nominal
-    rate, which intervals know from published steps. Source: catalog/transports.yaml, low and high.
+    Where only the way of sending is known, and that is no RDMA, or the network's own entry says
+    from where to where; 1: measured, or RDMA of a nominal rate, which intervals know from published
+    steps. Source: catalog/transports.yaml, low and high.
     """
     by_transport = [_spread_ratio(transport) for transport in TRANSPORTS]
     ratio = np.array(by_transport)[columns.fabric.transport_index]
+    stated = columns.fabric.stated_spread_ratio
+    ratio = np.where(np.isnan(stated), ratio, stated)
     is_measured = ~np.isnan(columns.fabric.measured_node_rate)
     if columns.fabric.has_curves:
         is_measured |= np.array([bool(case.fabric.curves) for case in columns.cases])
