@@ -209,7 +209,7 @@ class RunModel:
     def _solve(self, step_s: float) -> float:
         """The stretch of communication with which the model's step is the measured one."""
         low, high = RATIOS[0], RATIOS[-1]
-        for _ in range(4):
+        for _ in range(3):
             ratios = np.geomspace(low, high, len(RATIOS))
             cases = [self._question] * len(ratios)
             steps_s, _, _ = self._evaluated(cases, [self.own] * len(ratios), self._scale, ratios)
