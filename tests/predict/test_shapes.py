@@ -1,9 +1,20 @@
 """Sizes inferred from a number of parameters, against models whose sizes are published."""
 
-import pytest
+from dataclasses import replace
 
+import pytest
+from tests.predict.making_cases import BASE
+
+from broadgauge.catalog.models import find_model
 from broadgauge.predict.case import ModelShape
+from broadgauge.predict.columns import columns_of
+from broadgauge.predict.compute import compute_costs
+from broadgauge.predict.from_catalog import shape_of
+from broadgauge.predict.kernels import NARROW_HEADS, flash_attention_s, rates_of
+from broadgauge.predict.knowledge import prior_knowledge
+from broadgauge.predict.memory import memory_table
 from broadgauge.predict.shapes import infer_shapes
+from broadgauge.predict.strategies.exchanges import exchanges
 
 
 def shape(**values: object) -> ModelShape:
@@ -67,3 +78,36 @@ def test_experts_of_mixtral() -> None:
     found = infer_shapes([model])
     assert found.active_experts[0] == pytest.approx(2, rel=0.05)
     assert found.ffn_hidden[0] == pytest.approx(14336, rel=0.05)
+
+
+@pytest.mark.parametrize("name", ["qwen3-30b-a3b", "qwen3-4b", "gemma3-27b", "llama3-8b"])
+def test_heads_wider_than_the_model_are_counted(name: str) -> None:
+    """Heads of a size of their own: queries and output of heads × head_dim, not of hidden."""
+    entry = find_model(name)
+    found = infer_shapes([shape_of(entry)])
+    width = entry.heads * entry.head_dim
+    keys = entry.kv_heads * entry.head_dim
+
+    assert found.head_size[0] == entry.head_dim
+    assert found.attention_width[0] == width
+    assert found.attention_params[0] == pytest.approx(2 * entry.hidden * (width + keys))
+    assert found.qkv_width[0] == pytest.approx(width + 2 * keys)
+
+
+def test_wider_heads_cost_what_they_are_wider() -> None:
+    """Flash attention, its memory, and the keys that context ranks hand on."""
+    narrow = replace(shape_of(find_model("qwen3-4b")), head_dim=None)
+    each = replace(BASE, model=narrow, strategy="fsdp", data_parallel=8, context_parallel=2)
+    both = [each, replace(each, model=replace(narrow, head_dim=160))]
+    columns = columns_of(both)
+    knowledge = prior_knowledge()
+    flash_s, _ = flash_attention_s(columns, rates_of(columns, knowledge), 0.0)
+    long = columns_of([replace(one, seq_len=2**16) for one in both])
+    handed_on_s = exchanges(long)["context forward"].intra_s
+    kept_bytes = memory_table(long).activations_bytes
+
+    assert flash_s[1] / flash_s[0] == pytest.approx(2 * NARROW_HEADS, rel=0.1)
+    assert handed_on_s[1] == pytest.approx(2 * handed_on_s[0], rel=0.05)
+    assert kept_bytes[1] > kept_bytes[0]
+    forward_s = compute_costs(columns, knowledge).layer_forward_s
+    assert forward_s[1] - forward_s[0] > flash_s[1] - flash_s[0]

@@ -26,6 +26,8 @@ class ModelShape:
     hidden: int
     heads: int | None = None
     kv_heads: int | None = None
+    head_dim: int | None = None
+    """Of one head; None: hidden / heads."""
     ffn_hidden: int | None = None
     gated_mlp: bool | None = None
     vocabulary: int

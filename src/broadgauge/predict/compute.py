@@ -124,7 +124,7 @@ def _products(columns: Columns, rates: Rates) -> tuple[Times, Times, Times]:
     one = np.ones(len(columns))
     matrices = (
         (tokens, shapes.qkv_width / split, shapes.hidden, one),
-        (tokens, shapes.hidden, shapes.hidden / split, one),
+        (tokens, shapes.hidden, shapes.attention_width / split, one),
         (routed, up, shapes.hidden, local_experts),
         (routed, shapes.hidden, shapes.ffn_hidden / split, local_experts),
     )
@@ -149,7 +149,8 @@ def _traffic_s(columns: Columns, knowledge: Knowledge, rates: Rates) -> Times:
     inner = 4.0 * (shapes.mlp_matrices - 1) * shapes.ffn_hidden * shapes.active_experts
     routing = np.where(shapes.experts > 1, 4.0 * shapes.active_experts, 0.0)
     whole = np.where(columns.is_sequence_parallel, 10.0 / split, 10.0)
-    stored = columns.tokens * (shapes.hidden * (whole + (8.0 + routing) / split) + inner / split)
+    heads = 8.0 * shapes.attention_width / shapes.hidden
+    stored = columns.tokens * (shapes.hidden * (whole + (heads + routing) / split) + inner / split)
     width = np.where(columns.element_bytes > 2, FULL_PRECISION_WIDTH, 1.0)
     return ratio * stored * width / rates.memory_rate
 
@@ -157,7 +158,7 @@ def _traffic_s(columns: Columns, knowledge: Knowledge, rates: Rates) -> Times:
 def _adapter_s(columns: Columns, knowledge: Knowledge, rates: Rates) -> Times:
     """LoRA's kernels on the inputs and outputs of a layer's matrices, forward."""
     shapes = columns.shapes
-    widths = 2 * shapes.hidden + shapes.hidden + shapes.qkv_width
+    widths = 2 * shapes.hidden + shapes.attention_width + shapes.qkv_width
     widths = widths + shapes.mlp_matrices * (shapes.hidden + shapes.ffn_hidden)
     moved = knowledge.value("lora_traffic_bytes") * columns.tokens * widths
     return np.where(columns.is_lora, moved / columns.tensor_parallel / rates.memory_rate, 0.0)

@@ -28,7 +28,11 @@ MOST_RATIO = 1.05
 
 
 def shape_of(entry: ModelEntry) -> ModelShape:
-    """The shape of a known model."""
+    """The shape of a known model.
+
+    Latent attention's wide heads come from narrow projections, so its matrices are nearer those of
+    heads that share `hidden` than those of heads of their own width.
+    """
     return ModelShape(
         name=entry.name,
         architecture=entry.architecture,
@@ -36,6 +40,7 @@ def shape_of(entry: ModelEntry) -> ModelShape:
         hidden=entry.hidden,
         heads=entry.heads,
         kv_heads=entry.kv_heads,
+        head_dim=entry.head_dim if entry.latent_attention is None else None,
         ffn_hidden=entry.ffn_hidden if entry.experts == 1 else entry.expert_ffn_hidden,
         gated_mlp=entry.gated_mlp,
         vocabulary=entry.vocabulary,

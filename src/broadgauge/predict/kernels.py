@@ -100,7 +100,7 @@ def flash_attention_s(columns: Columns, rates: Rates, ramp_tokens: float) -> tup
     """Forward and backward of a layer's fused attention. Causal kernels skip the masked half."""
     shapes = columns.shapes
     executed = np.where(columns.is_encoder, 1.0, 0.5)
-    flops = 4.0 * columns.tokens * columns.seq_len * shapes.hidden * executed
+    flops = 4.0 * columns.tokens * columns.seq_len * shapes.attention_width * executed
     flops = flops / columns.tensor_parallel
     ramp = columns.seq_len / (columns.seq_len + ramp_tokens)
     ramp = ramp * np.where(shapes.head_size < 96, NARROW_HEADS, 1.0)

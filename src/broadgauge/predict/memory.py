@@ -118,7 +118,7 @@ def _local_adapters(columns: MemoryColumns) -> Array:
     """Parameters of LoRA's pairs of matrices, a count: rank × (inputs + outputs) of each linear."""
     base, shapes = columns.base, columns.base.shapes
     matrices = np.where(columns.is_gated, 3.0, 2.0)
-    attention = shapes.hidden * (4.0 + 2.0 * (1.0 + columns.kv_ratio))
+    attention = 4.0 * shapes.hidden + 2.0 * shapes.attention_width * (1.0 + columns.kv_ratio)
     mlp = matrices * (shapes.hidden + columns.ffn_hidden)
     split = base.pipeline_parallel * base.tensor_parallel
     return LORA_RANK * shapes.layers * (attention + mlp) / split

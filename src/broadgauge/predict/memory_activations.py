@@ -45,7 +45,7 @@ def _outside_bytes(columns: MemoryColumns) -> Array:
     masks = np.where(columns.is_gated, 0.0, 2.0 * MASK_BYTES)
     whole = (4.0 * element + masks) * hidden
     inner = np.where(columns.is_gated, 4.0, 2.0) * columns.ffn_hidden
-    split = element * (hidden * (2.0 + 2.0 * columns.kv_ratio) + inner)
+    split = element * (shapes.attention_width * (2.0 + 2.0 * columns.kv_ratio) + inner)
     return tokens * (whole / _around(columns) + split / base.tensor_parallel)
 
 

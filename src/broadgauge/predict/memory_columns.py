@@ -76,7 +76,7 @@ def memory_columns(base: Columns) -> MemoryColumns:
     return MemoryColumns(
         base=base,
         is_gated=shapes.mlp_matrices > 2,
-        kv_ratio=np.maximum(0.0, (shapes.qkv_width / shapes.hidden - 1.0) / 2.0),
+        kv_ratio=np.maximum(0.0, (shapes.qkv_width / shapes.attention_width - 1.0) / 2.0),
         ffn_hidden=shapes.ffn_hidden * shapes.active_experts,
         experts=np.where(shapes.experts > 1, of_experts, 0.0),
         gpus=base.nodes * base.gpus_per_node,

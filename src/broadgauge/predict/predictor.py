@@ -84,7 +84,7 @@ def flops_per_token(columns: Columns) -> Times:
     """
     shapes = columns.shapes
     active = np.array([case.model.active_params for case in columns.cases], dtype=np.float64)
-    return 6 * active + 12 * shapes.layers * shapes.hidden * columns.seq_len
+    return 6 * active + 12 * shapes.layers * shapes.attention_width * columns.seq_len
 
 
 def _bound_index(compute: ComputeCosts, evaluation: Evaluation) -> npt.NDArray[np.intp]:

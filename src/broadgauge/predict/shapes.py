@@ -28,6 +28,8 @@ class Shapes:
     """Of one layer, all experts."""
     layer_active_params: Times
     """Of one layer, those that a token passes."""
+    attention_width: Times
+    """Of all heads together: columns of the queries. `hidden` unless heads have their own size."""
     attention_params: Times
     """Of one layer: queries, keys, values and output."""
     qkv_width: Times
@@ -49,15 +51,16 @@ def infer_shapes(models: Sequence[ModelShape]) -> Shapes:
     names = ("layers", "hidden", "vocabulary", "params", "active_params", "num_experts")
     table = np.array(list(map(attrgetter(*names), models)), dtype=np.float64)
     layers, hidden, vocabulary, params, active, experts = table.reshape(-1, len(names)).T
-    optional = ("heads", "kv_heads", "ffn_hidden", "gated_mlp")
+    optional = ("heads", "kv_heads", "head_dim", "ffn_hidden", "gated_mlp")
     known = np.array(list(map(attrgetter(*optional), models)), dtype=np.float64)
-    heads, kv_heads, ffn, gated = known.reshape(-1, len(optional)).T  # None reads as nan
+    heads, kv_heads, head_dim, ffn, gated = known.reshape(-1, len(optional)).T  # None reads as nan
     heads = np.where(np.isnan(heads), infer_heads(hidden), heads)
+    attention_width = np.where(np.isnan(head_dim), hidden, heads * head_dim)
     embedding = _embedding_params(layers, hidden, vocabulary, active)
     layer = (params - embedding) / layers
     layer_active = np.minimum((active - embedding) / layers, layer)
     group = np.where(np.isnan(kv_heads), 1.0, kv_heads / heads)
-    attention = np.minimum(hidden**2 * (2 + 2 * group), 0.9 * layer_active)
+    attention = np.minimum(hidden * attention_width * (2 + 2 * group), 0.9 * layer_active)
     mlp = layer_active - attention
     is_gated = np.where(np.isnan(gated), layer_active / hidden**2 > TIED_LAYER[1], gated > 0)
     matrices = np.where(is_gated, 3.0, 2.0)
@@ -68,13 +71,14 @@ def infer_shapes(models: Sequence[ModelShape]) -> Shapes:
         layers=layers,
         hidden=hidden,
         heads=heads,
-        head_size=hidden / heads,
+        head_size=attention_width / heads,
         vocabulary=vocabulary,
         params=params,
         layer_params=layer,
         layer_active_params=layer_active,
+        attention_width=attention_width,
         attention_params=attention,
-        qkv_width=hidden * (1 + 2 * group),
+        qkv_width=attention_width * (1 + 2 * group),
         mlp_params=mlp,
         ffn_hidden=width,
         mlp_matrices=matrices,

@@ -124,7 +124,7 @@ def _layer(columns: Columns, compute: Compute) -> tuple[Passes, Times]:
     up = shapes.ffn_hidden * (shapes.mlp_matrices - 1)
     matrices = (
         (shapes.hidden, shapes.qkv_width / split),
-        (shapes.hidden / split, shapes.hidden),
+        (shapes.attention_width / split, shapes.hidden),
         (shapes.hidden, up / split),
         (shapes.ffn_hidden / split, shapes.hidden),
     )

@@ -245,7 +245,8 @@ def _of_layers(columns: Columns) -> dict[str, CollectiveCost]:
     again = np.where(columns.is_full_recompute, 1.0, 0.0)
     tensor = _tensor(columns, message)
     around = columns.context_parallel
-    kept = columns.tokens * (shapes.qkv_width - shapes.hidden) * columns.element_bytes * around
+    keys = shapes.qkv_width - shapes.attention_width
+    kept = columns.tokens * keys * columns.element_bytes * around
     ring = price(
         "all_gather", kept / columns.tensor_parallel, group_of("context", columns), columns
     )
