@@ -194,6 +194,43 @@ def test_one_network_and_one_size_give_no_advice() -> None:
     assert recommend([planted(1.0, 0.0)]) == ()
 
 
+def test_only_the_same_batch_is_compared() -> None:
+    """A step of four times the batch takes four times as long over any network."""
+    many = 128.0 * 4
+    found = recommend(
+        [
+            planted(1.0, 0.1),
+            planted(1.4, 0.5, fabric=POD),
+            planted(4.0, 0.4, global_batch=many),
+            planted(5.6, 2.0, fabric=POD, global_batch=many),
+        ]
+    )
+    steps = of_rule(found, Rule.PAYS, Rule.LITTLE)
+    assert [each.about for each in steps] == ["roce", "roce"]
+    assert [each.gain_ratio for each in steps] == pytest.approx([0.4, 0.4])
+    assert ["global batch 128" in each.words for each in steps] == [True, False]
+    assert ["global batch 512" in each.words for each in steps] == [False, True]
+
+
+def test_sizes_are_compared_by_their_passes() -> None:
+    """Where passes a step were listed, one node's of 2 is no base for two nodes' of 1."""
+
+    def at(nodes: int, passes: float, step_s: float) -> Prediction:
+        batch = 64.0 * nodes * passes
+        return planted(
+            step_s, 0.1, nodes=nodes, data_parallel=2 * nodes, global_batch=batch,
+            fabric=ROCE if nodes > 1 else Fabric(),
+        )  # fmt: skip
+
+    # Tokens/s of one node: 64 a second; of two: 1.9 times as many, with either number of passes.
+    found = [at(1, 1, 1.0), at(2, 1, 2 / 1.9), at(1, 2, 1.9), at(2, 2, 4 / 1.9)]
+    assert of_rule(recommend(found), Rule.SLOWER) == []
+
+
+def test_two_nodes_with_the_same_network_are_no_choice() -> None:
+    assert recommend([planted(1.0, 0.3, name="one"), planted(1.0, 0.3, name="other")]) == ()
+
+
 def test_the_ladder_goes_by_effort_then_by_rate() -> None:
     def steps() -> Iterator[Prediction]:
         for step_s, fabric in ((4.0, POD), (2.0, TCP), (1.0, ROCE)):

@@ -90,6 +90,15 @@ def test_a_price_makes_a_cost(capsys: pytest.CaptureFixture[str]) -> None:
     assert case["usd_per_gigatoken"] == pytest.approx(expected)
 
 
+def test_no_node_has_another_clouds_price(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("predict", "--model", "llama3-8b", "--node", "a3-megagpu-8g,p5.48xlarge", "--json")
+    document = json.loads(said(capsys, *words))
+    other, own = (each["usd_per_gigatoken"] for each in document["cases"])
+    assert other is None
+    assert own > 0
+    assert "no price of a3-megagpu-8g is known" in document["assumed"]
+
+
 def test_explain_says_both_estimates(capsys: pytest.CaptureFixture[str]) -> None:
     words = (*LLAMA, "--nodes", "2", "--network", "ib-hdr=20GB/s", "--explain")
     out = " ".join(said(capsys, *words).split())

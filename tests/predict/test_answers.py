@@ -79,3 +79,12 @@ def test_a_case_scales_against_the_same_recomputation() -> None:
         if case.nodes == 2:
             expected = rates[case.recompute, 2] / 2 / rates[case.recompute, 1]
             assert each.scaling_ratio == pytest.approx(expected)
+
+
+def test_a_case_scales_against_the_same_passes() -> None:
+    wish = {**WISH, "network": ["roce-400g"], "nodes": [1, 2], "accumulation": [1, 16]}
+    answers = answer(expand(wish, shipped_catalog()).cases, lambda case: None, with_curves=False)
+    by = {(a.prediction.case.nodes, a.prediction.case.micro_batches): a for a in answers.answers}
+    for passes in (1, 16):
+        rates = [by[nodes, passes].prediction.tokens_per_s / nodes for nodes in (1, 2)]
+        assert by[2, passes].scaling_ratio == pytest.approx(rates[1] / rates[0])

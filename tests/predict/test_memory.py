@@ -148,6 +148,20 @@ def test_offloaded_stages_keep_their_weights() -> None:
     assert piped.optimizer_bytes == 0
 
 
+@pytest.mark.parametrize("data_parallel", [1, 2])
+def test_offloaded_tensor_ranks_keep_their_weights(data_parallel: int) -> None:
+    """Also where there is one data-parallel rank: Megatron moves its optimizer alone."""
+    model = shape_of(find_model("llama3-70b"))
+    case = fsdp(
+        model, 8 * data_parallel, strategy="megatron", cpu_offload=True, seq_len=1024, micro_batch=1
+    )
+    split = replace(case, tensor_parallel=8, data_parallel=data_parallel)
+    use = memory_use(split)
+    assert use.parameters_bytes == pytest.approx(2 * model.params / 8, rel=0.1)
+    assert use.gradients_bytes > 0
+    assert use.optimizer_bytes == 0
+
+
 def test_tensor_ranks_share_frozen_weights() -> None:
     model = shape_of(find_model("llama2-7b"))
     whole = fsdp(model, 8, strategy="megatron", lora=True, seq_len=1024, micro_batch=1)

@@ -1,6 +1,7 @@
 """Do more nodes, another placement or a larger batch pay? Rules on predictions."""
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -8,6 +9,7 @@ from broadgauge.advise.recommendation import (
     PAYS_RATIO,
     Recommendation,
     Rule,
+    Told,
     cautions,
     exposed_words,
     grouped,
@@ -16,33 +18,44 @@ from broadgauge.advise.recommendation import (
 )
 from broadgauge.predict.case import Bound, TrainingCase
 from broadgauge.predict.prediction import Prediction
-from broadgauge.predict.settings import on_any_node, setting_of
+from broadgauge.predict.settings import OF_SIZE, batch_of, key_without, on_any_node
 from broadgauge.specs.units import show_count, show_ratio
 
 NEARLY_RATIO = 0.97
 """From here on two rates are called the same: repeated measurements spread by more."""
 
 
-def of_sizes(predictions: Sequence[Prediction]) -> Iterator[Recommendation]:
+def of_sizes(predictions: Sequence[Prediction], told: Told) -> Iterator[Recommendation]:
     """Does a larger cluster do less than a smaller one? One node begins every network's row."""
-    for group in grouped(predictions, setting_of):
+    batch = batch_of([each.case for each in predictions])
+    for group in grouped(predictions, lambda c: (_of_any_batch(c), batch(c), _micro_batch(c))):
         alone = [each for each in group if each.case.nodes == 1]
         for fabric in dict.fromkeys(each.case.fabric for each in group if each.case.nodes > 1):
             row = alone + [each for each in group if each.case.fabric == fabric]
             row.sort(key=lambda each: each.case.nodes)
             for fewer, more in itertools.pairwise(row):
                 ratio = more.tokens_per_s / fewer.tokens_per_s
-                if ratio < 1:
-                    yield _slower(fewer, more, ratio)
+                if ratio < 1 and more.case.nodes > fewer.case.nodes:
+                    yield _slower(fewer, more, ratio, told(more.case))
 
 
-def _slower(fewer: Prediction, more: Prediction, ratio: float) -> Recommendation:
+_of_any_batch = key_without(OF_SIZE | {"recompute", "micro_batch"})
+
+
+def _micro_batch(case: TrainingCase) -> float:
+    """What is not whole is a mean, which nobody chose: a little more is the same."""
+    if case.micro_batch == round(case.micro_batch):
+        return case.micro_batch
+    return -math.floor(math.log2(case.micro_batch)) - 0.5
+
+
+def _slower(fewer: Prediction, more: Prediction, ratio: float, told: str) -> Recommendation:
     return Recommendation(
         rule=Rule.SLOWER,
         is_worth_it=False,
         about=network_name(more),
         words=(
-            f"{more.case.nodes} nodes over {network_name(more)} are "
+            f"{more.case.nodes} nodes{told} over {network_name(more)} are "
             f"{'slower' if ratio < NEARLY_RATIO else 'no faster'} than {fewer.case.nodes}: "
             f"{show_ratio(ratio, 2)} of the throughput; a faster network first, then more nodes"
         ),
@@ -57,22 +70,22 @@ def _slower(fewer: Prediction, more: Prediction, ratio: float) -> Recommendation
 
 
 def of_places(
-    predictions: Sequence[Prediction], pays_ratio: float = PAYS_RATIO
+    predictions: Sequence[Prediction], pays_ratio: float, told: Told
 ) -> Iterator[Recommendation]:
     """So many GPUs in one node, or over several: does it matter?"""
-    for group in grouped(predictions, lambda c: (on_any_node(c), c.gpus)):
+    for group in grouped(predictions, lambda c: (on_any_node(c), c.gpus, c.global_batch)):
         inside = [each for each in group if each.case.nodes == 1 and each.case.gpus > 1]
         for near in inside[:1]:
             for far in (each for each in group if each.case.nodes > 1):
-                yield _placed(near, far, pays_ratio)
+                yield _placed(near, far, pays_ratio, told(far.case))
 
 
-def _placed(near: Prediction, far: Prediction, pays_ratio: float) -> Recommendation:
+def _placed(near: Prediction, far: Prediction, pays_ratio: float, told: str) -> Recommendation:
     """It matters where the difference is larger than the limit and than what is not known."""
     ratio = far.step_time_s.value / near.step_time_s.value
     is_certain = near.step_time_s.high < far.step_time_s.low
     matters = ratio > 1 + pays_ratio and is_certain
-    model, gpus = near.case.model.name, near.case.gpus
+    model, gpus = f"{near.case.model.name}{told}", near.case.gpus
     over = f"{far.case.nodes} over {network_name(far)}"
     if matters:
         words = f"{model}: one node of {gpus} GPUs is {ratio:.3g} times as fast as {over}"

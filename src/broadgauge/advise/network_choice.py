@@ -13,12 +13,14 @@ from broadgauge.advise.recommendation import (
     SUFFICIENT_RATIO,
     Recommendation,
     Rule,
+    Told,
     cautions,
     exposed_words,
     grouped,
     network_name,
     network_step_words,
     step_words,
+    told_of,
     waiting_ratio,
     where,
 )
@@ -26,7 +28,7 @@ from broadgauge.predict.break_even import BreakEven, by_batch, by_params
 from broadgauge.predict.case import Fabric, TrainingCase, Transport
 from broadgauge.predict.knee import StepTimes
 from broadgauge.predict.prediction import Prediction
-from broadgauge.predict.settings import setting_of
+from broadgauge.predict.settings import on_any_network
 from broadgauge.specs.units import show_count, show_ratio
 
 LADDER: tuple[Transport, ...] = (
@@ -46,13 +48,14 @@ def recommend(
 
     With `step_times` also from where on a better network would pay.
     """
+    told = told_of(predictions)
     return (
-        *(_sufficient(ladder, pays_ratio) for ladder in _ladders(predictions)),
-        *of_sizes(predictions),
-        *of_places(predictions, pays_ratio),
+        *(_sufficient(ladder, pays_ratio, told) for ladder in _ladders(predictions)),
+        *of_sizes(predictions, told),
+        *of_places(predictions, pays_ratio, told),
         *of_batches(predictions, pays_ratio),
         *(
-            _step_up(worse, better, pays_ratio, step_times)
+            _step_up(worse, better, pays_ratio, step_times, told)
             for ladder in _ladders(predictions)
             for worse, better in itertools.pairwise(ladder)
         ),
@@ -66,15 +69,19 @@ def rung(fabric: Fabric) -> tuple[int, float]:
 
 
 def _ladders(predictions: Sequence[Prediction]) -> Iterator[list[Prediction]]:
-    """The networks of one setting and size, the largest size first, from the lowest rung up."""
+    """The networks of the same training and size, the largest first, from the lowest rung up.
+
+    Nodes of two names with the same network are one: they are predicted alike.
+    """
     several = [each for each in predictions if each.case.nodes > 1]
-    groups = grouped(several, lambda c: (setting_of(c), c.nodes))
+    groups = grouped(several, on_any_network)
     for group in sorted(groups, key=lambda group: -group[0].case.nodes):
-        if len(group) > 1:
-            yield sorted(group, key=lambda each: rung(each.case.fabric))
+        networks = {each.case.fabric: each for each in group}
+        if len(networks) > 1:
+            yield sorted(networks.values(), key=lambda each: rung(each.case.fabric))
 
 
-def _sufficient(ladder: Sequence[Prediction], pays_ratio: float) -> Recommendation:
+def _sufficient(ladder: Sequence[Prediction], pays_ratio: float, told: Told) -> Recommendation:
     """The lowest rung that waits for a quarter of a step at most, or is as fast as the best."""
     best = min(ladder, key=lambda each: each.step_time_s.value)
     limit_s = best.step_time_s.value * (1 + pays_ratio)
@@ -88,7 +95,7 @@ def _sufficient(ladder: Sequence[Prediction], pays_ratio: float) -> Recommendati
     is_enough = waiting_ratio(chosen) <= SUFFICIENT_RATIO
     place = "is the best of these" if chosen is best else "is as good as any of these"
     verdict = "suffices" if is_enough else f"{place}, and too slow,"
-    words = f"{network_name(chosen)} {verdict} for {where(chosen.case)}: {waits}"
+    words = f"{network_name(chosen)} {verdict} for {where(chosen.case, told)}: {waits}"
     if best is not chosen:
         words += f", {network_name(best)} would bring {show_ratio(gain, 2)}"
     below = ladder[: list(ladder).index(chosen)]
@@ -107,7 +114,11 @@ def _sufficient(ladder: Sequence[Prediction], pays_ratio: float) -> Recommendati
 
 
 def _step_up(
-    worse: Prediction, better: Prediction, pays_ratio: float, step_times: StepTimes | None
+    worse: Prediction,
+    better: Prediction,
+    pays_ratio: float,
+    step_times: StepTimes | None,
+    told: Told,
 ) -> Recommendation:
     """Does the next rung pay?"""
     ratio = worse.step_time_s.value / better.step_time_s.value
@@ -115,7 +126,7 @@ def _step_up(
     fabrics = worse.case.fabric, better.case.fabric
     is_nics = fabrics[0].transport == fabrics[1].transport
     rule = Rule.NICS if is_nics else Rule.PAYS if pays else Rule.LITTLE
-    place = where(worse.case)
+    place = where(worse.case, told)
     if pays:
         words = (
             f"{network_name(better)} pays over {network_name(worse)} for {place}: {ratio:.3g} "

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from broadgauge.predict.case import TrainingCase
+from broadgauge.predict.labels import OF_PLACE, tell_apart, worded
 from broadgauge.predict.prediction import Prediction
 from broadgauge.specs.units import show_ratio, show_time
 
@@ -58,9 +59,25 @@ def network_name(prediction: Prediction) -> str:
     return fabric.name or fabric.transport
 
 
-def where(case: TrainingCase) -> str:
+Told = Callable[[TrainingCase], str]
+"""What tells a case from the others beside its cluster: `, global batch 256`, or nothing."""
+
+
+def told_of(predictions: Sequence[Prediction]) -> Told:
+    """Of each of these."""
+    cases = [each.case for each in predictions]
+    _, labels = tell_apart(cases, range(len(cases)))
+    found = {
+        case: "".join(f", {worded(t, v)}" for t, v in label.items() if t not in OF_PLACE)
+        for case, label in zip(cases, labels, strict=True)
+    }
+    strategies = {case.strategy for case in cases}
+    return lambda case: (f", {case.strategy}" if len(strategies) > 1 else "") + found[case]
+
+
+def where(case: TrainingCase, told: Told = lambda _case: "") -> str:
     nodes = "1 node" if case.nodes == 1 else f"{case.nodes} nodes"
-    return f"{case.model.name} on {nodes} of {case.gpus_per_node} {case.gpu}"
+    return f"{case.model.name} on {nodes} of {case.gpus_per_node} {case.gpu}{told(case)}"
 
 
 def step_words(prediction: Prediction) -> str:

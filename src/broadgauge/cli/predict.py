@@ -83,7 +83,7 @@ def _handle(options: argparse.Namespace) -> int:
         raise InputError("--json and --csv: one of them")
     pays_ratio = read_ratio("--pays", options.pays)
     catalog = load_catalog(options.catalog)
-    known = predict_known.read_known(options)
+    known = predict_known.read_known(options, catalog)
     asked = _asked(options, catalog, known.gpu)
     prices, price_words = _prices(options, asked.cases, catalog)
     notes = [f"{number} × left out: {why}" for why, number in asked.left_out]
@@ -232,11 +232,13 @@ def _prices(
             raise InputError(f"--usd-per-gpu-hour {own:g}: not a price")
         return (lambda _case: float(own)), []
 
+    nodes = {each.name for each in catalog.nodes}
+
     @functools.cache
     def known(gpu: str, node: str) -> tuple[float, str] | None:
-        is_node = any(node == each.name for each in catalog.nodes)
-        found = catalog.gpu_price(gpu, node if is_node else None)
-        if found is None:
+        """A node's own price: another cloud's may be a quarter of it."""
+        found = catalog.gpu_price(gpu, node if node in nodes else None)
+        if found is None or (node in nodes and found.price.node != node):
             return None
         return found.price_usd_per_hour, f"{found.price.name}, {found.price.date}"
 
@@ -247,4 +249,7 @@ def _prices(
     kinds = dict.fromkeys((case.gpu, case.name) for case in cases)
     found = [(gpu, entry) for gpu, node in kinds if (entry := known(gpu, node)) is not None]
     words = [f"${usd:.3g} for a GPU ({gpu}) and hour ({whose})" for gpu, (usd, whose) in found]
+    unpriced = [node for gpu, node in kinds if node in nodes and known(gpu, node) is None]
+    if unpriced:
+        words.append(f"no price of {', '.join(dict.fromkeys(unpriced))} is known")
     return price, list(dict.fromkeys(words))

@@ -171,12 +171,14 @@ def _numbers(cases: Sequence[TrainingCase]) -> dict[str, Any]:
 def zero_stage(case: TrainingCase) -> int:
     """What is split over the data-parallel ranks (0: nothing), where it isn't said.
 
-    Work is moved to the host's memory by ZeRO only: its stage 3 can move everything, and stages of
-    a pipeline know stage 1 only. Source: deepspeed.ai, configuration, `zero_optimization`.
+    ZeRO's stage 3 can move everything to the host's memory. Stages of a pipeline know stage 1 only,
+    and without DeepSpeed tensor ranks are Megatron's, which moves its optimizer alone. Source:
+    deepspeed.ai, configuration, `zero_optimization`; Megatron-LM, `--optimizer-cpu-offload`.
     """
     if case.zero_stage is not None or not case.cpu_offload:
         return case.zero_stage or 0
-    return 1 if case.pipeline_parallel > 1 else 3
+    is_megatron = case.tensor_parallel > 1 and "deepspeed" not in case.framework
+    return 1 if case.pipeline_parallel > 1 or is_megatron else 3
 
 
 def _flags(cases: Sequence[TrainingCase]) -> dict[str, Flags]:

@@ -70,6 +70,25 @@ _FOLLOWING = ("global_batch", "recompute", "framework", "sequence_parallel")
 _DEFAULTS = {field.name: field.default for field in fields(TrainingCase)}
 
 
+def worded(title: str, value: str) -> str:
+    """A property in words: `8 nodes`, `tp 4`, `roce-400g`."""
+    if title == "nodes":
+        if "x" in value:
+            return value
+        return "1 node" if value == "1" else f"{value} nodes"
+    if title == "GPUs a node":
+        return f"{value} GPU{'' if value == '1' else 's'} a node"
+    return value if title in _SPEAKING else f"{title} {value}"
+
+
+_SPEAKING = frozenset(
+    {"name", "network", "model", "GPU", "strategy", "precision", "sequence", "framework"}
+)
+"""Properties whose values need no title."""
+OF_PLACE = frozenset({"network", "nodes", "GPUs a node", "GPU", "model", "strategy", "name"})
+"""What of a label a sentence about a cluster says anyway."""
+
+
 def _is_of_name(name: str, cases: Sequence[TrainingCase]) -> bool:
     """Does each name, with a number of nodes, always have the same value of it?"""
     if name in ("name", "nodes"):

@@ -26,7 +26,29 @@ setting_of = key_without(OF_SIZE | {"recompute"})
 needs it where a large one does not."""
 on_any_node = key_without(OF_SIZE | {"recompute", "gpus_per_node"})
 """The same on nodes of any size."""
+on_any_network = key_without({"fabric", "name"})
+"""The same on the same GPUs, whatever joins their nodes."""
 _exactly = key_without(OF_SIZE | {"gpus_per_node"})
+
+
+def batch_of(cases: Sequence[TrainingCase]) -> Callable[[TrainingCase], float]:
+    """What of the batch do clusters of all sizes have in common, so which steps may be compared?
+
+    Several batches on one cluster come of a list: of global batches, or of passes a step. What was
+    listed has fewer values than what follows from it. Without a list all are the same.
+    """
+    seen: dict[tuple[Key, Fabric, int], float] = {}
+    is_list = any(
+        seen.setdefault((setting_of(case), case.fabric, case.nodes), case.global_batch)
+        != case.global_batch
+        for case in cases
+    )
+    if not is_list:
+        return lambda _case: 0.0
+    passes, batches = {c.micro_batches for c in cases}, {c.global_batch for c in cases}
+    if len(passes) < len(batches):
+        return attrgetter("micro_batches")
+    return attrgetter("global_batch")
 
 
 def scaling_ratios(
@@ -37,13 +59,21 @@ def scaling_ratios(
     One node stands for every network. Where the smallest cluster of the same recomputation is the
     case itself, a smaller one with another recomputation counts. None: it is the smallest.
     """
-    exact, loose = _smallest(cases, _exactly), _smallest(cases, on_any_node)
+    batch = batch_of(cases)
+
+    def same(case: TrainingCase) -> Key:
+        return (*_exactly(case), batch(case))
+
+    def nearly(case: TrainingCase) -> Key:
+        return (*on_any_node(case), batch(case))
+
+    exact, loose = _smallest(cases, same), _smallest(cases, nearly)
     found: list[float | None] = []
     for index in wanted:
         case = cases[index]
-        base = exact[_exactly(case), _between(case)]
+        base = exact[same(case), _between(case)]
         if cases[base].gpus >= case.gpus:
-            base = loose[on_any_node(case), _between(case)]
+            base = loose[nearly(case), _between(case)]
         if cases[base].gpus >= case.gpus:
             found.append(None)
             continue

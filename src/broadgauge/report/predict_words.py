@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from broadgauge.predict.answers import Answer, Answers
 from broadgauge.predict.case import Bound
 from broadgauge.predict.knee import GAIN_RATIO, BandwidthCurve
+from broadgauge.predict.labels import OF_PLACE, worded
 from broadgauge.predict.prediction import Interval, MemoryUse
-from broadgauge.predict.settings import setting_of
+from broadgauge.predict.settings import on_any_network
 from broadgauge.specs.units import TIME_UNITS_S, show_count, show_rate, show_ratio, show_time
 
 GIB = 2.0**30
@@ -90,35 +91,12 @@ def label_words(answer: Answer) -> str:
     if "nodes" in label and "GPUs a node" in label:
         del label["GPUs a node"]
         label["nodes"] = f"{case.nodes}x{case.gpus_per_node}"
-    return ", ".join(_worded(title, value) for title, value in label.items())
-
-
-def _worded(title: str, value: str) -> str:
-    match title:
-        case "nodes":
-            if "x" in value:
-                return value
-            return "1 node" if value == "1" else f"{value} nodes"
-        case "GPUs a node":
-            return f"{value} GPU{'' if value == '1' else 's'} a node"
-        case (
-            "name"
-            | "network"
-            | "model"
-            | "GPU"
-            | "strategy"
-            | "precision"
-            | "sequence"
-            | "framework"
-        ):
-            return value
-        case _:
-            return f"{title} {value}"
+    return ", ".join(worded(title, value) for title, value in label.items())
 
 
 def common_words(answers: Answers) -> str:
     """What all cases share."""
-    return ", ".join(_worded(title, value) for title, value in answers.common.items())
+    return ", ".join(worded(title, value) for title, value in answers.common.items())
 
 
 def limits(answers: Sequence[Answer]) -> Iterator[str]:
@@ -174,8 +152,7 @@ def curve_titles(answers: Answers) -> list[str]:
     titles = []
     for curve in answers.curves:
         case = curve.case
-        of_place = ("network", "nodes", "GPUs a node", "GPU", "model", "strategy", "name")
-        told = [_worded(t, v) for t, v in labels[case].items() if t not in of_place]
+        told = [worded(t, v) for t, v in labels[case].items() if t not in OF_PLACE]
         cluster = f"{case.strategy} on {case.nodes}x{case.gpus_per_node} {case.gpu}"
         titles.append(", ".join((case.model.name, *told, cluster)))
     return titles
@@ -183,12 +160,15 @@ def curve_titles(answers: Answers) -> list[str]:
 
 def above_floor(answers: Answers, curve: BandwidthCurve) -> str:
     """`over a network without limit 1.18 s; pod 80×, roce-400g +41 %`: what is asked for."""
-    wanted = (setting_of(curve.case), curve.case.nodes)
-    shares = [
-        f"{each.case.fabric.name} {_over(each.step_time_s.value / curve.floor_s)}"
+    wanted = on_any_network(curve.case)
+    same = [
+        each
         for each in (answer.prediction for answer in answers.answers)
-        if (setting_of(each.case), each.case.nodes) == wanted
+        if on_any_network(each.case) == wanted
     ]
+    shares = dict.fromkeys(
+        f"{each.case.fabric.name} {_over(each.step_time_s.value / curve.floor_s)}" for each in same
+    )
     return f"over a network without limit {show_time(curve.floor_s)}; {', '.join(shares)}"
 
 
