@@ -6,11 +6,16 @@ import pytest
 from tests.predict.making_cases import case
 
 from broadgauge.catalog.catalog import Catalog, load_catalog, shipped_catalog
+from broadgauge.cli.main import main
+from broadgauge.predict.calibration import Observation, fit, step_s
 from broadgauge.predict.columns import columns_of
 from broadgauge.predict.from_catalog import fabric_named
 from broadgauge.predict.groups import group_of
+from broadgauge.predict.knowledge import default_knowledge
 from broadgauge.predict.link_rates import hop_s, node_rate, prior_spread_ratio
 from broadgauge.predict.predictor import predict
+from broadgauge.predict.table import read_table
+from broadgauge.predict.wishes import expand
 
 NETWORKS = """
 networks:
@@ -24,6 +29,22 @@ networks:
   - {name: ring, transport: tcp, nominal_gbps: 100, source: us, date: 2026-01,
      ring_gbyte_per_s: {value: 2.5, low: 2.0, high: 4.5}}
   - {name: silent, transport: virtio, nominal_gbps: 100, source: us, date: 2026-01}
+"""
+GPUS = """
+gpus:
+  - {name: our-gpu, generation: hopper, form: sxm, sms: 132, memory_gib: 160,
+     memory_gbyte_per_s: 6700, pcie_generation: 5, tdp_watts: 700, max_mhz: 1980,
+     source: us, date: 2026-01,
+     nvlink: {gbyte_per_s: 450, links: 18, boards: [{gpus: 8, topology: nvswitch}]},
+     peaks: {fp32: 120, tf32: 989, fp16: 1979, bf16: 1979}}
+  - {name: h100-sxm, generation: hopper, form: sxm, sms: 132, memory_gib: 40,
+     memory_gbyte_per_s: 1000, pcie_generation: 5, tdp_watts: 700, max_mhz: 1980,
+     source: us, date: 2026-01,
+     nvlink: {gbyte_per_s: 450, links: 18, boards: [{gpus: 8, topology: nvswitch}]},
+     peaks: {fp32: 60, tf32: 400, fp16: 400, bf16: 400}}
+nodes:
+  - {name: our-node, provider: us, gpu: our-gpu, gpus_per_node: 8, networks: [roce-400g],
+     source: us, date: 2026-01}
 """
 
 
@@ -93,3 +114,62 @@ def test_shipped_networks_are_priced_as_their_transport_or_as_they_say() -> None
         assert (fabric.stated_node_gbyte_per_s is None) == is_prior, network.name
         hop = hop_s(columns_of([case(fabric=fabric)]))[0]
         assert hop == network.latency_s.value, network.name
+
+
+LLAMA = {"model": ["llama3-8b"], "strategy": ["fsdp"], "recompute": ["none"]}
+
+
+def test_a_gpu_of_ones_own_is_predicted_with_its_own_facts(tmp_path: Path) -> None:
+    known = catalog_of(GPUS, tmp_path)
+    theirs = expand({**LLAMA, "node": ["our-node"], "nodes": [1, 2]}, known)
+    shipped = expand(
+        {**LLAMA, "gpu": ["h100-sxm"], "nodes": [1, 2], "network": ["roce-400g"]},
+        shipped_catalog(),
+    )
+    own, usual = predict(theirs.cases), predict(shipped.cases)
+    assert [each.case.gpu for each in own] == ["our-gpu"] * 2
+    assert own[0].memory.capacity_bytes > 1.9 * usual[0].memory.capacity_bytes
+    assert 0.5 < own[0].step_time_s.value / usual[0].step_time_s.value < 0.75
+
+
+def test_an_entry_that_replaces_a_shipped_gpu_is_used_and_stays_with_its_case(
+    tmp_path: Path,
+) -> None:
+    wish = {**LLAMA, "gpu": ["h100-sxm"]}
+    own = expand(wish, catalog_of(GPUS, tmp_path)).cases[0]
+    usual = expand(wish, shipped_catalog()).cases[0]
+    assert usual.own_gpu is None
+    slow, fast = predict([own, usual])
+    assert slow.step_time_s.value > 2 * fast.step_time_s.value
+    assert predict([usual, own])[0].step_time_s == fast.step_time_s
+
+
+def test_measured_steps_of_ones_own_gpu_calibrate_it(tmp_path: Path) -> None:
+    known = catalog_of(GPUS, tmp_path)
+    case_ = expand({**LLAMA, "gpu": ["our-gpu"], "framework": ["torch"]}, known).cases[0]
+    before_s = float(step_s([case_], default_knowledge())[0])
+    model = case_.model
+    data = (
+        "model,params,layers,hidden,vocabulary,seq_len,global_batch,micro_batch,dtype,strategy,"
+        "gpu,gpus_per_node,framework,recompute,flash_attention,step_time_s\n"
+        f"m,{model.params:.0f},{model.layers},{model.hidden},{model.vocabulary},"
+        f"{case_.seq_len},{case_.global_batch:g},{case_.micro_batch:g},bf16,fsdp,"
+        f"our-gpu,8,torch,none,yes,{1.5 * before_s}\n"
+    )
+    assert not read_table(data.encode(), "ours.csv").rows
+    rows = read_table(data.encode(), "ours.csv", known.gpu).rows
+    found = fit(
+        [Observation(case=r.case, step_time_s=r.step_time_s) for r in rows], default_knowledge()
+    )
+    assert float(step_s([case_], found)[0]) > 1.3 * before_s
+
+
+def test_the_command_takes_a_gpu_of_ones_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    catalog_of(GPUS, tmp_path)
+    words = ("predict", "--model", "llama3-8b", "--node", "our-node", "--nodes", "2", "--explain")
+    page, trace = str(tmp_path / "a.html"), str(tmp_path / "a.json")
+    files = ("--catalog", str(tmp_path / "mine.yaml"), "--html", page, "--trace", trace)
+    assert main((*words, *files)) == 0
+    assert "our-gpu" in capsys.readouterr().out

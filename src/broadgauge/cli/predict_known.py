@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from broadgauge.catalog.catalog import Catalog
     from broadgauge.predict.knowledge import Knowledge
 
 
@@ -34,7 +35,7 @@ def add_flags(group: "argparse._ArgumentGroup") -> None:
     )
 
 
-def read_known(options: argparse.Namespace) -> Known:
+def read_known(options: argparse.Namespace, catalog: "Catalog") -> Known:
     """Raises InputError."""
     if options.system is None and options.measured is None:
         return Known(knowledge=None, gpu=None, words=())
@@ -50,12 +51,12 @@ def read_known(options: argparse.Namespace) -> Known:
         knowledge = calibrated_by(system, knowledge)
         words.append(f"{gpu} as {options.system} measured it")
     if options.measured is not None:
-        knowledge, more = _with_steps(options.measured, knowledge)
+        knowledge, more = _with_steps(options.measured, knowledge, catalog)
         words.append(more)
     return Known(knowledge=knowledge, gpu=gpu, words=tuple(words))
 
 
-def _with_steps(path: Path, knowledge: "Knowledge") -> "tuple[Knowledge, str]":
+def _with_steps(path: Path, knowledge: "Knowledge", catalog: "Catalog") -> "tuple[Knowledge, str]":
     """Factors from measured steps, with how many of the rows could be read."""
     from broadgauge.predict.calibration import Observation, fit
     from broadgauge.predict.table import read_table
@@ -65,7 +66,7 @@ def _with_steps(path: Path, knowledge: "Knowledge") -> "tuple[Knowledge, str]":
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"--measured {path}: {error.strerror or error}") from None
-    table = read_table(data, path.name)
+    table = read_table(data, path.name, catalog.gpu)
     if not table.rows:
         reason = f": line {table.unread[0].line}: {table.unread[0].reason}" if table.unread else ""
         raise InputError(f"--measured {path}: no row can be read{reason}")

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from broadgauge.catalog.frameworks import framework_named
-from broadgauge.catalog.gpus import find_gpu_named
 from broadgauge.predict.case import RDMA_TRANSPORTS, TrainingCase
 from broadgauge.predict.columns import columns_of
 from broadgauge.predict.compute import compute_costs
@@ -104,7 +103,7 @@ def step_s(cases: Sequence[TrainingCase], knowledge: Knowledge) -> Times:
 
 def factor_keys(case: TrainingCase) -> list[FactorKey]:
     """Which factors may change this case's step?"""
-    system = (find_gpu_named(case.gpu).name, framework_named(case.framework).name)
+    system = (case.gpu_entry.name, framework_named(case.framework).name)
     keys: list[FactorKey] = [(kind, *system) for kind in PRIOR_LOG_SD]
     if case.gpus_per_node > 1:
         keys.append(("link_rate", *system))

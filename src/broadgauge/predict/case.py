@@ -1,8 +1,11 @@
 """Which training is asked about? A model, how it is split and trained, and the cluster under it."""
 
+import functools
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
+
+from broadgauge.catalog.gpus import Gpu, find_gpu_named, known_gpus
 
 Architecture = Literal["decoder", "encoder", "moe"]
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "fp8"]
@@ -84,6 +87,8 @@ class TrainingCase:
     model: ModelShape
     gpu: str
     """As in the catalog."""
+    own_gpu: Gpu | None = None
+    """The facts of that name where they are the user's own; None: the shipped catalog's."""
     nodes: int = 1
     gpus_per_node: int = 1
     fabric: Fabric = Fabric()
@@ -126,6 +131,11 @@ class TrainingCase:
     """Stall of a checkpoint, spread over the steps between two."""
 
     @property
+    def gpu_entry(self) -> Gpu:
+        """What is known of its GPU. Raises InputError where that is nothing."""
+        return find_gpu_named(self.gpu) if self.own_gpu is None else self.own_gpu
+
+    @property
     def gpus(self) -> int:
         """In all."""
         return self.nodes * self.gpus_per_node
@@ -134,6 +144,12 @@ class TrainingCase:
     def micro_batches(self) -> float:
         """Passes a rank makes each step: gradient accumulation."""
         return max(1.0, self.global_batch / (self.micro_batch * self.data_parallel))
+
+
+@functools.cache
+def own_gpu_of(gpu: Gpu) -> Gpu | None:
+    """What a case carries of a GPU: nothing where the shipped catalog has the same."""
+    return None if gpu in known_gpus() else gpu
 
 
 class Bound(StrEnum):

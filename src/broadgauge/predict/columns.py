@@ -3,7 +3,7 @@
 Names (GPUs, frameworks) are looked up once for each different one; columns hold their facts.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ from broadgauge.predict.timeline import Times
 Flags = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.intp]
 Entry = TypeVar("Entry")
+Name = TypeVar("Name", bound=Hashable)
 
 ELEMENT_BYTES: dict[Precision, float] = {"fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 2}
 """Of an activation: fp8 is for matrix products only. Source: Micikevicius et al. 2022 (arXiv
@@ -107,11 +108,11 @@ class Columns:
 
 
 def columns_of(cases: Sequence[TrainingCase], knowledge: Knowledge | None = None) -> Columns:
-    """Raises InputError for a GPU that the catalog doesn't have.
+    """Raises InputError for a GPU that neither its case nor the catalog has.
 
     `knowledge` is for what it says of networks; without it they are as the catalog has them.
     """
-    gpus, gpu_index = _lookup([case.gpu for case in cases], find_gpu_named)
+    gpus, gpu_index = _lookup([case.own_gpu or case.gpu for case in cases], _gpu)
     frameworks, framework_index = _lookup([case.framework for case in cases], framework_named)
     precision = np.array([case.precision for case in cases], dtype=np.str_)
     numbers = _numbers(cases)
@@ -150,8 +151,12 @@ def columns_of(cases: Sequence[TrainingCase], knowledge: Knowledge | None = None
     return replace(columns, link_rate_ratio=knowledge.factors_of("link_rate", columns))
 
 
+def _gpu(known: Gpu | str) -> Gpu:
+    return known if isinstance(known, Gpu) else find_gpu_named(known)
+
+
 def _lookup(
-    names: Sequence[str], find: Callable[[str], Entry]
+    names: Sequence[Name], find: Callable[[Name], Entry]
 ) -> tuple[tuple[Entry, ...], Indices]:
     """Each different name's entry, and for each case which of them it is."""
     order = {name: index for index, name in enumerate(dict.fromkeys(names))}

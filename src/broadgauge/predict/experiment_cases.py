@@ -1,10 +1,10 @@
 """Which trainings does an experiment file mean, on GPUs that need not be here?"""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from broadgauge.catalog.catalog import Catalog
-from broadgauge.predict.case import Fabric, TrainingCase
+from broadgauge.predict.case import Fabric, TrainingCase, own_gpu_of
 from broadgauge.predict.from_catalog import fabric_named, usual_gpus_per_node
 from broadgauge.predict.question import fault_of
 from broadgauge.predict.wishes import Asked
@@ -73,6 +73,7 @@ def _all_cases(
                 case = training_case(
                     workload, gpu=gpu, nodes=shape[0], ranks_per_node=shape[1], fabric=fabric
                 )
+                case = replace(case, own_gpu=own_gpu_of(catalog.gpu(gpu)))
                 yield case, _skipped(experiment, workload, network, shape)
                 if isinstance(network, Network) and network.rate_gbps is None:
                     assumed[f"{network.name} has no rate: its transport's is guessed"] = None

@@ -10,7 +10,7 @@ import numpy as np
 from broadgauge.catalog.constants import known_constants
 from broadgauge.catalog.fits import Fit, known_fits
 from broadgauge.catalog.frameworks import STYLES
-from broadgauge.catalog.gpus import find_gpu_named
+from broadgauge.catalog.gpus import Gpu
 from broadgauge.predict.case import RDMA_TRANSPORTS, Fabric, TrainingCase
 from broadgauge.predict.timeline import Times
 from broadgauge.specs.errors import InputError
@@ -130,11 +130,11 @@ def _by_path(
     ratios = np.ones(len(cases))
     if knowledge is None:
         return ratios
-    found: dict[tuple[tuple[str, ...], str, bool], float] = {}
+    found: dict[tuple[tuple[str, ...], Gpu | str, bool], float] = {}
     for index, case in enumerate(cases):
         if case.nodes == 1:
             continue
-        key = (path_of(case), case.gpu, _is_nominal_rdma(case.fabric))
+        key = (path_of(case), case.own_gpu or case.gpu, _is_nominal_rdma(case.fabric))
         if key not in found:
             found[key] = ratio(case, knowledge)
         ratios[index] = found[key]
@@ -145,7 +145,7 @@ def _node_rate_ratio(case: TrainingCase, knowledge: Knowledge) -> float:
     ratio = knowledge.factor(("node_rate", *path_of(case)))
     if not _is_nominal_rdma(case.fabric):
         return ratio
-    fitted = knowledge.value("rdma_ratio", find_gpu_named(case.gpu).generation)
+    fitted = knowledge.value("rdma_ratio", case.gpu_entry.generation)
     return ratio * fitted / CATALOG_RDMA_RATIO
 
 

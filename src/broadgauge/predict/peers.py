@@ -5,7 +5,6 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from broadgauge.catalog.gpus import find_gpu_named
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.columns import TENSOR_CORE_FALLBACKS
 from broadgauge.predict.prediction import Interval
@@ -33,7 +32,7 @@ def rule_s(case: TrainingCase) -> float:
     """
     model = case.model
     flops_per_token = 6 * model.active_params + 12 * model.layers * model.hidden * case.seq_len
-    gpu = find_gpu_named(case.gpu)
+    gpu = case.gpu_entry
     peaks = (gpu.peak_flops(each) for each in TENSOR_CORE_FALLBACKS[case.precision])
     peak = next(each for each in peaks if each is not None)
     tokens = case.global_batch * case.seq_len

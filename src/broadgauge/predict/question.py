@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterator
 from typing import get_args
 
-from broadgauge.catalog.gpus import find_gpu_named
 from broadgauge.predict.case import Precision, TrainingCase
 from broadgauge.specs.errors import InputError
 
@@ -159,7 +158,7 @@ def _network(case: TrainingCase) -> Iterator[Fault]:
 
 
 def _precision(case: TrainingCase) -> Iterator[Fault]:
-    gpu = find_gpu_named(case.gpu)
+    gpu = case.gpu_entry
     known = [name for name in PRECISIONS if gpu.peak_flops(name) is not None]
     if case.precision not in known and case.precision != "tf32":
         yield f"{gpu.name} has no {case.precision} arithmetic", f"it has {', '.join(known)}"

@@ -5,13 +5,13 @@ docs/validation.md. A row that can't be read is listed with its line and the rea
 dropped silently; a file that isn't such a table raises InputError.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from broadgauge.catalog.entries import plain
-from broadgauge.catalog.gpus import find_gpu, find_gpu_named
-from broadgauge.predict.case import Fabric, ModelShape, TrainingCase
+from broadgauge.catalog.gpus import Gpu, find_gpu, find_gpu_named
+from broadgauge.predict.case import Fabric, ModelShape, TrainingCase, own_gpu_of
 from broadgauge.predict.table_cells import BadCellError, Cells
 from broadgauge.predict.table_lines import Record, read_records
 from broadgauge.specs.base import did_you_mean
@@ -51,6 +51,8 @@ TRANSPORTS = {
 }
 RECOMPUTES = {name: name for name in ("none", "selective", "full", "unknown")} | {"": "unknown"}
 QUANTIZED = {"": False, "no": False, "none": False, "int4": True, "nf4": True, "yes": True}
+FindGpu = Callable[[str], Gpu]
+"""By its name. Raises InputError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +92,7 @@ class MeasuredTable:
     """Of the whole file: columns that are missing, ids that stand twice."""
 
 
-def read_table(data: bytes, filename: str) -> MeasuredTable:
+def read_table(data: bytes, filename: str, find: FindGpu = find_gpu_named) -> MeasuredTable:
     """The rows of a CSV file. Raises InputError where it isn't such a table at all."""
     header, records, broken = read_records(data, filename, known=(*REQUIRED, *OPTIONAL))
     _check_columns(header, filename)
@@ -98,7 +100,7 @@ def read_table(data: bytes, filename: str) -> MeasuredTable:
     unread = [Unread(line=line, id="", source="", reason=reason) for line, reason in broken]
     for record in records:
         try:
-            rows.append(_row(record, filename))
+            rows.append(_row(record, filename, find))
         except BadCellError as error:
             cells = record.cells
             unread.append(
@@ -142,7 +144,7 @@ def _notes(header: tuple[str, ...], rows: list[Row]) -> list[str]:
     return notes
 
 
-def _row(record: Record, filename: str) -> Row:
+def _row(record: Record, filename: str, find: FindGpu) -> Row:
     """Raises BadCellError."""
     cells = Cells(record.cells)
     step_time_s = cells.number("step_time_s")
@@ -154,12 +156,12 @@ def _row(record: Record, filename: str) -> Row:
         id=name,
         source=source,
         flags=flags,
-        case=_case(cells, name),
+        case=_case(cells, name, _gpu(cells.text("gpu"), find)),
         step_time_s=step_time_s,
     )
 
 
-def _case(cells: Cells, name: str) -> TrainingCase:
+def _case(cells: Cells, name: str, gpu: Gpu) -> TrainingCase:
     strategy = cells.choice("strategy", {s: s for s in ("ddp", "fsdp", "hsdp", "megatron")})
     nodes = cells.count("nodes", 1)
     gpus_per_node = cells.count("gpus_per_node", 1)
@@ -184,7 +186,8 @@ def _case(cells: Cells, name: str) -> TrainingCase:
     return TrainingCase(
         name=name,
         model=model,
-        gpu=_gpu(cells.text("gpu")),
+        gpu=gpu.name,
+        own_gpu=own_gpu_of(gpu),
         nodes=nodes,
         gpus_per_node=gpus_per_node,
         fabric=_fabric(cells, nodes),
@@ -245,17 +248,17 @@ def _fabric(cells: Cells, nodes: int) -> Fabric:
     )
 
 
-def _gpu(name: str) -> str:
-    """The catalog's own name of it. Raises BadCellError with what was meant."""
+def _gpu(name: str, find: FindGpu) -> Gpu:
+    """Raises BadCellError with what was meant."""
     if not name:
         raise BadCellError("`gpu` is empty")
     try:
-        return find_gpu_named(name).name
+        return find(name)
     except InputError as error:
         is_device_name = plain(name).split("-")[0] in ("nvidia", "amd", "tesla")
         by_device = find_gpu(name) if is_device_name else None
         if by_device is not None:
-            return by_device.name
+            return by_device
         hint = f" ({error.hint})" if error.hint else ""
         raise BadCellError(f"the catalog has no GPU `{name}`{hint}") from None
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from broadgauge.catalog.catalog import Catalog
 from broadgauge.catalog.gpus import Gpu
-from broadgauge.predict.case import Fabric, Precision, SplitStrategy, TrainingCase
+from broadgauge.predict.case import Fabric, Precision, SplitStrategy, TrainingCase, own_gpu_of
 from broadgauge.predict.columns import columns_of
 from broadgauge.predict.from_catalog import fabric_named, shape_of, usual_gpus_per_node
 from broadgauge.predict.memory import memory_table
@@ -153,6 +153,7 @@ def _case(given: Mapping[str, Any], assumptions: _Assumptions, known: _Known) ->
         name=given.get("node", ""),
         model=known.shape(given["model"]),
         gpu=gpu.name,
+        own_gpu=own_gpu_of(gpu),
         nodes=nodes,
         gpus_per_node=gpus_per_node,
         fabric=_fabric(given, nodes, known),
