@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from broadgauge.catalog.models import find_model
 from broadgauge.predict.case import ModelShape, SplitStrategy, TrainingCase
 from broadgauge.predict.columns import columns_of
 from broadgauge.predict.compute import compute_costs
 from broadgauge.predict.costs import ComputeCosts
+from broadgauge.predict.from_catalog import shape_of
 from broadgauge.predict.knowledge import prior_knowledge
 from broadgauge.specs.errors import InputError
 
@@ -109,6 +111,20 @@ def test_all_ranks_of_a_node_share_the_update(
     alone = costs(replace(CASE, strategy="ddp"))
     shared = costs(replace(CASE, strategy=strategy, gpus_per_node=8, **split))  # type: ignore[arg-type]
     assert shared.optimizer_s[0] == pytest.approx(alone.optimizer_s[0] / 8)
+
+
+@pytest.mark.parametrize("zero_stage", [None, 1])
+def test_a_rank_updates_its_own_experts(zero_stage: int | None) -> None:
+    """1/8 of them, and all of the rest; where states are sharded it is a share of all anyway."""
+    model = shape_of(find_model("mixtral-8x7b"))
+    whole = replace(
+        CASE, model=model, gpus_per_node=8, data_parallel=8, strategy="megatron",
+        zero_stage=zero_stage,
+    )  # fmt: skip
+    both = costs(whole, replace(whole, expert_parallel=8)).optimizer_s
+    shapes = columns_of([whole]).shapes
+    spread = 1 - 7 / 8 * shapes.expert_params[0] * shapes.layers[0] / shapes.params[0]
+    assert both[1] / both[0] == pytest.approx(spread if zero_stage is None else 1.0)
 
 
 def test_tensor_parallel_ranks_share_the_products() -> None:

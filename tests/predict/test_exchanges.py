@@ -11,7 +11,8 @@ from broadgauge.predict.columns import columns_of
 from broadgauge.predict.groups import group_of
 from broadgauge.predict.network import price
 from broadgauge.predict.predictor import predict
-from broadgauge.predict.strategies.exchanges import counts, exchanges, local_layer
+from broadgauge.predict.strategies.buckets import local_layer
+from broadgauge.predict.strategies.exchanges import counts, exchanges
 from broadgauge.predict.trace import pieces_of
 
 MIXTRAL = ModelShape(
@@ -218,3 +219,51 @@ def test_offloaded_states_are_sharded_unless_told_otherwise() -> None:
     assert (
         exchanges(columns_of([replace(offloaded, zero_stage=1)]))["gather forward"].inter_s[0] == 0
     )
+
+
+@pytest.mark.parametrize("strategy", ["ddp", "megatron", "fsdp", "hsdp"])
+def test_gradients_of_experts_are_reduced_among_their_holders(strategy: SplitStrategy) -> None:
+    """With as many expert as data ranks nobody else has them: only what all share is sent."""
+    whole = case(model=MIXTRAL, strategy=strategy, gradient_bytes=2, gpus_per_node=4)
+    whole = replace(whole, data_parallel=8, zero_stage=None)
+    alone = columns_of([replace(whole, expert_parallel=8)])
+    shapes = alone.shapes
+    dense = 8 * shapes.attention_params[0]
+
+    def sent(each: TrainingCase) -> float:
+        """Of all layers, both ways of reducing."""
+        costs = exchanges(columns_of([each]))
+        of_layers = ["reduce", "replicate"]
+        of_step = sum(costs[name].inter_bytes[0] for name in ("first bucket", "all gradients"))
+        number = counts(columns_of([each]))["buckets"][0]
+        of_step += number * costs["bucket"].inter_bytes[0] + costs["last bucket"].inter_bytes[0]
+        return of_step + 8 * sum(costs[name].inter_bytes[0] for name in of_layers)
+
+    tables = 0 if strategy in ("fsdp", "hsdp") else shapes.embedding_params[0]
+    ways = {"fsdp": 7 / 8, "hsdp": 1.0}.get(strategy, 2 * 7 / 8)
+    assert sent(replace(whole, expert_parallel=8)) == pytest.approx(
+        ways * 2 * (dense + tables), rel=0.01
+    )
+    assert sent(whole) > ways * 2 * (5 * dense + tables)
+
+
+def test_sharded_experts_are_gathered_among_their_holders() -> None:
+    """Four expert ranks of sixteen: each expert is on four, on both nodes."""
+    each = case(model=MIXTRAL, strategy="fsdp", expert_parallel=4)
+    columns = columns_of([each])
+    group = group_of("expert shard", columns)
+    cost = exchanges(columns)["gather forward"]
+    experts = columns.shapes.expert_params[0] / 4
+
+    assert (group.ranks[0], group.nodes[0], group.groups_per_node[0]) == (4, 2, 4)
+    expected = 15 / 16 * columns.shapes.attention_params[0] + 4 * 3 / 4 * experts
+    assert cost.inter_bytes[0] == pytest.approx(2 * expected)
+
+
+def test_experts_of_hybrid_shards_are_all_replicated() -> None:
+    """More expert ranks than a node has: none to shard with, the same ones on other nodes."""
+    each = case(model=MIXTRAL, strategy="hsdp", nodes=4, data_parallel=32, expert_parallel=16)
+    columns = columns_of([each])
+
+    assert group_of("expert shard", columns).ranks[0] == 1
+    assert group_of("expert replica", columns).ranks[0] == 2

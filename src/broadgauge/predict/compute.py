@@ -20,6 +20,7 @@ from broadgauge.predict.kernels import (
     unfused_attention_s,
 )
 from broadgauge.predict.knowledge import Knowledge
+from broadgauge.predict.shapes import ADAPTER_RATIO
 from broadgauge.predict.timeline import Times
 
 KERNELS = {"fused": 14.0, "eager": 24.0, "modular": 50.0, "compiled": 10.0}
@@ -172,7 +173,7 @@ def _dequantize_s(columns: Columns, knowledge: Knowledge, rates: Rates) -> Times
 
 def _accumulate_s(columns: Columns, knowledge: Knowledge, rates: Rates) -> Times:
     """A micro-batch's gradients of a layer added to the sum of those before."""
-    local = columns.shapes.layer_params / columns.tensor_parallel / columns.expert_parallel
+    local = columns.shapes.held_layer(columns.expert_parallel) / columns.tensor_parallel
     is_summed = (columns.micro_batches > 1) & ~columns.is_lora & ~columns.is_sharded
     return np.where(is_summed, knowledge.value("accumulate_bytes") * local / rates.memory_rate, 0.0)
 
@@ -229,10 +230,13 @@ def _recompute(
 def _optimizer_s(columns: Columns, knowledge: Knowledge, rates: Rates) -> Times:
     """The update of this rank's share of the parameters, clipping included."""
     shapes = columns.shapes
-    local = shapes.params / columns.tensor_parallel / columns.pipeline_parallel
-    share = group_of("shard", columns).ranks
-    local = np.where(columns.is_optimizer_sharded, local / share, local)
-    local = np.where(columns.is_lora, 0.01 * local, local)
+    split = columns.tensor_parallel * columns.pipeline_parallel
+    experts = shapes.layers * shapes.expert_params
+    rest, spread = (shapes.params - experts) / split, experts / split / columns.expert_parallel
+    sharded = rest / group_of("shard", columns).ranks
+    sharded = sharded + spread / group_of("expert shard", columns).ranks
+    local = np.where(columns.is_optimizer_sharded, sharded, rest + spread)
+    local = np.where(columns.is_lora, ADAPTER_RATIO * local, local)
     on_gpu_s = knowledge.by_style("optimizer_bytes", columns) * local / rates.memory_rate
     on_host_s = local * (HOST_ADAM_S + 4.0 / columns.pcie_rate)
     return np.where(columns.is_offloaded, on_host_s, on_gpu_s)

@@ -8,7 +8,18 @@ from typing import Literal
 
 from broadgauge.predict.timeline import Times
 
-GroupKind = Literal["data", "shard", "replica", "tensor", "pipeline", "context", "expert"]
+GroupKind = Literal[
+    "data",
+    "shard",
+    "replica",
+    "tensor",
+    "pipeline",
+    "context",
+    "expert",
+    "expert data",
+    "expert shard",
+    "expert replica",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

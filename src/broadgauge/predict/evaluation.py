@@ -15,7 +15,8 @@ from broadgauge.predict.columns import Columns
 from broadgauge.predict.costs import ComputeCosts
 from broadgauge.predict.slowest import slowest_rank_ratio
 from broadgauge.predict.strategies import pipelined, replicated, sharded
-from broadgauge.predict.strategies.exchanges import bucket_copies_s, counts, exchanges
+from broadgauge.predict.strategies.buckets import bucket_copies_s
+from broadgauge.predict.strategies.exchanges import counts, exchanges
 from broadgauge.predict.strategies.work import Work
 from broadgauge.predict.timeline import Steps, Stream, Timeline, Times
 

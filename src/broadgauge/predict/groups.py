@@ -29,6 +29,9 @@ def group_of(kind: GroupKind, columns: Columns) -> Group:
     sharers = columns.data_parallel * context
     inside = np.clip(np.floor(columns.gpus_per_node / tensor), 1.0, sharers)
     shards = np.where(columns.is_replicated_shard, inside, sharers)
+    spread = columns.expert_parallel
+    holders = np.maximum(1.0, shards / spread)
+    """Ranks of a shard group that hold the same experts."""
     layout: dict[GroupKind, tuple[Times, Times]] = {
         "tensor": (tensor, one),
         "context": (context, tensor),
@@ -36,6 +39,12 @@ def group_of(kind: GroupKind, columns: Columns) -> Group:
         "data": (sharers, tensor),
         "shard": (shards, tensor),
         "replica": (sharers / shards, tensor * shards),
+        "expert data": (np.maximum(1.0, sharers / spread), tensor * spread),
+        "expert shard": (holders, tensor * spread),
+        "expert replica": (
+            np.maximum(1.0, sharers / spread / holders),
+            tensor * spread * holders,
+        ),
     }
     if kind == "pipeline":
         return _neighbours(columns, inner * columns.data_parallel)

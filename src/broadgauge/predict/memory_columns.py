@@ -72,13 +72,12 @@ def memory_columns(base: Columns) -> MemoryColumns:
         return np.fromiter(map(of, cases), np.bool_, len(cases))
 
     capacities = np.array([gpu.memory_gib * GIB for gpu in base.gpus])
-    of_experts = shapes.layers * (shapes.layer_params - shapes.attention_params)
     return MemoryColumns(
         base=base,
         is_gated=shapes.mlp_matrices > 2,
         kv_ratio=np.maximum(0.0, (shapes.qkv_width / shapes.attention_width - 1.0) / 2.0),
         ffn_hidden=shapes.ffn_hidden * shapes.active_experts,
-        experts=np.where(shapes.experts > 1, of_experts, 0.0),
+        experts=shapes.layers * shapes.expert_params,
         gpus=base.nodes * base.gpus_per_node,
         zero_stage=floats(_zero_stage),
         is_wrapped=flags(lambda c: not _keeps_copies(c)),
