@@ -290,3 +290,10 @@ def test_a_table_says_what_predictions_say() -> None:
 
     assert [each.step_time_s.value for each in found] == list(table.evaluation.step_s)
     assert isinstance(found[0], Prediction)
+
+
+def test_frozen_weights_count_two_thirds_of_their_flops() -> None:
+    whole = case()
+    answers = predict([whole, replace(whole, lora=True)])
+    gone = answers[0].flops_per_token - answers[1].flops_per_token
+    assert gone == pytest.approx(2 * whole.model.active_params)

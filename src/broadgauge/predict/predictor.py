@@ -80,11 +80,13 @@ def predict_table(
 def flops_per_token(columns: Columns) -> Times:
     """Of the model, forward and backward, without recomputation: 6N + 12LHS.
 
-    Source: Chowdhery et al. 2022 (PaLM, arXiv 2204.02311), appendix B.
+    4N where the weights are frozen (LoRA): their gradients, 2N, are not computed, and adapters are
+    too small to count. Source: Chowdhery et al. 2022 (PaLM, arXiv 2204.02311), appendix B.
     """
     shapes = columns.shapes
     active = np.array([case.model.active_params for case in columns.cases], dtype=np.float64)
-    return 6 * active + 12 * shapes.layers * shapes.attention_width * columns.seq_len
+    per_parameter = np.where(columns.is_lora, 4.0, 6.0)
+    return per_parameter * active + 12 * shapes.layers * shapes.attention_width * columns.seq_len
 
 
 def _bound_index(compute: ComputeCosts, evaluation: Evaluation) -> npt.NDArray[np.intp]:
