@@ -81,3 +81,27 @@ def test_a_source_with_a_hundred_times_the_rows_counts_as_ten() -> None:
 
 def test_a_class_of_one_source_has_no_residuals_of_its_own() -> None:
     assert set(residual_table([left_out("a", np.zeros(50))])) == {"all"}
+
+
+def test_an_unstated_fabric_is_what_it_is_priced_as() -> None:
+    """As InfiniBand: its interval and what would narrow it are those of RDMA."""
+    waiting = replace(BASE, strategy="fsdp", micro_batch=1, global_batch=16)
+    known, unknown = (
+        only(replace(waiting, fabric=Fabric(transport=transport, node_gbps=100)))
+        for transport in ("infiniband", "unknown")
+    )
+    assert unknown.step_time_s == known.step_time_s
+    assert unknown.dominant == known.dominant
+    assert "sockets" not in unknown.dominant
+    assert "between two nodes" in unknown.narrowed_by
+
+
+def test_what_waits_for_the_network_misses_as_networks_do() -> None:
+    """Not as kernels of its family do; a step of kernels does."""
+    waiting = replace(BASE, strategy="fsdp", micro_batch=1, global_batch=16)
+    busy = replace(ONE_NODE, framework="torch", micro_batch=32, global_batch=256)
+    known = {"plain": (-0.1, 0.1), "network-rdma": (-0.5, 0.5), "compute": (-0.3, 0.3)}
+    knowledge = replace(default_knowledge(), residuals=known)
+    of_network, of_kernels = only(waiting, knowledge), only(busy, knowledge)
+    assert of_network.step_time_s.high / of_network.step_time_s.value == pytest.approx(np.exp(0.5))
+    assert of_kernels.step_time_s.high / of_kernels.step_time_s.value == pytest.approx(np.exp(0.1))

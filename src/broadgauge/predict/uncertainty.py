@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from broadgauge.predict.case import RDMA_TRANSPORTS
 from broadgauge.predict.columns import Columns, Flags, columns_of
 from broadgauge.predict.compute import compute_costs
 from broadgauge.predict.costs import ComputeCosts
 from broadgauge.predict.evaluation import Evaluation, evaluate
 from broadgauge.predict.knowledge import Knowledge, path_of
-from broadgauge.predict.link_rates import prior_spread_ratio
+from broadgauge.predict.link_rates import is_rdma, prior_spread_ratio
 from broadgauge.predict.timeline import Times
 
 if TYPE_CHECKING:
@@ -49,6 +48,7 @@ NORMAL_TENTH = 1.2816
 SEEN_GENERATIONS = frozenset({"volta", "ampere", "hopper"})
 SEEN_FORMS = frozenset({"sxm"})
 """Only one source has boards with PCIe alone: that is not enough to know a class."""
+NETWORKS = frozenset({"network-rdma", "network-sockets"})
 WORDS = {
     "compute": ("kernel times", "one measured step of this framework on this GPU"),
     "memory": ("memory-bound kernels", "one measured step of this framework on this GPU"),
@@ -60,6 +60,7 @@ WORDS = {
     "fixed": ("the optimizer and what a step costs once", "one measured step of one node"),
 }
 """Regime → the term that is uncertain, and the measurement that narrows it most."""
+NETWORK_TERMS = frozenset(WORDS[name][0] for name in ("network-rdma", "network-sockets"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,11 +90,10 @@ class LeftOut:
 
 
 def regimes_of(columns: Columns, compute: ComputeCosts, evaluation: Evaluation) -> Regimes:
-    """What each case's step time rests on."""
+    """What each case's step time rests on. A fabric that isn't stated is what it is priced as."""
     step_s = evaluation.step_s
     once_s = evaluation.optimizer_s + compute.step_fixed_s
-    is_rdma = np.array([case.fabric.transport in RDMA_TRANSPORTS for case in columns.cases])
-    network = np.where(is_rdma, "network-rdma", "network-sockets")
+    network = np.where(is_rdma(columns) > 0, "network-rdma", "network-sockets")
     names = np.where(compute.memory_bound_ratio > 0.5, "memory", "compute")
     for share_s, name in (
         (once_s, "fixed"),
@@ -184,11 +184,15 @@ def intervals(
 def _residuals(
     regimes: Regimes, families: Regimes, known: Mapping[str, tuple[float, float]]
 ) -> tuple[Times, Times]:
-    """Logarithms to the lower and the upper end, of the narrowest class that has residuals."""
+    """Logarithms to the lower and the upper end, of the narrowest class that has residuals.
+
+    What waits for a network misses as networks do, whatever is trained; the rest as its family.
+    """
     low, high = np.full(len(regimes), -CLASS_LOG), np.full(len(regimes), CLASS_LOG)
     for name in WORDS:
         for family in np.unique(families).tolist():
-            classes = (f"{name}-{family}", family, name, "all")
+            wider = (name, family) if name in NETWORKS else (family, name)
+            classes = (f"{name}-{family}", *wider, "all")
             found = next((known[each] for each in classes if each in known), None)
             if found is not None:
                 mask = (regimes == name) & (families == family)
