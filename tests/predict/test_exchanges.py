@@ -267,3 +267,19 @@ def test_experts_of_hybrid_shards_are_all_replicated() -> None:
 
     assert group_of("expert shard", columns).ranks[0] == 1
     assert group_of("expert replica", columns).ranks[0] == 2
+
+
+@pytest.mark.parametrize("stages", [1, 2])
+def test_keys_and_values_are_handed_on_beside_the_compute(stages: int) -> None:
+    """With stages and without: a ring that takes less than its layer costs nothing."""
+    split = case(
+        strategy="megatron", nodes=stages, data_parallel=1, context_parallel=8, seq_len=2**16,
+        pipeline_parallel=stages, micro_batch=1, global_batch=16, recompute="full",
+    )  # fmt: skip
+    costs = exchanges(columns_of([split]))
+    handed_on_s = 8 / stages * 32 * costs["context forward"].intra_s[0]
+    reduced_s = costs["all gradients"].intra_s[0]
+    (found,) = predict([split])
+
+    assert handed_on_s > 0.1 * reduced_s
+    assert found.parts.exposed_intra_node_s == pytest.approx(reduced_s, rel=0.02)

@@ -93,7 +93,8 @@ class _Way:
 def _durations_s(work: Work, positions: int) -> dict[tuple[bool, bool], Times]:
     """A chunk's layers, one after the other, each as long as its kernels or their launch.
 
-    By (forward, last): the last chunk has the head and the loss.
+    By (forward, last): the last chunk has the head and the loss. Context ranks hand keys and values
+    on beside the compute, as in `forward_layer`.
     """
     costs = work.compute
     layers = work.counts["layers"] / positions
@@ -102,10 +103,16 @@ def _durations_s(work: Work, positions: int) -> dict[tuple[bool, bool], Times]:
         costs.layer_recompute_s + costs.layer_backward_s,
         costs.layer_recompute_launch_s + costs.layer_backward_launch_s,
     )
-    for kind in ("tensor", "expert", "context"):
-        ahead, back = (work.collectives[f"{kind} {way}"] for way in ("forward", "backward"))
-        forward_s = forward_s + np.maximum(ahead.intra_s, ahead.inter_s)
-        backward_s = backward_s + np.maximum(back.intra_s, back.inter_s)
+
+    def exchange_s(name: str) -> Times:
+        cost = work.collectives[name]
+        return np.maximum(cost.intra_s, cost.inter_s)
+
+    for kind in ("tensor", "expert"):
+        forward_s = forward_s + exchange_s(f"{kind} forward")
+        backward_s = backward_s + exchange_s(f"{kind} backward")
+    forward_s = np.maximum(forward_s, exchange_s("context forward"))
+    backward_s = np.maximum(backward_s, exchange_s("context backward"))
     head_s = np.maximum(costs.head_forward_s, costs.head_forward_launch_s)
     head_backward_s = np.maximum(costs.head_backward_s, costs.head_backward_launch_s)
     return {
