@@ -99,6 +99,29 @@ def test_no_node_has_another_clouds_price(capsys: pytest.CaptureFixture[str]) ->
     assert "no price of a3-megagpu-8g is known" in document["assumed"]
 
 
+def test_what_does_not_fit_gets_no_advice(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("predict", "--model", "llama3-405b", "--gpu", "h100-sxm", "--network")
+    out = said(capsys, *words, "pod,roce-400g*8", "--nodes", "1,2,3,4")
+    flat = " ".join(out.split())
+    assert "none of 7 fits in the GPUs' memory; nearest: pod, 4 nodes" in flat
+    assert "2 more that need more memory" in flat
+    for part in ("What follows", "Throughput", "Step time by bandwidth", "suffices"):
+        assert part not in out
+
+
+def test_what_fits_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
+    out = said(capsys, *LLAMA, "--strategy", "ddp,fsdp", "--nodes", "2", "--network", "roce-400g")
+    assert out.index("\nfsdp") < out.index("\nddp")
+
+
+def test_what_is_uncertain_says_of_what(capsys: pytest.CaptureFixture[str]) -> None:
+    words = (*LLAMA, "--nodes", "1,2,4", "--network", "vnic-100g")
+    flat = " ".join(said(capsys, *words).split())
+    assert "most uncertain of 1 node: kernel times" in flat
+    assert flat.count("the rate of vnic-100g, 0.4 to 3.6 GB/s a node") == 1
+    assert "--network vnic-100g=RATE" in flat
+
+
 def test_explain_says_both_estimates(capsys: pytest.CaptureFixture[str]) -> None:
     words = (*LLAMA, "--nodes", "2", "--network", "ib-hdr=20GB/s", "--explain")
     out = " ".join(said(capsys, *words).split())
@@ -153,6 +176,9 @@ def test_an_experiment_is_predicted_on_other_gpus(capsys: pytest.CaptureFixture[
     ("words", "message", "hint"),
     [
         (("--model", "llama3-8b", "--gpu", "h100-sxn"), "no gpu `h100-sxn`", "did you mean"),
+        (("--model", "70b", "--gpu", "h100-sxm"), "no model `70b`", "`llama3-70b`"),
+        ((*LLAMA[1:], "--nodes", "2", "--network", "8*roce-400g"), "no network `8*roce-400g`",
+         "did you mean `roce-400g*8`"),
         (("--model", "lama3-8b", "--gpu", "h100-sxm"), "no model", "did you mean `llama3-8b`"),
         (("--gpu", "h100-sxm"), "no training is named", "--model"),
         (("--model", "llama3-8b"), "no GPU is named", "--gpu"),

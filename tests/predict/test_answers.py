@@ -88,3 +88,21 @@ def test_a_case_scales_against_the_same_passes() -> None:
     for passes in (1, 16):
         rates = [by[nodes, passes].prediction.tokens_per_s / nodes for nodes in (1, 2)]
         assert by[2, passes].scaling_ratio == pytest.approx(rates[1] / rates[0])
+
+
+def test_no_label_says_none() -> None:
+    wish = {**WISH, "nodes": [2], "strategy": ["fsdp", "megatron"]}
+    cases = expand(wish, shipped_catalog()).cases
+    _, labels = tell_apart(cases, range(len(cases)))
+    assert all("ZeRO" not in label for label in labels)  # it follows from the strategy
+    wish = {**WISH, "nodes": [2], "strategy": ["megatron"], "gradient_bytes": [None, 2.0]}
+    cases = expand(wish, shipped_catalog()).cases
+    _, labels = tell_apart(cases, range(len(cases)))
+    assert {label["bytes of a gradient"] for label in labels} == {"as usual", "2"}
+
+
+def test_what_does_not_fit_has_no_curve() -> None:
+    wish = {**WISH, "model": ["llama3-405b"]}
+    answers = answer(expand(wish, shipped_catalog()).cases, lambda case: None)
+    assert not any(each.prediction.memory.is_fitting for each in answers.answers)
+    assert answers.curves == ()

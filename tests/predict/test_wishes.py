@@ -40,6 +40,7 @@ def test_what_is_said_is_not_assumed() -> None:
     found = asked(
         gpu=["v100-sxm-32gb"], gpus_per_node=[4], strategy=["ddp"], precision=["fp16"],
         seq_len=[1024], micro_batch=[2.0], global_batch=[32.0], recompute=["full"],
+        gradient_bytes=[2.0],
     )  # fmt: skip
     assert found.assumed == ()
     assert (found.cases[0].micro_batches, found.cases[0].recompute) == (4, "full")
@@ -103,3 +104,14 @@ def test_what_cannot_be_is_refused(wish: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError) as caught:
         asked(**wish)
     assert says in caught.value.message
+
+
+def test_how_gradients_travel_is_told() -> None:
+    """fp32, and once a micro-batch: each is worth a factor of two on a slow network."""
+    told = "; ".join(asked(gpu=["h100-sxm"], strategy=["fsdp"], accumulation=[4]).assumed)
+    assert "gradients reduced in 4 bytes (torch's habit)" in told
+    assert "gradients reduced in each micro-batch" in told
+    told = "; ".join(asked(gpu=["h100-sxm"], strategy=["fsdp"]).assumed)
+    assert "each micro-batch" not in told
+    wish = {"gpu": ["h100-sxm"], "strategy": ["fsdp"], "gradient_bytes": [2.0]}
+    assert "gradients reduced" not in "; ".join(asked(**wish).assumed)

@@ -13,6 +13,8 @@ _OF_MAKERS = ("nvidia", "tesla", "geforce", "amd", "instinct", "meta", "google")
 _OF_TUNING = ("base", "chat", "hf", "instruct", "it", "v0.1", "v0.3")
 _TELL_NOTHING = frozenset((*_OF_MAKERS, *_OF_TUNING))
 """Words that say whose product it is, or how a model was tuned: never which GPU or shape."""
+MOST_MEANT = 8
+"""Names with the word that was written, which a hint lists."""
 DATE_PATTERN = r"^(19|20)\d\d(-\d\d){0,2}$"
 
 
@@ -87,7 +89,11 @@ def find_entry(name: str, entries: Sequence[EntryType], what: str) -> EntryType:
     if found is not None:
         return found
     known_names = [plain(each) for entry in entries for each in entry.names()]
-    hint = did_you_mean(wanted, known_names)
+    having = [each.name for each in entries if wanted in plain(each.name).split("-")]
+    if 1 < len(having) <= MOST_MEANT:
+        hint: str | None = f"did you mean {', '.join(f'`{each}`' for each in having)}?"
+    else:
+        hint = did_you_mean(wanted, known_names)
     listed = what if what == "storage" else f"{what}s"
     hint = hint or f"`broadgauge catalog list {listed}` prints those known"
     raise InputError(f"the catalog has no {what} `{name}`", hint=hint)

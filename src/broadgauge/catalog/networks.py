@@ -29,6 +29,7 @@ RDMA: tuple[Transport, ...] = ("roce", "infiniband", "efa", "slingshot", "omnipa
 
 _WRITTEN = re.compile(r"(?P<transport>[a-z][a-z-]*?)-(?P<rate>\d+(\.\d+)?)(?P<unit>g|t)(bit|bps)?")
 _TIMES = re.compile(r"(?P<name>.+?)-?[*x×]-?(?P<nics>\d+)")
+_TURNED = re.compile(r"(?P<nics>\d+)[*x×](?P<name>.+)")
 MOST_NOMINAL_GBPS = 100_000
 """Of one NIC that is written: a hundred times what can be bought, to ask what it would bring."""
 _OF_PRIOR = ("typical_ratio", "typical_gbyte_per_s", "latency_s", "needs", "fitted_on")
@@ -183,6 +184,10 @@ def find_network(
     parsed = parse_network(name, networks, transports)
     if parsed is not None:
         return parsed
+    turned = _TURNED.fullmatch(wanted)
+    if turned is not None:
+        hint = f"did you mean `{turned['name']}*{turned['nics']}`?"
+        raise InputError(f"the catalog has no network `{name}`", hint=hint)
     known = [plain(each) for entry in networks for each in entry.names()]
     hint = did_you_mean(wanted, known) or "write it as transport-rate*NICs: `roce-400g*8`"
     raise InputError(f"the catalog has no network `{name}`", hint=hint)

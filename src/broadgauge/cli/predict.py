@@ -123,11 +123,14 @@ def _handle(options: argparse.Namespace) -> int:
 def _recommendations(
     answers: "Answers", known: predict_known.Known, pays_ratio: float, *, with_sweeps: bool
 ) -> "tuple[Recommendation, ...]":
-    """What follows; `with_sweeps` also from where on another network would pay."""
+    """What follows of those that fit; `with_sweeps` also from where on a network would pay."""
     from broadgauge.advise.network_choice import recommend
     from broadgauge.predict.predictor import predict_table
 
     predictions = [each.prediction for each in answers.answers]
+    predictions = [each for each in predictions if each.memory.is_fitting]
+    if not predictions:
+        return ()
     if not with_sweeps:
         return recommend(predictions, pays_ratio=pays_ratio)
     return recommend(

@@ -46,7 +46,7 @@ class Answers:
     common: Mapping[str, str]
     """What all cases share: property → value, as printed."""
     curves: tuple[BandwidthCurve, ...]
-    """Step time against bandwidth, of the largest cluster of each setting."""
+    """Step time against bandwidth, of the largest cluster of each setting that fits."""
     num_more_curves: int
     """Settings beyond MOST_CURVES."""
 
@@ -87,7 +87,8 @@ def answer(
         )
         for prediction, label, ratio in zip(predictions, labels, scaling, strict=True)
     )
-    asked = _curve_cases([cases[index] for index in shown]) if with_curves else []
+    fitting = [each.case for each in predictions if each.memory.is_fitting]
+    asked = _curve_cases(fitting) if with_curves else []
     curves = tuple(
         bandwidth_curve(case, lambda many: predict_table(many, knowledge).evaluation.step_s)
         for case in asked[:MOST_CURVES]

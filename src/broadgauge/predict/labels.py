@@ -65,7 +65,7 @@ _TITLES = {
 }
 _ALWAYS = frozenset({"model", "gpu", "gpus_per_node", "strategy", "seq_len", "precision"})
 _IF_VARYING = frozenset({"sync_every_micro_batch", "name"})
-_FOLLOWING = ("global_batch", "recompute", "framework", "sequence_parallel")
+_FOLLOWING = ("global_batch", "recompute", "framework", "sequence_parallel", "zero_stage")
 """Hidden where the rest of a case decides them; what was assumed is told elsewhere."""
 _DEFAULTS = {field.name: field.default for field in fields(TrainingCase)}
 
@@ -112,6 +112,8 @@ def _printed(name: str, value: object) -> str:
         words = value.name or ("one node" if value.transport == "none" else value.transport)
     elif isinstance(value, ModelShape):
         words = value.name
+    elif value is None:
+        words = "0" if name == "zero_stage" else "as usual"
     elif isinstance(value, bool):
         words = "yes" if value else "no"
     elif isinstance(value, float):

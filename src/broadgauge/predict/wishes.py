@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from broadgauge.catalog.catalog import Catalog
+from broadgauge.catalog.frameworks import framework_named
 from broadgauge.catalog.gpus import Gpu
 from broadgauge.predict.case import Fabric, Precision, SplitStrategy, TrainingCase, own_gpu_of
-from broadgauge.predict.columns import columns_of
+from broadgauge.predict.columns import ELEMENT_BYTES, columns_of
 from broadgauge.predict.from_catalog import fabric_named, shape_of, usual_gpus_per_node
 from broadgauge.predict.memory import memory_table
 from broadgauge.predict.memory_columns import GIB
@@ -149,6 +150,8 @@ def _case(given: Mapping[str, Any], assumptions: _Assumptions, known: _Known) ->
         if data > 1 and "zero_stage" not in same:
             same["zero_stage"] = 1
             assumptions.tell("ZeRO stage", 1, "Megatron's distributed optimizer")
+    if data > 1:
+        _tell_gradients(same, strategy, precision, assumptions, has_passes=batch > micro * data)
     return TrainingCase(
         name=given.get("node", ""),
         model=known.shape(given["model"]),
@@ -165,6 +168,25 @@ def _case(given: Mapping[str, Any], assumptions: _Assumptions, known: _Known) ->
         precision=precision,
         **same,
     )
+
+
+def _tell_gradients(
+    same: Mapping[str, Any],
+    strategy: SplitStrategy,
+    precision: Precision,
+    assumptions: _Assumptions,
+    *,
+    has_passes: bool,
+) -> None:
+    """How wide gradients travel, and how often: each is worth a factor of two on a slow network."""
+    framework = same.get("framework", "torch")
+    if "gradient_bytes" not in same:
+        habit, usual = framework_named(framework).gradient_bytes, ELEMENT_BYTES[precision]
+        width = usual if habit is None or usual > 2 else habit
+        assumptions.tell("gradients reduced in", f"{width:g} bytes", f"{framework}'s habit")
+    is_split = strategy in ("fsdp", "hsdp") or same.get("zero_stage", 0) >= 2
+    if is_split and has_passes and "sync_every_micro_batch" not in same:
+        assumptions.tell("gradients reduced in", "each micro-batch", "no rank holds them whole")
 
 
 _AS_THEY_ARE = (

@@ -6,7 +6,8 @@ from broadgauge.predict.answers import Answer, Answers
 from broadgauge.predict.case import Bound
 from broadgauge.predict.knee import GAIN_RATIO, BandwidthCurve
 from broadgauge.predict.labels import OF_PLACE, worded
-from broadgauge.predict.prediction import Interval, MemoryUse
+from broadgauge.predict.prediction import Interval, MemoryUse, Prediction
+from broadgauge.predict.rate_range import NETWORK_TERMS, rate_range_gbyte_per_s
 from broadgauge.predict.settings import on_any_network
 from broadgauge.specs.units import TIME_UNITS_S, show_count, show_rate, show_ratio, show_time
 
@@ -57,6 +58,16 @@ def memory_words(use: MemoryUse) -> str:
     total = show_gib(use.total_bytes).removesuffix(" GiB")
     held = f"{total} of {show_gib(use.capacity_bytes)}"
     return f"fits, {held}" if use.is_fitting else f"no, {held}"
+
+
+def fitting_first(answers: Sequence[Answer]) -> list[Answer]:
+    """Those that fit in their order, then the others by what they are over."""
+
+    def over_bytes(answer: Answer) -> float:
+        use = answer.prediction.memory
+        return max(0.0, use.total_bytes - use.capacity_bytes)
+
+    return sorted(answers, key=over_bytes)
 
 
 def memory_parts(use: MemoryUse) -> str:
@@ -117,6 +128,42 @@ def limits(answers: Sequence[Answer]) -> Iterator[str]:
         labels = [label_words(answer) for answer in group]
         shown = labels if len(labels) <= MOST_NAMED else [*labels[:2], f"{len(labels) - 2} more"]
         yield f"{'; '.join(shown)}: the limit is {advice}"
+
+
+def uncertain(answers: Sequence[Answer]) -> Iterator[str]:
+    """What is most uncertain of which cases, and what would narrow it; of a network its rate."""
+    said: dict[str, list[Answer]] = {}
+    for answer in answers:
+        prediction = answer.prediction
+        if prediction.dominant:
+            said.setdefault(_most_uncertain(prediction), []).append(answer)
+    for words, group in said.items():
+        names = [label_words(answer) for answer in group]
+        shown = names if len(names) <= MOST_NAMED else [*names[:2], f"{len(names) - 2} more"]
+        is_named = _rate_range(group[0].prediction) is not None
+        whose = "" if is_named or len(group) == len(answers) else f" of {'; '.join(shown)}"
+        yield f"most uncertain{whose}: {words}"
+
+
+def _rate_range(prediction: Prediction) -> tuple[float, float] | None:
+    """Of its network, where that is what is uncertain."""
+    if prediction.is_calibrated or prediction.dominant not in NETWORK_TERMS:
+        return None
+    return rate_range_gbyte_per_s(prediction.case)
+
+
+def _most_uncertain(prediction: Prediction) -> str:
+    fabric = prediction.case.fabric
+    found = _rate_range(prediction)
+    if found is None:
+        narrowed = prediction.narrowed_by
+        return prediction.dominant + (f"; {narrowed} would narrow it most" if narrowed else "")
+    low, high = found
+    name = fabric.name or fabric.transport
+    return (
+        f"the rate of {name}, {low:.2g} to {high:.2g} GB/s a node; nccl-tests' all_reduce on two "
+        f"nodes would narrow it most: --network {name}=RATE"
+    )
 
 
 def _waits(answer: Answer) -> float:

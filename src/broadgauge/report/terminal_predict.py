@@ -1,5 +1,6 @@
 """What does `broadgauge predict` print? A table, the bottlenecks in words, and two small plots."""
 
+import itertools
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -16,6 +17,7 @@ from broadgauge.report.predict_words import (
     common_words,
     curve_titles,
     exposed_words,
+    fitting_first,
     knee_words,
     label_words,
     limits,
@@ -24,6 +26,7 @@ from broadgauge.report.predict_words import (
     show_gib,
     show_interval,
     tokens_words,
+    uncertain,
     usd_words,
 )
 from broadgauge.report.terminal_tables import fits_columns, heading, print_table, sentence
@@ -34,6 +37,10 @@ HEIGHTS = "▁▂▃▄▅▆▇█"
 MOST_BARS = 24
 MOST_OVER = 3
 """Cases that don't fit whose parts are told."""
+MOST_UNCERTAIN = 3
+"""Terms, of the first cases that rest on one."""
+MOST_NEAREST = 5
+"""Cases that are shown where none fits."""
 ROWS = ("carried", "step   ")
 HEAD = (
     *("case", "step\n80 % interval", "tokens/s", "MFU", "scaling", "exposed\ncomm."),
@@ -49,15 +56,29 @@ def print_answers(
     if assumed:
         sentence(f"assumed: {'; '.join(assumed)}", console, "dim")
     console.print()
-    if answers.num_cases > len(answers.answers):
+    is_any = any(each.prediction.memory.is_fitting for each in answers.answers)
+    if is_any and answers.num_cases > len(answers.answers):
         words = (
             f"{answers.num_cases:,} cases: the {len(answers.answers)} of them that fit with most "
             "tokens/s (all with --csv or --json)"
         )
         sentence(words, console)
-    print_rows(answers.answers, console)
-    _print_limits(answers.answers, console)
-    _print_throughput(answers.answers, console)
+    shown = fitting_first(answers.answers)
+    fitting = [each for each in shown if each.prediction.memory.is_fitting]
+    if not fitting:
+        nearest = label_words(shown[0])
+        few = shown[:MOST_NEAREST]
+        number = f"none of {answers.num_cases:,}" if answers.num_cases > 1 else "it does not"
+        verb = "fits" if answers.num_cases > 1 else "fit"
+        more = f"; nearest: {nearest}" if answers.num_cases > 1 else ""
+        sentence(f"{number} {verb} in the GPUs' memory{more}", console, "bold yellow")
+        shown = few
+    print_rows(shown, console)
+    if len(shown) < len(answers.answers):
+        words = f"{len(answers.answers) - len(shown)} more that need more memory: --csv or --json"
+        sentence(words, console, "dim")
+    _print_limits(shown, console)
+    _print_throughput(fitting, console)
     for curve, title in zip(answers.curves, curve_titles(answers), strict=True):
         _print_curve(curve, title, console)
         sentence(above_floor(answers, curve), console)
@@ -124,15 +145,8 @@ def _print_limits(answers: Sequence[Answer], console: Console) -> None:
         sentence(words, console, "yellow")
     if len(over) > MOST_OVER:
         sentence(f"{len(over) - MOST_OVER} more do not fit", console, "yellow")
-    said: dict[str, None] = {}
-    for answer in answers:
-        prediction = answer.prediction
-        if prediction.dominant:
-            narrowed = prediction.narrowed_by
-            more = f"; {narrowed} would narrow it most" if narrowed else ""
-            said[f"{prediction.dominant}{more}"] = None
-    for words in list(said)[:3]:
-        sentence(f"most uncertain: {words}", console, "dim")
+    for words in itertools.islice(uncertain(answers), MOST_UNCERTAIN):
+        sentence(words, console, "dim")
     if any(answer.prediction.is_outside for answer in answers):
         words = (
             "some cases lie outside of what was measured: their intervals are guesses of a class"
