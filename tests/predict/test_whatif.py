@@ -76,6 +76,18 @@ def test_the_runs_other_networks_are_foretold_in_order_and_within_a_quarter(
     assert by_label["reference"] < by_label["vnic-like"] < found.base.step_s.value
 
 
+def test_an_interval_is_no_narrower_than_the_runs_own_networks_were_missed_by(
+    run: RunSummary,
+) -> None:
+    found = what_if(run, pick_case(run, "network=pod-like"), [Change(), at(3)])
+    worst = max(max(1 + each.error_ratio, 1 / (1 + each.error_ratio)) for each in found.checks)
+    same, other = (answer.step_s for answer in found.answers)
+    assert worst > 1
+    assert other.low <= other.value / worst * (1 + 1e-9)
+    assert other.high >= other.value * worst * (1 - 1e-9)
+    assert same.high / same.value < worst
+
+
 def test_the_slowest_network_of_the_only_training_is_taken(run: RunSummary) -> None:
     assert pick_case(run, None).case.network == POD
 

@@ -6,12 +6,15 @@ communication until the model's step is the run's own step. Then only what is as
 Without a change the answer is the measured step.
 """
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from broadgauge.predict.knowledge import Knowledge, default_knowledge
+from broadgauge.predict.prediction import Interval
 from broadgauge.predict.run_cases import RunCase, run_paths, train_cases
 from broadgauge.predict.whatif_model import RunModel
-from broadgauge.predict.whatif_types import Change, Check, WhatIf
+from broadgauge.predict.whatif_types import Answer, Change, Check, WhatIf
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.system import System
@@ -58,9 +61,23 @@ def what_if(
         is_identified=model.is_identified,
         basis=model.own.basis,
         machine_words=model.machine_words,
-        answers=tuple(model.answer(change) for change in changes),
+        answers=tuple(_checked(model.answer(change), change, checks) for change in changes),
         checks=tuple(checks),
     )
+
+
+def _checked(answer: Answer, change: Change, checks: Sequence[Check]) -> Answer:
+    """No surer than the run's own other networks were foretold: as wide as the worst of them."""
+    if change.is_nothing or not checks:
+        return answer
+    worst = math.exp(max(abs(math.log(check.predicted_s / check.measured_s)) for check in checks))
+    step = answer.step_s
+    wider = Interval(
+        value=step.value,
+        low=min(step.low, step.value / worst),
+        high=max(step.high, step.value * worst),
+    )
+    return replace(answer, step_s=wider)
 
 
 def check_same_machine(base: RunCase, system: System) -> None:
