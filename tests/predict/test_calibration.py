@@ -26,7 +26,7 @@ ONE_NODE = TrainingCase(
 POD = Fabric(name="pod", transport="overlay", node_gbps=100)
 TWO_NODES = replace(ONE_NODE, nodes=2, data_parallel=16, global_batch=32, fabric=POD)
 COMPUTE = ("compute", "h100-sxm", "llm-foundry")
-NODE_RATE = ("node_rate", "pod", "100", "8")
+NODE_RATE = ("node_rate", "overlay", "100", "8", "prior")
 
 
 def true(**ratios: float) -> Knowledge:
@@ -67,7 +67,7 @@ def test_a_network_bound_step_moves_the_network_and_not_the_kernels() -> None:
 def test_a_compute_bound_step_identifies_no_network() -> None:
     fast = replace(TWO_NODES, fabric=Fabric(name="pod", transport="roce", node_gbps=100 * 64))
     found = fit([observe(fast, default_knowledge(), 1.1)], default_knowledge())
-    key = ("node_rate", "pod", "6400", "8")
+    key = ("node_rate", "roce", "6400", "8", "prior")
     assert not found.factors[key].is_identified
     assert found.factors[key].value_ratio == pytest.approx(1, abs=0.1)
 

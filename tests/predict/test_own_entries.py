@@ -8,10 +8,11 @@ from tests.predict.making_cases import case
 from broadgauge.catalog.catalog import Catalog, load_catalog, shipped_catalog
 from broadgauge.cli.main import main
 from broadgauge.predict.calibration import Observation, fit, step_s
+from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.columns import columns_of
 from broadgauge.predict.from_catalog import fabric_named
 from broadgauge.predict.groups import group_of
-from broadgauge.predict.knowledge import default_knowledge
+from broadgauge.predict.knowledge import Knowledge, default_knowledge
 from broadgauge.predict.link_rates import hop_s, node_rate, prior_spread_ratio
 from broadgauge.predict.predictor import predict
 from broadgauge.predict.table import read_table
@@ -173,3 +174,55 @@ def test_the_command_takes_a_gpu_of_ones_own(
     files = ("--catalog", str(tmp_path / "mine.yaml"), "--html", page, "--trace", trace)
     assert main((*words, *files)) == 0
     assert "our-gpu" in capsys.readouterr().out
+
+
+VIRTIO = {**LLAMA, "gpu": ["h100-sxm"], "nodes": [4], "framework": ["torch"]}
+
+
+def measured_rows(case_: TrainingCase, step_time_s: float, rate: str) -> bytes:
+    """As a user writes down a step: the network by its transport and nominal rate."""
+    model = case_.model
+    return (
+        "params,layers,hidden,vocabulary,seq_len,global_batch,micro_batch,dtype,strategy,gpu,nodes,"
+        "gpus_per_node,framework,recompute,flash_attention,transport,node_gbps,"
+        "measured_node_gbyte_per_s,step_time_s\n"
+        f"{model.params:.0f},{model.layers},{model.hidden},{model.vocabulary},{case_.seq_len},"
+        f"{case_.global_batch:g},{case_.micro_batch:g},bf16,fsdp,h100-sxm,4,8,torch,none,yes,"
+        f"virtio,100,{rate},{step_time_s}\n"
+    ).encode()
+
+
+def calibrated(data: bytes) -> Knowledge:
+    rows = read_table(data, "ours.csv").rows
+    observed = [Observation(case=row.case, step_time_s=row.step_time_s) for row in rows]
+    return fit(observed, default_knowledge())
+
+
+@pytest.mark.parametrize("step_time_s", [25.0, 40.0, 65.0])
+def test_a_measured_step_moves_the_rate_of_a_network_of_that_name(step_time_s: float) -> None:
+    (asked,) = expand({**VIRTIO, "network": ["vnic-100g"]}, shipped_catalog()).cases
+    found = calibrated(measured_rows(asked, step_time_s, ""))
+    guessed, told = (predict([asked], known)[0].step_time_s for known in (None, found))
+    assert guessed.value == pytest.approx(55, rel=0.1)
+    assert told.value == pytest.approx(step_time_s, rel=0.05)
+    assert told.high / told.low < guessed.high / guessed.low / 2
+
+
+def test_a_rate_that_came_with_a_step_is_that_networks_rate() -> None:
+    wish = {**VIRTIO, "network": ["vnic-100g", "vnic-100g=3.5GB/s", "vnic-200g"]}
+    silent, said, other = expand(wish, shipped_catalog()).cases
+    as_said_s = float(step_s([said], default_knowledge())[0])
+    found = calibrated(measured_rows(silent, as_said_s, "3.5"))
+    silent_s, said_s = step_s([silent, said], found)
+    assert silent_s == pytest.approx(as_said_s, rel=0.03)
+    assert said_s == pytest.approx(as_said_s, rel=0.03)
+    usual_s, after_s = (float(step_s([other], k)[0]) for k in (default_knowledge(), found))
+    assert after_s == pytest.approx(usual_s, rel=0.03)
+
+
+def test_a_step_on_the_priors_rate_moves_no_rate_that_is_known(tmp_path: Path) -> None:
+    known = catalog_of(NETWORKS, tmp_path)
+    wish = {**VIRTIO, "network": ["vnic-100g", "vnic-100g=3GB/s", "narrow"]}
+    silent, *sure = expand(wish, known).cases
+    found = calibrated(measured_rows(silent, 20.0, ""))
+    assert step_s(sure, found) == pytest.approx(step_s(sure, default_knowledge()), rel=0.03)

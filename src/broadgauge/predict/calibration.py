@@ -6,8 +6,9 @@ nothing of kernels; a factor that no row decides stays with its prior and is rep
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
 
 import numpy as np
 
@@ -16,7 +17,9 @@ from broadgauge.predict.case import RDMA_TRANSPORTS, TrainingCase
 from broadgauge.predict.columns import columns_of
 from broadgauge.predict.compute import compute_costs
 from broadgauge.predict.evaluation import evaluate
+from broadgauge.predict.groups import group_of
 from broadgauge.predict.knowledge import Factor, FactorKey, Knowledge, path_of
+from broadgauge.predict.link_rates import node_rate
 from broadgauge.predict.robust import Prior, Vector, estimate
 from broadgauge.predict.slopes import Slopes
 from broadgauge.predict.timeline import Times
@@ -92,7 +95,33 @@ def fit(observations: Sequence[Observation], knowledge: Knowledge) -> Knowledge:
         )
         for index, key in enumerate(keys)
     }
-    return knowledge.with_factors(factors)
+    return knowledge.with_factors({**_of_measured_rates(cases, factors, knowledge), **factors})
+
+
+def _of_measured_rates(
+    cases: Sequence[TrainingCase], factors: Mapping[FactorKey, Factor], knowledge: Knowledge
+) -> dict[FactorKey, Factor]:
+    """A rate that came with a step is also that of the same network where nobody says its rate.
+
+    Of several the median; steps without a rate say more, so that `factors` has them.
+    """
+    rates: dict[FactorKey, list[float]] = {}
+    spreads: dict[FactorKey, float] = {}
+    for case in cases:
+        measured = factors.get(("node_rate", *path_of(case)))
+        rate_gbyte_per_s = case.fabric.measured_node_gbyte_per_s
+        if measured is None or rate_gbyte_per_s is None:
+            continue
+        silent = replace(case, fabric=replace(case.fabric, measured_node_gbyte_per_s=None))
+        columns = columns_of([silent], replace(knowledge, factors={}))
+        usual = float(node_rate(group_of("data", columns), columns)[0])
+        key = ("node_rate", *path_of(silent))
+        rates.setdefault(key, []).append(rate_gbyte_per_s * 1e9 * measured.value_ratio / usual)
+        spreads[key] = measured.log_sd
+    return {
+        key: Factor(value_ratio=median(found), log_sd=spreads[key], is_identified=True)
+        for key, found in rates.items()
+    }
 
 
 def step_s(cases: Sequence[TrainingCase], knowledge: Knowledge) -> Times:
@@ -108,7 +137,7 @@ def factor_keys(case: TrainingCase) -> list[FactorKey]:
     if case.gpus_per_node > 1:
         keys.append(("link_rate", *system))
     if case.nodes > 1:
-        keys.append(("across", *path_of(case)))
+        keys.append(("across", *path_of(case)[:3]))
     if case.nodes > 1 and not case.fabric.curves:
         keys.append(("node_rate", *path_of(case)))
     return keys

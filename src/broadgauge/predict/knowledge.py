@@ -102,10 +102,19 @@ class Knowledge:
 
 
 def path_of(case: TrainingCase) -> tuple[str, ...]:
-    """Under which name is what joins the nodes calibrated?"""
+    """Under which name is what joins the nodes calibrated?
+
+    By its transport and nominal rate, as tables of measured steps have no other name for it, and by
+    what a factor multiplies: the transport's prior, a measured rate, or what an entry states.
+    """
     fabric = case.fabric
     rate = "" if fabric.node_gbps is None else f"{fabric.node_gbps:g}"
-    return (fabric.name or fabric.transport, rate, str(case.gpus_per_node))
+    basis = "prior"
+    if fabric.measured_node_gbyte_per_s is not None:
+        basis = "measured"
+    elif fabric.stated_node_gbyte_per_s is not None:
+        basis = fabric.name
+    return (fabric.transport, rate, str(case.gpus_per_node), basis)
 
 
 def node_rate_ratios(cases: Sequence[TrainingCase], knowledge: Knowledge | None) -> Times:
@@ -118,7 +127,9 @@ def across_slowness(cases: Sequence[TrainingCase], knowledge: Knowledge | None) 
 
     Nodes wait for the slowest of them, and are not all like the one that was measured alone.
     """
-    return _by_path(cases, knowledge, lambda case, known: known.factor(("across", *path_of(case))))
+    return _by_path(
+        cases, knowledge, lambda case, known: known.factor(("across", *path_of(case)[:3]))
+    )
 
 
 def _by_path(
