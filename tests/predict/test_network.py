@@ -253,3 +253,14 @@ def test_what_is_hidden_may_come_out() -> None:
 
     assert found.parts.exposed_network_s < 0.2 * found.step_time_s.value
     assert found.step_time_s.high / found.step_time_s.value > 1.5
+
+
+def test_all_to_all_keeps_inside_what_stays_there() -> None:
+    """7 of 16 parts on a node's links, 8 of 16 out of it; on one node 7 of 8."""
+    across = priced("all_to_all", 1e9, BASE)
+    alone = priced("all_to_all", 1e9, case(nodes=1, data_parallel=8, fabric=Fabric()))
+    gather = priced("all_gather", 1e9, BASE)
+
+    assert across.intra_s[0] == pytest.approx(7 / 15 * gather.intra_s[0])
+    assert across.intra_s[0] == pytest.approx(alone.intra_s[0] / 2, rel=0.02)
+    assert across.inter_bytes[0] == pytest.approx(8 * 8 / 16 * 1e9)

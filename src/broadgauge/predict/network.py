@@ -45,13 +45,20 @@ def node_bytes(op: Op, message_bytes: Times, group: Group) -> Times:
     return np.where(group.nodes > 1, sent * group.groups_per_node, 0.0)
 
 
+def _inside_factor(op: Op, group: Group) -> Times:
+    """The same over links of a node: a ring's pass all of it on, all-to-all's what stays there."""
+    if op == "all_to_all":
+        return (group.ranks_per_node - 1) / group.ranks
+    return traffic_factor(op, group.ranks)
+
+
 def price(op: Op, message_bytes: Times, group: Group, columns: Columns) -> CollectiveCost:
     """How long one such collective takes; `message_bytes` as nccl-tests counts it."""
     is_any = (message_bytes > 0) & (group.ranks > 1)
     is_across = group.nodes > 1
     leaving = node_bytes(op, message_bytes, group)
     inside = inside_rate(op, group, columns)
-    inside_s = message_bytes * traffic_factor(op, group.ranks) / inside
+    inside_s = message_bytes * _inside_factor(op, group) / inside
     outside = node_rate(group, columns) / group.groups_per_node
     if op == "all_to_all":
         outside = (
