@@ -60,7 +60,6 @@ WORDS = {
     "fixed": ("the optimizer and what a step costs once", "one measured step of one node"),
 }
 """Regime → the term that is uncertain, and the measurement that narrows it most."""
-NETWORK_TERMS = frozenset(WORDS[name][0] for name in ("network-rdma", "network-sockets"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
