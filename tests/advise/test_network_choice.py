@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from broadgauge.advise.network_choice import recommend
+from broadgauge.advise.ratio_interval import ratio_interval
 from broadgauge.advise.recommendation import PAYS_RATIO, Recommendation, Rule
 from broadgauge.catalog.articles import articles
 from broadgauge.catalog.models import find_model
@@ -133,6 +134,7 @@ def planted(step_s: float, waits_s: float, **changes: object) -> Prediction:
         prediction,
         step_time_s=interval,
         parts=parts,
+        overlapped_communication_s=0.0,
         tokens_per_s=tokens_per_s,
         bound=Bound.NETWORK if waits_s else Bound.COMPUTE,
     )
@@ -174,11 +176,47 @@ def test_only_the_fastest_is_called_the_best(pod_s: float, place: str) -> None:
     assert not best.is_worth_it
 
 
-def test_overlapping_intervals_are_a_caution() -> None:
+def test_a_ratio_that_could_decide_otherwise_is_a_caution() -> None:
     near = recommend([planted(1.0, 0.0), planted(1.15, 0.2, fabric=POD)])
     far = recommend([planted(1.0, 0.0), planted(2.0, 0.9, fabric=POD)])
     assert [each.cautions for each in of_rule(near, Rule.PAYS)] != [()]
     assert [each.cautions for each in of_rule(far, Rule.PAYS)] == [()]
+
+
+def test_kernels_cancel_in_the_ratio_of_two_networks() -> None:
+    """One NIC or eight: the steps' intervals overlap, and yet it is sure that eight pay."""
+    one = planted(1.4, 0.5, fabric=Fabric(name="one", transport="roce", node_gbps=400))
+    eight = planted(1.0, 0.05, fabric=Fabric(name="eight", transport="roce", node_gbps=3200))
+    wide = [
+        replace(
+            each,
+            step_time_s=replace(
+                each.step_time_s,
+                low=each.step_time_s.value / 1.3,
+                high=each.step_time_s.value * 1.3,
+            ),
+        )
+        for each in (one, eight)
+    ]
+    assert wide[0].step_time_s.low < wide[1].step_time_s.high
+    found = ratio_interval(*wide)
+    assert 1.1 < found.low < found.value < found.high < 1.7
+    assert found.value == pytest.approx(1.4)
+    (step,) = of_rule(recommend(wide), Rule.NICS)
+    assert step.cautions == ()
+    (step,) = of_rule(recommend(wide, pays_ratio=0.35), Rule.NICS)
+    assert "measure before buying" in step.cautions[0]
+    measured = [
+        replace(
+            each,
+            case=replace(
+                each.case, fabric=replace(each.case.fabric, measured_node_gbyte_per_s=9.0)
+            ),
+        )
+        for each in wide
+    ]
+    narrower = ratio_interval(*measured)
+    assert found.low < narrower.low < narrower.high < found.high
 
 
 @pytest.mark.parametrize(("pays_ratio", "pays"), [(0.1, True), (0.3, False)])

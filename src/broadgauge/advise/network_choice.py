@@ -8,17 +8,18 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from broadgauge.advise.cluster_choice import of_batches, of_places, of_sizes
+from broadgauge.advise.ratio_interval import ratio_interval
 from broadgauge.advise.recommendation import (
     PAYS_RATIO,
     SUFFICIENT_RATIO,
     Recommendation,
     Rule,
     Told,
-    cautions,
     exposed_words,
     grouped,
     network_name,
     network_step_words,
+    not_fitting,
     step_words,
     told_of,
     waiting_ratio,
@@ -27,7 +28,7 @@ from broadgauge.advise.recommendation import (
 from broadgauge.predict.break_even import BreakEven, by_batch, by_params
 from broadgauge.predict.case import Fabric, TrainingCase, Transport
 from broadgauge.predict.knee import StepTimes
-from broadgauge.predict.prediction import Prediction
+from broadgauge.predict.prediction import Interval, Prediction
 from broadgauge.predict.settings import on_any_network
 from broadgauge.specs.units import show_count, show_ratio
 
@@ -109,7 +110,12 @@ def _sufficient(ladder: Sequence[Prediction], pays_ratio: float, told: Told) -> 
         words=words,
         arithmetic=tuple(network_step_words(each) for each in ladder),
         gain_ratio=gain,
-        cautions=tuple(cautions(chosen, best)),
+        cautions=(
+            *_unsure(best, ratio_interval(chosen, best), pays_ratio),
+            *not_fitting(chosen, best),
+        )
+        if best is not chosen
+        else tuple(not_fitting(best)),
     )
 
 
@@ -142,8 +148,10 @@ def _step_up(
             f"{network_name(better)} brings little over {network_name(worse)} for {place}: "
             f"{show_ratio(abs(ratio - 1), 2)}"
         )
+    sure = ratio_interval(worse, better)
     arithmetic = [
-        f"{step_words(worse)} / {step_words(better)} = {ratio:.3g}",
+        f"{step_words(worse)} / {step_words(better)} = {ratio:.3g}, "
+        f"{sure.low:.3g} to {sure.high:.3g} by what is not known of the networks",
         exposed_words(worse),
     ]
     if step_times is not None:
@@ -155,8 +163,17 @@ def _step_up(
         words=words,
         arithmetic=tuple(arithmetic),
         gain_ratio=ratio - 1,
-        cautions=tuple(cautions(worse, better)),
+        cautions=(*_unsure(better, sure, pays_ratio), *not_fitting(worse, better)),
     )
+
+
+def _unsure(better: Prediction, ratio: Interval, pays_ratio: float) -> tuple[str, ...]:
+    """Would the other end of the ratio's own interval decide otherwise?"""
+    limit = 1 + pays_ratio
+    if not ratio.low <= limit <= ratio.high:
+        return ()
+    span = f"{ratio.low:.3g} to {ratio.high:.3g} times as fast"
+    return (f"{network_name(better)} is {span}: measure before buying",)
 
 
 def _break_even_words(

@@ -106,5 +106,9 @@ def cautions(one: Prediction, other: Prediction) -> Iterator[str]:
     a, b = one.step_time_s, other.step_time_s
     if max(a.low, b.low) <= min(a.high, b.high) and abs(a.value / b.value - 1) > PAYS_RATIO:
         yield "the 80 % intervals overlap: measure before buying"
-    if any(not each.memory.is_fitting for each in (one, other)):
+    yield from not_fitting(one, other)
+
+
+def not_fitting(*predictions: Prediction) -> Iterator[str]:
+    if any(not each.memory.is_fitting for each in predictions):
         yield "it does not fit in the GPUs' memory"
