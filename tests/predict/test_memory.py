@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from broadgauge.catalog.models import find_model
 from broadgauge.predict.case import ModelShape, TrainingCase
 from broadgauge.predict.columns import columns_of
+from broadgauge.predict.element_sizes import gradient_bytes
 from broadgauge.predict.from_catalog import shape_of
 from broadgauge.predict.memory import memory_table, memory_use
+from broadgauge.predict.memory_columns import memory_columns
 from broadgauge.predict.prediction import MemoryUse
 from broadgauge.predict.table import read_table
 
@@ -276,3 +278,26 @@ def test_what_ran_is_said_to_fit() -> None:
     filled = [s for r, s in zip(rows, shares, strict=True) if r.source.startswith("llm-foundry")]
     assert 0.9 < max(filled) <= 1
     assert statistics.median(filled) > 0.7
+
+
+@pytest.mark.parametrize(
+    ("framework", "parameter_bytes"),
+    [("nemo-automodel", 4.0), ("nemo", 2.0), ("Megatron", 2.0), ("deeplearningexamples", 2.0)],
+)
+def test_a_framework_keeps_what_its_entry_says(framework: str, parameter_bytes: float) -> None:
+    """By name and alias: NeMo AutoModel is PyTorch's own DDP, whatever its name begins with."""
+    case = replace(gpt2(GPT2_708M, 1024), framework=framework)
+    assert memory_use(case).parameters_bytes == pytest.approx(parameter_bytes * 708e6)
+
+
+@pytest.mark.parametrize(
+    ("framework", "said_bytes", "width_bytes"),
+    [("torch", None, 4), ("fms-fsdp", None, 2), ("fms-fsdp", 4.0, 4), ("megatron-lm", None, 4)],
+)
+def test_gradients_are_as_wide_in_memory_as_on_their_way(
+    framework: str, said_bytes: float | None, width_bytes: float
+) -> None:
+    """By the framework's habit, or as the case says."""
+    case = replace(gpt2(GPT2_708M, 1024), framework=framework, gradient_bytes=said_bytes)
+    columns = columns_of([case])
+    assert memory_columns(columns).reduced_bytes[0] == gradient_bytes(columns)[0] == width_bytes

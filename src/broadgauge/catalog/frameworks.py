@@ -22,6 +22,13 @@ class Framework(Entry):
     """Gradients are reduced while the backward pass still runs."""
     gradient_bytes: int | None = Field(default=None, ge=1, le=8)
     """Of one reduced element at half precision; None: as the parameters."""
+    keeps_masters: bool = False
+    """16-bit weights beside fp32 master copies of its own, and not fp32 weights that are cast. With
+    FSDP, PyTorch's own way holds."""
+    uses_deepspeed: bool = False
+    """For ZeRO: its buckets of a fixed number of elements, and its ways of moving states away."""
+    overwrites_logits: bool = False
+    """The loss writes its gradient over the logits."""
 
 
 UNKNOWN = Framework(

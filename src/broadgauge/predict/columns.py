@@ -182,7 +182,7 @@ def zero_stage(case: TrainingCase) -> int:
     """
     if case.zero_stage is not None or not case.cpu_offload:
         return case.zero_stage or 0
-    is_megatron = case.tensor_parallel > 1 and "deepspeed" not in case.framework
+    is_megatron = case.tensor_parallel > 1 and not framework_named(case.framework).uses_deepspeed
     return 1 if case.pipeline_parallel > 1 or is_megatron else 3
 
 

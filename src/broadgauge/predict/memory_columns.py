@@ -6,8 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from broadgauge.catalog.frameworks import Framework
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.columns import Columns, zero_stage
+from broadgauge.predict.element_sizes import gradient_bytes
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -21,10 +23,7 @@ FUSED_LOSS_BYTES = 8.0
 `vocab_parallel_cross_entropy`, counted."""
 IN_PLACE_LOSS_BYTES = 0.0
 """The gradient takes the place of the logits. Source: Dao-AILab/flash-attention, `CrossEntropyLoss`
-with `inplace_backward`, which mosaicml/llm-foundry uses (`loss_fn: fused_crossentropy`)."""
-IN_PLACE_FRAMEWORKS = ("llm-foundry",)
-COPYING_FRAMEWORKS = ("megatron", "deepspeed", "nemo", "nvidia")
-"""Parts of the names of those that keep 16-bit weights beside their fp32 master copies."""
+with `inplace_backward`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +70,13 @@ def memory_columns(base: Columns) -> MemoryColumns:
     def flags(of: Callable[[TrainingCase], bool]) -> Flags:
         return np.fromiter(map(of, cases), np.bool_, len(cases))
 
+    def habits(of: Callable[[Framework], bool]) -> Flags:
+        return np.array([of(each) for each in base.frameworks], np.bool_)[base.framework_index]
+
+    is_megatron = flags(lambda c: c.strategy == "megatron")
+    is_fsdp = flags(lambda c: c.strategy in ("fsdp", "hsdp"))
+    keeps_copies = (is_megatron | habits(lambda f: f.keeps_masters)) & ~is_fsdp
+    fused_bytes = np.where(keeps_copies, FUSED_LOSS_BYTES, LOSS_BYTES)
     capacities = np.array([gpu.memory_gib * GIB for gpu in base.gpus])
     return MemoryColumns(
         base=base,
@@ -80,12 +86,14 @@ def memory_columns(base: Columns) -> MemoryColumns:
         experts=shapes.layers * shapes.expert_params,
         gpus=base.nodes * base.gpus_per_node,
         zero_stage=floats(_zero_stage),
-        is_wrapped=flags(lambda c: not _keeps_copies(c)),
-        is_deepspeed=flags(lambda c: "deepspeed" in c.framework),
-        loss_bytes=floats(_loss_bytes),
+        is_wrapped=~keeps_copies,
+        is_deepspeed=habits(lambda f: f.uses_deepspeed),
+        loss_bytes=np.where(
+            habits(lambda f: f.overwrites_logits), IN_PLACE_LOSS_BYTES, fused_bytes
+        ),
         is_kept=flags(lambda c: c.recompute == "none"),
-        gradient_bytes=floats(_gradient_bytes),
-        reduced_bytes=floats(lambda c: c.gradient_bytes or _gradient_bytes(c)),
+        gradient_bytes=_stored_gradient_bytes(base, keeps_copies),
+        reduced_bytes=gradient_bytes(base),
         keeps_gathered=flags(lambda c: not c.reshard_after_forward),
         keeps_gradients=flags(lambda c: c.sync_every_micro_batch is False and c.micro_batches > 1),
         capacity_bytes=capacities[base.gpu_index],
@@ -96,25 +104,12 @@ def _zero_stage(case: TrainingCase) -> float:
     return 3.0 if case.strategy in ("fsdp", "hsdp") else float(zero_stage(case))
 
 
-def _loss_bytes(case: TrainingCase) -> float:
-    if case.framework in IN_PLACE_FRAMEWORKS:
-        return IN_PLACE_LOSS_BYTES
-    return FUSED_LOSS_BYTES if _keeps_copies(case) else LOSS_BYTES
-
-
-def _keeps_copies(case: TrainingCase) -> bool:
-    """16-bit weights with fp32 masters beside them, rather than fp32 weights that are cast?"""
-    if case.strategy in ("fsdp", "hsdp"):
-        return False
-    return case.strategy == "megatron" or any(w in case.framework for w in COPYING_FRAMEWORKS)
-
-
-def _gradient_bytes(case: TrainingCase) -> float:
+def _stored_gradient_bytes(base: Columns, keeps_copies: Flags) -> Array:
     """Of a stored gradient: in fp32, but 16 bits where fp16 weights have masters beside them.
 
     Source: Megatron Core developer guide, distributed optimizer: bytes a parameter by data types
     (bf16 weights with fp32 gradients 18); Rajbhandari et al. 2020 (ZeRO), section 3.1 (fp16: 16).
     """
-    if case.precision == "fp16" and _keeps_copies(case):
-        return case.gradient_bytes or 2.0
-    return 4.0
+    is_half = np.array([case.precision == "fp16" for case in base.cases], np.bool_) & keeps_copies
+    said = np.array([case.gradient_bytes for case in base.cases], np.float64)
+    return np.where(is_half, np.where(np.isnan(said), 2.0, said), 4.0)
