@@ -28,6 +28,7 @@ def test_every_source_has_a_fit_without_it() -> None:
     assert set(everything.fitted_on) == {row.source for row in table.rows}
     for source in everything.fitted_on:
         left = everything.without(source)
+        assert everything.without(f" {source.upper()}").values == left.values
         assert source not in left.fitted_on
         assert len(left.fitted_on) == len(everything.fitted_on) - 1
         assert left.values != everything.values

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from broadgauge.catalog.constants import known_constants
+from broadgauge.catalog.entries import plain
 from broadgauge.catalog.fits import Fit, known_fits
 from broadgauge.catalog.frameworks import STYLES
 from broadgauge.catalog.gpus import Gpu
@@ -89,11 +90,16 @@ class Knowledge:
         return replace(self, factors={**self.factors, **factors})
 
     def without(self, source: str) -> "Knowledge":
-        """Constants that were fitted without this source. Raises InputError if none were stored."""
-        if source not in self.fitted_on:
+        """Constants that were fitted without this source, however its name is written.
+
+        Raises InputError if none were stored.
+        """
+        name = plain(source)
+        if name not in map(plain, self.fitted_on):
             return self
         for fit in known_fits():
-            if fit.without == source and set(fit.fitted_on) < set(self.fitted_on):
+            left_out = plain(fit.without or "")
+            if left_out == name and set(fit.fitted_on) < set(self.fitted_on):
                 return replace(_of_fit(fit), factors=self.factors)
         raise InputError(
             f"the constants are fitted on {source!r}, and none without it are stored",
