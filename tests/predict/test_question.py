@@ -105,6 +105,13 @@ def test_what_is_wrong_is_said_once(case: TrainingCase, says: str, hint: str | N
     assert (hint or "") in (caught.value.hint or "")
 
 
+def test_frozen_weights_without_adapters_train_nothing() -> None:
+    with pytest.raises(InputError, match="frozen") as refused:
+        check(replace(GOOD, quantized_base=True))
+    assert "--lora" in str(refused.value)
+    check(replace(GOOD, quantized_base=True, lora=True))
+
+
 def test_an_unknown_gpu_gets_the_nearest_name() -> None:
     with pytest.raises(InputError, match="did you mean `h100-sxm"):
         check(replace(GOOD, gpu="h100-sxn"))

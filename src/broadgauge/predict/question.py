@@ -157,6 +157,11 @@ def _network(case: TrainingCase) -> Iterator[Fault]:
         )
 
 
+def _weights(case: TrainingCase) -> Iterator[Fault]:
+    if case.quantized_base and not case.lora:
+        yield "weights of 4 bits are frozen: nothing would be trained", "--lora beside --int4-base"
+
+
 def _precision(case: TrainingCase) -> Iterator[Fault]:
     gpu = case.gpu_entry
     known = [name for name in PRECISIONS if gpu.peak_flops(name) is not None]
@@ -172,6 +177,7 @@ _RULES: tuple[Callable[[TrainingCase], Iterator[Fault]], ...] = (
     _degrees,
     _batches,
     _network,
+    _weights,
     _precision,
 )
 
