@@ -9,8 +9,10 @@ a test holds it current. Nobody edits it, or a published value, by hand.
 settings and cluster. Constants of the predictor that were fitted are fitted without the source that
 is scored: `validate` refuses anything else. Errors are predicted / measured − 1, in percent.
 Sources that share a cluster or a code base (three of fms-fsdp, two of llm-foundry) are left out one
-at a time, so each of them is helped by the others. Repeats of one configuration
-spread by 6 % (median) and 27 % (P90), so nothing can be right within about 3 %.
+at a time, so each of them is helped by the others. Priors, framework styles and the classes of
+intervals were set by people who knew the table (docs/decisions/0009 says what that is worth).
+Repeats of one configuration spread by 6 % (median) and 27 % (P90), so nothing can be right within
+about 3 %.
 """
 
 DEFINITIONS = """\
@@ -42,6 +44,9 @@ What the rows of `measured-training.csv` themselves say of the largest errors:
   to 2,048 tokens; what costs that is in no column. Two nodes with ZeRO-2 state no network.
 - **maknee/SkyPilot on Nebius**: two rows. "10 Gbit/s" carried 13, and 3,200 Gbit/s of InfiniBand
   160, by the article's own reduce-scatter; a row of the table has the nominal rates alone.
+- **vTrain ground truth**: small models wait for launches, 3.4 to 3.8 ms a layer and micro-batch on
+  its hosts. No other source tells what a launch costs in Megatron-DeepSpeed, so with this one left
+  out nothing does.
 - **Goal 4, several nodes**: vTrain's multi-node rows are not in this table.
 """
 
