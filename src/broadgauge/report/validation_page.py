@@ -11,7 +11,7 @@ from broadgauge.predict.peers import PeerSheet, against_rule, against_times
 from broadgauge.predict.scoring import Scores
 from broadgauge.predict.table import MeasuredTable, columns_in_words
 from broadgauge.predict.validation import ScoreSheet, Validation, score_sheet, validate
-from broadgauge.report.terminal_validation import percent
+from broadgauge.report.terminal_validation import score_cells
 from broadgauge.report.validation_articles import article_sections
 from broadgauge.report.validation_goals import Sheets, goal_rows
 from broadgauge.report.validation_words import DEFINITIONS, HARD_ROWS, INTRODUCTION, PEERS
@@ -83,18 +83,7 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def score_row(name: str, scores: Scores) -> tuple[str, ...]:
     """One line of scores, in percent but for the last, an efficiency."""
     scaling = scores.scaling_efficiency_error
-    return (
-        name,
-        str(scores.n),
-        percent(scores.mape),
-        percent(scores.median_ape),
-        percent(scores.p90_ape),
-        percent(scores.worst_ape),
-        percent(scores.bias, is_signed=True),
-        percent(scores.interval_coverage, places=0),
-        percent(scores.pair_order, places=0),
-        "–" if scaling is None else f"{scaling:.3f}",
-    )
+    return (*score_cells(name, scores), "–" if scaling is None else f"{scaling:.3f}")
 
 
 def _table_section(found: Validation) -> str:
