@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from broadgauge.predict.case import Bound, TrainingCase
 
+NORMAL_80 = 1.2816
+"""Standard deviations on either side that hold 80 % of a normal distribution."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:

@@ -18,6 +18,7 @@ from broadgauge.predict.costs import ComputeCosts
 from broadgauge.predict.evaluation import Evaluation, evaluate
 from broadgauge.predict.knowledge import Knowledge, path_of
 from broadgauge.predict.link_rates import is_rdma, prior_spread_ratio
+from broadgauge.predict.prediction import NORMAL_80
 from broadgauge.predict.timeline import Times
 
 if TYPE_CHECKING:
@@ -43,8 +44,6 @@ LEAST_ROWS = 8
 CALIBRATED_RATIO = 0.75
 """By what a measured step of the same system narrows: residuals of references/measured-training.csv
 with up to three rows a system and network, over those without any."""
-NORMAL_TENTH = 1.2816
-"""Standard deviations to the 10 % quantile of a normal distribution."""
 SEEN_GENERATIONS = frozenset({"volta", "ampere", "hopper"})
 SEEN_FORMS = frozenset({"sxm"})
 """Only one source has boards with PCIe alone: that is not enough to know a class."""
@@ -163,7 +162,7 @@ def intervals(
     is_calibrated = _is_calibrated(columns, knowledge, evaluation)
     is_outside = _is_outside(columns)
     low, high = _residuals(regimes, families_of(columns), knowledge.residuals)
-    posterior = _posterior_log_sd(columns, knowledge, evaluation) * NORMAL_TENTH
+    posterior = _posterior_log_sd(columns, knowledge, evaluation) * NORMAL_80
     widened = np.where(is_outside, OUTSIDE_RATIO, 1.0)
     widened = np.where(columns.is_offloaded, OFFLOADED_RATIO, widened)
     widened = np.where(is_calibrated, CALIBRATED_RATIO, 1.0) * widened

@@ -13,7 +13,7 @@ from broadgauge.predict.core_prior import core_prior
 from broadgauge.predict.costs import ComputeCosts
 from broadgauge.predict.evaluation import evaluate
 from broadgauge.predict.knowledge import Knowledge
-from broadgauge.predict.prediction import Interval
+from broadgauge.predict.prediction import NORMAL_80, Interval
 from broadgauge.predict.run_cases import RunCase
 from broadgauge.predict.run_network import Basis, Carried, carried
 from broadgauge.predict.system_costs import NO_GPU, scaled_costs, stand_in, steps_of, system_costs
@@ -23,8 +23,6 @@ from broadgauge.predict.workload_case import training_case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.system import PathTimes, System
 
-Z80 = 1.2816
-"""Of a normal distribution: 80 % lie within so many deviations."""
 LEAST_EXPOSED_RATIO = 0.05
 """A step that waits less than this for communication says nothing of how fast its network is."""
 FEW_LAUNCHES_RATIO = 0.03
@@ -116,7 +114,7 @@ class RunModel:
         if change.kind is not None:  # another network's host may not have it; it may
             step_s[1] += self.excess_s
         value = float(step_s[0])
-        own = Z80 / 1.96 * _half_width(self.base)
+        own = NORMAL_80 / 1.96 * _half_width(self.base)
         if change.strategy is not None or change.nodes is not None:
             own = float(np.hypot(own, np.log(NODES_RATIO) / 2))
         up = float(np.exp(np.hypot(np.log(max(1.0, step_s[1] / value)), own)))
