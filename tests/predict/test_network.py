@@ -10,13 +10,14 @@ from tests.predict.making_cases import BASE, case
 
 from broadgauge.catalog.networks import find_network
 from broadgauge.catalog.references import BusbwFigure, known_busbw
+from broadgauge.catalog.traffic import bus_factor
 from broadgauge.predict.case import Curve, Fabric, ModelShape, Op, TrainingCase
 from broadgauge.predict.columns import columns_of
 from broadgauge.predict.costs import CollectiveCost
 from broadgauge.predict.from_catalog import fabric_of_class
 from broadgauge.predict.groups import group_of
 from broadgauge.predict.nccl_model import Ring, collective_s
-from broadgauge.predict.network import price, traffic_factor
+from broadgauge.predict.network import price
 from broadgauge.predict.predictor import predict
 
 LARGE_BYTES = 2.0**33
@@ -66,7 +67,7 @@ def tolerance(figure: BusbwFigure) -> float:
 def test_published_bus_bandwidths(figure: BusbwFigure) -> None:
     size = float(figure.message_bytes or LARGE_BYTES)
     taken_s = seconds(priced(figure.op, size, on(figure)))
-    busbw = size * traffic_factor(figure.op, np.array([float(figure.ranks)]))[0] / taken_s / 1e9
+    busbw = size * bus_factor(figure.op, np.array([float(figure.ranks)]))[0] / taken_s / 1e9
 
     ratio = busbw / figure.busbw_gbyte_per_s
 

@@ -5,7 +5,16 @@ A node's bytes are those of its busier direction. S is the size as nccl-tests de
 node. What NCCL sends depends on the algorithm it chose and is read from counters only.
 """
 
+from typing import TYPE_CHECKING, TypeVar
+
 from broadgauge.specs.workload import CollectiveOp
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Count = TypeVar("Count", float, "npt.NDArray[np.float64]")
+"""A number of ranks; or one a case, `float64[cases]`."""
 
 _CROSSINGS: dict[CollectiveOp, int] = {
     "all_reduce": 2,
@@ -16,7 +25,7 @@ _CROSSINGS: dict[CollectiveOp, int] = {
 """How often (n−1)/n of the size crosses a link of the ring; the others carry the size once."""
 
 
-def bus_factor(op: CollectiveOp, ranks: int) -> float:
+def bus_factor(op: CollectiveOp, ranks: Count) -> Count:
     """What makes busbw of algbw? The share of S that each rank must send, in a ring.
 
     2(n−1)/n for all_reduce; (n−1)/n for all_gather, reduce_scatter and all_to_all; 1 for
@@ -24,7 +33,7 @@ def bus_factor(op: CollectiveOp, ranks: int) -> float:
     all_gather.cu, reduce_scatter.cu, alltoall.cu, broadcast.cu, reduce.cu and sendrecv.cu.
     """
     if op not in _CROSSINGS:
-        return 1.0
+        return ranks / ranks
     return _CROSSINGS[op] * (ranks - 1) / ranks
 
 

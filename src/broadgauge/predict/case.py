@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Literal
 
 from broadgauge.catalog.gpus import Gpu, find_gpu_named, known_gpus
+from broadgauge.specs.workload import CollectiveOp
 
 Architecture = Literal["decoder", "encoder", "moe"]
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "fp8"]
@@ -45,7 +46,7 @@ class ModelShape:
 class Curve:
     """A measured collective: how long it takes by size. Takes precedence over any model."""
 
-    op: str
+    op: CollectiveOp
     """all_reduce, all_gather, reduce_scatter, … as nccl-tests names and sizes them."""
     nodes: int
     ranks_per_node: int

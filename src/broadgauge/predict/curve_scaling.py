@@ -1,12 +1,13 @@
 """What does a measured curve say of other numbers of nodes, of other collectives and groups?
 
 A ring's time follows the bytes that leave a node, so a curve is read at the size that sends as many
-bytes. Source: collectives' factors as in network.py; NVIDIA/nccl, src/graph/tuning.cc (the
+bytes. Source: collectives' factors as in catalog/traffic.py; NVIDIA/nccl, src/graph/tuning.cc (the
 latency's steps grow with the nodes in the same way).
 """
 
 import numpy as np
 
+from broadgauge.catalog.traffic import bus_factor
 from broadgauge.predict.case import Curve, Fabric, Op
 from broadgauge.predict.columns import Columns
 from broadgauge.predict.costs import Group
@@ -29,7 +30,7 @@ def curve_s(op: Op, message_bytes: Times, group: Group, columns: Columns) -> Tim
         curve = nearest_curve(case.fabric, op, nodes, on_node)
         if curve is not None:
             ranks, crowd = float(group.ranks[index]), float(group.groups_per_node[index])
-            ratio = _factor(op, ranks) / _factor(curve.op, curve.nodes * curve.ranks_per_node)
+            ratio = bus_factor(op, ranks) / bus_factor(curve.op, curve.nodes * curve.ranks_per_node)
             equal_bytes = float(message_bytes[index]) * ratio * crowd
             seconds[index] = time_at(curve, equal_bytes)
     return seconds
@@ -56,10 +57,3 @@ def nearest_curve(fabric: Fabric, op: Op, nodes: int, ranks_per_node: int) -> Cu
         )
     )
     return found[0] if found else None
-
-
-def _factor(op: str, ranks: float) -> float:
-    share = (ranks - 1) / ranks
-    if op == "send_recv":
-        return 1.0
-    return 2 * share if op == "all_reduce" else share

@@ -8,6 +8,7 @@ transport (link_rates.py); α and what small messages lose come from NCCL's own 
 
 import numpy as np
 
+from broadgauge.catalog.traffic import bus_factor
 from broadgauge.predict.case import Op
 from broadgauge.predict.columns import Columns
 from broadgauge.predict.costs import CollectiveCost, Group
@@ -17,28 +18,13 @@ from broadgauge.predict.nccl_model import Ring, collective_s
 from broadgauge.predict.timeline import Times
 
 
-def traffic_factor(op: Op, ranks: Times) -> Times:
-    """Bytes that a rank of a ring sends, over the message's size as nccl-tests counts it.
-
-    Source: Thakur, Rabenseifner, Gropp 2005; Patarasuk and Yuan 2009; nccl-tests, PERFORMANCE.md.
-    """
-    share = (ranks - 1) / ranks
-    match op:
-        case "all_reduce":
-            return 2 * share
-        case "send_recv":
-            return np.minimum(ranks - 1, 1.0)
-        case _:
-            return share
-
-
 def node_bytes(op: Op, message_bytes: Times, group: Group) -> Times:
     """What a node sends to others, all groups that stand on it together.
 
     A ring leaves a node once for each group, whatever the number of its ranks there. All-to-all
     sends directly: each rank to all ranks elsewhere.
     """
-    sent = message_bytes * traffic_factor(op, group.ranks)
+    sent = message_bytes * bus_factor(op, group.ranks)
     if op == "all_to_all":
         elsewhere = group.ranks - group.ranks_per_node
         sent = message_bytes * group.ranks_per_node * elsewhere / group.ranks
@@ -49,7 +35,7 @@ def _inside_factor(op: Op, group: Group) -> Times:
     """The same over links of a node: a ring's pass all of it on, all-to-all's what stays there."""
     if op == "all_to_all":
         return (group.ranks_per_node - 1) / group.ranks
-    return traffic_factor(op, group.ranks)
+    return bus_factor(op, group.ranks)
 
 
 def price(op: Op, message_bytes: Times, group: Group, columns: Columns) -> CollectiveCost:

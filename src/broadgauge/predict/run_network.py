@@ -28,6 +28,7 @@ from broadgauge.predict.workload_case import HOST_LATENCY_S, fabric_of
 from broadgauge.specs.case import Backend
 from broadgauge.specs.network import AnyNetwork, Network
 from broadgauge.specs.system import PathTimes
+from broadgauge.specs.workload import CollectiveOp
 
 Basis = Literal["own", "host", "line", "unknown"]
 """Own collectives; the host's, with the line's rate; the line's rate alone; nothing."""
@@ -95,7 +96,7 @@ def with_all_ops(curves: tuple[Curve, ...], backend: Backend) -> tuple[Curve, ..
     return (*curves, *(_derived(base, op, backend) for op in missing))
 
 
-def _derived(base: Curve, op: str, backend: Backend) -> Curve:
+def _derived(base: Curve, op: CollectiveOp, backend: Backend) -> Curve:
     """A collective of the same bytes on the wire takes as long."""
     shape = (base.nodes, base.ranks_per_node)
     sizes = [

@@ -118,15 +118,14 @@ def path_curves(path: PathTimes) -> tuple[Curve, ...]:
 
 
 def sent_bytes(
-    backend: Backend, op: str, nodes: int, ranks_per_node: int, size_bytes: float
+    backend: Backend, op: CollectiveOp, nodes: int, ranks_per_node: int, size_bytes: float
 ) -> float:
     """Bytes that leave the busiest node: Gloo's as it sends them, NCCL's as a ring."""
-    known: CollectiveOp = next(each for each in OPS if each == op)
     count = gloo_node_bytes if backend == "gloo" else ring_node_bytes
-    return count(known, nodes * ranks_per_node, size_bytes, ranks_per_node=ranks_per_node)
+    return count(op, nodes * ranks_per_node, size_bytes, ranks_per_node=ranks_per_node)
 
 
-def wire_ratios(paths: Paths, host: PathTimes) -> dict[str, float]:
+def wire_ratios(paths: Paths, host: PathTimes) -> dict[CollectiveOp, float]:
     """How much longer than its bytes does each collective keep the wire busy? At least 1.
 
     By the largest sizes of the shaped paths, half of the host's work taken off. Gloo's all_gather
@@ -141,7 +140,7 @@ def wire_ratios(paths: Paths, host: PathTimes) -> dict[str, float]:
     return found
 
 
-def unhidden_ratios(paths: Paths, host: PathTimes) -> dict[str, float]:
+def unhidden_ratios(paths: Paths, host: PathTimes) -> dict[CollectiveOp, float]:
     """e of each collective: the median over the sizes that fill the wire."""
     wires = wire_ratios(paths, host)
     found = {}

@@ -11,6 +11,7 @@ from broadgauge.catalog.models import find_model
 from broadgauge.predict.articles.rows import ArticleRow, Goal, Role
 from broadgauge.predict.case import Curve, Fabric, ModelShape, TrainingCase, Transport
 from broadgauge.predict.from_catalog import shape_of
+from broadgauge.specs.workload import CollectiveOp
 
 CHARACTERS = 65
 """Of Shakespeare's text: 85M and 708M are 12 and 36 layers of 12 hidden² without an embedding of
@@ -152,7 +153,7 @@ def _measured_all_reduce(tables: Articles, epoch: EpochTime) -> Fabric:
 
 
 def line_curve(
-    op: str,
+    op: CollectiveOp,
     *,
     nodes: int,
     ranks_per_node: int,
