@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from broadgauge.platforms.cores import hold_to_cores
 from broadgauge.platforms.emulated.ceiling import measure_round_trip_time_s, measure_stream
 from broadgauge.platforms.emulated.errors import EmulationError
 from broadgauge.platforms.emulated.metering import LinkCounters, NicTotals
@@ -66,7 +67,7 @@ class PlainGround:
         cores, parent = self._node_cores[node], os.getpid()
 
         def enter() -> None:
-            os.sched_setaffinity(0, cores)
+            hold_to_cores(cores)
             prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != parent:
                 sys.exit("the supervisor has ended")
