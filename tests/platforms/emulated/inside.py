@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ print(json.dumps({
     "routes": open("/proc/net/route").read().splitlines()[1:],
     "ipv6": open("/proc/net/if_inet6").read() if os.path.exists("/proc/net/if_inet6") else "",
     "affinity": sorted(os.sched_getaffinity(0)),
+    "is_batch": os.sched_getscheduler(0) == os.SCHED_BATCH,
 }))
 """
 TAMPER = """
@@ -190,6 +192,51 @@ def living_connection(rates_gbps: list[float], payload_bytes: int) -> Any:
         os.read(ready_in, 1)
     times = json.loads(os.read(result_in, 4096))
     return [8e-9 * payload_bytes / seconds for seconds in times]
+
+
+BOTH_WAYS = """
+import socket, sys, threading
+if sys.argv[1] == "listen":
+    connection, _ = socket.create_server((sys.argv[2], 5002)).accept()
+else:
+    while True:
+        try:
+            connection = socket.create_connection((sys.argv[2], 5002))
+            break
+        except ConnectionRefusedError:
+            pass
+connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+size = 1 << 16
+def send():
+    connection.sendall(bytes(48))
+    connection.sendall(bytes(size))
+for _ in range(int(sys.argv[3])):
+    sending = threading.Thread(target=send)
+    sending.start()
+    left = 48 + size
+    while left:
+        left -= len(connection.recv(min(left, 1 << 16)))
+    sending.join()
+names, values = [
+    line.split()
+    for line in open("/proc/self/net/netstat").read().splitlines()
+    if line.startswith("TcpExt")
+]
+print(dict(zip(names, values))["TCPOFOQueue"])
+"""
+
+
+def late_packets(num_messages: int) -> Any:
+    """How many segments came out of turn at each of two nodes that exchange messages of 64 KiB?"""
+    cores = sorted(os.sched_getaffinity(0))
+    cluster = build(1.0, cores_per_node=[(cores[0],), (cores[-1],)])
+    first, second = cluster.nodes
+    with ThreadPoolExecutor(2) as threads:
+        ends = [
+            threads.submit(run_rank, node, BOTH_WAYS, way, first.address, str(num_messages))
+            for node, way in ((first, "listen"), (second, "connect"))
+        ]
+        return [int(end.result()) for end in ends]
 
 
 def plan_of(slow_ways: list[tuple[int, int, float]] | None = None, **link: Any) -> LinkPlan:
@@ -343,6 +390,7 @@ CASES = {
         counters,
         reshape,
         living_connection,
+        late_packets,
         pairs,
         impaired,
         tunnels,

@@ -39,6 +39,7 @@ def test_node_is_a_machine_of_its_own(ranks: Any) -> None:
         assert seen["ipv6"] == ""
         assert seen["cwd"] == ranks["cwd"]
         assert seen["affinity"] == [0]
+        assert seen["is_batch"]
         destinations = {line.split()[1] for line in seen["routes"]}
         assert "00000000" not in destinations
         assert len(destinations) == ranks["nics_per_node"]
@@ -53,6 +54,13 @@ def test_ceiling_of_a_link_is_measured(run_case: Any) -> None:
     assert 0.25 < answer["stream"]["duration_s"] < 0.5
     assert 1e-6 < answer["round_trip_time_s"] < 0.05
     assert answer["num_streams"] == 3
+
+
+@pytest.mark.namespaces
+def test_no_packet_overtakes_another(run_case: Any) -> None:
+    """Nodes that send and receive at once, each on a core of its own: acknowledgements and the
+    shaper's timer then send from both cores."""
+    assert run_case("late_packets", num_messages=2000) == [0, 0]
 
 
 @pytest.mark.namespaces

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from broadgauge.platforms.cores import hold_to_cores
 from broadgauge.platforms.emulated.addresses import (
     MAX_NICS_PER_NODE,
     MAX_NODES,
@@ -29,6 +30,7 @@ from broadgauge.platforms.emulated.sysctls import (
     NODE_SETTINGS,
     apply_settings,
     choose_congestion_control,
+    keep_packets_in_order,
     tcp_retransmits,
 )
 
@@ -102,7 +104,7 @@ class Node:
         with building(f"enter {self.hostname}", HINT_NAMESPACES):
             self.namespaces.enter()
             if self.plan.cores is not None:
-                os.sched_setaffinity(0, self.plan.cores)
+                hold_to_cores(self.plan.cores)
 
     def shape(self, link: LinkPlan) -> None:
         """Give this node's living links another rate and MTU, in place."""
@@ -179,7 +181,8 @@ def build_cluster(
     from pyroute2 import IPRoute
 
     home = Namespaces.of_this_process()
-    warnings = [*apply_settings(CLUSTER_SETTINGS)]
+    own_cores = tuple(os.sched_getaffinity(0))
+    warnings = [*apply_settings(CLUSTER_SETTINGS), *keep_packets_in_order(own_cores)]
     netlink = IPRoute()
     switches = [add_switch(netlink, number) for number in range(nics_per_node)]
     hosts = {plan.name: plan.address for plan in plans}
@@ -189,6 +192,7 @@ def build_cluster(
     for number, plan in enumerate(plans):
         with building(f"make the namespaces of {plan.name}", HINT_NAMESPACES), _returning_to(home):
             warnings += _enter_new_node(plan, hosts, shm_bytes)
+            warnings += keep_packets_in_order(own_cores)
             congestion_control = choose_congestion_control()
             namespaces = Namespaces.of_this_process()
             inside = IPRoute()

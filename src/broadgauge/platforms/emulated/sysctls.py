@@ -1,5 +1,6 @@
 """Which settings of TCP and IPv6 does a node's network namespace get?"""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -42,6 +43,36 @@ def apply_settings(settings: dict[str, str]) -> tuple[str, ...]:
         except OSError as error:
             warnings.append(f"net.{name.replace('/', '.')} stays as it is: {error.strerror}")
     return tuple(warnings)
+
+
+def keep_packets_in_order(cores: Sequence[int]) -> tuple[str, ...]:
+    """Let what NICs made from now on receive be handled by one of these cores, a flow by one alone.
+
+    A veth leaves a packet to the core that sent it, and a shaped link is served by whichever core
+    its timer or an acknowledgement runs on: packets of one flow overtake each other. TCP takes the
+    late ones as lost, and for the life of the connection its window is too small for the line: a
+    quarter of Gloo's connections had three quarters of their rate (docs/measurements.md). Says in
+    words where the kernel can't. Source: Documentation/networking/scaling.rst, receive packet
+    steering; `net.core.rps_default_mask` is in Linux 6.3 and later.
+    """
+    if len(cores) < 2:
+        return ()
+    path = _ROOT / "core/rps_default_mask"
+    try:
+        path.write_text(_cpu_mask(cores))
+    except OSError as error:
+        return (
+            f"net.core.rps_default_mask can't be set ({error.strerror}): packets may overtake each "
+            "other between cores, and TCP may take them as lost; hint: Linux 6.3 or later",
+        )
+    return ()
+
+
+def _cpu_mask(cores: Sequence[int]) -> str:
+    """The kernel's bit mask of cores: groups of 32 bits in hexadecimal, the highest first."""
+    mask = sum(1 << core for core in set(cores))
+    groups = [f"{mask >> 32 * group & 0xFFFFFFFF:08x}" for group in range(max(cores) // 32 + 1)]
+    return ",".join(reversed(groups))
 
 
 def choose_congestion_control() -> str:
