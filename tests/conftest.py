@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.disturbance import Repeating
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -55,6 +56,11 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "root": lambda: None if os.geteuid() == 0 else "not root",
     "browser": lambda: None if CHROMIUM else "no Chromium: apt install chromium",
 }
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if sys.platform.startswith("linux"):
+        config.pluginmanager.register(Repeating(), "repeating")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
