@@ -158,6 +158,21 @@ def test_a_little_of_other_programs_or_of_time_is_passed_over(
     assert rules(a_case(), a_record(nodes=(node,))) == ["foreign-load"] * is_found
 
 
+@pytest.mark.parametrize(
+    ("elapsed_s", "ratio", "is_found"),
+    [(10.0, None, False), (10.0, 0.05, False), (10.0, 0.06, True), (0.19, 1.0, False)],
+)
+def test_cores_that_the_hypervisor_took_are_found(
+    elapsed_s: float, ratio: float | None, is_found: bool
+) -> None:
+    node = a_node(elapsed_s=elapsed_s, stolen_ratio=ratio, cpu_system_s=0, cpu_softirq_s=0)
+    found = findings(a_case(), a_record(nodes=(node,)))
+    assert [finding.rule for finding in found] == ["stolen-cores"] * is_found
+    if is_found:
+        assert found[0].symptom == "the hypervisor took 6 % of node 0's cores"
+        assert "0.60 CPU seconds" in found[0].evidence[0]
+
+
 def test_segments_sent_again_count_from_one_in_a_hundred() -> None:
     segments = 1_000_000_000 / 1500
     few = a_record(nodes=(a_node(retransmits_count=round(segments * 0.009)),))

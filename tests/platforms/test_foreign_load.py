@@ -39,9 +39,9 @@ def own_seconds(outcome: TrialOutcome) -> float:
 
 
 def busy_ratio(core: int, span_s: float = 0.5) -> float:
-    before = sum(cpu_seconds()[core])
+    before = sum(cpu_seconds()[core][:3])
     time.sleep(span_s)
-    return (sum(cpu_seconds()[core]) - before) / span_s
+    return (sum(cpu_seconds()[core][:3]) - before) / span_s
 
 
 @contextmanager
@@ -92,6 +92,14 @@ def test_without_other_programs_nothing_is_foreign(kind: str, tmp_path: Path) ->
     if others > QUIET / 2:
         pytest.skip(f"another program uses {others:.0%} of core {core}")
     pytest.fail(f"foreign without another program: {ratios}")
+
+
+def test_every_core_has_four_times_that_only_grow() -> None:
+    before, after = cpu_seconds(), cpu_seconds()
+    assert set(before) >= os.sched_getaffinity(0)
+    for core, seconds in after.items():
+        assert len(seconds) == 4
+        assert all(now >= then >= 0 for now, then in zip(seconds, before[core], strict=True))
 
 
 def test_children_that_were_waited_for_count() -> None:

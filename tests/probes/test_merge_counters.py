@@ -30,6 +30,15 @@ def test_ranks_not_known_leave_the_foreign_part_unknown() -> None:
     assert (node.ranks_cpu_s, node.foreign_busy_ratio) == (None, None)
 
 
+def test_what_the_hypervisor_took_is_a_share_of_the_cores() -> None:
+    assert use(cpu_stolen_s=0.5).stolen_ratio is None  # not read at the start
+    begin = replace(START, cpu_stolen_s=3.0)
+    marks = between("a", [begin], [replace(begin, cpu_stolen_s=3.5)])
+    (node,) = nodes_use(list(intervals_by_label(marks).values()))
+    assert node.stolen_ratio == pytest.approx(0.25)
+    assert node.cpu_busy_ratio == 0
+
+
 def test_ticks_make_no_ratio_leave_its_bounds() -> None:
     assert use(cpu_user_s=0.5, ranks_cpu_s=7.52).foreign_busy_ratio == 0
     full = use(cpu_user_s=1.6, cpu_system_s=0.5)

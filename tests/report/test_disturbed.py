@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from broadgauge.advise.foreign import foreign_load
 from broadgauge.report import page_details
 from broadgauge.report.finding_groups import finding_groups
 from broadgauge.report.html import render
@@ -64,6 +65,17 @@ def printed(printer, run: RunSummary, width: int) -> str:
 def test_the_screen_ends_with_what_others_used(disturbed: RunSummary, run: RunSummary) -> None:
     assert printed(print_closing_table, disturbed, 160).splitlines()[-1] == f"warning: {LINE}"
     assert "other programs" not in printed(print_closing_table, run, 160)
+
+
+def test_both_who_took_cores_are_named(disturbed: RunSummary) -> None:
+    first = disturbed.records[0]
+    stolen = Finding(rule="stolen-cores", severity=Severity.WARNING, symptom="the hypervisor took")
+    nodes = tuple(node.model_copy(update={"stolen_ratio": 0.2}) for node in first.nodes)
+    both = first.model_copy(update={"nodes": nodes, "findings": (*first.findings, stolen)})
+    assert foreign_load(replace(disturbed, records=(both,))) == (
+        "other programs used 73 % of the cores in 1 of 1 trials, "
+        "the hypervisor took 20 % of the cores in 1 of 1 trials: run again on a quiet machine"
+    )
 
 
 def test_the_page_says_it_before_any_figure(disturbed: RunSummary, run: RunSummary) -> None:

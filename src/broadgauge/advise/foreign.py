@@ -1,14 +1,39 @@
-"""Did other programs use the cores while it was measured, and how many of them?"""
+"""Did others use the cores while it was measured, programs or machines, and how much of them?"""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
-from broadgauge.advise.judge import FOREIGN_RATIO
+from broadgauge.advise.judge import FOREIGN_RATIO, STOLEN_RATIO
 from broadgauge.results.model import CaseSummary, RunSummary
-from broadgauge.specs.record import Record, Status
+from broadgauge.specs.record import NodeUse, Record, Status
 from broadgauge.specs.units import show_ratio
 
-RULE = "foreign-load"
-"""As advise/judge.py names its findings."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Taker:
+    """One of those who take cores away."""
+
+    rule: str
+    """As advise/judge.py names its findings."""
+    words: str
+    ratio_of: Callable[[NodeUse], float | None]
+    least_ratio: float
+
+
+_TAKERS = (
+    _Taker(
+        rule="foreign-load",
+        words="other programs used",
+        ratio_of=lambda node: node.foreign_busy_ratio,
+        least_ratio=FOREIGN_RATIO,
+    ),
+    _Taker(
+        rule="stolen-cores",
+        words="the hypervisor took",
+        ratio_of=lambda node: node.stolen_ratio,
+        least_ratio=STOLEN_RATIO,
+    ),
+)
 
 
 def foreign_load(run: RunSummary) -> str | None:
@@ -20,26 +45,27 @@ def foreign_load(run: RunSummary) -> str | None:
 
 def foreign_load_of(summary: CaseSummary) -> str | None:
     """The same of a case, where most of its good trials shared their cores; else None."""
-    if 2 * len(_loaded(summary.good)) <= summary.num_ok:
+    shared = [r for r in summary.good if any(_loaded([r], taker.rule) for taker in _TAKERS)]
+    if 2 * len(shared) <= summary.num_ok:
         return None
     return _words(summary.good)
 
 
-def _loaded(good: Iterable[Record]) -> list[Record]:
-    return [record for record in good if any(f.rule == RULE for f in record.findings)]
+def _loaded(good: Iterable[Record], rule: str) -> list[Record]:
+    return [record for record in good if any(f.rule == rule for f in record.findings)]
 
 
 def _words(good: Sequence[Record]) -> str | None:
-    loaded = _loaded(good)
+    return ", ".join(words for taker in _TAKERS if (words := _words_of(taker, good))) or None
+
+
+def _words_of(taker: _Taker, good: Sequence[Record]) -> str | None:
+    loaded = _loaded(good, taker.rule)
     if not loaded:
         return None
-    used = [
-        node.foreign_busy_ratio
-        for record in loaded
-        for node in record.nodes
-        if node.foreign_busy_ratio is not None and node.foreign_busy_ratio > FOREIGN_RATIO
-    ]
+    ratios = [taker.ratio_of(node) for record in loaded for node in record.nodes]
+    used = [ratio for ratio in ratios if ratio is not None and ratio > taker.least_ratio]
     ends = dict.fromkeys(show_ratio(ratio, 2) for ratio in (min(used), max(used))) if used else {}
     share = " to ".join(end.removesuffix(" %") for end in ends)
     some = f"{share} % of the cores" if used else "some of the cores"
-    return f"other programs used {some} in {len(loaded)} of {len(good)} trials"
+    return f"{taker.words} {some} in {len(loaded)} of {len(good)} trials"

@@ -29,6 +29,9 @@ FOREIGN_ELAPSED_S = 0.2
 FOREIGN_CPU_S = 0.1
 """The cores' time is sampled, mostly every 10 ms, the ranks' is exact: over n samples their
 difference strays by half the root of n, so in short trials a few samples are chance."""
+STOLEN_RATIO = 0.05
+"""A stolen core stops a rank, and all that wait for it, for milliseconds: half of what is tolerated
+of other programs, which the scheduler shares a core with fairly."""
 AMPLIFICATION = 1.25
 """Headers take 4.5 % at MTU 1500, acknowledgements 1 to 3 %; a quarter more is the algorithm."""
 RESENT_RATIO = 0.01
@@ -145,6 +148,22 @@ def _foreign(_case: Case, record: Record) -> Iterator[Finding]:
         )
 
 
+def _stolen(_case: Case, record: Record) -> Iterator[Finding]:
+    for node in record.nodes:
+        ratio = node.stolen_ratio
+        if ratio is None or ratio <= STOLEN_RATIO or node.elapsed_s < FOREIGN_ELAPSED_S:
+            continue
+        stolen_s = ratio * node.elapsed_s * node.cores_count
+        yield Finding(
+            rule="stolen-cores",
+            severity=Severity.WARNING,
+            symptom=f"the hypervisor took {show_ratio(ratio)} of node {node.node}'s cores",
+            evidence=(f"{stolen_s:.2f} CPU seconds stolen in {node.elapsed_s:.2f} s",),
+            cause="other virtual machines ran on the processors that this one shares with them",
+            fix="run again, or on a machine of its own: this trial's figures are slower for it",
+        )
+
+
 def _resent(case: Case, record: Record) -> Iterator[Finding]:
     if case.link is None:
         return
@@ -251,6 +270,7 @@ RULES: tuple[Rule, ...] = (
     _ceiling,
     _busy,
     _foreign,
+    _stolen,
     _resent,
     _throttled,
     _amplification,

@@ -73,6 +73,8 @@ class NodeCounters:
     cpu_user_s: float
     cpu_system_s: float
     cpu_softirq_s: float
+    cpu_stolen_s: float | None = None
+    """What the hypervisor gave to other machines while the cores had work; None: not read."""
     ranks_cpu_s: float | None = None
     """User and system seconds of the ranks that run on these cores, those of other nodes that
     share them too, and of the children they started and waited for. None: not known."""

@@ -135,6 +135,11 @@ class NodeUse(Stored):
     Softirq is left out: a packet's work is done on whichever core takes it, for whichever program,
     so it can't be attributed. None where the ranks' part is not known.
     """
+    stolen_ratio: float | None = None
+    """Of elapsed x cores, what the hypervisor gave to other machines while the cores had work.
+
+    Source: steal in proc_stat(5). 0 on a machine of its own; None in older runs.
+    """
 
 
 class GpuUse(Stored):

@@ -10,8 +10,12 @@ RankOnNode = tuple[int, int | None]
 """Its node, and its pid while it runs."""
 
 
-def cpu_seconds() -> dict[int, tuple[float, float, float]]:
-    """How long was each core in user, system and softirq mode since the machine started?
+CoreSeconds = tuple[float, float, float, float]
+"""User, system and softirq time, and what the hypervisor gave to other machines meanwhile."""
+
+
+def cpu_seconds() -> dict[int, CoreSeconds]:
+    """How long was each core in each mode since the machine started?
 
     Hardware interrupts count as system. Source: proc_stat(5); 10 ms ticks mostly.
     """
@@ -22,11 +26,12 @@ def cpu_seconds() -> dict[int, tuple[float, float, float]]:
         name, *fields = line.split()
         if name == "cpu":
             continue
-        user, nice, system, _idle, _iowait, irq, softirq = (int(field) for field in fields[:7])
+        user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, fields[:8])
         found[int(name[3:])] = (
             (user + nice) * _TICK_S,
             (system + irq) * _TICK_S,
             softirq * _TICK_S,
+            steal * _TICK_S,
         )
     return found
 

@@ -20,7 +20,12 @@ from broadgauge.platforms.emulated.nodes import build_cluster
 from broadgauge.platforms.emulated.shaping import LinkPlan, SlowWay, burst_bytes
 from broadgauge.platforms.emulated.syscalls import PR_SET_PDEATHSIG, prctl
 from broadgauge.platforms.infiniband import ADAPTERS, port_counters
-from broadgauge.platforms.supervisor.cpu_use import RankOnNode, cpu_seconds, ranks_seconds
+from broadgauge.platforms.supervisor.cpu_use import (
+    CoreSeconds,
+    RankOnNode,
+    cpu_seconds,
+    ranks_seconds,
+)
 from broadgauge.platforms.supervisor.protocol import LaunchPlan, Link, Mode
 from broadgauge.specs.launching import NicCounters, NodeCounters
 from broadgauge.specs.network import VXLAN_HEADER_BYTES, payload_rate_gbps
@@ -193,11 +198,11 @@ def link_plan(link: Link) -> LinkPlan:
 def _node_counters(
     cores: tuple[int, ...],
     link: LinkCounters | None,
-    seconds: dict[int, tuple[float, float, float]],
+    seconds: dict[int, CoreSeconds],
     ranks_s: float | None,
 ) -> NodeCounters:
     used = [seconds[core] for core in cores if core in seconds]
-    user_s, system_s, softirq_s = (sum(column) for column in zip(*used, strict=True))
+    user_s, system_s, softirq_s, stolen_s = (sum(column) for column in zip(*used, strict=True))
     return NodeCounters(
         tx_bytes=None if link is None else link.tx_bytes,
         rx_bytes=None if link is None else link.rx_bytes,
@@ -207,6 +212,7 @@ def _node_counters(
         cpu_user_s=user_s,
         cpu_system_s=system_s,
         cpu_softirq_s=softirq_s,
+        cpu_stolen_s=stolen_s,
         ranks_cpu_s=ranks_s,
         nics=() if link is None else tuple(map(_nic_counters, link.nics)),
     )

@@ -76,7 +76,7 @@ def _node_use(node: int, elapsed_s: float, intervals: Sequence[Interval]) -> Nod
         gains[field.name] = sum(known) if len(known) == len(parts) else None
     cores = intervals[0].begin.nodes[node].cores_count
     cpu_s = [gains[name] or 0.0 for name in ("cpu_user_s", "cpu_system_s", "cpu_softirq_s")]
-    ranks_s, cores_s = gains["ranks_cpu_s"], elapsed_s * cores
+    ranks_s, stolen_s, cores_s = gains["ranks_cpu_s"], gains["cpu_stolen_s"], elapsed_s * cores
     foreign_s = None if ranks_s is None else cpu_s[0] + cpu_s[1] - ranks_s
     return NodeUse(
         node=node,
@@ -93,6 +93,7 @@ def _node_use(node: int, elapsed_s: float, intervals: Sequence[Interval]) -> Nod
         cpu_busy_ratio=_share(sum(cpu_s), cores_s),
         ranks_cpu_s=ranks_s,
         foreign_busy_ratio=None if foreign_s is None else _share(foreign_s, cores_s),
+        stolen_ratio=None if stolen_s is None else _share(stolen_s, cores_s),
     )
 
 
