@@ -115,3 +115,14 @@ def test_how_gradients_travel_is_told() -> None:
     assert "each micro-batch" not in told
     wish = {"gpu": ["h100-sxm"], "strategy": ["fsdp"], "gradient_bytes": [2.0]}
     assert "gradients reduced" not in "; ".join(asked(**wish).assumed)
+
+
+def test_a_framework_that_nobody_knows_is_told() -> None:
+    wish = {"gpu": ["h100-sxm"], "strategy": ["fsdp"]}
+    told = "; ".join(asked(**wish, framework=["torchtitn"]).assumed)
+    assert "framework torchtitn (not in the catalog" in told
+    assert "did you mean `torchtitan`?" in told
+    own = "; ".join(asked(**wish, framework=["our-own-trainer"]).assumed)
+    assert "framework our-own-trainer (not in the catalog" in own
+    for known in ("torch", "nanogpt", "megatron"):
+        assert "not in the catalog" not in "; ".join(asked(**wish, framework=[known]).assumed)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from broadgauge.catalog.catalog import Catalog
-from broadgauge.catalog.frameworks import framework_named
+from broadgauge.catalog.frameworks import UNKNOWN, framework_named, known_frameworks
 from broadgauge.catalog.gpus import Gpu
 from broadgauge.predict.case import Fabric, Precision, SplitStrategy, TrainingCase, own_gpu_of
 from broadgauge.predict.columns import ELEMENT_BYTES, columns_of
@@ -20,6 +20,7 @@ from broadgauge.predict.from_catalog import fabric_named, shape_of, usual_gpus_p
 from broadgauge.predict.memory import memory_table
 from broadgauge.predict.memory_columns import GIB
 from broadgauge.predict.question import Fault, fault_of
+from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
 
 MOST_CASES = 100_000
@@ -150,6 +151,7 @@ def _case(given: Mapping[str, Any], assumptions: _Assumptions, known: _Known) ->
         if data > 1 and "zero_stage" not in same:
             same["zero_stage"] = 1
             assumptions.tell("ZeRO stage", 1, "Megatron's distributed optimizer")
+    _tell_unknown_framework(same, assumptions)
     if data > 1:
         _tell_gradients(same, strategy, precision, assumptions, has_passes=batch > micro * data)
     return TrainingCase(
@@ -168,6 +170,16 @@ def _case(given: Mapping[str, Any], assumptions: _Assumptions, known: _Known) ->
         precision=precision,
         **same,
     )
+
+
+def _tell_unknown_framework(same: Mapping[str, Any], assumptions: _Assumptions) -> None:
+    """A framework of the user's own is no mistake; a mistyped one is."""
+    name = same.get("framework")
+    if name is not None and framework_named(name) is UNKNOWN:
+        names = [each for entry in known_frameworks() for each in entry.names()]
+        near = did_you_mean(name, names) or "`broadgauge catalog list frameworks` has those known"
+        why = f"not in the catalog, so PyTorch's own kernels and a wide interval; {near}"
+        assumptions.tell("framework", name, why)
 
 
 def _tell_gradients(
