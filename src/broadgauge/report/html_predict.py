@@ -81,13 +81,14 @@ def _page(
 
 
 def _advice(found: Sequence[Recommendation]) -> Iterator[Html]:
-    """What follows, each with its arithmetic to open."""
+    """What follows, each with its arithmetic to open and its cautions in sight."""
     if found:
         yield tag("h2", "What follows")
     for each in found:
         cautions = [tag("p", f"{caution}.", class_="faint") for caution in each.cautions]
         lines = [tag("li", line) for line in each.arithmetic]
-        yield tag("details", tag("summary", f"{each.words}."), tag("ul", lines), *cautions)
+        yield tag("details", tag("summary", f"{each.words}."), tag("ul", lines))
+        yield from cautions
 
 
 def _cut(answers: Answers) -> Html | str:
