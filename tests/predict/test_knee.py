@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.break_even import by_batch, by_params, wider
 from broadgauge.predict.case import Fabric, ModelShape, TrainingCase
 from broadgauge.predict.cost import usd_per_gigatoken
 from broadgauge.predict.knee import GAIN_RATIO, bandwidth_curve
-from broadgauge.predict.timeline import Times
 
 MODEL = ModelShape(
     name="m", layers=24, hidden=2048, heads=16, vocabulary=50000, params=1.3e9, active_params=1.3e9

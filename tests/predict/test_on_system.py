@@ -1,7 +1,6 @@
 """Does a calibrated machine foretell steps by its own rates, in the right order?"""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,18 +15,15 @@ from tests.predict.making_systems import (
     system,
     timing,
 )
-from tests.report.sample_run import Options, sample_run
 
 from broadgauge.predict.case import Fabric
 from broadgauge.predict.columns import columns_of
 from broadgauge.predict.curves import rising, time_at
 from broadgauge.predict.measured_points import gemm
-from broadgauge.predict.on_system import Asked, Foretold, check_run, foretell
+from broadgauge.predict.on_system import Asked, Foretold, foretell
 from broadgauge.predict.system_costs import stand_in, system_costs
 from broadgauge.predict.system_curves import fabric_on, host_share, unhidden_ratios, wire_ratios
 from broadgauge.predict.workload_case import training_case
-from broadgauge.report.terminal_system_check import scores
-from broadgauge.specs.errors import InputError
 from broadgauge.specs.gpt import GptModel
 from broadgauge.specs.model_messages import fsdp_units
 from broadgauge.specs.network import Network, payload_rate_gbps
@@ -252,20 +248,6 @@ def test_memory_bounds_what_moves_more_than_it_computes() -> None:
     added_s = 12 * MODEL.parameters / COPY_BYTES_PER_S
     updated_s = 2e-9 * MODEL.parameters
     assert 2 * once.step_s - twice.step_s == pytest.approx(updated_s - 2 * added_s, rel=0.2)
-
-
-def test_a_stored_run_is_checked_case_by_case(tmp_path: Path) -> None:
-    run = sample_run(tmp_path, Options(has_failure=False))
-    here = system()
-    with pytest.raises(InputError, match=r"is of Toy CPU, and .* computed on AMD EPYC"):
-        check_run(here, run)
-    device = here.device.model_copy(update={"name": "AMD EPYC 9654"})
-    steps = check_run(here.model_copy(update={"device": device}), run)
-    assert len(steps) == 4
-    found = scores(steps)
-    assert found.num_steps == 4
-    assert found.pair_order_ratio == 1
-    assert found.median_ape_ratio <= found.worst_ape_ratio
 
 
 def test_costs_are_of_the_case_and_not_of_its_neighbours() -> None:

@@ -11,7 +11,6 @@ from broadgauge.predict.case import Fabric, TrainingCase
 from broadgauge.predict.knowledge import Factor, Knowledge, default_knowledge
 from broadgauge.predict.prediction import Prediction
 from broadgauge.predict.predictor import predict
-from broadgauge.predict.uncertainty import LeftOut, residual_table
 
 ONE_NODE = replace(BASE, nodes=1, data_parallel=8, framework="llm-foundry")
 
@@ -53,34 +52,6 @@ def test_a_network_that_nobody_measured_is_named() -> None:
     found = only(replace(slow, global_batch=16))
     assert "sockets" in found.dominant
     assert "collectives probe" in found.narrowed_by
-
-
-def left_out(source: str, logs: np.ndarray) -> LeftOut:
-    return LeftOut(
-        source=source,
-        log_ratios=logs,
-        regimes=np.full(len(logs), "compute"),
-        families=np.full(len(logs), "plain"),
-    )
-
-
-def test_residuals_of_one_source_are_its_quantiles() -> None:
-    logs = np.linspace(-1, 1, 2001)
-    low, high = residual_table([left_out("a", logs)])["all"]
-    assert (low, high) == (pytest.approx(-0.8, abs=0.01), pytest.approx(0.8, abs=0.01))
-
-
-def test_a_source_with_a_hundred_times_the_rows_counts_as_ten() -> None:
-    many, few = np.zeros(900), np.full(9, 0.5)
-    low, high = residual_table([left_out("many", many), left_out("few", few)])["compute"]
-    assert (low, high) == (0, 0)
-    few_more = np.full(36, 0.5)
-    _, high = residual_table([left_out("many", many), left_out("few", few_more)])["compute"]
-    assert high == pytest.approx(0.5)
-
-
-def test_a_class_of_one_source_has_no_residuals_of_its_own() -> None:
-    assert set(residual_table([left_out("a", np.zeros(50))])) == {"all"}
 
 
 def test_an_unstated_fabric_is_what_it_is_priced_as() -> None:

@@ -5,9 +5,9 @@ that the run names. For trainings on CPUs, of which the catalog knows nothing, o
 """
 
 from broadgauge.catalog.gpus import find_gpu
-from broadgauge.predict.on_system import check_run
 from broadgauge.predict.predictor import predict
 from broadgauge.predict.run_cases import RunCase, train_cases
+from broadgauge.predict.run_check import check_run
 from broadgauge.predict.workload_case import fabric_of, training_case
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.errors import InputError

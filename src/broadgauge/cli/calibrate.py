@@ -110,7 +110,7 @@ def _check(options: argparse.Namespace) -> int:
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import write
     from broadgauge.cli.runs import read_summary, run_path
-    from broadgauge.predict.on_system import check_run
+    from broadgauge.predict.run_check import check_run
     from broadgauge.predict.system import read_system
     from broadgauge.report.terminal_system_check import check_document, print_check
 

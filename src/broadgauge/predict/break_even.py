@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.case import Fabric, ModelShape, TrainingCase
 from broadgauge.predict.knee import StepTimes
-from broadgauge.predict.timeline import Times
 
 BATCH_FACTORS = tuple(2.0 ** (k / 2) for k in range(-12, 13))
 """1/64 to 64 times the batch."""

@@ -13,6 +13,7 @@ from statistics import median
 import numpy as np
 
 from broadgauge.catalog.frameworks import framework_named
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.case import RDMA_TRANSPORTS, TrainingCase
 from broadgauge.predict.columns import columns_of
 from broadgauge.predict.compute import compute_costs
@@ -22,7 +23,6 @@ from broadgauge.predict.knowledge import Factor, FactorKey, Knowledge, path_of
 from broadgauge.predict.link_rates import node_rate
 from broadgauge.predict.robust import Prior, Vector, estimate
 from broadgauge.predict.slopes import Slopes
-from broadgauge.predict.timeline import Times
 
 PRIOR_LOG_SD = {
     "compute": 0.25,

@@ -13,14 +13,12 @@ import numpy.typing as npt
 
 from broadgauge.catalog.frameworks import STYLES, Framework, framework_named
 from broadgauge.catalog.gpus import Gpu, find_gpu_named
+from broadgauge.predict.arrays import Flags, Indices, Times
 from broadgauge.predict.case import Precision, TrainingCase
 from broadgauge.predict.fabric_columns import FabricColumns, fabric_columns
 from broadgauge.predict.knowledge import Knowledge, across_slowness, node_rate_ratios
 from broadgauge.predict.shapes import Shapes, infer_shapes
-from broadgauge.predict.timeline import Times
 
-Flags = npt.NDArray[np.bool_]
-Indices = npt.NDArray[np.intp]
 Entry = TypeVar("Entry")
 Name = TypeVar("Name", bound=Hashable)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from broadgauge.catalog.frameworks import STYLES
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.columns import Columns
 from broadgauge.predict.costs import ComputeCosts
 from broadgauge.predict.groups import group_of
@@ -21,7 +22,6 @@ from broadgauge.predict.kernels import (
 )
 from broadgauge.predict.knowledge import Knowledge
 from broadgauge.predict.shapes import ADAPTER_RATIO
-from broadgauge.predict.timeline import Times
 
 KERNELS = {"fused": 14.0, "eager": 24.0, "modular": 50.0, "compiled": 10.0}
 """Of a layer's forward pass beside its matrix products and attention, by style."""

@@ -6,7 +6,7 @@ All arrays are `float64[cases]`, of one rank with its share of tensor- and conte
 from dataclasses import dataclass
 from typing import Literal
 
-from broadgauge.predict.timeline import Times
+from broadgauge.predict.arrays import Times
 
 GroupKind = Literal[
     "data",

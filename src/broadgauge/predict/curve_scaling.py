@@ -8,11 +8,11 @@ latency's steps grow with the nodes in the same way).
 import numpy as np
 
 from broadgauge.catalog.traffic import bus_factor
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.case import Curve, Fabric, Op
 from broadgauge.predict.columns import Columns
 from broadgauge.predict.costs import Group
 from broadgauge.predict.curves import time_at
-from broadgauge.predict.timeline import Times
 
 OPS: tuple[Op, ...] = ("all_reduce", "all_gather", "reduce_scatter")
 """Rings, which may stand in for each other."""

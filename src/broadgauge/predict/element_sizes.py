@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.columns import Columns
-from broadgauge.predict.timeline import Times
 
 INT4_BYTES = 0.5 + 4.0 / 64 / 4
 """With a scale of 8 bits for 64 weights. Source: Dettmers et al. 2023 (arXiv 2305.14314), 3."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 import numpy.typing as npt
 
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.columns import Columns
 from broadgauge.predict.costs import ComputeCosts
 from broadgauge.predict.slowest import slowest_rank_ratio
@@ -18,7 +19,7 @@ from broadgauge.predict.strategies import pipelined, replicated, sharded
 from broadgauge.predict.strategies.buckets import bucket_copies_s
 from broadgauge.predict.strategies.exchanges import counts, exchanges
 from broadgauge.predict.strategies.work import Work
-from broadgauge.predict.timeline import Steps, Stream, Timeline, Times
+from broadgauge.predict.timeline import Steps, Stream, Timeline
 
 Program = Callable[[Steps, Work], None]
 CHUNK = 2048

@@ -8,8 +8,8 @@ from typing import get_args
 import numpy as np
 import numpy.typing as npt
 
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.case import TrainingCase, Transport
-from broadgauge.predict.timeline import Times
 
 TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
 _INDEX = {transport: index for index, transport in enumerate(TRANSPORTS)}

@@ -12,21 +12,22 @@ cost.
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from broadgauge.catalog.compiling import write_copies
 from broadgauge.catalog.constants import Constant, known_constants
-from broadgauge.predict.case import RDMA_TRANSPORTS
-from broadgauge.predict.columns import Columns, Flags, columns_of
+from broadgauge.predict.arrays import Flags, Times
+from broadgauge.predict.columns import Columns
 from broadgauge.predict.compute import compute_costs
 from broadgauge.predict.evaluation import Evaluation, evaluate
 from broadgauge.predict.knowledge import Knowledge, node_rate_ratios, prior_knowledge
+from broadgauge.predict.residuals import LeftOut, residual_table
 from broadgauge.predict.robust import Prior, Vector, by_differences, estimate
-from broadgauge.predict.table import Row, read_table
-from broadgauge.predict.timeline import Times
+from broadgauge.predict.sample import Sample, sample_of
+from broadgauge.predict.table import read_table
 
 SCALE = 0.15
 """Spread of the logarithm of measured over predicted in rows that are no outliers."""
@@ -34,51 +35,8 @@ FREEDOM = 3.0
 ROUNDS = 2
 EXPOSED_SHARE = 0.25
 """Rows that wait longer for links say nothing of kernels; with RDMA they fit its rate."""
-LEFT_OUT_FLAG = "CPU offload"
-"""Its host and its PCIe traffic are in no catalog."""
 FIGURES = 5
 """Significant figures kept, so that a rerun on another machine gives the same file."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
-    """Rows of a table as arrays."""
-
-    sources: tuple[str, ...]
-    columns: Columns
-    measured_s: Times
-    is_used: Flags
-    """Rows that may say something of constants."""
-    is_rdma: Flags
-    """Rows whose rate out of a node rests on a nominal RDMA rate."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of sources, in the table's order."""
-        return tuple(dict.fromkeys(self.sources))
-
-    def of(self, source: str) -> Flags:
-        """Which rows are this source's?"""
-        return np.array([each == source for each in self.sources])
-
-
-def sample_of(rows: Sequence[Row]) -> Sample:
-    """Everything that fits need of a table."""
-    cases = [row.case for row in rows]
-    return Sample(
-        sources=tuple(row.source for row in rows),
-        columns=columns_of(cases),
-        measured_s=np.array([row.step_time_s for row in rows]),
-        is_used=np.array([LEFT_OUT_FLAG not in row.flags for row in rows]),
-        is_rdma=np.array(
-            [
-                case.nodes > 1
-                and case.fabric.transport in RDMA_TRANSPORTS
-                and case.fabric.node_gbps is not None
-                for case in cases
-            ]
-        ),
-    )
 
 
 def fit_constants(sample: Sample, *, without: str | None = None) -> dict[str, float]:
@@ -184,8 +142,6 @@ def _rdma(knowledge: Knowledge, columns: Columns) -> Times:
 
 def fit_all(sample: Sample) -> list[dict[str, object]]:
     """Entries of fitted.yaml: on all sources, and without each."""
-    from broadgauge.predict.uncertainty import LeftOut, residual_table
-
     known = sample.names
     everything = fit_constants(sample)
     variants: dict[str, Mapping[str, float]] = {}

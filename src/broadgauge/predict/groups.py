@@ -8,9 +8,9 @@ sequence (the same file, `_DATA_PARALLEL_GROUP_WITH_CP`).
 
 import numpy as np
 
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.columns import Columns
 from broadgauge.predict.costs import Group, GroupKind
-from broadgauge.predict.timeline import Times
 
 
 def strided_group(kind: GroupKind, ranks: Times, stride: Times, gpus_per_node: Times) -> Group:

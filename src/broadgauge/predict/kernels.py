@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.columns import Columns
 from broadgauge.predict.knowledge import Knowledge
-from broadgauge.predict.timeline import Times
 
 HBM_EFFICIENCY = 0.8
 """Share of the data sheet's memory bandwidth that streams reach. Source: BabelStream on A100

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.case import TrainingCase
-from broadgauge.predict.timeline import Times
 
 GAIN_RATIO = 0.02
 """Less than this of a step is taken for nothing: repeated measurements spread by more."""

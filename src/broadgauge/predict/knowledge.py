@@ -12,8 +12,8 @@ from broadgauge.catalog.entries import plain
 from broadgauge.catalog.fits import Fit, known_fits
 from broadgauge.catalog.frameworks import STYLES
 from broadgauge.catalog.gpus import Gpu
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.case import RDMA_TRANSPORTS, Fabric, TrainingCase
-from broadgauge.predict.timeline import Times
 from broadgauge.specs.errors import InputError
 
 if TYPE_CHECKING:

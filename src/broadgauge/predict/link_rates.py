@@ -7,12 +7,12 @@ import numpy as np
 
 from broadgauge.catalog.gpus import Gpu
 from broadgauge.catalog.networks import TransportPrior, known_transports
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.case import RDMA_TRANSPORTS, Op, Transport
 from broadgauge.predict.columns import Columns
 from broadgauge.predict.costs import Group
 from broadgauge.predict.fabric_columns import TRANSPORTS
 from broadgauge.predict.slowest import largest_deviate
-from broadgauge.predict.timeline import Times
 
 RING_RATIO = 0.8
 PAIR_RATIO = 0.71

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.columns import Columns
-from broadgauge.predict.timeline import Times
 from broadgauge.predict.workload_case import PRECISIONS
 from broadgauge.specs.gpt import DataType
 from broadgauge.specs.system import AttentionTime, Compute, GemmTime

@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from broadgauge.catalog.frameworks import Framework
+from broadgauge.predict.arrays import Flags
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.columns import Columns, zero_stage
 from broadgauge.predict.element_sizes import gradient_bytes
 
 Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 GIB = 2.0**30
 LOSS_BYTES = 12.0

@@ -13,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.case import Op
-from broadgauge.predict.timeline import Times
 
 Protocol = Literal["ll", "ll128", "simple"]
 PROTOCOLS: tuple[Protocol, ...] = ("ll", "ll128", "simple")

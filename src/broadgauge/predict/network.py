@@ -9,13 +9,13 @@ transport (link_rates.py); α and what small messages lose come from NCCL's own 
 import numpy as np
 
 from broadgauge.catalog.traffic import bus_factor
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.case import Op
 from broadgauge.predict.columns import Columns
 from broadgauge.predict.costs import CollectiveCost, Group
 from broadgauge.predict.curve_scaling import curve_s
 from broadgauge.predict.link_rates import hop_s, inside_rate, is_nvlink, is_rdma, node_rate
 from broadgauge.predict.nccl_model import Ring, collective_s
-from broadgauge.predict.timeline import Times
 
 
 def node_bytes(op: Op, message_bytes: Times, group: Group) -> Times:

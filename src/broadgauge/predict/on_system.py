@@ -9,21 +9,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.case import Fabric, TrainingCase
 from broadgauge.predict.columns import Columns, columns_of
 from broadgauge.predict.costs import ComputeCosts
 from broadgauge.predict.evaluation import evaluate
 from broadgauge.predict.knowledge import default_knowledge
-from broadgauge.predict.run_cases import train_cases
-from broadgauge.predict.run_network import with_all_ops
 from broadgauge.predict.system_costs import stand_in, steps_of, system_costs
-from broadgauge.predict.system_curves import fabric_on, host_share, path_curves
-from broadgauge.predict.timeline import Times
+from broadgauge.predict.system_curves import fabric_on, host_share, path_curves, with_all_ops
 from broadgauge.predict.trainer_bytes import step_bytes
 from broadgauge.predict.workload_case import training_case
-from broadgauge.results.model import RunSummary
 from broadgauge.specs.case import Backend
-from broadgauge.specs.errors import InputError
 from broadgauge.specs.gpt import DATA_TYPE_BYTES
 from broadgauge.specs.model_messages import ddp_buckets, fsdp_units, gradient_elements
 from broadgauge.specs.network import AnyNetwork, Network, NodePath
@@ -53,27 +49,6 @@ class Foretold:
     without_s: float
     """With communication off."""
     network_bytes: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedStep:
-    """A stored run's training, as the system file foretells it and as it was measured."""
-
-    label: str
-    network: str
-    measured_s: float
-    predicted_s: float
-    measured_without_s: float | None
-    predicted_without_s: float
-    wire_bytes: float | None = None
-    """Counted, headers included; None: one node."""
-    network_bytes: float = 0.0
-    """Foretold, payload alone."""
-
-    @property
-    def error_ratio(self) -> float:
-        """Predicted over measured, less one."""
-        return self.predicted_s / self.measured_s - 1
 
 
 def foretell(system: System, asked: Sequence[Asked]) -> list[Foretold]:
@@ -144,46 +119,6 @@ def usual_message_bytes(workload: TrainWorkload) -> float:
         return float(DATA_TYPE_BYTES[workload.dtype] * max(fsdp_units(workload.model)))
     buckets = ddp_buckets(gradient_elements(workload.model), workload.bucket_cap_bytes)
     return float(DATA_TYPE_BYTES[workload.gradient_dtype] * max(buckets))
-
-
-def check_run(system: System, run: RunSummary) -> tuple[CheckedStep, ...]:
-    """Every training of a stored run, foretold. Raises InputError for another machine's run."""
-    stored = train_cases(run)
-    if not stored:
-        raise InputError(f"{run.folder.name} holds no training that ended well")
-    for each in stored:
-        other = each.device_name not in ("", system.device.name)
-        if other or each.case.device != system.device.kind:
-            raise InputError(
-                f"the system file is of {system.device.name}, and {run.folder.name} computed on "
-                f"{each.device_name or each.case.device}",
-                hint="`broadgauge calibrate` on the run's machine",
-            )
-    answers = foretell(
-        system,
-        [
-            Asked(
-                workload=each.workload,
-                network=each.case.network,
-                nodes=each.case.nodes,
-                ranks_per_node=each.case.ranks_per_node,
-            )
-            for each in stored
-        ],
-    )
-    return tuple(
-        CheckedStep(
-            label=each.case.label,
-            network=each.case.network_name,
-            measured_s=each.step_s.value,
-            predicted_s=answer.step_s,
-            measured_without_s=None if each.without_s is None else each.without_s.value,
-            predicted_without_s=answer.without_s,
-            wire_bytes=each.wire_bytes,
-            network_bytes=answer.network_bytes,
-        )
-        for each, answer in zip(stored, answers, strict=True)
-    )
 
 
 def _overheads(system: System) -> dict[str, float]:

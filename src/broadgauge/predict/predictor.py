@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.case import Bound, TrainingCase
 from broadgauge.predict.columns import Columns, columns_of
 from broadgauge.predict.compute import compute_costs
@@ -14,7 +15,6 @@ from broadgauge.predict.evaluation import Evaluation, evaluate
 from broadgauge.predict.knowledge import Knowledge, default_knowledge
 from broadgauge.predict.memory import MemoryTable, memory_table
 from broadgauge.predict.prediction import Interval, Prediction, StepParts
-from broadgauge.predict.timeline import Times
 from broadgauge.predict.uncertainty import WORDS, Intervals, intervals
 
 BOUNDS = (

@@ -23,12 +23,12 @@ from broadgauge.predict.system_curves import (
     host_share,
     link_curve,
     sent_bytes,
+    with_all_ops,
 )
 from broadgauge.predict.workload_case import HOST_LATENCY_S, fabric_of
 from broadgauge.specs.case import Backend
 from broadgauge.specs.network import AnyNetwork, Network
 from broadgauge.specs.system import PathTimes
-from broadgauge.specs.workload import CollectiveOp
 
 Basis = Literal["own", "host", "line", "unknown"]
 """Own collectives; the host's, with the line's rate; the line's rate alone; nothing."""
@@ -84,26 +84,6 @@ def _usual_message_bytes(base: RunCase) -> float:
     if base.workload.strategy == "fsdp":
         return 4.0 * 12 * model.hidden**2
     return min(4.0 * model.parameters, 25 * 2.0**20)
-
-
-def with_all_ops(curves: tuple[Curve, ...], backend: Backend) -> tuple[Curve, ...]:
-    """The same, with those collectives that were not measured by the bytes that they send."""
-    known = {curve.op: curve for curve in curves}
-    base = known.get("all_reduce") or next(iter(known.values()), None)
-    if base is None:
-        return curves
-    missing = [op for op in OPS if op not in known]
-    return (*curves, *(_derived(base, op, backend) for op in missing))
-
-
-def _derived(base: Curve, op: CollectiveOp, backend: Backend) -> Curve:
-    """A collective of the same bytes on the wire takes as long."""
-    shape = (base.nodes, base.ranks_per_node)
-    sizes = [
-        size * sent_bytes(backend, base.op, *shape, size) / sent_bytes(backend, op, *shape, size)
-        for size in base.message_bytes
-    ]
-    return replace(base, op=op, message_bytes=tuple(sizes))
 
 
 def _by_line(base: RunCase, network: Network, nodes: int) -> Fabric:

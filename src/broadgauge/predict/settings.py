@@ -5,8 +5,8 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.case import Fabric, TrainingCase
-from broadgauge.predict.timeline import Times
 
 Key = tuple[Any, ...]
 """What must be equal."""

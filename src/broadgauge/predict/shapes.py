@@ -6,8 +6,8 @@ from operator import attrgetter
 
 import numpy as np
 
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.case import ModelShape
-from broadgauge.predict.timeline import Times
 
 TIED_LAYER = (11.6, 12.25)
 """Parameters of a layer over hidden²: between these it is a GPT-2-like block (12 + biases + norms),

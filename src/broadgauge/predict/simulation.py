@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from broadgauge.predict.timeline import Body, Lane, Stream, Times
+from broadgauge.predict.arrays import Times
+from broadgauge.predict.timeline import Body, Lane, Stream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.columns import columns_of
 from broadgauge.predict.compute import compute_costs
 from broadgauge.predict.evaluation import evaluate
 from broadgauge.predict.knowledge import FactorKey, Knowledge
 from broadgauge.predict.robust import WIDTH, Vector
-from broadgauge.predict.timeline import Times
 
 if TYPE_CHECKING:
     from broadgauge.predict.columns import Columns

@@ -5,7 +5,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from broadgauge.predict.timeline import Times
+from broadgauge.predict.arrays import Times
 
 RANK_LOG_SD = 0.015
 """Spread of the kernel times of GPUs of one type in one cluster: 8 % from whisker to whisker (5.4

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.case import Fabric
 from broadgauge.predict.columns import Columns, columns_of
 from broadgauge.predict.costs import ComputeCosts
@@ -22,7 +23,6 @@ from broadgauge.predict.measured_points import (
     gemm,
     nearness,
 )
-from broadgauge.predict.timeline import Times
 from broadgauge.predict.workload_case import training_case
 from broadgauge.specs.system import Compute, StepTime, System
 from broadgauge.specs.workload import TrainWorkload

@@ -125,6 +125,26 @@ def sent_bytes(
     return count(op, nodes * ranks_per_node, size_bytes, ranks_per_node=ranks_per_node)
 
 
+def with_all_ops(curves: tuple[Curve, ...], backend: Backend) -> tuple[Curve, ...]:
+    """The same, with those collectives that were not measured by the bytes that they send."""
+    known = {curve.op: curve for curve in curves}
+    base = known.get("all_reduce") or next(iter(known.values()), None)
+    if base is None:
+        return curves
+    missing = [op for op in OPS if op not in known]
+    return (*curves, *(_derived(base, op, backend) for op in missing))
+
+
+def _derived(base: Curve, op: CollectiveOp, backend: Backend) -> Curve:
+    """A collective of the same bytes on the wire takes as long."""
+    shape = (base.nodes, base.ranks_per_node)
+    sizes = [
+        size * sent_bytes(backend, base.op, *shape, size) / sent_bytes(backend, op, *shape, size)
+        for size in base.message_bytes
+    ]
+    return replace(base, op=op, message_bytes=tuple(sizes))
+
+
 def wire_ratios(paths: Paths, host: PathTimes) -> dict[CollectiveOp, float]:
     """How much longer than its bytes does each collective keep the wire busy? At least 1.
 

@@ -18,10 +18,9 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-Times = npt.NDArray[np.float64]
-"""Seconds, `float64[cases]`."""
+from broadgauge.predict.arrays import Times
+
 Body = Callable[["Steps", Sequence[Any]], Sequence[Any]]
 """One turn of a loop: given what it carries, it runs pieces and says what the next turn gets."""
 

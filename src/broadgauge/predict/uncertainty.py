@@ -1,28 +1,23 @@
 """How wide is a prediction's 80 % interval, what makes it wide, and what would narrow it?
 
 Intervals are quantiles of measured over predicted in the same regime, of sources that constants
-had not seen, where the spread between sources counts more than how many rows one of them has. What
-calibration leaves open, and cases unlike any that was seen, widen them. All in logarithms.
+had not seen (residuals.py). What calibration leaves open, and cases unlike any that was seen, widen
+them. All in logarithms.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from broadgauge.predict.columns import Columns, Flags, columns_of
-from broadgauge.predict.compute import compute_costs
+from broadgauge.predict.arrays import Flags, Times
+from broadgauge.predict.columns import Columns
 from broadgauge.predict.costs import ComputeCosts
-from broadgauge.predict.evaluation import Evaluation, evaluate
+from broadgauge.predict.evaluation import Evaluation
 from broadgauge.predict.knowledge import Knowledge, path_of
 from broadgauge.predict.link_rates import is_rdma, prior_spread_ratio
 from broadgauge.predict.prediction import NORMAL_80
-from broadgauge.predict.timeline import Times
-
-if TYPE_CHECKING:
-    from broadgauge.predict.fitting import Sample
 
 Regimes = npt.NDArray[np.str_]
 
@@ -39,8 +34,6 @@ OFFLOADED_RATIO = 2.5
 OTHER_SIDE_RATIO = 0.6
 """Of the wider side that the narrower one has at least: few sources, all slower than predicted, do
 not say that the next one can't be faster."""
-LEAST_ROWS = 8
-"""Of a regime, from two sources: with fewer its quantiles are those of a wider one."""
 CALIBRATED_RATIO = 0.75
 """By what a measured step of the same system narrows: residuals of references/measured-training.csv
 with up to three rows a system and network, over those without any."""
@@ -59,32 +52,6 @@ WORDS = {
     "fixed": ("the optimizer and what a step costs once", "one measured step of one node"),
 }
 """Regime → the term that is uncertain, and the measurement that narrows it most."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
-    """Residuals of a source whose rows the constants were not fitted on."""
-
-    source: str
-    log_ratios: Times
-    """Measured over predicted."""
-    regimes: Regimes
-    families: Regimes
-
-    @classmethod
-    def of(cls, sample: "Sample", source: str, knowledge: Knowledge) -> "LeftOut":
-        """Rows that fits use, predicted with this."""
-        mask = sample.of(source) & sample.is_used
-        cases = [case for case, mine in zip(sample.columns.cases, mask, strict=True) if mine]
-        columns = columns_of(cases, knowledge)
-        compute = compute_costs(columns, knowledge)
-        evaluation = evaluate(columns, compute)
-        return cls(
-            source=source,
-            log_ratios=np.log(sample.measured_s[mask] / evaluation.step_s),
-            regimes=regimes_of(columns, compute, evaluation),
-            families=families_of(columns),
-        )
 
 
 def regimes_of(columns: Columns, compute: ComputeCosts, evaluation: Evaluation) -> Regimes:
@@ -114,33 +81,6 @@ def families_of(columns: Columns) -> Regimes:
     is_older = np.array([gpu.generation in old for gpu in columns.gpus])[columns.gpu_index]
     families = np.where(columns.is_lora, "adapters", "plain")
     return np.where(is_older, "older", families)
-
-
-def residual_table(left_out: Sequence[LeftOut]) -> dict[str, tuple[float, float]]:
-    """Quantiles of each regime, and of all: `regime` → 10 % and 90 %."""
-    logs = np.concatenate([each.log_ratios for each in left_out])
-    names = np.concatenate([each.regimes for each in left_out])
-    sources = np.concatenate([[each.source] * len(each.log_ratios) for each in left_out])
-    families = np.concatenate([each.families for each in left_out])
-    table = {"all": _quantiles(logs, sources)}
-    masks = {name: names == name for name in WORDS}
-    for family in sorted(set(families.tolist())):
-        masks[family] = families == family
-        masks |= {f"{name}-{family}": (names == name) & (families == family) for name in WORDS}
-    for name, mask in masks.items():
-        if mask.sum() >= LEAST_ROWS and len(set(sources[mask].tolist())) > 1:
-            table[name] = _quantiles(logs[mask], sources[mask])
-    return table
-
-
-def _quantiles(logs: Times, sources: npt.NDArray[np.str_]) -> tuple[float, float]:
-    """10 % and 90 %, a source of n rows counting as √n."""
-    counts = {name: int((sources == name).sum()) for name in set(sources.tolist())}
-    weights = np.array([1 / np.sqrt(counts[name]) for name in sources.tolist()])
-    order = np.argsort(logs)
-    places = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
-    low, high = np.interp([0.1, 0.9], places, logs[order])
-    return float(low), float(high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

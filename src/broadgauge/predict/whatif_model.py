@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from broadgauge.catalog.gpus import find_gpu
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.columns import Columns, columns_of
 from broadgauge.predict.compute import compute_costs
@@ -17,7 +18,6 @@ from broadgauge.predict.prediction import NORMAL_80, Interval
 from broadgauge.predict.run_cases import RunCase
 from broadgauge.predict.run_network import Basis, Carried, carried
 from broadgauge.predict.system_costs import NO_GPU, scaled_costs, stand_in, steps_of, system_costs
-from broadgauge.predict.timeline import Times
 from broadgauge.predict.whatif_types import Answer, Change
 from broadgauge.predict.workload_case import training_case
 from broadgauge.specs.errors import InputError

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from broadgauge.predict.columns import Columns, Flags
+from broadgauge.predict.arrays import Flags, Times
+from broadgauge.predict.columns import Columns
 from broadgauge.predict.element_sizes import gradient_bytes
 from broadgauge.predict.kernels import HBM_EFFICIENCY
 from broadgauge.predict.shapes import ADAPTER_RATIO
-from broadgauge.predict.timeline import Times
 
 FIRST_BUCKET_BYTES = 2.0**20
 BUCKET_BYTES = 25 * 2.0**20

@@ -8,8 +8,9 @@ from typing import Literal
 
 import numpy as np
 
+from broadgauge.predict.arrays import Flags, Times
 from broadgauge.predict.case import Op
-from broadgauge.predict.columns import Columns, Flags, zero_stage
+from broadgauge.predict.columns import Columns, zero_stage
 from broadgauge.predict.costs import CollectiveCost, GroupKind
 from broadgauge.predict.element_sizes import gradient_bytes, weight_bytes
 from broadgauge.predict.groups import group_of
@@ -25,7 +26,6 @@ from broadgauge.predict.strategies.buckets import (
     spread_share,
     trained,
 )
-from broadgauge.predict.timeline import Times
 
 
 def exchanges(columns: Columns) -> dict[str, CollectiveCost]:

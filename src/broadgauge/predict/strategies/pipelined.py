@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.strategies.work import Work, begin, communicate, finish
-from broadgauge.predict.timeline import Steps, Stream, Times
+from broadgauge.predict.timeline import Steps, Stream
 
 NAMES = (
     *("boundary", "all gradients", "weights"),

@@ -6,8 +6,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from broadgauge.predict.arrays import Times
 from broadgauge.predict.costs import CollectiveCost, ComputeCosts
-from broadgauge.predict.timeline import Steps, Stream, Times
+from broadgauge.predict.timeline import Steps, Stream
 
 Record = TypeVar("Record", ComputeCosts, CollectiveCost)
 
