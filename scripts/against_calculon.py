@@ -19,8 +19,8 @@ from types import ModuleType
 from typing import Any
 
 from broadgauge.catalog.gpus import find_gpu_named
-from broadgauge.predict.shapes import infer_shapes
-from broadgauge.predict.table import Row, read_table
+from broadgauge.predict.facts.shapes import infer_shapes
+from broadgauge.predict.tables.table import Row, read_table
 
 SYSTEMS = {
     "a100-sxm-40gb": "a100_80g.json",

@@ -95,7 +95,7 @@ def sweep_of_predictions(number: int) -> list[Any]:
 def show_predictions() -> None:
     """CPU time, of one core: other work on this machine doesn't count."""
     from broadgauge.predict.predictor import predict
-    from broadgauge.predict.trace import simulate
+    from broadgauge.predict.timeline.trace import simulate
 
     def cpu_s_of_call(work: Callable[[], object]) -> float:
         start = time.process_time()

@@ -11,7 +11,7 @@ from broadgauge.advise.ladder_predictions import predicted_steps
 from broadgauge.advise.ladders import ladders
 from broadgauge.cli.main import main
 from broadgauge.cli.runs import read_summary
-from broadgauge.predict.system import dump_system
+from broadgauge.predict.system.file import dump_system
 from broadgauge.specs.errors import InputError
 
 GPT2: dict[str, object] = TRAIN | {

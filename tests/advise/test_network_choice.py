@@ -10,11 +10,11 @@ from broadgauge.advise.ratio_interval import ratio_interval
 from broadgauge.advise.recommendation import PAYS_RATIO, Recommendation, Rule
 from broadgauge.catalog.articles import articles
 from broadgauge.catalog.models import find_model
-from broadgauge.predict.arrays import Times
 from broadgauge.predict.articles.clusters import FABRICS, granite_case
 from broadgauge.predict.articles.scores import ArticleScores, article_scores
+from broadgauge.predict.asking.from_catalog import shape_of
 from broadgauge.predict.case import Bound, Fabric, TrainingCase
-from broadgauge.predict.from_catalog import shape_of
+from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.prediction import Interval, Prediction
 from broadgauge.predict.predictor import predict, predict_table
 

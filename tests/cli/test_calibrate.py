@@ -12,7 +12,7 @@ from broadgauge.cli.calibrating import slower
 from broadgauge.cli.calibration_run import BETWEEN_NODES, SHAPED, calibration_experiment
 from broadgauge.cli.main import main
 from broadgauge.engine.plan import make_plan
-from broadgauge.predict.system import dump_system, read_system
+from broadgauge.predict.system.file import dump_system, read_system
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.machine import MachineFacts
 

@@ -11,10 +11,10 @@ import pytest
 from tests.predict.making_systems import system, timing
 
 from broadgauge.cli.main import main
-from broadgauge.predict.calibration import step_s
-from broadgauge.predict.knowledge import default_knowledge
-from broadgauge.predict.system import dump_system
-from broadgauge.predict.system_knowledge import observations_of
+from broadgauge.predict.calibration.factors import step_s
+from broadgauge.predict.facts.knowledge import default_knowledge
+from broadgauge.predict.system.file import dump_system
+from broadgauge.predict.system.knowledge import observations_of
 from broadgauge.report import html_predict
 from broadgauge.specs.gpt import GptModel
 from broadgauge.specs.system import StepTime, System

@@ -7,7 +7,7 @@ import pytest
 from tests.predict.making_systems import system
 
 from broadgauge.cli.main import main
-from broadgauge.predict.system import dump_system
+from broadgauge.predict.system.file import dump_system
 
 Captured = pytest.CaptureFixture[str]
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from tests.predict.making_articles import articles_found
 
-from broadgauge.predict.peers import read_times
-from broadgauge.predict.table import read_table
+from broadgauge.predict.scoring.peers import read_times
+from broadgauge.predict.tables.table import read_table
 from broadgauge.report.validation_page import Page, uncalibrated_sections, validation_page
 
 HINT = (

@@ -1,6 +1,6 @@
 """Tables of published step times, as small as a test needs."""
 
-from broadgauge.predict.table import MeasuredTable, read_table
+from broadgauge.predict.tables.table import MeasuredTable, read_table
 
 ROW = {
     "id": "row-0",

@@ -7,16 +7,16 @@ from tests.predict.making_cases import case
 
 from broadgauge.catalog.catalog import Catalog, load_catalog, shipped_catalog
 from broadgauge.cli.main import main
-from broadgauge.predict.calibration import Observation, fit, step_s
+from broadgauge.predict.asking.from_catalog import fabric_named
+from broadgauge.predict.asking.wishes import expand
+from broadgauge.predict.calibration.factors import Observation, fit, step_s
 from broadgauge.predict.case import TrainingCase
-from broadgauge.predict.columns import columns_of
-from broadgauge.predict.from_catalog import fabric_named
-from broadgauge.predict.groups import group_of
-from broadgauge.predict.knowledge import Knowledge, default_knowledge
-from broadgauge.predict.link_rates import hop_s, node_rate, prior_spread_ratio
+from broadgauge.predict.costs.groups import group_of
+from broadgauge.predict.costs.link_rates import hop_s, node_rate, prior_spread_ratio
+from broadgauge.predict.facts.columns import columns_of
+from broadgauge.predict.facts.knowledge import Knowledge, default_knowledge
 from broadgauge.predict.predictor import predict
-from broadgauge.predict.table import read_table
-from broadgauge.predict.wishes import expand
+from broadgauge.predict.tables.table import read_table
 
 NETWORKS = """
 networks:

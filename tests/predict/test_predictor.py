@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from tests.predict.making_cases import BASE, case, cases
 
 from broadgauge.predict.articles.scores import article_rows
-from broadgauge.predict.calibration import Observation, fit
+from broadgauge.predict.calibration.factors import Observation, fit
 from broadgauge.predict.case import Bound, Fabric, ModelShape, TrainingCase
-from broadgauge.predict.columns import columns_of
-from broadgauge.predict.compute import compute_costs
-from broadgauge.predict.evaluation import evaluate, work_of
-from broadgauge.predict.knowledge import default_knowledge
+from broadgauge.predict.costs.compute import compute_costs
+from broadgauge.predict.facts.columns import columns_of
+from broadgauge.predict.facts.knowledge import default_knowledge
 from broadgauge.predict.prediction import Prediction, StepParts
 from broadgauge.predict.predictor import predict, predict_table
+from broadgauge.predict.timeline.evaluation import evaluate, work_of
 
 ROUNDING = 1e-9
 

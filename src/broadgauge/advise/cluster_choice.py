@@ -17,9 +17,9 @@ from broadgauge.advise.recommendation import (
     network_name,
     step_words,
 )
+from broadgauge.predict.answering.settings import OF_SIZE, batch_of, key_without, on_any_node
 from broadgauge.predict.case import Bound, TrainingCase
 from broadgauge.predict.prediction import Prediction
-from broadgauge.predict.settings import OF_SIZE, batch_of, key_without, on_any_node
 from broadgauge.specs.units import show_count, show_ratio
 
 NEARLY_RATIO = 0.97

@@ -18,8 +18,8 @@ from broadgauge.advise.ladder_model import (
     node_payload_gbps,
     node_rate_gbps,
 )
-from broadgauge.predict.ladder import Rung, Sensitivity
-from broadgauge.predict.sensitivity import FEWEST_RUNGS, analyse
+from broadgauge.predict.sensitivity.ladder import Rung, Sensitivity
+from broadgauge.predict.sensitivity.sensitivity import FEWEST_RUNGS, analyse
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.series import read_series
 from broadgauge.results.summary import estimate_over

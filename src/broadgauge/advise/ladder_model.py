@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from broadgauge.predict.ladder import Sensitivity
+from broadgauge.predict.sensitivity.ladder import Sensitivity
 from broadgauge.results.model import CaseSummary
 from broadgauge.specs.case import Case
 from broadgauge.specs.estimate import Estimate

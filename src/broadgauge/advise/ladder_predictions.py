@@ -5,10 +5,10 @@ that the run names. For trainings on CPUs, of which the catalog knows nothing, o
 """
 
 from broadgauge.catalog.gpus import find_gpu
+from broadgauge.predict.asking.workload_case import fabric_of, training_case
 from broadgauge.predict.predictor import predict
-from broadgauge.predict.run_cases import RunCase, train_cases
-from broadgauge.predict.run_check import check_run
-from broadgauge.predict.workload_case import fabric_of, training_case
+from broadgauge.predict.runs.cases import RunCase, train_cases
+from broadgauge.predict.runs.check import check_run
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.estimate import Estimate

@@ -13,9 +13,9 @@ from broadgauge.advise.foreign import foreign_load_of
 from broadgauge.advise.ladder_checks import checked
 from broadgauge.advise.ladder_model import Ladder, LeftOut, node_payload_gbps, node_rate_gbps
 from broadgauge.advise.link import host_limit, link_of
-from broadgauge.predict.ladder import Rung
-from broadgauge.predict.ladder_levels import FEWEST_FOR_INTERVAL
-from broadgauge.predict.sensitivity import FEWEST_RUNGS, GAIN_RATIO, analyse
+from broadgauge.predict.sensitivity.ladder import Rung
+from broadgauge.predict.sensitivity.levels import FEWEST_FOR_INTERVAL
+from broadgauge.predict.sensitivity.sensitivity import FEWEST_RUNGS, GAIN_RATIO, analyse
 from broadgauge.results.blocks import ValueOf
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.student import mean

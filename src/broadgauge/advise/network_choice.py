@@ -25,11 +25,11 @@ from broadgauge.advise.recommendation import (
     waiting_ratio,
     where,
 )
-from broadgauge.predict.break_even import BreakEven, by_batch, by_params
+from broadgauge.predict.answering.break_even import BreakEven, by_batch, by_params
+from broadgauge.predict.answering.knee import StepTimes
+from broadgauge.predict.answering.settings import on_any_network
 from broadgauge.predict.case import Fabric, TrainingCase, Transport
-from broadgauge.predict.knee import StepTimes
 from broadgauge.predict.prediction import Interval, Prediction
-from broadgauge.predict.settings import on_any_network
 from broadgauge.specs.units import show_count, show_ratio
 
 LADDER: tuple[Transport, ...] = (

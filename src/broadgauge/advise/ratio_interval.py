@@ -8,8 +8,8 @@ import math
 
 from broadgauge.catalog.networks import known_transports
 from broadgauge.predict.case import RDMA_TRANSPORTS
+from broadgauge.predict.intervals.rate_range import rate_range_gbyte_per_s
 from broadgauge.predict.prediction import Interval, Prediction
-from broadgauge.predict.rate_range import rate_range_gbyte_per_s
 
 
 def ratio_interval(worse: Prediction, better: Prediction) -> Interval:

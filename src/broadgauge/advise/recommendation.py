@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from broadgauge.predict.answering.labels import OF_PLACE, tell_apart, worded
 from broadgauge.predict.case import TrainingCase
-from broadgauge.predict.labels import OF_PLACE, tell_apart, worded
 from broadgauge.predict.prediction import Prediction
 from broadgauge.specs.units import show_ratio, show_time
 

@@ -59,7 +59,7 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.opening import machine_lines
     from broadgauge.cli.output import say, write_file
     from broadgauge.platforms.machine import read_machine
-    from broadgauge.predict.system import dump_system
+    from broadgauge.predict.system.file import dump_system
     from broadgauge.report.terminal_system import print_system
     from broadgauge.specs.errors import InputError
     from broadgauge.specs.system import PathTimes, System, TrainedStep
@@ -110,8 +110,8 @@ def _check(options: argparse.Namespace) -> int:
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import write
     from broadgauge.cli.runs import read_summary, run_path
-    from broadgauge.predict.run_check import check_run
-    from broadgauge.predict.system import read_system
+    from broadgauge.predict.runs.check import check_run
+    from broadgauge.predict.system.file import read_system
     from broadgauge.report.terminal_system_check import check_document, print_check
 
     run = read_summary(run_path(options.check, options.runs_folder))
@@ -141,7 +141,7 @@ def _device(wanted: str, machine: "MachineFacts") -> "Device":
 
 def _check_replaceable(path: Path, machine: "MachineFacts") -> None:
     """Anything but an older file of this machine is kept. Raises InputError, before measuring."""
-    from broadgauge.predict.system import read_system
+    from broadgauge.predict.system.file import read_system
     from broadgauge.specs.errors import InputError
 
     if not path.exists():

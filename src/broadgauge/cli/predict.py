@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     from broadgauge.advise.recommendation import Recommendation
     from broadgauge.catalog.catalog import Catalog
-    from broadgauge.predict.answers import Answers, Prices
+    from broadgauge.predict.answering.answers import Answers, Prices
+    from broadgauge.predict.asking.wishes import Asked
     from broadgauge.predict.case import TrainingCase
-    from broadgauge.predict.wishes import Asked
 
 MOST_SHOWN = 40
 """Cases that are printed; of more, the best."""
@@ -72,7 +72,7 @@ def _handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import write, write_file
     from broadgauge.cli.predict_flags import read_ratio
-    from broadgauge.predict.answers import answer
+    from broadgauge.predict.answering.answers import answer
     from broadgauge.report.predict_data import to_csv, to_json
     from broadgauge.report.terminal_advice import print_recommendations
     from broadgauge.report.terminal_explain import print_explanations
@@ -143,7 +143,7 @@ def _recommendations(
 def _write_trace(path: Path, cases: "Sequence[TrainingCase]", known: predict_known.Known) -> None:
     """The timeline of the one case. Raises InputError where there are several."""
     from broadgauge.cli.output import say, write_file
-    from broadgauge.predict.trace import chrome_trace, simulate
+    from broadgauge.predict.timeline.trace import chrome_trace, simulate
     from broadgauge.specs.errors import InputError
 
     if len(cases) > 1:
@@ -161,7 +161,7 @@ def _write_trace(path: Path, cases: "Sequence[TrainingCase]", known: predict_kno
 def _asked(options: argparse.Namespace, catalog: "Catalog", gpu: str | None) -> "Asked":
     """The trainings meant. Raises InputError."""
     from broadgauge.cli.predict_flags import read_wish
-    from broadgauge.predict.wishes import expand
+    from broadgauge.predict.asking.wishes import expand
     from broadgauge.specs.errors import InputError
 
     wish = read_wish(options)
@@ -201,7 +201,7 @@ OF_CLUSTER = ("gpu", "gpus_per_node", "nodes", "network")
 def _of_experiment(name: str, wish: "dict[str, Sequence[Any]]", catalog: "Catalog") -> "Asked":
     """The trainings of a file, on the cluster of the flags. Raises InputError."""
     from broadgauge.cli.experiments import load
-    from broadgauge.predict.experiment_cases import Instead, experiment_cases
+    from broadgauge.predict.asking.experiment_cases import Instead, experiment_cases
     from broadgauge.specs.errors import InputError
 
     others = [field for field in wish if field not in OF_CLUSTER]

@@ -18,8 +18,8 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.console import results_console
     from broadgauge.cli.experiments import load
     from broadgauge.cli.output import write
-    from broadgauge.predict.experiment_here import steps_here
-    from broadgauge.predict.system import read_system
+    from broadgauge.predict.system.experiment_here import steps_here
+    from broadgauge.predict.system.file import read_system
     from broadgauge.report.terminal_here import here_json, print_here
     from broadgauge.specs.errors import InputError
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from broadgauge.catalog.catalog import Catalog
-    from broadgauge.predict.knowledge import Knowledge
+    from broadgauge.predict.facts.knowledge import Knowledge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,12 +39,12 @@ def read_known(options: argparse.Namespace, catalog: "Catalog") -> Known:
     """Raises InputError."""
     if options.system is None and options.measured is None:
         return Known(knowledge=None, gpu=None, words=())
-    from broadgauge.predict.knowledge import default_knowledge
+    from broadgauge.predict.facts.knowledge import default_knowledge
 
     knowledge, gpu, words = default_knowledge(), None, []
     if options.system is not None:
-        from broadgauge.predict.system import read_system
-        from broadgauge.predict.system_knowledge import calibrated_by, gpu_of
+        from broadgauge.predict.system.file import read_system
+        from broadgauge.predict.system.knowledge import calibrated_by, gpu_of
 
         system = read_system(options.system)
         gpu = gpu_of(system)
@@ -58,8 +58,8 @@ def read_known(options: argparse.Namespace, catalog: "Catalog") -> Known:
 
 def _with_steps(path: Path, knowledge: "Knowledge", catalog: "Catalog") -> "tuple[Knowledge, str]":
     """Factors from measured steps, with how many of the rows could be read."""
-    from broadgauge.predict.calibration import Observation, fit
-    from broadgauge.predict.table import read_table
+    from broadgauge.predict.calibration.factors import Observation, fit
+    from broadgauge.predict.tables.table import read_table
     from broadgauge.specs.errors import InputError
 
     try:

@@ -151,7 +151,7 @@ def _show(folder: Path, options: argparse.Namespace) -> int:
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import write
     from broadgauge.cli.runs import read_summary
-    from broadgauge.predict.system import read_system
+    from broadgauge.predict.system.file import read_system
     from broadgauge.report.terminal_sensitivity import print_ladders
 
     system = None if options.system is None else read_system(options.system)

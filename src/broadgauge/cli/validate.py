@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from broadgauge.specs.errors import InputError
 
 if TYPE_CHECKING:
-    from broadgauge.predict.peers import PeerSheet
-    from broadgauge.predict.table import MeasuredTable
-    from broadgauge.predict.validation import Validation
+    from broadgauge.predict.scoring.peers import PeerSheet
+    from broadgauge.predict.scoring.validation import Validation
+    from broadgauge.predict.tables.table import MeasuredTable
 
 NOTHING_SCORED = 2
 MOST_POINTS = 1000
@@ -69,9 +69,9 @@ def _points(text: str) -> int:
 
 
 def handle(options: argparse.Namespace) -> int:
-    from broadgauge.predict.calibration_rows import DEFAULT_POINTS
-    from broadgauge.predict.peers import against_rule, against_times
-    from broadgauge.predict.validation import validate
+    from broadgauge.predict.calibration.rows import DEFAULT_POINTS
+    from broadgauge.predict.scoring.peers import against_rule, against_times
+    from broadgauge.predict.scoring.validation import validate
 
     if options.points is not None and options.calibrate == "none":
         raise InputError("--points says how many rows calibrate, and none do",
@@ -138,7 +138,7 @@ def _articles(options: argparse.Namespace) -> int:
 
 
 def _table(path: Path) -> "MeasuredTable":
-    from broadgauge.predict.table import read_table
+    from broadgauge.predict.tables.table import read_table
 
     return read_table(_bytes(path), path.name)
 
@@ -151,7 +151,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _peer_files(words: list[str]) -> dict[str, dict[str, float]]:
-    from broadgauge.predict.peers import read_times
+    from broadgauge.predict.scoring.peers import read_times
 
     found = {}
     for word in words:

@@ -53,9 +53,9 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.output import write
     from broadgauge.cli.runs import read_summary, run_path
     from broadgauge.cli.whatif_flags import changes_of, check_model, notes_of
-    from broadgauge.predict.run_cases import pick_case
-    from broadgauge.predict.system import read_system
-    from broadgauge.predict.whatif import what_if
+    from broadgauge.predict.runs.cases import pick_case
+    from broadgauge.predict.system.file import read_system
+    from broadgauge.predict.whatif.whatif import what_if
     from broadgauge.report.terminal_whatif import print_whatif, whatif_document
 
     catalog = load_catalog(options.catalog)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from broadgauge.catalog.catalog import Catalog
+from broadgauge.predict.asking.from_catalog import fabric_named
 from broadgauge.predict.case import SplitStrategy
-from broadgauge.predict.from_catalog import fabric_named
-from broadgauge.predict.run_cases import RunCase
-from broadgauge.predict.run_network import Carried
-from broadgauge.predict.whatif_types import Change, NamedNetwork
+from broadgauge.predict.runs.cases import RunCase
+from broadgauge.predict.runs.network import Carried
+from broadgauge.predict.whatif.changes import Change, NamedNetwork
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from broadgauge.predict.arrays import Times
 from broadgauge.predict.case import Bound, TrainingCase
-from broadgauge.predict.columns import Columns, columns_of
-from broadgauge.predict.compute import compute_costs
-from broadgauge.predict.costs import ComputeCosts
-from broadgauge.predict.evaluation import Evaluation, evaluate
-from broadgauge.predict.knowledge import Knowledge, default_knowledge
-from broadgauge.predict.memory import MemoryTable, memory_table
+from broadgauge.predict.costs.compute import compute_costs
+from broadgauge.predict.costs.pieces import ComputeCosts
+from broadgauge.predict.facts.arrays import Times
+from broadgauge.predict.facts.columns import Columns, columns_of
+from broadgauge.predict.facts.knowledge import Knowledge, default_knowledge
+from broadgauge.predict.intervals.uncertainty import WORDS, Intervals, intervals
+from broadgauge.predict.memory.fullest_gpu import MemoryTable, memory_table
 from broadgauge.predict.prediction import Interval, Prediction, StepParts
-from broadgauge.predict.uncertainty import WORDS, Intervals, intervals
+from broadgauge.predict.timeline.evaluation import Evaluation, evaluate
 
 BOUNDS = (
     Bound.COMPUTE,

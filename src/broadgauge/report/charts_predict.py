@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from broadgauge.predict.answers import Answer
-from broadgauge.predict.knee import BandwidthCurve
+from broadgauge.predict.answering.answers import Answer
+from broadgauge.predict.answering.knee import BandwidthCurve
 from broadgauge.report.chart_parts import (
     INK,
     PALETTE,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from broadgauge.advise.ladder_model import Ladder
-from broadgauge.predict.ladder import FittedRung, Sensitivity
+from broadgauge.predict.sensitivity.ladder import FittedRung, Sensitivity
 from broadgauge.report.chart_parts import (
     COST_COLOUR,
     INK,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from broadgauge.advise.recommendation import Recommendation
-from broadgauge.predict.answers import Answer, Answers
+from broadgauge.predict.answering.answers import Answer, Answers
 from broadgauge.report.charts_predict import step_by_bandwidth, throughput_by_nodes
 from broadgauge.report.drawing import runtime
 from broadgauge.report.html import LARGEST_PAGE_BYTES, whole_page

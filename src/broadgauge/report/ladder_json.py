@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from broadgauge.advise.ladder_model import Ladder
-from broadgauge.predict.ladder import Answer, Sensitivity
+from broadgauge.predict.sensitivity.ladder import Answer, Sensitivity
 from broadgauge.report.ladder_words import answers, more_rates
 from broadgauge.specs.estimate import Estimate
 

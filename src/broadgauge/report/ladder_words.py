@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 
 from broadgauge.advise.ladder_checks import hidden_ratio, is_apart
 from broadgauge.advise.ladder_model import Ladder
-from broadgauge.predict.ladder import Answer, Sensitivity
-from broadgauge.predict.ladder_curve import Form
+from broadgauge.predict.sensitivity.curve import Form
+from broadgauge.predict.sensitivity.ladder import Answer, Sensitivity
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_rate, show_ratio, show_size, show_time
 

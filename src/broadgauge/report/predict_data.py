@@ -8,11 +8,11 @@ from dataclasses import asdict
 from typing import Any
 
 from broadgauge.advise.recommendation import Recommendation
-from broadgauge.predict.answers import Answer, Answers
+from broadgauge.predict.answering.answers import Answer, Answers
+from broadgauge.predict.answering.knee import BandwidthCurve
+from broadgauge.predict.answering.making_fit import what_fits
+from broadgauge.predict.answering.simple_estimates import explain
 from broadgauge.predict.case import TrainingCase
-from broadgauge.predict.knee import BandwidthCurve
-from broadgauge.predict.making_fit import what_fits
-from broadgauge.predict.simple_estimates import explain
 from broadgauge.report.predict_words import label_words
 
 MOST_FITTED = 40

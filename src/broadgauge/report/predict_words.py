@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from broadgauge.predict.answers import Answer, Answers
+from broadgauge.predict.answering.answers import Answer, Answers
+from broadgauge.predict.answering.knee import GAIN_RATIO, BandwidthCurve
+from broadgauge.predict.answering.labels import OF_PLACE, worded
+from broadgauge.predict.answering.settings import on_any_network
 from broadgauge.predict.case import Bound
-from broadgauge.predict.knee import GAIN_RATIO, BandwidthCurve
-from broadgauge.predict.labels import OF_PLACE, worded
+from broadgauge.predict.intervals.rate_range import NETWORK_TERMS, rate_range_gbyte_per_s
 from broadgauge.predict.prediction import Interval, MemoryUse, Prediction
-from broadgauge.predict.rate_range import NETWORK_TERMS, rate_range_gbyte_per_s
-from broadgauge.predict.settings import on_any_network
 from broadgauge.specs.units import TIME_UNITS_S, show_count, show_rate, show_ratio, show_time
 
 GIB = 2.0**30

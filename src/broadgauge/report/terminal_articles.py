@@ -5,7 +5,7 @@ from rich.text import Text
 
 from broadgauge.predict.articles.claims import CheckedClaim, checked_claims
 from broadgauge.predict.articles.scores import ArticleScores, GoalReached, PredictedRow
-from broadgauge.predict.scoring import mean_over_sources, scores, scores_by_source
+from broadgauge.predict.scoring.scoring import mean_over_sources, scores, scores_by_source
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
 from broadgauge.report.terminal_validation import HEAD, LEGEND, percent, score_cells
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from broadgauge.predict.answers import Answer
+from broadgauge.predict.answering.answers import Answer
+from broadgauge.predict.answering.simple_estimates import Explanation, explain
 from broadgauge.predict.prediction import Prediction
-from broadgauge.predict.simple_estimates import Explanation, explain
 from broadgauge.report.predict_words import label_words, show_interval
 from broadgauge.report.terminal_tables import heading, print_table, sentence
 from broadgauge.specs.units import show_ratio, show_time

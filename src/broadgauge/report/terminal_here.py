@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from rich.console import Console
 
-from broadgauge.predict.experiment_here import HereStep
+from broadgauge.predict.system.experiment_here import HereStep
 from broadgauge.report.terminal_tables import print_table, sentence
 from broadgauge.specs.system import System
 from broadgauge.specs.units import show_count, show_ratio, show_size, show_time

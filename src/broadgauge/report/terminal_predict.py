@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from broadgauge.predict.answers import Answer, Answers
-from broadgauge.predict.knee import BandwidthCurve
-from broadgauge.predict.making_fit import what_fits
+from broadgauge.predict.answering.answers import Answer, Answers
+from broadgauge.predict.answering.knee import BandwidthCurve
+from broadgauge.predict.answering.making_fit import what_fits
 from broadgauge.report.predict_words import (
     NOTHING,
     UNKNOWN,

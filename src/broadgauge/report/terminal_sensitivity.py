@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from broadgauge.advise.ladder_model import Ladder
-from broadgauge.predict.ladder import FittedRung, Sensitivity
+from broadgauge.predict.sensitivity.ladder import FittedRung, Sensitivity
 from broadgauge.report.ladder_words import answers, forms, more_rates
 from broadgauge.report.quantities import show_estimate
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence

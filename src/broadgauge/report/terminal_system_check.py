@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from rich.console import Console
 
-from broadgauge.predict.run_check import CheckedStep
+from broadgauge.predict.runs.check import CheckedStep
 from broadgauge.report.terminal_tables import heading, print_table, sentence
 from broadgauge.specs.units import show_ratio, show_time
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from broadgauge.predict.peers import PeerSheet
-from broadgauge.predict.scoring import Scores
-from broadgauge.predict.table import Unread
-from broadgauge.predict.validation import Validation, score_sheet
+from broadgauge.predict.scoring.peers import PeerSheet
+from broadgauge.predict.scoring.scoring import Scores
+from broadgauge.predict.scoring.validation import Validation, score_sheet
+from broadgauge.predict.tables.table import Unread
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
 
 HEAD = ("in %", "n", "MAPE", "median", "P90", "worst", "bias", "inside", "order")

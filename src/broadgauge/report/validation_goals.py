@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from broadgauge.predict.scoring import Scored, Scores
-from broadgauge.predict.validation import Validation, score_sheet
+from broadgauge.predict.scoring.scoring import Scored, Scores
+from broadgauge.predict.scoring.validation import Validation, score_sheet
 from broadgauge.report.terminal_validation import percent
 
 SINGLE_NODE = "vTrain ground truth (single node, DP only)"

@@ -8,10 +8,10 @@ from typing import Any
 from broadgauge.predict.articles.claims import checked_claims
 from broadgauge.predict.articles.rows import Role
 from broadgauge.predict.articles.scores import ArticleScores, PredictedRow
-from broadgauge.predict.peers import PeerSheet
-from broadgauge.predict.scoring import Scores
-from broadgauge.predict.table import Unread
-from broadgauge.predict.validation import ScoreSheet, Validation, score_sheet
+from broadgauge.predict.scoring.peers import PeerSheet
+from broadgauge.predict.scoring.scoring import Scores
+from broadgauge.predict.scoring.validation import ScoreSheet, Validation, score_sheet
+from broadgauge.predict.tables.table import Unread
 
 FORMAT = "broadgauge validation"
 

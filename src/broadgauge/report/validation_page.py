@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from broadgauge.predict.articles.scores import ArticleScores
-from broadgauge.predict.peers import PeerSheet, against_rule, against_times
-from broadgauge.predict.scoring import Scores
-from broadgauge.predict.table import MeasuredTable, columns_in_words
-from broadgauge.predict.validation import ScoreSheet, Validation, score_sheet, validate
+from broadgauge.predict.scoring.peers import PeerSheet, against_rule, against_times
+from broadgauge.predict.scoring.scoring import Scores
+from broadgauge.predict.scoring.validation import ScoreSheet, Validation, score_sheet, validate
+from broadgauge.predict.tables.table import MeasuredTable, columns_in_words
 from broadgauge.report.terminal_validation import score_cells
 from broadgauge.report.validation_articles import article_sections
 from broadgauge.report.validation_goals import Sheets, goal_rows

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from broadgauge.predict.run_network import Basis
-from broadgauge.predict.whatif_types import WhatIf
+from broadgauge.predict.runs.network import Basis
+from broadgauge.predict.whatif.changes import WhatIf
 from broadgauge.specs.units import show_ratio, show_time
 
 REMARKABLE_RATIO = 0.15

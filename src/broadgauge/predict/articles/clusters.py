@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from broadgauge.catalog.articles import Articles, Throughput
 from broadgauge.catalog.models import find_model
 from broadgauge.predict.articles.rows import ArticleRow, Goal, Role
+from broadgauge.predict.asking.from_catalog import shape_of
 from broadgauge.predict.case import Fabric, TrainingCase
-from broadgauge.predict.from_catalog import shape_of
 
 GPUS = {"l40s-cluster": "l40s", "h100-cluster": "h100-sxm"}
 FABRICS = {

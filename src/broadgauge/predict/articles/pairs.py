@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from broadgauge.catalog.articles import Articles, EpochTime
 from broadgauge.catalog.models import find_model
 from broadgauge.predict.articles.rows import ArticleRow, Goal, Role
+from broadgauge.predict.asking.from_catalog import shape_of
 from broadgauge.predict.case import Curve, Fabric, ModelShape, TrainingCase, Transport
-from broadgauge.predict.from_catalog import shape_of
 from broadgauge.specs.workload import CollectiveOp
 
 CHARACTERS = 65

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from broadgauge.catalog.articles import articles
 from broadgauge.predict.articles import clusters, pairs
 from broadgauge.predict.articles.rows import ArticleRow, Goal, Role
-from broadgauge.predict.calibration import Observation, fit
-from broadgauge.predict.knowledge import Knowledge, default_knowledge
+from broadgauge.predict.calibration.factors import Observation, fit
+from broadgauge.predict.facts.knowledge import Knowledge, default_knowledge
 from broadgauge.predict.prediction import Prediction
 from broadgauge.predict.predictor import predict
-from broadgauge.predict.scoring import Scored
-from broadgauge.predict.table import Row
+from broadgauge.predict.scoring.scoring import Scored
+from broadgauge.predict.tables.table import Row
 
 GOALS: tuple[Goal, ...] = (*clusters.GOALS, *pairs.GOALS)
 FITTED_AS = {"nebius-h100": "maknee/SkyPilot on Nebius"}

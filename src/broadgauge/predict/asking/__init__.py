@@ -1,0 +1,1 @@
+"""Which trainings are asked about? From flags, experiments and the catalog to cases."""

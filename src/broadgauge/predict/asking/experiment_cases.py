@@ -1,0 +1,140 @@
+"""Which trainings does an experiment file mean, on GPUs that need not be here?"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from broadgauge.catalog.catalog import Catalog
+from broadgauge.predict.asking.from_catalog import fabric_named, usual_gpus_per_node
+from broadgauge.predict.asking.question import fault_of
+from broadgauge.predict.asking.wishes import Asked
+from broadgauge.predict.asking.workload_case import fabric_of, training_case
+from broadgauge.predict.case import Fabric, TrainingCase, own_gpu_of
+from broadgauge.specs.case import Case
+from broadgauge.specs.cluster import split_shape
+from broadgauge.specs.errors import InputError
+from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.network import AnyNetwork, Network
+from broadgauge.specs.workload import TrainWorkload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instead:
+    """What is taken in the place of what the file says; empty: as it says."""
+
+    nodes: Sequence[int] = ()
+    networks: Sequence[str] = ()
+    """Of the catalog: `roce-400g`, `pod=0.48GB/s`."""
+    gpus_per_node: Sequence[int] = ()
+
+
+Shape = tuple[int, int]
+"""Nodes, GPUs a node."""
+Way = tuple[AnyNetwork | None, Fabric]
+
+
+def experiment_cases(
+    experiment: Experiment, gpus: Sequence[str], instead: Instead, catalog: Catalog
+) -> Asked:
+    """Every training of the file on each GPU. Raises InputError where there is none."""
+    assumed: dict[str, None] = {}
+    left_out: dict[str, int] = {}
+    cases: dict[TrainingCase, None] = {}
+    for gpu in (catalog.gpu(name).name for name in gpus):
+        for case, reason in _all_cases(experiment, gpu, instead, catalog, assumed):
+            fault = fault_of(case) if reason is None else (reason, None)
+            if fault is None:
+                cases[case] = None
+            else:
+                left_out[fault[0]] = left_out.get(fault[0], 0) + 1
+    others = [each for each in experiment.workloads if not isinstance(each, TrainWorkload)]
+    for workload in others:
+        left_out[f"`{workload.name}` is no training (`kind: {workload.kind}`)"] = 1
+    if not cases:
+        reasons = "; ".join(left_out)
+        raise InputError(
+            f"{experiment.name}: there is no training to predict: {reasons}",
+            hint="a workload of `kind: train`; or ask by flags: --model llama3-8b",
+        )
+    return Asked(cases=tuple(cases), assumed=tuple(assumed), left_out=tuple(left_out.items()))
+
+
+def _all_cases(
+    experiment: Experiment,
+    gpu: str,
+    instead: Instead,
+    catalog: Catalog,
+    assumed: dict[str, None],
+) -> Iterator[tuple[TrainingCase, str | None]]:
+    """Each case, and why the file leaves it out, if it does."""
+    trainings = [each for each in experiment.workloads if isinstance(each, TrainWorkload)]
+    for workload in trainings:
+        for shape in _shapes(experiment, gpu, instead, catalog, assumed):
+            for network, fabric in _ways(experiment, workload, shape, instead, catalog):
+                case = training_case(
+                    workload, gpu=gpu, nodes=shape[0], ranks_per_node=shape[1], fabric=fabric
+                )
+                case = replace(case, own_gpu=own_gpu_of(catalog.gpu(gpu)))
+                yield case, _skipped(experiment, workload, network, shape)
+                if isinstance(network, Network) and network.rate_gbps is None:
+                    assumed[f"{network.name} has no rate: its transport's is guessed"] = None
+
+
+def _shapes(
+    experiment: Experiment,
+    gpu: str,
+    instead: Instead,
+    catalog: Catalog,
+    assumed: dict[str, None],
+) -> list[Shape]:
+    """`auto` is a whole node; `all` are the ranks of the largest shape."""
+    texts = [split_shape(text) for text in experiment.cluster.shapes]
+    usual, why = usual_gpus_per_node(catalog.gpu(gpu), catalog)
+    found: dict[Shape, None] = {}
+    for whole in instead.gpus_per_node or (usual,):
+        if instead.nodes:
+            numbered = [(nodes, str(whole)) for nodes in instead.nodes]
+        else:
+            numbered = [(nodes, ranks.replace("auto", str(whole))) for nodes, ranks in texts]
+        if whole == usual and numbered != texts and not instead.gpus_per_node:
+            assumed[f"GPUs a node: {usual} ({why})"] = None
+        largest = max((n * int(ranks) for n, ranks in numbered if ranks.isdigit()), default=whole)
+        for nodes, ranks in numbered:
+            found[nodes, int(ranks) if ranks.isdigit() else max(1, largest // nodes)] = None
+    return list(found)
+
+
+def _ways(
+    experiment: Experiment,
+    workload: TrainWorkload,
+    shape: Shape,
+    instead: Instead,
+    catalog: Catalog,
+) -> list[Way]:
+    """The networks between the nodes; one node has none."""
+    if shape[0] == 1:
+        return [(None, Fabric())]
+    if instead.networks:
+        return [(None, fabric_named(name, catalog)) for name in instead.networks]
+    named = [
+        network.on_nodes(shape[0])
+        for network in experiment.networks
+        if isinstance(network, Network)
+        and (workload.networks is None or network.name in workload.networks)
+    ]
+    return [(network, fabric_of(network)) for network in named]
+
+
+def _skipped(
+    experiment: Experiment, workload: TrainWorkload, network: AnyNetwork | None, shape: Shape
+) -> str | None:
+    """Which rule of the file leaves this case out? None: no rule."""
+    case = Case(
+        workload=workload,
+        network=network,
+        nodes=shape[0],
+        ranks_per_node=shape[1],
+        device="cuda",
+        backend="nccl",
+        environment={},
+    )
+    return next((rule.reason for rule in experiment.skip_if if rule.matches(case)), None)

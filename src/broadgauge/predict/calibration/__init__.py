@@ -1,0 +1,1 @@
+"""What do a user's own measured steps say of their system?"""

@@ -1,0 +1,100 @@
+"""Which rows of a table calibrate, and which are left to be scored? Chosen without any step time.
+
+A system is one source's GPU, framework and arithmetic; `system-network` takes rows of each of its
+networks. Rows are chosen as experiments are designed: each time the one after which the predictions
+of all rows of its group would be least uncertain, by how the model says that their times change
+with what is calibrated (V-optimal design, one row after the other; Pukelsheim 2006, chapter 9).
+What was measured, and so every error, plays no part.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from broadgauge.predict.calibration.factors import (
+    SCALE,
+    deciding,
+    factor_keys,
+    keys_of,
+    prior_log_sd,
+)
+from broadgauge.predict.calibration.slopes import Slopes
+from broadgauge.predict.case import TrainingCase
+from broadgauge.predict.facts.knowledge import Knowledge
+from broadgauge.predict.tables.table import Row
+
+Matrix = npt.NDArray[np.float64]
+Calibrate = Literal["none", "system", "system-network"]
+SystemKey = tuple[str, ...]
+DEFAULT_POINTS = 3
+
+
+def system_of(row: Row) -> SystemKey:
+    """What shares constants: one source's GPU with one framework and arithmetic."""
+    case = row.case
+    return (row.source, case.gpu, case.framework, case.precision)
+
+
+def network_of(row: Row) -> SystemKey:
+    """What the nodes of a row are joined by."""
+    fabric = row.case.fabric
+    return (fabric.transport, str(fabric.node_gbps), str(fabric.measured_node_gbyte_per_s))
+
+
+def calibration_rows(
+    rows: Sequence[Row], calibrate: Calibrate, num_points: int, knowledge: Knowledge
+) -> dict[SystemKey, list[Row]]:
+    """For each system the rows that calibrate it: never more than half of any group."""
+    if calibrate == "none":
+        return {}
+    systems: dict[SystemKey, list[Row]] = {}
+    for row in rows:
+        systems.setdefault(system_of(row), []).append(row)
+    chosen = {}
+    for system, mine in systems.items():
+        networks: dict[SystemKey, list[int]] = {}
+        for index, row in enumerate(mine):
+            key = network_of(row) if calibrate == "system-network" else ()
+            networks.setdefault(key, []).append(index)
+        known = knowledge.without(mine[0].source)
+        found = _designed([row.case for row in mine], list(networks.values()), num_points, known)
+        chosen[system] = [mine[index] for index in found]
+    return chosen
+
+
+def _designed(
+    cases: Sequence[TrainingCase],
+    groups: Sequence[Sequence[int]],
+    num_points: int,
+    knowledge: Knowledge,
+) -> list[int]:
+    """Which cases are measured? So many of each group, one group after the other."""
+    if max(map(len, groups)) < 2:
+        return []
+    keys = keys_of(cases)
+    _, slopes = Slopes(cases, keys, [factor_keys(case) for case in cases], knowledge).at(
+        np.zeros(len(keys))
+    )
+    told = deciding(slopes) / SCALE
+    known = np.diag([1 / prior_log_sd(key, cases) ** 2 for key in keys])
+    settings = [replace(case, name="") for case in cases]
+    chosen: list[int] = []
+    for group in groups:
+        for _ in range(min(num_points, len(group) // 2)):
+            measured = {settings[index] for index in chosen}
+            rest = [index for index in group if index not in chosen]
+            new = [index for index in rest if settings[index] not in measured] or rest
+            best = min(new, key=lambda i: (_left_unknown(i, told, known, slopes[group]), i))
+            known = known + np.outer(told[best], told[best])
+            chosen.append(best)
+    return chosen
+
+
+def _left_unknown(index: int, told: Matrix, known: Matrix, slopes: Matrix) -> float:
+    """Mean variance of the group's predictions after this case is measured too."""
+    spread = np.linalg.inv(known + np.outer(told[index], told[index]))
+    variances = np.einsum("ij,jk,ik->i", slopes, spread, slopes)
+    return round(float(variances.mean()), 12)  # sums in another order must not decide

@@ -1,0 +1,1 @@
+"""What does each piece of a step cost? Kernels, launches and collectives, each by itself."""

@@ -1,0 +1,1 @@
+"""How do the constants of the catalog get their values? From published step times."""

@@ -1,0 +1,1 @@
+"""Does a training fit into its GPUs?"""

@@ -1,0 +1,88 @@
+"""What must a forward pass keep for its backward pass? Bytes of activations on the fullest rank."""
+
+import numpy as np
+
+from broadgauge.predict.memory.columns import Array, MemoryColumns
+
+MASK_BYTES = 1.0
+
+
+def activations_bytes(columns: MemoryColumns) -> Array:
+    """Of the stage that keeps most: the first, with the most micro-batches under way, or the last.
+
+    Source: Korthikanti et al. 2022, section 4.2.3: the first of p stages keeps those of p
+    micro-batches, so L layers' worth; interleaved 1 + (p − 1)/(pv) times as much.
+    """
+    base, shapes = columns.base, columns.base.shapes
+    stages = base.pipeline_parallel
+    under_way = np.minimum(stages, base.micro_batches)
+    interleaved = 1.0 + (stages - 1.0) / (stages * base.virtual_stages)
+    under_way = under_way * np.where(base.virtual_stages > 1, interleaved, 1.0)
+    stage_layers = np.maximum(1.0, shapes.layers / stages)
+    layer, kept = _layer_bytes(columns), _kept_bytes(columns)
+    once = np.where(kept < layer, layer - kept, 0.0)  # a layer that is computed again, whole
+    first = stage_layers * under_way * kept + once
+    last = stage_layers * kept + once + _head_bytes(columns)
+    return np.where(stages > 1, np.maximum(first, last), last)
+
+
+def _around(columns: MemoryColumns) -> Array:
+    """Ranks that share what tensor parallelism alone leaves whole: norms, inputs, dropouts."""
+    base = columns.base
+    return np.where(base.is_sequence_parallel, base.tensor_parallel, 1.0)
+
+
+def _outside_bytes(columns: MemoryColumns) -> Array:
+    """A layer's, without the attention matrix: sbh (10 + 24/t) for a plain MLP of 4h and 16 bits.
+
+    "10": the inputs of both norms and of both first linears, two dropout masks (an MLP without a
+    gate is taken to have them). "24": query, key, value, attention's output, and the MLP's inner
+    tensors, two of them, or four with a gate (its input, activation, the other branch, product).
+    Source: Korthikanti et al. 2022, equation 2, without 5as/(ht).
+    """
+    base, shapes = columns.base, columns.base.shapes
+    tokens, hidden, element = base.tokens, shapes.hidden, base.element_bytes
+    masks = np.where(columns.is_gated, 0.0, 2.0 * MASK_BYTES)
+    whole = (4.0 * element + masks) * hidden
+    inner = np.where(columns.is_gated, 4.0, 2.0) * columns.ffn_hidden
+    split = element * (shapes.attention_width * (2.0 + 2.0 * columns.kv_ratio) + inner)
+    return tokens * (whole / _around(columns) + split / base.tensor_parallel)
+
+
+def _matrix_bytes(columns: MemoryColumns) -> Array:
+    """The attention matrix: 5as²b/t in 16 bits (softmax, its dropout, a mask); flash: none.
+
+    Source: Korthikanti et al. 2022, equation 2; Dao et al. 2022 (FlashAttention), section 3.1.
+    """
+    base, shapes = columns.base, columns.base.shapes
+    scores = shapes.heads * base.seq_len * base.tokens / base.tensor_parallel
+    matrix = scores * (2.0 * base.element_bytes + MASK_BYTES)
+    return np.where(base.is_flash, 0.0, matrix)
+
+
+def _layer_bytes(columns: MemoryColumns) -> Array:
+    return _outside_bytes(columns) + _matrix_bytes(columns)
+
+
+def _kept_bytes(columns: MemoryColumns) -> Array:
+    """What stays of a layer until its backward pass, with recomputation.
+
+    Full: the layer's input, 2sbh. Selective: all but the attention matrix; unknown counts as
+    selective. Source: Korthikanti et al. 2022, table 2.
+    """
+    base, shapes = columns.base, columns.base.shapes
+    inputs = base.tokens * shapes.hidden * base.element_bytes / _around(columns)
+    return np.select(
+        [base.is_full_recompute, columns.is_kept],
+        [inputs, _layer_bytes(columns)],
+        default=_outside_bytes(columns),
+    )
+
+
+def _head_bytes(columns: MemoryColumns) -> Array:
+    """The last norm's input and output, the logits, and what the loss makes of them."""
+    base, shapes = columns.base, columns.base.shapes
+    tokens = base.tokens
+    a_logit = base.element_bytes + columns.loss_bytes
+    logits = shapes.vocabulary / base.tensor_parallel * a_logit
+    return tokens * (2.0 * shapes.hidden * base.element_bytes / _around(columns) + logits)

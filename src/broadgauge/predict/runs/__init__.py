@@ -1,0 +1,1 @@
+"""What does a stored run tell predictions?"""

@@ -1,0 +1,1 @@
+"""How good are predictions, ours and others'?"""

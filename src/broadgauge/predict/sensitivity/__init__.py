@@ -1,0 +1,1 @@
+"""How does a training depend on its network? From step times at several link rates."""

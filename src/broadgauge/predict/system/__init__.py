@@ -1,0 +1,1 @@
+"""What does a calibrated machine foretell? From its system file."""

@@ -1,0 +1,20 @@
+"""How many bytes does a step of the reference trainer send out of a node?
+
+What a step gives to each collective (engine/estimate.py), as the library sends it
+(catalog/traffic.py); headers come on top. Source: docs/architecture.md, "A training's step".
+"""
+
+from broadgauge.engine.estimate import step_bytes as step_messages
+from broadgauge.predict.system.curves import sent_bytes
+from broadgauge.specs.case import Backend
+from broadgauge.specs.workload import TrainWorkload
+
+
+def step_bytes(workload: TrainWorkload, backend: Backend, nodes: int, ranks_per_node: int) -> float:
+    """Payload a step, busier direction; 0 on one node."""
+    if nodes < 2:
+        return 0.0
+    return sum(
+        sent_bytes(backend, op, nodes, ranks_per_node, size)
+        for op, size in step_messages(workload).items()
+    )

@@ -1,0 +1,1 @@
+"""What does a table of published step times say?"""

@@ -1,0 +1,90 @@
+"""Which gradients does a rank hold, and in which buckets does DDP reduce them?"""
+
+import numpy as np
+
+from broadgauge.predict.costs.kernels import HBM_EFFICIENCY
+from broadgauge.predict.facts.arrays import Flags, Times
+from broadgauge.predict.facts.columns import Columns
+from broadgauge.predict.facts.element_sizes import gradient_bytes
+from broadgauge.predict.facts.shapes import ADAPTER_RATIO
+
+FIRST_BUCKET_BYTES = 2.0**20
+BUCKET_BYTES = 25 * 2.0**20
+"""Source: torch.nn.parallel.DistributedDataParallel, `bucket_cap_mb` and the first bucket's cap."""
+
+
+def local_layer(columns: Columns) -> Times:
+    """Parameters of a layer on a rank before sharding: experts are spread, the rest is not."""
+    return columns.shapes.held_layer(columns.expert_parallel) / columns.tensor_parallel
+
+
+def spread_share(columns: Columns) -> Times:
+    """Of a rank's layer, experts that fewer ranks hold than share its gradients: 0 to 1."""
+    held = columns.shapes.held_layer(columns.expert_parallel)
+    share = columns.shapes.expert_params / columns.expert_parallel / held
+    return np.where(columns.expert_parallel > 1, share, 0.0)
+
+
+def trained(columns: Columns, params: Times) -> Times:
+    """Of these parameters, those that have gradients."""
+    return params * np.where(columns.is_lora, ADAPTER_RATIO, 1.0)
+
+
+def overlaps(columns: Columns) -> Flags:
+    """Are whole gradients reduced beside the backward pass? A pipeline does it at the end."""
+    habit = np.array([framework.overlaps_gradients for framework in columns.frameworks])
+    is_ddp = np.array([case.strategy == "ddp" for case in columns.cases])
+    return np.asarray(habit[columns.framework_index] & is_ddp & (columns.pipeline_parallel == 1))
+
+
+def local_gradients(columns: Columns) -> tuple[Times, Times]:
+    """Bytes of a rank's gradients: of one layer, and of the embedding (once)."""
+    split = columns.tensor_parallel
+    shapes, width = columns.shapes, gradient_bytes(columns)
+    each = trained(columns, local_layer(columns))
+    table = trained(columns, np.minimum(shapes.vocabulary * shapes.hidden, shapes.embedding_params))
+    return each * width, table / split * width
+
+
+def is_untied(columns: Columns) -> Flags:
+    """Is the head a table of its own, whose gradients come first?"""
+    shapes = columns.shapes
+    return np.asarray(shapes.embedding_params > 1.5 * shapes.vocabulary * shapes.hidden)
+
+
+def first_bucket(columns: Columns) -> Times:
+    """Bytes: the head, or else the layers' first MiB. Of layers none, where a cap is given."""
+    each, table = local_gradients(columns)
+    is_capped = np.array([case.bucket_bytes is not None for case in columns.cases])
+    small = np.where(is_capped, 0.0, np.minimum(FIRST_BUCKET_BYTES, each * columns.shapes.layers))
+    return np.where(is_untied(columns), table, small)
+
+
+def buckets(columns: Columns) -> tuple[Times, Times]:
+    """How many buckets do the layers' gradients fill, and how large is one?
+
+    A parameter is never cut, so a bucket is no smaller than the layer's largest matrix. What is in
+    the first one is not in these.
+    """
+    each, _ = local_gradients(columns)
+    shapes = columns.shapes
+    matrix = each * shapes.hidden * shapes.ffn_hidden / shapes.layer_params
+    said = np.array([case.bucket_bytes for case in columns.cases], dtype=np.float64)
+    cap = np.maximum(np.where(np.isnan(said), BUCKET_BYTES, said), matrix)
+    total = each * shapes.layers
+    number = np.maximum(1.0, np.ceil(total / cap))
+    early = np.where(is_untied(columns), 0.0, first_bucket(columns))
+    return number, (total - early) / number
+
+
+def bucket_copies_s(columns: Columns) -> tuple[Times, Times]:
+    """Seconds in which a bucket is filled from its gradients, and all are copied back: DDP does.
+
+    Source: torch/csrc/distributed/c10d/reducer.cpp, mark_variable_ready_dense and
+    finalize_bucket_dense, unless gradient_as_bucket_view is set, which is not the default.
+    """
+    each, table = local_gradients(columns)
+    _, bucket = buckets(columns)
+    is_copied = overlaps(columns) & ~columns.is_sharded & (columns.data_parallel > 1)
+    moved_s = np.where(is_copied, 2.0, 0.0) / (HBM_EFFICIENCY * columns.memory_rate)
+    return bucket * moved_s, (each * columns.shapes.layers + table) * moved_s

@@ -1,0 +1,1 @@
+"""What would a run give on another network, on more nodes, split otherwise?"""

@@ -1,0 +1,128 @@
+"""Do words become the trainings that were meant, and is what was silent said?"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from broadgauge.catalog.catalog import shipped_catalog
+from broadgauge.predict.asking.wishes import Asked, expand
+from broadgauge.specs.errors import InputError
+
+
+def asked(**wish: Sequence[Any]) -> Asked:
+    return expand({"model": ["llama3-8b"], **wish}, shipped_catalog())
+
+
+def test_every_combination_is_asked_once() -> None:
+    found = asked(gpu=["h100-sxm"], network=["pod", "roce-400g"], nodes=[1, 2, 4])
+    shapes = [(case.nodes, case.fabric.name) for case in found.cases]
+    # One node has no network: it stands for both.
+    assert shapes == [
+        (1, ""), (2, "pod"), (4, "pod"), (2, "roce-400g"), (4, "roce-400g"),
+    ]  # fmt: skip
+    assert found.left_out == ()
+
+
+def test_what_is_silent_is_filled_in_and_told() -> None:
+    found = asked(gpu=["h100-sxm"], network=["roce-400g"], nodes=[2])
+    (case,) = found.cases
+    assert (case.gpus_per_node, case.data_parallel) == (8, 16)
+    assert case.strategy == "fsdp"
+    assert case.precision == "bf16"
+    assert (case.seq_len, case.micro_batch, case.global_batch) == (8192, 1, 16)
+    told = "; ".join(found.assumed)
+    for words in ("GPUs a node: 8", "strategy fsdp", "8,192 tokens", "global batch 16", "bf16"):
+        assert words in told
+
+
+def test_what_is_said_is_not_assumed() -> None:
+    found = asked(
+        gpu=["v100-sxm-32gb"], gpus_per_node=[4], strategy=["ddp"], precision=["fp16"],
+        seq_len=[1024], micro_batch=[2.0], global_batch=[32.0], recompute=["full"],
+        gradient_bytes=[2.0],
+    )  # fmt: skip
+    assert found.assumed == ()
+    assert (found.cases[0].micro_batches, found.cases[0].recompute) == (4, "full")
+
+
+def test_accumulation_makes_the_batch() -> None:
+    (case,) = asked(gpu=["h100-sxm"], micro_batch=[2.0], accumulation=[4]).cases
+    assert (case.global_batch, case.micro_batches) == (64, 4)
+
+
+def test_a_node_brings_its_gpus_and_its_network() -> None:
+    found = asked(node=["p5.48xlarge"], nodes=[2])
+    (case,) = found.cases
+    assert (case.gpu, case.gpus_per_node) == ("h100-sxm", 8)
+    assert case.fabric.name == "efa-3200g-p5"
+    assert case.name == "p5.48xlarge"
+    assert any("efa-3200g-p5" in line for line in found.assumed)
+
+
+def test_a_measured_rate_stands_beside_the_networks_name() -> None:
+    (case,) = asked(gpu=["l40s"], nodes=[2], network=["pod=0.48GB/s"]).cases
+    assert case.fabric.measured_node_gbyte_per_s == pytest.approx(0.48)
+    assert case.fabric.transport == "overlay"
+
+
+def test_recomputation_is_taken_where_only_that_fits() -> None:
+    found = asked(gpu=["l40s"], gpus_per_node=[8], network=["eth-100g"], nodes=[1, 4])
+    assert [case.recompute for case in found.cases] == ["full", "full"]
+    assert any("recomputation full" in line for line in found.assumed)
+    kept = asked(gpu=["l40s"], gpus_per_node=[8], nodes=[1], recompute=["none"])
+    assert kept.cases[0].recompute == "none"
+
+
+def test_combinations_that_cannot_be_are_counted() -> None:
+    found = asked(gpu=["h100-sxm"], tensor_parallel=[1, 2, 3, 5], precision=["bf16"])
+    assert [case.tensor_parallel for case in found.cases] == [1, 2]
+    assert sum(number for _, number in found.left_out) == 2
+
+
+@pytest.mark.parametrize(
+    ("wish", "says"),
+    [
+        ({"gpu": ["h100-sxn"]}, "no gpu `h100-sxn`"),
+        ({"gpu": ["h100-sxm"], "model": ["lama3-8b"]}, "no model `lama3-8b`"),
+        ({"gpu": ["h100-sxm"], "nodes": [2], "network": ["rocky-400g"]}, "no network"),
+        ({"gpu": ["h100-sxm"], "nodes": [2], "network": ["pod=0GB/s"]}, "zero bandwidth"),
+        ({"gpu": ["h100-sxm"], "nodes": [2], "network": ["tcp-0g"]}, "zero bandwidth"),
+        ({"gpu": ["h100-sxm"], "nodes": [2], "network": ["roce-400g=400GB/s"]}, "50 GB/s, and"),
+        ({"gpu": ["h100-sxm"], "nodes": [2]}, "2 nodes need a network"),
+        ({"gpu": ["h100-sxm"], "tensor_parallel": [3]}, "do not divide by tensor parallel 3"),
+        ({"gpu": ["h100-sxm"], "micro_batch": [0.0]}, "micro batch is 0"),
+        ({"gpu": ["h100-sxm"], "global_batch": [0.0]}, "global batch is 0"),
+        ({"gpu": ["h100-sxm"], "seq_len": [0]}, "seq len is 0"),
+        ({"gpu": ["h100-sxm"], "node": ["p5.48xlarge"]}, "a node says which GPU"),
+        ({"gpu": ["h100-sxm"], "accumulation": [2], "global_batch": [8.0]}, "the same thing"),
+        ({"gpu": ["h100-sxm"], "nodes": list(range(1, 500)), "seq_len": list(range(1, 500))},
+         "249,001 combinations"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused(wish: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError) as caught:
+        asked(**wish)
+    assert says in caught.value.message
+
+
+def test_how_gradients_travel_is_told() -> None:
+    """fp32, and once a micro-batch: each is worth a factor of two on a slow network."""
+    told = "; ".join(asked(gpu=["h100-sxm"], strategy=["fsdp"], accumulation=[4]).assumed)
+    assert "gradients reduced in 4 bytes (torch's habit)" in told
+    assert "gradients reduced in each micro-batch" in told
+    told = "; ".join(asked(gpu=["h100-sxm"], strategy=["fsdp"]).assumed)
+    assert "each micro-batch" not in told
+    wish = {"gpu": ["h100-sxm"], "strategy": ["fsdp"], "gradient_bytes": [2.0]}
+    assert "gradients reduced" not in "; ".join(asked(**wish).assumed)
+
+
+def test_a_framework_that_nobody_knows_is_told() -> None:
+    wish = {"gpu": ["h100-sxm"], "strategy": ["fsdp"]}
+    told = "; ".join(asked(**wish, framework=["torchtitn"]).assumed)
+    assert "framework torchtitn (not in the catalog" in told
+    assert "did you mean `torchtitan`?" in told
+    own = "; ".join(asked(**wish, framework=["our-own-trainer"]).assumed)
+    assert "framework our-own-trainer (not in the catalog" in own
+    for known in ("torch", "nanogpt", "megatron"):
+        assert "not in the catalog" not in "; ".join(asked(**wish, framework=[known]).assumed)

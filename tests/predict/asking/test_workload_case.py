@@ -1,0 +1,65 @@
+"""Does a workload of an experiment ask what the reference trainer does?"""
+
+import pytest
+
+from broadgauge.predict.asking.workload_case import HOST_LATENCY_S, fabric_of, training_case
+from broadgauge.predict.case import Fabric
+from broadgauge.specs.network import Network, NodePath
+from broadgauge.specs.workload import GptModel, TrainWorkload
+
+MODEL = GptModel(layers=6, hidden=384, heads=6, vocabulary=512, seq_len=128)
+
+
+def workload(**changes: object) -> TrainWorkload:
+    return TrainWorkload.model_validate(
+        {"kind": "train", "model": MODEL, "batch_per_rank": 4} | changes
+    )
+
+
+def test_batches_are_counted_in_sequences_and_passes_in_micro_batches() -> None:
+    case = training_case(
+        workload(accumulation=8), gpu="h200", nodes=2, ranks_per_node=4, fabric=Fabric()
+    )
+    assert case.gpus == case.data_parallel == 8
+    assert case.global_batch == 4 * 8 * 8
+    assert case.micro_batches == 8
+    assert case.sync_every_micro_batch is False
+
+
+@pytest.mark.parametrize(
+    ("changes", "precision", "gradient_bytes"),
+    [
+        ({}, "fp32", 4),
+        ({"dtype": "bfloat16"}, "bf16", 4),
+        ({"dtype": "bfloat16", "gradient_dtype": "bfloat16"}, "bf16", 2),
+        ({"gradient_dtype": "bfloat16", "strategy": "fsdp"}, "fp32", 2),
+    ],
+)
+def test_gradients_have_a_type_of_their_own(
+    changes: dict[str, object], precision: str, gradient_bytes: int
+) -> None:
+    case = training_case(workload(**changes), gpu="cpu", nodes=2, ranks_per_node=1, fabric=Fabric())
+    assert (case.precision, case.gradient_bytes) == (precision, gradient_bytes)
+    assert case.model.params == MODEL.parameters
+
+
+def test_a_shaped_link_counts_as_measured_at_its_payload_rate() -> None:
+    fabric = fabric_of(Network(name="pod-like", rate_gbps=10, nics_per_node=2))
+    assert fabric.node_gbps == 20
+    assert fabric.measured_node_gbyte_per_s == pytest.approx(20 / 8 * 1448 / 1514)
+    assert fabric.latency_s is None
+
+
+def test_an_unshaped_link_is_as_fast_as_a_measurement_will_say() -> None:
+    fabric = fabric_of(Network(name="host", overlay="vxlan"))
+    assert fabric.transport == "overlay"
+    assert fabric.node_gbps is fabric.measured_node_gbyte_per_s is None
+
+
+def test_an_added_delay_comes_on_top_of_the_hosts_own() -> None:
+    fabric = fabric_of(Network(name="far", rate_gbps=1, delay_s=0.01))
+    assert fabric.latency_s == pytest.approx(0.01 + HOST_LATENCY_S)
+
+
+def test_a_path_inside_a_node_joins_no_nodes() -> None:
+    assert fabric_of(NodePath(name="nvlink", path="nvlink")) == fabric_of(None) == Fabric()
