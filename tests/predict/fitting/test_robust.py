@@ -50,3 +50,24 @@ def test_a_far_row_is_heard_before_it_is_called_an_outlier() -> None:
     linear = by_differences(lambda x: np.repeat(x, 3) - 1.2)
     found = estimate(linear, wide, scale=0.05, freedom=3.0, first_scale=0.6, iterations=20)
     assert found.mean[0] == pytest.approx(1.2, abs=0.02)
+
+
+def test_rows_with_something_in_common_say_it_once() -> None:
+    """Against generalised least squares, with errors far inside the tails."""
+    measured = np.array([0.2, 0.22, -0.1, 0.05])
+    common = np.array([[0.04, 0.04, 0, 0], [0.04, 0.04, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0.01]])
+    scale, freedom = 0.1, 1e9
+    found = estimate(
+        by_differences(lambda x: SLOPES @ x - measured),
+        PRIOR,
+        scale=scale,
+        freedom=freedom,
+        iterations=50,
+        shared=lambda slopes: common,
+    )
+    weights = np.linalg.inv(common + scale**2 * np.eye(4))
+    normal = SLOPES.T @ weights @ SLOPES + np.diag(PRIOR.sd**-2)
+    exact = np.linalg.solve(normal, SLOPES.T @ weights @ measured)
+    assert found.mean == pytest.approx(exact, abs=1e-6)
+    assert found.sd == pytest.approx(np.sqrt(np.diag(np.linalg.inv(normal))))
+    assert found.left == pytest.approx(weights @ (SLOPES @ exact - measured), abs=1e-4)

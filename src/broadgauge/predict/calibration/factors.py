@@ -21,6 +21,7 @@ from broadgauge.predict.costs.link_rates import node_rate
 from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.facts.columns import columns_of
 from broadgauge.predict.facts.knowledge import Factor, FactorKey, Knowledge, path_of
+from broadgauge.predict.facts.likeness import covariances, misses_of
 from broadgauge.predict.fitting.robust import Prior, Vector, estimate
 from broadgauge.predict.timeline.evaluation import evaluate
 
@@ -43,12 +44,13 @@ SOCKET_LOG_SD = math.log(3) / 1.28
 ACROSS_LOG_SD = 0.15
 """Of kernels on several nodes over those on one: the slowest of them counts."""
 BOUND_LOG = math.log(4)
-SCALE = 0.08
-"""Repeated configurations spread by ×1.06 (median); the rest is what no factor explains, in rows of
-one system of references/measured-training.csv."""
+SCALE = 0.06
+"""Repeated configurations spread by ×1.06 (median), which is √2 × 0.67 of this; what else no factor
+explains is likeness.py's."""
 FREEDOM = 4.0
 FIRST_SCALE = 0.6
 """Where the estimate begins, so that rows far from the prior are heard before they are outliers."""
+ITERATIONS = 12
 DECIDING_SHARE = 0.1
 """Of a step must change with a term before its row may move the term's factor."""
 IDENTIFIED_SHARE = 0.75
@@ -79,6 +81,12 @@ def fit(observations: Sequence[Observation], knowledge: Knowledge) -> Knowledge:
         log_s, changes = slopes.at(x)
         return log_s - np.log(measured_s), changes
 
+    alike = covariances(cases, cases)
+
+    def shared(changes: Vector) -> Vector:
+        of_kernels = kernel_slopes(changes, keys)
+        return np.asarray(alike * np.outer(of_kernels, of_kernels))
+
     found = estimate(
         linear,
         Prior(mean=zero, sd=spreads, low=zero - BOUND_LOG, high=zero + BOUND_LOG),
@@ -86,7 +94,10 @@ def fit(observations: Sequence[Observation], knowledge: Knowledge) -> Knowledge:
         freedom=FREEDOM,
         mask=deciding,
         first_scale=FIRST_SCALE,
+        iterations=ITERATIONS,
+        shared=shared,
     )
+    weights = -found.left * kernel_slopes(deciding(linear(found.mean)[1]), keys)
     factors = {
         key: Factor(
             value_ratio=math.exp(found.mean[index]),
@@ -95,7 +106,13 @@ def fit(observations: Sequence[Observation], knowledge: Knowledge) -> Knowledge:
         )
         for index, key in enumerate(keys)
     }
-    return knowledge.with_factors({**_of_measured_rates(cases, factors, knowledge), **factors})
+    known = knowledge.with_factors({**_of_measured_rates(cases, factors, knowledge), **factors})
+    return known.with_misses(misses_of(cases, weights.tolist()))
+
+
+def kernel_slopes(slopes: Vector, keys: Sequence[FactorKey]) -> Vector:
+    """Which part of each step are kernels? What their factor changes."""
+    return np.asarray(slopes[:, [key[0] == "compute" for key in keys]].sum(axis=1))
 
 
 def _of_measured_rates(

@@ -3,7 +3,8 @@
 A system is one source's GPU, framework and arithmetic; `system-network` takes rows of each of its
 networks. Rows are chosen as experiments are designed: each time the one after which the predictions
 of all rows of its group would be least uncertain, by how the model says that their times change
-with what is calibrated (V-optimal design, one row after the other; Pukelsheim 2006, chapter 9).
+with what is calibrated, and by how far what a row says of its kernels reaches (likeness.py)
+(V-optimal design, one row after the other; Pukelsheim 2006, chapter 9).
 What was measured, and so every error, plays no part.
 """
 
@@ -16,14 +17,15 @@ import numpy.typing as npt
 
 from broadgauge.predict.calibration.factors import (
     SCALE,
-    deciding,
     factor_keys,
+    kernel_slopes,
     keys_of,
     prior_log_sd,
 )
 from broadgauge.predict.calibration.slopes import Slopes
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.facts.knowledge import Knowledge
+from broadgauge.predict.facts.likeness import covariances
 from broadgauge.predict.tables.table import Row
 
 Matrix = npt.NDArray[np.float64]
@@ -78,8 +80,9 @@ def _designed(
     _, slopes = Slopes(cases, keys, [factor_keys(case) for case in cases], knowledge).at(
         np.zeros(len(keys))
     )
-    told = deciding(slopes) / SCALE
-    known = np.diag([1 / prior_log_sd(key, cases) ** 2 for key in keys])
+    of_kernels = kernel_slopes(slopes, keys)
+    unknown = covariances(cases, cases) * np.outer(of_kernels, of_kernels)
+    unknown = unknown + (slopes * [prior_log_sd(key, cases) ** 2 for key in keys]) @ slopes.T
     settings = [replace(case, name="") for case in cases]
     chosen: list[int] = []
     for group in groups:
@@ -87,14 +90,18 @@ def _designed(
             measured = {settings[index] for index in chosen}
             rest = [index for index in group if index not in chosen]
             new = [index for index in rest if settings[index] not in measured] or rest
-            best = min(new, key=lambda i: (_left_unknown(i, told, known, slopes[group]), i))
-            known = known + np.outer(told[best], told[best])
+            best = min(new, key=lambda i: (-_gain(i, unknown, group), i))
+            told = unknown[:, best]
+            unknown = unknown - np.outer(told, told) / (told[best] + SCALE**2)
             chosen.append(best)
     return chosen
 
 
-def _left_unknown(index: int, told: Matrix, known: Matrix, slopes: Matrix) -> float:
-    """Mean variance of the group's predictions after this case is measured too."""
-    spread = np.linalg.inv(known + np.outer(told[index], told[index]))
-    variances = np.einsum("ij,jk,ik->i", slopes, spread, slopes)
-    return round(float(variances.mean()), 12)  # sums in another order must not decide
+def _gain(index: int, unknown: Matrix, group: Sequence[int]) -> float:
+    """By what the mean variance of the group's predictions falls when this case is measured too.
+
+    Source: Rasmussen and Williams 2006, equation 2.24, for one more observation.
+    """
+    told = unknown[group, index]
+    gained = float(np.mean(told**2)) / (float(unknown[index, index]) + SCALE**2)
+    return round(gained, 12)  # sums in another order must not decide

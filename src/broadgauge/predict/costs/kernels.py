@@ -7,6 +7,7 @@ import numpy as np
 from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.facts.columns import Columns
 from broadgauge.predict.facts.knowledge import Knowledge
+from broadgauge.predict.facts.likeness import shape_slowness
 
 HBM_EFFICIENCY = 0.8
 """Share of the data sheet's memory bandwidth that streams reach. Source: BabelStream on A100
@@ -57,6 +58,7 @@ def rates_of(columns: Columns, knowledge: Knowledge) -> Rates:
     efficiency = np.where(columns.is_fp32, knowledge.value("cuda_core_efficiency"), efficiency)
     attention = knowledge.by_generation("attention_efficiency", columns)
     slowness = knowledge.factors_of("compute", columns) * columns.across_slowness
+    slowness = slowness * shape_slowness(columns.cases, knowledge.misses)
     attention = attention / knowledge.factors_of("attention", columns)
     streaming = HBM_EFFICIENCY / knowledge.factors_of("memory", columns)
     return Rates(

@@ -14,6 +14,7 @@ from broadgauge.catalog.frameworks import STYLES
 from broadgauge.catalog.gpus import Gpu
 from broadgauge.predict.case import RDMA_TRANSPORTS, Fabric, TrainingCase
 from broadgauge.predict.facts.arrays import Times
+from broadgauge.predict.facts.likeness import Miss
 from broadgauge.specs.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class Knowledge:
     """Constants by name: `gemm_efficiency.ampere`."""
     factors: Mapping[FactorKey, Factor] = field(default_factory=dict)
     """By what the user's own measurements multiply."""
+    misses: tuple[Miss, ...] = ()
+    """What they say beyond that of kernels like theirs."""
     residuals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Regime → logarithms of measured over predicted, 10 % and 90 % quantiles."""
     fitted_on: tuple[str, ...] = ()
@@ -89,6 +92,12 @@ class Knowledge:
         """The same with these calibrated."""
         return replace(self, factors={**self.factors, **factors})
 
+    def with_misses(self, misses: tuple[Miss, ...]) -> Self:
+        """The same with these in place of what was known of kernels of their kinds."""
+        kinds = {miss.kind for miss in misses}
+        others = tuple(miss for miss in self.misses if miss.kind not in kinds)
+        return replace(self, misses=others + misses)
+
     def without(self, source: str) -> "Knowledge":
         """Constants that were fitted without this source, however its name is written.
 
@@ -100,7 +109,7 @@ class Knowledge:
         for fit in known_fits():
             left_out = plain(fit.without or "")
             if left_out == name and set(fit.fitted_on) < set(self.fitted_on):
-                return replace(_of_fit(fit), factors=self.factors)
+                return replace(_of_fit(fit), factors=self.factors, misses=self.misses)
         raise InputError(
             f"the constants are fitted on {source!r}, and none without it are stored",
             hint="`python -m broadgauge.predict.fitting.constants` stores them",

@@ -34,7 +34,7 @@ OFFLOADED_RATIO = 2.5
 OTHER_SIDE_RATIO = 0.6
 """Of the wider side that the narrower one has at least: few sources, all slower than predicted, do
 not say that the next one can't be faster."""
-CALIBRATED_RATIO = 0.75
+CALIBRATED_RATIO = 0.6
 """By what a measured step of the same system narrows: residuals of references/measured-training.csv
 with up to three rows a system and network, over those without any."""
 SEEN_GENERATIONS = frozenset({"volta", "ampere", "hopper"})

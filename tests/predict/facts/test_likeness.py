@@ -1,0 +1,89 @@
+"""What a measured step says of its own kernels reaches those of like sizes, and no others."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from broadgauge.predict.calibration.factors import Observation, fit, step_s
+from broadgauge.predict.case import ModelShape, TrainingCase
+from broadgauge.predict.facts.knowledge import Knowledge, default_knowledge
+from broadgauge.predict.facts.likeness import MISS_LOG_SD, covariances, misses_of, shape_slowness
+
+MODEL = ModelShape(
+    name="1b", layers=24, hidden=2048, vocabulary=50000, params=1.3e9, active_params=1.3e9
+)
+CASE = TrainingCase(
+    model=MODEL,
+    gpu="a100-sxm-80gb",
+    strategy="ddp",
+    seq_len=2048,
+    global_batch=8,
+    micro_batch=8,
+    framework="llm-foundry",
+)
+
+
+def batch(size: float) -> TrainingCase:
+    return replace(CASE, micro_batch=size, global_batch=size)
+
+
+def seconds(case: TrainingCase, knowledge: Knowledge) -> float:
+    return float(step_s([case], knowledge)[0])
+
+
+def observed(case: TrainingCase, ratio: float) -> Observation:
+    return Observation(case=case, step_time_s=ratio * seconds(case, default_knowledge()))
+
+
+def test_the_nearer_the_sizes_the_more_is_in_common() -> None:
+    [row] = covariances([batch(8)], [batch(8), batch(12), batch(16), batch(512)])
+    assert row[0] == pytest.approx(MISS_LOG_SD**2)
+    assert list(row) == sorted(row, reverse=True)
+    assert row[3] < 0.01 * row[0]
+
+
+@pytest.mark.parametrize("other", [{"gpu": "h100-sxm"}, {"precision": "fp16"}, {"framework": "hf"}])
+def test_other_kernels_have_nothing_in_common(other: dict[str, str]) -> None:
+    assert covariances([CASE], [replace(CASE, **other)]) == 0  # type: ignore[arg-type]
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 64), st.sampled_from([128, 512, 2048])), max_size=8),
+    st.data(),
+)
+def test_covariances_are_those_of_something(
+    sizes: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    cases = [replace(batch(size), seq_len=length) for size, length in [(1, 128), *sizes]]
+    table = covariances(cases, cases)
+    assert np.allclose(table, table.T)
+    assert np.linalg.eigvalsh(table).min() > -1e-9
+    order = data.draw(st.permutations(range(len(cases))))
+    again = covariances([cases[index] for index in order], cases)
+    assert np.allclose(again, table[order])
+
+
+def test_nothing_known_changes_nothing() -> None:
+    assert shape_slowness([CASE, CASE], ()).tolist() == [1, 1]
+    assert shape_slowness([CASE], misses_of([batch(4096)], [9.0]))[0] == pytest.approx(1, abs=1e-3)
+
+
+def test_two_steps_that_disagree_are_each_believed_near_themselves() -> None:
+    """One factor would be right for neither."""
+    known = fit([observed(batch(1), 1.2), observed(batch(64), 1 / 1.2)], default_knowledge())
+    for size, ratio in ((1, 1.2), (64, 1 / 1.2)):
+        case = batch(size)
+        moved = seconds(case, known) / seconds(case, default_knowledge())
+        assert np.log(moved) == pytest.approx(np.log(ratio), abs=0.06)
+
+
+def test_measured_again_replaces_what_was_known_of_the_same_kernels() -> None:
+    once = fit([observed(batch(1), 1.2)], default_knowledge())
+    twice = fit([observed(batch(2), 1.1)], once)
+    assert len(twice.misses) == 1
+    other = replace(CASE, gpu="h100-sxm")
+    assert len(fit([observed(other, 1.1)], twice).misses) == 2
