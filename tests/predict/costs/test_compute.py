@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from broadgauge.catalog.models import find_model
 from broadgauge.predict.asking.from_catalog import shape_of
 from broadgauge.predict.case import ModelShape, SplitStrategy, TrainingCase
-from broadgauge.predict.costs.compute import compute_costs
+from broadgauge.predict.costs.compute import HOST_ADAM_S, compute_costs
 from broadgauge.predict.costs.pieces import ComputeCosts
 from broadgauge.predict.facts.columns import columns_of
 from broadgauge.predict.facts.knowledge import prior_knowledge
@@ -148,3 +148,13 @@ def test_compiled_code_launches_faster() -> None:
 def test_an_unknown_gpu_is_named_with_what_was_meant() -> None:
     with pytest.raises(InputError, match="h100-sxn"):
         costs(replace(CASE, gpu="h100-sxn"))
+
+
+def test_the_ranks_of_a_node_share_its_cpus() -> None:
+    """Shards of 8 ranks are an eighth each: one host needs as long for all as for one whole."""
+    whole = replace(CASE, strategy="fsdp", cpu_offload=True)
+    shared = replace(whole, gpus_per_node=8, data_parallel=8, global_batch=32)
+    spread = replace(shared, nodes=8, gpus_per_node=1)
+    one, eight, apart = costs(whole, shared, spread).optimizer_s
+    assert one > eight > apart
+    assert eight > HOST_ADAM_S * GPT.params

@@ -36,8 +36,9 @@ FULL_PRECISION_WIDTH = 1.6
 """Traffic with 32-bit activations over that of mixed precision, whose norms, softmax and losses are
 in 32 bits already. Source: Micikevicius et al. 2018 (arXiv 1710.03740), section 3.3."""
 HOST_ADAM_S = 0.45e-9
-"""Of one parameter updated by the host's CPU, one rank. Source: Ren et al. 2021 (ZeRO-Offload,
-arXiv 2101.06840), table 4: 1 billion parameters in 0.3 to 0.6 s with CPU-Adam."""
+"""Of one parameter updated by all of a host's CPUs: their memory bounds it, and the ranks of a node
+share that. Source: Ren et al. 2021 (ZeRO-Offload, arXiv 2101.06840), table 4: 1 billion parameters
+in 0.3 to 0.6 s with CPU-Adam, read as of a whole host."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,5 +239,5 @@ def _optimizer_s(columns: Columns, knowledge: Knowledge, rates: Rates) -> Times:
     local = np.where(columns.is_optimizer_sharded, sharded, rest + spread)
     local = np.where(columns.is_lora, ADAPTER_RATIO * local, local)
     on_gpu_s = knowledge.by_style("optimizer_bytes", columns) * local / rates.memory_rate
-    on_host_s = local * (HOST_ADAM_S + 4.0 / columns.pcie_rate)
+    on_host_s = local * (HOST_ADAM_S * columns.gpus_per_node + 4.0 / columns.pcie_rate)
     return np.where(columns.is_offloaded, on_host_s, on_gpu_s)
