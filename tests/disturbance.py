@@ -9,7 +9,6 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -56,7 +55,9 @@ def wait_until_quiet() -> None:
     end_s = time.monotonic() + PATIENCE_S
     while time.monotonic() < end_s:
         before = core_ticks()
-        spinning = [os.posix_spawnp("sh", ["sh", "-c", _SPIN], os.environ) for _ in _cores()]
+        spinning = [
+            os.posix_spawnp("sh", ["sh", "-c", _SPIN], os.environ) for _ in os.sched_getaffinity(0)
+        ]
         for pid in spinning:
             os.waitpid(pid, 0)
         after = core_ticks()
@@ -66,10 +67,6 @@ def wait_until_quiet() -> None:
 
 
 _SPIN = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"
-
-
-def _cores() -> Iterator[int]:
-    return iter(os.sched_getaffinity(0))
 
 
 class Repeating:
