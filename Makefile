@@ -9,6 +9,9 @@ LOCKS := requirements/uv.lock requirements/all.lock
 CHECKED := src tests scripts examples
 export UV_NO_PROGRESS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Some containers set it, and uv compiles nothing: each of the hundreds of processes that the tests
+# start would compile what it imports, torch included. Empty, each module is compiled once.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help install quickstart test lint format test-slow test-gpu bench lock clean
 
