@@ -1,5 +1,6 @@
 """Does a shaped link carry what it says, and count what it carries?"""
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -70,26 +71,49 @@ def test_counters_equal_bytes_and_headers(run_case: Any, rate_gbps: float | None
 @pytest.mark.namespaces
 def test_reshape_changes_the_rate_and_keeps_the_totals(run_case: Any) -> None:
     plans = [(0.2, 1500), (0.1, 9000), (None, 9000), (None, 1500), (0.2, 1500)]
-    parts = run_case("reshape", plans=plans, payload_bytes=5_000_011)
-    for (rate_gbps, mtu), part in zip(plans, parts, strict=True):
-        if rate_gbps is not None:
-            assert part["gbps"] == pytest.approx(payload_rate_gbps(rate_gbps, mtu), rel=0.05)
-        else:
-            assert part["gbps"] > 1
-        assert part["at_end"]["tx_bytes"] - part["at_start"]["tx_bytes"] > 5_000_011
-    for earlier, later in pairwise(parts):
-        for name in ("tx_bytes", "rx_bytes", "tx_packets", "rx_packets", "overlimits"):
-            assert later["at_start"][name] >= earlier["at_end"][name] > 0
-            # Nothing but the last acknowledgements lies between.
-            assert later["at_start"][name] - earlier["at_end"][name] < 10_000
+    wanted = [1.0 if rate is None else payload_rate_gbps(rate, mtu) for rate, mtu in plans]
+
+    def once() -> list[float]:
+        parts = run_case("reshape", plans=plans, payload_bytes=5_000_011)
+        for part in parts:
+            assert part["at_end"]["tx_bytes"] - part["at_start"]["tx_bytes"] > 5_000_011
+        for earlier, later in pairwise(parts):
+            for name in ("tx_bytes", "rx_bytes", "tx_packets", "rx_packets", "overlimits"):
+                assert later["at_start"][name] >= earlier["at_end"][name] > 0
+                # Nothing but the last acknowledgements lies between.
+                assert later["at_start"][name] - earlier["at_end"][name] < 10_000
+        rates = [part["gbps"] for part in parts]
+        for (rate_gbps, _), gbps, most in zip(plans, rates, wanted, strict=True):
+            assert rate_gbps is None or gbps <= 1.05 * most
+        return rates
+
+    assert_reached(once, [0.95 * each for each in wanted])
 
 
 @pytest.mark.namespaces
 def test_reshape_reaches_an_open_connection(run_case: Any) -> None:
     rates = [0.2, 0.1, 0.4]
-    delivered = run_case("living_connection", rates_gbps=rates, payload_bytes=5_000_011)
-    for rate_gbps, gbps in zip(rates, delivered, strict=True):
-        assert gbps == pytest.approx(payload_rate_gbps(rate_gbps, 1500), rel=0.1)
+    wanted = [payload_rate_gbps(rate_gbps, 1500) for rate_gbps in rates]
+
+    def once() -> list[float]:
+        delivered: list[float] = run_case(
+            "living_connection", rates_gbps=rates, payload_bytes=5_000_011
+        )
+        for gbps, most in zip(delivered, wanted, strict=True):
+            assert gbps <= 1.1 * most
+        return delivered
+
+    assert_reached(once, [0.9 * each for each in wanted])
+
+
+def assert_reached(once: Callable[[], list[float]], least: list[float], attempts: int = 8) -> None:
+    """Each rate in its best attempt: a link is never too fast, and a busy host makes it slow."""
+    best = [0.0] * len(least)
+    for _ in range(attempts):
+        best = [max(pair) for pair in zip(best, once(), strict=True)]
+        if all(rate >= bound for rate, bound in zip(best, least, strict=True)):
+            return
+    raise AssertionError(f"best of {attempts}: {best}, at least {least}")
 
 
 @given(st.floats(0.001, 10_000), st.floats(0.001, 10_000))
