@@ -15,6 +15,7 @@ from broadgauge.engine.plan import make_plan
 from broadgauge.predict.system.file import dump_system, read_system
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.machine import MachineFacts
+from broadgauge.specs.system import Timing
 
 Captured = pytest.CaptureFixture[str]
 
@@ -83,9 +84,8 @@ def test_a_gpu_that_is_not_there_is_refused(
 
 def test_of_ranks_side_by_side_the_slower_counts() -> None:
     one, other = compute(has_steps=True), compute(has_steps=True)
-    slow = other.gemms[3].model_copy(
-        update={"forward": one.gemms[3].forward.model_copy(update={"median_s": 1.0})}
-    )
+    long = Timing(median_s=1.0, low_s=0.9, high_s=1.2, repetitions=9)
+    slow = other.gemms[3].model_copy(update={"forward": long})
     gemms = (*other.gemms[:3], slow, *other.gemms[4:])
     both = slower([one, other.model_copy(update={"gemms": gemms})])
     assert both.gemms[3].forward.median_s == 1.0

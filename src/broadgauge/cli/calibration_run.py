@@ -124,11 +124,12 @@ def _collective_times(record: Record) -> Iterator[CollectiveTime]:
 
 
 def trained_of(summary: RunSummary) -> tuple[TrainedStep, ...]:
-    """The short trainings, with and without communication."""
+    """The short trainings over a path, with and without communication. On several GPUs of one node
+    they run without one, too: nothing is foretold from those."""
     found = []
     for each in summary.cases:
-        case, workload = each.case, each.case.workload
-        if not isinstance(workload, TrainWorkload) or not each.good:
+        workload, network = each.case.workload, each.case.network
+        if not isinstance(workload, TrainWorkload) or network is None or not each.good:
             continue
         timing = _steps(summary, each.good[-1], STEP_SERIES)
         without = _steps(summary, each.good[-1], STEP_OFF_SERIES)
@@ -136,7 +137,7 @@ def trained_of(summary: RunSummary) -> tuple[TrainedStep, ...]:
             continue
         found.append(
             TrainedStep(
-                path=case.plain_network_name,
+                path=network.name,
                 strategy=workload.strategy,
                 model=workload.model,
                 dtype=workload.dtype,

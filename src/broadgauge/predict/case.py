@@ -113,6 +113,8 @@ class TrainingCase:
     gradient_bytes: float | None = None
     """Bytes of one reduced gradient element; None: as the framework does by default."""
     recompute: Recompute = "none"
+    recomputed_ratio: float = 0.0
+    """Of the layers, those recomputed whole beside what `recompute` says; 1 is as `full`."""
     flash_attention: bool = True
     compiled: bool = False
     lora: bool = False

@@ -4,9 +4,9 @@ Every time is of this machine's own calls of torch, as the reference trainer mak
 written once and read by others; its version grows when a reader of the old one would go wrong.
 """
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from broadgauge.specs.base import Name, Spec
 from broadgauge.specs.case import Backend, Device
@@ -16,6 +16,8 @@ from broadgauge.specs.network import PathKind
 
 SYSTEM_FORMAT = "broadgauge system"
 SYSTEM_VERSION = 1
+ROUNDING_RATIO = 1e-9
+"""Quartiles of equal times may differ from them in the last digit."""
 
 
 class Timing(Spec):
@@ -26,6 +28,16 @@ class Timing(Spec):
     """A quarter of the repetitions took less."""
     high_s: float = Field(gt=0)
     repetitions: int = Field(ge=1)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        room = 1 + ROUNDING_RATIO
+        if not self.low_s <= self.median_s * room or not self.median_s <= self.high_s * room:
+            raise ValueError(
+                f"the median lies outside of its quartiles: low_s {self.low_s:g}, "
+                f"median_s {self.median_s:g}, high_s {self.high_s:g}"
+            )
+        return self
 
 
 class GemmTime(Spec):

@@ -25,6 +25,8 @@ NOT_OURS = {
     "h100-8-ring": "without NVLS",
     "h200-8-ring": "without NVLS",
     "net1-25g-gloo": "Gloo",
+    "jean-zay-4x4": "NCCL used one of four adapters",
+    "jean-zay-16x4": "NCCL used one of four adapters",
     "net1-hdr": "half of what HDR carries, for a reason that the article does not know",
 }
 OPS: tuple[Op, ...] = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")

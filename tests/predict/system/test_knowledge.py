@@ -3,9 +3,14 @@
 import pytest
 from tests.predict.making_systems import MODEL, system, timing
 
+from broadgauge.catalog.gpus import find_gpu_named, known_gpus
 from broadgauge.predict.calibration.factors import Observation, step_s
 from broadgauge.predict.facts.knowledge import default_knowledge
-from broadgauge.predict.system.knowledge import calibrated_by, check_gpu, observations_of
+from broadgauge.predict.system.knowledge import (
+    calibrated_by,
+    gpu_of,
+    observations_of,
+)
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.gpt import GptModel
 from broadgauge.specs.system import StepTime, System
@@ -55,7 +60,16 @@ def test_what_the_predictor_cannot_learn_is_refused(made: System, message: str) 
         calibrated_by(made, default_knowledge())
 
 
-def test_a_file_of_another_gpu_is_refused() -> None:
-    check_gpu(gpu_system(), "h200-sxm")
-    with pytest.raises(InputError, match="is of h200-sxm, and l40s is asked"):
-        check_gpu(gpu_system(), "l40s")
+def test_a_gpu_of_no_catalog_takes_the_facts_that_are_lent_to_it() -> None:
+    made, lent = gpu_system("Nobody's GPU"), find_gpu_named("h200-sxm")
+    assert gpu_of(made, asked=lent) is lent
+    assert {row.case.gpu for row in observations_of(made, lent)} == {"h200-sxm"}
+    assert gpu_of(gpu_system(), asked=find_gpu_named("l40s")).name == "h200-sxm"
+
+
+def test_the_users_own_entry_is_what_its_steps_are_of() -> None:
+    mine = find_gpu_named("h200-sxm").model_copy(update={"name": "ours", "matches": ("Nobody's",)})
+    made = gpu_system("Nobody's GPU")
+    entry = gpu_of(made, (mine, *known_gpus()))
+    assert entry is mine
+    assert {row.case.gpu_entry for row in observations_of(made, entry)} == {mine}

@@ -29,6 +29,13 @@ BACKWARD_KERNELS = 2.0
 """Backward over forward."""
 BACKWARD_LAUNCH = 1.2
 """Host time to launch a layer's backward over its forward: twice the kernels, from C++."""
+RECOMPUTE_LAUNCH = 1.9
+"""Host time to run a layer's forward again in its backward pass, over the forward's: generators are
+restored, and a graph is built. Source: docs/measurements.md, what a layer costs its host: 2.0 for
+Megatron-core, 1.8 for plain PyTorch."""
+ADAPTER_LAUNCH = 1.6
+"""Host time of a layer with adapters over one without. Source: docs/measurements.md, what a layer
+costs its host, with PEFT: 1.2 on two products, 1.8 to 2.2 on seven; which ones no case says."""
 MASKED_SHARE = 0.16
 """Of an encoder's tokens reach its head: 20 of 128, 80 of 512 are predicted. Source: Devlin et al.
 2019 (arXiv 1810.04805), section 3.1, and its `max_predictions_per_seq`."""
@@ -208,24 +215,22 @@ def _head(columns: Columns, knowledge: Knowledge, rates: Rates) -> tuple[_Passes
 def _launch_s(columns: Columns, knowledge: Knowledge) -> Times:
     """What the host needs for a layer's forward pass."""
     launch_s = knowledge.by_style("launch_s", columns)
-    launch_s = np.where(columns.is_lora, 1.6 * launch_s, launch_s)
+    launch_s = np.where(columns.is_lora, ADAPTER_LAUNCH * launch_s, launch_s)
     return launch_s + np.where(columns.is_sharded, knowledge.value("shard_launch_s"), 0.0)
 
 
 def _recompute(
     columns: Columns, forward: _Passes, attention_s: Times, launch_s: Times
 ) -> tuple[Times, Times]:
-    """Full: one more forward of the layer; selective: of the attention core only.
+    """Full: one more forward of the layer, or of some layers; selective: of attention's core only.
 
     Source: Korthikanti et al. 2022, section 5; flash attention recomputes its core by itself.
     """
     selective_s = np.where(columns.is_flash, 0.0, attention_s)
-    selective = columns.is_selective_recompute
-    seconds = np.where(
-        columns.is_full_recompute, forward.total_s, np.where(selective, selective_s, 0.0)
-    )
-    launches = np.where(columns.is_full_recompute, launch_s, np.where(selective, 0.2, 0) * launch_s)
-    return seconds, launches
+    whole = columns.recomputed_ratio
+    selective = np.where(columns.is_selective_recompute, 1.0 - whole, 0.0)
+    seconds = whole * forward.total_s + selective * selective_s
+    return seconds, (RECOMPUTE_LAUNCH * whole + 0.2 * selective) * launch_s
 
 
 def _optimizer_s(columns: Columns, knowledge: Knowledge, rates: Rates) -> Times:

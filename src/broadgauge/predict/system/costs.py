@@ -12,6 +12,7 @@ import numpy as np
 
 from broadgauge.predict.asking.workload_case import training_case
 from broadgauge.predict.case import Fabric
+from broadgauge.predict.costs.compute import RECOMPUTE_LAUNCH
 from broadgauge.predict.costs.pieces import ComputeCosts
 from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.facts.columns import Columns, columns_of
@@ -102,10 +103,10 @@ def _raw_costs(columns: Columns, system: System) -> ComputeCosts:
     return ComputeCosts(
         layer_forward_s=layer.forward_s,
         layer_backward_s=layer.backward_s,
-        layer_recompute_s=np.where(columns.is_full_recompute, layer.forward_s, 0.0),
+        layer_recompute_s=columns.recomputed_ratio * layer.forward_s,
         layer_forward_launch_s=shown.forward_s,
         layer_backward_launch_s=shown.backward_s,
-        layer_recompute_launch_s=np.where(columns.is_full_recompute, shown.forward_s, 0.0),
+        layer_recompute_launch_s=RECOMPUTE_LAUNCH * columns.recomputed_ratio * shown.forward_s,
         head_forward_s=head.forward_s,
         head_backward_s=head.backward_s,
         head_forward_launch_s=0.6 * shown.forward_s,

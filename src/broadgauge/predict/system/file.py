@@ -91,7 +91,10 @@ def _problem(document: Document, error: ValidationError) -> InputError:
         return InputError(f"{where}: unknown key `{name}`", hint=hint or HINT)
     if first["type"] == "missing":
         return InputError(f"{where}: `{name}` is missing", hint=HINT)
+    message = first["msg"].removeprefix("Value error, ")
+    message = message[:1].lower() + message[1:]
+    if first["type"] == "value_error":  # of several values, which it tells
+        return InputError(f"{where}: `{name}`: {message}", hint=HINT)
     seen = str(first["input"])
     seen = seen if len(seen) <= 60 else seen[:57] + "…"
-    message = first["msg"][:1].lower() + first["msg"][1:]
     return InputError(f"{where}: `{name}`: {message}, not `{seen}`", hint=HINT)

@@ -5,7 +5,7 @@ What a step gives to each collective (engine/estimate.py), as the library sends 
 """
 
 from broadgauge.engine.estimate import step_bytes as step_messages
-from broadgauge.predict.system.curves import sent_bytes
+from broadgauge.predict.system.paths import sent_bytes
 from broadgauge.specs.case import Backend
 from broadgauge.specs.workload import TrainWorkload
 

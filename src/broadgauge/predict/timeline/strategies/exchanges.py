@@ -191,7 +191,7 @@ def _of_layers(columns: Columns) -> dict[str, CollectiveCost]:
     """
     shapes = columns.shapes
     message = columns.tokens * shapes.hidden * columns.element_bytes
-    again = np.where(columns.is_full_recompute, 1.0, 0.0)
+    again = columns.recomputed_ratio
     tensor = _tensor(columns, message)
     around = columns.context_parallel
     keys = shapes.qkv_width - shapes.attention_width
