@@ -1,5 +1,6 @@
 """Holds what an installation brings along."""
 
+import os
 import re
 import subprocess
 import sys
@@ -69,3 +70,17 @@ def test_ruff_is_run_on_our_own_files_only(repository: Path) -> None:
     assert all(call[-1] == "$(CHECKED)" for call in calls)
     (checked,) = [line.split(":= ")[1] for line in lines if line.startswith("CHECKED")]
     assert checked.split() == ["src", "tests", "scripts", "examples"]
+
+
+def test_modules_are_compiled_once_whatever_the_shell_says(
+    repository: Path, tmp_path: Path
+) -> None:
+    asks = tmp_path / "asks.mk"
+    code = "import sys; print(sys.dont_write_bytecode)"
+    asks.write_text(f"asked:\n\t@{sys.executable} -c '{code}'\n")
+    command = ["make", "--no-print-directory", "-f", "Makefile", "-f", str(asks), "asked"]
+    shell = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    made = subprocess.run(
+        command, cwd=repository, env=shell, check=True, capture_output=True, text=True
+    )
+    assert made.stdout == "False\n"

@@ -50,7 +50,34 @@ def test_an_entry_of_a_shipped_name_replaces_it_and_says_so(tmp_path: Path) -> N
     catalog = load_catalog([path])
     assert catalog.network("vnic-100g").carried().gbyte_per_s == 2.1
     assert len(catalog.networks) == len(load_catalog().networks)
-    assert catalog.replaced == (f"{path}:2:5: networks `vnic-100g` replaces the shipped entry",)
+    (replaced,) = catalog.replaced
+    assert str(replaced) == f"{path}:2:5: networks `vnic-100g` replaces the shipped entry"
+    assert catalog.replaced_words() == (f"{path} replaces network vnic-100g of the catalog",)
+
+
+def test_what_two_files_replace_is_said_of_the_one_that_is_used(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.yaml", tmp_path / "second.yaml"
+    first.write_text(
+        MINE.replace("our-vnic", "vnic-100g").replace("ours\n    p", "dgx-h100\n    p")
+    )
+    second.write_text(MINE.replace("our-vnic", "vnic-100g"))
+    assert load_catalog([first, second]).replaced_words() == (
+        f"{second} replaces network vnic-100g of the catalog",
+        f"{first} replaces node dgx-h100 of the catalog",
+    )
+
+
+def test_two_entries_of_a_name_in_one_file_are_refused_with_both_places(tmp_path: Path) -> None:
+    """A name may stand in several kinds, as `ours` does, once in each."""
+    path = tmp_path / "mine.yaml"
+    again = "  - {name: our-vnic, transport: virtio, nominal_gbps: 50}\n"
+    path.write_text(MINE.replace("nodes:\n", f"{again}nodes:\n"))
+    with pytest.raises(ExperimentError) as refused:
+        load_catalog([path])
+    assert str(refused.value) == (
+        f"{path}:8:5: `networks` has `our-vnic` twice: the first is at {path}:2:5\n"
+        "  hint: leave one of them out, or give it another name"
+    )
 
 
 def test_the_later_file_wins(mine: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from broadgauge.catalog.gpus import find_gpu, find_gpu_named, known_gpus
+from broadgauge.catalog.gpus import Gpu, find_gpu, find_gpu_named, known_gpus
 from broadgauge.specs.errors import InputError
 
 
@@ -50,9 +50,48 @@ def test_names_that_nvml_gives(device_name: str, entry_name: str) -> None:
     assert entry.name == entry_name
 
 
-@pytest.mark.parametrize("device_name", ["Tesla K80", "NVIDIA A1000", ""])
+@pytest.mark.parametrize(
+    "device_name",
+    [
+        *("Tesla K80", "NVIDIA A1000", ""),
+        *("NVIDIA H200 MIG 1g.18gb", "NVIDIA GeForce RTX 4090 Laptop GPU"),
+        "NVIDIA GeForce RTX 4090 D",
+    ],
+)
 def test_an_unknown_gpu_has_no_peak(device_name: str) -> None:
     assert find_gpu(device_name) is None
+
+
+def own(name: str, *matches: str, aliases: tuple[str, ...] = ()) -> Gpu:
+    """An entry of the user's."""
+    change = {"name": name, "matches": matches, "aliases": aliases, "memory_gib": 999}
+    return find_gpu_named("h200-sxm").model_copy(update=change)
+
+
+@pytest.mark.parametrize(
+    ("device_name", "entries", "found"),
+    [
+        ("NVIDIA Q7 Turbo", [own("q7-turbo")], "q7-turbo"),
+        ("NVIDIA Q7 Turbo 80GB", [own("q7", "Q7")], "q7"),
+        ("NVIDIA Q7", [own("ours", aliases=("q7",))], "ours"),
+        ("NVIDIA H200", [own("our-h200", "H200")], "our-h200"),
+        ("NVIDIA H200 NVL", [own("our-h200", "H200")], "h200-nvl"),
+        ("NVIDIA Q7", [own("one", "Q7"), own("other", "Q7")], None),
+        ("NVIDIA Q7 MIG 1g", [own("q7", "Q7")], None),
+        ("NVIDIA Q7 MIG 1g", [own("q7-slice", "Q7", "MIG")], "q7-slice"),
+    ],
+)
+def test_entries_of_the_users_are_found_by_what_the_driver_says(
+    device_name: str, entries: list[Gpu], found: str | None
+) -> None:
+    entry = find_gpu(device_name, (*entries, *known_gpus()))
+    assert (entry and entry.name) == found
+
+
+def test_an_entry_that_replaces_a_shipped_one_is_found_as_that_is() -> None:
+    mine = own("h200-sxm")
+    others = [each for each in known_gpus() if each.name != "h200-sxm"]
+    assert find_gpu("NVIDIA H200", (mine, *others)) is mine
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,32 @@ def test_csv_has_a_line_a_case(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(float(row["step_time_s"]) > 0 for row in rows)
 
 
+OURS = "networks: [{name: pod, transport: overlay, nominal_gbps: 200, source: us, date: 2026-01}]"
+
+
+@pytest.mark.parametrize("form", ["text", "json", "csv", "html"])
+def test_what_a_file_of_the_users_replaces_is_said(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine, page = tmp_path / "mine.yaml", tmp_path / "page.html"
+    mine.write_text(OURS)
+    words = [*LLAMA, "--nodes", "2", "--network", "pod", "--catalog", str(mine)]
+    more = {"json": ["--json"], "csv": ["--csv"], "html": ["--html", str(page)]}.get(form, [])
+    assert main([*words, *more]) == 0
+    captured = capsys.readouterr()
+    said = f"{mine} replaces network pod of the catalog"
+    if form == "json":
+        (replaced,) = json.loads(captured.out)["replaced"]
+        assert replaced == {
+            "kind": "networks", "name": "pod", "filename": str(mine), "where": f"{mine}:1:12",
+        }  # fmt: skip
+    elif form == "html":
+        assert said in page.read_text()
+    else:
+        out = captured.err if form == "csv" else captured.out
+        assert said.replace(" ", "") in "".join(out.split())
+
+
 def test_many_cases_show_the_best(capsys: pytest.CaptureFixture[str]) -> None:
     nodes = ",".join(map(str, range(1, 62)))
     out = said(capsys, *LLAMA, "--network", "roce-400g*8", "--nodes", nodes)
@@ -238,12 +264,78 @@ def test_a_system_file_names_its_gpu_and_calibrates(
     words = ("predict", "--model", "gpt2-xl", "--micro-batch", "8")
     path.write_text(dump_system(slow_a40()))
     (slower,) = json.loads(said(capsys, *words, "--system", str(path), "--json"))["cases"]
-    (usual,) = json.loads(said(capsys, *words, "--gpu", "a40", "--json"))["cases"]
+    alike = ("--gpu", "a40", "--gpus-per-node", "2")
+    (usual,) = json.loads(said(capsys, *words, *alike, "--json"))["cases"]
     assert slower["question"]["gpu"] == "a40"
     ratio = slower["step_time_s"]["value"] / usual["step_time_s"]["value"]
     assert 1.15 < ratio < 1.5
     assert main((*words, "--system", str(path), "--gpu", "h100-sxm")) == 2
     assert "the system file is of a40, and h100-sxm is asked" in capsys.readouterr().err
+
+
+def test_nodes_are_like_the_machine_that_was_measured_unless_it_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "system.yaml"
+    path.write_text(dump_system(slow_a40()))
+    words = ("predict", "--model", "gpt2-xl", "--system", str(path), "--network", "roce-400g")
+    words = (*words, "--nodes", "2", "--json")
+    like = json.loads(said(capsys, *words))
+    assert like["cases"][0]["question"]["gpus_per_node"] == 2
+    assert "GPUs a node: 2 (as that machine has)" in like["assumed"]
+    said_so = json.loads(said(capsys, *words, "--gpus-per-node", "4"))
+    assert said_so["cases"][0]["question"]["gpus_per_node"] == 4
+    assert not any("as that machine has" in each for each in said_so["assumed"])
+
+
+def unknown_gpu() -> System:
+    plain = slow_a40()
+    device = plain.device.model_copy(update={"name": "NVIDIA Q7 Turbo"})
+    return plain.model_copy(update={"device": device})
+
+
+OUR_GPU = """
+gpus:
+  - {name: q7-turbo, generation: hopper, form: sxm, sms: 132, memory_gib: 77,
+     memory_gbyte_per_s: 3350, pcie_generation: 5, tdp_watts: 700, max_mhz: 1980,
+     nvlink: {gbyte_per_s: 450, links: 18, boards: [{gpus: 8, topology: nvswitch}]},
+     peaks: {fp32: 37.4, tf32: 74.8, fp16: 149.7, bf16: 149.7}}
+"""
+
+
+def test_a_gpu_of_no_catalog_is_predicted_with_another_or_with_an_entry_of_ones_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, mine = tmp_path / "system.yaml", tmp_path / "mine.yaml"
+    path.write_text(dump_system(unknown_gpu()))
+    mine.write_text(OUR_GPU)
+    words = ("predict", "--model", "gpt2-xl", "--micro-batch", "8", "--system", str(path), "--json")
+    assert main(words) == 2
+    refused = capsys.readouterr().err
+    assert "doesn't know: NVIDIA Q7 Turbo" in refused
+    assert "--gpu NAME" in refused.partition("hint:")[2]
+    lent = json.loads(said(capsys, *words, "--gpu", "a40"))
+    assert lent["cases"][0]["question"]["gpu"] == "a40"
+    words_of = "NVIDIA Q7 Turbo is in no catalog: memory, price and links are of a40"
+    assert words_of in lent["assumed"]
+    own = json.loads(said(capsys, *words, "--catalog", str(mine)))
+    assert own["cases"][0]["question"]["gpu"] == "q7-turbo"
+    assert own["cases"][0]["question"]["own_gpu"]["memory_gib"] == 77
+    assert own["cases"][0]["memory"]["capacity_bytes"] < 77 * 2**30 + 1
+    assert not any("is in no catalog" in each for each in own["assumed"])
+    assert main((*words, "--gpu", "a40,l40s")) == 2
+
+
+@pytest.mark.parametrize(
+    "flag", [("--catalog", "x.yaml"), ("--strategy", "fsdp"), ("--tp", "2"), ("--csv",)]
+)
+def test_what_says_nothing_of_the_calibrated_machine_is_refused(
+    flag: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "system.yaml"
+    path.write_text(dump_system(slow_a40()))
+    assert main(("predict", "quickstart", "--system", str(path), *flag)) == 2
+    assert f"{flag[0]} does not go with an experiment" in capsys.readouterr().err
 
 
 def test_a_system_file_of_cores_is_refused(

@@ -87,7 +87,51 @@ def test_a_training_that_cannot_be_is_listed(
     path.write_text(csv_of({"id": "fine"}, odd, {"id": "too"}), encoding="utf-8")
     assert main(["validate", str(path), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["overall"]["n"] + len(document["unread"]) == 3
+    assert document["overall"]["n"] == 2
+    [unread] = document["unread"]
+    assert (unread["id"], unread["line"]) == ("odd", 3)
+    assert "hidden size 2047, which do not divide by tensor parallel 16" in unread["reason"]
+
+
+@pytest.mark.parametrize("width", ["50", "80", "100"])
+def test_a_small_table_is_printed_row_by_row(
+    table: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    assert main(["validate", str(table), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert main(["validate", str(table)]) == 0
+    _, _, rows = capsys.readouterr().out.partition("Row by row")
+    lines = {words[0]: words for words in map(str.split, rows.splitlines()[3:7])}
+    assert list(lines) == ["a", "b", "c", "d"]
+    for row in document["rows"]:
+        error = row["predicted_s"] / row["measured_s"] - 1
+        is_inside = row["low_s"] <= row["measured_s"] <= row["high_s"]
+        assert lines[row["id"]][-2:] == [f"{error * 100:+.1f}", "yes" if is_inside else "no"]
+
+
+def test_rows_of_long_names_fit_a_terminal_in_one_line_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    path = tmp_path / "table.csv"
+    names = [f"{'a' * 60}-{end}" for end in ("first", "second")]
+    path.write_text(csv_of(*({"id": name} for name in names)), encoding="utf-8")
+    assert main(["validate", str(path)]) == 0
+    _, _, rows = capsys.readouterr().out.partition("Row by row")
+    first, second = rows.splitlines()[3:5]
+    assert first.split()[0].endswith("-first")
+    assert second.split()[0].endswith("-second")
+    assert len(first.split()) == len(second.split()) == 7
+
+
+def test_a_large_table_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(csv_of(*({"id": f"row-{i}"} for i in range(31))), encoding="utf-8")
+    assert main(["validate", str(path)]) == 0
+    text = capsys.readouterr().out
+    assert "31 rows predicted" in text
+    assert "Row by row" not in text
 
 
 def test_where_nothing_can_be_scored_the_exit_code_says_so(

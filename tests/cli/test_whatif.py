@@ -34,6 +34,14 @@ def test_what_was_measured_and_what_was_modelled_is_said(golden: str, capsys: Ca
     assert "reference: predicted" in modelled
 
 
+def test_which_training_is_asked_is_said_where_there_are_several(
+    golden: str, capsys: Captured
+) -> None:
+    words = "note: of 4 trainings this is train 2x1 slow, on its slowest network; --case takes"
+    assert words in " ".join(ask(golden, capsys).split())
+    assert "trainings" not in ask(golden, capsys, "--case", "network=tuned")
+
+
 def test_json_says_the_same(golden: str, capsys: Captured) -> None:
     found = json.loads(ask(golden, capsys, "--json", "--nodes", "2,4"))
     same, more = found["answers"]
@@ -41,6 +49,21 @@ def test_json_says_the_same(golden: str, capsys: Captured) -> None:
     assert more["tokens_per_s"] > same["tokens_per_s"]
     assert same["low_s"] <= same["step_time_s"] <= same["high_s"]
     assert found["calibration"]["network_basis"] == "own"
+
+
+def test_as_many_nodes_as_there_were_is_the_measured_step(
+    golden: str, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    case = ("--case", "network=slow")
+    plain = ask(golden, capsys, *case)
+    asked = ask(golden, capsys, *case, "--nodes", "2", "--network", "slow")
+    assert "slow, 2 nodes, as measured" in asked
+    assert "the networks asked for" not in asked
+    (one,) = json.loads(ask(golden, capsys, *case, "--json"))["answers"]
+    (other,) = json.loads(ask(golden, capsys, *case, "--json", "--nodes", "2"))["answers"]
+    assert "nothing, as measured" in plain
+    assert other == one | {"label": "2 nodes"}
 
 
 def test_every_combination_is_asked_once(golden: str, capsys: Captured) -> None:
@@ -52,6 +75,18 @@ def test_every_combination_is_asked_once(golden: str, capsys: Captured) -> None:
         for strategy in ("ddp", "fsdp")
         for number in (1, 4)
     ]
+
+
+def test_what_a_file_of_the_users_replaces_is_said(
+    golden: str, capsys: Captured, tmp_path: Path
+) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("networks: [{name: roce-400g, transport: roce, nominal_gbps: 390}]")
+    flags = ("--network", "roce-400g", "--catalog", str(mine))
+    text = ask(golden, capsys, *flags)
+    assert f"{mine}replacesnetworkroce-400gofthecatalog" in "".join(text.split())
+    (replaced,) = json.loads(ask(golden, capsys, *flags, "--json"))["replaced"]
+    assert (replaced["kind"], replaced["name"]) == ("networks", "roce-400g")
 
 
 def test_another_storage_changes_nothing_and_says_why(golden: str, capsys: Captured) -> None:

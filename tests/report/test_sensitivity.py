@@ -1,5 +1,6 @@
 """Proves report/charts_sensitivity.py: the picture holds the rungs, their intervals, the curve."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,12 +13,14 @@ from tests.advise.ladder_runs import (
     Planted,
     ladder_run,
 )
+from tests.predict.sensitivity.simulated_ladders import simulated
 
 from broadgauge.advise.ladders import ladders, seen_ladders
 from broadgauge.cli.runs import read_summary
+from broadgauge.predict.sensitivity.sensitivity import analyse
 from broadgauge.report.charts_sensitivity import ladder_chart, ladder_words
 from broadgauge.report.html import render
-from broadgauge.report.ladder_words import CRITICAL, answers, more_rates
+from broadgauge.report.ladder_words import CRITICAL, ENOUGH, answers, more_rates
 
 
 def test_the_picture_holds_what_was_measured_and_the_curve(tmp_path: Path) -> None:
@@ -66,6 +69,25 @@ def test_a_commands_other_bytes_need_not_be_hidden(tmp_path: Path) -> None:
     (ladder,) = ladders(read_summary(path))
     words = dict(answers(ladder))[CRITICAL]
     assert "4 MB a sample printed: 50 % is hidden even at the slowest rate, or not sent by" in words
+
+
+def test_a_rate_of_which_nearly_nothing_is_known_is_unknown(tmp_path: Path) -> None:
+    """And the rates that would show it are told all the same."""
+    (ladder,) = ladders(read_summary(ladder_run(tmp_path, Planted(spread=0.2), launches=3)))
+    words = dict(answers(ladder))[ENOUGH]
+    assert words == "unknown, anything from 3.87 Gbit/s to 48.1 Gbit/s fits what was measured"
+    assert max(more_rates(ladder)) > 1.6
+
+
+def test_of_a_knee_of_which_nearly_nothing_is_known_only_the_bytes_are_told(
+    tmp_path: Path,
+) -> None:
+    (ladder,) = ladders(read_summary(ladder_run(tmp_path)))
+    scattered = analyse(simulated("two slopes", seed=0, num_blocks=3, spread=0.1))
+    words = dict(answers(replace(ladder, found=scattered)))[CRITICAL]
+    knee = "anything from 57.6 Mbit/s to 1.36 Gbit/s fits what was measured"
+    assert f"a step; below which rate is unknown, {knee}" in words
+    assert "so below" not in words
 
 
 def test_the_next_rates_are_those_that_would_show_more(tmp_path: Path) -> None:

@@ -42,6 +42,20 @@ class GpuPrice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Replaced:
+    """A shipped entry in whose place stands one of the user's."""
+
+    kind: str
+    name: str
+    filename: str
+    where: str
+    """`mine.yaml:3:5`."""
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.kind} `{self.name}` replaces the shipped entry"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Catalog:
     """Every entry, by kind."""
 
@@ -56,8 +70,8 @@ class Catalog:
     frameworks: tuple[Framework, ...]
     constants: tuple[Constant, ...]
     fitted: tuple[Fit, ...]
-    replaced: tuple[str, ...] = ()
-    """A line for each shipped entry that a user's file replaces."""
+    replaced: tuple[Replaced, ...] = ()
+    """Shipped entries that are not used, as the user's files have others of their names."""
     places: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """Where a user's entry stands, by kind and name."""
 
@@ -118,6 +132,17 @@ class Catalog:
         """`mine.yaml:3:5`, or the shipped file."""
         return self.places.get((kind, entry.name), f"{kind}.yaml")
 
+    def replaced_words(self) -> tuple[str, ...]:
+        """A line a file: `mine.yaml replaces gpu h100-sxm, network pod of the catalog`."""
+        by_file: dict[str, list[str]] = {}
+        for each in self.replaced:
+            names = by_file.setdefault(each.filename, [])
+            names.append(f"{each.kind.removesuffix('s')} {each.name}")
+        return tuple(
+            f"{filename} replaces {', '.join(names)} of the catalog"
+            for filename, names in by_file.items()
+        )
+
 
 def load_catalog(extra_files: Sequence[Path] = ()) -> Catalog:
     """What is shipped, and what these files add or replace, the later ones first.
@@ -175,12 +200,13 @@ def _read_file(path: Path) -> tuple[Read, ...]:
 
 
 def _merged(kind: str, shipped: Sequence[Entry], read: Sequence[Read]) -> tuple[Entry, ...]:
-    """The user's first, so that their aliases are found first; the last of a name wins."""
+    """The user's first, so that their aliases are found first; of a name, the last file's."""
     own = {each.entry.name: each.entry for each in read if each.kind == kind}
     return (*reversed(own.values()), *(entry for entry in shipped if entry.name not in own))
 
 
-def _replaced(shipped: Catalog, read: Sequence[Read]) -> Iterator[str]:
-    for each in read:
-        if any(each.entry.name == entry.name for entry in shipped.entries(each.kind)):
-            yield f"{each.where}: {each.kind} `{each.entry.name}` replaces the shipped entry"
+def _replaced(shipped: Catalog, read: Sequence[Read]) -> Iterator[Replaced]:
+    """Each once, where the last file has it."""
+    for (kind, name), each in {(each.kind, each.entry.name): each for each in read}.items():
+        if any(name == entry.name for entry in shipped.entries(kind)):
+            yield Replaced(kind=kind, name=name, filename=each.filename, where=each.where)

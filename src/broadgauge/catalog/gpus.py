@@ -2,11 +2,12 @@
 
 import functools
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
 
-from broadgauge.catalog.entries import Entry, Part, find_entry
+from broadgauge.catalog.entries import Entry, Part, find_entry, is_alike
 from broadgauge.catalog.loading import shipped_entries
 from broadgauge.specs.gpt import DataType
 
@@ -90,7 +91,8 @@ class Gpu(Entry):
     """One GPU of gpus.yaml."""
 
     matches: tuple[str, ...] = ()
-    """All these words stand in the name that NVML gives; none: it is not found by that name."""
+    """All these words stand in the name that NVML gives; none: it is not found by that name, but
+    for a user's entry, whose own name may be in it."""
     generation: Generation
     form: Literal["sxm", "pcie", "nvl", "superchip", "oam"]
     peaks: Peaks
@@ -130,15 +132,42 @@ def find_gpu_named(name: str) -> Gpu:
     return find_entry(name, known_gpus(), "gpu")
 
 
-def find_gpu(device_name: str) -> Gpu | None:
+_OTHER_PARTS = frozenset(("mig", "laptop", "mobile", "max", "d"))
+"""Words after the name of a GPU that is a slice of it or another chip (`4090 Laptop`, `4090 D`,
+`Max-Q`): its facts are not those, unless an entry asks for the word."""
+
+
+def find_gpu(device_name: str, gpus: Sequence[Gpu] | None = None) -> Gpu | None:
     """The entry of a name such as `NVIDIA H100 80GB HBM3`; None: unknown, so no MFU is stated.
 
-    Of all entries whose words stand in it, the one that asks for most.
+    Of all entries whose words stand in it, the one that asks for most; of two that ask for as many,
+    the user's own. An entry of the user's that asks for none is found by its name or alias. `gpus`:
+    of a catalog with the user's; None: the shipped ones.
     """
+    entries = known_gpus() if gpus is None else gpus
     words = set(re.split(r"[\s_-]+", device_name.lower()))
-    found = [
-        entry
-        for entry in known_gpus()
-        if entry.matches and all(word.lower() in words for word in entry.matches)
+    asked = [(entry, _asked_words(entry)) for entry in entries]
+    named = [
+        (entry, len(asks))
+        for entry, asks in asked
+        if asks and asks <= words and not (words & _OTHER_PARTS) - asks
     ]
-    return max(found, key=lambda entry: len(entry.matches), default=None)
+    most = max((number for _, number in named), default=0)
+    found = [entry for entry, number in named if number == most]
+    if not found:
+        found = [entry for entry, asks in asked if not asks and is_alike(device_name, entry)]
+    own = [entry for entry in found if entry not in known_gpus()]
+    shipped = found if most else []
+    return _only(own or shipped)
+
+
+def _only(found: Sequence[Gpu]) -> Gpu | None:
+    return found[0] if len(found) == 1 else None
+
+
+def _asked_words(entry: Gpu) -> frozenset[str]:
+    """Those of the shipped entry that it replaces where it names none."""
+    matches = entry.matches or next(
+        (each.matches for each in known_gpus() if each.name == entry.name), ()
+    )
+    return frozenset(word.lower() for word in matches)

@@ -41,6 +41,7 @@ class Read:
 
     kind: str
     entry: Entry
+    filename: str
     where: str
 
 
@@ -59,10 +60,25 @@ def read_entries(text: str, filename: str) -> tuple[Read, ...]:
                 except ValidationError as error:
                     problems += _problems(document, kind, i, error)
                 else:
-                    read.append(Read(kind=kind, entry=entry, where=document.where((kind, i))))
+                    where = document.where((kind, i))
+                    read.append(Read(kind=kind, entry=entry, filename=filename, where=where))
+    problems += _named_twice(read)
     if problems:
         raise ExperimentError(problems)
     return tuple(read)
+
+
+def _named_twice(read: Sequence[Read]) -> Iterator[Problem]:
+    """Two entries of one name and kind: which of them is meant?"""
+    first: dict[tuple[str, str], Read] = {}
+    for each in read:
+        other = first.setdefault((each.kind, each.entry.name), each)
+        if other is not each:
+            yield Problem(
+                each.where,
+                f"`{each.kind}` has `{each.entry.name}` twice: the first is at {other.where}",
+                "leave one of them out, or give it another name",
+            )
 
 
 def _filled(kind: str, data: dict[str, Any], read: Sequence[Read]) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def _list(kind: str | None, catalog: "Catalog", *, as_json: bool) -> None:
     kinds = KINDS if kind is None else (kind,)
     if as_json:
         entries = {each: [_plain(entry) for entry in catalog.entries(each)] for each in kinds}
-        _write_json(entries | {"notes": list(catalog.replaced)})
+        _write_json(entries | {"notes": list(map(str, catalog.replaced))})
         return
     with results_console() as console:
         for each in kinds:
@@ -120,7 +120,7 @@ def _show(name: str, catalog: "Catalog", *, as_json: bool) -> None:
     found = catalog.named(name) or (("networks", _network(name, catalog)),)
     if as_json:
         entries = [{"kind": kind, **_plain(entry)} for kind, entry in found]
-        _write_json({"entries": entries, "notes": list(catalog.replaced)})
+        _write_json({"entries": entries, "notes": list(map(str, catalog.replaced))})
         return
     with results_console() as console:
         for kind, entry in found:

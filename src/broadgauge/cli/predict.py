@@ -70,7 +70,7 @@ def _handle(options: argparse.Namespace) -> int:
     """On any cluster. Raises InputError."""
     from broadgauge.catalog.catalog import load_catalog
     from broadgauge.cli.console import results_console
-    from broadgauge.cli.output import write, write_file
+    from broadgauge.cli.output import say, write, write_file
     from broadgauge.cli.predict_flags import read_ratio
     from broadgauge.predict.answering.answers import answer
     from broadgauge.report.predict_data import to_csv, to_json
@@ -84,9 +84,10 @@ def _handle(options: argparse.Namespace) -> int:
     pays_ratio = read_ratio("--pays", options.pays)
     catalog = load_catalog(options.catalog)
     known = predict_known.read_known(options, catalog)
-    asked = _asked(options, catalog, known.gpu)
+    asked = _asked(options, catalog, known)
     prices, price_words = _prices(options, asked.cases, catalog)
     notes = [f"{number} × left out: {why}" for why, number in asked.left_out]
+    notes += catalog.replaced_words()
     assumed = (*asked.assumed, *price_words, *known.words)
     is_data = options.json or options.csv
     answers = answer(
@@ -108,9 +109,14 @@ def _handle(options: argparse.Namespace) -> int:
 
         write_file(options.html, render(answers, assumed, notes, found))
     if options.json:
-        write(to_json(answers, assumed, notes, found, is_explained=options.explain))
+        document = to_json(
+            answers, assumed, notes, found, catalog.replaced, is_explained=options.explain
+        )
+        write(document)
     elif options.csv:
         write(to_csv(answers))
+        for note in notes:
+            say(f"note: {note}")
     else:
         with results_console() as console:
             print_answers(answers, assumed, notes, console)
@@ -158,15 +164,19 @@ def _write_trace(path: Path, cases: "Sequence[TrainingCase]", known: predict_kno
     say(f"wrote      {path}: {len(events):,} pieces, for https://ui.perfetto.dev")
 
 
-def _asked(options: argparse.Namespace, catalog: "Catalog", gpu: str | None) -> "Asked":
+def _asked(
+    options: argparse.Namespace, catalog: "Catalog", known: "predict_known.Known"
+) -> "Asked":
     """The trainings meant. Raises InputError."""
     from broadgauge.cli.predict_flags import read_wish
     from broadgauge.predict.asking.wishes import expand
     from broadgauge.specs.errors import InputError
 
     wish = read_wish(options)
-    if gpu is not None:
-        _check_measured(wish, gpu, catalog)
+    if known.gpu is not None:
+        _check_measured(wish, known.gpu, catalog)
+    if known.gpus_per_node is not None:
+        wish["gpus_per_node"] = (known.gpus_per_node,)
     if options.experiment is not None:
         return _of_experiment(options.experiment, wish, catalog)
     if "model" not in wish:

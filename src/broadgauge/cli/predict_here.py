@@ -18,15 +18,19 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.console import results_console
     from broadgauge.cli.experiments import load
     from broadgauge.cli.output import write
+    from broadgauge.cli.predict_flags import FLAGS
     from broadgauge.predict.system.experiment_here import steps_here
     from broadgauge.predict.system.file import read_system
     from broadgauge.report.terminal_here import here_json, print_here
     from broadgauge.specs.errors import InputError
 
-    for name in ("csv", "html", "trace", "explain", "measured"):
+    others = {f"wish_{each.field}": each.name for each in FLAGS}
+    others |= {name: f"--{name}" for name in ("csv", "html", "trace", "explain", "measured")}
+    others |= {"catalog": "--catalog", "usd_per_gpu_hour": "--usd-per-gpu-hour"}
+    for name, flag in others.items():
         if getattr(options, name):
             raise InputError(
-                f"--{name} does not go with an experiment on its own system file",
+                f"{flag} does not go with an experiment on its own system file",
                 hint="name a cluster: --gpu h100-sxm --network roce-400g",
             )
     system = read_system(options.system)

@@ -3,10 +3,13 @@
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from broadgauge.catalog.catalog import Catalog
+    from broadgauge.catalog.gpus import Gpu
     from broadgauge.predict.facts.knowledge import Knowledge
 
 
@@ -18,6 +21,8 @@ class Known:
     """None: the catalog's alone."""
     gpu: str | None
     """Of the system file."""
+    gpus_per_node: int | None
+    """Of the machine of the system file; None: nothing is known, or something else is asked."""
     words: tuple[str, ...]
     """What was taken from where."""
 
@@ -38,22 +43,40 @@ def add_flags(group: "argparse._ArgumentGroup") -> None:
 def read_known(options: argparse.Namespace, catalog: "Catalog") -> Known:
     """Raises InputError."""
     if options.system is None and options.measured is None:
-        return Known(knowledge=None, gpu=None, words=())
+        return Known(knowledge=None, gpu=None, gpus_per_node=None, words=())
     from broadgauge.predict.facts.knowledge import default_knowledge
 
-    knowledge, gpu, words = default_knowledge(), None, []
+    knowledge, gpu, gpus_per_node, words = default_knowledge(), None, None, []
     if options.system is not None:
+        from broadgauge.catalog.gpus import find_gpu
+        from broadgauge.cli.predict_flags import read_wish
         from broadgauge.predict.system.file import read_system
         from broadgauge.predict.system.knowledge import calibrated_by, gpu_of
 
         system = read_system(options.system)
-        gpu = gpu_of(system)
-        knowledge = calibrated_by(system, knowledge)
-        words.append(f"{gpu} as {options.system} measured it")
+        wish = read_wish(options)
+        entry = gpu_of(system, catalog.gpus, _asked_gpu(wish, catalog))
+        gpu = entry.name
+        knowledge = calibrated_by(system, knowledge, entry)
+        device = system.device.name
+        is_known = find_gpu(device, catalog.gpus) is not None
+        words.append(f"{gpu if is_known else device} as {options.system} measured it")
+        if options.experiment is None and not {"node", "gpus_per_node"} & wish.keys():
+            gpus_per_node = system.device.count
+            words.append(f"GPUs a node: {gpus_per_node} (as that machine has)")
+        if not is_known:
+            words.append(f"{device} is in no catalog: memory, price and links are of {gpu}")
     if options.measured is not None:
         knowledge, more = _with_steps(options.measured, knowledge, catalog)
         words.append(more)
-    return Known(knowledge=knowledge, gpu=gpu, words=tuple(words))
+    return Known(knowledge=knowledge, gpu=gpu, gpus_per_node=gpus_per_node, words=tuple(words))
+
+
+def _asked_gpu(wish: "Mapping[str, Sequence[Any]]", catalog: "Catalog") -> "Gpu | None":
+    """The one GPU that flags name; None: they name none, or several. Raises InputError."""
+    names = {catalog.gpu(name).name for name in wish.get("gpu", ())}
+    names |= {catalog.node(name).gpu for name in wish.get("node", ())}
+    return catalog.gpu(names.pop()) if len(names) == 1 else None
 
 
 def _with_steps(path: Path, knowledge: "Knowledge", catalog: "Catalog") -> "tuple[Knowledge, str]":

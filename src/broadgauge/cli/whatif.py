@@ -53,7 +53,7 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.output import write
     from broadgauge.cli.runs import read_summary, run_path
     from broadgauge.cli.whatif_flags import changes_of, check_model, notes_of
-    from broadgauge.predict.runs.cases import pick_case
+    from broadgauge.predict.runs.cases import pick_case, picked_words
     from broadgauge.predict.system.file import read_system
     from broadgauge.predict.whatif.whatif import what_if
     from broadgauge.report.terminal_whatif import print_whatif, whatif_document
@@ -63,11 +63,13 @@ def handle(options: argparse.Namespace) -> int:
     base = pick_case(run, options.case)
     check_model(options.model, base, catalog)
     changes = changes_of(options, run, base, catalog)
+    picked = picked_words(run, options.case, base)
     notes = notes_of(options.storage, base, changes, catalog)
+    notes = notes if picked is None else (picked, *notes)
     system = None if options.system is None else read_system(options.system)
-    found = what_if(run, base, changes, system=system)
+    found = what_if(run, base, changes, system=system, gpus=catalog.gpus)
     if options.json:
-        document = whatif_document(found, notes)
+        document = whatif_document(found, notes, catalog.replaced)
         write(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
         return 0
     with results_console() as console:

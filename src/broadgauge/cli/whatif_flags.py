@@ -72,7 +72,7 @@ def notes_of(
             "this run sent over Gloo from cores; a catalog's network is what NCCL gets of it from "
             "GPUs"
         )
-    return tuple(notes)
+    return (*notes, *catalog.replaced_words())
 
 
 def _storage_note(name: str, catalog: Catalog) -> str:
@@ -111,6 +111,7 @@ def _labelled(change: Change, words: str) -> str:
 def _network(text: str, run: RunSummary, base: RunCase, catalog: Catalog) -> Part:
     """One of the run by its name, an emulated one by its rate, else one of the catalog."""
     own = {case.case.plain_network_name: case.case.link for case in run.candidates}
+    own[base.case.plain_network_name] = base.case.link
     link = own.get(text)
     if link is None and _RATE.fullmatch(text):
         link = _at_rate(text, base)

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from importlib.metadata import version
 
 from broadgauge.report.chart_parts import Spec
@@ -48,9 +49,7 @@ def _svg(spec: Spec, name: str) -> str:
     The runtime counts its ids through a whole process, so they are numbered anew: the same chart
     is the same text.
     """
-    import vl_convert
-
-    svg: str = vl_convert.vegalite_to_svg(spec)
+    svg = drawn(json.dumps(spec))
     ids = dict.fromkeys(re.findall(r'\bid="([^"]+)"', svg))
     names = {old: f"{name}-{index}" for index, old in enumerate(ids)}
 
@@ -60,8 +59,21 @@ def _svg(spec: Spec, name: str) -> str:
     return re.sub(r'(\bid="|url\(#|href="#)([^")]+)(["\)])', renamed, svg)
 
 
+@lru_cache(maxsize=64)
+def drawn(spec_json: str) -> str:
+    """The SVG as the runtime made it. A page too large to live is put together twice."""
+    import vl_convert
+
+    svg: str = vl_convert.vegalite_to_svg(spec_json)
+    return svg
+
+
+@cache
 def runtime() -> str | None:
-    """The Vega runtime as one script, safe inside a script element; None where it can't be had."""
+    """The Vega runtime as one script, safe inside a script element; None where it can't be had.
+
+    Bundling takes a second and always gives the same: once a process is enough.
+    """
     import vl_convert
 
     if not version("vl-convert-python").startswith(_KNOWN_SERIES):

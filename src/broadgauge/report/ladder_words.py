@@ -76,6 +76,8 @@ def _bytes(ladder: Ladder, found: Sensitivity) -> Iterator[str]:
     if knee is not None:
         more = "none: all is hidden" if fast is None else interval(fast, show_bytes)
         yield f"so below {interval(knee, show_rate)} a node, and above it {more}"
+    elif found.curve.form in (Form.HINGE, Form.TWO_SLOPES):
+        yield f"below which rate is unknown, {found.knee_gbps.why}"
     counted = ladder.counted_bytes
     if counted is None:
         return
@@ -143,14 +145,21 @@ def more_rates(ladder: Ladder) -> tuple[float, ...]:
     rates = [rung.rate_gbps for rung in found.rungs]
     if found.curve.form is Form.FLAT:
         return (*_between(slowest / 16, slowest, 2), *rates)
-    enough = found.enough_gbps.estimate
+    enough = _looked_for(found.enough_gbps)
     if not found.is_extrapolated or enough is None:
         return ()
     ceilings = [s.ceiling_gbps.value for s in ladder.rungs if s.ceiling_gbps is not None]
     nics = ladder.rungs[0].case.link
     most = 0.0 if not ceilings or nics is None else min(ceilings) / 2 * nics.num_nics
-    wanted = min(enough.value * WIDER, most)
+    wanted = min(enough * WIDER, most)
     return (*rates, *reversed(_between(wanted, fastest, 3))) if wanted > 1.5 * fastest else ()
+
+
+def _looked_for(rate: Answer) -> float | None:
+    """The rate, or how far up it may lie; None: nothing is known of it."""
+    if rate.estimate is not None:
+        return rate.estimate.value
+    return rate.at_least if rate.at_most is None else rate.at_most
 
 
 def _between(start_gbps: float, end_gbps: float, number: int) -> tuple[float, ...]:

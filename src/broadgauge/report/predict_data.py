@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from broadgauge.advise.recommendation import Recommendation
+from broadgauge.catalog.catalog import Replaced
 from broadgauge.predict.answering.answers import Answer, Answers
 from broadgauge.predict.answering.knee import BandwidthCurve
 from broadgauge.predict.answering.making_fit import what_fits
@@ -24,6 +25,7 @@ def to_json(
     assumed: Sequence[str],
     notes: Sequence[str],
     found: Sequence[Recommendation] = (),
+    replaced: Sequence[Replaced] = (),
     *,
     is_explained: bool = False,
 ) -> str:
@@ -33,6 +35,7 @@ def to_json(
         "common": dict(answers.common),
         "assumed": list(assumed),
         "notes": list(notes),
+        "replaced": [asdict(each) for each in replaced],
         "cases": [_case(answer, is_explained=is_explained) for answer in answers.answers],
         "fits_with": _fits_with(answers.answers[:MOST_FITTED]),
         "bandwidth": [_curve(curve) for curve in answers.curves],
@@ -94,6 +97,8 @@ def _question(case: TrainingCase) -> dict[str, Any]:
     """All of the case; curves of the fabric by their number only."""
     question = asdict(case)
     question["fabric"]["curves"] = len(case.fabric.curves)
+    if case.own_gpu is not None:
+        question["own_gpu"] = case.own_gpu.model_dump(mode="json", by_alias=True)
     return question
 
 

@@ -88,8 +88,8 @@ def print_entry(kind: str, entry: Entry, catalog: Catalog, console: Console) -> 
 
 def print_replaced(catalog: Catalog, console: Console) -> None:
     """Which shipped entries do the user's files replace?"""
-    for line in catalog.replaced:
-        sentence(f"note: {line}", console, "dim")
+    for each in catalog.replaced:
+        sentence(f"note: {each}", console, "dim")
 
 
 def _line(label: str, value: str, console: Console) -> None:

@@ -6,10 +6,11 @@ from rich.console import Console
 from rich.text import Text
 
 from broadgauge.predict.scoring.peers import PeerSheet
-from broadgauge.predict.scoring.scoring import Scores
+from broadgauge.predict.scoring.scoring import Scored, Scores
 from broadgauge.predict.scoring.validation import Validation, score_sheet
 from broadgauge.predict.tables.table import Unread
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
+from broadgauge.specs.units import show_time
 
 HEAD = ("in %", "n", "MAPE", "median", "P90", "worst", "bias", "inside", "order")
 LEGEND = (
@@ -18,6 +19,10 @@ LEGEND = (
     "faster one named."
 )
 MOST_UNREAD = 20
+MOST_ROWS = 30
+"""Of a table whose rows are printed one by one."""
+LONGEST_NAME = 38
+ROW_HEAD = ("row", "measured", "predicted", "error, %", "in 80 %")
 
 
 def print_validation(
@@ -41,6 +46,9 @@ def print_validation(
     if scaling is not None:
         sentence(f"Scaling efficiency when nodes are added: mean error {scaling:.3f}", console)
     sentence(LEGEND, console, "dim")
+    if 0 < len(validation.scored) <= MOST_ROWS:
+        heading("Row by row", console)
+        print_table(ROW_HEAD, [_row_cells(each) for each in validation.scored], console)
     if is_by_source:
         heading("By source", console)
         print_table(HEAD, [score_cells(n, each) for n, each in sheet.by_source.items()], console)
@@ -74,6 +82,22 @@ def score_cells(name: str, scores: Scores) -> tuple[str, ...]:
         percent(scores.interval_coverage, places=0),
         percent(scores.pair_order, places=0),
     )
+
+
+def _row_cells(scored: Scored) -> tuple[str, ...]:
+    return (
+        _short(scored.row.id),
+        show_time(scored.row.step_time_s),
+        show_time(scored.step_time_s.value),
+        percent(scored.error_ratio, is_signed=True),
+        "yes" if scored.is_covered else "no",
+    )
+
+
+def _short(name: str) -> str:
+    """Both ends, as either may tell rows apart; the figures beside it fit 80 columns then."""
+    half = LONGEST_NAME // 2
+    return name if len(name) <= LONGEST_NAME else f"{name[:half]}…{name[1 - half :]}"
 
 
 def percent(ratio: float | None, *, is_signed: bool = False, places: int = 1) -> str:

@@ -1,10 +1,12 @@
 """What does `broadgauge whatif` print? The answers, and what of them was measured."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
 from rich.console import Console
 from rich.text import Text
 
+from broadgauge.catalog.catalog import Replaced
 from broadgauge.predict.prediction import Interval
 from broadgauge.predict.whatif.changes import Answer, WhatIf
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
@@ -12,7 +14,7 @@ from broadgauge.report.whatif_words import check_lines, measured_lines, modelled
 from broadgauge.specs.units import show_count, show_ratio, show_size, show_time
 
 HEAD = ("what changes", "step, 80 %", "tokens/s", "× now", "waits", "sends a node")
-NOTHING = "nothing, as measured"
+NOTHING = "nothing"
 
 
 def print_whatif(found: WhatIf, notes: tuple[str, ...], console: Console) -> None:
@@ -44,8 +46,9 @@ def _item(words: str, console: Console) -> None:
 
 def _row(answer: Answer) -> tuple[str, ...]:
     step = f"{show_time(answer.step_s.value)}\n{_interval(answer.step_s)}"
+    label = answer.label or NOTHING
     return (
-        answer.label or NOTHING,
+        f"{label}, as measured" if answer.is_measured else label,
         step,
         show_count(answer.tokens_per_s),
         f"{answer.speedup_ratio:.3g}",
@@ -58,7 +61,9 @@ def _interval(interval: Interval) -> str:
     return f"{show_time(interval.low)} to {show_time(interval.high)}"
 
 
-def whatif_document(found: WhatIf, notes: tuple[str, ...]) -> dict[str, object]:
+def whatif_document(
+    found: WhatIf, notes: tuple[str, ...], replaced: Sequence[Replaced] = ()
+) -> dict[str, object]:
     """The same as plain data, for `--json`."""
     base = found.base
     return {
@@ -91,6 +96,7 @@ def whatif_document(found: WhatIf, notes: tuple[str, ...]) -> dict[str, object]:
         ],
         "words": {"measured": list(measured_lines(found)), "modelled": list(modelled_lines(found))},
         "notes": list(notes),
+        "replaced": [asdict(each) for each in replaced],
     }
 
 
@@ -99,6 +105,7 @@ def _answers(found: WhatIf) -> Iterator[dict[str, object]]:
         yield {
             "label": each.label,
             "nodes": each.nodes,
+            "is_measured": each.is_measured,
             "step_time_s": each.step_s.value,
             "low_s": each.step_s.low,
             "high_s": each.step_s.high,

@@ -25,6 +25,8 @@ DEFINITIONS = """\
   taken together (geometric mean); equal predictions name nobody.
 - **scaling**: mean absolute error of the scaling efficiency. A series has one source and
   configuration, and either the same batch a GPU or the same global batch; its fewest nodes are 1.
+- **Recomputation**: rows whose stated settings need more memory than their GPUs have are taken with
+  as many layers recomputed as make them fit; they ran.
 - **Flags** are the table's own: inferred dimensions or networks, CPU offload, contradictory
   repeats.
 - **Calibration**: a system is one source's GPU, framework and arithmetic. Rows are chosen without
@@ -38,16 +40,19 @@ HARD_ROWS = """\
 What the rows of `measured-training.csv` themselves say of the largest errors:
 
 - **BigScience JeanZay V100**: one configuration took 118 and 225 s on different days, and 30 of
-  its 72 rows offload to CPUs whose memory and PCIe are not described.
+  its 72 rows offload to CPUs whose memory and PCIe are not described. The table says InfiniBand of
+  400 Gbit/s; the cluster has four adapters of Omni-Path, of which NCCL used one (54 Gbit/s out of
+  each of 16 nodes in an all-reduce, by the authors' own measurement).
 - **NVIDIA DeepLearningExamples**: PyTorch's BERT rows at 512 tokens imply 69 to 73 % of an A100's
-  fp16 peak without flash attention, where the same source's rows at 128 tokens reach 46 to 48 %.
+  fp16 peak without flash attention, where the same source's rows at 128 tokens reach 46 to 48 %:
+  512 is the most a sequence may have (README, January 2022: binned pretraining, bins of 64).
 - **Qwen fine-tune profile**: full fine-tuning of 1.8B parameters takes 2.1 to 2.3 s a step from 256
   to 2,048 tokens; what costs that is in no column. Two nodes with ZeRO-2 state no network.
 - **maknee/SkyPilot on Nebius**: two rows. "10 Gbit/s" carried 13, and 3,200 Gbit/s of InfiniBand
   160, by the article's own reduce-scatter; a row of the table has the nominal rates alone.
 - **vTrain ground truth**: small models wait for launches, 3.4 to 3.8 ms a layer and micro-batch on
-  its hosts. No other source tells what a launch costs in Megatron-DeepSpeed, so with this one left
-  out nothing does.
+  its hosts. No other source tells what a launch costs in Megatron-DeepSpeed; a measurement on one
+  other host does (docs/measurements.md).
 - **Goal 4, several nodes**: vTrain's multi-node rows are not in this table.
 """
 

@@ -50,7 +50,7 @@ def modelled_lines(found: WhatIf) -> Iterator[str]:
     bases = dict.fromkeys(
         "nominal figures of the catalog" if each.basis is None else OWN_WORDS[each.basis]
         for each in found.answers
-        if each.label and each.basis != "own"
+        if not each.is_measured and each.basis != "own"
     )
     if bases:
         yield f"the networks asked for: {'; '.join(bases)}"

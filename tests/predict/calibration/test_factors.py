@@ -4,6 +4,8 @@ import math
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from broadgauge.predict.calibration.factors import Observation, fit, step_s
 from broadgauge.predict.case import Fabric, ModelShape, TrainingCase
@@ -88,3 +90,16 @@ def test_rows_in_another_order_give_the_same() -> None:
     one, other = fit(rows, default_knowledge()), fit(rows[::-1], default_knowledge())
     for key, factor in one.factors.items():
         assert other.factors[key].value_ratio == pytest.approx(factor.value_ratio, rel=1e-6)
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.floats(0.6, 1.6), st.floats(0.6, 1.6))
+def test_the_slowest_of_several_nodes_is_never_faster_than_one(one: float, several: float) -> None:
+    """What two nodes do faster belongs to another term."""
+    fast = replace(TWO_NODES, fabric=Fabric(name="pod", transport="roce", node_gbps=100 * 64))
+    rows = [
+        observe(ONE_NODE, default_knowledge(), one),
+        observe(fast, default_knowledge(), several),
+    ]
+    found = fit(rows, default_knowledge())
+    assert found.factor(("across", "roce", "6400", "8")) >= 1

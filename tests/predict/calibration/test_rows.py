@@ -77,3 +77,15 @@ def test_one_setting_measured_often_calibrates_last() -> None:
     repeated = [GRID[5] | {"id": f"again{i}"} for i in range(5)]
     [chosen] = ids(calibration_rows(table_of(*repeated, *GRID[8:]).rows, "system", 3))
     assert sum(name.startswith("again") for name in chosen) <= 1
+
+
+def test_of_like_kernels_those_of_many_rows_are_measured() -> None:
+    """Each of twelve rows says the same of like kernels; of what is its own, half say it."""
+    batches = [*range(60, 66), *[58] * 6]
+    rows = [
+        GRID[0] | {"id": f"b{batch}-{index}", "micro_batch": str(batch),
+                   "global_batch": str(8 * batch), "gpus_per_node": "8", "data_parallel": "8"}
+        for index, batch in enumerate(batches)
+    ]  # fmt: skip
+    [[chosen]] = ids(calibration_rows(table_of(*rows).rows, "system", 1))
+    assert chosen.startswith("b58")

@@ -1,5 +1,6 @@
 """What a measured step says of its own kernels reaches those of like sizes, and no others."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,13 @@ from hypothesis import strategies as st
 from broadgauge.predict.calibration.factors import Observation, fit, step_s
 from broadgauge.predict.case import ModelShape, TrainingCase
 from broadgauge.predict.facts.knowledge import Knowledge, default_knowledge
-from broadgauge.predict.facts.likeness import MISS_LOG_SD, covariances, misses_of, shape_slowness
+from broadgauge.predict.facts.likeness import (
+    MISS_LOG_SD,
+    covariances,
+    misses_of,
+    same_kernels,
+    shape_slowness,
+)
 
 MODEL = ModelShape(
     name="1b", layers=24, hidden=2048, vocabulary=50000, params=1.3e9, active_params=1.3e9
@@ -69,7 +76,9 @@ def test_covariances_are_those_of_something(
 
 def test_nothing_known_changes_nothing() -> None:
     assert shape_slowness([CASE, CASE], ()).tolist() == [1, 1]
-    assert shape_slowness([CASE], misses_of([batch(4096)], [9.0]))[0] == pytest.approx(1, abs=1e-3)
+    assert shape_slowness([CASE], misses_of([batch(4096)], [9.0], [0.0]))[0] == pytest.approx(
+        1, abs=1e-3
+    )
 
 
 def test_two_steps_that_disagree_are_each_believed_near_themselves() -> None:
@@ -87,3 +96,32 @@ def test_measured_again_replaces_what_was_known_of_the_same_kernels() -> None:
     assert len(twice.misses) == 1
     other = replace(CASE, gpu="h100-sxm")
     assert len(fit([observed(other, 1.1)], twice).misses) == 2
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.floats(2.0, 3.0), st.booleans(), st.sampled_from([2, 4]))
+def test_a_far_step_is_its_configurations_and_not_its_neighbours(
+    ratio: float, is_slow: bool, gpus: int
+) -> None:
+    """On more GPUs the same kernels run; the others agree with the prior, so that no factor moves.
+
+    Half of what is far from both may be taken for the sizes near it, and not more.
+    """
+    far = math.log(ratio if is_slow else 1 / ratio)
+    rows = [observed(batch(1), 1.0), observed(batch(16), math.exp(far)), observed(batch(64), 1.0)]
+    known = fit(rows, default_knowledge())
+
+    def moved(case: TrainingCase) -> float:
+        return math.log(seconds(case, known) / seconds(case, default_knowledge())) / far
+
+    twin = replace(batch(16), gpus_per_node=gpus, data_parallel=gpus, global_batch=16 * gpus)
+    assert moved(twin) == pytest.approx(1, abs=0.15)
+    assert moved(batch(15)) < 0.5
+    assert abs(moved(batch(1))) < 0.15
+
+
+def test_same_kernels_run_on_any_number_of_gpus() -> None:
+    more = replace(CASE, gpus_per_node=8, data_parallel=8, global_batch=64)
+    table = same_kernels([CASE, more, batch(9), replace(CASE, gpu="h100-sxm")])
+    assert table[0].tolist() == [1, 1, 0, 0]
+    assert np.array_equal(table, table.T)

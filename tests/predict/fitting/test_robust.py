@@ -1,10 +1,14 @@
 """The estimator against a linear problem that has an exact answer."""
 
+import math
+
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import lsq_linear, minimize
 
-from broadgauge.predict.fitting.robust import Prior, by_differences, estimate
+from broadgauge.predict.fitting.robust import Prior, Twins, by_differences, estimate
 
 PRIOR = Prior(mean=np.zeros(2), sd=np.array([0.3, 0.5]), low=np.full(2, -2.0), high=np.full(2, 2.0))
 SLOPES = np.array([[1.0, 0.0], [0.4, 0.6], [0.0, 1.0], [0.9, 0.1]])
@@ -71,3 +75,73 @@ def test_rows_with_something_in_common_say_it_once() -> None:
     assert found.mean == pytest.approx(exact, abs=1e-6)
     assert found.sd == pytest.approx(np.sqrt(np.diag(np.linalg.inv(normal))))
     assert found.left == pytest.approx(weights @ (SLOPES @ exact - measured), abs=1e-4)
+
+
+TWINS = np.array([[1.0, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.floats(-3, 3), min_size=4, max_size=4))
+def test_who_has_no_twin_changes_nothing(measured: list[float]) -> None:
+    linear = by_differences(lambda x: SLOPES @ x - np.array(measured))
+    alone = estimate(linear, PRIOR, scale=0.1, freedom=4.0)
+    told = estimate(linear, PRIOR, scale=0.1, freedom=4.0, twins=twins(np.eye(4)))
+    assert told.mean == pytest.approx(alone.mean, abs=1e-9)
+    assert told.left == pytest.approx(alone.left, abs=1e-6)
+
+
+def test_twins_far_from_all_others_are_one_outlier() -> None:
+    """Three rows say 0; two of one configuration say 1.5 of the same parameter, as one row does."""
+    wide = Prior(mean=np.zeros(1), sd=np.ones(1), low=np.full(1, -2.0), high=np.full(1, 2.0))
+    measured = np.array([1.5, 1.5, 0.0, 0.0])
+    linear = by_differences(lambda x: np.repeat(x, 4) - measured)
+    found = estimate(linear, wide, scale=0.1, freedom=4.0, iterations=50, twins=twins(TWINS))
+    one = by_differences(lambda x: np.repeat(x, 3) - measured[1:])
+    alone = estimate(one, wide, scale=0.1, freedom=4.0, iterations=50)
+    assert found.mean == pytest.approx(alone.mean, abs=0.02)
+    assert found.own_variance[0] == found.own_variance[1] > 0.1
+    assert found.own_variance[2:].max() < 0.01
+
+
+def test_one_disturbed_twin_says_nothing_of_the_other() -> None:
+    """Three configurations twice, all as foretold but one row, three times as long."""
+    pairs = np.kron(np.eye(3), np.ones((2, 2)))
+    measured = np.array([0.0, 0.0, 0.0, math.log(3), 0.0, 0.0])
+    linear = by_differences(lambda x: np.repeat(x, 6) - measured)
+    wide = Prior(mean=np.zeros(1), sd=np.ones(1), low=np.full(1, -2.0), high=np.full(1, 2.0))
+    found = estimate(linear, wide, scale=0.06, freedom=4.0, iterations=50, twins=twins(pairs))
+    assert found.own_variance.max() == 0
+    assert found.mean[0] == pytest.approx(0, abs=0.02)
+
+
+def test_what_is_no_matter_of_kernels_is_not_their_configurations() -> None:
+    linear = by_differences(lambda x: np.repeat(x, 4) - np.array([1.5, 1.5, 0.0, 0.0]))
+    wide = Prior(mean=np.zeros(1), sd=np.ones(1), low=np.full(1, -2.0), high=np.full(1, 2.0))
+    alone = estimate(linear, wide, scale=0.1, freedom=4.0, iterations=50)
+    none = Twins(same=TWINS, shares=lambda slopes: np.zeros(len(slopes)))
+    told = estimate(linear, wide, scale=0.1, freedom=4.0, iterations=50, twins=none)
+    assert told.mean == pytest.approx(alone.mean, abs=1e-6)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.floats(-0.05, 0.05), min_size=4, max_size=4),
+    st.floats(-0.1, 0.0),
+)
+def test_a_bound_gives_the_bounded_optimum(measured: list[float], high: float) -> None:
+    """With errors that are nearly normal the optimum is a bounded least-squares fit."""
+    slopes = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 1.0], [1.0, 1.0]])
+    target = np.array(measured) + np.array([0.0, 0.0, 0.2, 0.2])
+    prior = Prior(
+        mean=np.zeros(2), sd=np.ones(2), low=np.array([-2.0, -2.0]), high=np.array([2.0, high])
+    )
+    linear = by_differences(lambda x: slopes @ x - target)
+    found = estimate(linear, prior, scale=1.0, freedom=1e9, iterations=50)
+    rows = np.vstack([slopes, np.eye(2)])
+    wanted = lsq_linear(rows, np.append(target, [0.0, 0.0]), bounds=(prior.low, prior.high))
+    assert found.mean == pytest.approx(wanted.x, abs=1e-4)
+
+
+def twins(same: np.ndarray) -> Twins:
+    """All of a row's error is its configuration's."""
+    return Twins(same=same, shares=lambda slopes: np.ones(len(slopes)))

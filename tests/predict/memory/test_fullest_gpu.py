@@ -263,17 +263,18 @@ KNOWN_NOT_TO_FIT = {
 
 
 def test_what_ran_is_said_to_fit() -> None:
-    """Every row of the published table ran, so it fitted: 856 of 896 rows, all of most sources.
+    """Every row of the published table ran, so it fitted: 857 of 896 rows as they are stated (more
+    as they are read: predict/tables/recomputed.py), all of most sources.
 
     The micro-batches of llm-foundry fill their GPUs on purpose: a tenth of its 302 rows takes more
     than 90 % here, none more than 100.
     """
     data = Path("references/measured-training.csv").read_bytes()
     rows = read_table(data, "measured-training.csv").rows
-    table = memory_table(columns_of([row.case for row in rows]))
+    table = memory_table(columns_of([replace(row.case, recomputed_ratio=0.0) for row in rows]))
     shares = table.total_bytes / table.capacity_bytes
     over = [row.source for row, share in zip(rows, shares, strict=True) if share > 1]
-    assert len(over) <= 40
+    assert len(over) == 39
     assert set(over) <= set(KNOWN_NOT_TO_FIT)
     filled = [s for r, s in zip(rows, shares, strict=True) if r.source.startswith("llm-foundry")]
     assert 0.9 < max(filled) <= 1

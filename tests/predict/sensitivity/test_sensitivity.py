@@ -125,6 +125,38 @@ def test_a_flat_part_of_one_rung_may_go_on_falling() -> None:
     assert found.enough_gbps.estimate.high is None
 
 
+@pytest.mark.parametrize(
+    ("truth", "spread", "seed", "has_end"),
+    [("line", 0.05, 1, True), ("hinge", 0.2, 0, True), ("line", 0.4, 2, False)],
+)
+def test_a_rate_that_may_be_a_tenth_of_itself_is_unknown(
+    truth: str, spread: float, seed: int, has_end: bool
+) -> None:
+    enough = analyse(simulated(truth, seed=seed, num_blocks=3, spread=spread)).enough_gbps
+    assert enough.estimate is None
+    assert enough.at_least is not None
+    assert (enough.at_most is not None) is has_end
+    assert enough.at_most is None or enough.at_most > 10 * enough.at_least
+    assert "fits what was measured" in enough.why
+
+
+def test_a_knee_that_may_be_a_tenth_of_itself_is_unknown() -> None:
+    found = analyse(simulated("two slopes", seed=0, num_blocks=3, spread=0.1))
+    assert found.curve.form is Form.HINGE
+    assert found.knee_gbps.estimate is None
+    assert found.knee_gbps.why == "anything from 57.6 Mbit/s to 1.36 Gbit/s fits what was measured"
+
+
+@given(truth=st.sampled_from([*TRUTHS]), seed=st.integers(0, 10_000), spread=st.floats(0.001, 0.5))
+@settings(max_examples=25, deadline=None)
+def test_no_rate_is_told_with_a_huge_interval(truth: str, seed: int, spread: float) -> None:
+    found = analyse(simulated(truth, seed=seed, num_blocks=3, spread=spread))
+    for estimate in (found.enough_gbps.estimate, found.knee_gbps.estimate):
+        if estimate is not None and estimate.low is not None:
+            assert estimate.low <= estimate.value
+            assert (estimate.high or estimate.value) <= 10 * estimate.low
+
+
 @pytest.mark.parametrize("num_blocks", [1, 2])
 def test_too_few_launches_give_no_interval(num_blocks: int) -> None:
     found = analyse(simulated("line", seed=2, num_blocks=num_blocks))

@@ -1,5 +1,6 @@
 """Does a run answer for other networks, and say itself what it can't answer?"""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +10,9 @@ from hypothesis import strategies as st
 from tests.predict.making_systems import system
 from tests.report.sample_run import POD, REFERENCE, TRAIN, VNIC, Options, sample_run
 
+from broadgauge.catalog.gpus import find_gpu_named, known_gpus
 from broadgauge.predict.case import Fabric
-from broadgauge.predict.runs.cases import RunCase, pick_case, train_cases
+from broadgauge.predict.runs.cases import RunCase, pick_case, picked_words, train_cases
 from broadgauge.predict.runs.network import Carried
 from broadgauge.predict.whatif.changes import Answer, Change, NamedNetwork
 from broadgauge.predict.whatif.whatif import what_if
@@ -42,6 +44,26 @@ def test_without_a_change_the_answer_is_the_measured_step(run: RunSummary, netwo
         assert answer.step_s.value == pytest.approx(base.step_s.value, rel=1e-6)
         assert answer.speedup_ratio == pytest.approx(1, rel=1e-6)
         assert answer.step_s.low <= base.step_s.value <= answer.step_s.high
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        Change(nodes=2),
+        Change(network=POD),
+        Change(nodes=2, network=POD, strategy="ddp", accumulation=1, gradient_bytes=4.0),
+    ],
+)
+def test_what_is_so_in_the_run_changes_nothing(run: RunSummary, own: Change) -> None:
+    base = pick_case(run, "network=pod-like")
+    plain, asked = what_if(run, base, [Change(), replace(own, label="own")]).answers
+    assert asked == replace(plain, label="own")
+    assert asked.is_measured
+    more, of_more = what_if(
+        run, base, [replace(own, accumulation=4), Change(accumulation=4)]
+    ).answers
+    assert more == of_more
+    assert not more.is_measured
 
 
 @settings(deadline=None, max_examples=6)
@@ -90,6 +112,61 @@ def test_an_interval_is_no_narrower_than_the_runs_own_networks_were_missed_by(
 
 def test_the_slowest_network_of_the_only_training_is_taken(run: RunSummary) -> None:
     assert pick_case(run, None).case.network == POD
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        (
+            None,
+            "of 4 trainings this is train 2x1 pod-like, on its slowest network; --case takes "
+            "another: `shape=1x1`, `network=vnic-like`, `network=reference`",
+        ),
+        (
+            "network=*-like",
+            "of 2 trainings this is train 2x1 pod-like, on its slowest network; --case takes "
+            "another: `network=vnic-like`",
+        ),
+        ("network=pod-like", None),
+    ],
+)
+def test_which_of_several_trainings_is_taken_is_said(
+    run: RunSummary, wanted: str | None, words: str | None
+) -> None:
+    assert picked_words(run, wanted, pick_case(run, wanted)) == words
+
+
+OTHER = TRAIN.model_copy(update={"name": "other"})
+
+
+def with_another_training(run: RunSummary) -> RunSummary:
+    """The same one twice, by another name."""
+    twice = [
+        replace(each, case=each.case.model_copy(update={"workload": OTHER}))
+        for each in run.cases
+        if each.case.workload == TRAIN
+    ]
+    return replace(run, cases=(*run.cases, *twice))
+
+
+def test_each_training_that_is_named_can_be_picked(run: RunSummary) -> None:
+    both = with_another_training(run)
+    picked = pick_case(both, "workload=other")
+    words = picked_words(both, "workload=other", picked)
+    assert words is not None
+    names = re.findall("`([^`]+)`", words)
+    found = {pick_case(both, name).case.label for name in names}
+    assert found == {"other 1x1 one node", "other 2x1 vnic-like", "other 2x1 reference"}
+
+
+def test_of_several_ranks_there_may_be_one_training(run: RunSummary) -> None:
+    cases = tuple(
+        each for each in run.cases if each.case.plain_network_name in ("one node", "pod-like")
+    )
+    few = replace(run, cases=cases)
+    words = picked_words(few, None, pick_case(few, None))
+    assert words is not None
+    assert words.startswith("of 2 trainings this is train 2x1 pod-like, the one of several ranks;")
 
 
 def test_a_run_that_waits_for_nothing_identifies_no_network(run: RunSummary) -> None:
@@ -191,17 +268,11 @@ def test_a_run_without_a_training_says_so(run: RunSummary) -> None:
 
 
 def test_two_trainings_are_told_apart_by_the_user(run: RunSummary) -> None:
-    other = TRAIN.model_copy(update={"name": "other"})
-    twice = [
-        replace(each, case=each.case.model_copy(update={"workload": other}))
-        for each in run.cases
-        if each.case.workload == TRAIN
-    ]
-    both = replace(run, cases=(*run.cases, *twice))
+    both = with_another_training(run)
     with pytest.raises(InputError, match="holds 6 trainings: say which") as refused:
         pick_case(both, None)
     assert "workload=" in (refused.value.hint or "")
-    assert pick_case(both, "workload=other").case.workload == other
+    assert pick_case(both, "workload=other").case.workload == OTHER
 
 
 def test_what_nobody_measured_of_a_network_is_not_made_up(run: RunSummary) -> None:
@@ -225,6 +296,22 @@ def test_own_collectives_are_taken_before_any_model(run: RunSummary) -> None:
             "all_gather",
             "reduce_scatter",
         }
+
+
+def test_on_a_gpu_of_the_users_their_entry_gives_the_proportions(tmp_path: Path) -> None:
+    plain = sample_run(tmp_path, Options(has_failure=False, has_gpus=True))
+    cases = tuple(
+        replace(each, case=each.case.model_copy(update={"device": "cuda", "backend": "nccl"}))
+        for each in plain.cases
+    )
+    run = replace(plain, cases=cases)
+    base = replace(pick_case(run, "network=pod-like"), device_name="NVIDIA Q7 Turbo")
+    assert "data sheet of l4, as NVIDIA Q7 Turbo is in no" in what_if(run, base, []).machine_words
+    mine = find_gpu_named("h200-sxm").model_copy(update={"name": "q7-turbo", "matches": ("Q7",)})
+    found = what_if(run, base, [at(1)], gpus=(mine, *known_gpus()))
+    usual = what_if(run, replace(base, device_name="NVIDIA H200"), [at(1)])
+    assert found.machine_words == "the data sheet of q7-turbo"
+    assert found.answers[0].step_s.value == pytest.approx(usual.answers[0].step_s.value)
 
 
 def test_on_gpus_the_data_sheet_gives_the_proportions(tmp_path: Path) -> None:

@@ -1,18 +1,17 @@
 """Can this training be? What is wrong with a `TrainingCase`, in one message with a hint."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import get_args
 
 from broadgauge.predict.case import Precision, TrainingCase
+from broadgauge.predict.facts.splits import SPLIT_RULES, Fault, Rule, divisors
 from broadgauge.specs.errors import InputError
 
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 MOST_GPUS = 1_000_000
 DEGREES = ("data_parallel", "tensor_parallel", "pipeline_parallel", "context_parallel")
 COUNTS = (*DEGREES, "virtual_stages", "expert_parallel", "nodes", "gpus_per_node", "seq_len")
-Fault = tuple[str, str | None]
-"""What is wrong, and what would work."""
 
 
 def check(case: TrainingCase) -> None:
@@ -57,41 +56,8 @@ def _degrees(case: TrainingCase) -> Iterator[Fault]:
         yield message, f"tensor × pipeline × context parallel ({inner}) must divide {case.gpus}"
 
 
-def _layers(case: TrainingCase) -> Iterator[Fault]:
-    model, stages = case.model, case.pipeline_parallel * case.virtual_stages
-    if stages > model.layers:
-        each = f" of {case.virtual_stages} parts" if case.virtual_stages > 1 else ""
-        yield (
-            f"{case.pipeline_parallel} pipeline stages{each} are more than the {model.layers} "
-            f"layers of {model.name}",
-            f"at most {model.layers // case.virtual_stages} stages",
-        )
-    if case.virtual_stages > 1 and case.pipeline_parallel == 1:
-        yield "virtual stages without pipeline stages", "leave them out, or more pipeline stages"
-    if case.virtual_stages > 1 and case.micro_batches % case.pipeline_parallel:
-        yield (
-            f"{case.micro_batches:g} micro-batches do not divide by {case.pipeline_parallel} "
-            "stages, as an interleaved schedule needs",
-            "another global batch, or no virtual stages",
-        )
-
-
-def _tensors(case: TrainingCase) -> Iterator[Fault]:
-    model, degree = case.model, case.tensor_parallel
-    for number, what in ((model.heads, "attention heads"), (model.hidden, "hidden")):
-        if number is not None and number % degree:
-            size = f"{number} {what}" if what != "hidden" else f"hidden size {number}"
-            yield (
-                f"{model.name} has {size}, which do not divide by tensor parallel {degree}",
-                f"one of {_divisors(number)}",
-            )
-    if model.ffn_hidden is not None and model.ffn_hidden % degree:
-        yield (
-            f"the MLP of {model.name} is {model.ffn_hidden} wide, which does not divide by tensor "
-            f"parallel {degree}",
-            f"one of {_divisors(model.ffn_hidden)}",
-        )
-    if case.sequence_parallel and degree == 1:
+def _sequence_parallel(case: TrainingCase) -> Iterator[Fault]:
+    if case.sequence_parallel and case.tensor_parallel == 1:
         yield (
             "sequence parallelism splits what tensor parallelism leaves whole, and there is none",
             "tensor parallel 2 or more, or without it",
@@ -107,22 +73,22 @@ def _experts(case: TrainingCase) -> Iterator[Fault]:
     elif experts % degree:
         yield (
             f"{experts} experts of {case.model.name} do not divide by expert parallel {degree}",
-            f"one of {_divisors(experts)}",
+            f"one of {divisors(experts)}",
         )
     elif (ranks := case.data_parallel * case.context_parallel) % degree:
         yield (
             f"expert parallel {degree} spreads experts over the data-parallel ranks, and there are "
             f"{ranks}",
-            f"one of {_divisors(ranks)}",
+            f"one of {divisors(ranks)}",
         )
 
 
 def _batches(case: TrainingCase) -> Iterator[Fault]:
-    if case.seq_len % case.context_parallel:
+    if case.virtual_stages > 1 and case.micro_batches % case.pipeline_parallel:
         yield (
-            f"a sequence of {case.seq_len} tokens does not divide by context parallel "
-            f"{case.context_parallel}",
-            None,
+            f"{case.micro_batches:g} micro-batches do not divide by {case.pipeline_parallel} "
+            "stages, as an interleaved schedule needs",
+            "another global batch, or no virtual stages",
         )
     least = case.data_parallel * case.micro_batch
     pieces = case.global_batch / least
@@ -169,10 +135,10 @@ def _precision(case: TrainingCase) -> Iterator[Fault]:
         yield f"{gpu.name} has no {case.precision} arithmetic", f"it has {', '.join(known)}"
 
 
-_RULES: tuple[Callable[[TrainingCase], Iterator[Fault]], ...] = (
+_RULES: tuple[Rule, ...] = (
     _numbers,
-    _layers,
-    _tensors,
+    *SPLIT_RULES,
+    _sequence_parallel,
     _experts,
     _degrees,
     _batches,
@@ -189,8 +155,3 @@ def _words(name: str) -> str:
 def _machines(case: TrainingCase) -> str:
     nodes = "1 node" if case.nodes == 1 else f"{case.nodes} nodes"
     return f"{nodes} of {case.gpus_per_node}"
-
-
-def _divisors(number: int) -> str:
-    found = [each for each in range(1, min(number, 128) + 1) if number % each == 0]
-    return ", ".join(map(str, found))

@@ -15,9 +15,10 @@ from broadgauge.catalog.catalog import Catalog
 from broadgauge.catalog.frameworks import UNKNOWN, framework_named, known_frameworks
 from broadgauge.catalog.gpus import Gpu
 from broadgauge.predict.asking.from_catalog import fabric_named, shape_of, usual_gpus_per_node
-from broadgauge.predict.asking.question import Fault, fault_of
+from broadgauge.predict.asking.question import fault_of
 from broadgauge.predict.case import Fabric, Precision, SplitStrategy, TrainingCase, own_gpu_of
 from broadgauge.predict.facts.columns import ELEMENT_BYTES, columns_of
+from broadgauge.predict.facts.splits import Fault
 from broadgauge.predict.memory.columns import GIB
 from broadgauge.predict.memory.fullest_gpu import memory_table
 from broadgauge.specs.base import did_you_mean

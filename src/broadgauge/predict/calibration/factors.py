@@ -21,8 +21,8 @@ from broadgauge.predict.costs.link_rates import node_rate
 from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.facts.columns import columns_of
 from broadgauge.predict.facts.knowledge import Factor, FactorKey, Knowledge, path_of
-from broadgauge.predict.facts.likeness import covariances, misses_of
-from broadgauge.predict.fitting.robust import Prior, Vector, estimate
+from broadgauge.predict.facts.likeness import covariances, misses_of, same_kernels
+from broadgauge.predict.fitting.robust import Prior, Twins, Vector, estimate
 from broadgauge.predict.timeline.evaluation import evaluate
 
 PRIOR_LOG_SD = {
@@ -42,7 +42,7 @@ RDMA_LOG_SD = 0.6
 SOCKET_LOG_SD = math.log(3) / 1.28
 """A factor of 3 either way in eight of ten cases."""
 ACROSS_LOG_SD = 0.15
-"""Of kernels on several nodes over those on one: the slowest of them counts."""
+"""Of kernels on several nodes over those on one: the slowest of them counts, so never below 1."""
 BOUND_LOG = math.log(4)
 SCALE = 0.06
 """Repeated configurations spread by ×1.06 (median), which is √2 × 0.67 of this; what else no factor
@@ -74,6 +74,7 @@ def fit(observations: Sequence[Observation], knowledge: Knowledge) -> Knowledge:
     keys = keys_of(cases)
     spreads = np.array([prior_log_sd(key, cases) for key in keys])
     zero = np.zeros(len(keys))
+    low = np.array([0.0 if key[0] == "across" else -BOUND_LOG for key in keys])
 
     slopes = Slopes(cases, keys, [factor_keys(case) for case in cases], knowledge)
 
@@ -89,15 +90,20 @@ def fit(observations: Sequence[Observation], knowledge: Knowledge) -> Knowledge:
 
     found = estimate(
         linear,
-        Prior(mean=zero, sd=spreads, low=zero - BOUND_LOG, high=zero + BOUND_LOG),
+        Prior(mean=zero, sd=spreads, low=low, high=zero + BOUND_LOG),
         scale=SCALE,
         freedom=FREEDOM,
         mask=deciding,
         first_scale=FIRST_SCALE,
         iterations=ITERATIONS,
         shared=shared,
+        twins=Twins(
+            same=same_kernels(cases),
+            shares=lambda changes: np.clip(kernel_slopes(changes, keys), 0.0, 1.0),
+        ),
     )
     weights = -found.left * kernel_slopes(deciding(linear(found.mean)[1]), keys)
+    misses = misses_of(cases, weights.tolist(), found.own_variance.tolist())
     factors = {
         key: Factor(
             value_ratio=math.exp(found.mean[index]),
@@ -107,7 +113,7 @@ def fit(observations: Sequence[Observation], knowledge: Knowledge) -> Knowledge:
         for index, key in enumerate(keys)
     }
     known = knowledge.with_factors({**_of_measured_rates(cases, factors, knowledge), **factors})
-    return known.with_misses(misses_of(cases, weights.tolist()))
+    return known.with_misses(misses)
 
 
 def kernel_slopes(slopes: Vector, keys: Sequence[FactorKey]) -> Vector:

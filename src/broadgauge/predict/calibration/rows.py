@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from broadgauge.predict.calibration.factors import (
+    FREEDOM,
     SCALE,
     factor_keys,
     kernel_slopes,
@@ -25,10 +26,13 @@ from broadgauge.predict.calibration.factors import (
 from broadgauge.predict.calibration.slopes import Slopes
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.facts.knowledge import Knowledge
-from broadgauge.predict.facts.likeness import covariances
+from broadgauge.predict.facts.likeness import covariances, same_kernels
 from broadgauge.predict.tables.table import Row
 
 Matrix = npt.NDArray[np.float64]
+OWN_VARIANCE = SCALE**2 * (FREEDOM / (FREEDOM - 2) - 1)
+"""Of what a configuration has of its own: of the variance of a Student-t with this freedom, what is
+beyond its scale, as `estimate` takes it. So a configuration that many rows have is worth more."""
 Calibrate = Literal["none", "system", "system-network"]
 SystemKey = tuple[str, ...]
 DEFAULT_POINTS = 3
@@ -81,7 +85,8 @@ def _designed(
         np.zeros(len(keys))
     )
     of_kernels = kernel_slopes(slopes, keys)
-    unknown = covariances(cases, cases) * np.outer(of_kernels, of_kernels)
+    alike = covariances(cases, cases) + OWN_VARIANCE * same_kernels(cases)
+    unknown = alike * np.outer(of_kernels, of_kernels)
     unknown = unknown + (slopes * [prior_log_sd(key, cases) ** 2 for key in keys]) @ slopes.T
     settings = [replace(case, name="") for case in cases]
     chosen: list[int] = []

@@ -79,7 +79,8 @@ class Columns:
     is_lora: Flags
     is_quantized: Flags
     is_offloaded: Flags
-    is_full_recompute: Flags
+    recomputed_ratio: Times
+    """Of the layers, those whose forward pass is repeated; 1: full recomputation."""
     is_selective_recompute: Flags
     is_sharded: Flags
     """Parameters, gradients and optimizer state over the data-parallel ranks (ZeRO-3, FSDP)."""
@@ -121,6 +122,8 @@ def columns_of(cases: Sequence[TrainingCase], knowledge: Knowledge | None = None
     pieces = numbers["global_batch"] / (numbers["micro_batch"] * numbers["data_parallel"])
     numbers["micro_batch"] = numbers["micro_batch"] * np.minimum(1.0, pieces)
     del numbers["global_batch"]
+    is_full = np.array([case.recompute == "full" for case in cases])
+    numbers["recomputed_ratio"] = np.where(is_full, 1.0, numbers["recomputed_ratio"])
     columns = Columns(
         cases=cases,
         gpus=gpus,
@@ -165,7 +168,7 @@ def _numbers(cases: Sequence[TrainingCase]) -> dict[str, Any]:
     names = (
         *("nodes", "gpus_per_node", "data_parallel", "tensor_parallel", "pipeline_parallel"),
         *("virtual_stages", "context_parallel", "expert_parallel", "seq_len", "micro_batch"),
-        "global_batch",
+        *("global_batch", "recomputed_ratio"),
     )
     table = np.array(list(map(attrgetter(*names), cases)), dtype=np.float64).reshape(-1, len(names))
     return {name: np.ascontiguousarray(table[:, index]) for index, name in enumerate(names)}
@@ -203,7 +206,6 @@ def _flags(cases: Sequence[TrainingCase]) -> dict[str, Flags]:
         "is_lora": flag("lora"),
         "is_quantized": flag("quantized_base"),
         "is_offloaded": flag("cpu_offload"),
-        "is_full_recompute": recompute == "full",
         "is_selective_recompute": recompute == "selective",
         "is_sharded": is_sharded,
         "is_replicated_shard": is_hsdp,

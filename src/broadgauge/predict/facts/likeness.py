@@ -4,12 +4,14 @@ A factor is one number for all kernels of a system; tiles, waves and caches make
 and others slower than it says. That part is a Gaussian process over the sizes of a rank's kernels,
 beside the factors. So a few measured steps at the ends of a table neither move a factor by what is
 theirs alone, nor are they forgotten where their neighbours are predicted.
+What is far beyond both is more often so of a configuration than of one measurement: exactly those
+kernels have it again, on however many nodes, and their neighbours don't.
 Source: Kennedy and O'Hagan 2001 (Journal of the Royal Statistical Society B 63(3)), section 4.1,
 model inadequacy; Rasmussen and Williams 2006, section 2.2 (prediction) and 4.2 (the kernel).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +21,7 @@ from broadgauge.catalog.frameworks import framework_named
 from broadgauge.predict.case import TrainingCase
 
 Matrix = npt.NDArray[np.float64]
+Pairs = npt.NDArray[np.bool_]
 MISS_LOG_SD = 0.15
 """Of kernels of one size beside their system's factor. Source: references/prediction.md, the third
 hard question: a pattern of ±20 % by hidden size, micro-batch and tensor parallelism remains, read
@@ -33,19 +36,32 @@ class Miss:
 
     kind: tuple[str, ...]
     sizes_log: tuple[float, ...]
+    others: tuple[object, ...]
+    """What else kernels of these sizes must have in common to be the same ones."""
     weight: float
     """Positive: measured slower than the factors say."""
+    own_variance: float
+    """Of what exactly these kernels have in common beyond those of like sizes."""
 
 
 def covariances(cases: Sequence[TrainingCase], others: Sequence[TrainingCase]) -> Matrix:
-    """Of the logarithms of their kernels' misses: `float64[cases, others]`."""
-    misses = [_miss(other, 0.0) for other in others]
+    """Of the logarithms of what kernels of like sizes miss: `float64[cases, others]`."""
+    misses = [_miss(other, 0.0, 0.0) for other in others]
     return _covariances(cases, misses)
 
 
-def misses_of(cases: Sequence[TrainingCase], weights: Sequence[float]) -> tuple[Miss, ...]:
+def same_kernels(cases: Sequence[TrainingCase]) -> Matrix:
+    """1 for two cases that run exactly the same kernels: `float64[cases, cases]`."""
+    _, _, is_same = _compared(cases, [_miss(case, 0.0, 0.0) for case in cases])
+    return is_same.astype(np.float64)
+
+
+def misses_of(
+    cases: Sequence[TrainingCase], weights: Sequence[float], own_variances: Sequence[float]
+) -> tuple[Miss, ...]:
     """To be kept, for the predictions of others."""
-    return tuple(_miss(case, weight) for case, weight in zip(cases, weights, strict=True))
+    found = zip(cases, weights, own_variances, strict=True)
+    return tuple(_miss(case, weight, variance) for case, weight, variance in found)
 
 
 def shape_slowness(cases: Sequence[TrainingCase], misses: Sequence[Miss]) -> Matrix:
@@ -56,23 +72,49 @@ def shape_slowness(cases: Sequence[TrainingCase], misses: Sequence[Miss]) -> Mat
     return np.asarray(np.exp(_covariances(cases, misses) @ weights))
 
 
-def _miss(case: TrainingCase, weight: float) -> Miss:
-    return Miss(kind=_kind(case), sizes_log=_sizes_log(case), weight=weight)
+def _miss(case: TrainingCase, weight: float, own_variance: float) -> Miss:
+    return Miss(
+        kind=_kind(case),
+        sizes_log=_sizes_log(case),
+        others=_others(case),
+        weight=weight,
+        own_variance=own_variance,
+    )
 
 
 def _covariances(cases: Sequence[TrainingCase], misses: Sequence[Miss]) -> Matrix:
+    apart, is_kind, is_same = _compared(cases, misses)
+    own = np.where(is_same, [miss.own_variance for miss in misses], 0.0)
+    return np.where(is_kind, MISS_LOG_SD**2 * np.exp(-apart / 2) + own, 0.0)
+
+
+def _compared(cases: Sequence[TrainingCase], misses: Sequence[Miss]) -> tuple[Matrix, Pairs, Pairs]:
+    """How far apart are their sizes, are they of one kind, and are they the same kernels?"""
     sizes = np.array([_sizes_log(case) for case in cases])
     others = np.array([miss.sizes_log for miss in misses])
     apart = np.sum(((sizes[:, None, :] - others) / REACH_LOG) ** 2, axis=2)
-    kinds = {kind: index for index, kind in enumerate(dict.fromkeys(miss.kind for miss in misses))}
-    mine = np.array([kinds.get(_kind(case), -1) for case in cases])
-    theirs = np.array([kinds[miss.kind] for miss in misses])
-    return np.where(mine[:, None] == theirs, MISS_LOG_SD**2 * np.exp(-apart / 2), 0.0)
+    is_kind = _equal([_kind(case) for case in cases], [miss.kind for miss in misses])
+    is_alike = _equal([_others(case) for case in cases], [miss.others for miss in misses])
+    return apart, is_kind, is_kind & is_alike & (apart == 0)
+
+
+def _equal(mine: Sequence[Hashable], theirs: Sequence[Hashable]) -> Pairs:
+    numbers = {each: index for index, each in enumerate(theirs)}
+    rows = np.array([numbers.get(each, -1) for each in mine])
+    return np.asarray(rows[:, None] == np.array([numbers[each] for each in theirs]))
 
 
 def _kind(case: TrainingCase) -> tuple[str, ...]:
     """Kernels of another GPU, framework or arithmetic say nothing of these."""
     return (case.gpu_entry.name, framework_named(case.framework).name, case.precision)
+
+
+def _others(case: TrainingCase) -> tuple[object, ...]:
+    model = case.model
+    heads = (model.heads, model.kv_heads, model.head_dim)
+    shapes = (model.ffn_hidden, model.gated_mlp, model.vocabulary, model.num_experts)
+    ways = (case.lora, case.quantized_base, case.compiled, case.flash_attention, case.recompute)
+    return (heads, shapes, ways)
 
 
 def _sizes_log(case: TrainingCase) -> tuple[float, ...]:

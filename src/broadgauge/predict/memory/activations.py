@@ -19,8 +19,10 @@ def activations_bytes(columns: MemoryColumns) -> Array:
     interleaved = 1.0 + (stages - 1.0) / (stages * base.virtual_stages)
     under_way = under_way * np.where(base.virtual_stages > 1, interleaved, 1.0)
     stage_layers = np.maximum(1.0, shapes.layers / stages)
-    layer, kept = _layer_bytes(columns), _kept_bytes(columns)
-    once = np.where(kept < layer, layer - kept, 0.0)  # a layer that is computed again, whole
+    inputs, others, ratio = _input_bytes(columns), _other_bytes(columns), base.recomputed_ratio
+    kept = ratio * inputs + (1.0 - ratio) * others
+    # One layer that is computed again, whole, beside what is kept of it.
+    once = _layer_bytes(columns) - np.where(ratio > 0.0, inputs, others)
     first = stage_layers * under_way * kept + once
     last = stage_layers * kept + once + _head_bytes(columns)
     return np.where(stages > 1, np.maximum(first, last), last)
@@ -64,19 +66,19 @@ def _layer_bytes(columns: MemoryColumns) -> Array:
     return _outside_bytes(columns) + _matrix_bytes(columns)
 
 
-def _kept_bytes(columns: MemoryColumns) -> Array:
-    """What stays of a layer until its backward pass, with recomputation.
+def _input_bytes(columns: MemoryColumns) -> Array:
+    """What stays of a layer that is recomputed in full: its input, 2sbh.
 
-    Full: the layer's input, 2sbh. Selective: all but the attention matrix; unknown counts as
-    selective. Source: Korthikanti et al. 2022, table 2.
+    Source: Korthikanti et al. 2022, table 2, as of the next.
     """
-    base, shapes = columns.base, columns.base.shapes
-    inputs = base.tokens * shapes.hidden * base.element_bytes / _around(columns)
-    return np.select(
-        [base.is_full_recompute, columns.is_kept],
-        [inputs, _layer_bytes(columns)],
-        default=_outside_bytes(columns),
-    )
+    base = columns.base
+    return base.tokens * base.shapes.hidden * base.element_bytes / _around(columns)
+
+
+def _other_bytes(columns: MemoryColumns) -> Array:
+    """What stays of another until its backward pass: selective, all but the attention matrix;
+    unknown counts as selective."""
+    return np.where(columns.is_kept, _layer_bytes(columns), _outside_bytes(columns))
 
 
 def _head_bytes(columns: MemoryColumns) -> Array:

@@ -4,14 +4,15 @@ Profiler traces, once they are kept in a run folder, come in here too: as times 
 and collectives in the place of a step's parts (`RunCase.curves`, `RunCase.without_s`).
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from broadgauge.predict.case import Curve
-from broadgauge.predict.system.curves import path_curves
+from broadgauge.predict.system.paths import path_curves
 from broadgauge.results.model import CaseSummary, CollectiveSummary, RunSummary
 from broadgauge.specs.base import did_you_mean
-from broadgauge.specs.case import Case
+from broadgauge.specs.case import Case, case_name
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.network import NodePath
@@ -22,6 +23,8 @@ from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload, Trai
 
 STEP, WITHOUT = "step_time_s", "step_without_communication_s"
 SELECTING = ("workload", "network", "shape", "backend")
+MOST_LISTED = 6
+"""Other trainings that are named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,16 +148,7 @@ def pick_case(run: RunSummary, wanted: str | None) -> RunCase:
     Of the networks of one training it is the slowest, which tells most of the network. Raises
     InputError.
     """
-    cases = train_cases(run)
-    if not cases:
-        hint = "`broadgauge sensitivity` asks any workload by running it at several rates"
-        raise InputError(_no_training(run), hint=hint)
-    if wanted is not None:
-        selector = parse_selector(wanted, cases)
-        cases = tuple(each for each in cases if selector.matches(each.case))
-        if not cases:
-            raise InputError(f"no training of {run.folder.name} is `{wanted}`", hint=_known(run))
-    several = tuple(each for each in cases if each.case.world_size > 1) or cases
+    several = _of_several_ranks(_selected(run, wanted))
     kinds = {(each.case.workload.name, each.case.shape, each.case.backend) for each in several}
     if len(kinds) > 1:
         raise InputError(
@@ -162,6 +156,59 @@ def pick_case(run: RunSummary, wanted: str | None) -> RunCase:
             hint="--case workload=…,shape=…: " + _listed(several),
         )
     return max(several, key=lambda each: each.step_s.value)
+
+
+def picked_words(run: RunSummary, wanted: str | None, picked: RunCase) -> str | None:
+    """Which of several trainings was picked, and how is another named? None: it was the only one.
+
+    Raises InputError.
+    """
+    selected = _selected(run, wanted)
+    others = [each for each in selected if case_name(each.case) != case_name(picked.case)]
+    if not others:
+        return None
+    several = len(_of_several_ranks(selected)) > 1
+    why = "on its slowest network" if several else "the one of several ranks"
+    every = train_cases(run)
+    names = [f"`{_shortest_selector(each, every)}`" for each in others]
+    return (
+        f"of {len(selected)} trainings this is {picked.case.label}, {why}; --case takes another: "
+        f"{_some(names)}"
+    )
+
+
+def _selected(run: RunSummary, wanted: str | None) -> tuple[RunCase, ...]:
+    """Raises InputError: none."""
+    cases = train_cases(run)
+    if not cases:
+        hint = "`broadgauge sensitivity` asks any workload by running it at several rates"
+        raise InputError(_no_training(run), hint=hint)
+    if wanted is None:
+        return cases
+    selector = parse_selector(wanted, cases)
+    found = tuple(each for each in cases if selector.matches(each.case))
+    if not found:
+        raise InputError(f"no training of {run.folder.name} is `{wanted}`", hint=_known(run))
+    return found
+
+
+def _of_several_ranks(cases: tuple[RunCase, ...]) -> tuple[RunCase, ...]:
+    """Those that send something; all of them where none does."""
+    return tuple(each for each in cases if each.case.world_size > 1) or cases
+
+
+def _shortest_selector(one: RunCase, cases: Sequence[RunCase]) -> str:
+    """As few keys as name this one alone."""
+    keys = ("shape", "network", "workload", "backend")
+    mine = _names(one.case)
+    for number in range(1, len(keys)):
+        for some in itertools.combinations(keys, number):
+            alike = [
+                each for each in cases if all(_names(each.case)[key] == mine[key] for key in some)
+            ]
+            if len(alike) == 1:
+                return ",".join(f"{key}={mine[key]}" for key in some)
+    return ",".join(f"{key}={mine[key]}" for key in keys)
 
 
 def _no_training(run: RunSummary) -> str:
@@ -193,15 +240,18 @@ def parse_selector(text: str, cases: Sequence[RunCase]) -> CaseSelector:
 def _values(key: str, cases: Sequence[RunCase]) -> list[str]:
     found: dict[str, None] = {}
     for each in cases:
-        case = each.case
-        names = {
-            "workload": case.workload.name,
-            "network": case.plain_network_name,
-            "shape": case.shape,
-            "backend": case.backend,
-        }
-        found[names[key]] = None
+        found[_names(each.case)[key]] = None
     return list(found)
+
+
+def _names(case: Case) -> dict[str, str]:
+    """What it is selected by: SELECTING."""
+    return {
+        "workload": case.workload.name,
+        "network": case.plain_network_name,
+        "shape": case.shape,
+        "backend": case.backend,
+    }
 
 
 def _near(value: str, values: Sequence[str]) -> str:
@@ -213,6 +263,9 @@ def _known(run: RunSummary) -> str:
 
 
 def _listed(cases: Sequence[RunCase]) -> str:
-    labels = [each.case.label for each in cases]
-    shown = ", ".join(labels[:6])
-    return shown + (f" and {len(labels) - 6} more" if len(labels) > 6 else "")
+    return _some([each.case.label for each in cases])
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - MOST_LISTED
+    return ", ".join(names[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")

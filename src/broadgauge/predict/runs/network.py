@@ -17,15 +17,15 @@ from broadgauge.predict.costs.curves import time_at
 from broadgauge.predict.runs.cases import RunCase
 from broadgauge.predict.system.curves import (
     OPS,
-    UNHIDDEN_RATIO,
     Link,
     fabric_on,
     host_path,
     host_share,
     link_curve,
-    sent_bytes,
     with_all_ops,
 )
+from broadgauge.predict.system.hiding import USUAL
+from broadgauge.predict.system.paths import sent_bytes
 from broadgauge.specs.case import Backend
 from broadgauge.specs.network import AnyNetwork, Network
 from broadgauge.specs.system import PathTimes
@@ -102,7 +102,7 @@ def _by_line(base: RunCase, network: Network, nodes: int) -> Fabric:
         ranks_per_node=case.ranks_per_node,
         backend=case.backend,
         byte_per_s=rate,
-        unhidden_ratio=UNHIDDEN_RATIO[case.backend],
+        hiding=USUAL[case.backend],
         delay_s=network.delay_s,
     )
     curves = []

@@ -194,7 +194,14 @@ def _series(settings: Sequence[_Setting]) -> Iterator[list[_Setting]]:
         for each in settings:
             case = each.case
             batch = case.micro_batches if is_weak else case.global_batch
-            unscaled = replace(case, nodes=1, data_parallel=1, global_batch=1.0, fabric=Fabric())
+            unscaled = replace(
+                case,
+                nodes=1,
+                data_parallel=1,
+                global_batch=1.0,
+                fabric=Fabric(),
+                recomputed_ratio=0.0,
+            )
             groups.setdefault((each.source, is_weak, batch, unscaled), []).append(each)
         for group in groups.values():
             single = [each for each in group if each.case.nodes == 1]

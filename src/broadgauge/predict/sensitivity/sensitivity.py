@@ -27,6 +27,7 @@ from broadgauge.predict.sensitivity.spans import (
     Ladder,
 )
 from broadgauge.specs.estimate import Estimate
+from broadgauge.specs.units import show_rate
 
 FEWEST_RUNGS = 3
 """Two rates give a line through any two times, and nothing to doubt it by."""
@@ -34,6 +35,8 @@ GAIN_RATIO = 0.02
 """A step within 2 % of what no network can remove is called as good as that."""
 LEAST_BASE_RATIO = 1e-3
 """A base below a thousandth of the fastest step can't be told from none."""
+WIDEST_RATIO = 10.0
+"""A rate that may be a tenth of itself is none to plan with."""
 METHOD = "convex curve over 1/rate, t over launches and misfit"
 _LARGEST_LOG = 600.0
 
@@ -202,13 +205,14 @@ class _Reading:
         is_open = low_base is not None and low_base <= 0
         if answer.estimate is not None and (is_open or self._rests_on_one_rung()):
             why = "the time that no network can remove may lie lower"
-            return replace(answer, estimate=replace(answer.estimate, high=None), why=why)
-        return answer
+            answer = replace(answer, estimate=replace(answer.estimate, high=None), why=why)
+        return _if_told(answer)
 
     def _knee(self) -> Answer:
         if self.fits[0].form in (Form.FLAT, Form.LINE):
             return Answer(estimate=None, why="one slope is all that is seen")
-        return self._rate(KNEE, [fit.form in (Form.HINGE, Form.TWO_SLOPES) for fit in self.fits])
+        counted = [fit.form in (Form.HINGE, Form.TWO_SLOPES) for fit in self.fits]
+        return _if_told(self._rate(KNEE, counted))
 
     def _rate(self, which: int, counted: Sequence[bool] | None = None) -> Answer:
         """A 1/rate of payload as a line rate."""
@@ -234,6 +238,23 @@ class _Reading:
         if not abs(log_x) < _LARGEST_LOG:
             return None
         return 8.0 / math.exp(log_x) * self.rungs[0].rate_gbps / self.rungs[0].payload_gbps
+
+
+def _if_told(answer: Answer) -> Answer:
+    """A rate whose interval spans more than a factor of ten is unknown; an end that is open counts
+    as the figure itself."""
+    estimate = answer.estimate
+    if estimate is None or estimate.low is None:
+        return answer
+    low, high = estimate.low, estimate.high
+    if (estimate.value if high is None else high) <= WIDEST_RATIO * low:
+        return answer
+    ends = (f"from {show_rate(low)}" if low else "", f"to {show_rate(high)}" if high else "on")
+    fitting = "any rate" if not low and high is None else f"anything {' '.join(filter(None, ends))}"
+    words = (f"{fitting} fits what was measured", answer.why)
+    return Answer(
+        estimate=None, at_least=low or None, at_most=high, why="; ".join(filter(None, words))
+    )
 
 
 def _finite(value: float) -> float | None:

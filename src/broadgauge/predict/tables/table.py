@@ -6,14 +6,16 @@ dropped silently; a file that isn't such a table raises InputError.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from broadgauge.catalog.entries import plain
 from broadgauge.catalog.gpus import Gpu, find_gpu, find_gpu_named
 from broadgauge.predict.case import Fabric, ModelShape, TrainingCase, own_gpu_of
+from broadgauge.predict.facts.splits import split_fault_of
 from broadgauge.predict.tables.cells import BadCellError, Cells
 from broadgauge.predict.tables.lines import Record, read_records
+from broadgauge.predict.tables.recomputed import as_they_ran
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
 
@@ -111,11 +113,12 @@ def read_table(data: bytes, filename: str, find: FindGpu = find_gpu_named) -> Me
                     reason=str(error),
                 )
             )
+    cases = as_they_ran([row.case for row in rows])
     return MeasuredTable(
         name=filename,
-        rows=tuple(rows),
+        rows=tuple(replace(row, case=case) for row, case in zip(rows, cases, strict=True)),
         unread=tuple(sorted(unread, key=lambda each: each.line)),
-        notes=tuple(_notes(header, rows)),
+        notes=(*_notes(header, rows), *_recomputed_note(rows, cases)),
     )
 
 
@@ -129,6 +132,16 @@ def _check_columns(header: tuple[str, ...], filename: str) -> None:
     hint = likest if likest and likest.startswith("did") else "docs/validation.md has all columns"
     noun = "column" if len(missing) == 1 else "columns"
     raise InputError(f"{filename}: the table has no {noun} {words}", hint=hint)
+
+
+def _recomputed_note(rows: list[Row], cases: list[TrainingCase]) -> list[str]:
+    pairs = zip(rows, cases, strict=True)
+    lines = [str(row.line) for row, case in pairs if case.recomputed_ratio > 0]
+    if not lines:
+        return []
+    where = f"line {lines[0]}" if len(lines) == 1 else f"lines {', '.join(lines[:12])}"
+    more = f" and {len(lines) - 12} more" if len(lines) > 12 else ""
+    return [f"{where}{more}: taken with the layers recomputed that make them fit into their GPUs"]
 
 
 def _notes(header: tuple[str, ...], rows: list[Row]) -> list[str]:
@@ -151,12 +164,16 @@ def _row(record: Record, filename: str, find: FindGpu) -> Row:
     source = cells.text("source") or filename
     name = cells.text("id") or f"line {record.line}"
     flags = tuple(flag.strip() for flag in cells.text("flags").split(";") if flag.strip())
+    case = _case(cells, name, _gpu(cells.text("gpu"), find))
+    fault = split_fault_of(case)
+    if fault is not None:
+        raise BadCellError(f"{fault[0]} ({fault[1]})" if fault[1] else fault[0])
     return Row(
         line=record.line,
         id=name,
         source=source,
         flags=flags,
-        case=_case(cells, name, _gpu(cells.text("gpu"), find)),
+        case=case,
         step_time_s=step_time_s,
     )
 
@@ -177,10 +194,6 @@ def _case(cells: Cells, name: str, gpu: Gpu) -> TrainingCase:
             f"and nodes × gpus_per_node {nodes} × {gpus_per_node} = {gpus}"
         )
     model = _model(cells)
-    if pipeline_parallel > model.layers:
-        raise BadCellError(
-            f"`pipeline_parallel` {pipeline_parallel} is more than its {model.layers} layers"
-        )
     zero_stage = cells.optional_count("zero_stage", at_least=0, at_most=3)
     framework = cells.word("framework") or "unknown"
     return TrainingCase(

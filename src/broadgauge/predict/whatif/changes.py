@@ -64,6 +64,8 @@ class Answer:
     network_bytes: float
     basis: Basis | None
     """What the network's speed rests on; None: nominal figures of the catalog."""
+    is_measured: bool
+    """Nothing differs from the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
-from broadgauge.catalog.gpus import find_gpu
+from broadgauge.catalog.gpus import Gpu, find_gpu
 from broadgauge.predict.asking.workload_case import training_case
-from broadgauge.predict.case import TrainingCase
+from broadgauge.predict.case import TrainingCase, own_gpu_of
 from broadgauge.predict.costs.compute import compute_costs
 from broadgauge.predict.costs.pieces import ComputeCosts
 from broadgauge.predict.facts.arrays import Times
@@ -40,6 +41,9 @@ NODES_RATIO, STRATEGY_RATIO = 1.1, 1.15
 """The same for a number of nodes, or a way of splitting, that was not measured."""
 
 
+_Asked = TypeVar("_Asked", bound=str | int | float)
+
+
 class RunModel:
     """The run's training as a question, scaled until it gives what was measured."""
 
@@ -49,20 +53,23 @@ class RunModel:
         paths: tuple[PathTimes, ...],
         system: System | None,
         knowledge: Knowledge,
+        gpus: Sequence[Gpu] | None = None,
     ) -> None:
-        """`paths`: the run's own collectives; those of the system file come after them."""
+        """`paths`: the run's own collectives; those of the system file come after them. `gpus`:
+        those that are known; None: the shipped ones."""
         self.base, self._system, self._knowledge = base, system, knowledge
         self._paths = paths if system is None else (*paths, *system.paths)
         case = base.case
-        self._gpu = self._find_gpu()
+        gpu, own_gpu = self._find_gpu(gpus)
         self.own = carried(base, case.network, case.nodes, self._paths)
         self._question = training_case(
             base.workload,
-            gpu=self._gpu,
+            gpu=gpu,
             nodes=case.nodes,
             ranks_per_node=case.ranks_per_node,
             fabric=self.own.fabric,
         )
+        self._question = replace(self._question, own_gpu=own_gpu)
         modelled = self._evaluated([self._question], [self.own], 1.0, np.ones(1))
         step_s = base.step_s.value
         if base.without_s is not None:
@@ -85,20 +92,34 @@ class RunModel:
         self._residual = (step_s - self.excess_s) / float(now[0][0])
         """What none of the two explains; 1 but for rounding where the network is identified."""
 
-    def _find_gpu(self) -> str:
+    def _find_gpu(self, gpus: Sequence[Gpu] | None) -> tuple[str, Gpu | None]:
+        """Its name, and its facts where they are the user's own."""
         if self._system is not None:
             self.machine_words = "products, copies and launches of the system file"
-            return stand_in(self._system)
+            return stand_in(self._system), None
         if self.base.case.device == "cpu":
             self.machine_words = "the usual proportions of a training on cores"
             self._system = core_prior()
-            return NO_GPU
-        gpu = find_gpu(self.base.device_name)
+            return NO_GPU, None
+        gpu = find_gpu(self.base.device_name, gpus)
         name = NO_GPU if gpu is None else gpu.name
         self.machine_words = f"the data sheet of {name}" + (
             f", as {self.base.device_name or 'the GPU'} is in no catalog" if gpu is None else ""
         )
-        return name
+        return name, None if gpu is None else own_gpu_of(gpu)
+
+    def beyond_own(self, change: Change) -> Change:
+        """Without what is asked for and is so in the run: that was measured."""
+        own, question = self.base.case, self._question
+        is_own = change.kind is None and change.network == own.network
+        return replace(
+            change,
+            network=None if is_own else change.network,
+            nodes=_unless(change.nodes, own.nodes),
+            strategy=_unless(change.strategy, question.strategy),
+            accumulation=_unless(change.accumulation, self.base.workload.accumulation),
+            gradient_bytes=_unless(change.gradient_bytes, question.gradient_bytes),
+        )
 
     def answer(self, change: Change) -> Answer:
         """The step with this change, and its interval. Raises InputError."""
@@ -131,6 +152,7 @@ class RunModel:
             exposed_s=max(0.0, value - float(alone_s[0]) * self._residual),
             network_bytes=float(sent[0]),
             basis=None if change.kind is not None else there.basis,
+            is_measured=change.is_nothing,
         )
 
     def _excess_of(self, change: Change, sent_bytes: float) -> float:
@@ -238,6 +260,11 @@ class RunModel:
         if self._system is not None:
             return system_costs(columns, self._system)
         return compute_costs(columns, self._knowledge)
+
+
+def _unless(asked: _Asked | None, own: object) -> _Asked | None:
+    """None: as it was."""
+    return None if asked == own else asked
 
 
 def _half_width(base: RunCase) -> float:

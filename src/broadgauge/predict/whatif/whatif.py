@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from broadgauge.catalog.gpus import Gpu
 from broadgauge.predict.facts.knowledge import Knowledge, default_knowledge
 from broadgauge.predict.prediction import Interval
 from broadgauge.predict.runs.cases import RunCase, run_paths, train_cases
@@ -27,12 +28,15 @@ def what_if(
     *,
     system: System | None = None,
     knowledge: Knowledge | None = None,
+    gpus: Sequence[Gpu] | None = None,
 ) -> WhatIf:
-    """Raises InputError for what this run can't answer."""
+    """Raises InputError for what this run can't answer. `gpus`: those that are known; None: the
+    shipped ones."""
     if system is not None:
         check_same_machine(base, system)
     known = default_knowledge() if knowledge is None else knowledge
-    model = RunModel(base, run_paths(run), system, known)
+    model = RunModel(base, run_paths(run), system, known, gpus)
+    asked = [model.beyond_own(change) for change in changes]
     siblings = [
         other
         for other in train_cases(run)
@@ -61,7 +65,7 @@ def what_if(
         is_identified=model.is_identified,
         basis=model.own.basis,
         machine_words=model.machine_words,
-        answers=tuple(_checked(model.answer(change), change, checks) for change in changes),
+        answers=tuple(_checked(model.answer(change), change, checks) for change in asked),
         checks=tuple(checks),
     )
 
