@@ -1,17 +1,33 @@
-"""Proves tests/disturbance.py: repeated is what failed while cores were stolen, nothing else."""
+"""Proves tests/disturbance.py: repeated is what failed while cores were stolen, nothing else, as
+long as there is time; not judged is what measures and had no cores in any attempt."""
 
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests import disturbance
 
 REPOSITORY = Path(__file__).parents[1]
 PLUGIN = """
 from tests import disturbance
-disturbance.PATIENCE_S = 0
-disturbance.StealWatch.most_since = lambda self, begin_s: {stolen}
+disturbance.clock_s = 0.0
+disturbance.now_s = lambda: disturbance.clock_s
+disturbance.ratios = [{ratios}]
+disturbance.ticks = (0, 0)
+def core_ticks():
+    stolen, every = disturbance.ticks
+    disturbance.ticks = (stolen + 1000 * disturbance.ratios[0], every + 1000)
+    return disturbance.ticks
+disturbance.core_ticks = core_ticks
+def wait_until_quiet(patience_s):
+    if len(disturbance.ratios) > 1:
+        disturbance.ratios.pop(0)
+disturbance.wait_until_quiet = wait_until_quiet
+disturbance.StealWatch.start = lambda self: None
+disturbance.StealWatch.most_since = lambda self, begin_s: {most}
 def pytest_configure(config):
+    config.addinivalue_line("markers", "measures: judges rates")
     config.pluginmanager.register(disturbance.Repeating())
 """
 TESTS = """
@@ -28,6 +44,54 @@ def test_disturbed(number):
 def test_bad(number):
     assert False
 """
+EXCUSABLE = """
+import pytest
+from tests import disturbance
+@pytest.mark.measures
+def test_rate():
+    assert 0.82 >= 0.85
+"""
+MEASURES_IN_A_FIXTURE = """
+import pytest
+from tests import disturbance
+@pytest.fixture(scope="module")
+def rate():
+    disturbance.ratios = [0.9]
+    return 0.82
+def test_that_it_is_there(rate):
+    disturbance.ratios = [0.0]
+@pytest.mark.measures
+def test_rate(rate):
+    assert rate >= 0.85
+"""
+TAKES = """
+from tests import disturbance
+import pytest
+def run(seconds):
+    disturbance.clock_s += seconds
+    assert False
+"""
+
+
+def run_tests(folder: Path, tests: str, ratios: str, most: str | None = None) -> tuple[int, str]:
+    """Exit code and output of a session. `ratios`: stolen of each attempt, the last one for ever
+    after; `most`: of the worst second."""
+    plugin = PLUGIN.format(ratios=ratios, most=most or ratios.split(",", maxsplit=1)[0])
+    (folder / "conftest.py").write_text(plugin)
+    (folder / "test_some.py").write_text(tests)
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-qra", "-c", "/dev/null", "--rootdir", folder, folder],
+        env={"PYTHONPATH": str(REPOSITORY), "PATH": "/usr/bin:/bin", "COLUMNS": "200"},
+        cwd=folder,
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    return ran.returncode, ran.stdout + ran.stderr
+
+
+def num_repeats(output: str) -> int:
+    return output.count("core time was stolen\n")
 
 
 @pytest.mark.parametrize(
@@ -36,16 +100,123 @@ def test_bad(number):
 def test_a_failure_is_repeated_only_where_cores_were_stolen(
     tmp_path: Path, stolen: str, counts: str, repeats: int
 ) -> None:
-    (tmp_path / "conftest.py").write_text(PLUGIN.format(stolen=stolen))
-    (tmp_path / "test_some.py").write_text(TESTS)
-    ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-c", "/dev/null", "--rootdir", tmp_path, tmp_path],
-        env={"PYTHONPATH": str(REPOSITORY), "PATH": "/usr/bin:/bin"},
-        cwd=tmp_path,
-        capture_output=True,
-        check=False,
-        text=True,
+    code, output = run_tests(tmp_path, TESTS, stolen)
+    assert code == 1, output
+    assert counts in output
+    assert num_repeats(output) == repeats
+
+
+def test_what_measures_is_not_judged_where_every_attempt_had_no_cores(tmp_path: Path) -> None:
+    code, output = run_tests(tmp_path, EXCUSABLE, "0.41, 0.37, 0.35, 0.3")
+    assert code == 0, output
+    shares = "41 %, 37 %, 35 % and 30 %"
+    reason = f"not judged: the hypervisor took {shares} of the cores in 4 attempts"
+    assert f"SKIPPED [1] test_some.py:4: {reason}" in output
+    assert "= not judged: the hypervisor took cores away =" in output
+    assert f"test_some.py::test_rate: {reason}; AssertionError: assert 0.82 >= 0.85" in output
+    assert "1 skipped" in output
+
+
+@pytest.mark.parametrize(
+    ("ratios", "most", "repeats"),
+    [
+        ("0.0", "0.04", 0),  # quiet: no repeat either
+        ("0.05", "0.9", 3),  # one bad second
+        ("0.5, 0.5, 0.5, 0.05", "0.9", 3),
+        ("0.5, 0.05, 0.5, 0.5", "0.9", 3),
+    ],
+)
+def test_what_measures_fails_where_one_attempt_had_its_cores(
+    tmp_path: Path, ratios: str, most: str, repeats: int
+) -> None:
+    code, output = run_tests(tmp_path, EXCUSABLE, ratios, most)
+    assert code == 1, output
+    assert "1 failed" in output
+    assert "not judged" not in output
+    assert num_repeats(output) == repeats
+
+
+@pytest.mark.parametrize(
+    ("line", "instead"),
+    [
+        ("@pytest.mark.measures", ""),
+        ("    assert 0.82 >= 0.85", "    raise ValueError"),
+        ("    assert 0.82 >= 0.85", "    pytest.fail('too fast')"),
+        ("def test_rate():", "def test_rate(broken):"),
+        ("def test_rate():", "def test_rate(breaking):"),
+    ],
+)
+def test_nothing_but_an_assertion_of_a_marked_test_is_excused(
+    tmp_path: Path, line: str, instead: str
+) -> None:
+    fixtures = (
+        "@pytest.fixture\ndef broken():\n    assert False\n"
+        "@pytest.fixture\ndef breaking():\n    yield\n    assert False\n"
     )
-    assert ran.returncode == 1, ran.stdout + ran.stderr
-    assert counts in ran.stdout
-    assert ran.stdout.count("core time was stolen") == repeats
+    code, output = run_tests(tmp_path, EXCUSABLE.replace(line, instead) + fixtures, "0.5")
+    assert code == 1, output
+    assert "skipped" not in output
+    assert "not judged" not in output
+    assert num_repeats(output) == 3
+
+
+def test_the_set_up_of_a_module_is_of_the_attempt(tmp_path: Path) -> None:
+    """The first attempt has three readings: 90 % in the fixture, then two of nothing."""
+    code, output = run_tests(tmp_path, MEASURES_IN_A_FIXTURE, "0.0", most="0.9")
+    assert code == 0, output
+    assert "1 passed, 1 skipped" in output
+    assert "took 30 %, 90 %, 90 % and 90 % of the cores in 4 attempts" in output
+
+
+def test_one_attempt_that_crashed_is_not_excused_by_the_others(tmp_path: Path) -> None:
+    crash = "    if len(disturbance.ratios) == 3:\n        raise ValueError\n    assert 0.82"
+    tests = EXCUSABLE.replace("    assert 0.82", crash)
+    code, output = run_tests(tmp_path, tests, "0.5, 0.5, 0.5, 0.5")
+    assert code == 1, output
+    assert num_repeats(output) == 3
+
+
+@pytest.mark.parametrize(
+    ("tests", "repeats"),
+    [
+        ("def test_first(): run(10)\ndef test_second(): run(1)", 6),
+        ("def test_first(): run(300)\ndef test_second(): run(1)", 3),  # three repeats are all of it
+        ("def test_first(): run(400)\ndef test_second(): run(1)", 2 + 3),
+        ("def test_first(): run(5000)\ndef test_second(): run(1)", 1),  # one may exceed it
+        ("@pytest.mark.measures\ndef test_first(): run(200)\ndef test_second(): run(1)", 2 + 3),
+        ("@pytest.mark.measures\ndef test_first(): run(500)\ndef test_second(): run(1)", 3),
+    ],
+)
+def test_nothing_is_repeated_once_the_time_for_it_is_spent(
+    tmp_path: Path, tests: str, repeats: int
+) -> None:
+    """900 s, half of it for what is not marked."""
+    _, output = run_tests(tmp_path, TAKES + tests, "0.5")
+    assert num_repeats(output) == repeats, output
+    assert ("no time is left to run it again" in output) == (repeats != 6), output
+
+
+def test_what_measures_is_not_judged_by_one_attempt_where_no_time_is_left(tmp_path: Path) -> None:
+    code, output = run_tests(
+        tmp_path, TAKES + "@pytest.mark.measures\ndef test_a(): run(500)", "0.5"
+    )
+    assert code == 0, output
+    assert "the hypervisor took 50 % of the cores in 1 attempt;" in output
+
+
+def test_a_wait_in_vain_makes_the_next_one_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers, waits = iter([False, False, True, True, True]), []
+    clock = iter(range(0, 10_000, 100))
+
+    def wait(patience_s: float) -> bool:
+        waits.append(patience_s)
+        return next(answers)
+
+    monkeypatch.setattr(disturbance, "wait_until_quiet", wait)
+    monkeypatch.setattr(disturbance, "now_s", lambda: next(clock))
+    budget = disturbance.Budget()
+    budget.left_s = 450.0
+    for _ in range(5):
+        budget.wait()
+    assert waits == [120, 15, 15, 120, 50]
+    assert budget.left_s == -50
