@@ -36,6 +36,7 @@ def median_of(records: list[dict[str, Any]], metric: str) -> float:
     return statistics.median(record["metrics"][metric] for record in records)
 
 
+@pytest.mark.measures
 def test_the_slow_step_is_longer_by_what_the_bytes_take(quickstart: tuple[Path, str]) -> None:
     records = records_of(only_run(quickstart[0]))
     slow, reference = of(records, "train", "pod-like"), of(records, "train", "reference")
@@ -49,6 +50,7 @@ def test_the_slow_step_is_longer_by_what_the_bytes_take(quickstart: tuple[Path, 
     assert difference_s == pytest.approx(expected_s, rel=0.25)
 
 
+@pytest.mark.measures
 def test_the_network_cost_is_that_difference_too(quickstart: tuple[Path, str]) -> None:
     records = records_of(only_run(quickstart[0]))
     slow, reference = of(records, "train", "pod-like"), of(records, "train", "reference")
@@ -57,6 +59,7 @@ def test_the_network_cost_is_that_difference_too(quickstart: tuple[Path, str]) -
     assert cost_s == pytest.approx(difference_s, rel=0.25)
 
 
+@pytest.mark.measures
 def test_the_slow_network_is_the_limit_and_the_reference_is_not(
     quickstart: tuple[Path, str],
 ) -> None:
@@ -78,12 +81,32 @@ def test_every_trial_is_measured_and_correct(quickstart: tuple[Path, str]) -> No
         assert all(value is not None or name in record["missing"]
                    for name, value in record["metrics"].items())  # fmt: skip
     for network in ("pod-like", "vnic-like"):
-        shares = [
-            record["metrics"]["line_share_ratio"] for record in of(records, "collectives", network)
-        ]
-        assert max(shares) <= 1.02
-        # One trial of a network may share its cores with another program for a moment.
-        assert statistics.median(shares) >= 0.85
+        trials = of(records, "collectives", network)
+        assert max(trial["metrics"]["line_share_ratio"] for trial in trials) <= 1.02
+
+
+@pytest.mark.measures
+@pytest.mark.parametrize("network", ["pod-like", "vnic-like"])
+def test_a_shaped_trial_fills_its_line_or_says_why_not(
+    quickstart: tuple[Path, str], network: str
+) -> None:
+    """Stolen cores take from a line and never give, so a trial that had none of its own says
+    something by filling it alone. One trial may share its cores with another program for a moment.
+    """
+    trials = of(records_of(only_run(quickstart[0])), "collectives", network)
+    shares = [trial["metrics"]["line_share_ratio"] for trial in trials]
+    judged = [
+        share
+        for share, trial in zip(shares, trials, strict=True)
+        if share >= 0.85 or not says_that_cores_were_stolen(trial)
+    ]
+    if not judged:
+        pytest.skip(f"not judged: cores were stolen in every trial, which filled {shares}")
+    assert statistics.median(judged) >= 0.85, shares
+
+
+def says_that_cores_were_stolen(record: dict[str, Any]) -> bool:
+    return any(finding["rule"] == "stolen-cores" for finding in record["findings"])
 
 
 def test_losses_do_not_depend_on_the_network(quickstart: tuple[Path, str]) -> None:

@@ -1,5 +1,6 @@
-"""When is a point of a fidelity test no fault of the shaper?"""
+"""When is a rate no fault of the shaper, and when is it always one?"""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -9,3 +10,10 @@ def skip_where_the_host_is_the_bound(point: Any, rate_gbps: float) -> None:
     """As docs/architecture.md has it: a low unshaped ceiling, or processors 90 % busy."""
     if point["ceiling_gbps"] < 2 * rate_gbps or min(point["busy_ratios"]) > 0.9:
         pytest.skip(f"host-bound: {point}")
+
+
+def refuse_above(seen: Iterable[float], most: float) -> None:
+    """No busy host makes a link too fast, so this is no AssertionError: tests/disturbance.py."""
+    above = [each for each in seen if each > most]
+    if above:
+        pytest.fail(f"more than {most}: {above}")

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.platforms.emulated.judging import refuse_above
 
 from broadgauge.platforms.emulated.shaping import LinkPlan, SlowWay, sending_plan
 from broadgauge.specs.network import VXLAN_HEADER_BYTES, payload_rate_gbps
@@ -15,6 +16,7 @@ RATE_GBPS, RATIO = 0.2, 0.4
 PAIRS = [f"{a}{b}" for a in range(4) for b in range(4) if a != b]
 
 
+@pytest.mark.measures
 @pytest.mark.namespaces
 @pytest.mark.parametrize("has_overlay", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_one_of_six_pairs_is_slow_in_both_directions(run_case: Any, has_overlay: bool) -> None:
@@ -32,7 +34,8 @@ def test_one_of_six_pairs_is_slow_in_both_directions(run_case: Any, has_overlay:
     seen = run_case("pairs", num_nodes=4, plans=plans, has_overlay=has_overlay)
     assert [len(ratios) for ratios in seen] == [12, 2, 1]
     for ratios in seen:
-        assert all(ratio == pytest.approx(1, rel=0.05) for ratio in ratios.values()), seen
+        refuse_above(ratios.values(), 1.05)
+        assert min(ratios.values()) >= 0.95, seen
 
 
 @given(
