@@ -4,7 +4,15 @@ import re
 
 import pytest
 
-from broadgauge.catalog.gpus import Gpu, find_gpu, find_gpu_named, known_gpus
+from broadgauge.catalog.constants import known_constants
+from broadgauge.catalog.gpus import (
+    MEASURED_ON,
+    Gpu,
+    clock_ratio,
+    find_gpu,
+    find_gpu_named,
+    known_gpus,
+)
 from broadgauge.specs.errors import InputError
 
 
@@ -166,3 +174,27 @@ def test_more_gpus_of_a_board_never_have_less_of_a_gpus_links() -> None:
             known = [rate for rate in rates if rate is not None]
             assert sorted(known) == known, gpu.name
             assert known[-1] <= gpu.nvlink.gbyte_per_s, gpu.name
+
+
+def test_what_a_board_reaches_is_beside_the_one_that_its_generation_was_measured_on() -> None:
+    """GeForce clocks above its stated peak, 72 W hold half of it; what nobody measured is usual."""
+    for name in ("l40s", "h100-sxm", "a100-sxm-80gb", "v100-sxm-16gb", "t4", "b200-sxm"):
+        assert clock_ratio(find_gpu_named(name)) == 1
+    l40s, rtx4090, l4 = (find_gpu_named(name) for name in ("l40s", "rtx-4090", "l4"))
+    assert l40s.products is not None
+    assert rtx4090.products is not None
+    expected = (rtx4090.products.tflops / 165.2) / (l40s.products.tflops / 362.05)
+    assert clock_ratio(rtx4090) == pytest.approx(expected, rel=1e-3)
+    assert clock_ratio(l4) < 0.85
+    assert clock_ratio(rtx4090) > 1.2
+    assert clock_ratio(find_gpu_named("rtx-6000-ada")) == 1
+    assert clock_ratio(find_gpu_named("mi300x")) == 1
+
+
+def test_a_generations_efficiency_agrees_with_the_board_that_was_measured() -> None:
+    priors = {constant.name: constant.value for constant in known_constants()}
+    boards = {gpu.generation: gpu for gpu in known_gpus() if gpu.reached_ratio is not None}
+    for generation, name in MEASURED_ON.items():
+        reached = find_gpu_named(name).reached_ratio
+        assert reached == pytest.approx(priors[f"gemm_efficiency.{generation}"], rel=0.1)
+    assert set(boards) == set(MEASURED_ON)

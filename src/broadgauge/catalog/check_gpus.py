@@ -88,12 +88,17 @@ _PCIE = {
     "blackwell": (5, 6),
 }
 
+_LEAST_REACHED_RATIO, _MOST_REACHED_RATIO = 0.4, 1.3
+"""Of large matrix products over the stated peak. A board of 70 W reaches a half, GeForce boards
+clock up to a fifth above their stated rate; a factor of two is another arithmetic."""
+
 
 def problems_of_gpu(gpu: Gpu) -> Iterator[str]:
     """One line for each contradiction."""
     yield from _of_support(gpu)
     yield from _of_ratios(gpu)
     yield from _of_clock(gpu)
+    yield from _of_products(gpu)
     yield from _of_memory(gpu)
     if gpu.nvlink is not None:
         yield from _of_links(gpu, gpu.nvlink)
@@ -153,6 +158,19 @@ def _of_clock(gpu: Gpu) -> Iterator[str]:
         yield f"a clock of {gpu.max_mhz:g} MHz"
     if not 50 <= gpu.tdp_watts <= 2000:
         yield f"a power of {gpu.tdp_watts:g} W"
+
+
+def _of_products(gpu: Gpu) -> Iterator[str]:
+    if gpu.products is None:
+        return
+    reached, precision = gpu.reached_ratio, gpu.products.precision
+    if reached is None:
+        yield f"products of {precision}, of which no peak is stated"
+    elif not _LEAST_REACHED_RATIO <= reached <= _MOST_REACHED_RATIO:
+        yield (
+            f"products of {precision} that reach {reached:.3g} of the peak: is either with "
+            "sparsity, or accumulating in fp16?"
+        )
 
 
 def _of_memory(gpu: Gpu) -> Iterator[str]:

@@ -50,6 +50,17 @@ class Peaks(Part):
         return value
 
 
+class Products(Part):
+    """What large matrix products reach on one GPU, as measured: 10^12 FLOP/s."""
+
+    precision: Literal["fp16", "bf16"]
+    tflops: float = Field(gt=0)
+    """The best size of each run; of several runs the median."""
+    runs: int = Field(ge=1)
+    source: str = Field(min_length=1)
+    date: str
+
+
 class Board(Part):
     """How the GPUs of one board are joined by NVLink (or Infinity Fabric)."""
 
@@ -108,6 +119,20 @@ class Gpu(Entry):
     tdp_watts: float = Field(gt=0)
     max_mhz: float = Field(gt=0)
     """The boost clock that the peaks are stated at, or the highest that NVML reports."""
+    products: Products | None = None
+    """None: nobody's measurement is known."""
+
+    @property
+    def reached_ratio(self) -> float | None:
+        """What large products reach over the stated peak; None: unknown.
+
+        Above 1 where a board clocks higher than its peaks are stated at, as GeForce boards do; far
+        below 1 where its power limit slows it.
+        """
+        if self.products is None:
+            return None
+        peak = self.peaks.of(self.products.precision)
+        return None if peak is None else self.products.tflops / peak
 
     def peak_flops(self, dtype: DataType | Precision) -> float | None:
         """FLOP/s of one GPU, dense; None: the hardware has no such arithmetic."""
@@ -130,6 +155,30 @@ def known_gpus() -> tuple[Gpu, ...]:
 def find_gpu_named(name: str) -> Gpu:
     """The entry of a catalog name or alias, such as `h100-sxm`. Raises InputError with a hint."""
     return find_entry(name, known_gpus(), "gpu")
+
+
+MEASURED_ON = {
+    "volta": "v100-sxm-16gb",
+    "turing": "t4",
+    "ampere": "a100-sxm-80gb",
+    "ada": "l40s",
+    "hopper": "h100-sxm",
+    "blackwell": "b200-sxm",
+}
+"""Which board a generation's efficiency of matrix products is of, in constants.yaml."""
+
+
+def clock_ratio(gpu: Gpu) -> float:
+    """How much nearer to its stated peak this board comes than the one its generation's efficiency
+    is of: 1 where either was not measured.
+
+    Boards of one generation differ in this by a factor of two: the peaks of GeForce are stated at
+    clocks that they exceed, those of 70 W boards at clocks that they never hold.
+    """
+    name = MEASURED_ON.get(gpu.generation)
+    usual = None if name is None else find_gpu_named(name).reached_ratio
+    reached = gpu.reached_ratio
+    return 1.0 if usual is None or reached is None else reached / usual
 
 
 _OTHER_PARTS = frozenset(("mig", "laptop", "mobile", "max", "d"))

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broadgauge.predict.calibration.factors import Observation, fit, step_s
+from broadgauge.predict.calibration.factors import SCALE, Observation, fit, step_s
 from broadgauge.predict.case import Fabric, ModelShape, TrainingCase
 from broadgauge.predict.facts.knowledge import Factor, Knowledge, default_knowledge
+from broadgauge.predict.facts.likeness import LIKENESS_LOG_SD
 
 MODEL = ModelShape(
     name="7b", layers=32, hidden=4096, vocabulary=32000, params=6.7e9, active_params=6.7e9
@@ -55,6 +56,17 @@ def test_slow_kernels_are_found_in_a_step_of_one_node() -> None:
     predicted = float(step_s([later], found)[0])
     assert predicted == pytest.approx(observe(later, true(compute=1.25)).step_time_s, rel=0.04)
     assert found.factors[COMPUTE].is_identified
+
+
+@pytest.mark.parametrize("spread", [0.05, 0.3])
+def test_a_measured_step_is_weighed_against_what_the_interval_said(spread: float) -> None:
+    """Where others' kernels were foretold well, one slow step moves a system less."""
+    said = {"all": (-1.28 * spread, 1.28 * spread)}
+    known = replace(default_knowledge(), residuals=said)
+    found = fit([observe(ONE_NODE, true(compute=1.25))], known)
+    moved = math.log(found.factor(COMPUTE)) / math.log(1.25)
+    rest = LIKENESS_LOG_SD**2 + SCALE**2
+    assert moved == pytest.approx(spread**2 / (spread**2 + rest), abs=0.1)
 
 
 def test_a_network_bound_step_moves_the_network_and_not_the_kernels() -> None:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from broadgauge.predict.calibration.factors import Observation, fit, step_s
 from broadgauge.predict.case import ModelShape, TrainingCase
 from broadgauge.predict.facts.knowledge import Knowledge, default_knowledge
 from broadgauge.predict.facts.likeness import (
+    LIKENESS_LOG_SD,
     MISS_LOG_SD,
+    WAY_LOG_SD,
     covariances,
     misses_of,
     same_kernels,
@@ -47,9 +50,20 @@ def observed(case: TrainingCase, ratio: float) -> Observation:
 
 def test_the_nearer_the_sizes_the_more_is_in_common() -> None:
     [row] = covariances([batch(8)], [batch(8), batch(12), batch(16), batch(512)])
-    assert row[0] == pytest.approx(MISS_LOG_SD**2)
+    assert row[0] == pytest.approx(LIKENESS_LOG_SD**2)
     assert list(row) == sorted(row, reverse=True)
-    assert row[3] < 0.01 * row[0]
+    assert row[3] - WAY_LOG_SD**2 < 0.01 * MISS_LOG_SD**2
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"strategy": "fsdp"}, {"lora": True}, {"recompute": "full"}, {"flash_attention": False}],
+)
+def test_one_way_of_training_has_something_in_common_at_all_sizes(other: dict[str, Any]) -> None:
+    [near, far, another] = covariances([CASE], [CASE, batch(4096), replace(CASE, **other)])[0]
+    assert near == pytest.approx(MISS_LOG_SD**2 + WAY_LOG_SD**2)
+    assert far == pytest.approx(WAY_LOG_SD**2, rel=1e-3)
+    assert another == pytest.approx(MISS_LOG_SD**2)
 
 
 @pytest.mark.parametrize("other", [{"gpu": "h100-sxm"}, {"precision": "fp16"}, {"framework": "hf"}])
@@ -76,9 +90,19 @@ def test_covariances_are_those_of_something(
 
 def test_nothing_known_changes_nothing() -> None:
     assert shape_slowness([CASE, CASE], ()).tolist() == [1, 1]
-    assert shape_slowness([CASE], misses_of([batch(4096)], [9.0], [0.0]))[0] == pytest.approx(
-        1, abs=1e-3
-    )
+    other = replace(batch(4096), strategy="fsdp")
+    assert shape_slowness([CASE], misses_of([other], [9.0], [0.0]))[0] == pytest.approx(1, abs=1e-3)
+
+
+def test_a_slow_way_of_training_says_little_of_another() -> None:
+    """Three steps with adapters, far apart in size, each half as fast again as foretold."""
+    adapted = [replace(batch(size), lora=True) for size in (1, 16, 256)]
+    known = fit([observed(case, 1.5) for case in adapted], default_knowledge())
+
+    def moved(case: TrainingCase) -> float:
+        return seconds(case, known) / seconds(case, default_knowledge())
+
+    assert moved(replace(batch(64), lora=True)) > moved(batch(64)) > 1
 
 
 def test_two_steps_that_disagree_are_each_believed_near_themselves() -> None:

@@ -21,21 +21,22 @@ from broadgauge.predict.costs.link_rates import node_rate
 from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.facts.columns import columns_of
 from broadgauge.predict.facts.knowledge import Factor, FactorKey, Knowledge, path_of
-from broadgauge.predict.facts.likeness import covariances, misses_of, same_kernels
+from broadgauge.predict.facts.likeness import LIKENESS_LOG_SD, covariances, misses_of, same_kernels
 from broadgauge.predict.fitting.robust import Prior, Twins, Vector, estimate
+from broadgauge.predict.intervals.uncertainty import kernels_log_sd
 from broadgauge.predict.timeline.evaluation import evaluate
 
 PRIOR_LOG_SD = {
-    "compute": 0.25,
     "attention": 0.2,
     "memory": 0.25,
     "head": 0.3,
     "once": 0.35,
     "launch": 0.5,
 }
-"""Of a GPU with a framework: all kernels, and on top of that attention, what memory bounds, head
-and loss, what a step costs once; the host's launches. Source: what is left after one factor per
-source, GPU and dtype on published tables; the spread of eager launch times between hosts."""
+"""Of a GPU with a framework, beside all of its kernels (which spread as intervals say): attention,
+what memory bounds, head and loss, what a step costs once; the host's launches. Source: what is left
+after one factor per source, GPU and dtype on published tables; the spread of eager launch times
+between hosts."""
 LINK_LOG_SD = 0.5
 """Of the links inside a node: PCIe without peer access carries a half or a third."""
 RDMA_LOG_SD = 0.6
@@ -72,7 +73,7 @@ def fit(observations: Sequence[Observation], knowledge: Knowledge) -> Knowledge:
     cases = [observation.case for observation in observations]
     measured_s = np.array([observation.step_time_s for observation in observations])
     keys = keys_of(cases)
-    spreads = np.array([prior_log_sd(key, cases) for key in keys])
+    spreads = np.array([prior_log_sd(key, cases, knowledge) for key in keys])
     zero = np.zeros(len(keys))
     low = np.array([0.0 if key[0] == "across" else -BOUND_LOG for key in keys])
 
@@ -102,18 +103,32 @@ def fit(observations: Sequence[Observation], knowledge: Knowledge) -> Knowledge:
             shares=lambda changes: np.clip(kernel_slopes(changes, keys), 0.0, 1.0),
         ),
     )
-    weights = -found.left * kernel_slopes(deciding(linear(found.mean)[1]), keys)
+    kept = deciding(linear(found.mean)[1])
+    weights = -found.left * kernel_slopes(kept, keys)
     misses = misses_of(cases, weights.tolist(), found.own_variance.tolist())
+
+    left = shares_left(kept, found.sd, spreads, keys)
     factors = {
         key: Factor(
             value_ratio=math.exp(found.mean[index]),
             log_sd=float(found.sd[index]),
-            is_identified=bool(found.sd[index] < IDENTIFIED_SHARE * spreads[index]),
+            is_identified=bool(left[index] < IDENTIFIED_SHARE),
         )
         for index, key in enumerate(keys)
     }
     known = knowledge.with_factors({**_of_measured_rates(cases, factors, knowledge), **factors})
     return known.with_misses(misses)
+
+
+def shares_left(slopes: Vector, sd: Vector, spreads: Vector, keys: Sequence[FactorKey]) -> Vector:
+    """Of what was unknown of each factor: which part still is?
+
+    Of kernels that counts with what those of their way and sizes have in common: a step says much
+    of kernels like its own, of which part is their system's it can't tell.
+    """
+    of_kernels = np.array([key[0] == "compute" for key in keys])
+    known = np.abs(slopes).max(axis=0) * np.hypot(spreads, LIKENESS_LOG_SD)
+    return np.where(of_kernels, SCALE / np.hypot(SCALE, known), sd / spreads)
 
 
 def kernel_slopes(slopes: Vector, keys: Sequence[FactorKey]) -> Vector:
@@ -156,7 +171,7 @@ def step_s(cases: Sequence[TrainingCase], knowledge: Knowledge) -> Times:
 def factor_keys(case: TrainingCase) -> list[FactorKey]:
     """Which factors may change this case's step?"""
     system = (case.gpu_entry.name, framework_named(case.framework).name)
-    keys: list[FactorKey] = [(kind, *system) for kind in PRIOR_LOG_SD]
+    keys: list[FactorKey] = [(kind, *system) for kind in ("compute", *PRIOR_LOG_SD)]
     if case.gpus_per_node > 1:
         keys.append(("link_rate", *system))
     if case.nodes > 1:
@@ -171,15 +186,22 @@ def keys_of(cases: Sequence[TrainingCase]) -> list[FactorKey]:
     return list(dict.fromkeys(key for case in cases for key in factor_keys(case)))
 
 
-def prior_log_sd(key: FactorKey, cases: Sequence[TrainingCase]) -> float:
-    """How far is the factor's logarithm from 0 where nothing is measured?"""
+def prior_log_sd(key: FactorKey, cases: Sequence[TrainingCase], knowledge: Knowledge) -> float:
+    """How far is the factor's logarithm from 0 where nothing is measured?
+
+    Of kernels as far as those of sources that constants had not seen: what a prediction's interval
+    says before a measurement is what the measurement is weighed against.
+    """
     if key[0] == "link_rate":
         return LINK_LOG_SD
     if key[0] == "across":
         return ACROSS_LOG_SD
-    if key[0] != "node_rate":
+    if key[0] in PRIOR_LOG_SD:
         return PRIOR_LOG_SD[key[0]]
-    case = next(case for case in cases if key in factor_keys(case))
+    mine = [case for case in cases if key in factor_keys(case)]
+    if key[0] == "compute":
+        return float(kernels_log_sd(columns_of(mine, knowledge), knowledge).max())
+    case = mine[0]
     return RDMA_LOG_SD if case.fabric.transport in RDMA_TRANSPORTS else SOCKET_LOG_SD
 
 

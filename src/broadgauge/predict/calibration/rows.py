@@ -87,7 +87,9 @@ def _designed(
     of_kernels = kernel_slopes(slopes, keys)
     alike = covariances(cases, cases) + OWN_VARIANCE * same_kernels(cases)
     unknown = alike * np.outer(of_kernels, of_kernels)
-    unknown = unknown + (slopes * [prior_log_sd(key, cases) ** 2 for key in keys]) @ slopes.T
+    unknown = (
+        unknown + (slopes * [prior_log_sd(key, cases, knowledge) ** 2 for key in keys]) @ slopes.T
+    )
     settings = [replace(case, name="") for case in cases]
     chosen: list[int] = []
     for group in groups:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from broadgauge.catalog.gpus import clock_ratio
 from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.facts.columns import Columns
 from broadgauge.predict.facts.knowledge import Knowledge
@@ -52,11 +53,12 @@ class Rates:
 
 def rates_of(columns: Columns, knowledge: Knowledge) -> Rates:
     """Peaks times efficiencies."""
-    efficiency = knowledge.by_generation("gemm_efficiency", columns)
+    clocks = np.array([clock_ratio(gpu) for gpu in columns.gpus])[columns.gpu_index]
+    efficiency = knowledge.by_generation("gemm_efficiency", columns) * clocks
     fp8 = columns.gemm_flops > columns.attention_flops
     efficiency = np.where(fp8, efficiency * knowledge.value("fp8_efficiency"), efficiency)
     efficiency = np.where(columns.is_fp32, knowledge.value("cuda_core_efficiency"), efficiency)
-    attention = knowledge.by_generation("attention_efficiency", columns)
+    attention = knowledge.by_generation("attention_efficiency", columns) * clocks
     slowness = knowledge.factors_of("compute", columns) * columns.across_slowness
     slowness = slowness * shape_slowness(columns.cases, knowledge.misses)
     attention = attention / knowledge.factors_of("attention", columns)
@@ -64,7 +66,9 @@ def rates_of(columns: Columns, knowledge: Knowledge) -> Rates:
     return Rates(
         gemm_flops=columns.gemm_flops * efficiency / slowness,
         attention_flops=columns.attention_flops * attention / slowness,
-        batched_gemm_flops=columns.attention_flops * np.where(columns.is_fp32, 0.8, 0.5) / slowness,
+        batched_gemm_flops=columns.attention_flops
+        * np.where(columns.is_fp32, 0.8, 0.5 * clocks)
+        / slowness,
         memory_rate=columns.memory_rate * streaming / slowness,
         sms=columns.sms,
         fixed_s=knowledge.value("kernel_fixed_s") * slowness,

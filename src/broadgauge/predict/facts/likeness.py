@@ -4,6 +4,8 @@ A factor is one number for all kernels of a system; tiles, waves and caches make
 and others slower than it says. That part is a Gaussian process over the sizes of a rank's kernels,
 beside the factors. So a few measured steps at the ends of a table neither move a factor by what is
 theirs alone, nor are they forgotten where their neighbours are predicted.
+A way of training (sharded, with adapters, recomputing) brings kernels and hooks of its own: all of
+one way miss alike, whatever their sizes, beside that.
 What is far beyond both is more often so of a configuration than of one measurement: exactly those
 kernels have it again, on however many nodes, and their neighbours don't.
 Source: Kennedy and O'Hagan 2001 (Journal of the Royal Statistical Society B 63(3)), section 4.1,
@@ -26,6 +28,11 @@ MISS_LOG_SD = 0.15
 """Of kernels of one size beside their system's factor. Source: references/prediction.md, the third
 hard question: a pattern of ±20 % by hidden size, micro-batch and tensor parallelism remains, read
 as eight of ten."""
+WAY_LOG_SD = 0.15
+"""Of what all kernels of one way of training miss alike. As much as sizes make: nobody has measured
+it apart, and a half more or less changes nothing that shows (docs/decisions/0009)."""
+LIKENESS_LOG_SD = math.hypot(MISS_LOG_SD, WAY_LOG_SD)
+"""Both together: of one kernel beside its system's factor."""
 REACH_LOG = 1.0
 """How far apart are sizes that have little in common? A factor of e, in any one of them."""
 
@@ -36,6 +43,7 @@ class Miss:
 
     kind: tuple[str, ...]
     sizes_log: tuple[float, ...]
+    way: tuple[object, ...]
     others: tuple[object, ...]
     """What else kernels of these sizes must have in common to be the same ones."""
     weight: float
@@ -46,14 +54,13 @@ class Miss:
 
 def covariances(cases: Sequence[TrainingCase], others: Sequence[TrainingCase]) -> Matrix:
     """Of the logarithms of what kernels of like sizes miss: `float64[cases, others]`."""
-    misses = [_miss(other, 0.0, 0.0) for other in others]
-    return _covariances(cases, misses)
+    return _covariances(cases, [_miss(other, 0.0, 0.0) for other in others])
 
 
 def same_kernels(cases: Sequence[TrainingCase]) -> Matrix:
     """1 for two cases that run exactly the same kernels: `float64[cases, cases]`."""
-    _, _, is_same = _compared(cases, [_miss(case, 0.0, 0.0) for case in cases])
-    return is_same.astype(np.float64)
+    compared = _compared(cases, [_miss(case, 0.0, 0.0) for case in cases])
+    return compared.is_same.astype(np.float64)
 
 
 def misses_of(
@@ -76,6 +83,7 @@ def _miss(case: TrainingCase, weight: float, own_variance: float) -> Miss:
     return Miss(
         kind=_kind(case),
         sizes_log=_sizes_log(case),
+        way=_way(case),
         others=_others(case),
         weight=weight,
         own_variance=own_variance,
@@ -83,19 +91,37 @@ def _miss(case: TrainingCase, weight: float, own_variance: float) -> Miss:
 
 
 def _covariances(cases: Sequence[TrainingCase], misses: Sequence[Miss]) -> Matrix:
-    apart, is_kind, is_same = _compared(cases, misses)
-    own = np.where(is_same, [miss.own_variance for miss in misses], 0.0)
-    return np.where(is_kind, MISS_LOG_SD**2 * np.exp(-apart / 2) + own, 0.0)
+    compared = _compared(cases, misses)
+    by_size = MISS_LOG_SD**2 * np.exp(-compared.apart / 2)
+    by_way = np.where(compared.is_way, WAY_LOG_SD**2, 0.0)
+    own = np.where(compared.is_same, [miss.own_variance for miss in misses], 0.0)
+    return np.where(compared.is_kind, by_size + by_way + own, 0.0)
 
 
-def _compared(cases: Sequence[TrainingCase], misses: Sequence[Miss]) -> tuple[Matrix, Pairs, Pairs]:
-    """How far apart are their sizes, are they of one kind, and are they the same kernels?"""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Compared:
+    """Of each case with each miss: `[cases, misses]`."""
+
+    apart: Matrix
+    """Squared distance of their sizes."""
+    is_kind: Pairs
+    is_way: Pairs
+    is_same: Pairs
+    """They are the same kernels."""
+
+
+def _compared(cases: Sequence[TrainingCase], misses: Sequence[Miss]) -> _Compared:
     sizes = np.array([_sizes_log(case) for case in cases])
     others = np.array([miss.sizes_log for miss in misses])
     apart = np.sum(((sizes[:, None, :] - others) / REACH_LOG) ** 2, axis=2)
     is_kind = _equal([_kind(case) for case in cases], [miss.kind for miss in misses])
     is_alike = _equal([_others(case) for case in cases], [miss.others for miss in misses])
-    return apart, is_kind, is_kind & is_alike & (apart == 0)
+    return _Compared(
+        apart=apart,
+        is_kind=is_kind,
+        is_way=_equal([_way(case) for case in cases], [miss.way for miss in misses]),
+        is_same=is_kind & is_alike & (apart == 0),
+    )
 
 
 def _equal(mine: Sequence[Hashable], theirs: Sequence[Hashable]) -> Pairs:
@@ -109,12 +135,21 @@ def _kind(case: TrainingCase) -> tuple[str, ...]:
     return (case.gpu_entry.name, framework_named(case.framework).name, case.precision)
 
 
+def _way(case: TrainingCase) -> tuple[object, ...]:
+    """What brings kernels of its own to a framework: what is split, adapted, moved, recomputed."""
+    split = (case.strategy, case.zero_stage, case.tensor_parallel > 1, case.pipeline_parallel > 1)
+    return (*split, case.cpu_offload, *_kernels(case))
+
+
+def _kernels(case: TrainingCase) -> tuple[object, ...]:
+    return (case.lora, case.quantized_base, case.compiled, case.flash_attention, case.recompute)
+
+
 def _others(case: TrainingCase) -> tuple[object, ...]:
     model = case.model
     heads = (model.heads, model.kv_heads, model.head_dim)
     shapes = (model.ffn_hidden, model.gated_mlp, model.vocabulary, model.num_experts)
-    ways = (case.lora, case.quantized_base, case.compiled, case.flash_attention, case.recompute)
-    return (heads, shapes, ways)
+    return (heads, shapes, _kernels(case))
 
 
 def _sizes_log(case: TrainingCase) -> tuple[float, ...]:

@@ -119,6 +119,13 @@ def intervals(
     )
 
 
+def kernels_log_sd(columns: Columns, knowledge: Knowledge) -> Times:
+    """Of kernel times of systems like each case's, before anything of its system is measured."""
+    regimes = np.full(len(columns), "compute")
+    low, high = _residuals(regimes, families_of(columns), knowledge.residuals)
+    return np.where(_is_unseen(columns), OUTSIDE_RATIO, 1.0) * (high - low) / (2 * NORMAL_80)
+
+
 def _residuals(
     regimes: Regimes, families: Regimes, known: Mapping[str, tuple[float, float]]
 ) -> tuple[Times, Times]:
@@ -159,12 +166,16 @@ def _is_calibrated(columns: Columns, knowledge: Knowledge, evaluation: Evaluatio
 
 def _is_outside(columns: Columns) -> Flags:
     """Unlike the rows that residuals are of: GPU generation, framework, or work on the host."""
+    return np.asarray(_is_unseen(columns) | columns.is_offloaded)
+
+
+def _is_unseen(columns: Columns) -> Flags:
+    """No residual is of such a GPU or framework."""
     seen = np.array(
         [gpu.generation in SEEN_GENERATIONS and gpu.form in SEEN_FORMS for gpu in columns.gpus]
     )
     known = np.array([framework.name != "unknown" for framework in columns.frameworks])
-    unseen = ~seen[columns.gpu_index] | ~known[columns.framework_index]
-    return np.asarray(unseen | columns.is_offloaded)
+    return np.asarray(~seen[columns.gpu_index] | ~known[columns.framework_index])
 
 
 def _prior_rate_logs(
