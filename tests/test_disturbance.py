@@ -27,7 +27,7 @@ disturbance.wait_until_quiet = wait_until_quiet
 disturbance.StealWatch.start = lambda self: None
 disturbance.StealWatch.most_since = lambda self, begin_s: {most}
 def pytest_configure(config):
-    config.addinivalue_line("markers", "measures: judges rates")
+    config.addinivalue_line("markers", "needs_cores: judges rates")
     config.pluginmanager.register(disturbance.Repeating())
 """
 TESTS = """
@@ -47,7 +47,7 @@ def test_bad(number):
 EXCUSABLE = """
 import pytest
 from tests import disturbance
-@pytest.mark.measures
+@pytest.mark.needs_cores
 def test_rate():
     assert 0.82 >= 0.85
 """
@@ -60,7 +60,7 @@ def rate():
     return 0.82
 def test_that_it_is_there(rate):
     disturbance.ratios = [0.0]
-@pytest.mark.measures
+@pytest.mark.needs_cores
 def test_rate(rate):
     assert rate >= 0.85
 """
@@ -139,7 +139,7 @@ def test_what_measures_fails_where_one_attempt_had_its_cores(
 @pytest.mark.parametrize(
     ("line", "instead"),
     [
-        ("@pytest.mark.measures", ""),
+        ("@pytest.mark.needs_cores", ""),
         ("    assert 0.82 >= 0.85", "    raise ValueError"),
         ("    assert 0.82 >= 0.85", "    pytest.fail('too fast')"),
         ("def test_rate():", "def test_rate(broken):"),
@@ -183,8 +183,8 @@ def test_one_attempt_that_crashed_is_not_excused_by_the_others(tmp_path: Path) -
         ("def test_first(): run(300)\ndef test_second(): run(1)", 3),  # three repeats are all of it
         ("def test_first(): run(400)\ndef test_second(): run(1)", 2 + 3),
         ("def test_first(): run(5000)\ndef test_second(): run(1)", 1),  # one may exceed it
-        ("@pytest.mark.measures\ndef test_first(): run(200)\ndef test_second(): run(1)", 2 + 3),
-        ("@pytest.mark.measures\ndef test_first(): run(500)\ndef test_second(): run(1)", 3),
+        ("@pytest.mark.needs_cores\ndef test_first(): run(200)\ndef test_second(): run(1)", 2 + 3),
+        ("@pytest.mark.needs_cores\ndef test_first(): run(500)\ndef test_second(): run(1)", 3),
     ],
 )
 def test_nothing_is_repeated_once_the_time_for_it_is_spent(
@@ -198,7 +198,7 @@ def test_nothing_is_repeated_once_the_time_for_it_is_spent(
 
 def test_what_measures_is_not_judged_by_one_attempt_where_no_time_is_left(tmp_path: Path) -> None:
     code, output = run_tests(
-        tmp_path, TAKES + "@pytest.mark.measures\ndef test_a(): run(500)", "0.5"
+        tmp_path, TAKES + "@pytest.mark.needs_cores\ndef test_a(): run(500)", "0.5"
     )
     assert code == 0, output
     assert "the hypervisor took 50 % of the cores in 1 attempt;" in output

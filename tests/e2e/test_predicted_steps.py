@@ -84,7 +84,7 @@ def test_every_training_is_foretold(checked: dict[str, Any]) -> None:
     assert checked["overall"]["num_steps"] == (len(CHANGES) + 1) * 4
 
 
-@pytest.mark.measures
+@pytest.mark.needs_cores
 def test_steps_are_foretold_in_their_order(checked: dict[str, Any]) -> None:
     assert checked["overall"]["pair_order_ratio"] >= 0.9
 
@@ -97,7 +97,7 @@ def test_the_bytes_are_those_that_were_counted(checked: dict[str, Any]) -> None:
         assert 0.99 < ratio < 1.04, step["label"]
 
 
-@pytest.mark.measures
+@pytest.mark.needs_cores
 def test_a_step_waits_as_long_as_was_foretold(checked: dict[str, Any]) -> None:
     """Where the network decides: the large model, up to 500 Mbit/s. Also the ratio of the slowest
     rate to each faster one."""

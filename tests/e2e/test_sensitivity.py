@@ -64,7 +64,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Known:
     return Known(only_ladder(ran.stdout), only_ladder(again.stdout), run)
 
 
-@pytest.mark.measures
+@pytest.mark.needs_cores
 def test_known_compute_and_bytes_are_recovered_within_5_percent(known: Known) -> None:
     """At 50 and 100 Mbit/s the bytes take 251 and 125 ms, at 200 and 400 less than the compute."""
     in_turns, overlapped = known.in_turns, known.overlapped

@@ -70,7 +70,7 @@ def test_every_pair_is_measured_and_correct(slow_pair: dict[str, Any]) -> None:
     assert all(row["is_correct"] for row in rows.values())
 
 
-@pytest.mark.measures
+@pytest.mark.needs_cores
 def test_one_of_six_pairs_at_40_percent_of_the_rate_is_named(slow_pair: dict[str, Any]) -> None:
     rates = {
         way: row["size_bytes"] / row["time_median_s"] for way, row in by_way(slow_pair).items()

@@ -12,7 +12,7 @@ from broadgauge.specs.network import VXLAN_HEADER_BYTES, payload_rate_gbps
 PAYLOAD_BYTES = 1009 * 65_537
 
 
-@pytest.mark.measures
+@pytest.mark.needs_cores
 @pytest.mark.namespaces
 @pytest.mark.parametrize("mtu", [1500, 9000])
 @pytest.mark.parametrize(

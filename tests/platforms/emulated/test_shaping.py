@@ -26,7 +26,7 @@ from broadgauge.specs.network import payload_rate_gbps
 PAYLOAD_BYTES = 1009 * 65_537  # primes: 66 MB that no other count is likely to equal
 
 
-@pytest.mark.measures
+@pytest.mark.needs_cores
 @pytest.mark.namespaces
 @pytest.mark.parametrize("mtu", [1500, 9000])
 @pytest.mark.parametrize("rate_gbps", [0.1, 1.0, 5.0])

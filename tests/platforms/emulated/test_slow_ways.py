@@ -16,7 +16,7 @@ RATE_GBPS, RATIO = 0.2, 0.4
 PAIRS = [f"{a}{b}" for a in range(4) for b in range(4) if a != b]
 
 
-@pytest.mark.measures
+@pytest.mark.needs_cores
 @pytest.mark.namespaces
 @pytest.mark.parametrize("has_overlay", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_one_of_six_pairs_is_slow_in_both_directions(run_case: Any, has_overlay: bool) -> None:
