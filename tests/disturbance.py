@@ -4,7 +4,7 @@ On a virtual machine the hypervisor gives its cores to others for a while: packe
 end. The kernel counts that as steal. It is judged by that count alone, not by what the test found;
 a repeated test is named in the summary, and one that fails in every attempt has failed.
 
-Some machines are never quiet. A test marked `needs_cores` judges times or rates, which need the cores:
+Some machines are never quiet. A test marked `needs_cores` judges times or rates, which need them:
 where a tenth of them was taken in each of its attempts, it is not judged, but skipped with the
 reason and listed. That excuses a failed assertion of the test itself and nothing else: any other
 exception is a failure, `pytest.fail` and what goes wrong in a fixture included.
