@@ -30,7 +30,7 @@ hard question: a pattern of ±20 % by hidden size, micro-batch and tensor parall
 as eight of ten."""
 WAY_LOG_SD = 0.15
 """Of what all kernels of one way of training miss alike. As much as sizes make: nobody has measured
-it apart, and a half more or less changes nothing that shows (docs/decisions/0009)."""
+it apart. What half and twice as much would give: docs/decisions/0009."""
 LIKENESS_LOG_SD = math.hypot(MISS_LOG_SD, WAY_LOG_SD)
 """Both together: of one kernel beside its system's factor."""
 REACH_LOG = 1.0
