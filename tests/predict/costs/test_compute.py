@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from broadgauge.catalog.gpus import Gpu, Products, find_gpu_named
 from broadgauge.catalog.models import find_model
 from broadgauge.predict.asking.from_catalog import shape_of
-from broadgauge.predict.case import ModelShape, SplitStrategy, TrainingCase
+from broadgauge.predict.case import ModelShape, Precision, SplitStrategy, TrainingCase
 from broadgauge.predict.costs.compute import HOST_ADAM_S, compute_costs
 from broadgauge.predict.costs.pieces import ComputeCosts
 from broadgauge.predict.facts.columns import columns_of
@@ -75,6 +76,39 @@ def test_large_products_run_at_the_efficiency_of_the_gpu() -> None:
     flops = 6 * 12 * 16384.0**2 * 8 * 2048
     efficiency = prior_knowledge().values["gemm_efficiency.ampere"]
     assert 0.75 * efficiency < flops / layer_s / 312e12 < efficiency
+
+
+def with_products(name: str, tflops: float) -> Gpu:
+    """A board of the catalog, whose large products were found to reach this."""
+    gpu = find_gpu_named(name)
+    dtype = "fp16" if gpu.peaks.bf16_tflops is None else "bf16"
+    products = Products(
+        precision=dtype, tflops=tflops, runs=1, source="made for this test", date="2026"
+    )
+    return gpu.model_copy(update={"products": products})
+
+
+@pytest.mark.parametrize("gpu", ["a100-sxm-80gb", "l4"])
+@pytest.mark.parametrize("precision", ["bf16", "fp8"])
+@pytest.mark.parametrize("flash", [True, False])
+def test_a_board_that_reaches_less_is_slower(gpu: str, precision: Precision, flash: bool) -> None:
+    case = replace(CASE, gpu=gpu, precision=precision, flash_attention=flash, micro_batch=64)
+    slow, fast = (replace(case, own_gpu=with_products(gpu, tflops)) for tflops in (100, 200))
+    both = costs(slow, fast)
+    assert both.layer_forward_s[0] > 1.2 * both.layer_forward_s[1]
+
+
+@pytest.mark.parametrize("gpu", ["rtx-4090", "h100-pcie", "v100-sxm-16gb"])
+@pytest.mark.parametrize("flash", [True, False])
+def test_products_of_tensor_cores_say_nothing_of_arithmetic_without_them(
+    gpu: str, flash: bool
+) -> None:
+    case = replace(CASE, gpu=gpu, precision="fp32", flash_attention=flash)
+    silent = find_gpu_named(gpu).model_copy(update={"products": None})
+    both = costs(replace(case, own_gpu=silent), replace(case, own_gpu=with_products(gpu, 50)))
+    for field in fields(ComputeCosts):
+        values = getattr(both, field.name)
+        assert values[0] == values[1], field.name
 
 
 def test_full_recomputation_adds_one_forward_and_none_of_the_head() -> None:

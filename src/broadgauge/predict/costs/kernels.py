@@ -54,6 +54,7 @@ class Rates:
 def rates_of(columns: Columns, knowledge: Knowledge) -> Rates:
     """Peaks times efficiencies."""
     clocks = np.array([clock_ratio(gpu) for gpu in columns.gpus])[columns.gpu_index]
+    clocks = np.where(columns.is_fp32, 1.0, clocks)  # they are of tensor cores
     efficiency = knowledge.by_generation("gemm_efficiency", columns) * clocks
     fp8 = columns.gemm_flops > columns.attention_flops
     efficiency = np.where(fp8, efficiency * knowledge.value("fp8_efficiency"), efficiency)
@@ -67,7 +68,8 @@ def rates_of(columns: Columns, knowledge: Knowledge) -> Rates:
         gemm_flops=columns.gemm_flops * efficiency / slowness,
         attention_flops=columns.attention_flops * attention / slowness,
         batched_gemm_flops=columns.attention_flops
-        * np.where(columns.is_fp32, 0.8, 0.5 * clocks)
+        * np.where(columns.is_fp32, 0.8, 0.5)
+        * clocks
         / slowness,
         memory_rate=columns.memory_rate * streaming / slowness,
         sms=columns.sms,
