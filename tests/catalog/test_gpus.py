@@ -8,6 +8,7 @@ from broadgauge.catalog.constants import known_constants
 from broadgauge.catalog.gpus import (
     MEASURED_ON,
     Gpu,
+    Products,
     clock_ratio,
     find_gpu,
     find_gpu_named,
@@ -189,6 +190,25 @@ def test_what_a_board_reaches_is_beside_the_one_that_its_generation_was_measured
     assert clock_ratio(rtx4090) > 1.2
     assert clock_ratio(find_gpu_named("rtx-6000-ada")) == 1
     assert clock_ratio(find_gpu_named("mi300x")) == 1
+
+
+@pytest.mark.parametrize("name", ["mi300x", "p100-sxm"])
+def test_where_no_board_was_measured_a_users_is_beside_any_gpus_efficiency(name: str) -> None:
+    gpu = find_gpu_named(name)
+    assert gpu.generation not in MEASURED_ON
+    peak = gpu.peaks.fp16_tflops
+    assert peak is not None
+    products = Products(precision="fp16", tflops=peak / 2, runs=1, source="of a test", date="2026")
+    [usual] = [each.value for each in known_constants() if each.name == "gemm_efficiency"]
+    measured = gpu.model_copy(update={"products": products})
+    assert clock_ratio(measured) * usual == pytest.approx(0.5)
+
+
+def test_a_users_entry_in_place_of_the_reference_is_beside_the_shipped_one() -> None:
+    shipped = find_gpu_named("h100-sxm")
+    assert shipped.products is not None
+    half = shipped.products.model_copy(update={"tflops": shipped.products.tflops / 2})
+    assert clock_ratio(shipped.model_copy(update={"products": half})) == pytest.approx(0.5)
 
 
 def test_a_generations_efficiency_agrees_with_the_board_that_was_measured() -> None:

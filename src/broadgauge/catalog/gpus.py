@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from broadgauge.catalog.constants import known_constants
 from broadgauge.catalog.entries import Entry, Part, find_entry, is_alike
 from broadgauge.catalog.loading import shipped_entries
 from broadgauge.specs.gpt import DataType
@@ -170,15 +171,23 @@ MEASURED_ON = {
 
 def clock_ratio(gpu: Gpu) -> float:
     """How much nearer to its stated peak this board comes than the one its generation's efficiency
-    is of: 1 where either was not measured.
+    is of, as shipped: 1 where it was not measured.
 
     Boards of one generation differ in this by a factor of two: the peaks of GeForce are stated at
-    clocks that they exceed, those of 70 W boards at clocks that they never hold.
+    clocks that they exceed, those of 70 W boards at clocks that they never hold. A generation of
+    which no board was measured has the efficiency of any GPU, so that is what it is beside.
     """
-    name = MEASURED_ON.get(gpu.generation)
-    usual = None if name is None else find_gpu_named(name).reached_ratio
     reached = gpu.reached_ratio
-    return 1.0 if usual is None or reached is None else reached / usual
+    return 1.0 if reached is None else reached / _usual_ratio(gpu.generation)
+
+
+@functools.cache
+def _usual_ratio(generation: Generation) -> float:
+    name = MEASURED_ON.get(generation)
+    reached = None if name is None else find_gpu_named(name).reached_ratio
+    if reached is not None:
+        return reached
+    return next(each.value for each in known_constants() if each.name == "gemm_efficiency")
 
 
 _OTHER_PARTS = frozenset(("mig", "laptop", "mobile", "max", "d"))

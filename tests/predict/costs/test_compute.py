@@ -88,7 +88,7 @@ def with_products(name: str, tflops: float) -> Gpu:
     return gpu.model_copy(update={"products": products})
 
 
-@pytest.mark.parametrize("gpu", ["a100-sxm-80gb", "l4"])
+@pytest.mark.parametrize("gpu", ["a100-sxm-80gb", "l4", "mi300x"])
 @pytest.mark.parametrize("precision", ["bf16", "fp8"])
 @pytest.mark.parametrize("flash", [True, False])
 def test_a_board_that_reaches_less_is_slower(gpu: str, precision: Precision, flash: bool) -> None:
