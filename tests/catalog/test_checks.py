@@ -71,6 +71,8 @@ def test_the_shipped_catalog_is_clean() -> None:
         ("gpus", "rtx-4090", {"products": {"tflops": 330}}, "reach 2 of the peak"),
         ("gpus", "l4", {"products": {"tflops": 7.1}}, "reach 0.0587 of the peak"),
         ("gpus", "t4", {"products": {"precision": "bf16"}}, "bf16, of which no peak is stated"),
+        ("gpus", "l4", {"products": {"source": "me"}}, "`products`: no source"),
+        ("gpus", "l4", {"products": {"date": "2031-01"}}, "`products`: their date is 2031-01"),
         ("gpus", "h100-sxm", {"sms": 66}, "more than 66 multiprocessors"),
         ("gpus", "h100-sxm", {"max_mhz": 198}, "a clock of 198 MHz"),
         ("gpus", "h100-sxm", {"tdp_watts": 7}, "a power of 7 W"),

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from pydantic import ValidationError
 
 from broadgauge.catalog.constants import known_constants
 from broadgauge.catalog.gpus import (
@@ -209,6 +210,12 @@ def test_a_users_entry_in_place_of_the_reference_is_beside_the_shipped_one() -> 
     assert shipped.products is not None
     half = shipped.products.model_copy(update={"tflops": shipped.products.tflops / 2})
     assert clock_ratio(shipped.model_copy(update={"products": half})) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("date", ["yesterday", "26-01-12", "2026-1"])
+def test_products_need_a_date_that_can_be_read(date: str) -> None:
+    with pytest.raises(ValidationError, match="date"):
+        Products(precision="bf16", tflops=100, runs=1, source="of a test", date=date)
 
 
 def test_a_generations_efficiency_agrees_with_the_board_that_was_measured() -> None:

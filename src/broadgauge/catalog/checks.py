@@ -20,7 +20,7 @@ from broadgauge.catalog.check_networks import (
 from broadgauge.catalog.constants import Constant
 from broadgauge.catalog.entries import Entry, plain
 from broadgauge.catalog.fits import Fit
-from broadgauge.catalog.gpus import Gpu
+from broadgauge.catalog.gpus import Gpu, Products
 from broadgauge.catalog.models import ModelEntry
 from broadgauge.catalog.networks import NetworkClass, TransportPrior
 from broadgauge.catalog.nodes import NodeEntry, PriceEntry
@@ -82,8 +82,10 @@ def _of_source(entry: Entry, today: date | None) -> Iterator[str]:
     if entry.date is None:
         aged = isinstance(entry, PriceEntry)
         yield "a price without a date: prices age" if aged else "no date"
-    elif not int(entry.date[:4]) >= _EARLIEST_YEAR or _is_to_come(entry.date, today):
+    elif _is_no_date(entry.date, today):
         yield f"its date is {entry.date}"
+    if isinstance(entry, Gpu) and entry.products is not None:
+        yield from _of_products(entry.products, today)
     for key in entry.sources:
         if key not in type(entry).model_fields:
             yield f"`sources` names `{key}`, which is no figure of it"
@@ -91,8 +93,16 @@ def _of_source(entry: Entry, today: date | None) -> Iterator[str]:
         yield "its source says that it was fitted, and `fitted_on` does not say on what"
 
 
-def _is_to_come(text: str, today: date | None) -> bool:
-    return today is not None and text > today.isoformat()[: len(text)]
+def _of_products(products: Products, today: date | None) -> Iterator[str]:
+    if len(products.source.strip()) < SHORTEST_SOURCE:
+        yield "`products`: no source that a reader could find"
+    if _is_no_date(products.date, today):
+        yield f"`products`: their date is {products.date}"
+
+
+def _is_no_date(text: str, today: date | None) -> bool:
+    is_to_come = today is not None and text > today.isoformat()[: len(text)]
+    return int(text[:4]) < _EARLIEST_YEAR or is_to_come
 
 
 def _names_of_two(entries: Sequence[Entry], own: frozenset[str]) -> Iterator[tuple[str, str]]:

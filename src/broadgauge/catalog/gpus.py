@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from broadgauge.catalog.constants import known_constants
-from broadgauge.catalog.entries import Entry, Part, find_entry, is_alike
+from broadgauge.catalog.entries import DATE_PATTERN, Entry, Part, find_entry, is_alike
 from broadgauge.catalog.loading import shipped_entries
 from broadgauge.specs.gpt import DataType
 
@@ -59,7 +59,8 @@ class Products(Part):
     """The best size of each run; of several runs the median."""
     runs: int = Field(ge=1)
     source: str = Field(min_length=1)
-    date: str
+    date: str = Field(pattern=DATE_PATTERN)
+    """When they were published, or read where they have no date."""
 
 
 class Board(Part):
