@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broadgauge.predict.calibration.factors import Observation, fit, step_s
-from broadgauge.predict.case import ModelShape, TrainingCase
+from broadgauge.predict.case import ModelShape, SplitStrategy, TrainingCase
 from broadgauge.predict.facts.knowledge import Knowledge, default_knowledge
 from broadgauge.predict.facts.likeness import (
     LIKENESS_LOG_SD,
@@ -64,6 +64,21 @@ def test_one_way_of_training_has_something_in_common_at_all_sizes(other: dict[st
     assert near == pytest.approx(MISS_LOG_SD**2 + WAY_LOG_SD**2)
     assert far == pytest.approx(WAY_LOG_SD**2, rel=1e-3)
     assert another == pytest.approx(MISS_LOG_SD**2)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "stages"), [("fsdp", (None, 3)), ("hsdp", (None, 3)), ("megatron", (None, 0, 1))]
+)
+def test_one_way_is_one_however_its_stage_is_written(
+    strategy: SplitStrategy, stages: tuple[int | None, ...]
+) -> None:
+    """A table's rows say 3 of FSDP, flags say nothing; Megatron's optimizer is split or not."""
+    cases = [replace(CASE, strategy=strategy, zero_stage=stage) for stage in stages]
+    assert covariances(cases, cases) == pytest.approx(
+        np.full((len(cases), len(cases)), MISS_LOG_SD**2 + WAY_LOG_SD**2)
+    )
+    split = replace(CASE, strategy=strategy, zero_stage=2)
+    assert covariances([split], cases) == pytest.approx(np.full((1, len(cases)), MISS_LOG_SD**2))
 
 
 @pytest.mark.parametrize("other", [{"gpu": "h100-sxm"}, {"precision": "fp16"}, {"framework": "hf"}])

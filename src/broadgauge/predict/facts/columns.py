@@ -18,6 +18,7 @@ from broadgauge.predict.facts.arrays import Flags, Indices, Times
 from broadgauge.predict.facts.fabric_columns import FabricColumns, fabric_columns
 from broadgauge.predict.facts.knowledge import Knowledge, across_slowness, node_rate_ratios
 from broadgauge.predict.facts.shapes import Shapes, infer_shapes
+from broadgauge.predict.facts.zero_stage import zero_stage
 
 Entry = TypeVar("Entry")
 Name = TypeVar("Name", bound=Hashable)
@@ -172,19 +173,6 @@ def _numbers(cases: Sequence[TrainingCase]) -> dict[str, Any]:
     )
     table = np.array(list(map(attrgetter(*names), cases)), dtype=np.float64).reshape(-1, len(names))
     return {name: np.ascontiguousarray(table[:, index]) for index, name in enumerate(names)}
-
-
-def zero_stage(case: TrainingCase) -> int:
-    """What is split over the data-parallel ranks (0: nothing), where it isn't said.
-
-    ZeRO's stage 3 can move everything to the host's memory. Stages of a pipeline know stage 1 only,
-    and without DeepSpeed tensor ranks are Megatron's, which moves its optimizer alone. Source:
-    deepspeed.ai, configuration, `zero_optimization`; Megatron-LM, `--optimizer-cpu-offload`.
-    """
-    if case.zero_stage is not None or not case.cpu_offload:
-        return case.zero_stage or 0
-    is_megatron = case.tensor_parallel > 1 and not framework_named(case.framework).uses_deepspeed
-    return 1 if case.pipeline_parallel > 1 or is_megatron else 3
 
 
 def _flags(cases: Sequence[TrainingCase]) -> dict[str, Flags]:

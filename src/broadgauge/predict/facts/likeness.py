@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from broadgauge.catalog.frameworks import framework_named
 from broadgauge.predict.case import TrainingCase
+from broadgauge.predict.facts.zero_stage import zero_stage
 
 Matrix = npt.NDArray[np.float64]
 Pairs = npt.NDArray[np.bool_]
@@ -137,8 +138,17 @@ def _kind(case: TrainingCase) -> tuple[str, ...]:
 
 def _way(case: TrainingCase) -> tuple[object, ...]:
     """What brings kernels of its own to a framework: what is split, adapted, moved, recomputed."""
-    split = (case.strategy, case.zero_stage, case.tensor_parallel > 1, case.pipeline_parallel > 1)
-    return (*split, case.cpu_offload, *_kernels(case))
+    split = (case.strategy, _split_stage(case), case.tensor_parallel > 1)
+    return (*split, case.pipeline_parallel > 1, case.cpu_offload, *_kernels(case))
+
+
+def _split_stage(case: TrainingCase) -> int:
+    """ZeRO's, which for FSDP is 3 whether that is said or not; a split optimizer alone (stage 1)
+    brings nothing to a layer."""
+    if case.zero_stage is None and case.strategy in ("fsdp", "hsdp"):
+        return 3
+    stage = zero_stage(case)
+    return 0 if stage == 1 else stage
 
 
 def _kernels(case: TrainingCase) -> tuple[object, ...]:

@@ -9,8 +9,9 @@ import numpy.typing as npt
 from broadgauge.catalog.frameworks import Framework
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.facts.arrays import Flags
-from broadgauge.predict.facts.columns import Columns, zero_stage
+from broadgauge.predict.facts.columns import Columns
 from broadgauge.predict.facts.element_sizes import gradient_bytes
+from broadgauge.predict.facts.zero_stage import zero_stage
 
 Array = npt.NDArray[np.float64]
 

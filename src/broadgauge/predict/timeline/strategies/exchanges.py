@@ -13,9 +13,10 @@ from broadgauge.predict.costs.groups import group_of
 from broadgauge.predict.costs.network import price
 from broadgauge.predict.costs.pieces import CollectiveCost, GroupKind
 from broadgauge.predict.facts.arrays import Flags, Times
-from broadgauge.predict.facts.columns import Columns, zero_stage
+from broadgauge.predict.facts.columns import Columns
 from broadgauge.predict.facts.element_sizes import gradient_bytes, weight_bytes
 from broadgauge.predict.facts.shapes import ADAPTER_RATIO
+from broadgauge.predict.facts.zero_stage import zero_stage
 from broadgauge.predict.timeline.strategies.buckets import (
     buckets,
     first_bucket,
