@@ -2,6 +2,7 @@
 
 import functools
 import re
+import statistics
 from collections.abc import Sequence
 from typing import Literal
 
@@ -55,7 +56,7 @@ class Products(Part):
     """What large matrix products reach on one GPU, as measured: 10^12 FLOP/s."""
 
     precision: Literal["fp16", "bf16"]
-    tflops: float = Field(gt=0)
+    reached_tflops: float = Field(gt=0)
     """The best size of each run; of several runs the median."""
     runs: int = Field(ge=1)
     source: str = Field(min_length=1)
@@ -134,7 +135,7 @@ class Gpu(Entry):
         if self.products is None:
             return None
         peak = self.peaks.of(self.products.precision)
-        return None if peak is None else self.products.tflops / peak
+        return None if peak is None else self.products.reached_tflops / peak
 
     def peak_flops(self, dtype: DataType | Precision) -> float | None:
         """FLOP/s of one GPU, dense; None: the hardware has no such arithmetic."""
@@ -172,14 +173,30 @@ MEASURED_ON = {
 
 def clock_ratio(gpu: Gpu) -> float:
     """How much nearer to its stated peak this board comes than the one its generation's efficiency
-    is of, as shipped: 1 where it was not measured.
+    is of, as shipped.
 
     Boards of one generation differ in this by a factor of two: the peaks of GeForce are stated at
-    clocks that they exceed, those of 70 W boards at clocks that they never hold. A generation of
+    clocks that they exceed, those of 70 W boards at clocks that they never hold. Where this one was
+    not measured, the median of shipped ones of its kind counts; 1 without any. A generation of
     which no board was measured has the efficiency of any GPU, so that is what it is beside.
     """
     reached = gpu.reached_ratio
-    return 1.0 if reached is None else reached / _usual_ratio(gpu.generation)
+    if reached is None:
+        return _of_its_kind(gpu.generation, _kind(gpu))
+    return reached / _usual_ratio(gpu.generation)
+
+
+@functools.cache
+def _of_its_kind(generation: Generation, kind: str) -> float:
+    boards = [gpu for gpu in known_gpus() if (gpu.generation, _kind(gpu)) == (generation, kind)]
+    measured = [clock_ratio(board) for board in boards if board.reached_ratio is not None]
+    return statistics.median(measured) if measured else 1.0
+
+
+def _kind(gpu: Gpu) -> str:
+    """GeForce boards clock as they can, others as their form is cooled and powered."""
+    is_geforce = re.fullmatch(r"[gr]tx-\d{4}(-?ti)?", gpu.name) is not None
+    return "geforce" if is_geforce else gpu.form
 
 
 @functools.cache

@@ -83,7 +83,7 @@ def with_products(name: str, tflops: float) -> Gpu:
     gpu = find_gpu_named(name)
     dtype = "fp16" if gpu.peaks.bf16_tflops is None else "bf16"
     products = Products(
-        precision=dtype, tflops=tflops, runs=1, source="made for this test", date="2026"
+        precision=dtype, reached_tflops=tflops, runs=1, source="made for this test", date="2026"
     )
     return gpu.model_copy(update={"products": products})
 

@@ -17,6 +17,7 @@ from broadgauge.predict.facts.likeness import (
     MISS_LOG_SD,
     WAY_LOG_SD,
     covariances,
+    left_ratio,
     misses_of,
     same_kernels,
     shape_slowness,
@@ -164,3 +165,25 @@ def test_same_kernels_run_on_any_number_of_gpus() -> None:
     table = same_kernels([CASE, more, batch(9), replace(CASE, gpu="h100-sxm")])
     assert table[0].tolist() == [1, 1, 0, 0]
     assert np.array_equal(table, table.T)
+
+
+def test_what_is_left_unknown_grows_with_the_distance() -> None:
+    known = fit([observed(batch(8), 1.3)], default_knowledge())
+    near = [CASE, batch(9), batch(4096), replace(CASE, lora=True), replace(batch(4096), lora=True)]
+    left = left_ratio(near, known.misses)
+    assert left.tolist() == sorted(left)
+    assert left[0] < 0.4
+    assert left[2] < 0.9 < left[4] < 1
+    assert np.isnan(left_ratio([replace(CASE, gpu="h100-sxm")], known.misses)).all()
+    assert np.isnan(left_ratio([CASE], ())).all()
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.sampled_from([1, 4, 16, 64, 256]), min_size=1, max_size=4), st.booleans())
+def test_more_steps_that_agree_never_leave_more_unknown(sizes: list[int], is_adapted: bool) -> None:
+    rows = [observed(replace(batch(size), lora=is_adapted), 1.1) for size in sizes]
+    asked = [batch(size) for size in (1, 2, 32)]
+    fewer = left_ratio(asked, fit(rows[:1], default_knowledge()).misses)
+    more = left_ratio(asked, fit(rows, default_knowledge()).misses)
+    assert (more <= fewer + 0.02).all()
+    assert ((more >= 0) & (more <= 1)).all()

@@ -1,5 +1,6 @@
 """Intervals hold the point, follow residuals, and grow with what is not known."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from tests.predict.making_cases import BASE, cases
 
+from broadgauge.predict.calibration.factors import Observation, fit
 from broadgauge.predict.case import Fabric, TrainingCase
 from broadgauge.predict.facts.knowledge import Factor, Knowledge, default_knowledge
 from broadgauge.predict.prediction import Prediction
@@ -45,6 +47,19 @@ def test_a_measured_step_of_the_same_system_narrows() -> None:
     calibrated = only(ONE_NODE, knowledge)
     assert calibrated.is_calibrated
     assert width(calibrated) < width(only(ONE_NODE))
+
+
+def test_a_measured_step_narrows_what_is_like_it_most() -> None:
+    """A step of another way of training, of other sizes, says nearly nothing."""
+    step_s = only(ONE_NODE).step_time_s.value
+    known = fit([Observation(case=ONE_NODE, step_time_s=1.2 * step_s)], default_knowledge())
+    larger = replace(ONE_NODE, micro_batch=64, global_batch=512)
+    adapted = replace(larger, lora=True)
+    asked = (ONE_NODE, larger, adapted)
+    ratios = [math.log(width(only(case, known))) / math.log(width(only(case))) for case in asked]
+    assert max(ratios[:2]) < 0.9
+    assert ratios[2] == pytest.approx(1, abs=0.01)
+    assert not only(adapted, known).is_calibrated
 
 
 def test_a_network_that_nobody_measured_is_named() -> None:

@@ -21,8 +21,15 @@ from broadgauge.predict.costs.link_rates import node_rate
 from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.facts.columns import columns_of
 from broadgauge.predict.facts.knowledge import Factor, FactorKey, Knowledge, path_of
-from broadgauge.predict.facts.likeness import LIKENESS_LOG_SD, covariances, misses_of, same_kernels
-from broadgauge.predict.fitting.robust import Prior, Twins, Vector, estimate
+from broadgauge.predict.facts.likeness import (
+    LIKENESS_LOG_SD,
+    Miss,
+    covariances,
+    misses_of,
+    same_kernels,
+    with_precision,
+)
+from broadgauge.predict.fitting.robust import Estimate, Prior, Twins, Vector, estimate
 from broadgauge.predict.intervals.uncertainty import kernels_log_sd
 from broadgauge.predict.timeline.evaluation import evaluate
 
@@ -104,9 +111,6 @@ def fit(observations: Sequence[Observation], knowledge: Knowledge) -> Knowledge:
         ),
     )
     kept = deciding(linear(found.mean)[1])
-    weights = -found.left * kernel_slopes(kept, keys)
-    misses = misses_of(cases, weights.tolist(), found.own_variance.tolist())
-
     left = shares_left(kept, found.sd, spreads, keys)
     factors = {
         key: Factor(
@@ -117,7 +121,23 @@ def fit(observations: Sequence[Observation], knowledge: Knowledge) -> Knowledge:
         for index, key in enumerate(keys)
     }
     known = knowledge.with_factors({**_of_measured_rates(cases, factors, knowledge), **factors})
-    return known.with_misses(misses)
+    return known.with_misses(_misses(cases, found, kernel_slopes(kept, keys), keys, spreads))
+
+
+def _misses(
+    cases: Sequence[TrainingCase],
+    found: Estimate,
+    slopes: Vector,
+    keys: Sequence[FactorKey],
+    spreads: Vector,
+) -> tuple[Miss, ...]:
+    """What each row says of kernels like its own, and how sure that is."""
+    system = {key: float(sd) for key, sd in zip(keys, spreads, strict=True) if key[0] == "compute"}
+    sds = [next(system[key] for key in factor_keys(case) if key in system) for case in cases]
+    misses = misses_of(cases, (-found.left * slopes).tolist(), found.own_variance.tolist())
+    return with_precision(
+        cases, misses, slopes=slopes, system_variances=np.square(sds), noise=found.noise
+    )
 
 
 def shares_left(slopes: Vector, sd: Vector, spreads: Vector, keys: Sequence[FactorKey]) -> Vector:

@@ -14,7 +14,7 @@ model inadequacy; Rasmussen and Williams 2006, section 2.2 (prediction) and 4.2 
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +51,12 @@ class Miss:
     """Positive: measured slower than the factors say."""
     own_variance: float
     """Of what exactly these kernels have in common beyond those of like sizes."""
+    slope: float = 0.0
+    """Which part of the measured step were kernels?"""
+    system_variance: float = 0.0
+    """Of the factor of all kernels of its system, before anything was measured."""
+    precision_row: tuple[float, ...] = ()
+    """Of the inverse of what all misses of its kind vary and covary, in their order."""
 
 
 def covariances(cases: Sequence[TrainingCase], others: Sequence[TrainingCase]) -> Matrix:
@@ -70,6 +76,56 @@ def misses_of(
     """To be kept, for the predictions of others."""
     found = zip(cases, weights, own_variances, strict=True)
     return tuple(_miss(case, weight, variance) for case, weight, variance in found)
+
+
+def with_precision(
+    cases: Sequence[TrainingCase],
+    misses: Sequence[Miss],
+    *,
+    slopes: Matrix,
+    system_variances: Matrix,
+    noise: Matrix,
+) -> tuple[Miss, ...]:
+    """The same, with how much they tell. `slopes`, `system_variances`, `noise`: one a miss."""
+    known = [
+        replace(miss, slope=slope, system_variance=variance)
+        for miss, slope, variance in zip(misses, slopes.tolist(), system_variances, strict=True)
+    ]
+    told = _told(cases, known) * slopes[:, None] + np.diag(noise)
+    result: list[Miss] = list(known)
+    for kind in {miss.kind for miss in known}:
+        mine = [index for index, miss in enumerate(known) if miss.kind == kind]
+        rows = np.linalg.inv(told[np.ix_(mine, mine)])
+        for index, row in zip(mine, rows.tolist(), strict=True):
+            result[index] = replace(known[index], precision_row=tuple(row))
+    return tuple(result)
+
+
+def left_ratio(cases: Sequence[TrainingCase], misses: Sequence[Miss]) -> Matrix:
+    """What is still unknown of each case's kernels, over what was: standard deviations.
+
+    NaN where no miss is of its kind. Source: Rasmussen and Williams 2006, equation 2.26.
+    """
+    left = np.full(len(cases), np.nan)
+    kinds = [_kind(case) for case in cases]
+    for kind in {miss.kind for miss in misses if miss.precision_row}:
+        mine = [index for index, each in enumerate(kinds) if each == kind]
+        known = [miss for miss in misses if miss.kind == kind]
+        if not mine:
+            continue
+        told = _told([cases[index] for index in mine], known)
+        precision = np.array([miss.precision_row for miss in known])
+        unknown = known[0].system_variance + LIKENESS_LOG_SD**2
+        explained = np.sum((told @ precision) * told, axis=1)
+        left[mine] = np.sqrt(np.clip(1 - explained / unknown, 0.0, 1.0))
+    return left
+
+
+def _told(cases: Sequence[TrainingCase], misses: Sequence[Miss]) -> Matrix:
+    """Covariances of each case's kernels with each measured step."""
+    is_kind = _equal([_kind(case) for case in cases], [miss.kind for miss in misses])
+    system = np.where(is_kind, [miss.system_variance for miss in misses], 0.0)
+    return (_covariances(cases, misses) + system) * [miss.slope for miss in misses]
 
 
 def shape_slowness(cases: Sequence[TrainingCase], misses: Sequence[Miss]) -> Matrix:

@@ -38,6 +38,8 @@ class Estimate:
     own_variance: Vector
     """Of what is each row's configuration's, beyond `scale`: 0 but for outliers. Empty without
     twins."""
+    noise: Vector
+    """Variance of each row that is its own and nobody else's: larger for outliers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +100,7 @@ def estimate(
             break
     assert left is not None
     sd = np.sqrt(np.diag(np.linalg.inv(normal)))
-    return Estimate(mean=x, sd=sd, left=left, own_variance=excess)
+    return Estimate(mean=x, sd=sd, left=left, own_variance=excess, noise=1 / pull)
 
 
 def _configurations(

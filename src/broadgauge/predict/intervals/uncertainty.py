@@ -16,6 +16,7 @@ from broadgauge.predict.costs.pieces import ComputeCosts
 from broadgauge.predict.facts.arrays import Flags, Times
 from broadgauge.predict.facts.columns import Columns
 from broadgauge.predict.facts.knowledge import Knowledge, path_of
+from broadgauge.predict.facts.likeness import left_ratio
 from broadgauge.predict.prediction import NORMAL_80
 from broadgauge.predict.timeline.evaluation import Evaluation
 
@@ -35,11 +36,14 @@ OTHER_SIDE_RATIO = 0.6
 """Of the wider side that the narrower one has at least: few sources, all slower than predicted, do
 not say that the next one can't be faster."""
 CALIBRATED_RATIO = 0.6
-"""By what a measured step of the same system narrows: residuals of references/measured-training.csv
-with up to three rows a system and network, over those without any."""
+"""By what a measured step of the same system narrows what isn't kernels: residuals of
+references/measured-training.csv with up to three rows a system and network, over those without."""
+STILL_UNKNOWN_RATIO = 0.85
+"""Of what was unknown of a case's kernels: with more left than this it isn't called calibrated."""
 SEEN_GENERATIONS = frozenset({"volta", "ampere", "hopper"})
 SEEN_FORMS = frozenset({"sxm"})
 """Only one source has boards with PCIe alone: that is not enough to know a class."""
+KERNELS = ("compute", "memory")
 NETWORKS = frozenset({"network-rdma", "network-sockets"})
 WORDS = {
     "compute": ("kernel times", "one measured step of this framework on this GPU"),
@@ -99,17 +103,22 @@ def intervals(
 ) -> Intervals:
     """Around each predicted step; the point is always inside."""
     regimes = regimes_of(columns, compute, evaluation)
-    is_calibrated = _is_calibrated(columns, knowledge, evaluation)
+    left = np.where(np.isin(regimes, KERNELS), left_ratio(columns.cases, knowledge.misses), np.nan)
+    is_calibrated = _is_calibrated(columns, knowledge, evaluation) & ~(left > STILL_UNKNOWN_RATIO)
     is_outside = _is_outside(columns)
     low, high = _residuals(regimes, families_of(columns), knowledge.residuals)
     posterior = _posterior_log_sd(columns, knowledge, evaluation) * NORMAL_80
     widened = np.where(is_outside, OUTSIDE_RATIO, 1.0)
     widened = np.where(columns.is_offloaded, OFFLOADED_RATIO, widened)
-    widened = np.where(is_calibrated, CALIBRATED_RATIO, 1.0) * widened
     faster, slower = _prior_rate_logs(columns, knowledge, evaluation)
     least = OTHER_SIDE_RATIO * np.maximum(np.maximum(-low, high), LEAST_LOG)
-    below = np.hypot(np.hypot(np.maximum(-low, least), posterior) * widened, faster)
-    above = np.hypot(np.hypot(np.maximum(high, least), posterior) * widened, slower)
+
+    def side(residual: Times, rate: Times) -> Times:
+        usual = np.hypot(np.maximum(residual, least), posterior) * widened
+        known = np.where(is_calibrated, _narrowed(usual, left), usual)
+        return np.hypot(known, rate)
+
+    below, above = side(-low, faster), side(high, slower)
     return Intervals(
         low_s=evaluation.step_s * np.exp(-below),
         high_s=evaluation.step_s * np.exp(above),
@@ -117,6 +126,13 @@ def intervals(
         is_calibrated=is_calibrated,
         is_outside=is_outside,
     )
+
+
+def _narrowed(usual: Times, left: Times) -> Times:
+    """Half an interval after a measurement: of kernels by how like the measured ones they are, and
+    no narrower than repeats of one configuration spread."""
+    of_kernels = np.minimum(usual, np.hypot(left * usual, NORMAL_80 * LEAST_LOG))
+    return np.where(np.isnan(left), CALIBRATED_RATIO * usual, of_kernels)
 
 
 def kernels_log_sd(columns: Columns, knowledge: Knowledge) -> Times:
