@@ -41,7 +41,7 @@ format: install  ## Mend style
 	@$(BIN)/ruff format $(CHECKED)
 
 test-slow: install  ## Run the slow tests: real runs end to end, rates up to 5 Gbit/s, simulations
-	@$(BIN)/python -m pytest -m "slow and not gpu"
+	@$(BIN)/python -m pytest -m "slow and not gpu" --repeats-s 1500
 
 test-gpu: install  ## Run the tests that need two NVIDIA GPUs
 	@$(BIN)/python -m pytest -m gpu

@@ -1,7 +1,8 @@
 """A step whose truth is known: it computes for so long, and exchanges so many bytes.
 
 Two nodes, one rank each. Compute is a sleep, so that a busy machine changes it little; the bytes go
-both ways at once over one TCP connection: after the compute, or while it computes (--overlap yes).
+from rank 0 to rank 1 over one TCP connection, after the compute, or while it computes (--overlap
+yes), and one byte comes back. One way, so that acknowledgements of the other share no link.
 """
 
 import argparse
@@ -41,13 +42,15 @@ payload, landing = bytes(options.bytes), bytearray(options.bytes)
 
 
 def exchange() -> None:
-    """All bytes to the other rank, and as many from it."""
-    sender = threading.Thread(target=peer.sendall, args=(payload,))
-    sender.start()
+    """All bytes to rank 1, and a byte back when they are there."""
+    if os.environ["RANK"] == "0":
+        peer.sendall(payload)
+        peer.recv(1)
+        return
     left = memoryview(landing)
     while left:
         left = left[peer.recv_into(left) :]
-    sender.join()
+    peer.sendall(b"!")
 
 
 def in_turns() -> None:

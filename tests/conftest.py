@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.disturbance import Repeating
+from tests.disturbance import BUDGET_S, Repeating
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -58,9 +58,14 @@ NEEDS: dict[str, Callable[[], str | None]] = {
 }
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How long tests may be repeated that a busy host disturbed."""
+    parser.addoption("--repeats-s", type=float, default=BUDGET_S, help="seconds for all repeats")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if sys.platform.startswith("linux"):
-        config.pluginmanager.register(Repeating(), "repeating")
+        config.pluginmanager.register(Repeating(config.getoption("repeats_s")), "repeating")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -31,7 +31,8 @@ PATIENCE_S = 120
 SHORT_PATIENCE_S = 15
 """After a wait that ended without quiet: a machine that is never quiet is not worth the time."""
 BUDGET_S = 15 * 60
-"""For all repeats of a session and the waits before them: CI has 90 minutes in all."""
+"""For all repeats of a session and the waits before them, unless `--repeats-s` says another: CI has
+90 minutes in all."""
 
 now_s = time.monotonic
 
@@ -109,8 +110,8 @@ _SPIN = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"
 class Budget:
     """The time that a session has for repeats, and how long to wait for quiet before one."""
 
-    def __init__(self) -> None:
-        self.left_s = float(BUDGET_S)
+    def __init__(self, budget_s: float) -> None:
+        self.left_s, self._kept_s = budget_s, budget_s / 2
         self._patience_s = PATIENCE_S
 
     def has_room(self, length_s: float, *, is_first: bool, is_excusable: bool) -> bool:
@@ -119,7 +120,7 @@ class Budget:
         A half is kept for tests that nothing excuses; one repeat of theirs may exceed what is left.
         """
         if is_excusable:
-            return length_s <= self.left_s - BUDGET_S / 2
+            return length_s <= self.left_s - self._kept_s
         return self.left_s > 0 and (is_first or length_s <= self.left_s)
 
     def wait(self) -> None:
@@ -148,10 +149,10 @@ class Attempt:
 class Repeating:
     """The plugin: runs a test again that failed while cores were stolen."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget_s: float = BUDGET_S) -> None:
         self._watch = StealWatch()
         self._watch.start()
-        self._budget = Budget()
+        self._budget = Budget(budget_s)
         self._begin_module(None)
         self._item: pytest.Item | None = None
         self._attempts: list[Attempt] = []

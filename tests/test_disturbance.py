@@ -214,7 +214,7 @@ def test_a_wait_in_vain_makes_the_next_one_short(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(disturbance, "wait_until_quiet", wait)
     monkeypatch.setattr(disturbance, "now_s", lambda: next(clock))
-    budget = disturbance.Budget()
+    budget = disturbance.Budget(disturbance.BUDGET_S)
     budget.left_s = 450.0
     for _ in range(5):
         budget.wait()

@@ -107,8 +107,9 @@ def left_ratio(cases: Sequence[TrainingCase], misses: Sequence[Miss]) -> Matrix:
     NaN where no miss is of its kind. Source: Rasmussen and Williams 2006, equation 2.26.
     """
     left = np.full(len(cases), np.nan)
-    kinds = [_kind(case) for case in cases]
-    for kind in {miss.kind for miss in misses if miss.precision_row}:
+    known_kinds = {miss.kind for miss in misses if miss.precision_row}
+    kinds = [_kind(case) for case in cases] if known_kinds else []
+    for kind in known_kinds:
         mine = [index for index, each in enumerate(kinds) if each == kind]
         known = [miss for miss in misses if miss.kind == kind]
         if not mine:
