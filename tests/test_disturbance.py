@@ -220,3 +220,29 @@ def test_a_wait_in_vain_makes_the_next_one_short(monkeypatch: pytest.MonkeyPatch
         budget.wait()
     assert waits == [120, 15, 15, 120, 50]
     assert budget.left_s == -50
+
+
+JUDGING = """
+import pytest
+from tests.disturbance import judging
+
+@pytest.mark.needs_cores
+def test_rate():
+    with judging([{"findings": FINDINGS}]):
+        assert 0.82 >= 0.85
+"""
+
+
+@pytest.mark.parametrize(
+    ("findings", "code", "words"),
+    [
+        ('[{"rule": "stolen-cores"}]', 0, "1 of 1 trials had no cores"),
+        ('[{"rule": "slow-pair"}]', 1, "assert 0.82 >= 0.85"),
+    ],
+)
+def test_a_trial_without_cores_excuses_what_is_asserted_of_it(
+    tmp_path: Path, findings: str, code: int, words: str
+) -> None:
+    found, output = run_tests(tmp_path, JUDGING.replace("FINDINGS", findings), "0.02", most="0.3")
+    assert found == code, output
+    assert words in output
