@@ -32,8 +32,8 @@ DEFINITIONS = """\
 - **Calibration**: a system is one source's GPU, framework and arithmetic. Rows are chosen without
   their step times: each time the one after which the predictions of all rows of its group would be
   least uncertain, by the model's own slopes and by how far a row speaks for kernels of like sizes
-  (V-optimal design); ties go to the earlier line. At most half of a group calibrates. Those rows
-  are not scored.
+  and of its way of training (V-optimal design); ties go to the earlier line. At most half of a
+  group calibrates. Those rows are not scored.
 """
 
 HARD_ROWS = """\
