@@ -45,21 +45,26 @@ class StolenError(AssertionError):
     """A failed assertion on trials of which one had cores taken away."""
 
 
+def says_that_cores_were_stolen(record: Mapping[str, Any]) -> bool:
+    """By the product's own count."""
+    return any(finding["rule"] == "stolen-cores" for finding in record["findings"])
+
+
 @contextmanager
 def judging(trials: Sequence[Mapping[str, Any]]) -> Iterator[None]:
     """What is asserted inside rests on these records: steal comes in bursts, and one that spoils a
     trial may be little of a whole attempt."""
-    stolen = [each for each in trials if any(f["rule"] == "stolen-cores" for f in each["findings"])]
+    num_stolen = sum(map(says_that_cores_were_stolen, trials))
     try:
         yield
     except AssertionError as error:
-        if not stolen:
+        if num_stolen == 0:
             raise
-        raise StolenError(f"{len(stolen)} of {len(trials)} trials had no cores: {error}") from error
+        raise StolenError(f"{num_stolen} of {len(trials)} trials had no cores: {error}") from error
 
 
 def core_ticks() -> tuple[int, int]:
-    """StolenError and all ticks since the machine started. Source: /proc/stat in proc(5)."""
+    """Stolen and all ticks since the machine started. Source: /proc/stat in proc(5)."""
     ticks = [int(n) for n in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
     return ticks[7], sum(ticks)
 

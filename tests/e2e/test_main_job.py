@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.disturbance import says_that_cores_were_stolen
 from tests.e2e.driving import only_run, records_of, run_command
 
 pytestmark = [
@@ -103,10 +104,6 @@ def test_a_shaped_trial_fills_its_line_or_says_why_not(
     if not judged:
         pytest.skip(f"not judged: cores were stolen in every trial, which filled {shares}")
     assert statistics.median(judged) >= 0.85, shares
-
-
-def says_that_cores_were_stolen(record: dict[str, Any]) -> bool:
-    return any(finding["rule"] == "stolen-cores" for finding in record["findings"])
 
 
 def test_losses_do_not_depend_on_the_network(quickstart: tuple[Path, str]) -> None:

@@ -123,10 +123,9 @@ def left_ratio(cases: Sequence[TrainingCase], misses: Sequence[Miss]) -> Matrix:
 
 
 def _told(cases: Sequence[TrainingCase], misses: Sequence[Miss]) -> Matrix:
-    """Covariances of each case's kernels with each measured step."""
-    is_kind = _equal([_kind(case) for case in cases], [miss.kind for miss in misses])
-    system = np.where(is_kind, [miss.system_variance for miss in misses], 0.0)
-    return (_covariances(cases, misses) + system) * [miss.slope for miss in misses]
+    """Covariances of each case's kernels with each measured step, their system's part included."""
+    system = [miss.system_variance for miss in misses]
+    return _covariances(cases, misses, system) * [miss.slope for miss in misses]
 
 
 def shape_slowness(cases: Sequence[TrainingCase], misses: Sequence[Miss]) -> Matrix:
@@ -148,12 +147,15 @@ def _miss(case: TrainingCase, weight: float, own_variance: float) -> Miss:
     )
 
 
-def _covariances(cases: Sequence[TrainingCase], misses: Sequence[Miss]) -> Matrix:
+def _covariances(
+    cases: Sequence[TrainingCase], misses: Sequence[Miss], of_kind: Sequence[float] | float = 0.0
+) -> Matrix:
+    """`of_kind`: what all kernels of a miss's kind share with it beside sizes and ways."""
     compared = _compared(cases, misses)
     by_size = MISS_LOG_SD**2 * np.exp(-compared.apart / 2)
     by_way = np.where(compared.is_way, WAY_LOG_SD**2, 0.0)
     own = np.where(compared.is_same, [miss.own_variance for miss in misses], 0.0)
-    return np.where(compared.is_kind, by_size + by_way + own, 0.0)
+    return np.where(compared.is_kind, by_size + by_way + own + of_kind, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
