@@ -11,7 +11,6 @@ from tests.engine.making import COMMAND, a_machine
 from broadgauge.cli.baseline import arms, read_against
 from broadgauge.cli.main import main
 from broadgauge.engine.plan import make_plan
-from broadgauge.engine.ports import Folders
 from broadgauge.engine.run import run
 from broadgauge.results.folder import RunFolder
 from broadgauge.specs.errors import InputError, RunFolderError
@@ -43,8 +42,7 @@ def stored_run(parent: Path, working: Path, commit: str | None = None) -> Path:
     clock = FakeClock()
     script = Script(environment=lambda _: an_environment(git_commit=commit))
     with folder:
-        folders = Folders(logs=folder.log_folder, working=working)
-        run(plan, FakePlatform(clock, script), folder, services(clock), folders)
+        run(plan, FakePlatform(clock, script), folder, services(clock))
     return folder.path
 
 
@@ -156,8 +154,7 @@ def test_a_run_against_a_baseline_is_gated(
     )
     clock = FakeClock()
     with folder:
-        folders = Folders(logs=folder.log_folder, working=new, baseline=tmp_path)
-        run(plan, FakePlatform(clock, script), folder, services(clock), folders)
+        run(plan, FakePlatform(clock, script), folder, services(clock))
     assert main(["compare", str(folder.path)]) == 0
     assert main(["compare", str(folder.path), "--fail-above", "3%"]) == code
     assert f"fail above 3 %: {'regression' if code else 'no regression'} (1 of 1 cases)" in (
@@ -185,8 +182,7 @@ def test_a_candidate_that_crashes_now_and_then_is_not_passed(
     clock = FakeClock()
     script = Script(failures=dict.fromkeys(own[:6], Failure(kind=ErrorKind.CRASHED)))
     with folder:
-        folders = Folders(logs=folder.log_folder, working=new, baseline=tmp_path)
-        run(plan, FakePlatform(clock, script), folder, services(clock), folders)
+        run(plan, FakePlatform(clock, script), folder, services(clock))
     assert main(["compare", str(folder.path)]) == 0
     assert "6 of 20 trials failed" in " ".join(capsys.readouterr().out.split())
     assert main(["compare", str(folder.path), "--fail-above", "3%"]) == 7

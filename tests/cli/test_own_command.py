@@ -9,6 +9,7 @@ from tests.engine.making import a_machine
 
 from broadgauge.cli.own_command import check_commands, prepare_lines, torchrun_lines
 from broadgauge.engine.plan import make_plan
+from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.launching import LaunchRequest
@@ -43,20 +44,21 @@ def cases(*overrides: str) -> tuple[Case, ...]:
     return planned(*overrides).cases
 
 
-def request(folder: Path, *overrides: str) -> LaunchRequest:
+FOLDERS = LaunchFolders(logs=Path("/logs"), working=Path("/home"))
+
+
+def request(*overrides: str) -> LaunchRequest:
     plan = planned(*overrides)
     return LaunchRequest(
         launch_id="b0.l0",
         cases=plan.cases * 2,
         cores_per_node=1,
         limits=plan.limits,
-        log_folder=Path("/logs"),
-        working_folder=folder,
     )
 
 
 def test_each_node_shows_its_folder_and_torchruns_words() -> None:
-    lines = list(torchrun_lines(request(Path("/home")), RANK_LINES))
+    lines = list(torchrun_lines(request(), FOLDERS, RANK_LINES))
     assert lines[::2] == RANK_LINES
     assert len(lines) == 4
     assert lines[3] == (
@@ -68,14 +70,14 @@ def test_each_node_shows_its_folder_and_torchruns_words() -> None:
 
 def test_a_port_that_is_chosen_later_is_shown_as_words() -> None:
     rank_line = RANK_LINES[0].replace("29500", "'<a free port>'")
-    lines = list(torchrun_lines(request(Path("/home")), [rank_line]))
+    lines = list(torchrun_lines(request(), FOLDERS, [rank_line]))
     assert "'--master-port=<a free port>'" in lines[1]
 
 
 def test_prepare_is_shown_once_from_the_experiments_folder() -> None:
-    assert list(prepare_lines(request(Path("/home")))) == []
-    asked = request(Path("/home"), "workloads.mine.prepare=[wget, a b]")
-    assert list(prepare_lines(asked)) == ["cd /home && wget 'a b'"]
+    assert list(prepare_lines(request(), FOLDERS)) == []
+    asked = request("workloads.mine.prepare=[wget, a b]")
+    assert list(prepare_lines(asked, FOLDERS)) == ["cd /home && wget 'a b'"]
 
 
 @pytest.mark.parametrize(

@@ -2,25 +2,22 @@
 
     clock = FakeClock()
     platform = FakePlatform(clock, Script(failures={"b0.l0.t1": Failure(kind=ErrorKind.HUNG)}))
-    run(plan, platform, store, services(clock), folders)
+    run(plan, platform, store, services(clock))
 
 Outcomes hold the frames and counters of real ranks, so that the real merger reads them.
 `Script.time_s` gives the time of each step or iteration; `on_step` is called at each thing that
 happens and may raise, as a signal's handler would.
 """
 
-from pathlib import Path
-
 from tests.engine.fake_ranks import FakeRanks
 from tests.engine.fake_script import START_S, Failure, FakeClock, Moment, Script, an_environment
 
-from broadgauge.engine.ports import Folders, Observer, Services, unobserved
+from broadgauge.engine.ports import Observer, Services, unobserved
 from broadgauge.probes.merge import merge
 from broadgauge.specs.launching import LaunchRequest, Progress, TrialOutcome, TrialRequest
 from broadgauge.specs.record import Phase
 
 __all__ = [
-    "FOLDERS",
     "Failure",
     "FakeClock",
     "FakeLaunch",
@@ -93,6 +90,3 @@ class FakeLaunch:
 def services(clock: FakeClock, observer: Observer = unobserved) -> Services:
     """The real merger, no judge, the fake clock."""
     return Services(merger=merge, clock=clock, observer=observer)
-
-
-FOLDERS = Folders(logs=Path("logs"), working=Path())

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.engine.fake_platform import FOLDERS, FakeClock, FakePlatform, Script, services
+from tests.engine.fake_platform import FakeClock, FakePlatform, Script, services
 
 from broadgauge.engine.plan import make_plan
 from broadgauge.engine.ports import Observer, unobserved
@@ -75,5 +75,5 @@ def run_in(
     """One session of a run, on a platform of its own."""
     clock = clock or FakeClock()
     platform = FakePlatform(clock, script)
-    result = run(folder.plan, platform, folder, services(clock, observer), FOLDERS)
+    result = run(folder.plan, platform, folder, services(clock, observer))
     return result, platform

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from tests.engine.fake_platform import (
-    FOLDERS,
     Failure,
     FakeClock,
     FakePlatform,
@@ -153,7 +152,7 @@ def test_a_platform_that_refuses_ends_the_run_and_what_is_stored_stays(folder: R
         FakeClock(), Script(launch_errors={"b1.l1": PlatformError("no namespaces")})
     )
     with pytest.raises(PlatformError, match="no namespaces"):
-        run(folder.plan, platform, folder, services(platform.clock), FOLDERS)
+        run(folder.plan, platform, folder, services(platform.clock))
     assert len(folder.records) == 5
     assert platform.is_closed
     assert platform.num_alive == 0
@@ -168,7 +167,7 @@ def test_ranks_that_talk_nonsense_fail_their_trial_only(folder: RunFolder) -> No
             Record.model_validate({"metrics": "nonsense"})
         return known.merger(case, outcome, peak_flops)
 
-    run(folder.plan, platform, folder, replace(known, merger=reading), FOLDERS)
+    run(folder.plan, platform, folder, replace(known, merger=reading))
     assert [record.status for record in folder.records].count(Status.FAILED) == 1
     assert folder.records[0].error is not None
     assert folder.records[0].error.message.startswith("what the ranks sent can't be read")
@@ -226,7 +225,7 @@ def test_a_store_that_fails_ends_the_run_with_the_ranks_closed(
     monkeypatch.setattr(folder, "append", refuse)
     platform = FakePlatform(FakeClock())
     with pytest.raises(RunFolderError):
-        run(folder.plan, platform, folder, services(platform.clock), FOLDERS)
+        run(folder.plan, platform, folder, services(platform.clock))
     assert (platform.num_alive, platform.is_closed) == (0, True)
 
 

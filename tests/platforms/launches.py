@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from broadgauge.platforms.emulated_cluster import EmulatedPlatform
+from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.launch_plan import Programs
 from broadgauge.platforms.local import LocalPlatform
 from broadgauge.specs.case import Case
@@ -37,23 +38,25 @@ def make_case(kind: str, **changes: Any) -> Case:
     return Case(**fields | changes)
 
 
-def make_request(folder: Path, case: Case, **changes: Any) -> LaunchRequest:
+def make_request(case: Case, **changes: Any) -> LaunchRequest:
     fields: dict[str, Any] = {
         "launch_id": "b0.0",
         "cases": (case,),
         "cores_per_node": 1,
         "limits": LIMITS,
-        "log_folder": folder / "logs",
-        "working_folder": folder,
     }
     return LaunchRequest(**fields | changes)
 
 
-def make_platform(kind: str, scenario: str, *more: str) -> Platform:
+def make_folders(folder: Path) -> LaunchFolders:
+    return LaunchFolders(logs=folder / "logs", working=folder)
+
+
+def make_platform(folder: Path, kind: str, scenario: str, *more: str) -> Platform:
     programs = Programs(worker=(sys.executable, str(WORKER), scenario, *more))
     if kind != "local":
-        return EmulatedPlatform(programs=programs)
-    return LocalPlatform(programs=programs)
+        return EmulatedPlatform(make_folders(folder), programs=programs)
+    return LocalPlatform(make_folders(folder), programs=programs)
 
 
 def quiet(phase: Phase, detail: str) -> None:
@@ -63,8 +66,8 @@ def quiet(phase: Phase, detail: str) -> None:
 def run_once(kind: str, folder: Path, scenario: str, **limits: float) -> TrialOutcome:
     """One launch with one trial of a scenario."""
     case = make_case(kind)
-    request = make_request(folder, case, limits=LIMITS.model_copy(update=limits))
-    launch = make_platform(kind, scenario).start(request, quiet)
+    request = make_request(case, limits=LIMITS.model_copy(update=limits))
+    launch = make_platform(folder, kind, scenario).start(request, quiet)
     try:
         outcome = launch.run_trial(TrialRequest(trial_id="t0", case=case, seed=1), quiet)
         assert launch.is_alive == (outcome.error is None)

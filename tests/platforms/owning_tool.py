@@ -16,7 +16,7 @@ def tell(phase: Phase, detail: str) -> None:
 
 
 case = make_case(sys.argv[1])
-request = make_request(Path(sys.argv[2]), case)
-launch = make_platform(sys.argv[1], "daemon").start(request, tell)
+request = make_request(case)
+launch = make_platform(Path(sys.argv[2]), sys.argv[1], "daemon").start(request, tell)
 print("supervisor", getattr(launch, "pid"), flush=True)  # noqa: B009
 launch.run_trial(TrialRequest(trial_id="t0", case=case, seed=0), tell)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.platforms.fake_nvml import FakeGpu, FakeNvml, in_a_row
-from tests.platforms.launches import make_case, make_request, quiet
+from tests.platforms.launches import make_case, make_folders, make_request, quiet
 
 from broadgauge.platforms import gpu_choice, gpu_watch, path_check
 from broadgauge.platforms.emulated_cluster import EmulatedPlatform
@@ -387,8 +387,10 @@ KINDS = ["local", pytest.param("emulated", marks=pytest.mark.namespaces)]
 def run_with_log(kind: str, folder: Path, case: Case, log: str) -> TrialOutcome:
     """One trial of ranks on one node that say they used what the log says."""
     programs = Programs(worker=(sys.executable, str(WORKER), log))
-    platform = (EmulatedPlatform if kind == "emulated" else LocalPlatform)(programs=programs)
-    launch = platform.start(make_request(folder, case), quiet)
+    platform = (EmulatedPlatform if kind == "emulated" else LocalPlatform)(
+        make_folders(folder), programs=programs
+    )
+    launch = platform.start(make_request(case), quiet)
     try:
         return launch.run_trial(TrialRequest(trial_id="t0", case=case, seed=1), quiet)
     finally:
@@ -424,9 +426,9 @@ def test_pcie_is_refused_where_nvlink_joins_the_gpus(
     for module in (path_check, gpu_choice):
         monkeypatch.setattr(module, "open_nvml", lambda: in_a_row(2))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    request = make_request(tmp_path, case_on("pcie"))
+    request = make_request(case_on("pcie"))
     with pytest.raises(LaunchError) as refused:
-        LocalPlatform().start(request, quiet)
+        LocalPlatform(make_folders(tmp_path)).start(request, quiet)
     assert refused.value.error is not None
     assert refused.value.error.kind is ErrorKind.REFUSED
     assert "NVreg_NvLinkDisable=1" in refused.value.error.message

@@ -17,6 +17,8 @@ from tests.platforms.launches import (
 )
 
 from broadgauge.platforms.connection import SupervisorConnection
+from broadgauge.platforms.launch_folders import LaunchFolders
+from broadgauge.platforms.local import LocalPlatform
 from broadgauge.platforms.supervised import SupervisedLaunch
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, RunFolderError
@@ -35,7 +37,7 @@ def trial(case: Case, number: int = 0) -> TrialRequest:
 @both
 def test_trials_of_living_ranks(kind: str, tmp_path: Path) -> None:
     case, told = make_case(kind), []
-    launch = make_platform(kind, "ok").start(make_request(tmp_path, case), quiet)
+    launch = make_platform(tmp_path, kind, "ok").start(make_request(case), quiet)
     outcomes = [
         launch.run_trial(trial(case, number), lambda phase, detail: told.append((phase, detail)))
         for number in range(2)
@@ -78,8 +80,8 @@ def test_counters_only_rise_and_the_link_is_described(tmp_path: Path) -> None:
 def test_the_link_is_reshaped_between_trials(tmp_path: Path) -> None:
     slow = make_case("emulated")
     fast = make_case("emulated", network=Network(name="fast", rate_gbps=2.0, mtu_bytes=9000))
-    request = make_request(tmp_path, slow, cases=(slow, fast))
-    launch = make_platform("emulated", "ok").start(request, quiet)
+    request = make_request(slow, cases=(slow, fast))
+    launch = make_platform(tmp_path, "emulated", "ok").start(request, quiet)
     outcomes = [launch.run_trial(trial(case), quiet) for case in (slow, fast, slow)]
     launch.close()
     assert [outcome.status for outcome in outcomes] == [Status.OK] * 3
@@ -159,7 +161,7 @@ def test_garbage_on_the_result_pipe_is_noted_and_passed_over(tmp_path: Path) -> 
 @both
 def test_the_end_of_the_supervisor_is_launcher_lost(kind: str, tmp_path: Path) -> None:
     case = make_case(kind)
-    launch = make_platform(kind, "hang").start(make_request(tmp_path, case), quiet)
+    launch = make_platform(tmp_path, kind, "hang").start(make_request(case), quiet)
     assert isinstance(launch, SupervisedLaunch)
 
     def kill_guard(phase: Phase, detail: str) -> None:
@@ -176,7 +178,7 @@ def test_the_end_of_the_supervisor_is_launcher_lost(kind: str, tmp_path: Path) -
 @both
 def test_an_end_between_trials_is_seen(kind: str, tmp_path: Path) -> None:
     case = make_case(kind)
-    launch = make_platform(kind, "ok").start(make_request(tmp_path, case), quiet)
+    launch = make_platform(tmp_path, kind, "ok").start(make_request(case), quiet)
     assert isinstance(launch, SupervisedLaunch)
     assert launch.is_alive
     os.kill(launch.pid, signal.SIGKILL)
@@ -192,37 +194,37 @@ def test_an_end_between_trials_is_seen(kind: str, tmp_path: Path) -> None:
 def test_ranks_that_do_not_leave_are_made_to(tmp_path: Path) -> None:
     case = make_case("local")
     limits = LIMITS.model_copy(update={"teardown_s": 0.5})
-    request = make_request(tmp_path, case, limits=limits)
-    launch = make_platform("local", "clings").start(request, quiet)
+    request = make_request(case, limits=limits)
+    launch = make_platform(tmp_path, "local", "clings").start(request, quiet)
     launch.close()
     assert not launch.is_alive
 
 
 @both
 def test_a_rank_that_dies_at_its_start_is_a_launch_error(kind: str, tmp_path: Path) -> None:
-    request = make_request(tmp_path, make_case(kind))
+    request = make_request(make_case(kind))
     with pytest.raises(LaunchError, match="ImportError: no such library") as caught:
-        make_platform(kind, "stillborn").start(request, quiet)
+        make_platform(tmp_path, kind, "stillborn").start(request, quiet)
     assert "exit code 3" in str(caught.value)
 
 
 def test_a_rank_that_never_speaks_is_a_launch_error(tmp_path: Path) -> None:
     limits = LIMITS.model_copy(update={"rendezvous_s": 1.0})
-    request = make_request(tmp_path, make_case("local"), limits=limits)
+    request = make_request(make_case("local"), limits=limits)
     with pytest.raises(LaunchError, match="rank 1 was silent"):
-        make_platform("local", "mute").start(request, quiet)
+        make_platform(tmp_path, "local", "mute").start(request, quiet)
 
 
 def test_no_such_working_folder(tmp_path: Path) -> None:
-    request = make_request(tmp_path, make_case("local"), working_folder=tmp_path / "gone")
+    folders = LaunchFolders(logs=tmp_path / "logs", working=tmp_path / "gone")
     with pytest.raises(LaunchError, match="working folder"):
-        make_platform("local", "ok").start(request, quiet)
+        LocalPlatform(folders).start(make_request(make_case("local")), quiet)
 
 
 def test_a_log_folder_that_can_not_be(tmp_path: Path) -> None:
     (tmp_path / "logs").write_text("a file is in the way")
     with pytest.raises(RunFolderError, match="log folder"):
-        make_platform("local", "ok").start(make_request(tmp_path, make_case("local")), quiet)
+        make_platform(tmp_path, "local", "ok").start(make_request(make_case("local")), quiet)
 
 
 @pytest.mark.root
@@ -238,14 +240,14 @@ def test_a_full_disk_is_an_error_of_the_run_folder(tmp_path: Path) -> None:
         with pytest.raises(OSError, match="space"):
             (folder / "filler").write_bytes(bytes(2**20))
         with pytest.raises(RunFolderError, match="No space left"):
-            make_platform("local", "ok").start(make_request(tmp_path, make_case("local")), quiet)
+            make_platform(tmp_path, "local", "ok").start(make_request(make_case("local")), quiet)
     finally:
         subprocess.run(["umount", str(folder)], check=True)
 
 
 def test_an_interrupt_in_mid_trial_leaves_by_close(tmp_path: Path) -> None:
     case = make_case("local")
-    launch = make_platform("local", "hang").start(make_request(tmp_path, case), quiet)
+    launch = make_platform(tmp_path, "local", "hang").start(make_request(case), quiet)
 
     def interrupt(phase: Phase, detail: str) -> None:
         if phase is Phase.MEASURE:
@@ -266,13 +268,13 @@ def test_an_interrupt_while_starting_leaves_nothing(
 
     monkeypatch.setattr(SupervisorConnection, "receive", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        make_platform("local", "ok").start(make_request(tmp_path, make_case("local")), quiet)
+        make_platform(tmp_path, "local", "ok").start(make_request(make_case("local")), quiet)
 
 
 @both
 def test_the_commands_are_shown_as_they_are(kind: str, tmp_path: Path) -> None:
-    request = make_request(tmp_path, make_case(kind))
-    lines = make_platform(kind, "ok").rank_commands(request)
+    request = make_request(make_case(kind))
+    lines = make_platform(tmp_path, kind, "ok").rank_commands(request)
     assert len(lines) == 2
     assert "RANK=1 WORLD_SIZE=2" in lines[1]
     assert lines[1].endswith("fake_worker.py ok")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from broadgauge.platforms.emulated_cluster import EmulatedPlatform
+from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.launch_plan import Programs
 from broadgauge.probes.merge import merge
 from broadgauge.probes.nccl_tests.output import read_text
@@ -153,10 +154,9 @@ def run_on_nodes(folder, tmp_path, workload, measure_s=120, **variables):
         cases=(case,),
         cores_per_node=1,
         limits=TimeLimits(rendezvous_s=280, warm_up_s=120, measure_s=measure_s, teardown_s=10),
-        log_folder=tmp_path / "logs",
-        working_folder=tmp_path,
     )
-    platform = EmulatedPlatform(programs=Programs(worker=PLANTED))
+    folders = LaunchFolders(logs=tmp_path / "logs", working=tmp_path)
+    platform = EmulatedPlatform(folders, programs=Programs(worker=PLANTED))
     launch = platform.start(request, lambda *_: None)
     try:
         outcome = launch.run_trial(TrialRequest(trial_id="t0", case=case, seed=1), lambda *_: None)

@@ -17,7 +17,7 @@ from tests.engine.making import COMMAND, TRAIN, a_machine, an_experiment
 
 from broadgauge.engine.against import Against
 from broadgauge.engine.plan import make_plan
-from broadgauge.engine.ports import Folders, Series
+from broadgauge.engine.ports import Series
 from broadgauge.engine.run import run
 from broadgauge.results.compare import compare_runs
 from broadgauge.results.gate import GateOutcome, gate, gate_across_runs
@@ -31,7 +31,6 @@ LAUNCH_SPREAD = 0.01
 STEP_SPREAD = 0.02
 DRIFT = 0.25
 ONE_NODE = {"shapes": ["1x1"]}
-FOLDERS = Folders(logs=Path("logs"), working=Path("/new"), baseline=Path("/old"))
 
 
 class MemoryStore:
@@ -69,7 +68,7 @@ def measured(
 
     clock, store = FakeClock(), MemoryStore()
     platform = FakePlatform(clock, Script(time_s=time_s))
-    run(plan, platform, store, services(clock), FOLDERS)
+    run(plan, platform, store, services(clock))
     return summary(plan, store.records, store.environments)
 
 

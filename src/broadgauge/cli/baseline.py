@@ -96,8 +96,3 @@ def arms(plan: Plan) -> Iterator[tuple[tuple[Case, ...], Path]]:
     if plan.baseline is not None:
         cases = tuple(case for case in plan.cases if case.arm == "baseline")
         yield cases, Path(plan.baseline.working_folder)
-
-
-def folder_of(plan: Plan, case: Case) -> Path:
-    """Where does this case's command run?"""
-    return next(folder for cases, folder in arms(plan) if case in cases)

@@ -19,10 +19,11 @@ from broadgauge.cli.output import say
 from broadgauge.cli.progress import PlainLines
 from broadgauge.engine.interrupts import Interrupts, signals_to
 from broadgauge.engine.plan import make_plan
-from broadgauge.engine.ports import Folders, Services
+from broadgauge.engine.ports import Services
 from broadgauge.engine.run import run
 from broadgauge.platforms.cores import share_out
 from broadgauge.platforms.emulated_cluster import EmulatedPlatform
+from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.local import LocalPlatform
 from broadgauge.probes.merge import merge
 from broadgauge.results.folder import RunFolder
@@ -171,9 +172,9 @@ def measure_paths(
             interrupts=interrupts,
         )
         is_emulated = experiment.platform == "emulated"
-        platform: Platform = EmulatedPlatform() if is_emulated else LocalPlatform()
-        folders = Folders(logs=folder.log_folder, working=Path.cwd())
-        result = run(plan, platform, folder, services, folders)
+        folders = LaunchFolders(logs=folder.log_folder, working=Path.cwd())
+        platform: Platform = EmulatedPlatform(folders) if is_emulated else LocalPlatform(folders)
+        result = run(plan, platform, folder, services)
     if result.interrupted_by is not None:
         raise KeyboardInterrupt
     from broadgauge.cli.runs import read_summary  # it brings numpy, which a plan does without

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.probes.command import torchrun_command
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.specs.base import did_you_mean
@@ -21,21 +22,24 @@ def check_commands(cases: Iterable[Case], working_folder: Path, *, is_prepared: 
             _check_command(workload, working_folder)
 
 
-def torchrun_lines(request: LaunchRequest, rank_lines: Iterable[str]) -> Iterator[str]:
+def torchrun_lines(
+    request: LaunchRequest, folders: LaunchFolders, rank_lines: Iterable[str]
+) -> Iterator[str]:
     """Below each node's line: what is started there, as a shell would take it."""
     workloads = {case.key: case for case in request.cases}
     for rank_line in rank_lines:
         yield rank_line
         for case in workloads.values():
             if isinstance(case.workload, CommandWorkload):
-                folder = _folder(case.workload, request.working_folder)
-                words = _torchrun_words(case, case.workload, request, rank_line)
+                folder = _folder(case.workload, folders.working_of(request.arm))
+                log_stem = folders.log_stem(request.launch_id)
+                words = _torchrun_words(case, case.workload, log_stem, rank_line)
                 yield f"  cd {shlex.quote(str(folder))} && {shlex.join(words)}"
 
 
-def prepare_lines(request: LaunchRequest) -> Iterator[str]:
+def prepare_lines(request: LaunchRequest, folders: LaunchFolders) -> Iterator[str]:
     """What runs once on the host before any launch, as a shell would take it."""
-    folder = shlex.quote(str(request.working_folder))
+    folder = shlex.quote(str(folders.working_of(request.arm)))
     commands = (
         case.workload.prepare
         for case in request.cases
@@ -46,7 +50,7 @@ def prepare_lines(request: LaunchRequest) -> Iterator[str]:
 
 
 def _torchrun_words(
-    case: Case, workload: CommandWorkload, request: LaunchRequest, rank_line: str
+    case: Case, workload: CommandWorkload, log_stem: str, rank_line: str
 ) -> list[str]:
     """The port of a local launch is chosen when it starts, so words stand in its place."""
     words = shlex.split(rank_line)
@@ -54,7 +58,7 @@ def _torchrun_words(
     port = variables["MASTER_PORT"]
     known = variables | {"MASTER_PORT": port if port.isdigit() else "0"}
     identity = RankIdentity.from_environment(known)
-    log = request.log_folder.absolute() / f"{request.launch_id}.rank{identity.rank}.log"
+    log = Path(f"{log_stem}.rank{identity.rank}.log")
     return [
         f"--master-port={port}" if word == f"--master-port={identity.master_port}" else word
         for word in torchrun_command(case, workload, identity, log)

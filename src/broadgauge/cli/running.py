@@ -10,7 +10,7 @@ from pathlib import Path
 
 from broadgauge.advise.judge import findings
 from broadgauge.catalog.gpus import find_gpu
-from broadgauge.cli.baseline import arms, folder_of, read_against
+from broadgauge.cli.baseline import arms, read_against
 from broadgauge.cli.console import PlainConsole, results_console
 from broadgauge.cli.experiments import load
 from broadgauge.cli.opening import machine_lines, plan_lines, schedule_lines
@@ -21,10 +21,11 @@ from broadgauge.cli.runs import read_summary, run_path
 from broadgauge.cli.training_data import check_training_data
 from broadgauge.engine.interrupts import Interrupts, signals_to
 from broadgauge.engine.plan import make_plan, on_local_platform
-from broadgauge.engine.ports import Folders, Series, Services
+from broadgauge.engine.ports import Series, Services
 from broadgauge.engine.run import RunResult, run
 from broadgauge.platforms.emulated.syscalls import PR_SET_PDEATHSIG, prctl
 from broadgauge.platforms.emulated_cluster import EmulatedPlatform
+from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.local import LocalPlatform
 from broadgauge.platforms.machine import read_machine
 from broadgauge.probes.merge import merge
@@ -113,7 +114,8 @@ def dry_run(wanted: Wanted, runs_folder: Path) -> int:
     plan = prepared.plan
     for line in schedule_lines(plan):
         write(f"{line}\n")
-    platform = _platform(prepared.experiment)
+    folders = _folders(plan, runs_folder / "RUN" / "logs")
+    platform = _platform(prepared.experiment, folders)
     seen: set[tuple[str, ...]] = set()
     for launch in plan.launches:
         keys = tuple(sorted({trial.case_key for trial in launch.trials}))
@@ -126,13 +128,11 @@ def dry_run(wanted: Wanted, runs_folder: Path) -> int:
             cases=cases,
             cores_per_node=launch.cores_per_node,
             limits=plan.limits,
-            log_folder=runs_folder / "RUN" / "logs",
-            working_folder=folder_of(plan, cases[0]),
         )
         write(f"\nranks of launch {launch.launch_id} and of those with the same cases:\n")
-        for command in torchrun_lines(request, platform.rank_commands(request)):
+        for command in torchrun_lines(request, folders, platform.rank_commands(request)):
             write(f"{command}\n")
-        for command in prepare_lines(request):
+        for command in prepare_lines(request, folders):
             write(f"before any launch, once on this host:\n{command}\n")
     return REFUSED_EXIT_CODE if prepared.is_fallback else 0
 
@@ -224,8 +224,17 @@ def _run_prepare_step(command: tuple[str, ...], name: str, folder: Path) -> None
         raise InputError(f"`prepare` of {name} ended with exit code {ended.returncode}")
 
 
-def _platform(experiment: Experiment) -> Platform:
-    return EmulatedPlatform() if experiment.platform == "emulated" else LocalPlatform()
+def _platform(experiment: Experiment, folders: LaunchFolders) -> Platform:
+    is_emulated = experiment.platform == "emulated"
+    return EmulatedPlatform(folders) if is_emulated else LocalPlatform(folders)
+
+
+def _folders(plan: Plan, logs: Path) -> LaunchFolders:
+    return LaunchFolders(
+        logs=logs,
+        working=Path(plan.working_folder),
+        baseline=None if plan.baseline is None else Path(plan.baseline.working_folder),
+    )
 
 
 def _run_in(folder: RunFolder, experiment: Experiment, code_if_good: int = 0) -> int:
@@ -237,7 +246,8 @@ def _run_in(folder: RunFolder, experiment: Experiment, code_if_good: int = 0) ->
     display = LiveLine(console) if console.is_terminal else PlainLines(console)
     interrupts = Interrupts()
     with folder, signals_to(interrupts):
-        platform = _platform(experiment)
+        plan = folder.plan
+        platform = _platform(experiment, _folders(plan, folder.log_folder))
         services = Services(
             merger=merge,
             judge=_judge,
@@ -245,15 +255,9 @@ def _run_in(folder: RunFolder, experiment: Experiment, code_if_good: int = 0) ->
             observer=display,
             interrupts=interrupts,
         )
-        plan = folder.plan
-        folders = Folders(
-            logs=folder.log_folder,
-            working=Path(plan.working_folder),
-            baseline=None if plan.baseline is None else Path(plan.baseline.working_folder),
-        )
         known = set(platform.notes)
         with display:
-            result = run(plan, platform, folder, services, folders)
+            result = run(plan, platform, folder, services)
         for note in platform.notes:
             if note not in known:
                 say(f"note       {note}")

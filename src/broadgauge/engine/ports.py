@@ -6,13 +6,12 @@ affairs of results, probes and advise.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol
 
 from broadgauge.engine.clock import Clock, SystemClock
 from broadgauge.engine.events import Event
 from broadgauge.engine.interrupts import Interrupts
-from broadgauge.specs.case import Arm, Case
+from broadgauge.specs.case import Case
 from broadgauge.specs.launching import TrialOutcome
 from broadgauge.specs.record import Environment, Finding, Measurement, Record, TrialError
 
@@ -111,20 +110,3 @@ class Services:
     observer: Observer = unobserved
     clock: Clock = field(default_factory=SystemClock)
     interrupts: Interrupts = field(default_factory=Interrupts)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Folders:
-    """Where ranks write their logs, and where the user's command and relative paths start."""
-
-    logs: Path
-    working: Path
-    baseline: Path | None = None
-    """The baseline's own working folder; None: there is no baseline."""
-
-    def working_of(self, arm: Arm) -> Path:
-        """Where do this arm's commands run?"""
-        if arm == "candidate":
-            return self.working
-        assert self.baseline is not None, "a baseline has a working folder"
-        return self.baseline

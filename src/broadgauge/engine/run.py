@@ -27,7 +27,7 @@ from broadgauge.engine.events import (
 )
 from broadgauge.engine.interrupts import Interrupt
 from broadgauge.engine.pace import Remaining
-from broadgauge.engine.ports import Folders, Series, Services, Store
+from broadgauge.engine.ports import Series, Services, Store
 from broadgauge.engine.surroundings import Surroundings
 from broadgauge.engine.trial import (
     TrialPlace,
@@ -69,14 +69,12 @@ class RunResult:
         return 3 if self.num_failed or self.num_skipped else 0
 
 
-def run(
-    plan: Plan, platform: Platform, store: Store, services: Services, folders: Folders
-) -> RunResult:
+def run(plan: Plan, platform: Platform, store: Store, services: Services) -> RunResult:
     """Run what is planned and not yet stored. The caller closes the store; the platform is closed.
 
     Raises PlatformError and RunFolderError; and Interrupt, if one comes after the last trial.
     """
-    runner = _Runner(plan, platform, store, services, folders)
+    runner = _Runner(plan, platform, store, services)
     interrupted_by: int | None = None
     try:
         runner.announce()
@@ -101,14 +99,11 @@ def run(
 class _Runner:
     """One run while it goes on."""
 
-    def __init__(
-        self, plan: Plan, platform: Platform, store: Store, services: Services, folders: Folders
-    ) -> None:
+    def __init__(self, plan: Plan, platform: Platform, store: Store, services: Services) -> None:
         self._plan = plan
         self._platform = platform
         self._store = store
         self._services = services
-        self._folders = folders
         self._cases = {case.key: case for case in plan.cases}
         self._positions = positions(plan)
         self._surroundings = Surroundings(plan, store.records, store.environments)
@@ -166,8 +161,6 @@ class _Runner:
             cases=cases,
             cores_per_node=launch.cores_per_node,
             limits=self._plan.limits,
-            log_folder=self._folders.logs,
-            working_folder=self._folders.working_of(cases[0].arm),
         )
         began_s = services.clock.monotonic_s()
         life = self._platform.start(request, self._progress(life_id, None))

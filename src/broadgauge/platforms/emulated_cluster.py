@@ -4,6 +4,7 @@ from pathlib import Path
 
 from broadgauge.platforms.gpu_choice import choose_gpus, numa_node_of_gpu
 from broadgauge.platforms.gpu_watch import GpuWatch
+from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.launch_plan import (
     EMULATED_PORT,
     Programs,
@@ -15,7 +16,7 @@ from broadgauge.platforms.local import quota_notes
 from broadgauge.platforms.machine import ability
 from broadgauge.platforms.nccl_log import mismatch, nccl_facts_of_rank, speed_note
 from broadgauge.platforms.nccl_topology import topology_xml
-from broadgauge.platforms.path_check import log_stem, path_check, refuse_impossible_path
+from broadgauge.platforms.path_check import path_check, refuse_impossible_path
 from broadgauge.platforms.rank_environment import nccl_seen_gbps
 from broadgauge.platforms.starting import start_launch
 from broadgauge.platforms.supervised import Checked, CheckTrial, Heard, SupervisedLaunch
@@ -31,13 +32,14 @@ class EmulatedPlatform:
 
     name = "emulated"
 
-    def __init__(self, *, programs: Programs | None = None) -> None:
+    def __init__(self, folders: LaunchFolders, *, programs: Programs | None = None) -> None:
         """`programs`: what a rank runs, for tests. Raises PlatformError where nodes are refused."""
         granted = ability()
         if not granted.is_possible:
             raise PlatformError(
                 f"this machine refuses emulated nodes: {granted.reason}", hint=granted.fix
             )
+        self._folders = folders
         self._programs = programs or Programs()
         self._notes = dict.fromkeys(quota_notes())
 
@@ -72,11 +74,12 @@ class EmulatedPlatform:
         case = request.cases[0]
         files: tuple[str, ...] = ()
         if case.nodes > 1 and nccl_seen_gbps(case) is not None:
-            stem = request.log_folder.absolute() / request.launch_id
+            stem = self._folders.log_stem(request.launch_id)
             files = tuple(f"{stem}.node{node}.topology.xml" for node in range(case.nodes))
         return Terms(
             mode=Mode.NAMESPACES,
             programs=self._programs,
+            folders=self._folders,
             master_port=EMULATED_PORT,
             gpus=choose_gpus(case),
             topology_files=files,
@@ -85,7 +88,7 @@ class EmulatedPlatform:
     def _nccl_check(self, request: LaunchRequest) -> CheckTrial | None:
         """What must NCCL's log say after a good trial? Looked at until it has said it."""
         case = request.cases[0]
-        stem = log_stem(request)
+        stem = self._folders.log_stem(request.launch_id)
         if case.nodes == 1 or case.backend != "nccl":
             return path_check(case, stem)
 

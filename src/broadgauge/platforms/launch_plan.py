@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from broadgauge.platforms.cores import cores_by_neighbourhood, share_out
 from broadgauge.platforms.emulated.addresses import interface_name
 from broadgauge.platforms.emulated.nodes import plan_nodes
+from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.rank_environment import (
     LaunchFacts,
     RankPlace,
@@ -43,6 +44,7 @@ class Terms:
 
     mode: Mode
     programs: Programs
+    folders: LaunchFolders
     master_port: str
     gpus: tuple[str, ...] = ()
     topology_files: tuple[str, ...] = ()
@@ -74,7 +76,7 @@ def plan_launch(request: LaunchRequest, terms: Terms) -> tuple[LaunchPlan, tuple
         ranks=ranks,
         environment=shared,
         link=link_of(case),
-        working_folder=str(request.working_folder.absolute()),
+        working_folder=str(terms.folders.working_of(request.arm).absolute()),
         limits=request.limits,
         uid=os.getuid(),
         gid=os.getgid(),
@@ -158,7 +160,7 @@ def launch_facts(request: LaunchRequest, terms: Terms, inherited: Mapping[str, s
     """What do all ranks have in common?"""
     return LaunchFacts(
         launch_id=request.launch_id,
-        log_stem=str(request.log_folder.absolute() / request.launch_id),
+        log_stem=terms.folders.log_stem(request.launch_id),
         interface=",".join(interfaces_of(request.cases[0], terms.mode)),
         is_emulated=terms.mode is Mode.NAMESPACES,
         gpus=terms.gpus,

@@ -1,9 +1,10 @@
 """Where do cases run without emulation? On this machine as it is, one node: the reference."""
 
 from broadgauge.platforms.gpu_choice import choose_gpus
+from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.launch_plan import FREE_PORT, Programs, Terms, command_lines
 from broadgauge.platforms.machine import cpu_quota_cores
-from broadgauge.platforms.path_check import log_stem, path_check, refuse_impossible_path
+from broadgauge.platforms.path_check import path_check, refuse_impossible_path
 from broadgauge.platforms.starting import free_port, start_launch
 from broadgauge.platforms.supervised import SupervisedLaunch
 from broadgauge.platforms.supervisor.protocol import Mode
@@ -16,8 +17,9 @@ class LocalPlatform:
 
     name = "local"
 
-    def __init__(self, *, programs: Programs | None = None) -> None:
+    def __init__(self, folders: LaunchFolders, *, programs: Programs | None = None) -> None:
         """`programs`: what a rank runs, for tests."""
+        self._folders = folders
         self._programs = programs or Programs()
         self._notes = dict.fromkeys(quota_notes())
 
@@ -36,7 +38,7 @@ class LocalPlatform:
             progress,
             terms,
             platform_name=self.name,
-            check=path_check(case, log_stem(request)),
+            check=path_check(case, self._folders.log_stem(request.launch_id)),
         )
         self._notes |= dict.fromkeys(notes)
         return launch
@@ -58,6 +60,7 @@ class LocalPlatform:
         return Terms(
             mode=Mode.PLAIN,
             programs=self._programs,
+            folders=self._folders,
             master_port=master_port,
             gpus=choose_gpus(case),
         )

@@ -18,7 +18,7 @@ from broadgauge.platforms.paths import (
 from broadgauge.platforms.supervised import Checked, CheckTrial, Heard
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
-from broadgauge.specs.launching import LaunchRequest, RankMessage
+from broadgauge.specs.launching import RankMessage
 from broadgauge.specs.rank_messages import (
     BLOCK,
     Block,
@@ -61,11 +61,6 @@ def joined_by_nvlink(gpus: Sequence[str]) -> bool | None:
         return None
     handles = [gpu_handle(nvml, gpu) for gpu in gpus]
     return are_joined(nvml, [handle for handle in handles if handle is not None])
-
-
-def log_stem(request: LaunchRequest) -> str:
-    """What the names of NCCL's logs of this launch begin with."""
-    return str(request.log_folder.absolute() / request.launch_id)
 
 
 def path_check(case: Case, stem: str) -> CheckTrial | None:

@@ -33,10 +33,11 @@ def start_launch(
     Raises LaunchError, or RunFolderError where logs can't be written, with nothing left.
     """
     plan, notes = plan_launch(request, terms)
-    open_logs(plan, request.log_folder)
+    logs = terms.folders.logs
+    open_logs(plan, logs)
     progress(Phase.RENDEZVOUS, f"starting {len(plan.ranks)} processes")
     try:
-        supervisor_log = request.log_folder / f"{request.launch_id}.supervisor.log"
+        supervisor_log = logs / f"{request.launch_id}.supervisor.log"
         connection = SupervisorConnection(plan, supervisor_log)
     except (OSError, ValueError) as error:
         raise LaunchError(f"{request.launch_id}: the supervisor did not start: {error}") from error
@@ -49,9 +50,9 @@ def start_launch(
             variables=recorded_variables(
                 plan.environment | plan.ranks[0].environment,
                 request.launch_id,
-                str(request.log_folder.absolute()),
+                str(logs.absolute()),
             ),
-            working_folder=request.working_folder,
+            working_folder=terms.folders.working_of(request.arm),
         )
     except BaseException:
         connection.close(0)

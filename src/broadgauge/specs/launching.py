@@ -8,10 +8,9 @@ ranks wait. Nothing of this crosses the network under test.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
-from broadgauge.specs.case import Case
+from broadgauge.specs.case import Arm, Case
 from broadgauge.specs.experiment import TimeLimits
 from broadgauge.specs.record import (
     Environment,
@@ -29,17 +28,21 @@ RankMessage = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchRequest:
-    """One life of rank processes. All its cases share nodes, ranks, device, backend, variables."""
+    """One life of rank processes. All its cases share nodes, ranks, device, backend, variables.
+
+    Plain data, so that it can be sent to where the ranks start: it names no path of this machine.
+    """
 
     launch_id: str
     cases: tuple[Case, ...]
     cores_per_node: int
     """A wish; the platform says in a note when cores are shared."""
     limits: TimeLimits
-    log_folder: Path
-    """`<launch_id>.rank<n>.log` are written here."""
-    working_folder: Path
-    """Where the user's command runs and relative paths start: the experiment file's folder."""
+
+    @property
+    def arm(self) -> Arm:
+        """Whose side of a comparison the launch is of; a launch is of one."""
+        return self.cases[0].arm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 from tests.engine.fake_platform import (
-    FOLDERS,
     Failure,
     FakeClock,
     FakePlatform,
@@ -106,7 +105,7 @@ def make(path: Path) -> None:
     with RunFolder.create(
         path.parent / "making", plan=plan, experiment_yaml=YAML, started_unix_s=clock.unix_s()
     ) as folder:
-        run(plan, FakePlatform(clock, SCRIPT), folder, injected, FOLDERS)
+        run(plan, FakePlatform(clock, SCRIPT), folder, injected)
     (folder.path / "lock").unlink()
     (folder.path / "logs").rmdir()
     folder.path.rename(path)
