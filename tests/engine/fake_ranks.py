@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.engine.fake_script import COMPUTE_S, LATENCY_S, Failure, FakeClock, Moment, Script
 
-from broadgauge.engine.estimate import transfer_s
+from broadgauge.engine.transfers import transfer_s
 from broadgauge.specs.launching import Mark, NodeCounters, Progress, TrialOutcome, TrialRequest
 from broadgauge.specs.plan import Stored
 from broadgauge.specs.rank_messages import (

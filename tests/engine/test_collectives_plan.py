@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from tests.advise.test_judge import a_node, a_record
 from tests.engine.making import COLLECTIVES, a_plan
 
-from broadgauge.engine.cases import MOST_COLLECTIVE_ROWS
-from broadgauge.engine.estimate import transfer_s, trial_s
+from broadgauge.engine.estimate import trial_s
+from broadgauge.engine.kinds.collectives import MOST_COLLECTIVE_ROWS
+from broadgauge.engine.transfers import transfer_s
 from broadgauge.results.record_line import record_line
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import ExperimentError

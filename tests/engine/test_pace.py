@@ -2,7 +2,8 @@
 
 import pytest
 
-from broadgauge.engine.estimate import COMMAND_S, start_s, trial_s
+from broadgauge.engine.estimate import start_s, trial_s
+from broadgauge.engine.kinds.command import COMMAND_S
 from broadgauge.engine.pace import Remaining
 from broadgauge.specs.case import Case
 from broadgauge.specs.workload import (

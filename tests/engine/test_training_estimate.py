@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.probes.outcomes import make_case
 
-from broadgauge.engine.estimate import step_bytes, trial_s
+from broadgauge.engine.estimate import trial_s
+from broadgauge.engine.kinds.training import step_bytes
 from broadgauge.specs.workload import GptModel, TrainWorkload
 
 TRAININGS = st.builds(

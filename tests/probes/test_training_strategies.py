@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from broadgauge.engine.estimate import step_bytes
+from broadgauge.engine.kinds.training import step_bytes
 from broadgauge.specs.workload import GptModel
 
 from .harness import Ranks

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broadgauge.engine.cases import MOST_COLLECTIVE_ROWS
+from broadgauge.engine.kinds.collectives import MOST_COLLECTIVE_ROWS
 from broadgauge.results.record_line import record_line
 from broadgauge.specs.record import (
     MAX_RECORD_BYTES,

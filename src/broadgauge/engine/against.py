@@ -8,11 +8,11 @@ planned anew on this machine, and its cases run in the same blocks as the experi
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from broadgauge.engine.kinds.registry import in_engine
 from broadgauge.specs.case import Case, CaseName, case_name
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment, TimeLimits
 from broadgauge.specs.plan import BaselineRun
-from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload, TrainWorkload
 
 FEWEST_LAUNCHES = 3
 """Below, nothing can be told: results/statistics.py, FEWEST_FOR_A_VERDICT."""
@@ -58,7 +58,7 @@ def baseline_cases(
         of_candidate[name]
         for name in both
         if of_candidate[name].key == of_baseline[name].key
-        and (is_same_folder or not _uses_folder(of_candidate[name]))
+        and (is_same_folder or not in_engine(of_candidate[name].workload).uses_folder)
     ]
     if is_gated and len(twins) == len(both):
         raise InputError(
@@ -94,17 +94,6 @@ def _alone(
 
 def _listed(cases: Iterable[Case]) -> str:
     return ", ".join(case.label for case in cases)
-
-
-def _uses_folder(case: Case) -> bool:
-    """Does what is measured depend on files in the working folder?"""
-    match case.workload:
-        case CommandWorkload():
-            return True
-        case TrainWorkload() as train:
-            return train.text is not None or train.data is not None
-        case CollectivesWorkload():
-            return False
 
 
 def num_launches(experiment: Experiment, baseline: Experiment) -> tuple[int, tuple[str, ...]]:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from broadgauge.engine.backends import why_backend_cannot
+from broadgauge.engine.backends import why_not_run
+from broadgauge.engine.kinds.registry import in_engine
 from broadgauge.engine.networks import networks_here
 from broadgauge.engine.selections import idle_notes
 from broadgauge.engine.shapes import ResolvedCluster, Shape
@@ -10,11 +11,7 @@ from broadgauge.specs.case import Backend, Case
 from broadgauge.specs.errors import ExperimentError, InputError, Problem
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.network import AnyNetwork, Network, NodePath
-from broadgauge.specs.pairs import ordered_pairs
-from broadgauge.specs.workload import CollectivesWorkload, Workload
-
-MOST_COLLECTIVE_ROWS = 160
-"""Of one trial: some 335 bytes each, so that its record stays below 64 KiB."""
+from broadgauge.specs.workload import Workload
 
 
 def expand_cases(
@@ -100,9 +97,7 @@ def _why_left_out(experiment: Experiment, case: Case) -> str | None:
     for rule in experiment.skip_if:
         if rule.matches(case):
             return rule.reason
-    if isinstance(case.workload, CollectivesWorkload) and case.world_size == 1:
-        return "one rank has no communication"
-    return why_backend_cannot(case)
+    return why_not_run(case)
 
 
 def _what_to_change(experiment: Experiment, matrix: tuple[Case, ...]) -> str:
@@ -121,36 +116,6 @@ def _check(experiment: Experiment, cluster: ResolvedCluster) -> None:
     """Raises ExperimentError for trials too large for a record, and for what no case here can."""
     problems: list[Problem] = []
     for place, workload in enumerate(experiment.workloads):
-        if isinstance(workload, CollectivesWorkload):
-            problems += _problems(f"workloads.{place}", workload, cluster)
+        problems += in_engine(workload).problems(f"workloads.{place}", cluster)
     if problems:
         raise ExperimentError(problems)
-
-
-def _problems(
-    where: str, workload: CollectivesWorkload, cluster: ResolvedCluster
-) -> Iterator[Problem]:
-    sizes = len(workload.dtypes) * len(workload.sizes_bytes())
-    if workload.pairwise:
-        shape = max(cluster.shapes, key=_num_pairs)
-        rows, what = _num_pairs(shape) * sizes, f"pairs of {shape} x dtypes x sizes"
-        hint = "fewer sizes, or fewer nodes"
-    else:
-        rows, what = len(workload.ops) * sizes, "ops x dtypes x sizes"
-        hint = "a larger `factor`, or the ops in two workloads"
-    if rows > MOST_COLLECTIVE_ROWS:
-        message = (
-            f"{rows} measurements in one trial ({what}), "
-            f"and {MOST_COLLECTIVE_ROWS} fit in its record"
-        )
-        yield Problem(f"{where}.sizes", message, hint)
-    if workload.cuda_graphs and cluster.device == "cpu":
-        message = "CUDA graphs hold work of GPUs, and CPUs are used"
-        yield Problem(f"{where}.cuda_graphs", message, "leave it out, or `cluster.device: cuda`")
-    if workload.engine == "nccl-tests" and cluster.device == "cpu":
-        message = "nccl-tests measures NCCL on GPUs, and CPUs are used"
-        yield Problem(f"{where}.engine", message, "leave it out, or `cluster.device: cuda`")
-
-
-def _num_pairs(shape: Shape) -> int:
-    return len(ordered_pairs(shape.nodes, shape.ranks_per_node))

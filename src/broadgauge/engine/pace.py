@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from broadgauge.engine.estimate import start_s, trial_s
+from broadgauge.engine.kinds.registry import in_engine
 from broadgauge.specs.case import Case
-from broadgauge.specs.workload import CommandWorkload
 
 _TRUSTED_FROM_S = 10.0
 """A few short trials say little of other cases."""
@@ -56,7 +56,7 @@ class Remaining:
 
     def _trial(self, case: Case) -> _Part:
         part = ("trial", case.key)
-        can_scale = not isinstance(case.workload, CommandWorkload)
+        can_scale = in_engine(case.workload).is_duration_known
         self._paces.setdefault(part, _Pace(expected_s=trial_s(case), can_scale=can_scale))
         return part
 

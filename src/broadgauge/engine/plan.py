@@ -11,11 +11,11 @@ from broadgauge.engine.against import (
     only_in_baseline,
 )
 from broadgauge.engine.cases import expand_cases
-from broadgauge.engine.estimate import COMMAND_S
+from broadgauge.engine.estimate import trial_s
+from broadgauge.engine.kinds.registry import in_engine
 from broadgauge.engine.schedule import (
     LaunchGroup,
     group_cases,
-    is_command,
     schedule,
     side_by_side,
 )
@@ -73,7 +73,7 @@ def make_plan(
         hypotheses=experiment.hypotheses,
         published=experiment.published,
         baseline=baseline,
-        notes=(*notes, *_command_notes(cases, trials)),
+        notes=(*notes, *_guess_notes(cases, trials)),
     )
 
 
@@ -150,13 +150,15 @@ def on_local_platform(experiment: Experiment, machine: MachineFacts) -> Experime
     return local
 
 
-def _command_notes(cases: tuple[Case, ...], trials_per_launch: int) -> tuple[str, ...]:
+def _guess_notes(cases: tuple[Case, ...], trials_per_launch: int) -> tuple[str, ...]:
     """What should the owner of a command know of its times and trials?"""
-    names = dict.fromkeys(f"`{case.workload.name}`" for case in cases if is_command(case))
-    if not names:
+    guessed = [case for case in cases if not in_engine(case.workload).is_duration_known]
+    if not guessed:
         return ()
+    names = dict.fromkeys(f"`{case.workload.name}`" for case in guessed)
     who = ", ".join(names) + (" is a command" if len(names) == 1 else " are commands")
-    notes = [f"{who} of yours: {show_time(COMMAND_S)} a launch is a guess"]
+    longest_s = max(trial_s(case) for case in guessed)
+    notes = [f"{who} of yours: {show_time(longest_s)} a launch is a guess"]
     if trials_per_launch > 1:
         notes.append(f"{who}: one trial a launch, not {trials_per_launch}")
     return tuple(notes)

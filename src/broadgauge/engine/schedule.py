@@ -50,24 +50,19 @@ def group_cases(
         LaunchGroup(
             number=number,
             cases=tuple(group),
-            trials_per_case=1 if is_command(group[0]) else trials_per_launch,
+            trials_per_case=1 if group[0].workload.is_under_torchrun else trials_per_launch,
             cores_per_node=cores_per_node[group[0].shape],
         )
         for number, group in enumerate(groups.values(), start=first_number)
     )
 
 
-def is_command(case: Case) -> bool:
-    """Is it the user's own script, whose processes live for one trial?"""
-    return case.workload.kind == "command"
-
-
 def _shared(case: Case) -> tuple[object, ...]:
     """What must be equal for two cases to share a launch."""
-    if is_command(case):
-        return ("command", case.key)
+    if case.workload.is_under_torchrun:
+        return ("one trial", case.key)
     variables = tuple(sorted(case.environment.items()))
-    return (*case.ranks, *_network_of_life(case), variables)
+    return (case.ranks, *_network_of_life(case), variables)
 
 
 def _network_of_life(case: Case) -> tuple[object, ...]:

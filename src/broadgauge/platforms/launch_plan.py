@@ -37,6 +37,10 @@ class Programs:
     command: tuple[str, ...] = (*_PYTHON, "broadgauge.probes.command")
     """One process a node, which starts torchrun and the user's script."""
 
+    def argv(self, case: Case) -> tuple[str, ...]:
+        """What each process of this case runs."""
+        return self.command if case.workload.is_under_torchrun else self.worker
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
@@ -55,7 +59,7 @@ def plan_launch(request: LaunchRequest, terms: Terms) -> tuple[LaunchPlan, tuple
     case = shared_case(request)
     cores, note = share_out(cores_by_neighbourhood(), case.nodes, request.cores_per_node)
     facts = launch_facts(request, terms, os.environ)
-    argv = terms.programs.command if is_command(case) else terms.programs.worker
+    argv = terms.programs.argv(case)
     stands = places(case, terms, len(cores[0]))
     environments = [rank_environment(case, place, facts) for place in stands]
     shared = dict(set.intersection(*(set(variables.items()) for variables in environments)))
@@ -108,7 +112,7 @@ def command_lines(request: LaunchRequest, terms: Terms) -> tuple[str, ...]:
     case = shared_case(request)
     cores, _ = share_out(cores_by_neighbourhood(), case.nodes, request.cores_per_node)
     facts = launch_facts(request, terms, os.environ)
-    argv = terms.programs.command if is_command(case) else terms.programs.worker
+    argv = terms.programs.argv(case)
     lines = []
     for place in places(case, terms, len(cores[0])):
         variables = platform_variables(case, place, facts) | case.environment
@@ -120,7 +124,7 @@ def command_lines(request: LaunchRequest, terms: Terms) -> tuple[str, ...]:
 def shared_case(request: LaunchRequest) -> Case:
     """The case that stands for all of the launch: they share what starts the ranks."""
     case = request.cases[0]
-    if any(is_command(other) != is_command(case) for other in request.cases):
+    if len({other.workload.is_under_torchrun for other in request.cases}) > 1:
         raise LaunchError(
             f"{request.launch_id}: a `command` and another workload can't share a launch",
             hint="this is a mistake of the plan, not of the experiment",
@@ -128,14 +132,9 @@ def shared_case(request: LaunchRequest) -> Case:
     return case
 
 
-def is_command(case: Case) -> bool:
-    """Does torchrun start the ranks, one a node?"""
-    return case.workload.kind == "command"
-
-
 def places(case: Case, terms: Terms, num_cores: int) -> tuple[RankPlace, ...]:
     """Where does each process stand? A `command` has one a node, with the node as its rank."""
-    each = 1 if is_command(case) else case.ranks_per_node
+    each = 1 if case.workload.is_under_torchrun else case.ranks_per_node
     has_overlay = _is_tunnel(link_of(case))
     first_node = plan_nodes(case.nodes, has_overlay=has_overlay)[0]
     master = "127.0.0.1" if terms.mode is Mode.PLAIN else first_node.address

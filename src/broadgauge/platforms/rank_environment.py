@@ -108,8 +108,7 @@ def _nccl_variables(case: Case, place: RankPlace, facts: LaunchFacts) -> dict[st
     user's. The flight recorder would write to /tmp. Source: docs.nvidia.com/deeplearning/nccl,
     "Environment Variables"; torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp of torch 2.11.
     """
-    is_command = case.workload.kind == "command"
-    log_name = "nccl.%p.log" if is_command else "nccl.log"
+    log_name = "nccl.%p.log" if case.workload.is_under_torchrun else "nccl.log"
     variables = {
         "NCCL_SOCKET_IFNAME": f"={_interface(case, facts)}",
         "NCCL_DEBUG": "INFO",

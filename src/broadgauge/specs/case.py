@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import dataclass
 from typing import Literal
 
 from broadgauge.specs.base import EnvironmentVariables, Spec
@@ -11,7 +12,29 @@ from broadgauge.specs.workload import Workload
 Device = Literal["cpu", "cuda"]
 Backend = Literal["gloo", "nccl"]
 Arm = Literal["candidate", "baseline"]
-CaseName = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseName:
+    """What must be equal for two cases to be the two sides of a comparison?
+
+    Not the key: what the user changed between the two runs is in it, and is what is compared.
+    """
+
+    workload: str
+    network: str
+    shape: str
+    backend: Backend
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranks:
+    """Who talks, and through what: equal where two cases differ in network or workload only."""
+
+    shape: str
+    device: Device
+    backend: Backend
+    arm: Arm
 
 
 class Case(Spec):
@@ -38,9 +61,8 @@ class Case(Spec):
         return f"{self.nodes}x{self.ranks_per_node}"
 
     @property
-    def ranks(self) -> tuple[str, Device, Backend, Arm]:
-        """Who talks, and through what: equal where two cases differ in network or workload only."""
-        return (self.shape, self.device, self.backend, self.arm)
+    def ranks(self) -> Ranks:
+        return Ranks(shape=self.shape, device=self.device, backend=self.backend, arm=self.arm)
 
     @property
     def key(self) -> str:
@@ -88,8 +110,10 @@ class Case(Spec):
 
 
 def case_name(case: Case) -> CaseName:
-    """What must be equal for two cases to be the two sides of a comparison?
-
-    Not the key: what the user changed between the two runs is in it, and is what is compared.
-    """
-    return (case.workload.name, case.shape, case.plain_network_name, case.backend)
+    """The case's own."""
+    return CaseName(
+        workload=case.workload.name,
+        network=case.plain_network_name,
+        shape=case.shape,
+        backend=case.backend,
+    )

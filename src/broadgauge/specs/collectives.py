@@ -1,7 +1,7 @@
 """Which collectives are measured, at which sizes, by whom?"""
 
 import math
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -123,6 +123,16 @@ class CollectivesWorkload(WorkloadBase):
     time, so that one bad link shows. On one node: from every rank."""
     engine: Engine = "torch"
     """Who runs them: torch.distributed as training does, or nccl-tests where it is installed."""
+
+    only_communicates: ClassVar[bool] = True
+
+    @property
+    def shows_link_rate(self) -> bool:
+        return not self.pairwise
+
+    @property
+    def measured_by(self) -> Engine:
+        return self.engine
 
     @field_validator("ops", "dtypes")
     @classmethod

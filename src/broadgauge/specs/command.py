@@ -1,7 +1,7 @@
 """How is the user's own script started, and which of its numbers are measured?"""
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -74,6 +74,9 @@ class CommandWorkload(WorkloadBase):
     """What is read from its output."""
     prepare: tuple[str, ...] | None = Field(default=None, min_length=1)
     """Runs once on the host, before any node exists: downloads belong here."""
+
+    has_steps: ClassVar[bool] = True
+    is_under_torchrun: ClassVar[bool] = True
 
     @field_validator("metrics")
     @classmethod

@@ -84,9 +84,9 @@ class Experiment(Spec):
     @field_validator("workloads", mode="before")
     @classmethod
     def _refuse_planned_kinds(cls, workloads: Any) -> Any:
-        for workload in workloads if isinstance(workloads, list) else ():
-            if isinstance(workload, dict) and workload.get("kind") in PLANNED_KINDS:
-                raise ValueError(not_yet(str(workload["kind"]), "a workload"))
+        for entry in workloads if isinstance(workloads, list) else ():
+            if isinstance(entry, dict) and entry.get("kind") in PLANNED_KINDS:
+                raise ValueError(not_yet(str(entry["kind"]), "a workload"))
         return workloads
 
     @model_validator(mode="after")

@@ -17,10 +17,9 @@ from broadgauge.specs.extending import EXTENDS, BaseReader, with_bases
 from broadgauge.specs.fields import alternatives, discriminators, models_in
 from broadgauge.specs.network import Network, NodePath
 from broadgauge.specs.overriding import apply_override
-from broadgauge.specs.workload import METRIC_NAME_PATTERN
+from broadgauge.specs.workload import METRIC_NAME_PATTERN, MODELS
 from broadgauge.specs.yaml_source import parse_yaml
 
-_KINDS = ("collectives", "command", "train")
 _NETWORKS: dict[str, type[BaseModel]] = {"between": Network, "inside": NodePath}
 """The tags of specs/network.py; they are in no file."""
 MAX_SHOWN = 8
@@ -131,7 +130,7 @@ def _wrong_key(where: str, detail: ErrorDetails) -> Problem:
     if detail["type"] == "extra_forbidden":
         return Problem(where, f"unknown key `{name}`", did_you_mean(name, _keys_at(detail)))
     missing = "kind" if detail["type"] == "union_tag_not_found" else name
-    kinds = f"kinds: {', '.join(sorted(_KINDS))}" if missing == "kind" else None
+    kinds = f"kinds: {', '.join(sorted(MODELS))}" if missing == "kind" else None
     return Problem(where, f"`{missing}` is missing", kinds)
 
 
@@ -246,7 +245,7 @@ def _is_union_tag(location: Path, i: int) -> bool:
     """`command` in `workloads[0].command.metrics` is the `kind`, and also the name of a key."""
     if i != 2:
         return False
-    tags = {"workloads": _KINDS, "networks": tuple(_NETWORKS)}
+    tags = {"workloads": tuple(MODELS), "networks": tuple(_NETWORKS)}
     return location[2] in tags.get(str(location[0]), ())
 
 

@@ -84,6 +84,11 @@ class TrainWorkload(WorkloadBase):
     """Instead of `text`: records, each with a text."""
 
     planned: ClassVar[dict[str, str]] = WorkloadBase.planned | {"compile": "torch.compile"}
+    has_steps: ClassVar[bool] = True
+
+    @property
+    def arithmetic_dtype(self) -> DataType:
+        return self.dtype
 
     @model_validator(mode="after")
     def _one_source(self) -> "TrainWorkload":

@@ -3,7 +3,7 @@
 Each kind has a module of its own; this one joins them, and names what the other rooms use.
 """
 
-from typing import Annotated
+from typing import Annotated, get_args
 
 from pydantic import Field
 
@@ -27,14 +27,20 @@ from broadgauge.specs.workload_base import WorkloadBase
 
 PLANNED_KINDS = ("storage",)
 
-Workload = Annotated[
-    CollectivesWorkload | TrainWorkload | CommandWorkload, Field(discriminator="kind")
-]
+AnyKind = CollectivesWorkload | TrainWorkload | CommandWorkload
+"""Every kind that there is. A room's registry goes through them and ends in `assert_never`, so that
+a new one is refused by the type checker until each room knows it."""
+Workload = Annotated[AnyKind, Field(discriminator="kind")]
+MODELS: dict[str, type[WorkloadBase]] = {
+    get_args(model.model_fields["kind"].annotation)[0]: model for model in get_args(AnyKind)
+}
+"""By what stands behind `kind:` in an experiment."""
 
 __all__ = [
     "DATA_TYPE_BYTES",
     "MEASURED_BY_US",
     "METRIC_NAME_PATTERN",
+    "MODELS",
     "MOST_CAPTURED_ITERATIONS",
     "PLANNED_KINDS",
     "CollectiveOp",

@@ -1,10 +1,15 @@
-"""What has each workload, whatever runs on the ranks?"""
+"""What has each workload, whatever runs on the ranks?
+
+What the other rooms ask of a workload without caring which kind it is stands here; what a kind
+needs beyond that is told by the registry of the room that needs it (docs/decisions/0011).
+"""
 
 from typing import ClassVar
 
 from pydantic import Field
 
 from broadgauge.specs.base import EnvironmentVariables, Name, Spec
+from broadgauge.specs.gpt import DataType
 
 
 class WorkloadBase(Spec):
@@ -16,3 +21,28 @@ class WorkloadBase(Spec):
     """Variables for its ranks; they win over the network's and the experiment's."""
 
     planned: ClassVar[dict[str, str]] = {"trace": "profiler traces", "storage": "storages"}
+
+    has_steps: ClassVar[bool] = False
+    """Does it repeat a step whose time says how fast the job is?"""
+    only_communicates: ClassVar[bool] = False
+    """Do its ranks do nothing but send and wait? Then one rank has nothing to do, and busy cores
+    are the network stack's."""
+    is_under_torchrun: ClassVar[bool] = False
+    """Is it the user's own script? torchrun starts its ranks, one torchrun a node, and they live
+    for one trial."""
+
+    @property
+    def shows_link_rate(self) -> bool:
+        """Do its largest messages fill the link as far as it can be filled? Then it says of other
+        workloads on the same network what the link carries."""
+        return False
+
+    @property
+    def measured_by(self) -> str | None:
+        """Which of several programs that can measure it; None: there is one only."""
+        return None
+
+    @property
+    def arithmetic_dtype(self) -> DataType | None:
+        """What its model computes in; None: no model of ours computes."""
+        return None

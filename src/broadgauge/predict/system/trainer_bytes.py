@@ -4,7 +4,7 @@ What a step gives to each collective (engine/estimate.py), as the library sends 
 (catalog/traffic.py); headers come on top. Source: docs/architecture.md, "A training's step".
 """
 
-from broadgauge.engine.estimate import step_bytes as step_messages
+from broadgauge.engine.kinds.training import step_bytes as step_messages
 from broadgauge.predict.system.paths import sent_bytes
 from broadgauge.specs.case import Backend
 from broadgauge.specs.workload import TrainWorkload
