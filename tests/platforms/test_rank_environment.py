@@ -95,6 +95,41 @@ def test_torchruns_contract() -> None:
     assert {name: variables[name] for name in expected} == expected
 
 
+ALMOST = {
+    "AWS_ROLE_ARN": "arn:aws:iam::1:role/train",
+    "VAULT_ROLE_ID": "r",
+    "LOCAL_CACHE_DIR": "/scratch",
+    "MY_RANK": "1",
+    "RANKS": "8",
+    "ROLE_OF_THIS_HOST": "trainer",
+    "SLURM_JOB_ID": "17",
+}
+"""Names in which a launcher's own stand, and those of a scheduler."""
+
+
+def test_a_name_like_a_launchers_reaches_the_ranks() -> None:
+    variables = rank_environment(nccl_case(), PLACE, facts(inherited=ALMOST))
+    assert variables.items() >= ALMOST.items()
+
+
+def test_another_launchers_own_names_do_not_reach_the_ranks() -> None:
+    of_launchers = ("ROLE_NAME", "ROLE_RANK", "ROLE_WORLD_SIZE", "TORCHELASTIC_MAX_RESTARTS")
+    of_mpi = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "BROADGAUGE_COMMAND_FD")
+    inherited = facts(inherited=dict.fromkeys((*of_launchers, *of_mpi), "7"))
+    variables = rank_environment(nccl_case(), PLACE, inherited)
+    assert not {*of_launchers, *of_mpi} & variables.keys()
+
+
+def test_an_experiment_may_set_what_is_only_like_a_launchers_name() -> None:
+    assert nccl_case(environment=ALMOST).environment == ALMOST
+
+
+@pytest.mark.parametrize("name", ["LOCAL_RANK", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "OMPI_X"])
+def test_an_experiment_may_not_set_what_a_launcher_sets(name: str) -> None:
+    with pytest.raises(ValueError, match="a launcher sets this variable"):
+        nccl_case(environment={name: "1"})
+
+
 def test_nccl_on_an_emulated_node() -> None:
     variables = rank_environment(nccl_case(), PLACE, facts())
     assert variables["NCCL_SOCKET_IFNAME"] == "=eth0"

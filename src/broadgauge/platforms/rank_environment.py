@@ -10,10 +10,8 @@ from dataclasses import dataclass, field
 
 from broadgauge.platforms.paths import NCCL_VARIABLES
 from broadgauge.specs.case import Case
+from broadgauge.specs.launcher_variables import is_set_by_a_launcher
 
-_OF_ANOTHER_LAUNCHER = re.compile(
-    r"(TORCHELASTIC_|ROLE_|OMPI_|PMI_|PMIX_|BROADGAUGE_)|^(RANK|WORLD_SIZE|LOCAL_RANK|GROUP_RANK)$"
-)
 _RECORDED = re.compile(r"^(NCCL|GLOO|TORCH|OMP|CUDA)_")
 _SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|KEY")
 MASK = "***"
@@ -62,7 +60,7 @@ def rank_environment(case: Case, place: RankPlace, facts: LaunchFacts) -> dict[s
     inherited = {
         name: value
         for name, value in facts.inherited.items()
-        if not _OF_ANOTHER_LAUNCHER.search(name)
+        if not is_set_by_a_launcher(name)
     }
     return inherited | platform_variables(case, place, facts) | dict(case.environment)
 

@@ -1,7 +1,6 @@
 """What do all parts of an experiment file have in common?"""
 
 import difflib
-import re
 from collections.abc import Iterable
 from functools import cache
 from typing import Annotated, Any, ClassVar, get_args
@@ -9,19 +8,18 @@ from typing import Annotated, Any, ClassVar, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
+from broadgauge.specs.launcher_variables import is_set_by_a_launcher
+
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,62}$"
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 """Lower-case words with `-`, `_` and `.`: names become file names and labels."""
 
 VARIABLE_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
-_OF_THE_LAUNCHER = re.compile(
-    r"(LOCAL_|GROUP_|ROLE_|TORCHELASTIC_|BROADGAUGE_).*|RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT"
-)
 
 
 def _check_variable(name: str) -> str:
-    if _OF_THE_LAUNCHER.fullmatch(name):
-        raise ValueError("the launcher sets this variable for each rank")
+    if is_set_by_a_launcher(name):
+        raise ValueError("a launcher sets this variable for each rank")
     return name
 
 

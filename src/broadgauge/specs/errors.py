@@ -8,8 +8,9 @@
     └── RunFolderError              5  the run folder can't be written, read, locked or trusted
 
 Exit codes of `broadgauge run`: 0 every case measured; 1 an internal error; 2 bad input; 3 the run
-ended and some cases failed; 4 the platform was refused (with `--platform auto` what could run did
-run on the local platform); 5 the run folder; 130 and 143 ended by SIGINT and SIGTERM, resumable.
+ended and some cases failed; 4 the platform was refused (where nodes can't be emulated, what needs
+no second node did run on the local platform); 5 the run folder; 130 and 143 ended by SIGINT and
+SIGTERM, resumable.
 
 With `--fail-above`, of `run` (where none of the above happened) and of `compare`: 0 no regression;
 6 a regression; 7 can't tell.
