@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from broadgauge.cli.console import PlainConsole
 from broadgauge.cli.output import say
 from broadgauge.cli.progress import PlainLines
-from broadgauge.engine.interrupts import Interrupts, signals_to
+from broadgauge.engine.interrupts import Interrupt, Interrupts, signals_to
 from broadgauge.engine.plan import make_plan
 from broadgauge.engine.ports import Services
 from broadgauge.engine.run import run
@@ -176,7 +176,7 @@ def measure_paths(
         platform: Platform = EmulatedPlatform(folders) if is_emulated else LocalPlatform(folders)
         result = run(plan, platform, folder, services)
     if result.interrupted_by is not None:
-        raise KeyboardInterrupt
+        raise Interrupt(result.interrupted_by)
     from broadgauge.cli.runs import read_summary  # it brings numpy, which a plan does without
 
     summary = read_summary(folder.path)

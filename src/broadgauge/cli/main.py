@@ -4,6 +4,7 @@
 """
 
 import argparse
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from types import ModuleType
@@ -27,6 +28,7 @@ from broadgauge.cli import (
     whatif,
 )
 from broadgauge.cli.output import give_up_stdout, open_closed_streams
+from broadgauge.engine.interrupts import Interrupt, Interrupts, signals_to
 from broadgauge.specs.errors import BroadgaugeError
 
 COMMANDS: tuple[ModuleType, ...] = (
@@ -46,7 +48,6 @@ COMMANDS: tuple[ModuleType, ...] = (
     whatif,
     schema,
 )
-INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 
@@ -89,14 +90,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"broadgauge: {error}", file=sys.stderr)  # noqa: T201
         return error.exit_code
     except KeyboardInterrupt:
-        print("broadgauge: interrupted", file=sys.stderr)  # noqa: T201
-        return INTERRUPTED
+        return _interrupted(Interrupt(signal.SIGINT))
+    except Interrupt as interrupt:
+        return _interrupted(interrupt)
     except BrokenPipeError:
         return BROKEN_PIPE  # the reader of our output left (`| head`): not an error of ours
     finally:
         give_up_stdout()
 
 
+def _interrupted(interrupt: Interrupt) -> int:
+    name = signal.Signals(interrupt.signal_number).name
+    print(f"broadgauge: interrupted by {name}", file=sys.stderr)  # noqa: T201
+    return interrupt.exit_code
+
+
 def entry_point() -> None:
-    """What the installed command calls."""
-    sys.exit(main())
+    """What the installed command calls. SIGTERM and SIGHUP end it as SIGINT does, in words."""
+    try:
+        with signals_to(Interrupts()):
+            code = main()
+    except Interrupt as interrupt:  # a second one, while the first was being told
+        code = interrupt.exit_code
+    sys.exit(code)

@@ -19,7 +19,7 @@ from broadgauge.cli.own_command import check_commands, prepare_lines, torchrun_l
 from broadgauge.cli.progress import LiveLine, PlainLines
 from broadgauge.cli.runs import read_summary, run_path
 from broadgauge.cli.training_data import check_training_data
-from broadgauge.engine.interrupts import Interrupts, signals_to
+from broadgauge.engine.interrupts import Interrupt, Interrupts, signals_to
 from broadgauge.engine.plan import make_plan, on_local_platform
 from broadgauge.engine.ports import Series, Services
 from broadgauge.engine.run import RunResult, run
@@ -242,6 +242,14 @@ def _run_in(folder: RunFolder, experiment: Experiment, code_if_good: int = 0) ->
 
     Returns the exit code: of trials that failed, else the one given, else the gate's.
     """
+    try:
+        return _run_and_show(folder, experiment, code_if_good)
+    except Interrupt:  # outside of a trial: one in a trial is a result
+        _say_how_to_go_on(folder)
+        raise
+
+
+def _run_and_show(folder: RunFolder, experiment: Experiment, code_if_good: int) -> int:
     console = PlainConsole(stderr=True)
     display = LiveLine(console) if console.is_terminal else PlainLines(console)
     interrupts = Interrupts()
@@ -283,8 +291,12 @@ def _show(folder: RunFolder, result: RunResult) -> int:
         say(f"report     {report}")
     say(result.message)
     if result.interrupted_by is not None:
-        say(f"go on with: {program()} run --resume {shlex.quote(str(folder.path))}")
+        _say_how_to_go_on(folder)
     return gate_code
+
+
+def _say_how_to_go_on(folder: RunFolder) -> None:
+    say(f"go on with: {program()} run --resume {shlex.quote(str(folder.path))}")
 
 
 def _judge(case: Case, record: Record, series: Series) -> tuple[Finding, ...]:

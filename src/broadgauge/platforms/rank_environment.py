@@ -58,9 +58,7 @@ class LaunchFacts:
 def rank_environment(case: Case, place: RankPlace, facts: LaunchFacts) -> dict[str, str]:
     """All of a rank's variables but the numbers of its pipes."""
     inherited = {
-        name: value
-        for name, value in facts.inherited.items()
-        if not is_set_by_a_launcher(name)
+        name: value for name, value in facts.inherited.items() if not is_set_by_a_launcher(name)
     }
     return inherited | platform_variables(case, place, facts) | dict(case.environment)
 
