@@ -49,12 +49,12 @@ def _forward(steps: Steps, work: Work, root: Any) -> Any:
     def body(inner: Steps, carried: Sequence[Any]) -> Sequence[Any]:
         gathered, before = carried
         coming = communicate(inner, work, "gather forward", after=[before])
-        end = forward_layer(inner, work, after=[gathered], beside=("gather forward",))
+        end = forward_layer(inner, work, after=[gathered, before], beside=("gather forward",))
         return [coming, end]
 
     gathered = communicate(steps, work, "gather forward", after=[root])
-    gathered, _ = steps.repeat(work.counts["layers"] - 1, body, [gathered, root])
-    return forward_layer(steps, work, after=[gathered])
+    gathered, end = steps.repeat(work.counts["layers"] - 1, body, [gathered, root])
+    return forward_layer(steps, work, after=[gathered, end])
 
 
 def _backward(steps: Steps, work: Work, end: Any, gathered: Any) -> Any:
@@ -64,7 +64,7 @@ def _backward(steps: Steps, work: Work, end: Any, gathered: Any) -> Any:
     def body(inner: Steps, carried: Sequence[Any]) -> Sequence[Any]:
         gathered, before = carried
         coming = communicate(inner, work, "gather backward", after=[before])
-        end = backward_layer(inner, work, after=[gathered], beside=beside)
+        end = backward_layer(inner, work, after=[gathered, before], beside=beside)
         _reduce(inner, work, end)
         return [coming, end]
 
