@@ -46,7 +46,7 @@ def test_an_endless_line_takes_bounded_memory_and_ends():
 
 
 def test_regex_takes_every_match():
-    reader = read(["step took 1.5 s, step took 2e-1 s", "nothing", "step took 1,000 s"], BY_REGEX)
+    reader = read(["step took 1.5 s, step took 2e-1 s", "nothing", "step took 1,000.0 s"], BY_REGEX)
     assert reader.samples == {"step_s": (1.5, 0.2, 1000.0)}
 
 
@@ -101,3 +101,37 @@ def test_what_torchrun_writes_of_a_failure_is_no_last_line():
     reader = read(["mine", failure, "Traceback", "====="], BY_REGEX)
     assert list(reader.last_lines) == ["mine", failure]
     assert reader.rank_exit_code == -9
+
+
+@pytest.mark.parametrize(
+    ("text", "by_itself", "as_thousands", "as_decimal"),
+    [
+        ("1,5", None, None, 1.5),
+        ("0,125", None, None, 0.125),
+        ("1,234", None, 1234.0, 1.234),
+        ("12,34,567", None, None, None),
+        ("1,234.5", 1234.5, 1234.5, None),
+        ("1,234,567", 1234567.0, 1234567.0, None),
+        ("-1,234,567.8", -1234567.8, -1234567.8, None),
+        ("1.234,5", None, None, 1234.5),
+        ("1.5,", 1.5, 1.5, None),
+    ],
+)
+def test_a_number_with_a_comma_is_read_where_it_can_be_only_one(
+    text, by_itself, as_thousands, as_decimal
+):
+    wanted = {None: by_itself, "thousands": as_thousands, "decimal": as_decimal}
+    for comma, value in wanted.items():
+        reader = read([f"step took {text} s"], BY_REGEX.model_copy(update={"comma": comma}))
+        assert reader.samples["step_s"] == (() if value is None else (value,)), comma
+
+
+def test_a_number_that_may_be_two_is_refused_with_the_way_out():
+    reader = read(["step took 1,5 s", "step took 1,25 s"], BY_REGEX)
+    assert reader.what_is_missing() == (
+        "metric `step_s`: 2 number(s), such as `1,5`, may mean two things "
+        "(`comma: thousands` or `comma: decimal` says which)"
+    )
+    sloppy = CommandMetric(name="x_count", regex="x=(.*)")
+    assert read(["x=a,b", "x=a, b"], sloppy).notes == ()
+    assert "left out" in read(["step took 1,5 s", "step took 2 s"], BY_REGEX).notes[0]

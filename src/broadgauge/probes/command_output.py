@@ -9,6 +9,7 @@ import re
 from collections import deque
 from typing import Any
 
+from broadgauge.specs.command import Comma
 from broadgauge.specs.workload import CommandMetric
 
 MAX_LINE_BYTES = 16_384
@@ -20,6 +21,9 @@ LAST_LINE_CHARACTERS = 500
 _LINE_END = re.compile(rb"[\r\n]")
 _TORCHRUN_FAILURE = re.compile(r"torch/distributed/elastic/.*failed \(exitcode: (-?\d+)\)")
 """Source: torch/distributed/elastic/multiprocessing/api.py, `PContext.wait`, torch 2.11."""
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
+_DIGITS = re.compile(r"[+-]?[\d.,]*\d[\d.,]*([eE][+-]?\d+)?", re.ASCII)
+_EXCHANGED = str.maketrans(",.", ".,")
 
 
 LARGEST = 1e100
@@ -61,6 +65,8 @@ class SampleReader:
         self._most_a_metric = MAX_SAMPLES // len(metrics)
         self._samples: dict[str, list[float]] = {metric.name: [] for metric in metrics}
         self._ignored: dict[str, int] = {metric.name: 0 for metric in metrics}
+        self._ambiguous: dict[str, int] = {metric.name: 0 for metric in metrics}
+        self._first_ambiguous: dict[str, str] = {}
         self._seen: dict[str, int] = {metric.name: 0 for metric in metrics}
         self.rank_exit_code: int | None = None
         """Of the first rank that torchrun saw fail; a signal's number is negative."""
@@ -74,7 +80,11 @@ class SampleReader:
                 self.rank_exit_code = int(match[1])
         for metric in self._metrics:
             for value in numbers_in(line, metric):
-                self._take(metric, value)
+                if isinstance(value, str):
+                    self._ambiguous[metric.name] += 1
+                    self._first_ambiguous.setdefault(metric.name, value)
+                else:
+                    self._take(metric, value)
 
     @property
     def samples(self) -> dict[str, tuple[float, ...]]:
@@ -88,6 +98,10 @@ class SampleReader:
             if count
         ]
         notes += [
+            f"metric `{name}`: {self._ambiguous_words(name)}, left out"
+            for name in self._first_ambiguous
+        ]
+        notes += [
             f"metric `{metric.name}`: only the first {self._most_a_metric} of "
             f"{self._seen[metric.name] - metric.skip_first} samples are kept"
             for metric in self._metrics
@@ -99,6 +113,8 @@ class SampleReader:
         """Which metrics have no sample, in a sentence? None when all have."""
         for metric in self._metrics:
             if not self._samples[metric.name]:
+                if metric.name in self._first_ambiguous:
+                    return f"metric `{metric.name}`: {self._ambiguous_words(metric.name)}"
                 skipped = self._seen[metric.name]
                 after = f" after the {skipped} that `skip_first` leaves out" if skipped else ""
                 source = (
@@ -108,6 +124,12 @@ class SampleReader:
                 )
                 return f"metric `{metric.name}`: {source}{after}"
         return None
+
+    def _ambiguous_words(self, name: str) -> str:
+        return (
+            f"{self._ambiguous[name]} number(s), such as `{self._first_ambiguous[name]}`, may mean "
+            "two things (`comma: thousands` or `comma: decimal` says which)"
+        )
 
     def _take(self, metric: CommandMetric, value: float) -> None:
         if not abs(value) <= LARGEST:  # nan too
@@ -119,11 +141,15 @@ class SampleReader:
             samples.append(value)
 
 
-def numbers_in(line: str, metric: CommandMetric) -> list[float]:
-    """What does this line say of this metric? NaN and infinity are passed on as they are."""
+def numbers_in(line: str, metric: CommandMetric) -> list[float | str]:
+    """What does this line say of this metric? NaN and infinity are passed on as they are.
+
+    A text is a number that its comma makes ambiguous: `1,234` may be 1.234.
+    """
     if metric.regex is not None:
-        found = (match[1] for match in re.finditer(metric.regex, line))
-        return [number for text in found if (number := _number(text)) is not None]
+        texts = [match[1] for match in re.finditer(metric.regex, line)]
+        numbers = [_number(text, metric.comma) for text in texts if text is not None]
+        return [number for number in numbers if number is not None]
     assert metric.json_key is not None
     value = _json_value(line, metric.json_key)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -148,10 +174,17 @@ def _json_value(line: str, key: str) -> Any:
     return value
 
 
-def _number(text: str | None) -> float | None:
-    """`1,234.5` is a number too."""
+def _number(text: str, comma: Comma | None) -> float | str | None:
+    """A number, where the text can be only one: `1,234,567` and `1,234.5` group thousands, `1,234`
+    groups them or not. Else the text, if its comma is to blame; None: no number at all."""
+    text = text.strip().rstrip(",")  # one behind a number belongs to the sentence
+    written = text.translate(_EXCHANGED) if comma == "decimal" else text
+    if "," in written:
+        is_one_group = written.count(",") == 1 and "." not in written
+        if not _GROUPED.fullmatch(written) or (comma is None and is_one_group):
+            return text if _DIGITS.fullmatch(text) else None
     try:
-        return None if text is None else float(text.replace(",", ""))
+        return float(written.replace(",", ""))
     except ValueError:
         return None
 

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from broadgauge.specs.base import Name, Spec
+from broadgauge.specs.base import Name, Spec, placed_error
 from broadgauge.specs.metrics import UNIT_SUFFIXES, unit_of
 from broadgauge.specs.workload_base import WorkloadBase
 
@@ -16,6 +16,7 @@ MEASURED_BY_US = (
     *("drops_count", "network_cost_s", "network_share_ratio", "slowest_pair_ratio"),
 )
 """Metrics that a command may not print: they would be taken for counted ones."""
+Comma = Literal["thousands", "decimal"]
 
 
 class CommandMetric(Spec):
@@ -27,6 +28,9 @@ class CommandMetric(Spec):
     """Its first group is the number; each match is one sample."""
     json_key: str | None = None
     """The key of a number in lines that are JSON objects; dots step into objects."""
+    comma: Comma | None = None
+    """What a comma in a number of the regex means, `decimal` in `1,5` or `thousands` in `1,234`;
+    null: numbers that may be either are refused."""
     lower_is_better: bool = True
     """Which direction comparisons call better."""
     skip_first: int = Field(default=0, ge=0, le=1_000_000)
@@ -56,6 +60,8 @@ class CommandMetric(Spec):
     def _one_source(self) -> "CommandMetric":
         if (self.regex is None) == (self.json_key is None):
             raise ValueError("exactly one of `regex` and `json_key`")
+        if self.comma is not None and self.regex is None:
+            raise placed_error("JSON has no comma in a number", ("comma",))
         return self
 
 
