@@ -403,3 +403,24 @@ def test_order_changes_nothing_and_scale_only_values(
     assert larger.answers[0].estimate.value == pytest.approx(
         plain.answers[0].estimate.value * scale
     )
+
+
+@pytest.mark.parametrize("metric", ["network_cost_s", "network_share_ratio", "saving_s"])
+def test_a_difference_is_not_supported_by_an_interval_cut_at_zero(metric: str) -> None:
+    """Positive in every launch, and yet the interval reaches below zero."""
+    run = made.run_of([SLOW], [[0.001, 0.02, 0.003]], metric=metric)
+    claim = a_claim(quantity="value", over=None, metric=metric, at_least=0)
+    result = evaluate(claim, run)
+    (answer,) = result.answers
+    assert answer.estimate is not None
+    assert answer.estimate.low is not None
+    assert answer.estimate.low < 0
+    assert result.verdict is CANNOT_TELL
+    assert answer.estimate == run.cases[0].estimates[metric]
+
+
+def test_what_cannot_be_negative_has_no_interval_below_zero() -> None:
+    run = made.run_of([SLOW], [[0.001, 0.02, 0.003]])
+    (answer,) = evaluate(a_claim(quantity="value", over=None, at_least=0), run).answers
+    assert answer.estimate is not None
+    assert answer.estimate.low == 0

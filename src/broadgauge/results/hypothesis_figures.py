@@ -8,7 +8,6 @@ from broadgauge.results.compare import by_launch, compare_in_blocks, direction_o
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.partners import Partner
 from broadgauge.results.statistics import FEWEST_UNFLAGGED, interval_of_launches
-from broadgauge.results.summary import estimate_over
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.hypothesis import Hypothesis
 from broadgauge.specs.metrics import unit_of
@@ -36,10 +35,9 @@ def figure_of(
         if side is not None and metric not in side.estimates:
             return f"{side.case.label}: {_why_missing(side, metric)}"
     if partner.summary is None:
-        estimate = estimate_over(summary.good, metric_of(metric))
-        assert estimate is not None
         launches = by_launch(summary.good, metric_of(metric))
-        return Figure(estimate=estimate, refuting=interval_of_launches(launches, confidence))
+        refuting = interval_of_launches(launches, confidence)
+        return Figure(estimate=summary.estimates[metric], refuting=refuting)
     ratio = _ratio(metric, summary, partner.summary, confidence)
     if isinstance(ratio, str) or hypothesis.quantity == "ratio":
         return ratio

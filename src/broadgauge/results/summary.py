@@ -19,14 +19,13 @@ from broadgauge.results.reading import read_run
 from broadgauge.results.statistics import mean_of_launches
 from broadgauge.specs.case import Case
 from broadgauge.specs.estimate import Estimate
+from broadgauge.specs.metrics import may_be_negative
 from broadgauge.specs.pairs import pair_rate_gbyte_per_s
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.record import CollectiveRow, Environment, Record, Status
 from broadgauge.specs.workload import CommandWorkload
 
 FEWEST_FOR_INTERVAL = 3
-DIFFERENCES = ("network_cost_s", "network_share_ratio")
-"""Metrics that a trial without any network cost gives on both sides of zero."""
 SCALING_METRICS = ("tokens_per_s", "samples_per_s")
 
 
@@ -87,7 +86,7 @@ def summarise_case(
     good = [record for record in records if record.status is Status.OK]
     estimates: dict[str, Estimate] = {}
     for name in {name: None for record in good for name in record.metrics}:
-        estimate = estimate_over(good, metric_of(name), is_difference=name in DIFFERENCES)
+        estimate = estimate_over(good, metric_of(name), is_difference=may_be_negative(name))
         if estimate is not None:
             estimates[name] = estimate
     missing = {
@@ -118,7 +117,7 @@ def estimate_over(
     """The mean over launches of what each trial gives; None where no trial gives anything.
 
     With two launches the t interval is 18 times as wide as their distance from the mean: none is
-    given. What can't be negative (all but a difference) has no interval below 0.
+    given. What can't be negative has no interval below 0; of a difference all of it counts.
     """
     launches = by_launch(records, value_of)
     if not launches:

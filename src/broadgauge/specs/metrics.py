@@ -37,6 +37,8 @@ class Metric:
     name: str
     direction: Direction
     meaning: str
+    is_difference: bool = False
+    """A trial may give it on either side of zero."""
 
     @property
     def unit(self) -> str:
@@ -62,11 +64,13 @@ REGISTRY: dict[str, Metric] = {
             name="network_cost_s",
             direction="lower",
             meaning="step_time_s - step_without_communication_s of the same trial",
+            is_difference=True,
         ),
         Metric(
             name="network_share_ratio",
             direction="lower",
             meaning="network_cost_s / step_time_s",
+            is_difference=True,
         ),
         Metric(
             name="tokens_per_s", direction="higher", meaning="tokens of all ranks / step_time_s"
@@ -150,3 +154,9 @@ REGISTRY: dict[str, Metric] = {
         ),
     )
 }
+
+
+def may_be_negative(name: str) -> bool:
+    """Is this metric a difference? Of a command's own metrics nobody knows: they may be."""
+    known = REGISTRY.get(name)
+    return known is None or known.is_difference
