@@ -1,10 +1,16 @@
 """Does each rule speak when it should, and only then?"""
 
+from pathlib import Path
+
 import pytest
 
 from broadgauge.advise.judge import findings
+from broadgauge.advise.link import host_limit, link_of
+from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.results.summary import summarise_case
 from broadgauge.specs.case import Case
 from broadgauge.specs.network import Network
+from broadgauge.specs.plan import Plan
 from broadgauge.specs.record import (
     CollectiveRow,
     GpuUse,
@@ -233,3 +239,49 @@ def test_drift_is_looked_for_where_the_series_is_given() -> None:
     steady = [1.0 + 0.01 * (step % 7) for step in range(200)]
     assert rules(a_case(), a_record(), series={"step_time_s": drifting}) == ["drift"]
     assert rules(a_case(), a_record(), series={"step_time_s": steady, "loss": drifting}) == []
+
+
+PLANTED = Network(name="lossy", rate_gbps=1.0, delay_s=0.01, loss_ratio=0.02)
+
+
+@pytest.mark.parametrize("field", ["retransmits_count", "drops_count"])
+@pytest.mark.parametrize(
+    ("lost_ratio", "severity"), [(0.02, Severity.INFO), (0.04, Severity.INFO), (0.2, "warning")]
+)
+def test_loss_that_was_asked_for_is_no_overflowing_queue(
+    field: str, lost_ratio: float, severity: str
+) -> None:
+    lost = a_node(**{field: round(lost_ratio * 1_000_000_000 / 1500)})
+    (finding,) = findings(a_case(network=PLANTED), a_record(nodes=(lost,)))
+    assert finding.severity == severity
+    assert finding.cause is not None
+    assert "`loss_ratio` loses 2 % of the packets" in finding.cause
+    assert ("overflows" in finding.cause) is (severity == "warning")
+
+
+@pytest.mark.parametrize(("out", "into"), [(10.0, 1.0), (1.0, 10.0)])
+@pytest.mark.parametrize(("ceiling_gbps", "is_low"), [(1.9, True), (3.0, False)])
+def test_finding_and_verdict_hold_the_ceiling_against_the_same_direction(
+    out: float, into: float, ceiling_gbps: float, is_low: bool
+) -> None:
+    case = a_case(network=Network(name="uneven", rate_gbps=out, receive_rate_gbps=into))
+    facts = LinkFacts(ceiling_gbps=ceiling_gbps, round_trip_s=5e-5)
+    record = a_record(link=facts, case_key=case.key)
+    summary = summarise_case(case, (record,))
+    link = link_of(summary, a_run(summary), None)
+    assert (rules(case, record) == ["host-ceiling"]) is is_low
+    assert (host_limit(link) is not None) is is_low
+
+
+def a_run(summary: CaseSummary) -> RunSummary:
+    """With nothing but this case."""
+    plan = Plan(experiment_name="x", seed=0, cases=(summary.case,), launches=(), expected_s=1.0)
+    return RunSummary(
+        folder=Path(),
+        plan=plan,
+        experiment_yaml="",
+        records=summary.records,
+        cases=(summary,),
+        environments={},
+        notes=(),
+    )

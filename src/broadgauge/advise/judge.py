@@ -37,6 +37,9 @@ AMPLIFICATION = 1.25
 RESENT_RATIO = 0.01
 """A stream carries at most 1.22 MSS / (round trip x root of the loss): at 1 % and 0.1 ms that is
 1.4 Gbit/s at MTU 1500. Source: Mathis et al., CCR 27 (1997), equation 3."""
+PLANTED_LOSS_FACTOR = 2.0
+"""Planted loss takes acknowledgements too, at most one a segment (RFC 9293, section 3.8.6.3), and
+segments are counted by the bytes that got through: lost ones are p / (1 - p) of those."""
 LINE_SHARE = 0.8
 """A link below four fifths of its line rate in its largest message waits for something else."""
 THROTTLED_RATIO = 0.25
@@ -86,12 +89,20 @@ def is_link_full(record: Record) -> bool:
     return bool(record.collectives) and share is not None and share >= LINE_SHARE
 
 
+def is_ceiling_low(ceiling_gbps: float, rate_gbps: float) -> bool:
+    """Does this host carry so little that its own limit shows through a link of this rate?
+
+    The rate is one NIC's, in its slower direction: the one that data waits for.
+    """
+    return ceiling_gbps < CEILING_OVER_RATE * rate_gbps
+
+
 def _ceiling(case: Case, record: Record) -> Iterator[Finding]:
-    rate = None if case.link is None else case.link.rate_gbps
+    rate = None if case.link is None else case.link.slower_rate_gbps
     if rate is None or record.link is None:
         return
     ceiling = record.link.ceiling_gbps
-    if ceiling < CEILING_OVER_RATE * rate:
+    if is_ceiling_low(ceiling, rate):
         yield Finding(
             rule="host-ceiling",
             severity=Severity.WARNING,
@@ -174,13 +185,26 @@ def _resent(case: Case, record: Record) -> Iterator[Finding]:
             ("drops", node.drops_count, "packets were dropped by the shaper"),
         ):
             if count and segments and count / segments > RESENT_RATIO:
+                severity, cause = _why_lost(count / segments, case.link.loss_ratio)
                 yield Finding(
                     rule=rule,
-                    severity=Severity.WARNING,
+                    severity=severity,
                     symptom=f"{show_ratio(count / segments, 2)} of node {node.node}'s {what}",
                     evidence=(f"{count} of about {segments:.0f}",),
-                    cause="the queue of the shaped link overflows, or a core was taken away",
+                    cause=cause,
                 )
+
+
+def _why_lost(lost_ratio: float, planted_ratio: float) -> tuple[Severity, str]:
+    """What the experiment asked to lose is no fault; what is lost beyond it is."""
+    overflow = "the queue of the shaped link overflows, or a core was taken away"
+    if not planted_ratio:
+        return Severity.WARNING, overflow
+    asked = f"`loss_ratio` loses {show_ratio(planted_ratio)} of the packets"
+    planted_of_counted = planted_ratio / (1 - planted_ratio)
+    if lost_ratio <= PLANTED_LOSS_FACTOR * planted_of_counted + RESENT_RATIO:
+        return Severity.INFO, f"the experiment asks for it: {asked}"
+    return Severity.WARNING, f"{asked}, which does not explain so many: {overflow}"
 
 
 def _throttled(_case: Case, record: Record) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from broadgauge.advise.foreign import foreign_load_of
-from broadgauge.advise.judge import CEILING_OVER_RATE, LINE_SHARE, is_host_saturated
+from broadgauge.advise.judge import LINE_SHARE, is_ceiling_low, is_host_saturated
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.units import show_rate, show_ratio, show_time
 from broadgauge.specs.workload import CollectivesWorkload
@@ -82,7 +82,7 @@ def host_limit(link: Link) -> str | None:
             "" if link.ceiling_gbps is None else f" (one stream {show_rate(link.ceiling_gbps)})"
         )
         return f"the link is unshaped: this host or the library's settings are the limit{carries}"
-    if link.ceiling_gbps is not None and link.ceiling_gbps < CEILING_OVER_RATE * link.nic_rate_gbps:
+    if link.ceiling_gbps is not None and is_ceiling_low(link.ceiling_gbps, link.nic_rate_gbps):
         return (
             f"this host's links carry only {show_rate(link.ceiling_gbps)} unshaped, "
             f"less than twice the {show_rate(link.nic_rate_gbps)} they are shaped to"
