@@ -39,6 +39,7 @@ _TITLES = {
     "amplification_ratio": "bytes over the ring's",
     "retransmits_count": "segments sent again",
     "drops_count": "packets dropped",
+    "ceiling_gbps": "one stream unshaped",
 }
 
 

@@ -51,23 +51,12 @@ def _print_case(summary: CaseSummary, console: Console) -> None:
     counts = f"{summary.num_ok} of {summary.num_planned} trials good, {summary.num_failed} failed"
     sentence(f"{counts}; case {summary.case.key}", console, "dim")
     if summary.estimates:
+        of_link = {"ceiling_gbps": summary.ceiling_gbps, "round_trip_s": summary.round_trip_s}
         rows = [
             (title_of(name), show(name, e.value), interval(name, e), str(e.launches))
-            for name, e in summary.estimates.items()
+            for name, e in {**summary.estimates, **of_link}.items()
+            if e is not None
         ]
-        for name, link in (
-            ("one stream unshaped_gbps", summary.ceiling_gbps),
-            ("round trip_s", summary.round_trip_s),
-        ):
-            if link is not None:
-                rows.append(
-                    (
-                        title_of(name),
-                        show(name, link.value),
-                        interval(name, link),
-                        str(link.launches),
-                    )
-                )
         print_table(("metric", "value", "95 % interval", "launches"), rows, console)
     for name, reason in summary.missing.items():
         _print_indented(f"{title_of(name)}: not measured, {reason}", console, "dim")

@@ -58,7 +58,7 @@ class CaseSelector(Spec):
     @property
     def label(self) -> str:
         """`train, ethernet-*`: for people."""
-        given = (getattr(self, name) for name in type(self).model_fields)
+        given = (getattr(self, name) for name in CaseSelector.model_fields)
         parts = (" or ".join(map(str, values)) for values in given if values is not None)
         return ", ".join(parts) or "every case"
 
