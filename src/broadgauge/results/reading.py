@@ -1,16 +1,17 @@
 """What does a run folder hold? Read without a lock, also while another process writes it."""
 
-import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 
 from broadgauge.results import disk
 from broadgauge.results.records_file import RECORDS_FILE, read_records
+from broadgauge.results.unreadable import HINT, why_unreadable
+from broadgauge.specs.base import AS_STORED
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.record import SCHEMA_VERSION, Environment, Record
@@ -98,61 +99,53 @@ def read_text(path: Path) -> str:
 def read_plan(folder: Path) -> tuple[Plan, tuple[str, ...]]:
     """The plan, and a note where keys were ignored that a newer version wrote."""
     path = folder / PLAN_FILE
+    value: object = None
     try:
-        value = json.loads(read_text(path))
-        ignored = [_name(loc) for loc in _drop_unknown(value)]
-        plan = Plan.model_validate_json(json.dumps(value))
-    except (ValueError, RecursionError) as error:
+        value = from_json(read_text(path))
+        plan = Plan.model_validate(value, context=AS_STORED)
+    except ValueError as error:
         raise RunFolderError(
-            f"{path} is no plan that this version reads: {_first_line(error)}",
-            hint="was it written by a newer Broadgauge, or changed by hand?",
+            f"{path} is no plan that this version reads: {why_unreadable(error, value)}", hint=HINT
         ) from error
     for launch in plan.launches:
         ids_fit = all(_TRIAL_ID.fullmatch(trial.trial_id) for trial in launch.trials)
         if not ids_fit or not _LAUNCH_ID.fullmatch(launch.launch_id):
             raise RunFolderError(f"{path}: launch {launch.launch_id!r} has an id of another kind")
-    _check_whole(path, plan)
+    ignored = list(unknown_keys(value, plan))
+    _check_whole(path, plan, ignored)
     notes = [f"{PLAN_FILE}: unknown keys are ignored: {', '.join(ignored)}"] if ignored else []
     return plan, tuple(notes)
 
 
-def _check_whole(path: Path, plan: Plan) -> None:
-    """A plan that was changed by hand may name cases it has not, or one trial twice."""
+def _check_whole(path: Path, plan: Plan, ignored: Sequence[str]) -> None:
+    """A plan that was changed by hand may name cases it has not, or one trial twice.
+
+    Where a later version's key says what was measured, it is a part of the case's key, and without
+    it the trials would be taken for those of another case.
+    """
     trials = [trial for launch in plan.launches for trial in launch.trials]
     known = {case.key for case in plan.cases}
     stray = next((trial for trial in trials if trial.case_key not in known), None)
     if stray is not None:
         message = f"{path}: trial {stray.trial_id} is of case {stray.case_key}, which is not there"
-        raise RunFolderError(message, hint="was the plan changed by hand?")
+        if ignored:
+            message += f" without what this version does not know: {', '.join(ignored)}"
+        raise RunFolderError(message, hint=HINT)
     if len({trial.trial_id for trial in trials}) < len(trials):
         raise RunFolderError(f"{path}: a trial is planned twice", hint="was it changed by hand?")
 
 
-def _drop_unknown(value: Any) -> list[tuple[str | int, ...]]:
-    """Takes the keys out of a plan's cases that this version does not know, and names them."""
-    try:
-        Plan.model_validate_json(json.dumps(value))
-    except ValidationError as error:
-        unknown = [one["loc"] for one in error.errors() if one["type"] == "extra_forbidden"]
-        for place in unknown:
-            holder = value
-            for part in place[:-1]:
-                is_there = part in holder if isinstance(holder, dict) else isinstance(part, int)
-                holder = holder[part] if is_there else holder  # else: the tag of a union
-            del holder[place[-1]]
-        return unknown
-    return []
-
-
-def _name(place: tuple[str | int, ...]) -> str:
-    return ".".join(str(part) for part in place)
-
-
-def _first_line(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        return f"{_name(first['loc'])}: {first['msg']}"
-    return str(error).splitlines()[0]
+def unknown_keys(stored: object, read: object, place: str = "") -> Iterator[str]:
+    """Which keys of what is stored has the model not that was read from it? With their places."""
+    if isinstance(read, BaseModel) and isinstance(stored, dict):
+        for key, value in stored.items():
+            if key in type(read).model_fields:
+                yield from unknown_keys(value, getattr(read, key), f"{place}{key}.")
+            else:
+                yield f"{place}{key}"
+    elif isinstance(read, tuple) and isinstance(stored, list) and len(read) == len(stored):
+        for number, (item, value) in enumerate(zip(stored, read, strict=True)):
+            yield from unknown_keys(item, value, f"{place}{number}.")
 
 
 def read_environments(folder: Path) -> tuple[dict[str, Environment], tuple[str, ...]]:
@@ -165,7 +158,8 @@ def read_environments(folder: Path) -> tuple[dict[str, Environment], tuple[str, 
         try:
             environments[path.stem] = Environment.model_validate_json(read_text(path))
         except (ValidationError, RunFolderError) as error:
-            notes.append(f"{ENVIRONMENTS_FOLDER}/{path.name} was ignored: {_first_line(error)}")
+            name = f"{ENVIRONMENTS_FOLDER}/{path.name}"
+            notes.append(f"{name} was ignored: {why_unreadable(error)}")
     return environments, tuple(notes)
 
 

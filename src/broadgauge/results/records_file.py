@@ -7,14 +7,15 @@ doing here: it is an error that names it, and it is kept.
 """
 
 import contextlib
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from broadgauge.results import disk
+from broadgauge.results.unreadable import why_unreadable
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.record import SCHEMA_VERSION, Record
 
@@ -63,15 +64,23 @@ def _read(line: bytes, where: str, *, is_last: bool) -> Record | None:
                 f"{where}: written by a newer Broadgauge (schema {_version(line)})",
                 hint=f"this one reads up to schema {SCHEMA_VERSION}: install a newer one",
             ) from error
-        place = ".".join(str(part) for part in first["loc"])
         raise RunFolderError(
-            f"{where}: no record: {place + ': ' if place else ''}{first['msg']}",
-            hint="the line is kept; restore it from a copy, or remove it to run its trial again",
+            f"{where}: no record: {why_unreadable(error, _value(line))}",
+            hint="the line is kept: read it with the newer Broadgauge that wrote it, or restore it "
+            "from a copy, or remove it to run its trial again",
         ) from error
 
 
+def _value(line: bytes) -> object:
+    """None where the line is no JSON."""
+    try:
+        return from_json(line)
+    except ValueError:
+        return None
+
+
 def _version(line: bytes) -> int:
-    value = json.loads(line)
+    value = _value(line)
     version = value.get("schema_version") if isinstance(value, dict) else None
     return version if isinstance(version, int) else 0
 

@@ -5,7 +5,14 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Annotated, Any, ClassVar, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    StringConstraints,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from broadgauge.specs.launcher_variables import is_set_by_a_launcher
@@ -35,8 +42,15 @@ EnvironmentVariables = dict[
 ]
 
 
+AS_STORED = {"read": "as stored"}
+"""Context of a validation: what is read comes from a run folder, perhaps of a later version."""
+
+
 class Spec(BaseModel):
-    """Frozen, strict about keys: an unknown key in an experiment is an error."""
+    """Frozen, strict about keys: an unknown key in an experiment is an error.
+
+    In a run folder it is ignored, so that old readers live (`context=AS_STORED`).
+    """
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True
@@ -47,8 +61,15 @@ class Spec(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _refuse_planned(cls, data: Any) -> Any:
-        if isinstance(data, dict):
+    def _ignore_unknown(cls, data: Any, info: ValidationInfo) -> Any:
+        if info.context is AS_STORED and isinstance(data, dict):
+            return {key: value for key, value in data.items() if key in cls.model_fields}
+        return data
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_planned(cls, data: Any, info: ValidationInfo) -> Any:
+        if isinstance(data, dict) and info.context is not AS_STORED:
             for key in data:
                 if key in cls.planned:
                     raise placed_error(not_yet(key, cls.planned[key]), (key,))
