@@ -13,7 +13,14 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # start would compile what it imports, torch included. Empty, each module is compiled once.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install quickstart test lint format test-slow test-gpu bench lock clean
+# Tests that measure nothing run beside each other, as many as there are cores; the others alone.
+FAST := not gpu and not slow and not thorough
+BESIDE := -n auto --dist loadfile -m
+# SHARD=3/8: only the fourth of eight parts of the thorough tests.
+SHARD ?= 0/1
+
+.PHONY: help install quickstart test test-beside test-alone lint format
+.PHONY: test-slow test-thorough thorough-beside thorough-alone test-gpu bench lock clean
 
 help:  ## Say what each target does
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' Makefile | expand -t 14
@@ -27,8 +34,13 @@ $(STAMP): $(LOCKS) pyproject.toml
 quickstart: install  ## Run the quickstart experiment on an emulated cluster
 	@$(BIN)/broadgauge run quickstart
 
-test: lint  ## Run every test that needs no GPU and no more than a few minutes
-	@$(BIN)/python -m pytest -m "not gpu and not slow"
+test: lint test-beside test-alone  ## Run every test that needs no GPU and little time
+
+test-beside: install  ## Of these, run those that may run beside each other
+	@$(BIN)/python -m pytest $(BESIDE) "not alone and $(FAST)"
+
+test-alone: install  ## Of these, run those that judge times or start many processes
+	@$(BIN)/python -m pytest -m "alone and $(FAST)" --repeats-s 60
 
 lint: install  ## Check style, types and the one-way imports
 	@$(BIN)/ruff check $(CHECKED)
@@ -40,13 +52,21 @@ format: install  ## Mend style
 	@$(BIN)/ruff check --fix $(CHECKED)
 	@$(BIN)/ruff format $(CHECKED)
 
-test-slow: install  ## Run the slow tests: real runs end to end, rates up to 5 Gbit/s, simulations
-	@$(BIN)/python -m pytest -m "slow and not gpu" --repeats-s 1500
+test-slow: install  ## Run the slow tests: real runs end to end, ranks that train
+	@$(BIN)/python -m pytest -m "slow and not thorough and not gpu" --repeats-s 180
+
+test-thorough: thorough-beside thorough-alone  ## Run simulations, every kill and rate; CI does SHARD=n/8
+
+thorough-beside: install
+	@$(BIN)/python -m pytest $(BESIDE) "thorough and not alone and not gpu" --shard $(SHARD)
+
+thorough-alone: install
+	@$(BIN)/python -m pytest -m "thorough and alone and not gpu" --shard $(SHARD) --repeats-s 60
 
 test-gpu: install  ## Run the tests that need two NVIDIA GPUs
 	@$(BIN)/python -m pytest -m gpu
 
-bench: install  ## Time what should stay fast: start-up, statistics, the report
+bench: install  ## Time what should stay fast: start-up, statistics, the report; the slowest tests
 	@$(BIN)/python scripts/bench.py
 
 lock: install  ## Resolve the dependencies anew; needs the package index

@@ -1,6 +1,10 @@
-"""How fast is what should stay fast? Medians of several runs, with their spread; no verdict."""
+"""How fast is what should stay fast? Medians of several runs, with their spread; no verdict.
+
+And which tests take longest, as they were last run here (tests/times.py).
+"""
 
 import itertools
+import json
 import resource
 import statistics
 import subprocess
@@ -12,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 GOLDEN = Path(__file__).parents[1] / "tests/results/golden/schema-1"
+TIMES = Path(__file__).parents[1] / ".pytest_cache/v/broadgauge/times"
 RUNS = 7
+NUM_SLOWEST = 20
 
 
 def cpu_s_of(command: list[str]) -> float:
@@ -114,6 +120,20 @@ def show_predictions() -> None:
     show("a case by the plain event simulation, CPU", plain, "ms")
 
 
+def show_slowest_tests() -> None:
+    """Core time of the last run of each, with all that it started and the fixtures it began."""
+    if not TIMES.is_file():
+        print("slowest tests: none was run here yet: make test, make test-slow")
+        return
+    times = json.loads(TIMES.read_text())
+    print(f"the {NUM_SLOWEST} of {len(times)} tests that took most core time when they last ran:")
+    print(f"{'core':>9}{'wall':>9}  {'on':<12}test")
+    slowest = sorted(times, key=lambda name: -float(times[name]["core_s"]))[:NUM_SLOWEST]
+    for name in slowest:
+        day = time.strftime("%Y-%m-%d", time.gmtime(times[name]["ended_unix_s"]))
+        print(f"{times[name]['core_s']:>7.1f} s{times[name]['wall_s']:>7.1f} s  {day:<12}{name}")
+
+
 def main() -> None:
     broadgauge = [sys.executable, "-m", "broadgauge"]
     show("broadgauge --help, CPU", [cpu_s_of([*broadgauge, "--help"]) for _ in range(RUNS)], "s")
@@ -128,6 +148,7 @@ def main() -> None:
         "s",
     )
     show_predictions()
+    show_slowest_tests()
 
 
 if __name__ == "__main__":

@@ -4,11 +4,13 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
 from tests.disturbance import BUDGET_S, Repeating
+from tests.sharding import keep_shard, parse_shard
+from tests.times import Timing
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -58,28 +60,72 @@ NEEDS: dict[str, Callable[[], str | None]] = {
 }
 
 
+ALONE = ("needs_cores", "measuring", "namespaces")
+"""What measures, and what starts many processes, is not run beside other tests."""
+NOT_JUDGED = "not judged: "
+"""Begins the reason of the one kind of skip that CI allows: no cores were there to judge by."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How long tests may be repeated that a busy host disturbed."""
+    """How long tests may be repeated that a busy host disturbed, and which part of them is run."""
     parser.addoption("--repeats-s", type=float, default=BUDGET_S, help="seconds for all repeats")
+    parser.addoption("--shard", help="3/8: only the fourth of eight parts of the tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if sys.platform.startswith("linux"):
+    config.pluginmanager.register(Timing(), "timing")
+    if sys.platform.startswith("linux") and not is_beside_others(config):
         config.pluginmanager.register(Repeating(config.getoption("repeats_s")), "repeating")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skips what can't run here with the reason, except in CI, where that would hide a gap."""
+def is_beside_others(config: pytest.Config) -> bool:
+    """Is this a process of pytest-xdist that runs tests while others do?"""
+    return hasattr(config, "workerinput")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks what is run alone, and skips what can't run here with the reason, except in CI, where
+    that would hide a gap."""
     reasons: dict[str, str | None] = {}
     for item in items:
+        if any(map(item.get_closest_marker, ALONE)):
+            item.add_marker(pytest.mark.alone)
         for marker, needs in NEEDS.items():
             if item.get_closest_marker(marker) is None:
                 continue
             if marker not in reasons:
                 reasons[marker] = needs()
             reason = reasons[marker]
-            if reason is not None and not (os.environ.get("CI") and marker != "gpu"):
+            if reason is not None and not (is_ci() and marker != "gpu"):
                 item.add_marker(pytest.mark.skip(reason=f"{marker}: {reason}"))
+    if text := config.getoption("shard"):
+        keep_shard(config, items, parse_shard(text))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Beside others it would measure them, or they would measure it."""
+    if is_beside_others(item.config) and item.get_closest_marker("alone"):
+        pytest.fail("is run alone: add -m 'not alone', or leave -n out", pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """In CI everything is there that a test needs, so a skip hides a gap: it is a failure."""
+    report = yield
+    if is_ci() and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        if not reason.removeprefix("Skipped: ").startswith((NOT_JUDGED, "gpu: ")):
+            report.outcome = "failed"
+            report.longrepr = f"{item.nodeid} may not be skipped in CI: {reason}"
+    return report
+
+
+def is_ci() -> bool:
+    return bool(os.environ.get("CI"))
 
 
 @pytest.fixture

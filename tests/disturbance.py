@@ -1,14 +1,18 @@
-"""Were cores taken away while a test ran? Then a failure says little, and it is run again.
+"""Were cores taken away while a test ran? Then what it says of times and rates says little.
 
 On a virtual machine the hypervisor gives its cores to others for a while: packets wait, time-outs
-end. The kernel counts that as steal. It is judged by that count alone, not by what the test found;
-a repeated test is named in the summary, and one that fails in every attempt has failed.
+end. The kernel counts that as steal. It is judged by that count alone, not by what the test found.
 
-Some machines are never quiet. A test marked `needs_cores` judges times or rates, which need them:
-where a tenth of them was taken in each of its attempts, or the product itself counted that they
-were taken from a trial (`judging`), it is not judged, but skipped with the reason and listed. That
-excuses a failed assertion of the test itself and nothing else: any other exception is a failure,
-`pytest.fail` and what goes wrong in a fixture included.
+Only a test marked `needs_cores`, which judges times or rates, is run again when it failed while
+cores were stolen; the summary says how often it failed, and one that fails in every attempt has
+failed. Any other test holds on a busy machine or is wrong: to run it again would hide a race, so it
+fails at once, and the summary says how much was stolen meanwhile.
+
+Some machines are never quiet. Where a tenth of the cores was taken in each attempt of a marked
+test, or the product itself counted that they were taken from a trial (`judging`), it is not judged,
+but skipped with the reason and listed. That excuses a failed assertion of the test itself and
+nothing else: any other exception is a failure, `pytest.fail` and what goes wrong in a fixture
+included.
 """
 
 import os
@@ -31,12 +35,12 @@ EXCUSED_RATIO = 0.1
 """Of all core time of an attempt. A tenth of the cores gone makes what needs them all a tenth
 slower, and most bounds lie nearer: twice what advise/judge.py calls a disturbed trial."""
 QUIET_RATIO = 0.02
-PATIENCE_S = 120
-SHORT_PATIENCE_S = 15
+PATIENCE_S = 30
+SHORT_PATIENCE_S = 5
 """After a wait that ended without quiet: a machine that is never quiet is not worth the time."""
-BUDGET_S = 15 * 60
-"""For all repeats of a session and the waits before them, unless `--repeats-s` says another: CI has
-90 minutes in all."""
+BUDGET_S = 60
+"""For all repeats of a session and the waits before them, unless `--repeats-s` says another; those
+of all sessions in the Makefile are 5 minutes together."""
 
 now_s = time.monotonic
 
@@ -137,17 +141,12 @@ class Budget:
     """The time that a session has for repeats, and how long to wait for quiet before one."""
 
     def __init__(self, budget_s: float) -> None:
-        self.left_s, self._kept_s = budget_s, budget_s / 2
+        self.left_s = budget_s
         self._patience_s = PATIENCE_S
 
-    def has_room(self, length_s: float, *, is_first: bool, is_excusable: bool) -> bool:
-        """For a repeat that takes about as long as the attempt before it.
-
-        A half is kept for tests that nothing excuses; one repeat of theirs may exceed what is left.
-        """
-        if is_excusable:
-            return length_s <= self.left_s - self._kept_s
-        return self.left_s > 0 and (is_first or length_s <= self.left_s)
+    def has_room(self, length_s: float) -> bool:
+        """For a repeat that takes about as long as the attempt before it."""
+        return length_s <= self.left_s
 
     def wait(self) -> None:
         """For quiet, not as long where the last wait was in vain."""
@@ -175,7 +174,7 @@ class Attempt:
 
 
 class Repeating:
-    """The plugin: runs a test again that failed while cores were stolen."""
+    """The plugin: runs a marked test again that failed while cores were stolen."""
 
     def __init__(self, budget_s: float = BUDGET_S) -> None:
         self._watch = StealWatch()
@@ -187,6 +186,8 @@ class Repeating:
         self._begin = Span()
         self._failures: list[tuple[str, type[BaseException]]] = []
         self._said = ""
+        self._worst_ratio = 0.0
+        """Stolen of a second of an attempt that failed."""
         self.disturbed: list[str] = []
         self.not_judged: list[str] = []
 
@@ -196,14 +197,21 @@ class Repeating:
         if item.path != self._module:
             self._begin_module(item.path)
         if item is not self._item:
-            self._item, self._attempts = item, []
+            self._item, self._attempts, self._worst_ratio = item, [], 0.0
             item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         reports = self._attempt(item, nextitem)
         has_failed = any(report.failed for report in reports)
-        if has_failed and self._decide_repeat(item):
+        end = self._end_of_failing(item) if has_failed else "passed then"
+        if end is None:
             self._prepare_repeat(item)
             item.ihook.pytest_runtest_protocol(item=item, nextitem=nextitem)
             return True
+        if self._worst_ratio >= DISTURBED_RATIO:
+            count = len(self._attempts) - (not has_failed)
+            self.disturbed.append(
+                f"{item.nodeid}: {self._worst_ratio:.0%} of a second's core time was stolen; "
+                f"failed {'once' if count == 1 else f'{count} times'}, {end}"
+            )
         if has_failed and is_marked(item) and all(each.is_excusable for each in self._attempts):
             self._excuse(item, next(report for report in reports if report.failed))
         for report in reports:
@@ -232,18 +240,18 @@ class Repeating:
         if call.when == "setup":
             self._set_ups += Span.until_now() - self._begin
 
-    def _decide_repeat(self, item: pytest.Item) -> bool:
-        """The summary names it, also where only time is missing."""
+    def _end_of_failing(self, item: pytest.Item) -> str | None:
+        """Why is a test that has just failed not run again? None: it is."""
         span, count = self._attempts[-1].span, len(self._attempts)
-        stolen = max(self._watch.most_since(self._begin_s), span.stolen_ratio)
-        if stolen < DISTURBED_RATIO or count == MOST_ATTEMPTS:
-            return False
-        has_room = self._budget.has_room(
-            span.length_s, is_first=count == 1, is_excusable=is_marked(item)
-        )
-        line = f"{item.nodeid}: {stolen:.0%} of a second's core time was stolen"
-        self.disturbed.append(line if has_room else f"{line}, no time is left to run it again")
-        return has_room
+        stolen_ratio = max(self._watch.most_since(self._begin_s), span.stolen_ratio)
+        self._worst_ratio = max(self._worst_ratio, stolen_ratio)
+        if stolen_ratio < DISTURBED_RATIO:
+            return "the last time undisturbed"
+        if not is_marked(item):
+            return "and is not repeated: it does not need the cores"
+        if count == MOST_ATTEMPTS:
+            return "in every attempt"
+        return None if self._budget.has_room(span.length_s) else "no time is left to repeat it"
 
     def _prepare_repeat(self, item: pytest.Item) -> None:
         """A module's fixtures go as well: they may hold what was measured."""

@@ -15,6 +15,7 @@ import pytest
 
 from broadgauge.platforms.supervisor.descendants import descendants
 
+pytestmark = pytest.mark.alone
 KINDS = [
     "local",
     pytest.param("emulated", marks=pytest.mark.namespaces),

@@ -9,7 +9,7 @@ import pytest
 def skip_where_the_host_is_the_bound(point: Any, rate_gbps: float) -> None:
     """As docs/architecture.md has it: a low unshaped ceiling, or processors 90 % busy."""
     if point["ceiling_gbps"] < 2 * rate_gbps or min(point["busy_ratios"]) > 0.9:
-        pytest.skip(f"host-bound: {point}")
+        pytest.skip(f"not judged: host-bound: {point}")
 
 
 def refuse_above(seen: Iterable[float], most: float) -> None:

@@ -1,0 +1,216 @@
+"""What does a change have to pass, and what did each part of it cost? Run by .ci/run.
+
+Parts that measure nothing run beside each other; their output is shown one after the other. A
+part that fails does not end the others, which may say more; any failure fails the whole.
+
+Core time is what a part's processes used. Where the hypervisor gave cores to others meanwhile, that
+is stolen time: it makes a part longer, and is no cost of ours. Nothing but the standard library is
+used: this runs before anything is installed.
+"""
+
+import os
+import queue
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+DEBIAN_PACKAGES = {
+    "chromium": "chromium",
+    "pdftoppm": "poppler-utils",
+    "unshare": "util-linux",
+    "ip": "iproute2",
+    "cc": "gcc libc6-dev",
+}
+"""By the program that shows whether it is there."""
+NUM_SHARDS = 8
+"""Parts of the thorough tests; one commit runs one of them, eight commits run all."""
+CLOSING_LINE = re.compile(r"^=+ (?P<counts>(?:\d+ [a-z]+(?:, )?)+) in (?P<wall_s>[\d.]+)s\b.*=+$")
+NOTHING_RAN = "no tests ran"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One command of CI."""
+
+    name: str
+    command: Sequence[str]
+    after: Sequence[str] = ()
+    """Parts that must have ended before this one begins."""
+    needs: Sequence[str] = ()
+    """Parts that must have ended well."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """How a part went."""
+
+    is_ok: bool = False
+    was_run: bool = False
+    wall_s: float = 0.0
+    core_s: float = 0.0
+    """User and system time of its processes, those that they waited for included."""
+    stolen_s: float = 0.0
+    closing_lines: list[str] = field(default_factory=list)
+    """pytest's, one a session."""
+    lines: "queue.SimpleQueue[str | None]" = field(default_factory=queue.SimpleQueue)
+    """Its output; None ends it."""
+    has_ended: threading.Event = field(default_factory=threading.Event)
+
+
+def missing_packages() -> list[str]:
+    """Debian packages of programs that are not there."""
+    lacking = [names for program, names in DEBIAN_PACKAGES.items() if not shutil.which(program)]
+    return [name for names in lacking for name in names.split()]
+
+
+def install_command(packages: Sequence[str]) -> list[str]:
+    """Installs them as root; nothing where nothing lacks."""
+    if not packages:
+        return ["true"]
+    install = "apt-get install -y -qq --no-install-recommends " + " ".join(packages)
+    script = f"apt-get update -qq && DEBIAN_FRONTEND=noninteractive {install} >/dev/null"
+    return [*(["sudo"] if os.geteuid() else []), "sh", "-c", script]
+
+
+def shard_of_this_commit() -> str:
+    """`3/8`: by the number of commits, so that each is run every eighth commit."""
+    counted = subprocess.run(
+        ["git", "-c", f"safe.directory={Path.cwd()}", "rev-list", "--count", "HEAD"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return f"{int(counted.stdout) % NUM_SHARDS}/{NUM_SHARDS}"
+
+
+def parts() -> list[Part]:
+    """In the order in which their output is shown."""
+    thorough = ("make", "-k", "test-thorough", f"SHARD={shard_of_this_commit()}")
+    beside, ready = ("lint", "test-beside"), ("environment",)
+    return [
+        Part(name="packages", command=install_command(missing_packages())),
+        Part(name="environment", command=("make", "install")),
+        Part(name="lint", command=("make", "lint"), needs=ready),
+        Part(name="test-beside", command=("make", "test-beside"), after=("packages",), needs=ready),
+        Part(name="test-alone", command=("make", "test-alone"), after=beside, needs=ready),
+        Part(name="test-slow", command=("make", "test-slow"), after=("test-alone",), needs=ready),
+        Part(name="test-thorough", command=thorough, after=("test-slow",), needs=ready),
+    ]
+
+
+def stolen_s() -> float:
+    """Of all cores since the machine started. Source: /proc/stat in proc(5)."""
+    stat = Path("/proc/stat")
+    if not stat.is_file():
+        return 0.0
+    return int(stat.read_text().split("\n", 1)[0].split()[8]) / os.sysconf("SC_CLK_TCK")
+
+
+def run_part(part: Part, outcomes: dict[str, Outcome]) -> None:
+    """Waits for what it comes after, runs it, and says how it went."""
+    outcome = outcomes[part.name]
+    for name in (*part.after, *part.needs):
+        outcomes[name].has_ended.wait()
+    if all(outcomes[name].is_ok for name in part.needs):
+        _run_command(part, outcome)
+    outcome.has_ended.set()
+    outcome.lines.put(None)
+
+
+def _run_command(part: Part, outcome: Outcome) -> None:
+    begin_s, begin_stolen_s = time.monotonic(), stolen_s()
+    process = subprocess.Popen(
+        part.command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        outcome.lines.put(line)
+        if CLOSING_LINE.match(line.rstrip()) or NOTHING_RAN in line:
+            outcome.closing_lines.append(line.strip())
+    _, status, use = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    outcome.was_run, outcome.is_ok = True, process.returncode == 0
+    outcome.wall_s = time.monotonic() - begin_s
+    outcome.core_s = use.ru_utime + use.ru_stime
+    outcome.stolen_s = stolen_s() - begin_stolen_s
+
+
+def run_parts(wanted: Sequence[Part]) -> dict[str, Outcome]:
+    """Shows the output of each as it comes, in their order."""
+    outcomes = {part.name: Outcome() for part in wanted}
+    for part in wanted:
+        threading.Thread(target=run_part, args=(part, outcomes), daemon=True).start()
+    for part in wanted:
+        say(f"ci: {part.name}: {' '.join(part.command)}")
+        for line in iter(outcomes[part.name].lines.get, None):
+            say(line.rstrip("\n"))
+    return outcomes
+
+
+def say(line: str) -> None:
+    print(line, flush=True)
+
+
+def table(outcomes: dict[str, Outcome]) -> Iterator[str]:
+    """What each part took, and how it went."""
+    yield f"ci: {'part':<14}{'wall':>9}{'core time':>11}{'stolen':>9}"
+    for name, outcome in outcomes.items():
+        ended = "ok" if outcome.is_ok else "FAILED" if outcome.was_run else "NOT RUN"
+        yield (
+            f"ci: {name:<14}{outcome.wall_s:>7.0f} s{outcome.core_s:>9.0f} s"
+            f"{outcome.stolen_s:>7.0f} s  {ended}"
+        )
+
+
+def sum_of_closing_lines(lines: Sequence[str]) -> str:
+    """As pytest would close one session with all of their tests."""
+    counts: Counter[str] = Counter()
+    wall_s = 0.0
+    for found in filter(None, map(CLOSING_LINE.match, lines)):
+        wall_s += float(found["wall_s"])
+        for count in found["counts"].split(", "):
+            number, word = count.split()
+            counts["error" if word == "errors" else word] += int(number)
+    del counts["deselected"]
+    order = ("failed", "passed", "skipped", "xfailed", "xpassed", "warning", "warnings", "error")
+    said = [f"{counts[word]} {word}" for word in order if counts[word]]
+    long = f" ({timedelta(seconds=int(wall_s))})" if wall_s >= 60 else ""
+    return f"===== {', '.join(said) or NOTHING_RAN} in {wall_s:.2f}s{long} ====="
+
+
+def main() -> int:
+    """The exit code."""
+    begin_s, begin_stolen_s = time.monotonic(), stolen_s()
+    wanted = parts()
+    outcomes = run_parts(wanted)
+    for line in table(outcomes):
+        say(line)
+    core_min = sum(outcome.core_s for outcome in outcomes.values()) / 60
+    say(
+        f"ci: in all {(time.monotonic() - begin_s) / 60:.1f} minutes, {core_min:.1f} core-minutes "
+        f"used, {(stolen_s() - begin_stolen_s) / 60:.1f} stolen; thorough tests: "
+        f"{wanted[-1].command[-1]}"
+    )
+    failed = [name for name, outcome in outcomes.items() if not outcome.is_ok]
+    if failed:
+        say(f"ci: FAILED: {', '.join(failed)}")
+    say("ci: all sessions of pytest together:")
+    say(sum_of_closing_lines([line for each in outcomes.values() for line in each.closing_lines]))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+"""Which tests belong to a part of the suite? `--shard 3/8` runs the fourth of eight parts.
+
+A test's part is the CRC of its name: it stays where it is when others come and go, and the cases
+of a parametrised test are spread evenly.
+"""
+
+import re
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pytest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    """Part `index` of `count`, counted from 0."""
+
+    index: int
+    count: int
+
+    def has(self, node_id: str) -> bool:
+        return zlib.crc32(node_id.encode()) % self.count == self.index
+
+
+def parse_shard(text: str) -> Shard:
+    """Of `3/8`. Raises pytest.UsageError."""
+    found = re.fullmatch(r"(\d+)/(\d+)", text)
+    if found is None or not int(found[1]) < int(found[2]):
+        raise pytest.UsageError(f"--shard {text}: a part and how many, like 0/8 … 7/8")
+    return Shard(index=int(found[1]), count=int(found[2]))
+
+
+def keep_shard(config: pytest.Config, items: list[pytest.Item], shard: Shard) -> None:
+    """Deselects what is of other parts."""
+    kept, left_out = _split(items, shard)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = kept
+
+
+def _split(items: Iterable[pytest.Item], shard: Shard) -> tuple[list[pytest.Item], ...]:
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        (kept if shard.has(item.nodeid) else left_out).append(item)
+    return kept, left_out

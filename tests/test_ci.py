@@ -1,0 +1,98 @@
+"""Proves scripts/ci.py: any failure fails the whole, and what each part cost is said."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def ci() -> ModuleType:
+    path = Path(__file__).parents[1] / "scripts/ci.py"
+    spec = importlib.util.spec_from_file_location("broadgauge_ci", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def run_scripts(
+    ci: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], **more: str
+) -> tuple[int, list[str]]:
+    """Exit code and output of parts that are these shell commands, each after those before it."""
+    scripts = {"environment": "echo installed", **more}
+    parts = [
+        ci.Part(
+            name=name,
+            command=("sh", "-c", script),
+            needs=() if name == "environment" else ("environment",),
+        )
+        for name, script in scripts.items()
+    ]
+    monkeypatch.setattr(ci, "parts", lambda: parts)
+    code = ci.main()
+    return code, capsys.readouterr().out.splitlines()
+
+
+PASSES = "echo; echo '==== 3 passed, 1 skipped, 20 deselected in 1.50s ===='"
+FAILS = "echo '== 1 failed, 2 passed, 1 warning, 1 error in 62.25s (0:01:02) =='; exit 1"
+
+
+def test_all_is_well_where_each_part_is(
+    ci: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, lines = run_scripts(ci, monkeypatch, capsys, first=PASSES, second=PASSES)
+    assert code == 0
+    assert lines[-1] == "===== 6 passed, 2 skipped in 3.00s ====="
+    assert not any("FAILED" in line for line in lines)
+
+
+def test_a_failure_is_the_verdict_and_the_others_still_run(
+    ci: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, lines = run_scripts(ci, monkeypatch, capsys, lint="exit 2", first=FAILS, second=PASSES)
+    assert code == 1
+    assert "ci: FAILED: lint, first" in lines
+    counts = "1 failed, 5 passed, 1 skipped, 1 warning, 1 error"
+    assert lines[-1] == f"===== {counts} in 63.75s (0:01:03) ====="
+
+
+def test_without_an_environment_nothing_else_runs(
+    ci: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, lines = run_scripts(ci, monkeypatch, capsys, environment="exit 1", first=PASSES)
+    assert code == 1
+    assert any(line.startswith("ci: first") and line.endswith("NOT RUN") for line in lines)
+    assert lines[-1] == "===== no tests ran in 0.00s ====="
+
+
+def test_core_time_is_that_of_everything_a_part_started(ci: ModuleType) -> None:
+    work = f"{sys.executable} -c 'import time\nwhile time.process_time() < 0.5: pass'"
+    outcomes = ci.run_parts([ci.Part(name="works", command=("sh", "-c", f"({work}); sleep 0.5"))])
+    assert 0.5 <= outcomes["works"].core_s < outcomes["works"].wall_s
+
+
+def test_each_commit_has_a_shard_of_the_thorough_tests(
+    ci: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(ci, "NUM_SHARDS", 3)
+    user = ("-c", "user.name=n", "-c", "user.email=e")
+    subprocess.run(["git", "init", "-q"], check=True)
+    shards = []
+    for _ in range(4):
+        subprocess.run(["git", *user, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+        shards.append(ci.shard_of_this_commit())
+    assert shards == ["1/3", "2/3", "0/3", "1/3"]
+
+
+def test_what_is_there_is_not_installed(ci: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ci.shutil, "which", lambda name: None if name == "cc" else f"/bin/{name}")
+    assert ci.missing_packages() == ["gcc", "libc6-dev"]
+    assert "gcc libc6-dev" in ci.install_command(["gcc", "libc6-dev"])[-1]
+    assert ci.install_command([]) == ["true"]

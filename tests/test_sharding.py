@@ -1,0 +1,83 @@
+"""Proves tests/sharding.py and what tests/conftest.py makes of marks, in sessions of their own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.sharding import Shard, parse_shard
+
+REPOSITORY = Path(__file__).parents[1]
+CONFTEST = """
+import sys
+sys.path.insert(0, {repository!r})
+from tests.conftest import *
+"""
+NAMES = [f"tests/test_some.py::test_case[{number}]" for number in range(4000)]
+
+
+def test_every_test_is_in_one_shard() -> None:
+    shards = [Shard(index=index, count=8) for index in range(8)]
+    assert all(sum(shard.has(name) for shard in shards) == 1 for name in NAMES)
+    sizes = [sum(map(shard.has, NAMES)) for shard in shards]
+    assert min(sizes) > 400
+
+
+@pytest.mark.parametrize("text", ["", "8", "8/8", "1/0", "-1/8", "1/8/2", "a/b"])
+def test_what_is_no_shard_is_refused(text: str) -> None:
+    with pytest.raises(pytest.UsageError, match="0/8"):
+        parse_shard(text)
+
+
+def run_session(folder: Path, tests: str, *options: str, **variables: str) -> tuple[int, str]:
+    """Exit code and output."""
+    (folder / "conftest.py").write_text(CONFTEST.format(repository=str(REPOSITORY)))
+    (folder / "test_some.py").write_text(f"import pytest\n{tests}")
+    ran = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-qra", "-c", "/dev/null"),
+            *("--rootdir", folder, *options, folder),
+        ],
+        env={"PATH": "/usr/bin:/bin", "COLUMNS": "200", **variables},
+        cwd=folder,
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    return ran.returncode, ran.stdout + ran.stderr
+
+
+SKIPS = """
+def test_here(): pytest.skip("no such tool here")
+def test_there(): pytest.skip("not judged: no cores")
+@pytest.mark.skipif(True, reason="no compiler")
+def test_never(): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("variables", "counts"), [({}, "3 skipped"), ({"CI": "true"}, "1 failed, 1 skipped, 1 error")]
+)
+def test_what_is_not_there_is_a_failure_in_ci(
+    tmp_path: Path, variables: dict[str, str], counts: str
+) -> None:
+    _, output = run_session(tmp_path, SKIPS, **variables)
+    assert counts in output, output
+
+
+MARKED = """
+@pytest.mark.needs_cores
+def test_rate(): pass
+def test_other(): pass
+"""
+
+
+def test_what_judges_rates_is_run_alone(tmp_path: Path) -> None:
+    code, output = run_session(tmp_path, MARKED, "-m", "alone")
+    assert (code, "1 passed, 1 deselected" in output) == (0, True), output
+    code, output = run_session(tmp_path, MARKED, "-n", "2")
+    assert code == 1
+    assert "is run alone: add -m 'not alone'" in output
+    assert "1 passed" in output
+    code, output = run_session(tmp_path, MARKED, "-n", "2", "-m", "not alone")
+    assert (code, "1 passed" in output) == (0, True), output

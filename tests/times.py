@@ -1,0 +1,80 @@
+"""How much time did each test take? Kept in pytest's cache, for `make bench`.
+
+Core time is that of the test's own process and of every process that it waited for, so other work
+on the machine does not count. The first test that uses a shared fixture pays for it.
+"""
+
+import resource
+import time
+from collections.abc import Generator
+from dataclasses import asdict, dataclass
+
+import pytest
+
+CACHE_KEY = "broadgauge/times"
+KEPT_S = 30 * 24 * 3600
+"""Tests come and go: what was not run for a month is forgotten."""
+_PROPERTY = "core_s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestTime:
+    """Of one test with its fixtures, when it last ran."""
+
+    __test__ = False
+
+    wall_s: float
+    core_s: float
+    ended_unix_s: float
+
+
+def core_s_used() -> float:
+    """User and system, by this process and all that it waited for."""
+    uses = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(use.ru_utime + use.ru_stime for use in uses)
+
+
+class Timing:
+    """The plugin. Reports carry the core time from a worker of pytest-xdist to its controller."""
+
+    def __init__(self) -> None:
+        self._begin_core_s = 0.0
+        self._wall_s: dict[str, float] = {}
+        self._times: dict[str, TestTime] = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self) -> None:
+        self._begin_core_s = core_s_used()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if call.when == "teardown":
+            report.user_properties.append((_PROPERTY, core_s_used() - self._begin_core_s))
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        wall_s = self._wall_s.pop(report.nodeid, 0.0) + report.duration
+        if report.when != "teardown":
+            self._wall_s[report.nodeid] = wall_s
+            return
+        core_s = sum(value for name, value in report.user_properties if name == _PROPERTY)
+        self._times[report.nodeid] = TestTime(
+            wall_s=wall_s, core_s=core_s, ended_unix_s=time.time()
+        )
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        cache = session.config.cache
+        if cache is None or hasattr(session.config, "workerinput"):
+            return
+        oldest_s = time.time() - KEPT_S
+        known = {
+            name: times
+            for name, times in cache.get(CACHE_KEY, {}).items()
+            if times["ended_unix_s"] > oldest_s
+        }
+        known |= {name: asdict(times) for name, times in self._times.items()}
+        cache.set(CACHE_KEY, known)
