@@ -9,8 +9,9 @@ from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case
 from broadgauge.specs.network import Network
+from broadgauge.specs.op_rows import AnyOpRow, CollectiveRow, NcclTestsRow
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.record import CollectiveRow, Record, Status
+from broadgauge.specs.record import Record, Status
 from broadgauge.specs.workload import CollectivesWorkload
 
 SLOW, FAST = Network(name="slow", rate_gbps=10), Network(name="fast", rate_gbps=100)
@@ -53,9 +54,10 @@ def records_of(case: Case, busbw: list[float], sizes: tuple[int, ...] = (LARGE,)
     ]
 
 
-def a_row(case: Case, size_bytes: int, busbw: float) -> CollectiveRow:
+def a_row(case: Case, size_bytes: int, busbw: float) -> AnyOpRow:
     time_s = size_bytes / busbw / 1e9
-    return CollectiveRow(
+    kind = NcclTestsRow if case.workload.engine == "nccl-tests" else CollectiveRow
+    return kind(
         op="all_reduce",
         dtype="float32",
         size_bytes=size_bytes,
@@ -66,7 +68,6 @@ def a_row(case: Case, size_bytes: int, busbw: float) -> CollectiveRow:
         time_max_s=time_s,
         algbw_gbyte_per_s=busbw,
         busbw_gbyte_per_s=busbw,
-        engine=case.workload.engine,
     )
 
 

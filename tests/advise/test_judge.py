@@ -10,9 +10,9 @@ from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.summary import summarise_case
 from broadgauge.specs.case import Case
 from broadgauge.specs.network import Network
+from broadgauge.specs.op_rows import AnyOpRow, CollectiveRow, MessageRow
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.record import (
-    CollectiveRow,
     GpuUse,
     LinkFacts,
     NodeUse,
@@ -56,7 +56,7 @@ def a_node(**changes: float | None) -> NodeUse:
     return NodeUse(**(facts | changes))
 
 
-def a_row(op: str = "all_reduce", **changes: object) -> CollectiveRow:
+def a_row(op: str = "all_reduce", **changes: object) -> AnyOpRow:
     facts = {
         "op": op,
         "dtype": "float32",
@@ -71,7 +71,8 @@ def a_row(op: str = "all_reduce", **changes: object) -> CollectiveRow:
         "amplification_ratio": 1.05,
         "is_correct": True,
     }
-    return CollectiveRow(**(facts | changes))
+    kind = MessageRow if "from_rank" in changes else CollectiveRow
+    return kind(**(facts | changes))
 
 
 def a_record(**changes: object) -> Record:

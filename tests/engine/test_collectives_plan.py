@@ -15,7 +15,8 @@ from broadgauge.results.record_line import record_line
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import ExperimentError
 from broadgauge.specs.network import Network
-from broadgauge.specs.record import MAX_RECORD_BYTES, CollectiveRow
+from broadgauge.specs.op_rows import MessageRow
+from broadgauge.specs.record import MAX_RECORD_BYTES
 from broadgauge.specs.workload import CollectiveOp, CollectivesWorkload
 
 PAIRS: dict[str, Any] = {"kind": "collectives", "pairwise": True, "sizes": ["1 MiB"]}
@@ -54,7 +55,7 @@ def test_the_most_rows_fit_in_a_record() -> None:
     """Digits beyond the 7th may go, rows may not."""
     long = 0.012345678901234567
     seconds = dict.fromkeys(("time_s", "time_min_s", "time_median_s", "time_max_s"), long)
-    row = CollectiveRow(
+    row = MessageRow(
         op="send_recv",
         dtype="bfloat16",
         size_bytes=2**30,

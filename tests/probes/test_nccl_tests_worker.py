@@ -14,6 +14,7 @@ from broadgauge.probes.merge import merge
 from broadgauge.probes.nccl_tests.output import read_text
 from broadgauge.specs.experiment import TimeLimits
 from broadgauge.specs.launching import LaunchRequest, TrialRequest
+from broadgauge.specs.op_rows import NcclTestsRow
 from broadgauge.specs.record import ErrorKind, Status
 from broadgauge.specs.workload import CollectivesWorkload
 
@@ -62,14 +63,14 @@ def test_each_size_is_a_row_with_one_mean_of_the_slowest_rank(programs, writes, 
     merged = merge(case, outcome, None)
     assert merged.error is None
     rows = merged.measurement.collectives
-    assert [(row.engine, row.op, row.size_bytes, row.iterations) for row in rows] == [
+    assert [(row.measured_by, row.op, row.size_bytes, row.iterations) for row in rows] == [
         ("nccl-tests", "all_reduce", 1024, 7),
         ("nccl-tests", "all_reduce", 2**18, 7),
     ]
     for row in rows:
         assert row.is_correct is True
         assert row.time_s >= 0.008, "rank 1 takes twice 4 ms"
-        assert (row.time_min_s, row.time_median_s, row.time_max_s) == (None, None, None)
+        assert isinstance(row, NcclTestsRow)
         assert row.busbw_gbyte_per_s == row.size_bytes / row.time_s / 1e9  # two ranks
         # The made-up counters grow by 20 MB from mark to mark.
         assert row.wire_bytes == pytest.approx(20e6 / 7)

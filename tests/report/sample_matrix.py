@@ -15,9 +15,10 @@ from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
 from broadgauge.specs.network import Network, NodePath, SlowPair
+from broadgauge.specs.op_rows import ITERATION_TIMES as TIMES
+from broadgauge.specs.op_rows import AnyOpRow, CollectiveRow, MessageRow, NcclTestsRow
 from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
 from broadgauge.specs.record import (
-    CollectiveRow,
     Environment,
     GpuFacts,
     LinkFacts,
@@ -304,33 +305,32 @@ class Maker:
             metrics["wire_bytes"] = 0.93 * cost_s * rate * 1e9 / 8
         return metrics
 
-    def _collectives(self) -> tuple[CollectiveRow, ...]:
+    def _collectives(self) -> tuple[AnyOpRow, ...]:
         assert isinstance(self.case.workload, CollectivesWorkload)
         engine = self.case.workload.engine
         return tuple(self._row(op, size, engine) for op in self.case.workload.ops for size in SIZES)
 
-    def _row(self, op: str, size: int, engine: str) -> CollectiveRow:
+    def _row(self, op: str, size: int, engine: str) -> AnyOpRow:
         faster = 1.03 if engine == "nccl-tests" else 1.0
         time_s = 3e-5 + size / (self.busbw_gbyte_per_s * faster * 1e9)
         rate = self.case.link.node_rate_gbps if self.case.link is not None else None
-        return CollectiveRow(
+        kind = NcclTestsRow if engine == "nccl-tests" else CollectiveRow
+        each: dict[str, float] = {} if engine == "nccl-tests" else dict.fromkeys(TIMES, time_s)
+        return kind(
             op=op,
             dtype="float32",
             size_bytes=size,
             iterations=20,
             time_s=time_s,
-            time_min_s=time_s,
-            time_median_s=time_s,
-            time_max_s=time_s,
+            **each,
             algbw_gbyte_per_s=size / time_s / 1e9,
             busbw_gbyte_per_s=size / time_s / 1e9,
             wire_bytes=None if rate is None else size * 1.01,
             link_rate_gbps=None if rate is None else size * 8.08e-9 / time_s,
             is_correct=True,
-            engine=engine,
         )
 
-    def _of_collectives(self, rows: tuple[CollectiveRow, ...]) -> dict[str, float | None]:
+    def _of_collectives(self, rows: tuple[AnyOpRow, ...]) -> dict[str, float | None]:
         largest = next(r for r in rows if r.op == "all_reduce" and r.size_bytes == max(SIZES))
         rate = self.case.link.node_rate_gbps if self.case.link is not None else None
         link_rate = largest.link_rate_gbps
@@ -340,15 +340,17 @@ class Maker:
             "line_share_ratio": None if rate is None or link_rate is None else link_rate / rate,
         }
 
-    def _pairs(self) -> tuple[CollectiveRow, ...]:
+    def _pairs(self) -> tuple[AnyOpRow, ...]:
         ways = itertools.permutations(range(self.case.nodes), 2)
         rows = [self._row("send_recv", 2**24, "torch") for _ in range(12)]
         found = []
         for row, (a, b) in zip(rows, ways, strict=True):
             time_s = row.time_s / (0.4 if {a, b} == {1, 3} else 1)
-            times = dict.fromkeys(("time_s", "time_min_s", "time_median_s", "time_max_s"), time_s)
+            times = dict.fromkeys(("time_s", *TIMES), time_s)
             rates = dict.fromkeys(
                 ("algbw_gbyte_per_s", "busbw_gbyte_per_s"), row.size_bytes / time_s / 1e9
             )
-            found.append(row.model_copy(update={"from_rank": a, "to_rank": b, **times, **rates}))
+            found.append(
+                MessageRow(**(row.model_dump() | {"from_rank": a, "to_rank": b, **times, **rates}))
+            )
         return tuple(found)

@@ -16,9 +16,9 @@ from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
 from broadgauge.specs.network import Network, payload_rate_gbps
+from broadgauge.specs.op_rows import CollectiveRow
 from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
 from broadgauge.specs.record import (
-    CollectiveRow,
     Environment,
     ErrorKind,
     GpuFacts,

@@ -17,9 +17,9 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.metrics import REGISTRY
 from broadgauge.specs.network import Network, NodePath
+from broadgauge.specs.op_rows import CollectiveRow
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.record import (
-    CollectiveRow,
     ErrorKind,
     PathFacts,
     Phase,

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from broadgauge.engine.kinds.collectives import MOST_COLLECTIVE_ROWS
 from broadgauge.results.record_line import record_line
+from broadgauge.specs.op_rows import CollectiveRow
 from broadgauge.specs.record import (
     MAX_RECORD_BYTES,
-    CollectiveRow,
     ErrorKind,
     Finding,
     NodeUse,

@@ -14,6 +14,7 @@ from broadgauge.results.compare import compare_in_blocks
 from broadgauge.results.model import CaseSummary, CollectiveSummary, RunSummary
 from broadgauge.specs.case import Case
 from broadgauge.specs.estimate import Estimate
+from broadgauge.specs.op_rows import MessageRow, OpRow
 from broadgauge.specs.record import Record
 from broadgauge.specs.units import show_size
 from broadgauge.specs.workload import CollectivesWorkload
@@ -124,7 +125,7 @@ def _ratios(torch: CaseSummary, nccl_tests: CaseSummary) -> Iterator[EngineRatio
         )
 
 
-def _key(row: CollectiveSummary) -> Key:
+def _key(row: CollectiveSummary | OpRow) -> Key:
     return row.op, row.dtype, row.size_bytes
 
 
@@ -133,7 +134,7 @@ def _busbw(key: Key) -> ValueOf:
 
     def value_of(record: Record) -> float | None:
         for row in record.collectives:
-            if (row.op, row.dtype, row.size_bytes) == key and row.from_rank is None:
+            if _key(row) == key and not isinstance(row, MessageRow):
                 return row.busbw_gbyte_per_s
         return None
 

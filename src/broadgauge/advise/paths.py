@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from broadgauge.catalog.paths import Expectation, expect_path
 from broadgauge.specs.case import Case
-from broadgauge.specs.record import CollectiveRow, Finding, PathFacts, Record, Severity
+from broadgauge.specs.op_rows import OpRow
+from broadgauge.specs.record import Finding, PathFacts, Record, Severity
 from broadgauge.specs.units import show_bandwidth, show_size
 
 _FIXES = {
@@ -48,7 +49,7 @@ def path_expectation(case: Case, record: Record) -> Iterator[Finding]:
     )
 
 
-def _too_fast(row: CollectiveRow, expected: Expectation, path: PathFacts) -> Finding:
+def _too_fast(row: OpRow, expected: Expectation, path: PathFacts) -> Finding:
     """Faster than the path can be: the best sign that it was another one."""
     return Finding(
         rule="path-expectation",
@@ -78,7 +79,7 @@ def path_unknown(case: Case, record: Record) -> Iterator[Finding]:
     )
 
 
-def _largest_all_reduce(record: Record) -> CollectiveRow | None:
+def _largest_all_reduce(record: Record) -> OpRow | None:
     rows = [row for row in record.collectives if row.op == "all_reduce"]
     return max(rows, key=lambda row: row.size_bytes, default=None)
 

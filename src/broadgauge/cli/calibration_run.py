@@ -12,6 +12,7 @@ from broadgauge.specs.cluster import Cluster
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.machine import MachineFacts
 from broadgauge.specs.network import Network, NodePath
+from broadgauge.specs.op_rows import CollectiveRow
 from broadgauge.specs.record import Record
 from broadgauge.specs.system import CollectiveTime, PathTimes, Timing, TrainedStep
 from broadgauge.specs.workload import CollectivesWorkload, TrainWorkload
@@ -112,10 +113,12 @@ def _path(summary: CaseSummary) -> PathTimes | None:
 def _collective_times(record: Record) -> Iterator[CollectiveTime]:
     """Medians; the range of iterations stands for their quartiles, which a record has not."""
     for row in record.collectives:
+        if not isinstance(row, CollectiveRow):
+            continue
         timing = Timing(
             median_s=row.typical_s,
-            low_s=row.time_min_s or row.typical_s,
-            high_s=row.time_max_s or row.typical_s,
+            low_s=row.time_min_s,
+            high_s=row.time_max_s,
             repetitions=row.iterations,
         )
         yield CollectiveTime.model_validate(

@@ -4,12 +4,13 @@ import csv
 import io
 import json
 from dataclasses import asdict, dataclass
-from typing import Literal, get_args
+from typing import Any, Literal
 
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.case import Case
 from broadgauge.specs.metrics import REGISTRY
-from broadgauge.specs.record import CollectiveRow, Record
+from broadgauge.specs.op_rows import AnyOpRow
+from broadgauge.specs.record import Record
 from broadgauge.specs.workload import CollectivesWorkload
 
 TableName = Literal["records", "collectives"]
@@ -55,6 +56,25 @@ _RECORD_COLUMNS: dict[str, Kind] = {
     "path_used": "text",
 }
 """Columns of a later version come behind those there are; readers go by the name."""
+_ROW_COLUMNS: dict[str, Kind] = {
+    "op": "text",
+    "dtype": "text",
+    "size_bytes": "integer",
+    "iterations": "integer",
+    "time_s": "number",
+    "time_min_s": "number",
+    "time_median_s": "number",
+    "time_max_s": "number",
+    "algbw_gbyte_per_s": "number",
+    "busbw_gbyte_per_s": "number",
+    "wire_bytes": "number",
+    "amplification_ratio": "number",
+    "link_rate_gbps": "number",
+    "is_correct": "truth",
+    "engine": "text",
+    "from_rank": "integer",
+    "to_rank": "integer",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,30 +157,22 @@ def _of_case(case: Case) -> dict[str, Cell]:
 
 
 def _collectives(run: RunSummary) -> Table:
-    of_row = {name: _kind(field.annotation) for name, field in CollectiveRow.model_fields.items()}
     arms = {summary.case.key: summary.case.arm for summary in run.cases}
     rows = tuple(
         (
             *(getattr(record, name) for name in LABEL_COLUMNS),
             arms.get(record.case_key),
-            *(getattr(row, name) for name in of_row),
+            *_of_row(row).values(),
         )
         for record in run.records
         for row in record.collectives
     )
-    return Table(columns=_columns(LABEL_COLUMNS | {"arm": "text"} | of_row), rows=rows)
+    return Table(columns=_columns(LABEL_COLUMNS | {"arm": "text"} | _ROW_COLUMNS), rows=rows)
 
 
-def _kind(annotation: object) -> Kind:
-    """`float | None` → number. `bool` before `int`: the one is the other to Python."""
-    types = get_args(annotation) or (annotation,)
-    kinds: tuple[tuple[type, Kind], ...] = (
-        (bool, "truth"),
-        (float, "number"),
-        (int, "integer"),
-        (str, "text"),
-    )
-    return next(kind for known, kind in kinds if known in types)
+def _of_row(row: AnyOpRow) -> dict[str, Cell]:
+    """The same cells of every kind of row."""
+    return {name: getattr(row, name, None) for name in _ROW_COLUMNS} | {"engine": row.measured_by}
 
 
 def _columns(kinds: dict[str, Kind]) -> tuple[Column, ...]:
@@ -186,7 +198,7 @@ def to_json(run: RunSummary) -> str:
         "experiment_yaml": run.experiment_yaml,
         "notes": list(run.notes),
         "cases": [_case(summary) for summary in run.cases],
-        "records": [record.model_dump(mode="json") for record in run.records],
+        "records": [_record(record) for record in run.records],
         "environments": {
             key: environment.model_dump(mode="json")
             for key, environment in sorted(run.environments.items())
@@ -194,6 +206,11 @@ def to_json(run: RunSummary) -> str:
         "plan": run.plan.model_dump(mode="json"),
     }
     return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def _record(record: Record) -> dict[str, Any]:
+    rows = [_of_row(row) for row in record.collectives]
+    return record.model_dump(mode="json") | {"collectives": rows}
 
 
 def _case(summary: CaseSummary) -> dict[str, object]:

@@ -11,13 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from broadgauge.specs.plan import Stored
-from broadgauge.specs.record import MAX_RECORD_BYTES, CollectiveRow, Finding, Record, Severity
+from broadgauge.specs.record import MAX_RECORD_BYTES, Finding, Record, Severity
 
 _MOST_LINES = 20
 _MOST_LINE_CHARACTERS = 500
 _MOST_FINDINGS = 20
-_SELDOM = ("engine", "from_rank", "to_rank")
-"""Of a collective's row: written only where they are not the default, which is what is read."""
 
 
 def record_line(record: Record) -> tuple[bytes, Record]:
@@ -41,13 +39,8 @@ _TOO_LONG = {"metrics": f"the record was longer than {MAX_RECORD_BYTES} bytes"}
 
 
 def _line(record: Record) -> bytes:
-    plain = record.model_dump(mode="json")
-    for row in plain["collectives"]:
-        for name in _SELDOM:
-            if row[name] == CollectiveRow.model_fields[name].default:
-                del row[name]
     text = json.dumps(
-        plain,
+        record.model_dump(mode="json"),
         separators=(",", ":"),
         ensure_ascii=False,
         allow_nan=False,

@@ -1,7 +1,7 @@
 """What does a run say? Records → one summary a case, with estimates over launches."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 
@@ -20,9 +20,10 @@ from broadgauge.results.statistics import mean_of_launches
 from broadgauge.specs.case import Case
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.metrics import may_be_negative
-from broadgauge.specs.pairs import pair_rate_gbyte_per_s
+from broadgauge.specs.op_rows import AnyOpRow, MessageRow
+from broadgauge.specs.pairs import RankPair, pair_rate_gbyte_per_s
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.record import CollectiveRow, Environment, Record, Status
+from broadgauge.specs.record import Environment, Record, Status
 from broadgauge.specs.workload import CommandWorkload
 
 FEWEST_FOR_INTERVAL = 3
@@ -95,14 +96,20 @@ def summarise_case(
         for name, reason in record.missing.items()
         if name not in estimates
     }
-    rows = _rows_by_key(good)
+    points = _rows_by_point(good)
     return CaseSummary(
         case=case,
         records=records,
         estimates=estimates,
         missing=missing,
-        collectives=tuple(_collective(key, of) for key, of in rows.items() if not _is_pair(key)),
-        pairs=tuple(_pair(key, of) for key, of in rows.items() if _is_pair(key)),
+        collectives=tuple(
+            _collective(point, rows) for point, rows in points.items() if point.curve.ends is None
+        ),
+        pairs=tuple(
+            _pair(point, point.curve.ends, rows)
+            for point, rows in points.items()
+            if point.curve.ends is not None
+        ),
         num_ok=len(good),
         num_failed=sum(r.status in (Status.FAILED, Status.TIMEOUT) for r in records),
         num_planned=len(records) if num_planned is None else num_planned,
@@ -130,29 +137,47 @@ def estimate_over(
     return replace(estimate, low=max(estimate.low, 0.0))
 
 
-RowKey = tuple[str, str, str, int | None, int | None, int]
-"""Engine, op, dtype, from and to which rank, size."""
-Rows = list[tuple[Record, CollectiveRow]]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """What is measured at several sizes."""
+
+    measured_by: str
+    """torch or nccl-tests."""
+    op: str
+    dtype: str
+    ends: RankPair | None
+    """Of messages between two ranks; None: a collective."""
 
 
-def _rows_by_key(good: Sequence[Record]) -> dict[RowKey, Rows]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvePoint:
+    """One of its sizes, which every trial measures again."""
+
+    curve: Curve
+    size_bytes: int
+
+
+Rows = list[tuple[Record, AnyOpRow]]
+
+
+def _rows_by_point(good: Sequence[Record]) -> dict[CurvePoint, Rows]:
     """What was measured again and again, in the order first measured, smallest size first."""
-    found: dict[RowKey, Rows] = {}
+    found: dict[CurvePoint, Rows] = {}
     for record in good:
         for row in record.collectives:
-            ranks = (row.from_rank, row.to_rank)
-            key = (row.engine, row.op, row.dtype, *ranks, row.size_bytes)
-            found.setdefault(key, []).append((record, row))
-    kinds = {kind: place for place, kind in enumerate(dict.fromkeys(key[:5] for key in found))}
-    ordered = sorted(found, key=lambda key: (kinds[key[:5]], key[5]))
-    return {key: found[key] for key in ordered}
+            found.setdefault(_point(row), []).append((record, row))
+    curves = {c: place for place, c in enumerate(dict.fromkeys(point.curve for point in found))}
+    ordered = sorted(found, key=lambda point: (curves[point.curve], point.size_bytes))
+    return {point: found[point] for point in ordered}
 
 
-def _is_pair(key: RowKey) -> bool:
-    return key[3] is not None and key[4] is not None
+def _point(row: AnyOpRow) -> CurvePoint:
+    ends = (row.from_rank, row.to_rank) if isinstance(row, MessageRow) else None
+    curve = Curve(measured_by=row.measured_by, op=row.op, dtype=row.dtype, ends=ends)
+    return CurvePoint(curve=curve, size_bytes=row.size_bytes)
 
 
-def _over_rows(rows: Rows, field: str | Callable[[CollectiveRow], float | None]) -> Estimate | None:
+def _over_rows(rows: Rows, field: str | Callable[[AnyOpRow], float | None]) -> Estimate | None:
     """One field of the same row in every trial, or what is made of the row."""
     read = attrgetter(field) if isinstance(field, str) else field
     values: dict[str, float | None] = {record.record_id: read(row) for record, row in rows}
@@ -160,13 +185,13 @@ def _over_rows(rows: Rows, field: str | Callable[[CollectiveRow], float | None])
     return estimate_over(records, lambda record: values[record.record_id])
 
 
-def _collective(key: RowKey, rows: Rows) -> CollectiveSummary:
+def _collective(point: CurvePoint, rows: Rows) -> CollectiveSummary:
     checks = [row.is_correct for _, row in rows]
     return CollectiveSummary(
-        op=key[1],
-        dtype=key[2],
-        size_bytes=key[5],
-        engine=key[0],
+        op=point.curve.op,
+        dtype=point.curve.dtype,
+        size_bytes=point.size_bytes,
+        engine=point.curve.measured_by,
         time_s=_always(_over_rows(rows, "time_s")),
         algbw_gbyte_per_s=_always(_over_rows(rows, "algbw_gbyte_per_s")),
         busbw_gbyte_per_s=_always(_over_rows(rows, "busbw_gbyte_per_s")),
@@ -176,14 +201,12 @@ def _collective(key: RowKey, rows: Rows) -> CollectiveSummary:
     )
 
 
-def _pair(key: RowKey, rows: Rows) -> PairSummary:
-    assert key[3] is not None
-    assert key[4] is not None
+def _pair(point: CurvePoint, ends: RankPair, rows: Rows) -> PairSummary:
     return PairSummary(
-        from_rank=key[3],
-        to_rank=key[4],
-        dtype=key[2],
-        size_bytes=key[5],
+        from_rank=ends[0],
+        to_rank=ends[1],
+        dtype=point.curve.dtype,
+        size_bytes=point.size_bytes,
         time_s=_always(_over_rows(rows, "time_s")),
         rate_gbyte_per_s=_always(_over_rows(rows, pair_rate_gbyte_per_s)),
         link_rate_gbps=_over_rows(rows, "link_rate_gbps"),

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Sequence
 
-from broadgauge.specs.record import CollectiveRow
+from broadgauge.specs.op_rows import AnyOpRow, MessageRow, OpRow
 
 RankPair = tuple[int, int]
 """From rank, to rank."""
@@ -21,20 +21,16 @@ def ordered_pairs(nodes: int, ranks_per_node: int) -> tuple[RankPair, ...]:
     return tuple(itertools.permutations(ends_of(nodes, ranks_per_node), 2))
 
 
-def largest_of_pairs(rows: Sequence[CollectiveRow]) -> dict[RankPair, CollectiveRow]:
+def largest_of_pairs(rows: Sequence[OpRow]) -> dict[RankPair, MessageRow]:
     """The largest message of each pair, in the first data type; empty: no pairwise trial."""
-    pairs = [row for row in rows if row.from_rank is not None and row.to_rank is not None]
+    pairs = [row for row in rows if isinstance(row, MessageRow)]
     if not pairs:
         return {}
     first = [row for row in pairs if row.dtype == pairs[0].dtype]
     largest_bytes = max(row.size_bytes for row in first)
-    return {
-        (row.from_rank or 0, row.to_rank or 0): row
-        for row in first
-        if row.size_bytes == largest_bytes
-    }
+    return {(row.from_rank, row.to_rank): row for row in first if row.size_bytes == largest_bytes}
 
 
-def pair_rate_gbyte_per_s(row: CollectiveRow) -> float:
+def pair_rate_gbyte_per_s(row: AnyOpRow) -> float:
     """How fast was this pair? The message over its median time: one hiccup is not a slow cable."""
     return row.size_bytes / row.typical_s / 1e9

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from broadgauge.specs.op_rows import AnyOpRow
 from broadgauge.specs.plan import Stored
 
 SCHEMA_VERSION = 1
@@ -55,42 +56,6 @@ class TrialError(Stored):
     """The rank that crashed, or that was silent longest; None where no single one is to blame."""
     last_lines: tuple[str, ...] = ()
     """The end of what that rank wrote, at most 20 lines of 500 characters."""
-
-
-class CollectiveRow(Stored):
-    """One collective at one size. Times are of the slowest rank in each iteration."""
-
-    op: str
-    dtype: str
-    size_bytes: int
-    """Total size S of nccl-tests."""
-    iterations: int
-    time_s: float
-    """Mean over iterations."""
-    time_min_s: float | None
-    time_median_s: float | None
-    time_max_s: float | None
-    """None: nccl-tests gives one mean of all its iterations."""
-    algbw_gbyte_per_s: float
-    busbw_gbyte_per_s: float
-    wire_bytes: float | None = None
-    """Per iteration, busiest node and direction, by the link's counters; None on one node."""
-    amplification_ratio: float | None = None
-    """wire_bytes over the ring algorithm's bytes through that node."""
-    link_rate_gbps: float | None = None
-    """wire_bytes x 8 over time, 10^9 bit/s."""
-    is_correct: bool | None = None
-    """None: not checked."""
-    engine: str = "torch"
-    """Who ran it: torch or nccl-tests."""
-    from_rank: int | None = None
-    to_rank: int | None = None
-    """Of a message between two ranks, one way, while all others wait; None: a collective."""
-
-    @property
-    def typical_s(self) -> float:
-        """The median, or the mean where that is all there is."""
-        return self.time_s if self.time_median_s is None else self.time_median_s
 
 
 class NicUse(Stored):
@@ -208,7 +173,8 @@ class Measurement(Stored):
     metrics: dict[str, float | None] = Field(default_factory=dict)
     missing: dict[str, str] = Field(default_factory=dict)
     """Why a metric is null, by its name."""
-    collectives: tuple[CollectiveRow, ...] = ()
+    collectives: tuple[AnyOpRow, ...] = ()
+    """Operations at their sizes, in the order measured; a pairwise trial's messages among them."""
     nodes: tuple[NodeUse, ...] = ()
     data: str | None = None
     """Which text a training read, and how much of it; None: another workload, or it did not end."""

@@ -30,9 +30,10 @@ from broadgauge.probes.merging.pairs import put_pairs
 from broadgauge.probes.messages import RankBlocks, same_of_all_ranks
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import Mark
+from broadgauge.specs.op_rows import AnyOpRow, CollectiveRow, MessageRow, NcclTestsRow, OpRow
 from broadgauge.specs.pairs import largest_of_pairs
 from broadgauge.specs.rank_messages import CollectiveBlock
-from broadgauge.specs.record import CollectiveRow, ErrorKind, NodeUse, Phase, TrialError
+from broadgauge.specs.record import ErrorKind, NodeUse, Phase, TrialError
 from broadgauge.specs.units import show_size
 from broadgauge.specs.workload import CollectiveOp
 
@@ -98,25 +99,43 @@ def _row(
     same: SameBlock,
     interval: Interval | None,
     barrier: tuple[Traffic, int] | None,
-) -> CollectiveRow:
+) -> AnyOpRow:
+    """What all kinds of rows have, then what this one is."""
+    block = same[0]
+    times_s = _times_s(same)
+    common = _op_row(case, same, interval, barrier).model_dump()
+    if block.iterations is not None:  # one mean, which is no minimum and no median
+        return NcclTestsRow(**common, engine=block.engine)
+    common |= {
+        "time_min_s": min(times_s),
+        "time_median_s": statistics.median(times_s),
+        "time_max_s": max(times_s),
+    }
+    if block.from_rank is None or block.to_rank is None:
+        return CollectiveRow(**common)
+    return MessageRow(**common, from_rank=block.from_rank, to_rank=block.to_rank)
+
+
+def _op_row(
+    case: Case,
+    same: SameBlock,
+    interval: Interval | None,
+    barrier: tuple[Traffic, int] | None,
+) -> OpRow:
     block = same[0]
     op: CollectiveOp = block.op  # type: ignore[assignment]  # validated by the case
     ranks, times_s = case.world_size, _times_s(same)
     mean_s = statistics.fmean(times_s)
     traffic = interval.traffic if interval is not None and case.nodes > 1 else None
     iterations = block.iterations or len(times_s)
-    has_each = block.iterations is None  # else it is one mean, which is no minimum and no median
     wire_bytes = None if traffic is None else _wire_bytes(traffic, iterations, barrier)
     ring_bytes = ring_node_bytes(op, ranks, block.size_bytes, ranks_per_node=case.ranks_per_node)
-    return CollectiveRow(
+    return OpRow(
         op=op,
         dtype=block.dtype,
         size_bytes=block.size_bytes,
         iterations=iterations,
         time_s=mean_s,
-        time_min_s=min(times_s) if has_each else None,
-        time_median_s=statistics.median(times_s) if has_each else None,
-        time_max_s=max(times_s) if has_each else None,
         algbw_gbyte_per_s=algbw_gbyte_per_s(block.size_bytes, mean_s),
         busbw_gbyte_per_s=busbw_gbyte_per_s(op, ranks, block.size_bytes, mean_s),
         wire_bytes=wire_bytes,
@@ -125,9 +144,6 @@ def _row(
         else None,
         link_rate_gbps=wire_bytes * 8 / mean_s / 1e9 if wire_bytes is not None else None,
         is_correct=_all_correct(same),
-        engine=block.engine,
-        from_rank=block.from_rank,
-        to_rank=block.to_rank,
     )
 
 
@@ -175,7 +191,8 @@ def _put_headline(found: Findings, case: Case) -> None:
     is_alone = case.world_size == 1
     found.put("busbw_gbyte_per_s", None if is_alone else largest.busbw_gbyte_per_s, ONE_RANK)
     found.put("algbw_gbyte_per_s", None if is_alone else largest.algbw_gbyte_per_s, ONE_RANK)
-    found.put("latency_s", smallest.time_median_s, ONE_MEAN)
+    is_each_timed = not isinstance(smallest, NcclTestsRow)
+    found.put("latency_s", smallest.typical_s if is_each_timed else None, ONE_MEAN)
     if is_alone:
         found.put("latency_s", None, ONE_RANK)
     put_link(found, case, largest.wire_bytes, largest.time_s)

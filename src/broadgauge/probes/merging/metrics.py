@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from broadgauge.probes.merging.counters import Interval, nodes_use
 from broadgauge.specs.case import Case
-from broadgauge.specs.record import CollectiveRow, Measurement, NodeUse, TrialError
+from broadgauge.specs.op_rows import AnyOpRow
+from broadgauge.specs.record import Measurement, NodeUse, TrialError
 
 ONE_RANK = "one rank: no communication"
 ONE_NODE = "one node: no link between nodes"
@@ -21,7 +22,7 @@ class Findings:
 
     metrics: dict[str, float | None] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
-    collectives: tuple[CollectiveRow, ...] = ()
+    collectives: tuple[AnyOpRow, ...] = ()
     nodes: tuple[NodeUse, ...] = ()
     data: str | None = None
     series: Series = field(default_factory=dict)

@@ -9,8 +9,8 @@ import statistics
 
 from broadgauge.probes.merging.metrics import Findings, put_link, why_no_traffic
 from broadgauge.specs.case import Case
+from broadgauge.specs.op_rows import AnyOpRow, MessageRow
 from broadgauge.specs.pairs import largest_of_pairs, pair_rate_gbyte_per_s
-from broadgauge.specs.record import CollectiveRow
 
 TWO_ENDS = "two ends only: no other pairs to compare with"
 
@@ -29,13 +29,13 @@ def put_pairs(found: Findings, case: Case) -> None:
     found.put("slowest_pair_ratio", ratio, TWO_ENDS)
 
 
-def _median_pair(rows: list[CollectiveRow]) -> CollectiveRow:
+def _median_pair(rows: list[MessageRow]) -> MessageRow:
     """Of an even number the slower of the two in the middle: a pair that there is."""
     ordered = sorted(rows, key=pair_rate_gbyte_per_s)
     return ordered[(len(ordered) - 1) // 2]
 
 
-def _median_latency_s(rows: tuple[CollectiveRow, ...], dtype: str) -> float:
+def _median_latency_s(rows: tuple[AnyOpRow, ...], dtype: str) -> float:
     """Of the smallest message, its acknowledgement with it, over the pairs."""
     same = [row for row in rows if row.dtype == dtype]
     smallest_bytes = min(row.size_bytes for row in same)
