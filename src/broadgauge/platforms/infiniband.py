@@ -8,7 +8,7 @@ with RDMA or without.
 
 from pathlib import Path
 
-from broadgauge.specs.launching import NicCounters
+from broadgauge.messages.counters import NicCounters
 
 ADAPTERS = Path("/sys/class/infiniband")
 BYTES_PER_COUNT = 4

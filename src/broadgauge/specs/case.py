@@ -5,12 +5,11 @@ import json
 from dataclasses import dataclass
 from typing import Literal
 
+from broadgauge.messages.vocabulary import Backend, Device
 from broadgauge.specs.base import EnvironmentVariables, Spec
 from broadgauge.specs.network import AnyNetwork, Network, NodePath
 from broadgauge.specs.workload import Workload
 
-Device = Literal["cpu", "cuda"]
-Backend = Literal["gloo", "nccl"]
 Arm = Literal["candidate", "baseline"]
 
 

@@ -1,31 +1,19 @@
 """Which collectives are measured, at which sizes, by whom?"""
 
 import math
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, assert_never
 
 from pydantic import Field, field_validator, model_validator
 
+from broadgauge.messages.vocabulary import MOST_CAPTURED_ITERATIONS, CollectiveOp, Engine
 from broadgauge.specs.base import Name, Spec, placed_error
 from broadgauge.specs.gpt import DATA_TYPE_BYTES, DataType, GptModel, Strategy
 from broadgauge.specs.model_messages import ddp_buckets, fsdp_units, gradient_elements
 from broadgauge.specs.units import SizeBytes, TimeS
 from broadgauge.specs.workload_base import WorkloadBase
 
-CollectiveOp = Literal[
-    "all_reduce",
-    "all_gather",
-    "reduce_scatter",
-    "all_to_all",
-    "broadcast",
-    "reduce",
-    "send_recv",
-]
-Engine = Literal["torch", "nccl-tests"]
-
 MAX_SIZES = 1000
 """A typing error in `factor` must not unfold for ever; the plan bounds the rows of a record."""
-MOST_CAPTURED_ITERATIONS = 256
-"""In one CUDA graph: some thousand nodes, of which NCCL keeps memory for each call."""
 
 
 class SizeRange(Spec):
@@ -74,10 +62,13 @@ class ModelMessages(Spec):
 
     def sizes_bytes(self) -> tuple[int, ...]:
         """Distinct sizes, smallest first."""
-        if self.strategy == "ddp":
-            messages = ddp_buckets(gradient_elements(self.model), self.bucket_cap_bytes)
-        else:
-            messages = fsdp_units(self.model)
+        match self.strategy:
+            case "ddp":
+                messages = ddp_buckets(gradient_elements(self.model), self.bucket_cap_bytes)
+            case "fsdp":
+                messages = fsdp_units(self.model)
+            case unknown:
+                assert_never(unknown)
         return tuple(sorted({DATA_TYPE_BYTES[self.dtype] * elements for elements in messages}))
 
 

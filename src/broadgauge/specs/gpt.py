@@ -1,14 +1,12 @@
 """What is the shape of the model that is trained, and in which numbers does it compute?"""
 
-from typing import Literal
-
 from pydantic import Field, model_validator
 
+from broadgauge.messages.model_shape import ModelShape
+from broadgauge.messages.vocabulary import DATA_TYPE_BYTES, DataType, Strategy
 from broadgauge.specs.base import Spec
 
-Strategy = Literal["ddp", "fsdp"]
-DataType = Literal["float32", "bfloat16"]
-DATA_TYPE_BYTES: dict[DataType, int] = {"float32": 4, "bfloat16": 2}
+__all__ = ["DATA_TYPE_BYTES", "DataType", "GptModel", "Strategy"]
 
 
 class GptModel(Spec):
@@ -35,22 +33,22 @@ class GptModel(Spec):
         return self
 
     @property
-    def parameters(self) -> int:
-        """How many parameters? 12 L H² + 13 L H for the blocks, embeddings tied to the head.
+    def shape(self) -> ModelShape:
+        """The same for those who don't read experiments."""
+        return ModelShape(
+            layers=self.layers,
+            hidden=self.hidden,
+            heads=self.heads,
+            vocabulary=self.vocabulary,
+            seq_len=self.seq_len,
+        )
 
-        A block: attention 4H² + 4H, MLP 8H² + 5H, two norms 4H. Source: Radford et al. 2019
-        (GPT-2), counted; tests/probes compares it with the built model.
-        """
-        blocks = self.layers * (12 * self.hidden**2 + 13 * self.hidden)
-        embeddings = (self.vocabulary + self.seq_len) * self.hidden
-        return blocks + embeddings + 2 * self.hidden
+    @property
+    def parameters(self) -> int:
+        """How many? The formula is messages/model_shape.py's."""
+        return self.shape.parameters
 
     @property
     def flops_per_token(self) -> float:
-        """Model FLOPs a token, forward and backward: 6N + 12·L·H·Q·T, H·Q being the hidden size.
-
-        Source: Chowdhery et al. 2022 (PaLM), appendix B; N without the position embedding,
-        which multiplies nothing.
-        """
-        weights = self.parameters - self.seq_len * self.hidden
-        return 6.0 * weights + 12.0 * self.layers * self.hidden * self.seq_len
+        """Model FLOPs a token; the formula is messages/model_shape.py's."""
+        return self.shape.flops_per_token

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from broadgauge.messages.counters import NodeCounters
 from broadgauge.specs.case import Arm, Case
 from broadgauge.specs.experiment import TimeLimits
 from broadgauge.specs.record import (
@@ -50,38 +51,6 @@ class TrialRequest:
     trial_id: str
     case: Case
     seed: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NicCounters:
-    """Monotonic totals of one NIC, or of one port of an InfiniBand adapter."""
-
-    name: str
-    tx_bytes: int
-    rx_bytes: int
-    drops_count: int | None = None
-    """None: the device does not say."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeCounters:
-    """Monotonic totals of one node since it was made. Link figures are None on one node."""
-
-    tx_bytes: int | None
-    rx_bytes: int | None
-    drops_count: int | None
-    """These three are sums over `nics`, of an emulated node."""
-    retransmits_count: int | None
-    cores_count: int
-    cpu_user_s: float
-    cpu_system_s: float
-    cpu_softirq_s: float
-    cpu_stolen_s: float | None = None
-    """What the hypervisor gave to other machines while the cores had work; None: not read."""
-    ranks_cpu_s: float | None = None
-    """User and system seconds of the ranks that run on these cores, those of other nodes that
-    share them too, and of the children they started and waited for. None: not known."""
-    nics: tuple[NicCounters, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,44 +8,12 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from broadgauge.messages.vocabulary import ErrorKind, Phase, Status
 from broadgauge.specs.op_rows import AnyOpRow
 from broadgauge.specs.plan import Stored
 
 SCHEMA_VERSION = 1
 MAX_RECORD_BYTES = 64 * 1024
-
-
-class Status(StrEnum):
-    OK = "ok"
-    FAILED = "failed"
-    TIMEOUT = "timeout"
-    SKIPPED = "skipped"
-
-
-class Phase(StrEnum):
-    """Where a rank is; each has its own time limit."""
-
-    RENDEZVOUS = "rendezvous"
-    WARM_UP = "warm_up"
-    MEASURE = "measure"
-    TEARDOWN = "teardown"
-
-
-class ErrorKind(StrEnum):
-    NOT_STARTED = "not_started"
-    """The ranks of the launch did not come up, and no more is known."""
-    CRASHED = "crashed"
-    """A rank ended with an exit code."""
-    KILLED = "killed"
-    """A rank was ended by a signal that Broadgauge did not send."""
-    HUNG = "hung"
-    """A phase's time limit passed."""
-    WRONG_RESULT = "wrong_result"
-    """A collective's result was not what it must be."""
-    REFUSED = "refused"
-    """The case can't run here: no such file, no metric in the output, out of memory."""
-    LAUNCHER_LOST = "launcher_lost"
-    """The supervisor of the ranks ended."""
 
 
 class TrialError(Stored):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from broadgauge.messages.counters import NicCounters, NodeCounters
 from broadgauge.platforms.cores import hold_to_cores
 from broadgauge.platforms.emulated.ceiling import measure_round_trip_time_s, measure_stream
 from broadgauge.platforms.emulated.errors import EmulationError
@@ -27,7 +28,6 @@ from broadgauge.platforms.supervisor.cpu_use import (
     ranks_seconds,
 )
 from broadgauge.platforms.supervisor.protocol import LaunchPlan, Link, Mode
-from broadgauge.specs.launching import NicCounters, NodeCounters
 from broadgauge.specs.network import VXLAN_HEADER_BYTES, payload_rate_gbps
 from broadgauge.specs.record import LinkFacts
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 
-from broadgauge.specs.launching import Mark, NicCounters, NodeCounters
+from broadgauge.messages.counters import NicCounters, NodeCounters
+from broadgauge.specs.launching import Mark
 from broadgauge.specs.record import NicUse, NodeUse
 
 Traffic = tuple[tuple[int, int], ...]

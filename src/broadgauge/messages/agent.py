@@ -1,0 +1,348 @@
+"""What do an agent and its leader say to each other?
+
+An agent owns one or more nodes of a launch: it starts their ranks, reads their counters, passes on
+what ranks say, and ends them. The leader holds the launch: on one machine it is the tool, whose one
+agent owns all nodes; on a cluster it stands beside the first agent. Frames go both ways over
+whatever joins the two: a socket, a pipe, ssh's stdin and stdout.
+
+    leader → agent                         agent → leader
+                                           agent_hello    which program, on which machine
+      launch       start these ranks       ready | refused
+      run_trial    shape, begin            trial_starts, then rank_said, …
+                                           ranks_wait     all ranks of this agent are at a mark
+      read         all ranks of the launch are: read your nodes' counters
+                                           counters_read
+      release      all counters are read: let the ranks go on
+                                           marked         what the counters said, and when
+      ask_clock    what time is it there?  clock
+      end          end the ranks           ended (last)
+                                           at any time: alive (once a second), rank_exited,
+                                           phase_expired, stacks_dumped, log_flooded
+
+An agent that owns all nodes of its launch sends no `ranks_wait`: it reads and releases at once, as
+no other machine has to be waited for.
+
+Nothing here names a path of the leader's machine. A plan's paths are relative to two folders that
+each agent is started with: one for logs and what libraries write, and the working folder.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from broadgauge.messages.codec import Decoder
+from broadgauge.messages.counters import LinkFacts, NodeCounters
+from broadgauge.messages.rank import TrialCommand
+from broadgauge.messages.vocabulary import Phase, TextEnum
+
+PROTOCOL_VERSION = 1
+"""Grows when an agent of the old one would go wrong; new keys and messages alone don't."""
+
+
+class Mode(TextEnum):
+    NAMESPACES = "namespaces"
+    """Nodes are namespaces, the agent is PID 1 of its own."""
+    PLAIN = "plain"
+    """No namespaces: the one node is this machine, its ranks are ordinary processes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowPair:
+    """Two nodes with a slower way between them, in both directions."""
+
+    nodes: tuple[int, int]
+    rate_ratio: float
+    """Of the network's rate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """What every emulated node's link is to carry: all of a network that shapes it."""
+
+    rate_gbps: float | None
+    """Line rate of each NIC, 10^9 bit/s with Ethernet headers; None: unshaped."""
+    mtu_bytes: int
+    receive_rate_gbps: float | None = None
+    """Towards a node, where it differs."""
+    delay_s: float = 0.0
+    jitter_s: float = 0.0
+    loss_ratio: float = 0.0
+    slow_pairs: tuple[SlowPair, ...] = ()
+    overlay: Literal["vxlan"] | None = None
+    nics_per_node: int = 1
+    """These two are built with the nodes and stay."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseLimits:
+    """How long may each phase last before it is ended as a time-out?"""
+
+    rendezvous_s: float
+    warm_up_s: float
+    measure_s: float
+    teardown_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePlan:
+    """A node that the agent owns."""
+
+    node: int
+    """Its number in the launch."""
+    cores: tuple[int, ...]
+    """That its ranks are held to; empty: all of the machine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankPlan:
+    """One process to start, on a node of this agent's."""
+
+    rank: int
+    """Of the whole launch."""
+    node: int
+    program: Literal["worker", "command"] | tuple[str, ...]
+    """Our own: one process a rank, or one a node that starts torchrun; else a program and its
+    arguments. The agent knows with which Python, and from which files."""
+    environment: dict[str, str]
+    """What differs between the ranks; the rest is the launch's."""
+    log_paths: dict[str, str] = field(default_factory=dict)
+    """Variables that hold a path, relative to the agent's folder for logs."""
+    log: str
+    """The rank's own, relative to that folder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchOrder:
+    """All that this agent must know to start its ranks."""
+
+    type: Literal["launch"] = "launch"
+    launch_id: str
+    mode: Mode
+    num_nodes: int
+    """Of the whole launch."""
+    nodes: tuple[NodePlan, ...]
+    ranks: tuple[RankPlan, ...]
+    environment: dict[str, str]
+    """What all ranks share. It is added to the agent's own; only the numbers of a rank's two pipes
+    come on top."""
+    link: Link | None
+    """None: one node, or links that are not ours to shape."""
+    limits: PhaseLimits
+    uid: int | None = None
+    gid: int | None = None
+    """The user's ids outside of all namespaces, which the ranks get back; None: the agent's."""
+
+    @property
+    def owns_all(self) -> bool:
+        """Is there no other agent to wait for at a mark?"""
+        return len(self.nodes) == self.num_nodes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTrial:
+    type: Literal["run_trial"] = "run_trial"
+    command: TrialCommand
+    link: Link | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadCounters:
+    """All ranks of the launch, also those of other agents, wait at this mark."""
+
+    type: Literal["read"] = "read"
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """All agents have read their counters."""
+
+    type: Literal["release"] = "release"
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskClock:
+    """The leader notes when it asks and when it hears: offset and uncertainty follow."""
+
+    type: Literal["ask_clock"] = "ask_clock"
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """Between trials: end the ranks politely. During one: end them now."""
+
+    type: Literal["end"] = "end"
+
+
+Order = LaunchOrder | RunTrial | ReadCounters | Release | AskClock | End
+ORDER: Decoder[Order] = Decoder(Order)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentHello:
+    """The first that an agent says."""
+
+    type: Literal["agent_hello"] = "agent_hello"
+    protocol: int
+    version: str
+    """The content hash of its zip file, or the package's version."""
+    python: str
+    hostname: str
+    pid: int
+    kernel: str
+    cores: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """The nodes stand and the ranks are started; they have not said hello yet."""
+
+    type: Literal["ready"] = "ready"
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """The nodes or a rank could not be started; nothing is left."""
+
+    type: Literal["refused"] = "refused"
+    message: str
+    hint: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialStarts:
+    """The link has the trial's rate, and all ranks of this agent were told to begin."""
+
+    type: Literal["trial_starts"] = "trial_starts"
+    facts: LinkFacts | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankSaid:
+    type: Literal["rank_said"] = "rank_said"
+    rank: int
+    message: dict[str, Any]
+    """As it came: what a broken rank says is read where it is judged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RanksWait:
+    """All ranks of this agent have reached the mark; another agent's may not have."""
+
+    type: Literal["ranks_wait"] = "ranks_wait"
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountersRead:
+    type: Literal["counters_read"] = "counters_read"
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeReading:
+    node: int
+    counters: NodeCounters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marked:
+    """All ranks waited, the counters were read, and the ranks were released."""
+
+    type: Literal["marked"] = "marked"
+    label: str
+    time_s: float
+    """The agent's monotonic clock: of `<label>:begin` the release, of others the arrival of the
+    last of its ranks."""
+    nodes: tuple[NodeReading, ...]
+    """Those that this agent owns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockTold:
+    type: Literal["clock"] = "clock"
+    number: int
+    """Of the question."""
+    monotonic_s: float
+    unix_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankExited:
+    """Exactly one of `exit_code` and `signal` is given."""
+
+    type: Literal["rank_exited"] = "rank_exited"
+    rank: int
+    exit_code: int | None
+    signal: int | None
+    was_told_to: bool
+    """The agent was ending it: no symptom of anything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseExpired:
+    """A phase's time limit passed; stacks were dumped and the ranks are being ended."""
+
+    type: Literal["phase_expired"] = "phase_expired"
+    phase: Phase
+    rank: int
+    """The one of this agent's that was silent longest."""
+    message: str
+    waits_at: str | None = None
+    """The mark at which this rank waits, so that another agent's is the silent one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StacksDumped:
+    """A rank saw a collective time out: the ranks still there wrote their stacks.
+
+    What they say from now on comes of that.
+    """
+
+    type: Literal["stacks_dumped"] = "stacks_dumped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFlooded:
+    """A rank's log is longer than the agent allows; the ranks are being ended."""
+
+    type: Literal["log_flooded"] = "log_flooded"
+    rank: int
+    limit_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alive:
+    """Once a second: the agent has not stopped."""
+
+    type: Literal["alive"] = "alive"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """No rank is left."""
+
+    type: Literal["ended"] = "ended"
+
+
+Event = (
+    AgentHello
+    | Ready
+    | Refused
+    | TrialStarts
+    | RankSaid
+    | RanksWait
+    | CountersRead
+    | Marked
+    | ClockTold
+    | RankExited
+    | PhaseExpired
+    | StacksDumped
+    | LogFlooded
+    | Alive
+    | Ended
+)
+EVENT: Decoder[Event] = Decoder(Event)

@@ -1,0 +1,232 @@
+"""What do a rank and its agent say to each other?
+
+    agent → rank (frames on the file descriptor BROADGAUGE_COMMAND_FD)
+      trial    measure this now
+      release  every rank has reached the mark and the counters are read: go on
+      end      leave
+
+    rank → agent (frames on BROADGAUGE_RESULT_FD; stdout and stderr are the rank's log)
+      hello    alive, torch imported, versions
+      phase    this phase of this trial begins
+      mark     waiting for release
+      block    measured figures, kept even if the trial fails later
+      artifact a file that the trial leaves
+      done     the trial ended well
+      failed   the trial ended with an error the rank could still tell
+
+The rank's other environment is torchrun's contract (RANK, WORLD_SIZE, LOCAL_RANK,
+LOCAL_WORLD_SIZE, GROUP_RANK, MASTER_ADDR, MASTER_PORT). Times in seconds.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from broadgauge.messages.codec import Decoder
+from broadgauge.messages.tasks import RankLayout, Task
+from broadgauge.messages.vocabulary import CollectiveOp, ErrorKind, Phase, StepMode
+
+COMMAND_FD_VARIABLE = "BROADGAUGE_COMMAND_FD"
+RESULT_FD_VARIABLE = "BROADGAUGE_RESULT_FD"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialCommand:
+    type: Literal["trial"] = "trial"
+    trial_id: str
+    task: Task
+    layout: RankLayout
+    seed: int
+    process_group_timeout_s: float
+    """Below the phases' limits, so that torch's own error comes first and is the better one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseCommand:
+    type: Literal["release"] = "release"
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndCommand:
+    type: Literal["end"] = "end"
+
+
+Command = TrialCommand | ReleaseCommand | EndCommand
+COMMAND: Decoder[Command] = Decoder(Command)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hello:
+    type: Literal["hello"] = "hello"
+    rank: int
+    pid: int
+    """In the rank's own PID namespace."""
+    torch: str
+    nccl: str | None
+    cuda: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseBegins:
+    type: Literal["phase"] = "phase"
+    trial_id: str
+    phase: Phase
+    detail: str = ""
+    """For the progress display and the time-out's message: `all_reduce float32 64 MiB`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkReached:
+    """Every rank sends the same labels in the same order; `label` is unique in the trial."""
+
+    type: Literal["mark"] = "mark"
+    trial_id: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectiveBlock:
+    """One collective at one size on one rank, between the marks `<label>:begin` and `:end`."""
+
+    type: Literal["block"] = "block"
+    kind: Literal["collective"] = "collective"
+    trial_id: str
+    label: str
+    op: str
+    dtype: str
+    size_bytes: int
+    seconds: tuple[float, ...]
+    """Of each iteration, on this rank, the barrier outside."""
+    is_correct: bool | None
+    from_rank: int | None = None
+    to_rank: int | None = None
+    """Of a message between two ranks; the others say the block too, with no seconds."""
+    engine: str = "torch"
+    iterations: int | None = None
+    """Of how many the one figure in `seconds` is the mean; None: `seconds` has each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankGroup:
+    """One of the equal groups that the world is divided into: ranks at equal distances.
+
+    Ranks are numbered node by node. On 2 nodes of 4, the ranks inside a node are groups of size 4
+    and stride 1, the first ranks of all nodes (and the second, …) of size 2 and stride 4.
+    """
+
+    size: int
+    stride: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepCollective:
+    """A collective that a step makes, `count` times at this size."""
+
+    op: CollectiveOp
+    size_bytes: int
+    """Total size S of nccl-tests."""
+    count: int = 1
+    group: RankGroup | None = None
+    """Each of these groups makes it; None: the whole world."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepsBlock:
+    """Training steps in a row on one rank, between the marks `<label>:begin` and `<label>:end`."""
+
+    type: Literal["block"] = "block"
+    kind: Literal["steps"] = "steps"
+    trial_id: str
+    label: str
+    mode: StepMode
+    seconds: tuple[float, ...]
+    losses: tuple[float | None, ...]
+    """None: not finite."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainSummary:
+    """What one rank says once of its training."""
+
+    type: Literal["block"] = "block"
+    kind: Literal["train_summary"] = "train_summary"
+    trial_id: str
+    parameters: int
+    tokens_per_step: int
+    """Of this rank."""
+    sequences_per_step: int
+    gradient_bytes: int
+    """Of all gradients, in the type they are reduced in."""
+    collectives: tuple[StepCollective, ...] = ()
+    """Of a communicating step; empty: one all_reduce of the gradients."""
+    flops_per_step: float
+    peak_memory_bytes: int
+    data: str
+    """Which text was read."""
+    parameter_checksum: float | None
+    """None: not finite. Sum of all parameters after the communicating steps, sharded ones gathered:
+    equal on all ranks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandSamples:
+    """What the user's command printed, read beside it from its output."""
+
+    type: Literal["block"] = "block"
+    kind: Literal["command"] = "command"
+    trial_id: str
+    samples: dict[str, tuple[float, ...]]
+    exit_code: int
+
+
+Block = CollectiveBlock | StepsBlock | TrainSummary | CommandSamples
+BLOCK: Decoder[Block] = Decoder(Block)
+
+ArtifactKind = Literal["trace", "log", "checkpoint_list"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artifact:
+    """A file that a trial leaves: a profiler's trace, a library's log, a list of checkpoints."""
+
+    type: Literal["artifact"] = "artifact"
+    trial_id: str
+    name: str
+    """Unique among the trial's; a file name: `rank0.trace.json.gz`."""
+    path: str
+    """Where it is on the rank's machine."""
+    size_bytes: int
+    sha256: str
+    """Of its content, as hexadecimal digits."""
+    kind: ArtifactKind
+
+
+ARTIFACT: Decoder[Artifact] = Decoder(Artifact)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    type: Literal["done"] = "done"
+    trial_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    type: Literal["failed"] = "failed"
+    trial_id: str
+    kind: ErrorKind
+    message: str
+
+
+def group_of(ranks: Sequence[int], world_size: int) -> RankGroup | None:
+    """Which group are these ranks? None: all of the world.
+
+    Raises ValueError where they don't stand at equal distances.
+    """
+    if len(ranks) == world_size:
+        return None
+    stride = ranks[1] - ranks[0] if len(ranks) > 1 else 1
+    if list(ranks) != list(range(ranks[0], ranks[0] + stride * len(ranks), stride)):
+        raise ValueError(f"ranks at unequal distances: {list(ranks)}")
+    return RankGroup(size=len(ranks), stride=stride)

@@ -1,0 +1,80 @@
+"""Which closed sets of words do all sides use?"""
+
+from enum import Enum
+from typing import Literal, NoReturn
+
+Device = Literal["cpu", "cuda"]
+Backend = Literal["gloo", "nccl"]
+CollectiveOp = Literal[
+    "all_reduce",
+    "all_gather",
+    "reduce_scatter",
+    "all_to_all",
+    "broadcast",
+    "reduce",
+    "send_recv",
+]
+Engine = Literal["torch", "nccl-tests"]
+Strategy = Literal["ddp", "fsdp"]
+DataType = Literal["float32", "bfloat16"]
+DATA_TYPE_BYTES: dict[DataType, int] = {"float32": 4, "bfloat16": 2}
+MOST_CAPTURED_ITERATIONS = 256
+"""In one CUDA graph: some thousand nodes, of which NCCL keeps memory for each call."""
+
+
+class TextEnum(str, Enum):
+    """A string with a closed set of values; `enum.StrEnum` is newer than Python 3.10."""
+
+    def __str__(self) -> str:
+        return str.__str__(self)
+
+    def __format__(self, format_spec: str) -> str:
+        return str.__format__(self, format_spec)
+
+
+class Status(TextEnum):
+    OK = "ok"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    SKIPPED = "skipped"
+
+
+class Phase(TextEnum):
+    """Where a rank is; each has its own time limit."""
+
+    RENDEZVOUS = "rendezvous"
+    WARM_UP = "warm_up"
+    MEASURE = "measure"
+    TEARDOWN = "teardown"
+
+
+class ErrorKind(TextEnum):
+    NOT_STARTED = "not_started"
+    """The ranks of the launch did not come up, and no more is known."""
+    CRASHED = "crashed"
+    """A rank ended with an exit code."""
+    KILLED = "killed"
+    """A rank was ended by a signal that Broadgauge did not send."""
+    HUNG = "hung"
+    """A phase's time limit passed."""
+    WRONG_RESULT = "wrong_result"
+    """A collective's result was not what it must be."""
+    REFUSED = "refused"
+    """The case can't run here: no such file, no metric in the output, out of memory."""
+    LAUNCHER_LOST = "launcher_lost"
+    """The agent of the ranks ended."""
+
+
+class StepMode(TextEnum):
+    """How is a training step run? Only timed ones count for rates, bytes and the nodes' use."""
+
+    TIMED = "timed"
+    COMMUNICATION_OFF = "communication_off"
+    """Its collectives send nothing and copy locally."""
+    TRACED = "traced"
+    """Under a profiler, which slows it down."""
+
+
+def assert_never(value: NoReturn) -> NoReturn:
+    """`typing.assert_never` of Python 3.11: the type checker proves that no call is reached."""
+    raise AssertionError(f"{value!r} is of no known kind")
