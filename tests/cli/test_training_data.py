@@ -4,7 +4,7 @@ import importlib.util
 import os
 
 import pytest
-from tests.probes.outcomes import make_case
+from tests.merging.outcomes import make_case
 
 from broadgauge.cli.training_data import check_training_data
 from broadgauge.specs.errors import InputError

@@ -13,7 +13,7 @@ from tests.engine.fake_ranks import FakeRanks
 from tests.engine.fake_script import START_S, Failure, FakeClock, Moment, Script, an_environment
 
 from broadgauge.engine.ports import Observer, Services, unobserved
-from broadgauge.probes.merge import merge
+from broadgauge.merging.merge import merge
 from broadgauge.specs.launching import LaunchRequest, Progress, TrialOutcome, TrialRequest
 from broadgauge.specs.record import Phase
 

@@ -2,7 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.probes.outcomes import make_case
+from tests.merging.outcomes import make_case
 
 from broadgauge.engine.estimate import trial_s
 from broadgauge.engine.kinds.training import step_bytes

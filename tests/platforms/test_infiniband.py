@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from broadgauge.messages.counters import NicCounters
 from broadgauge.platforms.infiniband import port_counters
 from broadgauge.platforms.supervisor.ground import PlainGround
 from broadgauge.platforms.supervisor.protocol import LaunchPlan, Mode
 from broadgauge.specs.experiment import TimeLimits
-from broadgauge.specs.launching import NicCounters
 
 SENT, RECEIVED = 1_000_003, 2**40 + 15
 

@@ -10,12 +10,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from broadgauge.probes.merge import merge
+from tests.merging.outcomes import make_case
+
+from broadgauge.merging.merge import merge
 from broadgauge.specs.launching import NodeCounters
 from broadgauge.specs.workload import CollectivesWorkload
 
 from .harness import Ranks, made_up_counters
-from .outcomes import make_case
 
 
 def half_of_loopback(reading: int) -> NodeCounters:

@@ -8,13 +8,13 @@ import threading
 import time
 
 import pytest
+from tests.merging.outcomes import make_case
 
-from broadgauge.probes.merge import merge
+from broadgauge.merging.merge import merge
 from broadgauge.specs.record import ErrorKind, Status
 from broadgauge.specs.workload import CommandMetric, CommandWorkload
 
 from .harness import COMMAND_WORKER, Ranks
-from .outcomes import make_case
 
 pytestmark = pytest.mark.measuring
 SCRIPT = """
@@ -110,7 +110,7 @@ def signal_once_it_hangs(ranks):
 
 
 def test_the_command_worker_imports_no_torch():
-    modules = "broadgauge.probes.command, broadgauge.probes.merge"
+    modules = "broadgauge.probes.command, broadgauge.merging.merge"
     check = f"import sys, {modules}; print('torch' in sys.modules)"
     result = subprocess.run(
         [sys.executable, "-c", check], capture_output=True, text=True, check=True

@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.merging.outcomes import make_case
 
-from broadgauge.probes.merge import merge
+from broadgauge.merging.merge import merge
 from broadgauge.specs.record import ErrorKind, Status
 from broadgauge.specs.workload import CollectivesWorkload, GptModel, TrainWorkload
 
 from .harness import Ranks
-from .outcomes import make_case
 
 pytestmark = [pytest.mark.gpu, pytest.mark.measuring]
 PLANTED = str(Path(__file__).parent / "planted.py")

@@ -6,11 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.merging.outcomes import make_case
 
+from broadgauge.merging.merge import merge
 from broadgauge.platforms.emulated_cluster import EmulatedPlatform
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.launch_plan import Programs
-from broadgauge.probes.merge import merge
 from broadgauge.probes.nccl_tests.output import read_text
 from broadgauge.specs.experiment import TimeLimits
 from broadgauge.specs.launching import LaunchRequest, TrialRequest
@@ -20,7 +21,6 @@ from broadgauge.specs.workload import CollectivesWorkload
 
 from .harness import Ranks
 from .nccl_tests_programs import build
-from .outcomes import make_case
 
 pytestmark = [
     pytest.mark.measuring,

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from tests.merging.outcomes import make_case
 
-from broadgauge.probes.merge import merge
+from broadgauge.merging.merge import merge
 from broadgauge.specs.record import ErrorKind, Status
 from broadgauge.specs.workload import CollectiveOp, CollectivesWorkload
 
 from .harness import Ranks
-from .outcomes import make_case
 
 pytestmark = pytest.mark.measuring
 PLANTED = Path(__file__).parent / "planted.py"

@@ -5,13 +5,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.merging.outcomes import make_case
 
-from broadgauge.probes.merge import merge
+from broadgauge.merging.merge import merge
 from broadgauge.specs.record import ErrorKind, Status
 from broadgauge.specs.workload import CollectivesWorkload
 
 from .harness import Ranks
-from .outcomes import make_case
 
 pytestmark = pytest.mark.measuring
 PLANTED = Path(__file__).parent / "planted.py"

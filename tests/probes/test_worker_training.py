@@ -4,12 +4,12 @@ import statistics
 import sys
 
 import pytest
+from tests.merging.outcomes import make_case
 
 from broadgauge.specs.record import ErrorKind, Status
 from broadgauge.specs.workload import GptModel
 
 from .harness import Ranks
-from .outcomes import make_case
 from .training_launch import PLANTED, WORKLOAD, Launch
 
 pytestmark = pytest.mark.measuring

@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
-from broadgauge.probes.merge import MergedTrial, merge
-from broadgauge.probes.messages import RankBlocks, read_blocks
+from tests.merging.outcomes import make_case
+
+from broadgauge.merging.merge import MergedTrial, merge
+from broadgauge.merging.rank_blocks import RankBlocks, read_blocks
 from broadgauge.specs.record import Status
 from broadgauge.specs.workload import GptModel, TrainWorkload
 
 from .harness import Ranks
-from .outcomes import make_case
 
 PLANTED = str(Path(__file__).parent / "planted.py")
 LIMIT_S = 240

@@ -1,7 +1,7 @@
 """How many bytes of one collective must cross a node's link, and how many does Gloo send?
 
 A node's bytes are those of its busier direction. S is the size as nccl-tests defines it
-(probes/collectives/definitions.py), n the ranks, r the ranks a node; ranks are numbered node by
+(merging/definitions.py), n the ranks, r the ranks a node; ranks are numbered node by
 node. What NCCL sends depends on the algorithm it chose and is read from counters only.
 """
 

@@ -21,11 +21,11 @@ from broadgauge.engine.interrupts import Interrupt, Interrupts, signals_to
 from broadgauge.engine.plan import make_plan
 from broadgauge.engine.ports import Services
 from broadgauge.engine.run import run
+from broadgauge.merging.merge import merge
 from broadgauge.platforms.cores import share_out
 from broadgauge.platforms.emulated_cluster import EmulatedPlatform
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.local import LocalPlatform
-from broadgauge.probes.merge import merge
 from broadgauge.results.folder import RunFolder
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.case import Device

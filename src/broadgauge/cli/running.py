@@ -23,12 +23,12 @@ from broadgauge.engine.interrupts import Interrupt, Interrupts, signals_to
 from broadgauge.engine.plan import make_plan, on_local_platform
 from broadgauge.engine.ports import Series, Services
 from broadgauge.engine.run import RunResult, run
+from broadgauge.merging.merge import merge
 from broadgauge.platforms.emulated.syscalls import PR_SET_PDEATHSIG, prctl
 from broadgauge.platforms.emulated_cluster import EmulatedPlatform
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.local import LocalPlatform
 from broadgauge.platforms.machine import read_machine
-from broadgauge.probes.merge import merge
 from broadgauge.results.folder import RunFolder
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError, PlatformError, RunFolderError

@@ -28,6 +28,8 @@ from broadgauge.messages.vocabulary import CollectiveOp, ErrorKind, Phase, StepM
 
 COMMAND_FD_VARIABLE = "BROADGAUGE_COMMAND_FD"
 RESULT_FD_VARIABLE = "BROADGAUGE_RESULT_FD"
+BARRIER = "barrier"
+"""The `op` of the block that tells what the barriers between the iterations cost on the wire."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -138,7 +138,7 @@ def least_sent_bytes(messages: Sequence[Sequence[RankMessage]], num_ranks: int) 
 
     A collective of size S, timed by every rank, sends at least (n − 1) S over all ranks
     (all_reduce twice that); a message between two ranks, timed by these alone, sends S. Source:
-    probes/collectives/definitions.py.
+    merging/definitions.py.
     """
     sent = 0.0
     for rank, said in enumerate(messages):

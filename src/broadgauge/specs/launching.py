@@ -24,7 +24,7 @@ from broadgauge.specs.record import (
 )
 
 RankMessage = Mapping[str, Any]
-"""One decoded frame; `probes/messages.py` validates it."""
+"""One decoded frame; `merging/rank_blocks.py` validates it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

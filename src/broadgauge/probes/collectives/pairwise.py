@@ -19,9 +19,9 @@ import torch.distributed as dist
 
 from broadgauge.probes.alignment import Alignment
 from broadgauge.probes.collectives import patterns
-from broadgauge.probes.collectives.definitions import even_size_bytes
 from broadgauge.probes.collectives.iterations import affordable_iterations
 from broadgauge.probes.collectives.operation import TORCH_TYPES
+from broadgauge.probes.collectives.sizes import even_size_bytes
 from broadgauge.probes.devices import Device
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.trial import Trial

@@ -8,12 +8,13 @@ many they are, and the merger takes them off.
 import torch
 import torch.distributed as dist
 
+from broadgauge.messages.rank import BARRIER
 from broadgauge.probes.alignment import Alignment
-from broadgauge.probes.collectives.definitions import BARRIER, even_size_bytes
 from broadgauge.probes.collectives.graphs import CapturedIterations
 from broadgauge.probes.collectives.iterations import affordable_iterations
 from broadgauge.probes.collectives.operation import Operation
 from broadgauge.probes.collectives.pairwise import measure_pairs
+from broadgauge.probes.collectives.sizes import even_size_bytes
 from broadgauge.probes.devices import Device
 from broadgauge.probes.trial import Trial
 from broadgauge.specs.rank_messages import CollectiveBlock

@@ -21,9 +21,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from broadgauge.probes.collectives.definitions import even_size_bytes
 from broadgauge.probes.collectives.iterations import affordable_iterations
 from broadgauge.probes.collectives.operation import Operation
+from broadgauge.probes.collectives.sizes import even_size_bytes
 from broadgauge.probes.devices import Device
 from broadgauge.probes.nccl_tests.output import Output
 from broadgauge.probes.nccl_tests.programs import Program, find_program

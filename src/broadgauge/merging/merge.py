@@ -7,11 +7,11 @@ order in which ranks are given does not matter but for naming the one at fault.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from broadgauge.probes.merging.collectives import merge_collectives
-from broadgauge.probes.merging.command import merge_command
-from broadgauge.probes.merging.metrics import Findings
-from broadgauge.probes.merging.training import merge_training
-from broadgauge.probes.messages import read_blocks
+from broadgauge.merging.collectives import merge_collectives
+from broadgauge.merging.command import merge_command
+from broadgauge.merging.metrics import Findings
+from broadgauge.merging.rank_blocks import read_blocks
+from broadgauge.merging.training import merge_training
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import TrialOutcome
 from broadgauge.specs.record import Measurement, TrialError

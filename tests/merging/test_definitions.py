@@ -7,11 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broadgauge.catalog.traffic import bus_factor
-from broadgauge.probes.collectives.definitions import (
-    algbw_gbyte_per_s,
-    busbw_gbyte_per_s,
-    even_size_bytes,
-)
+from broadgauge.merging.definitions import algbw_gbyte_per_s, busbw_gbyte_per_s
+from broadgauge.probes.collectives.sizes import even_size_bytes
 from broadgauge.specs.workload import CollectiveOp
 
 OPS = st.sampled_from(get_args(CollectiveOp))

@@ -3,13 +3,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.merging.outcomes import between, collective, counters, make_case, outcome
 
-from broadgauge.probes.merge import merge
+from broadgauge.merging.merge import merge
 from broadgauge.specs.metrics import REGISTRY
 from broadgauge.specs.record import ErrorKind
 from broadgauge.specs.workload import CollectivesWorkload
-
-from .outcomes import between, collective, counters, make_case, outcome
 
 WORKLOAD = CollectivesWorkload(kind="collectives")
 SECONDS = st.floats(1e-6, 10)

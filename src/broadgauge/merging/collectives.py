@@ -8,26 +8,23 @@ import statistics
 from collections.abc import Sequence
 
 from broadgauge.catalog.traffic import ring_node_bytes
-from broadgauge.probes.collectives.definitions import (
-    BARRIER,
-    algbw_gbyte_per_s,
-    busbw_gbyte_per_s,
-)
-from broadgauge.probes.merging.counters import (
+from broadgauge.merging.counters import (
     Interval,
     Traffic,
     busiest_bytes,
     intervals_by_label,
 )
-from broadgauge.probes.merging.metrics import (
+from broadgauge.merging.definitions import algbw_gbyte_per_s, busbw_gbyte_per_s
+from broadgauge.merging.metrics import (
     ONE_RANK,
     Findings,
     put_link,
     put_nodes,
     why_no_traffic,
 )
-from broadgauge.probes.merging.pairs import put_pairs
-from broadgauge.probes.messages import RankBlocks, same_of_all_ranks
+from broadgauge.merging.pairs import put_pairs
+from broadgauge.merging.rank_blocks import RankBlocks, same_of_all_ranks
+from broadgauge.messages.rank import BARRIER
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import Mark
 from broadgauge.specs.op_rows import AnyOpRow, CollectiveRow, MessageRow, NcclTestsRow, OpRow

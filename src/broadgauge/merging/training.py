@@ -9,21 +9,21 @@ import statistics
 from collections.abc import Sequence
 
 from broadgauge.catalog.traffic import ring_node_bytes
-from broadgauge.probes.merging.collectives import slowest_rank_s
-from broadgauge.probes.merging.counters import (
+from broadgauge.merging.collectives import slowest_rank_s
+from broadgauge.merging.counters import (
     Interval,
     add_traffic,
     busiest_bytes,
     intervals_by_label,
 )
-from broadgauge.probes.merging.metrics import (
+from broadgauge.merging.metrics import (
     ONE_RANK,
     Findings,
     put_link,
     put_nodes,
     why_no_traffic,
 )
-from broadgauge.probes.messages import RankBlocks, same_of_all_ranks
+from broadgauge.merging.rank_blocks import RankBlocks, same_of_all_ranks
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import Mark
 from broadgauge.specs.rank_messages import Message, StepsBlock, TrainSummary

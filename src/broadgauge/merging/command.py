@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from broadgauge.probes.merging.counters import intervals_by_label
-from broadgauge.probes.merging.metrics import Findings, put_nodes
-from broadgauge.probes.messages import RankBlocks
+from broadgauge.merging.counters import intervals_by_label
+from broadgauge.merging.metrics import Findings, put_nodes
+from broadgauge.merging.rank_blocks import RankBlocks
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import Mark
 from broadgauge.specs.workload import CommandWorkload

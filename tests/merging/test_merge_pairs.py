@@ -6,13 +6,12 @@ from statistics import median
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.merging.outcomes import between, counters, make_case, message, outcome
 
-from broadgauge.probes.merge import merge
+from broadgauge.merging.merge import merge
 from broadgauge.specs.metrics import REGISTRY
 from broadgauge.specs.record import ErrorKind
 from broadgauge.specs.workload import CollectivesWorkload
-
-from .outcomes import between, counters, make_case, message, outcome
 
 PAIRWISE = CollectivesWorkload(kind="collectives", pairwise=True)
 PAIRS = list(itertools.permutations(range(3), 2))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from broadgauge.probes.merging.counters import Interval, nodes_use
+from broadgauge.merging.counters import Interval, nodes_use
 from broadgauge.specs.case import Case
 from broadgauge.specs.op_rows import AnyOpRow
 from broadgauge.specs.record import Measurement, NodeUse, TrialError

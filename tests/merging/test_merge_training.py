@@ -3,14 +3,13 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.merging.outcomes import between, counters, make_case, outcome, steps, summary
 
-from broadgauge.probes.merge import merge
+from broadgauge.merging.merge import merge
 from broadgauge.specs.metrics import REGISTRY
 from broadgauge.specs.rank_messages import Message, TrainSummary
 from broadgauge.specs.record import ErrorKind
 from broadgauge.specs.workload import TrainWorkload
-
-from .outcomes import between, counters, make_case, outcome, steps, summary
 
 WORKLOAD = TrainWorkload(kind="train")
 TWO_RANKS = [

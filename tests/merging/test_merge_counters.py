@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
-from tests.probes.outcomes import between, counters
+from tests.merging.outcomes import between, counters
 
-from broadgauge.probes.merging.counters import intervals_by_label, nodes_use
+from broadgauge.merging.counters import intervals_by_label, nodes_use
 from broadgauge.specs.record import NodeUse
 
 START = replace(counters(None, None), ranks_cpu_s=7.0)

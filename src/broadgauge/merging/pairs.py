@@ -7,7 +7,7 @@ slow alike, as across a slow uplink, the median is one of them: advise/slow_pair
 
 import statistics
 
-from broadgauge.probes.merging.metrics import Findings, put_link, why_no_traffic
+from broadgauge.merging.metrics import Findings, put_link, why_no_traffic
 from broadgauge.specs.case import Case
 from broadgauge.specs.op_rows import AnyOpRow, MessageRow
 from broadgauge.specs.pairs import largest_of_pairs, pair_rate_gbyte_per_s

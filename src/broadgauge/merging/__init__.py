@@ -1,0 +1,1 @@
+"""What did one trial measure, all ranks' figures and the nodes' counters taken together?"""

@@ -1,1 +1,0 @@
-"""What do the ranks' figures and the nodes' counters of one trial add up to?"""
