@@ -10,8 +10,8 @@ from tests.predict.making_systems import system
 from broadgauge.advise.ladder_predictions import predicted_steps
 from broadgauge.advise.ladders import ladders
 from broadgauge.cli.main import main
-from broadgauge.cli.runs import read_summary
 from broadgauge.predict.system.file import dump_system
+from broadgauge.results.run_path import read_summary
 from broadgauge.specs.errors import InputError
 
 GPT2: dict[str, object] = TRAIN | {

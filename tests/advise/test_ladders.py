@@ -15,9 +15,9 @@ from tests.engine.making import COLLECTIVES, COMMAND, TRAIN
 
 from broadgauge.advise.ladder_model import Ladder
 from broadgauge.advise.ladders import ladders
-from broadgauge.cli.runs import read_summary
 from broadgauge.predict.sensitivity.curve import Form
 from broadgauge.predict.sensitivity.ladder import Answer
+from broadgauge.results.run_path import read_summary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.estimate import Estimate

@@ -8,11 +8,11 @@ import pytest
 from tests.engine.making import a_machine
 from tests.predict.making_systems import compute, system
 
-from broadgauge.cli.calibrating import slower
-from broadgauge.cli.calibration_run import BETWEEN_NODES, SHAPED, calibration_experiment
 from broadgauge.cli.main import main
 from broadgauge.engine.plan import make_plan
 from broadgauge.predict.system.file import dump_system, read_system
+from broadgauge.running.calibration.device import slower
+from broadgauge.running.calibration.experiment import BETWEEN_NODES, SHAPED, calibration_experiment
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.machine import MachineFacts
 from broadgauge.specs.system import Timing

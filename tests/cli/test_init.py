@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.e2e.driving import run_command
 from tests.engine.making import a_machine
 
-from broadgauge.cli.first_experiment import OWN_SCRIPT, first_experiment
 from broadgauge.cli.init import write_new
 from broadgauge.engine.plan import make_plan
+from broadgauge.running.first_experiment import OWN_SCRIPT, first_experiment
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.machine import Gpu, MachineFacts, Nic
 from broadgauge.specs.plan import Plan

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from broadgauge.cli import running, schema
+from broadgauge.cli import schema
 from broadgauge.cli.main import main
 from broadgauge.engine.interrupts import Interrupt
+from broadgauge.running import starting
 
 PREPARING = """\
 name: preparing
@@ -65,7 +66,7 @@ def test_an_interrupt_after_the_last_trial_says_how_to_go_on(
     def interrupted(*_arguments: object) -> None:
         raise Interrupt(signal.SIGTERM)
 
-    monkeypatch.setattr(running, "run", interrupted)
+    monkeypatch.setattr(starting, "run", interrupted)
     (empty_folder / "script.py").touch()
     file = empty_folder / "e.yaml"
     file.write_text(PREPARING.replace("exec sleep 60", "true"))

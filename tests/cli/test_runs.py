@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from tests.cli.test_baseline import stored_run
+from tests.running.test_baseline import stored_run
 
-from broadgauge.cli.baseline import read_against
 from broadgauge.cli.main import main
-from broadgauge.cli.runs import run_path
 from broadgauge.results.folder import RunFolder
+from broadgauge.results.run_path import run_path
+from broadgauge.running.baseline import read_against
 from broadgauge.specs.errors import RunFolderError
 
 

@@ -1,7 +1,6 @@
 """Proves `broadgauge sensitivity`: the ladder made of an experiment, and what is said of a run."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -11,9 +10,12 @@ import pytest
 from tests.advise.ladder_runs import COMPUTE_S, STEP_BYTES, Planted, ladder_run
 from tests.engine.making import COLLECTIVES, TRAIN, a_machine, an_experiment
 
-from broadgauge.cli.ladder import as_ladder, default_rates_gbps, parse_rates_gbps
 from broadgauge.cli.main import main
+from broadgauge.cli.running import Wanted
 from broadgauge.engine.plan import make_plan
+from broadgauge.engine.run import RunResult
+from broadgauge.running.ladder import as_ladder, default_rates_gbps, parse_rates_gbps
+from broadgauge.running.starting import FinishedRun
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.network import Network
 from broadgauge.specs.reading import read_experiment
@@ -195,14 +197,24 @@ def test_a_run_that_ended_early_says_how_to_go_on_and_failed_trials_hide_no_answ
 ) -> None:
     path = ladder_run(tmp_path, launches=3)
 
-    def start(wanted: Any, runs_folder: Path, tell_folder: Callable[[Path], None]) -> int:
+    result = RunResult(
+        interrupted_by=None, num_trials=1, num_ok=1, num_failed=0, num_skipped=0, message=""
+    )
+    run = FinishedRun(folder=path, location=str(path), result=result)
+
+    def run_new(wanted: Wanted) -> FinishedRun:
+        assert wanted.change is not None
         assert wanted.change(an_experiment()).name == "tiny-ladder"
-        tell_folder(path)
+        return run
+
+    def show_finished(finished: FinishedRun) -> int:
+        assert finished is run
         print("the run's own table")  # noqa: T201
         return code
 
     monkeypatch.setattr("broadgauge.platforms.machine.read_machine", a_machine)
-    monkeypatch.setattr("broadgauge.cli.running.start", start)
+    monkeypatch.setattr("broadgauge.cli.running.run_new", run_new)
+    monkeypatch.setattr("broadgauge.cli.running.show_finished", show_finished)
     assert main(["sensitivity", "known-step", "--json"]) == code
     out, err = capsys.readouterr()
     assert "the run's own table" in err

@@ -7,8 +7,8 @@ import pytest
 from ruamel.yaml import YAML
 from tests.engine.making import a_machine
 
-from broadgauge.cli.experiments import read_base
 from broadgauge.engine.plan import make_plan
+from broadgauge.running.experiments import read_base
 from broadgauge.specs.axes import MAX_ENTRIES
 from broadgauge.specs.cluster import Cluster
 from broadgauge.specs.experiment import Experiment

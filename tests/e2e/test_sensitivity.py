@@ -9,7 +9,7 @@ import pytest
 from tests.disturbance import judging
 from tests.e2e.driving import only_run, records_of, run_command
 
-from broadgauge.cli.experiments import examples_folder
+from broadgauge.running.experiments import examples_folder
 
 pytestmark = [
     pytest.mark.measuring,

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from tests.engine.making import a_machine
 
-from broadgauge.cli.experiments import example_names, load
 from broadgauge.engine.plan import make_plan
+from broadgauge.running.experiments import example_names, load
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.hypothesis import PublishedFigure
 from broadgauge.specs.network import Network

@@ -16,11 +16,11 @@ from tests.advise.ladder_runs import (
 from tests.predict.sensitivity.simulated_ladders import simulated
 
 from broadgauge.advise.ladders import ladders, seen_ladders
-from broadgauge.cli.runs import read_summary
 from broadgauge.predict.sensitivity.sensitivity import analyse
 from broadgauge.report.charts_sensitivity import ladder_chart, ladder_words
 from broadgauge.report.html import render
 from broadgauge.report.ladder_words import CRITICAL, ENOUGH, answers, more_rates
+from broadgauge.results.run_path import read_summary
 
 
 def test_the_picture_holds_what_was_measured_and_the_curve(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from broadgauge.cli.experiments import example_names, examples_folder
+from broadgauge.running.experiments import example_names, examples_folder
 from broadgauge.specs.errors import ExperimentError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.reading import read_experiment

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from broadgauge.cli.calibrating import MeasuredDevice
     from broadgauge.specs.case import Device
     from broadgauge.specs.machine import MachineFacts
 
@@ -53,16 +52,16 @@ def add_parser(subparsers: Any) -> None:
 def handle(options: argparse.Namespace) -> int:
     import time
 
-    from broadgauge.cli.calibrating import measure_device, measure_paths
-    from broadgauge.cli.calibration_run import calibration_experiment, paths_of, trained_of
-    from broadgauge.cli.console import results_console
+    from broadgauge.cli.console import PlainConsole, results_console
     from broadgauge.cli.opening import machine_lines
     from broadgauge.cli.output import say, write_file
+    from broadgauge.cli.progress import PlainLines
+    from broadgauge.engine.interrupts import Interrupts, signals_to
     from broadgauge.platforms.machine import read_machine
     from broadgauge.predict.system.file import dump_system
     from broadgauge.report.terminal_system import print_system
+    from broadgauge.running.calibration.measuring import Telling, calibrate
     from broadgauge.specs.errors import InputError
-    from broadgauge.specs.system import PathTimes, System, TrainedStep
 
     if options.check is not None:
         return _check(options)
@@ -74,29 +73,14 @@ def handle(options: argparse.Namespace) -> int:
     for line in machine_lines(machine):
         say(line)
     began_unix_s = time.time()
-    measured = measure_device(machine, device)
-    notes = list(measured.notes)
-    paths: tuple[PathTimes, ...] = ()
-    trained: tuple[TrainedStep, ...] = ()
-    nccl = None
-    experiment = calibration_experiment(machine, device)
-    if experiment is None:
-        notes.append("one rank has no path to another: collectives were not measured")
-    else:
-        summary, failures = measure_paths(experiment, machine, options.runs_folder)
-        notes += failures
-        paths, trained = paths_of(summary), trained_of(summary)
-        nccl = next((each.nccl for each in summary.environments.values()), None)
-    system = System(
-        format="broadgauge system",
-        version=1,
-        measured_unix_s=round(began_unix_s, 0),
-        **_facts(machine, device, measured, nccl),
-        compute=measured.compute,
-        paths=paths,
-        trained=trained,
-        notes=tuple(notes),
+    interrupts = Interrupts()
+    telling = Telling(
+        device=lambda what: say(f"measuring  {what}"),
+        run=PlainLines(PlainConsole(stderr=True)),
+        interrupts=interrupts,
     )
+    with signals_to(interrupts):
+        system = calibrate(machine, device, runs_folder=options.runs_folder, telling=telling)
     write_file(options.output, dump_system(system))
     with results_console() as console:
         print_system(system, console)
@@ -109,10 +93,10 @@ def _check(options: argparse.Namespace) -> int:
 
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import write
-    from broadgauge.cli.runs import read_summary, run_path
     from broadgauge.predict.runs.check import check_run
     from broadgauge.predict.system.file import read_system
     from broadgauge.report.terminal_system_check import check_document, print_check
+    from broadgauge.results.run_path import read_summary, run_path
 
     run = read_summary(run_path(options.check, options.runs_folder))
     steps = check_run(read_system(options.output), run)
@@ -156,37 +140,3 @@ def _check_replaceable(path: Path, machine: "MachineFacts") -> None:
     if older.machine.hostname != machine.hostname:
         whose = f"`{path}` is of the machine {older.machine.hostname}, and is kept"
         raise InputError(whose, hint=hint)
-
-
-def _facts(
-    machine: "MachineFacts", device: "Device", measured: "MeasuredDevice", nccl: str | None
-) -> dict[str, Any]:
-    """The parts of the file that say what was measured."""
-    from broadgauge.platforms.host_facts import make_environment
-    from broadgauge.specs.system import DeviceOfSystem, MachineOfSystem
-
-    hello = {**measured.software, "nccl": nccl}
-    found = make_environment("", hello, gpus=(), variables={}, working_folder=Path.cwd())
-    gpus = machine.gpus if device == "cuda" else ()
-    return {
-        "broadgauge": found.broadgauge,
-        "machine": MachineOfSystem(
-            hostname=machine.hostname,
-            cpu=found.cpu,
-            cores=len(machine.cores),
-            memory_bytes=machine.memory_bytes,
-            kernel=found.kernel,
-            python=found.python,
-            torch=found.torch or machine.torch or "unknown",
-            nccl=found.nccl,
-            cuda=found.cuda,
-            driver=found.driver,
-        ),
-        "device": DeviceOfSystem(
-            kind=device,
-            name=gpus[0].name if gpus else found.cpu or "cpu",
-            count=len(gpus) or measured.ranks,
-            memory_bytes=gpus[0].memory_bytes if gpus else machine.memory_bytes,
-            threads=measured.threads,
-        ),
-    }

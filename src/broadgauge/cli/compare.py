@@ -31,10 +31,10 @@ def add_parser(subparsers: Any) -> None:
 
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.console import results_console
-    from broadgauge.cli.runs import read_summary, run_path
     from broadgauge.report.terminal import print_gate, print_runs_compared
     from broadgauge.results.compare import compare_runs
     from broadgauge.results.gate import gate_across_runs, parse_limit
+    from broadgauge.results.run_path import read_summary, run_path
 
     limit_ratio = None if options.fail_above is None else parse_limit(options.fail_above)
     a = read_summary(run_path(options.a))

@@ -29,9 +29,9 @@ def add_parser(subparsers: Any) -> None:
 
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.output import write, write_binary, write_file
-    from broadgauge.cli.runs import read_summary, run_path
     from broadgauge.results.export import to_csv, to_json
     from broadgauge.results.parquet import to_parquet
+    from broadgauge.results.run_path import read_summary, run_path
 
     run = read_summary(run_path(options.run))
     data: str | bytes

@@ -28,9 +28,9 @@ def add_parser(subparsers: Any) -> None:
 def handle(options: argparse.Namespace) -> int:
     import shlex
 
-    from broadgauge.cli.first_experiment import first_experiment
     from broadgauge.cli.output import program, say, write
     from broadgauge.platforms.machine import read_machine
+    from broadgauge.running.first_experiment import first_experiment
 
     text = first_experiment(read_machine())
     if options.file == STDOUT:

@@ -32,10 +32,10 @@ def add_parser(subparsers: Any) -> None:
 
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.output import say
-    from broadgauge.cli.runs import run_path
     from broadgauge.results.lock import is_being_written
     from broadgauge.results.logs import find_logs, follow
     from broadgauge.results.reading import find_run, read_plan
+    from broadgauge.results.run_path import run_path
 
     folder = find_run(run_path(options.run))
     plan, _ = read_plan(folder)

@@ -29,6 +29,13 @@ def machine_lines(machine: MachineFacts) -> Iterator[str]:
     yield f"emulation  {_emulation(machine)}"
 
 
+def refusal_lines(machine: MachineFacts) -> Iterator[str]:
+    """Why there are no nodes, what would give them, and what is done instead."""
+    yield f"no nodes   can be emulated on this machine: {machine.refusal}"
+    yield f"fix        {machine.fix or 'unknown: run as root, or on another machine'}"
+    yield "instead    what needs no second node runs on the local platform; exit code 4"
+
+
 def _nic(nic: Nic) -> str:
     speed = "speed unknown" if nic.speed_gbps is None else show_rate(nic.speed_gbps)
     return f"{nic.name} ({speed}, MTU {nic.mtu_bytes})"

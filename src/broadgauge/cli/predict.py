@@ -210,8 +210,8 @@ OF_CLUSTER = ("gpu", "gpus_per_node", "nodes", "network")
 
 def _of_experiment(name: str, wish: "dict[str, Sequence[Any]]", catalog: "Catalog") -> "Asked":
     """The trainings of a file, on the cluster of the flags. Raises InputError."""
-    from broadgauge.cli.experiments import load
     from broadgauge.predict.asking.experiment_cases import Instead, experiment_cases
+    from broadgauge.running.experiments import load
     from broadgauge.specs.errors import InputError
 
     others = [field for field in wish if field not in OF_CLUSTER]

@@ -16,12 +16,12 @@ def is_here(options: argparse.Namespace) -> bool:
 def handle(options: argparse.Namespace) -> int:
     """Raises InputError."""
     from broadgauge.cli.console import results_console
-    from broadgauge.cli.experiments import load
     from broadgauge.cli.output import write
     from broadgauge.cli.predict_flags import FLAGS
     from broadgauge.predict.system.experiment_here import steps_here
     from broadgauge.predict.system.file import read_system
     from broadgauge.report.terminal_here import here_json, print_here
+    from broadgauge.running.experiments import load
     from broadgauge.specs.errors import InputError
 
     others = {f"wish_{each.field}": each.name for each in FLAGS}

@@ -1,19 +1,28 @@
 """What is seen while a run goes on: a live line in a terminal, plain lines elsewhere."""
 
+from collections.abc import Iterable
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from broadgauge.cli.opening import machine_lines, plan_lines, refusal_lines
 from broadgauge.engine.events import (
-    Event,
     LaunchEnded,
     LaunchStarting,
     Noted,
     PhaseBegan,
     RecordWritten,
-    RunEnded,
     RunStarted,
 )
 from broadgauge.report.quantities import show
+from broadgauge.running.events import (
+    FolderOpened,
+    MachineRead,
+    NodesRefused,
+    PlanMade,
+    PrepareStepBegins,
+    RunEvent,
+)
 from broadgauge.specs.record import Record, Status
 from broadgauge.specs.units import show_time
 
@@ -29,6 +38,8 @@ class PlainLines:
 
     def __init__(self, console: "Console") -> None:
         self._console = console
+        self.folder: Path | None = None
+        """The run's, once it is there."""
 
     def __enter__(self) -> Self:
         return self
@@ -41,7 +52,9 @@ class PlainLines:
     ) -> None:
         return None
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: RunEvent) -> None:
+        if isinstance(event, FolderOpened):
+            self.folder = event.folder
         for line in event_lines(event):
             self._line(line)
 
@@ -66,21 +79,19 @@ class LiveLine(PlainLines):
         )
         self._task = self._progress.add_task("starting", total=1, left="")
 
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._progress.stop()
+        if self._progress.live.is_started:
+            self._progress.stop()
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: RunEvent) -> None:
         match event:
             case RunStarted():
+                self._progress.start()  # not before: what is prepared writes for itself
                 self._progress.update(self._task, total=event.num_trials)
                 self._advance(event.num_finished, event.remaining_s)
             case LaunchStarting():
@@ -89,7 +100,7 @@ class LiveLine(PlainLines):
                 self._describe(_doing(event))
             case RecordWritten():
                 self._advance(event.num_finished, event.remaining_s)
-            case LaunchEnded() | Noted() | RunEnded():
+            case _:
                 pass
         super().__call__(event)
 
@@ -101,8 +112,21 @@ class LiveLine(PlainLines):
         self._progress.update(self._task, description=text)
 
 
-def event_lines(event: Event) -> list[str]:
+def event_lines(event: RunEvent) -> Iterable[str]:
     """What of an event stays on the screen."""
+    match event:
+        case MachineRead():
+            return machine_lines(event.machine)
+        case NodesRefused():
+            return refusal_lines(event.machine)
+        case PlanMade():
+            return plan_lines(event.experiment, event.plan)
+        case PrepareStepBegins():
+            return (f"prepare    {event.workload}: {' '.join(event.command)}",)
+    return _lines_while_running(event)
+
+
+def _lines_while_running(event: RunEvent) -> Iterable[str]:
     match event:
         case RunStarted():
             notes = [f"note       {note}" for note in event.notes]

@@ -20,8 +20,8 @@ def add_parser(subparsers: Any) -> None:
 
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.output import say, write_file
-    from broadgauge.cli.runs import read_summary, run_path
     from broadgauge.report.html import FILE_NAME, render
+    from broadgauge.results.run_path import read_summary, run_path
 
     run = read_summary(run_path(options.run))
     path = options.output if options.output is not None else run.folder / FILE_NAME

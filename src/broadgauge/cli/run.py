@@ -65,7 +65,8 @@ def add_parser(subparsers: Any) -> None:
 
 
 def handle(options: argparse.Namespace) -> int:
-    from broadgauge.cli.running import Wanted, dry_run, resume, start
+    from broadgauge.cli.running import Wanted, print_dry_run, run_new, run_on, show_finished
+    from broadgauge.running.preparing import RunOptions
     from broadgauge.specs.errors import InputError
 
     if options.resume is not None:
@@ -75,7 +76,7 @@ def handle(options: argparse.Namespace) -> int:
                 "--resume goes on with the plan that is stored",
                 hint="--set, --engine, --against, --fail-above and --dry-run belong to a new run",
             )
-        return resume(options.resume, options.runs_folder)
+        return show_finished(run_on(options.resume, options.runs_folder))
     if options.fail_above is not None and options.against is None:
         raise InputError(
             "--fail-above needs a baseline", hint="--against RUN: a run folder, or `last`"
@@ -84,12 +85,15 @@ def handle(options: argparse.Namespace) -> int:
         name_or_path=options.experiment,
         overrides=options.overrides,
         engine=options.engine,
-        against=options.against,
-        fail_above_ratio=_limit_ratio(options.fail_above),
+        options=RunOptions(
+            runs_folder=options.runs_folder,
+            against=options.against,
+            fail_above_ratio=_limit_ratio(options.fail_above),
+        ),
     )
     if options.dry_run:
-        return dry_run(wanted, options.runs_folder)
-    return start(wanted, options.runs_folder)
+        return print_dry_run(wanted)
+    return show_finished(run_new(wanted))
 
 
 def _limit_ratio(text: str | None) -> float | None:

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from broadgauge.advise.ladder_model import Ladder
     from broadgauge.results.model import RunSummary
 
-FAILED_TRIALS = 3
-"""Exit code of a run of which some trials failed: the others still say something."""
 RATES_HELP = "line rates in Gbit/s: 0.1,0.2,0.5,1 (default: six about those that it names)"
 
 
@@ -74,7 +72,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def handle(options: argparse.Namespace) -> int:
-    from broadgauge.cli.runs import LAST, run_path
+    from broadgauge.results.run_path import LAST, run_path
     from broadgauge.specs.errors import InputError
 
     _within_ratio(options.within)
@@ -104,39 +102,30 @@ def _run_ladder(options: argparse.Namespace) -> int:
     from contextlib import nullcontext, redirect_stdout
     from functools import partial
 
-    from broadgauge.cli.ladder import as_ladder, parse_rates_gbps
     from broadgauge.cli.output import program, say
-    from broadgauge.cli.running import Wanted, dry_run, start
+    from broadgauge.cli.running import Wanted, print_dry_run, run_new, show_finished
+    from broadgauge.platforms.machine import read_machine
+    from broadgauge.running.ladder import as_ladder, check_nodes, parse_rates_gbps
+    from broadgauge.running.preparing import RunOptions
+    from broadgauge.specs.errors import ExitCode
 
     rates = () if options.rates is None else parse_rates_gbps(options.rates)
     wanted = Wanted(
         name_or_path=options.experiment,
         overrides=options.overrides,
         change=partial(as_ladder, rates_gbps=rates, network_name=options.network),
+        options=RunOptions(runs_folder=options.runs_folder),
     )
-    _refuse_without_nodes()
+    check_nodes(read_machine())
     if options.dry_run:
-        return dry_run(wanted, options.runs_folder)
-    folders: list[Path] = []
+        return print_dry_run(wanted)
     with redirect_stdout(_stderr()) if options.json else nullcontext():
-        code = start(wanted, options.runs_folder, folders.append)
-    if code > FAILED_TRIALS:
-        say(f"then: {program()} sensitivity {folders[0]}")
+        finished = run_new(wanted)
+        code = show_finished(finished)
+    if code > ExitCode.TRIALS_FAILED:
+        say(f"then: {program()} sensitivity {finished.folder}")
         return code
-    return _show(folders[0], options) or code
-
-
-def _refuse_without_nodes() -> None:
-    """On the local platform there are no links to shape, so nothing of it can run there."""
-    from broadgauge.platforms.machine import read_machine
-    from broadgauge.specs.errors import PlatformError
-
-    machine = read_machine()
-    if not machine.can_emulate:
-        raise PlatformError(
-            f"a ladder needs emulated nodes, which are refused here: {machine.refusal}",
-            hint=machine.fix,
-        )
+    return _show(finished.folder, options) or code
 
 
 def _stderr() -> Any:
@@ -150,9 +139,9 @@ def _show(folder: Path, options: argparse.Namespace) -> int:
     from broadgauge.advise.ladders import ladders
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import write
-    from broadgauge.cli.runs import read_summary
     from broadgauge.predict.system.file import read_system
     from broadgauge.report.terminal_sensitivity import print_ladders
+    from broadgauge.results.run_path import read_summary
 
     system = None if options.system is None else read_system(options.system)
     run = read_summary(folder)

@@ -17,8 +17,8 @@ def add_parser(subparsers: Any) -> None:
 
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.console import results_console
-    from broadgauge.cli.runs import read_summary, run_path
     from broadgauge.report.terminal import print_run
+    from broadgauge.results.run_path import read_summary, run_path
 
     run = read_summary(run_path(options.run))
     with results_console() as console:

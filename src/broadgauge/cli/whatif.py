@@ -51,12 +51,12 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.catalog.catalog import load_catalog
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import write
-    from broadgauge.cli.runs import read_summary, run_path
     from broadgauge.cli.whatif_flags import changes_of, check_model, notes_of
     from broadgauge.predict.runs.cases import pick_case, picked_words
     from broadgauge.predict.system.file import read_system
     from broadgauge.predict.whatif.whatif import what_if
     from broadgauge.report.terminal_whatif import print_whatif, whatif_document
+    from broadgauge.results.run_path import read_summary, run_path
 
     catalog = load_catalog(options.catalog)
     run = read_summary(run_path(options.run))

@@ -95,7 +95,7 @@ def unknown_peak(case: Case, environment: Environment) -> float | None:
     return None
 
 
-def unobserved(event: Event) -> None:
+def unobserved(event: object) -> None:
     """The observer that looks away."""
     del event
 

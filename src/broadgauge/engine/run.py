@@ -39,7 +39,7 @@ from broadgauge.engine.trial import (
     skipped_record,
 )
 from broadgauge.specs.case import Case
-from broadgauge.specs.errors import LaunchError
+from broadgauge.specs.errors import ExitCode, LaunchError
 from broadgauge.specs.launching import Launch, LaunchRequest, Platform, Progress, TrialRequest
 from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
 from broadgauge.specs.record import Phase, Record, Status
@@ -62,11 +62,11 @@ class RunResult:
     message: str
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> ExitCode:
         """Source: specs/errors.py."""
         if self.interrupted_by is not None:
-            return 128 + self.interrupted_by
-        return 3 if self.num_failed or self.num_skipped else 0
+            return ExitCode(128 + self.interrupted_by)
+        return ExitCode.TRIALS_FAILED if self.num_failed or self.num_skipped else ExitCode.OK
 
 
 def run(plan: Plan, platform: Platform, store: Store, services: Services) -> RunResult:

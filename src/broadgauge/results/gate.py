@@ -34,7 +34,7 @@ from broadgauge.results.model import RunComparison, RunSummary
 from broadgauge.results.resolution import launches_for, smallest_ratio
 from broadgauge.results.statistics import FEWEST_FOR_A_VERDICT, Comparison
 from broadgauge.results.student import CONFIDENCE
-from broadgauge.specs.errors import CANNOT_TELL_EXIT_CODE, REGRESSION_EXIT_CODE, InputError
+from broadgauge.specs.errors import ExitCode, InputError
 from broadgauge.specs.estimate import Estimate
 
 HIGHEST_LIMIT_RATIO = 10.0
@@ -49,12 +49,12 @@ class GateOutcome(StrEnum):
     CANNOT_TELL = "can't tell"
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> ExitCode:
         """Source: specs/errors.py."""
         codes = {
-            GateOutcome.NO_REGRESSION: 0,
-            GateOutcome.REGRESSION: REGRESSION_EXIT_CODE,
-            GateOutcome.CANNOT_TELL: CANNOT_TELL_EXIT_CODE,
+            GateOutcome.NO_REGRESSION: ExitCode.OK,
+            GateOutcome.REGRESSION: ExitCode.REGRESSION,
+            GateOutcome.CANNOT_TELL: ExitCode.CANNOT_TELL,
         }
         return codes[self]
 

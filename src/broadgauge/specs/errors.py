@@ -9,27 +9,41 @@
 
 Exit codes of `broadgauge run`: 0 every case measured; 1 an internal error; 2 bad input; 3 the run
 ended and some cases failed; 4 the platform was refused (where nodes can't be emulated, what needs
-no second node did run on the local platform); 5 the run folder; 130 and 143 ended by SIGINT and
-SIGTERM, resumable.
+no second node did run on the local platform); 5 the run folder; 129, 130 and 143 ended by SIGHUP,
+SIGINT and SIGTERM, resumable.
 
 With `--fail-above`, of `run` (where none of the above happened) and of `compare`: 0 no regression;
 6 a regression; 7 can't tell.
 """
 
+from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from broadgauge.specs.record import TrialError
 
 
-REGRESSION_EXIT_CODE = 6
-CANNOT_TELL_EXIT_CODE = 7
+class ExitCode(IntEnum):
+    """What a command ends with; docs/commands.md says it to the user."""
+
+    OK = 0
+    INTERNAL_ERROR = 1
+    BAD_INPUT = 2
+    TRIALS_FAILED = 3
+    PLATFORM_REFUSED = 4
+    RUN_FOLDER = 5
+    REGRESSION = 6
+    CANNOT_TELL = 7
+    HANGUP = 129
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141
+    TERMINATED = 143
 
 
 class BroadgaugeError(Exception):
     """Base of every error that is reported without a traceback."""
 
-    exit_code: ClassVar[int] = 1
+    exit_code: ClassVar[ExitCode] = ExitCode.INTERNAL_ERROR
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -43,13 +57,13 @@ class BroadgaugeError(Exception):
 class InputError(BroadgaugeError):
     """What the user gave can't be used."""
 
-    exit_code = 2
+    exit_code = ExitCode.BAD_INPUT
 
 
 class PlatformError(BroadgaugeError):
     """The machine or the cluster refuses what the experiment needs."""
 
-    exit_code = 4
+    exit_code = ExitCode.PLATFORM_REFUSED
 
 
 class LaunchError(PlatformError):
@@ -59,7 +73,7 @@ class LaunchError(PlatformError):
     becomes the error of the trial's record.
     """
 
-    exit_code = 3
+    exit_code = ExitCode.TRIALS_FAILED
 
     def __init__(
         self, message: str, *, hint: str | None = None, error: "TrialError | None" = None
@@ -71,7 +85,7 @@ class LaunchError(PlatformError):
 class RunFolderError(BroadgaugeError):
     """The run folder can't be written, read, locked or trusted."""
 
-    exit_code = 5
+    exit_code = ExitCode.RUN_FOLDER
 
 
 class Problem:

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.cluster import split_shape
-from broadgauge.specs.errors import InputError
+from broadgauge.specs.errors import InputError, PlatformError
 from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.machine import MachineFacts
 from broadgauge.specs.network import Network
 from broadgauge.specs.units import parse_rate_gbps, show_rate
 from broadgauge.specs.workload import CollectivesWorkload, Workload
@@ -68,6 +69,18 @@ def parse_rates_gbps(text: str) -> tuple[float, ...]:
             hint=_EXAMPLE,
         )
     return tuple(rates)
+
+
+def check_nodes(machine: MachineFacts) -> None:
+    """On the local platform are no links to shape, so nothing of a ladder can run there.
+
+    Raises PlatformError.
+    """
+    if not machine.can_emulate:
+        raise PlatformError(
+            f"a ladder needs emulated nodes, which are refused here: {machine.refusal}",
+            hint=machine.fix,
+        )
 
 
 _EXAMPLE = "--rates 0.1,0.2,0.5,1,2 (Gbit/s)"

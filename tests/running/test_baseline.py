@@ -8,11 +8,11 @@ from tests.engine.fake_platform import FakeClock, FakePlatform, Script, an_envir
 from tests.engine.fake_script import Failure
 from tests.engine.making import COMMAND, a_machine
 
-from broadgauge.cli.baseline import arms, read_against
 from broadgauge.cli.main import main
 from broadgauge.engine.plan import make_plan
 from broadgauge.engine.run import run
 from broadgauge.results.folder import RunFolder
+from broadgauge.running.baseline import arms, read_against
 from broadgauge.specs.errors import InputError, RunFolderError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.record import ErrorKind

@@ -1,4 +1,4 @@
-"""How is a machine calibrated? Its device in processes of its own, its paths by a small run."""
+"""What can one device do? Measured in processes of its own."""
 
 import contextlib
 import json
@@ -6,35 +6,17 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from broadgauge.cli.console import PlainConsole
-from broadgauge.cli.output import say
-from broadgauge.cli.progress import PlainLines
-from broadgauge.engine.interrupts import Interrupt, Interrupts, signals_to
-from broadgauge.engine.plan import make_plan
-from broadgauge.engine.ports import Services
-from broadgauge.engine.run import run
-from broadgauge.merging.merge import merge
 from broadgauge.platforms.cores import share_out
-from broadgauge.platforms.emulated_cluster import EmulatedPlatform
-from broadgauge.platforms.launch_folders import LaunchFolders
-from broadgauge.platforms.local import LocalPlatform
-from broadgauge.results.folder import RunFolder
-from broadgauge.results.model import RunSummary
 from broadgauge.specs.case import Device
-from broadgauge.specs.errors import LaunchError, PlatformError
-from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.launching import Platform
+from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.machine import MachineFacts
 from broadgauge.specs.system import Compute
-from broadgauge.specs.writing import dump_experiment
 
 CHILD = (sys.executable, "-P", "-m", "broadgauge.probes.calibration")
 MOST_CHILD_S = 600
@@ -53,16 +35,19 @@ class MeasuredDevice:
     notes: tuple[str, ...]
 
 
-def measure_device(machine: MachineFacts, device: Device) -> MeasuredDevice:
+def measure_device(
+    machine: MachineFacts, device: Device, tell: Callable[[str], object]
+) -> MeasuredDevice:
     """One GPU; or on cores two ranks side by side, each on its half, as two nodes compute.
 
-    Raises LaunchError where a child ends badly.
+    `tell` is given what is being measured, in words. Raises LaunchError where a child ends badly.
     """
     ranks = 1 if device == "cuda" or len(machine.cores) < 2 else 2
     cores, _ = share_out(machine.cores, ranks, len(machine.cores) // ranks)
     with contextlib.ExitStack() as stack:
         children = [stack.enter_context(_Child(device, own)) for own in cores]
-        said = [_last_line(child, is_shown=number == 0) for number, child in enumerate(children)]
+        tells = (tell, *[_untold] * (ranks - 1))
+        said = [_last_line(child, each) for child, each in zip(children, tells, strict=True)]
     computes = [Compute.model_validate(each["compute"]) for each in said]
     return MeasuredDevice(
         compute=computes[0] if len(computes) == 1 else slower(computes),
@@ -112,14 +97,19 @@ class _Child:
         return lines[-1] if lines else "it said nothing"
 
 
-def _last_line(child: _Child, *, is_shown: bool) -> dict[str, Any]:
+def _untold(what: str) -> None:
+    """The first child's words stand for all."""
+    del what
+
+
+def _last_line(child: _Child, tell: Callable[[str], object]) -> dict[str, Any]:
     """The child's result. Raises LaunchError."""
     last: dict[str, Any] = {}
     before = ""
     for last in child.lines():
         what = str(last.get("doing", "")).partition(",")[0]
-        if is_shown and what and what != before:
-            say(f"measuring  {what}")
+        if what and what != before:
+            tell(what)
         before = what or before
     code = child.process.wait(MOST_CHILD_S)
     if code != 0 or "compute" not in last:
@@ -149,41 +139,3 @@ def _slower(forms: Sequence[Any]) -> Any:
     if isinstance(first, (list, tuple)):
         return [_slower(items) for items in zip(*forms, strict=False)]
     return first
-
-
-def measure_paths(
-    experiment: Experiment, machine: MachineFacts, runs_folder: Path
-) -> tuple[RunSummary, tuple[str, ...]]:
-    """The small run over each path, stored as any other; and what failed, in sentences."""
-    plan = make_plan(experiment, machine, working_folder=str(Path.cwd()))
-    folder = RunFolder.create(
-        runs_folder,
-        plan=plan,
-        experiment_yaml=dump_experiment(experiment),
-        started_unix_s=time.time(),
-    )
-    interrupts = Interrupts()
-    with folder, signals_to(interrupts):
-        services = Services(
-            merger=merge,
-            judge=lambda _case, _record, _series: (),
-            peak_flops=lambda _case, _environment: None,
-            observer=PlainLines(PlainConsole(stderr=True)),
-            interrupts=interrupts,
-        )
-        is_emulated = experiment.platform == "emulated"
-        folders = LaunchFolders(logs=folder.log_folder, working=Path.cwd())
-        platform: Platform = EmulatedPlatform(folders) if is_emulated else LocalPlatform(folders)
-        result = run(plan, platform, folder, services)
-    if result.interrupted_by is not None:
-        raise Interrupt(result.interrupted_by)
-    from broadgauge.cli.runs import read_summary  # it brings numpy, which a plan does without
-
-    summary = read_summary(folder.path)
-    if not any(case.num_ok for case in summary.cases):
-        raise PlatformError(
-            "no path could be measured: every trial failed",
-            hint=f"`broadgauge show {folder.location}` says why",
-        )
-    failed = [case for case in summary.cases if case.num_failed]
-    return summary, tuple(f"{case.case.label} failed: not in this file" for case in failed)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from broadgauge.cli.experiments import load
+from broadgauge.running.experiments import load
 from broadgauge.specs.errors import InputError
 
 TEXT = "name: {name}\nplatform: local\ncluster: {{shapes: [1x2]}}\nworkloads: [{{kind: train}}]\n"

@@ -6,7 +6,7 @@ import os
 import pytest
 from tests.merging.outcomes import make_case
 
-from broadgauge.cli.training_data import check_training_data
+from broadgauge.running.training_data import check_training_data
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.workload import HubDataset, JsonLines, TrainWorkload
 

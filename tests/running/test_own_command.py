@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.engine.making import a_machine
 
-from broadgauge.cli.own_command import check_commands, prepare_lines, torchrun_lines
 from broadgauge.engine.plan import make_plan
 from broadgauge.platforms.launch_folders import LaunchFolders
+from broadgauge.running.own_command import check_commands, prepare_lines, torchrun_lines
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.launching import LaunchRequest

@@ -1,0 +1,1 @@
+"""From an experiment to a finished run, as functions: nothing here prints or reads a flag."""

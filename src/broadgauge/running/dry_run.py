@@ -1,0 +1,58 @@
+"""What would each rank be given, if the run were started? Starts nothing."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from broadgauge.running.own_command import prepare_lines, torchrun_lines
+from broadgauge.running.platforms import MakePlatform, folders_of, make_platform
+from broadgauge.running.preparing import Prepared
+from broadgauge.specs.launching import LaunchRequest
+from broadgauge.specs.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchCommands:
+    """What a launch starts, as a shell would take it."""
+
+    launch_id: str
+    """The first one; later ones with the same cases start the same."""
+    ranks: tuple[str, ...]
+    """Each rank's environment and command; below a command's, what torchrun is given."""
+    prepare: tuple[str, ...]
+    """Once on this host, before any launch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DryRun:
+    plan: Plan
+    launches: tuple[LaunchCommands, ...]
+    """One for each set of cases that share a launch."""
+
+
+def dry_run(prepared: Prepared, *, platform_of: MakePlatform = make_platform) -> DryRun:
+    """Raises PlatformError and LaunchError where a launch could not be made here."""
+    return DryRun(plan=prepared.plan, launches=tuple(_launches(prepared, platform_of)))
+
+
+def _launches(prepared: Prepared, platform_of: MakePlatform) -> Iterator[LaunchCommands]:
+    plan = prepared.plan
+    folders = folders_of(plan, prepared.runs_folder / "RUN" / "logs")
+    platform = platform_of(prepared.experiment.platform, folders)
+    seen: set[tuple[str, ...]] = set()
+    for launch in plan.launches:
+        keys = tuple(sorted({trial.case_key for trial in launch.trials}))
+        if keys in seen:
+            continue
+        seen.add(keys)
+        request = LaunchRequest(
+            launch_id=launch.launch_id,
+            cases=tuple(plan.case(trial.case_key) for trial in launch.trials),
+            cores_per_node=launch.cores_per_node,
+            limits=plan.limits,
+        )
+        ranks = platform.rank_commands(request)
+        yield LaunchCommands(
+            launch_id=launch.launch_id,
+            ranks=tuple(torchrun_lines(request, folders, ranks)),
+            prepare=tuple(prepare_lines(request, folders)),
+        )

@@ -1,0 +1,48 @@
+"""What does a user's command need from outside? Fetched before any node exists."""
+
+import signal
+import subprocess
+from pathlib import Path
+
+from broadgauge.platforms.emulated.syscalls import PR_SET_PDEATHSIG, prctl
+from broadgauge.running.baseline import arms
+from broadgauge.running.events import PrepareStepBegins, RunObserver
+from broadgauge.running.own_command import check_commands
+from broadgauge.specs.errors import InputError
+from broadgauge.specs.plan import Plan
+from broadgauge.specs.workload import CommandWorkload
+
+
+def run_prepare_steps(plan: Plan, observer: RunObserver) -> None:
+    """Each `prepare` once in its arm's folder. Raises InputError where one fails."""
+    for cases, folder in arms(plan):
+        steps = {
+            case.workload.prepare: case.workload.name
+            for case in cases
+            if isinstance(case.workload, CommandWorkload) and case.workload.prepare
+        }
+        for command, name in steps.items():
+            observer(PrepareStepBegins(workload=name, command=command))
+            _run_step(command, name, folder)
+        check_commands(cases, folder, is_prepared=True)
+
+
+def _run_step(command: tuple[str, ...], name: str, folder: Path) -> None:
+    try:
+        ended = subprocess.run(
+            command,
+            cwd=folder,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=2,  # results alone go to stdout
+            preexec_fn=_end_with_parent,
+        )
+    except OSError as error:
+        raise InputError(f"`prepare` of {name} can't be run: {error}") from None
+    if ended.returncode != 0:
+        raise InputError(f"`prepare` of {name} ended with exit code {ended.returncode}")
+
+
+def _end_with_parent() -> None:
+    """In the child, before it becomes the command: the kernel ends it when the tool is gone."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,0 +1,128 @@
+"""How does a prepared run become records in its folder, now or when it goes on later?"""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from broadgauge.engine.events import Noted
+from broadgauge.engine.interrupts import Interrupts
+from broadgauge.engine.ports import unobserved
+from broadgauge.engine.run import RunResult, run
+from broadgauge.platforms.machine import read_machine
+from broadgauge.results.folder import RunFolder
+from broadgauge.running.baseline import arms
+from broadgauge.running.events import FolderOpened, RunObserver
+from broadgauge.running.platforms import MakePlatform, folders_of, make_platform
+from broadgauge.running.prepare_steps import run_prepare_steps
+from broadgauge.running.preparing import Prepared, check_torch
+from broadgauge.running.services import make_services
+from broadgauge.specs.errors import ExitCode, InputError, RunFolderError
+from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.reading import read_experiment
+from broadgauge.specs.writing import dump_experiment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedRun:
+    """A run that has ended, interrupted or not; results/summary.py puts its folder together."""
+
+    folder: Path
+    location: str
+    """The folder as the user would type it."""
+    result: RunResult
+    is_fallback: bool = False
+    """Nodes were refused, and what could run did run on the local platform."""
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Of trials that failed or an interrupt, else of the fallback; a gate's stands aside."""
+        if self.result.exit_code is not ExitCode.OK:
+            return self.result.exit_code
+        return ExitCode.PLATFORM_REFUSED if self.is_fallback else ExitCode.OK
+
+
+def start(
+    prepared: Prepared,
+    *,
+    observer: RunObserver = unobserved,
+    interrupts: Interrupts | None = None,
+    platform_of: MakePlatform = make_platform,
+) -> FinishedRun:
+    """Run it, in a new folder.
+
+    `interrupts`: how a signal's handler ends the run in good order (`signals_to`). Raises
+    InputError (a `prepare` step failed), PlatformError and RunFolderError; what is stored stays.
+    """
+    run_prepare_steps(prepared.plan, observer)
+    folder = RunFolder.create(
+        prepared.runs_folder,
+        plan=prepared.plan,
+        experiment_yaml=dump_experiment(prepared.experiment),
+        started_unix_s=time.time(),
+    )
+    with folder:
+        observer(FolderOpened(folder=folder.path))
+        result = _run_in(folder, prepared.experiment, observer, interrupts, platform_of)
+    return FinishedRun(
+        folder=folder.path,
+        location=folder.location,
+        result=result,
+        is_fallback=prepared.is_fallback,
+    )
+
+
+def resume(
+    path: Path,
+    *,
+    observer: RunObserver = unobserved,
+    interrupts: Interrupts | None = None,
+    platform_of: MakePlatform = make_platform,
+) -> FinishedRun:
+    """Go on with the run of this folder: its plan, less what is stored. Raises as `start` does."""
+    with RunFolder.open_for_resume(path) as folder:
+        observer(FolderOpened(folder=folder.path))
+        for note in folder.notes:
+            observer(Noted(text=note))
+        experiment = _stored_experiment(folder)
+        for _, working_folder in arms(folder.plan):
+            if not working_folder.is_dir():
+                raise InputError(
+                    f"the experiment's folder {working_folder} is not there any more",
+                    hint="commands and texts are looked for in it: put it back",
+                )
+        check_torch(read_machine())
+        if _has_trials_left(folder):
+            run_prepare_steps(folder.plan, observer)
+        result = _run_in(folder, experiment, observer, interrupts, platform_of)
+    return FinishedRun(folder=folder.path, location=folder.location, result=result)
+
+
+def _stored_experiment(folder: RunFolder) -> Experiment:
+    try:
+        return read_experiment(folder.experiment_yaml, str(folder.path / "experiment.yaml"))
+    except InputError as error:
+        raise RunFolderError(str(error)) from error
+
+
+def _has_trials_left(folder: RunFolder) -> bool:
+    """Is there anything to prepare for?"""
+    stored = {record.record_id for record in folder.records}
+    return any(t.trial_id not in stored for launch in folder.plan.launches for t in launch.trials)
+
+
+def _run_in(
+    folder: RunFolder,
+    experiment: Experiment,
+    observer: RunObserver,
+    interrupts: Interrupts | None,
+    platform_of: MakePlatform,
+) -> RunResult:
+    """Run what is left of the folder's plan; what the platform noted meanwhile is said last."""
+    platform = platform_of(experiment.platform, folders_of(folder.plan, folder.log_folder))
+    known = set(platform.notes)
+    services = make_services(observer, interrupts or Interrupts())
+    result = run(folder.plan, platform, folder, services)
+    for note in platform.notes:
+        if note not in known:
+            observer(Noted(text=note))
+    return result
