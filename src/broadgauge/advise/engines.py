@@ -17,7 +17,6 @@ from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.op_rows import MessageRow, OpRow
 from broadgauge.specs.record import Record
 from broadgauge.specs.units import show_size
-from broadgauge.specs.workload import CollectivesWorkload
 
 SAME_RATIO = 0.1
 """Two of our own trials of one large message lie within a few percent; a tenth is a difference."""
@@ -49,9 +48,10 @@ def engine_ratios(run: RunSummary) -> tuple[EngineRatio, ...]:
     return tuple(
         ratio
         for case in run.candidates
-        if _engine(case) == "torch"
+        if case.case.workload.measured_by == "torch"
         for other in run.candidates
-        if _engine(other) == "nccl-tests" and _same_but_engine(case.case, other.case)
+        if other.case.workload.measured_by == "nccl-tests"
+        and _same_but_engine(case.case, other.case)
         for ratio in _ratios(case, other)
     )
 
@@ -95,14 +95,8 @@ def _is_same(ratio: Estimate) -> bool | None:
     return False if high < 1 - SAME_RATIO or low > 1 + SAME_RATIO else None
 
 
-def _engine(summary: CaseSummary) -> str | None:
-    workload = summary.case.workload
-    return workload.engine if isinstance(workload, CollectivesWorkload) else None
-
-
 def _same_but_engine(a: Case, b: Case) -> bool:
     """Keys leave labels out, so that a workload's name may say its engine."""
-    assert isinstance(b.workload, CollectivesWorkload)
     workload = b.workload.model_copy(update={"engine": "torch"})
     return a.key == b.model_copy(update={"workload": workload}).key
 

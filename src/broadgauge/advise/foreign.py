@@ -69,3 +69,9 @@ def _words_of(taker: _Taker, good: Sequence[Record]) -> str | None:
     share = " to ".join(end.removesuffix(" %") for end in ends)
     some = f"{share} % of the cores" if used else "some of the cores"
     return f"{taker.words} {some} in {len(loaded)} of {len(good)} trials"
+
+
+def foreign_words(summary: CaseSummary) -> tuple[str, ...]:
+    """A line of evidence where other programs used the cores in most trials."""
+    words = foreign_load_of(summary)
+    return () if words is None else (words,)

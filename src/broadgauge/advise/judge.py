@@ -1,27 +1,26 @@
 """What should a reader know of one trial? Each rule yields a finding or nothing.
 
 The rules guard the verdict: a figure taken while the host, the GPUs or the link misbehaved says
-little of the network; it is kept and marked. Thresholds are named here, once, with their reasons.
+little of the network; it is kept and marked. Thresholds are named once, with their reasons: here,
+and in advise/limits.py those that verdicts share. Rules of one kind of workload: advise/kinds/.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from broadgauge.advise.paths import path_expectation, path_unknown
-from broadgauge.advise.slow_pairs import slow_pair
+from broadgauge.advise.kinds.kind import Rule
+from broadgauge.advise.kinds.registry import in_advise
+from broadgauge.advise.limits import (
+    CEILING_OVER_RATE,
+    is_ceiling_low,
+    is_host_saturated,
+    is_link_full,
+    kernel_ratio,
+)
+from broadgauge.advise.paths import path_unknown
 from broadgauge.specs.case import Case
 from broadgauge.specs.record import Finding, NodeUse, Record, Severity, Status
-from broadgauge.specs.units import show_rate, show_ratio, show_size
-from broadgauge.specs.workload import CollectivesWorkload
+from broadgauge.specs.units import show_rate, show_ratio
 
-CEILING_OVER_RATE = 2.0
-"""Below twice the shaped rate the host's own limit shows through: at line rate, moving the
-packets takes more than half of what the cores can do, and the job needs them too."""
-BUSY_RATIO = 0.9
-"""Above it a node has no core left for its network stack: this is a mean over the trial, also of
-the moments in which its ranks wait for each other."""
-KERNEL_RATIO = 0.5
-"""Share of a CPU node's cores in the kernel. There the training keeps the cores busy anyway, so
-busy says nothing; more than half of them in system and softirq says the stack is what runs."""
 FOREIGN_RATIO = 0.1
 """A tenth of the cores gone makes a job that needs them all about a tenth slower."""
 FOREIGN_ELAPSED_S = 0.2
@@ -32,26 +31,17 @@ difference strays by half the root of n, so in short trials a few samples are ch
 STOLEN_RATIO = 0.05
 """A stolen core stops a rank, and all that wait for it, for milliseconds: half of what is tolerated
 of other programs, which the scheduler shares a core with fairly."""
-AMPLIFICATION = 1.25
-"""Headers take 4.5 % at MTU 1500, acknowledgements 1 to 3 %; a quarter more is the algorithm."""
 RESENT_RATIO = 0.01
 """A stream carries at most 1.22 MSS / (round trip x root of the loss): at 1 % and 0.1 ms that is
 1.4 Gbit/s at MTU 1500. Source: Mathis et al., CCR 27 (1997), equation 3."""
 PLANTED_LOSS_FACTOR = 2.0
 """Planted loss takes acknowledgements too, at most one a segment (RFC 9293, section 3.8.6.3), and
 segments are counted by the bytes that got through: lost ones are p / (1 - p) of those."""
-LINE_SHARE = 0.8
-"""A link below four fifths of its line rate in its largest message waits for something else."""
 THROTTLED_RATIO = 0.25
 """Short bursts of a step touch the power limit on a GPU that otherwise keeps its full clock."""
 FULL_CLOCK_RATIO = 0.95
 """Of a GPU's highest clock. NVML names the power limit as a reason also where it takes next to
 nothing: measured on H200s at 1,970 of 1,980 MHz, in a quarter of the samples and more."""
-LARGE_MESSAGE_BYTES = 2**20
-"""Smaller ones are bound by latency on any network."""
-
-Rule = Callable[[Case, Record], Iterator[Finding]]
-"""Reads a case and one good trial of it."""
 
 
 def findings(
@@ -60,41 +50,9 @@ def findings(
     """What should a reader know of this trial? `series` (per step) adds the search for drift."""
     if record.status is not Status.OK:
         return ()
-    found = [finding for rule in RULES for finding in rule(case, record)]
+    rules = (*in_advise(case.workload).rules, *RULES)
+    found = [finding for rule in rules for finding in rule(case, record)]
     return (*found, *_drift(series or {}))
-
-
-def kernel_ratio(node: NodeUse) -> float:
-    """Which share of a node's cores ran the kernel (system and softirq)?"""
-    return (node.cpu_system_s + node.cpu_softirq_s) / (node.elapsed_s * node.cores_count)
-
-
-def is_host_saturated(case: Case, node: NodeUse) -> bool:
-    """Had this node no core left for its network stack?
-
-    On GPUs, and in collectives, the cores have little else to do: busy above 90 % is the limit.
-    In a training on CPUs the cores compute; there the kernel's share decides. Neither matters on
-    CPUs where the link was full all the same: `is_link_full`.
-    """
-    if node.elapsed_s <= 0:
-        return False
-    if case.device == "cuda" or isinstance(case.workload, CollectivesWorkload):
-        return node.cpu_busy_ratio > BUSY_RATIO
-    return kernel_ratio(node) > KERNEL_RATIO
-
-
-def is_link_full(record: Record) -> bool:
-    """Did the largest collective fill its line, so that the cores did keep up?"""
-    share = record.metrics.get("line_share_ratio")
-    return bool(record.collectives) and share is not None and share >= LINE_SHARE
-
-
-def is_ceiling_low(ceiling_gbps: float, rate_gbps: float) -> bool:
-    """Does this host carry so little that its own limit shows through a link of this rate?
-
-    The rate is one NIC's, in its slower direction: the one that data waits for.
-    """
-    return ceiling_gbps < CEILING_OVER_RATE * rate_gbps
 
 
 def _ceiling(case: Case, record: Record) -> Iterator[Finding]:
@@ -229,50 +187,6 @@ def _throttled(_case: Case, record: Record) -> Iterator[Finding]:
             )
 
 
-def _amplification(case: Case, record: Record) -> Iterator[Finding]:
-    """One finding an op, of its largest message; a training's by its metric."""
-    shares: dict[str, float] = {}
-    for row in sorted(record.collectives, key=lambda row: row.size_bytes):
-        if row.amplification_ratio is not None and row.size_bytes >= LARGE_MESSAGE_BYTES:
-            shares[row.op] = row.amplification_ratio
-    if not record.collectives and (metric := record.metrics.get("amplification_ratio")):
-        shares["a step"] = metric
-    for what, share in shares.items():
-        if share > AMPLIFICATION:
-            yield Finding(
-                rule="amplification",
-                severity=Severity.INFO,
-                symptom=f"{what} sends more than the ring algorithm would",
-                evidence=(f"{share:.2f} times the ring's bytes on the wire",),
-                cause=f"how {case.backend} does it at {case.world_size} ranks",
-            )
-
-
-def _link_not_filled(_case: Case, record: Record) -> Iterator[Finding]:
-    share = record.metrics.get("line_share_ratio")
-    sizes = [row.size_bytes for row in record.collectives]
-    if share is None or not sizes or max(sizes) < LARGE_MESSAGE_BYTES or share >= LINE_SHARE:
-        return
-    yield Finding(
-        rule="link-not-filled",
-        severity=Severity.INFO,
-        symptom=f"the largest collective fills {show_ratio(share)} of the line",
-        evidence=(f"message of {show_size(max(sizes))}, by the link's counters",),
-        cause="latency, the library's settings, or the host",
-    )
-
-
-def _wrong(_case: Case, record: Record) -> Iterator[Finding]:
-    wrong = [row for row in record.collectives if row.is_correct is False]
-    for row in wrong:
-        yield Finding(
-            rule="wrong-result",
-            severity=Severity.ERROR,
-            symptom=f"{row.op} of {row.dtype} gave a wrong result at {show_size(row.size_bytes)}",
-            cause="its time is of no use",
-        )
-
-
 def _drift(series: Mapping[str, Sequence[float]]) -> Iterator[Finding]:
     from broadgauge.results.statistics import drift_ratio, is_drifting
 
@@ -290,16 +204,12 @@ def _drift(series: Mapping[str, Sequence[float]]) -> Iterator[Finding]:
 
 
 RULES: tuple[Rule, ...] = (
-    _wrong,
     _ceiling,
     _busy,
     _foreign,
     _stolen,
     _resent,
     _throttled,
-    _amplification,
-    _link_not_filled,
-    path_expectation,
     path_unknown,
-    slow_pair,
 )
+"""Of every workload; what is looked for in one kind alone is in advise/kinds/."""

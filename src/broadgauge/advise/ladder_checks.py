@@ -20,6 +20,7 @@ from broadgauge.advise.ladder_model import (
 )
 from broadgauge.predict.sensitivity.ladder import Rung, Sensitivity
 from broadgauge.predict.sensitivity.sensitivity import FEWEST_RUNGS, analyse
+from broadgauge.results.kinds.registry import in_results
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.series import read_series
 from broadgauge.results.summary import estimate_over
@@ -27,7 +28,6 @@ from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.record import Record
 from broadgauge.specs.units import show_rate, show_ratio, show_size, show_time
-from broadgauge.specs.workload import CommandWorkload
 
 COUNTED_RATIO = 0.05
 """Counters see acknowledgements, 1 to 3 % of the bytes, and what the library says to itself."""
@@ -70,15 +70,14 @@ def _counted(ladder: Ladder, folder: Path) -> tuple[Estimate | None, str]:
     assert case.link.slower_rate_gbps is not None, "rungs have rates"
     share = case.link.payload_rate_gbps / case.link.slower_rate_gbps
     good = [record for summary in ladder.rungs for record in summary.good]
-    workload = case.workload
-    if not isinstance(workload, CommandWorkload):
+    skipped = in_results(case.workload).samples_left_out(ladder.metric)
+    if skipped is None:
         if ladder.is_inverse:
             return None, "the counters count by step, and the metric is a rate"
         found = estimate_over(good, lambda r: _times(r.metrics.get("wire_bytes"), share))
         return found, "acknowledgements among them" if found else "no link's counters were read"
     if case.ranks_per_node > 1 or ladder.is_inverse:
         return None, "how many steps the command made is not known"
-    skipped = next(m.skip_first for m in workload.metrics if m.name == ladder.metric)
     found = estimate_over(
         good, lambda r: _times(_bytes_a_sample(r, folder, ladder.metric, skipped), share)
     )

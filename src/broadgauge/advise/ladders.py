@@ -17,6 +17,7 @@ from broadgauge.predict.sensitivity.ladder import Rung
 from broadgauge.predict.sensitivity.levels import FEWEST_FOR_INTERVAL
 from broadgauge.predict.sensitivity.sensitivity import FEWEST_RUNGS, GAIN_RATIO, analyse
 from broadgauge.results.blocks import ValueOf
+from broadgauge.results.kinds.registry import in_results
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.student import mean
 from broadgauge.results.summary import estimate_over
@@ -25,7 +26,7 @@ from broadgauge.specs.errors import InputError
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.metrics import unit_of
 from broadgauge.specs.record import Record
-from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload, Workload
+from broadgauge.specs.workload import Workload
 
 STEP_NAMES = ("step_time_s", "iteration_time_s")
 Prediction = Mapping[str, Estimate]
@@ -64,7 +65,7 @@ def _groups(run: RunSummary) -> list[list[CaseSummary]]:
     """Cases that differ in their rate alone."""
     groups: dict[str, list[CaseSummary]] = {}
     for summary in run.candidates:
-        if summary.case.link is not None and _has_steps(summary.case.workload):
+        if summary.case.link is not None and summary.case.workload.has_steps:
             groups.setdefault(_place(summary.case), []).append(summary)
     return list(groups.values())
 
@@ -74,11 +75,7 @@ def step_metric(workload: Workload, wanted: str | None = None) -> str | None:
 
     Raises InputError where the one wanted is not there, or is neither a time nor a rate.
     """
-    names = (
-        [metric.name for metric in workload.metrics]
-        if isinstance(workload, CommandWorkload)
-        else ["step_time_s", "tokens_per_s", "samples_per_s"]
-    )
+    names = in_results(workload).step_metrics
     usable = [name for name in names if unit_of(name) in ("s", "1/s")]
     if wanted is not None:
         if wanted not in usable:
@@ -90,10 +87,6 @@ def step_metric(workload: Workload, wanted: str | None = None) -> str | None:
     known = [name for name in STEP_NAMES if name in usable]
     times = [name for name in usable if unit_of(name) == "s"]
     return next(iter([*known, *times, *usable]), None)
-
-
-def _has_steps(workload: Workload) -> bool:
-    return not isinstance(workload, CollectivesWorkload)
 
 
 def _place(case: Case) -> str:
@@ -115,6 +108,7 @@ def _ladder(
 ) -> Ladder:
     case = members[0].case
     metric = step_metric(case.workload, wanted)
+    samples_left_out = in_results(case.workload).samples_left_out(metric or "")
     value_of = partial(_step_s, metric)
     rungs, left_out = _judged(members, run, value_of)
     ladder = Ladder(
@@ -128,7 +122,7 @@ def _ladder(
         why=_why_nothing(metric, len(rungs)),
         counted_bytes=None,
         counted_how="",
-        is_counted_by_sample=isinstance(case.workload, CommandWorkload),
+        is_counted_by_sample=samples_left_out is not None,
         costs=(),
         off_step_s=None,
         predicted=(),

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 from broadgauge.advise.foreign import foreign_load_of
-from broadgauge.advise.judge import LINE_SHARE, is_ceiling_low, is_host_saturated
+from broadgauge.advise.limits import LINE_SHARE, is_ceiling_low, is_host_saturated
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.units import show_rate, show_ratio, show_time
-from broadgauge.specs.workload import CollectivesWorkload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +104,7 @@ def _collectives_on_same_network(summary: CaseSummary, run: RunSummary) -> CaseS
     for other in run.cases:
         case = other.case
         if (
-            isinstance(case.workload, CollectivesWorkload)
-            and not case.workload.pairwise
+            case.workload.shows_link_rate
             and case.link == summary.case.link
             and case.ranks == summary.case.ranks
             and other.num_ok

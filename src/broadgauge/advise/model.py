@@ -24,3 +24,19 @@ class Verdict:
     """Begins with the bound: `network-bound: 81 % of each step waits for the network; …`."""
     evidence: tuple[str, ...]
     """Figures with units that lead to the sentence, one each."""
+
+
+def verdict_that(
+    bound: Bound,
+    why: str,
+    evidence: tuple[str, ...] = (),
+    *,
+    is_slower: bool | None = None,
+) -> Verdict:
+    """A verdict whose sentence says the bound, and why."""
+    return Verdict(
+        bound=bound,
+        is_slower_than_one_node=is_slower,
+        sentence=f"{bound.value}: {why}",
+        evidence=evidence,
+    )

@@ -4,14 +4,20 @@ A path inside the node is compared with the fastest one of the same run, workloa
 fastest as measured, since which one that is differs between machines.
 """
 
-from broadgauge.advise.model import Bound
+from broadgauge.advise.foreign import foreign_words
+from broadgauge.advise.model import Bound, Verdict, verdict_that
 from broadgauge.advise.pairs import judged_pairs
 from broadgauge.advise.share import FEWEST_LAUNCHES, few_launches, percent, side_of
 from broadgauge.results.compare import compare_cases, direction_of, headline_metrics
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_count
-from broadgauge.specs.workload import CollectivesWorkload
+
+
+def verdict_on_one_node(summary: CaseSummary, run: RunSummary) -> Verdict:
+    """The bound with what shows which path was used."""
+    bound, why = bound_on_one_node(summary, run)
+    return verdict_that(bound, why, (*path_evidence(summary), *foreign_words(summary)))
 
 
 def bound_on_one_node(summary: CaseSummary, run: RunSummary) -> tuple[Bound, str]:
@@ -34,7 +40,7 @@ def _bound(summary: CaseSummary) -> tuple[Bound, str]:
         words = f"{percent(share)} of each step waits for communication inside the node"
         bounds = {"below": Bound.COMPUTE, "above": Bound.HOST, None: Bound.UNKNOWN}
         return bounds[side_of(share)], words
-    if summary.case.path is not None and isinstance(summary.case.workload, CollectivesWorkload):
+    if summary.case.path is not None and summary.case.workload.only_communicates:
         return Bound.HOST, "collectives do nothing but wait for this path inside the node"
     return Bound.UNKNOWN, (
         "one node, no network between the ranks; their communication was not measured apart"

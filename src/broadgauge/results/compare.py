@@ -8,15 +8,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from broadgauge.results.blocks import ValueOf, blocks_of, has_only_positive
+from broadgauge.results.kinds.registry import in_results
 from broadgauge.results.model import CaseComparison, CaseSummary, RunComparison, RunSummary
 from broadgauge.results.statistics import (
     Comparison,
     compare_paired,
     compare_unpaired,
 )
-from broadgauge.specs.metrics import REGISTRY
 from broadgauge.specs.record import Environment, Record
-from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload, TrainWorkload
 
 
 def metric_of(name: str) -> ValueOf:
@@ -69,24 +68,12 @@ def _with_note(comparison: Comparison, note: str) -> Comparison:
 
 def headline_metrics(summary: CaseSummary) -> tuple[str, ...]:
     """Which metrics say how fast this case is?"""
-    workload = summary.case.workload
-    if isinstance(workload, CollectivesWorkload):
-        return ("busbw_gbyte_per_s", "latency_s")
-    if isinstance(workload, CommandWorkload):
-        return tuple(metric.name for metric in workload.metrics)
-    assert isinstance(workload, TrainWorkload)
-    return ("step_time_s",)
+    return in_results(summary.case.workload).headline_metrics
 
 
 def direction_of(summary: CaseSummary, metric: str) -> str:
     """Is less or more of it better? The user says so for metrics of a command."""
-    workload = summary.case.workload
-    if isinstance(workload, CommandWorkload):
-        for declared in workload.metrics:
-            if declared.name == metric:
-                return "lower" if declared.lower_is_better else "higher"
-    known = REGISTRY.get(metric)
-    return "neither" if known is None else known.direction
+    return in_results(summary.case.workload).direction_of(metric)
 
 
 def compare_cases(a: CaseSummary, b: CaseSummary, metric: str) -> CaseComparison | None:

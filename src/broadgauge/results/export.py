@@ -11,7 +11,6 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.metrics import REGISTRY
 from broadgauge.specs.op_rows import AnyOpRow
 from broadgauge.specs.record import Record
-from broadgauge.specs.workload import CollectivesWorkload
 
 TableName = Literal["records", "collectives"]
 Kind = Literal["text", "integer", "number", "truth"]
@@ -133,13 +132,13 @@ def _of_record(record: Record) -> dict[str, Cell]:
 
 
 def _of_case(case: Case) -> dict[str, Cell]:
-    workload, network, path = case.workload, case.link, case.path
+    network, path = case.link, case.path
     cells: dict[str, Cell] = {
         "device": case.device,
         "backend": case.backend,
         "arm": case.arm,
         "world_size": case.world_size,
-        "engine": workload.engine if isinstance(workload, CollectivesWorkload) else None,
+        "engine": case.workload.measured_by,
         "path_wanted": None if path is None else path.path,
     }
     if network is not None:

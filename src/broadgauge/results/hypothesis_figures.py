@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 
 from broadgauge.results.blocks import blocks_of
 from broadgauge.results.compare import by_launch, compare_in_blocks, direction_of, metric_of
+from broadgauge.results.kinds.registry import in_results
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.partners import Partner
 from broadgauge.results.statistics import FEWEST_UNFLAGGED, interval_of_launches
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.hypothesis import Hypothesis
 from broadgauge.specs.metrics import unit_of
-from broadgauge.specs.workload import CommandWorkload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,9 +79,9 @@ def _efficiency(
     """
     unit, direction = unit_of(metric), direction_of(summary, metric)
     caveats = ratio.caveats
-    if isinstance(summary.case.workload, CommandWorkload):
-        of = "at equal work a rank" if unit == "s" else "of all ranks together"
-        caveats = (*caveats, f"{metric} of a command is taken as {of}")
+    taken_as = in_results(summary.case.workload).taken_as(metric)
+    if taken_as is not None:
+        caveats = (*caveats, taken_as)
     if direction == "higher" and unit == "1/s":
         factor = partner.case.world_size / summary.case.world_size
         found = _mapped(ratio, lambda times: times * factor)

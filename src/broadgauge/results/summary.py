@@ -7,6 +7,7 @@ from pathlib import Path
 
 from broadgauge.results.blocks import ValueOf, pauses_of
 from broadgauge.results.compare import by_launch, compare_in_blocks, metric_of
+from broadgauge.results.kinds.registry import in_results
 from broadgauge.results.model import (
     CaseSummary,
     CollectiveSummary,
@@ -24,10 +25,8 @@ from broadgauge.specs.op_rows import AnyOpRow, MessageRow
 from broadgauge.specs.pairs import RankPair, pair_rate_gbyte_per_s
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.record import Environment, Record, Status
-from broadgauge.specs.workload import CommandWorkload
 
 FEWEST_FOR_INTERVAL = 3
-SCALING_METRICS = ("tokens_per_s", "samples_per_s")
 
 
 def summarise_run(
@@ -224,9 +223,7 @@ def _scaling(summary: CaseSummary, all_cases: Sequence[CaseSummary]) -> Scaling 
     smallest = partner.summary
     if smallest is None or partner.is_itself:
         return None
-    if isinstance(summary.case.workload, CommandWorkload):
-        return None  # whether its metric is of a rank or of the job is the user's knowledge
-    for metric in SCALING_METRICS:
+    for metric in in_results(summary.case.workload).scaling_metrics:
         if metric not in summary.estimates or metric not in smallest.estimates:
             continue
         comparison, is_paired = compare_in_blocks(smallest, summary, metric_of(metric))

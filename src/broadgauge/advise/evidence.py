@@ -1,0 +1,39 @@
+"""Which figures lead to a verdict, in lines of words?"""
+
+from broadgauge.advise.foreign import foreign_words
+from broadgauge.advise.link import Link
+from broadgauge.results.model import CaseSummary
+from broadgauge.specs.estimate import Estimate
+from broadgauge.specs.units import show_rate, show_ratio, show_time
+
+QUIET = "run again on a quiet machine"
+
+
+def how_full(link: Link) -> str:
+    """The best that is known of it."""
+    return link.words[0] if link.words else "the link's bytes were not counted"
+
+
+def evidence_of(summary: CaseSummary, link: Link, share: Estimate | None = None) -> tuple[str, ...]:
+    """Figures that lead to the sentence."""
+    lines = []
+    step, off = summary.value("step_time_s"), summary.value("step_without_communication_s")
+    if step is not None and off is not None:
+        lines.append(f"a step takes {show_time(step)}, without communication {show_time(off)}")
+    if share is not None and share.low is not None and share.high is not None:
+        low, high = show_ratio(share.low), show_ratio(share.high)
+        lines.append(f"network share {show_ratio(share.value)}, 95 % interval {low} to {high}")
+    lines.extend(link.words)
+    if link.ceiling_gbps is not None:
+        lines.append(f"unshaped, one TCP stream carries {show_rate(link.ceiling_gbps)}")
+    elif link.rate_gbps is not None:
+        lines.append("what this host carries unshaped was not measured")
+    busy = summary.value("cpu_busy_ratio")
+    if busy is not None:
+        lines.append(f"{show_ratio(busy)} of the busiest node's cores were busy")
+    if summary.scaling is not None:
+        efficiency = show_ratio(summary.scaling.efficiency.value)
+        lines.append(
+            f"scaling efficiency per rank {efficiency} of {summary.scaling.reference.shape}"
+        )
+    return (*lines, *foreign_words(summary))

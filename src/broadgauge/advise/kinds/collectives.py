@@ -1,0 +1,27 @@
+"""How are collectives judged? They do nothing but wait: only what fills the link is asked."""
+
+from typing import ClassVar
+
+from broadgauge.advise.byte_findings import amplification_by_op, link_not_filled, wrong_result
+from broadgauge.advise.kinds.kind import KindInAdvise, Rule
+from broadgauge.advise.model import Verdict
+from broadgauge.advise.paths import path_expectation
+from broadgauge.advise.slow_pairs import slow_pair
+from broadgauge.results.model import CaseSummary, RunSummary
+
+
+class CollectivesInAdvise(KindInAdvise):
+    """Collectives as they are judged."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        wrong_result,
+        amplification_by_op,
+        link_not_filled,
+        path_expectation,
+        slow_pair,
+    )
+
+    def verdict(self, summary: CaseSummary, run: RunSummary) -> Verdict:
+        from broadgauge.advise.collectives_verdict import verdict_of_collectives
+
+        return verdict_of_collectives(summary, run)

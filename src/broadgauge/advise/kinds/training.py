@@ -1,0 +1,19 @@
+"""How is a training judged? By what the network costs each step."""
+
+from typing import ClassVar
+
+from broadgauge.advise.byte_findings import amplification_of_step
+from broadgauge.advise.kinds.kind import KindInAdvise, Rule
+from broadgauge.advise.model import Verdict
+from broadgauge.results.model import CaseSummary, RunSummary
+
+
+class TrainingInAdvise(KindInAdvise):
+    """A training as it is judged."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (amplification_of_step,)
+
+    def verdict(self, summary: CaseSummary, run: RunSummary) -> Verdict:
+        from broadgauge.advise.step_verdict import verdict_of_steps
+
+        return verdict_of_steps(summary, run)

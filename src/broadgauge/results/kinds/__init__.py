@@ -1,0 +1,1 @@
+"""What do results know of each kind of workload? One module a kind, found by the registry."""
