@@ -2,16 +2,19 @@
 
 import io
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from broadgauge.advise.model import Bound
 from broadgauge.report.terminal import (
     print_closing_table,
     print_networks_compared,
     print_run,
     print_runs_compared,
 )
+from broadgauge.report.terminal_closing import STYLES
 from broadgauge.results.compare import against_reference, compare_runs
 from broadgauge.results.model import RunSummary
 
@@ -111,3 +114,11 @@ def test_networks_of_one_run_are_compared(run: RunSummary) -> None:
     text = " ".join(printed(print_networks_compared, against_reference(run), 80).split())
     assert "step time is 3.59 times as high in B, worse" in text
     assert "Nothing to compare" in printed(print_networks_compared, (), 80)
+
+
+def test_every_bound_has_its_colours(repository: Path) -> None:
+    """A new one would stand uncoloured between the others."""
+    style = (repository / "src/broadgauge/report/assets/report.css").read_text()
+    for bound in Bound:
+        assert bound in STYLES
+        assert f".badge.{bound.value}" in style

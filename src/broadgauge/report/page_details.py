@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterable
 
 from broadgauge.advise.judge import THROTTLED_RATIO
 from broadgauge.report.finding_groups import finding_groups
+from broadgauge.report.kinds.registry import in_report
 from broadgauge.report.markup import Content, Html, join, table, tag
-from broadgauge.report.quantities import interval, kind_of, meaning_of, show, spread, title_of
+from broadgauge.report.page_cells import estimate_content
+from broadgauge.report.quantities import interval, meaning_of, show, title_of
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.summary import estimate_over
-from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.record import Environment, Record, Status
 from broadgauge.specs.units import show_ratio, show_size
 
@@ -40,17 +41,17 @@ def hosts(run: RunSummary) -> Html:
 
 def _host_row(summary: CaseSummary, *, has_gpus: bool) -> list[Content]:
     def over(name: str, value_of: Callable[[Record], float | None]) -> Content:
-        return _estimate(name, estimate_over(summary.good, value_of))
+        return estimate_content(name, estimate_over(summary.good, value_of))
 
     row: list[Content] = [
         summary.case.label,
         over("wire_bytes", _bytes_moved),
         *(
-            _estimate(name, summary.estimates.get(name))
+            estimate_content(name, summary.estimates.get(name))
             for name in ("cpu_s_per_gbyte", "cpu_busy_ratio", "retransmits_count", "drops_count")
         ),
-        _estimate("ceiling_gbps", summary.ceiling_gbps),
-        _estimate("round_trip_s", summary.round_trip_s),
+        estimate_content("ceiling_gbps", summary.ceiling_gbps),
+        estimate_content("round_trip_s", summary.round_trip_s),
     ]
     if has_gpus:
         gpus = [gpu for record in summary.good for gpu in record.gpus]
@@ -71,12 +72,6 @@ def _bytes_moved(record: Record) -> float | None:
 def _mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
-
-
-def _estimate(name: str, estimate: Estimate | None) -> Content:
-    if estimate is None:
-        return "–"
-    return join(show(name, estimate.value), tag("span", spread(name, estimate), class_="sub"))
 
 
 def all_metrics(run: RunSummary) -> Html:
@@ -113,40 +108,8 @@ def _metrics_of(summary: CaseSummary) -> Html:
     if rows:
         head = ("metric", "value", "95 % interval", "launches", "how, or why not")
         body.append(table(head, rows, class_="cards-below"))
-    if summary.collectives:
-        body.append(_collectives(summary))
+    body.append(in_report(summary.case.workload).details_on_page(summary))
     return tag("details", tag("summary", summary.case.label, " · ", counts), body)
-
-
-def _collectives(summary: CaseSummary) -> Html:
-    head = (
-        "collective",
-        "size",
-        "time",
-        "algbw",
-        "busbw",
-        "on the wire",
-        "of the ring's bytes",
-        "result",
-    )
-    results = {True: "correct", False: "wrong", None: "not checked"}
-    return table(
-        head,
-        [
-            (
-                kind_of(row),
-                show_size(row.size_bytes),
-                _estimate("time_s", row.time_s),
-                _estimate("algbw_gbyte_per_s", row.algbw_gbyte_per_s),
-                _estimate("busbw_gbyte_per_s", row.busbw_gbyte_per_s),
-                _estimate("link_rate_gbps", row.link_rate_gbps),
-                _estimate("amplification_ratio", row.amplification_ratio),
-                results[row.is_correct],
-            )
-            for row in summary.collectives
-        ],
-        class_="cards-below",
-    )
 
 
 def failures(run: RunSummary) -> Html:

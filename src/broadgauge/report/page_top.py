@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from broadgauge.advise.engines import engine_notes
 from broadgauge.advise.foreign import foreign_load
 from broadgauge.advise.model import Bound
+from broadgauge.report.cells import EMPTY, Cell
 from broadgauge.report.markup import Html, join, table, tag
 from broadgauge.report.quantities import interval, show, title_of
-from broadgauge.report.rows import EMPTY, Cell, Row, columns
+from broadgauge.report.rows import Row, columns
 from broadgauge.report.words import lasting, listed
 from broadgauge.results.compare import against_reference
 from broadgauge.results.model import CaseComparison, RunSummary
-from broadgauge.specs.workload import CollectivesWorkload
 
 MOST_OPEN_CARDS = 12
 """More would push the table off the first screens."""
@@ -56,7 +56,7 @@ def disturbed(run: RunSummary) -> Html:
 
 def headline(rows: Sequence[Row]) -> Html:
     """Which networks hold the job back, in one line a workload?"""
-    jobs = [row for row in rows if not isinstance(row.job.case.workload, CollectivesWorkload)]
+    jobs = [row for row in rows if not row.job.case.workload.only_communicates]
     workloads: dict[str, list[Row]] = {}
     for row in jobs or rows:
         workloads.setdefault(row.job.case.workload.name, []).append(row)

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 from broadgauge.advise.model import Verdict
 from broadgauge.advise.verdict import verdict
-from broadgauge.report.quantities import interval, show, spread, title_of
+from broadgauge.report.cells import Cell, estimate_cell
+from broadgauge.report.kinds.registry import in_report
+from broadgauge.report.quantities import interval, show
 from broadgauge.results.model import CaseSummary, RunSummary
-from broadgauge.results.pairs import pair_matrix
-from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_rate
-from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +18,7 @@ class Row:
     """A network at a shape: the job on it, and the collectives measured beside the job."""
 
     job: CaseSummary
-    """The training, the user's command, or the collectives where nothing else ran."""
+    """The training, the user's command, or what only communicates where nothing else ran."""
     collectives: CaseSummary | None
     verdict: Verdict
     has_company: bool = False
@@ -43,18 +42,6 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
-    main: str
-    sub: str = ""
-    """The spread, then what the figure is a share of: up to three lines."""
-    detail: str = ""
-    """The interval and how it was obtained; for a pointer to rest on."""
-
-
-EMPTY = Cell(main="–")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     title: str
     cell: Callable[[Row], Cell | None]
@@ -65,7 +52,7 @@ def table_rows(run: RunSummary) -> tuple[Row, ...]:
 
     The cases of a baseline stand in a table of their own.
     """
-    jobs = [s for s in run.candidates if not isinstance(s.case.workload, CollectivesWorkload)]
+    jobs = [s for s in run.candidates if not s.case.workload.only_communicates]
     beside = {id(job): _beside(job, run) for job in jobs}
     taken = {id(found) for found in beside.values()}
     known = {id(job) for job in jobs}
@@ -101,25 +88,11 @@ def _beside(job: CaseSummary, run: RunSummary) -> CaseSummary | None:
     found = [
         other
         for other in run.candidates
-        if isinstance(other.case.workload, CollectivesWorkload)
-        and not other.case.workload.pairwise
+        if other.case.workload.shows_link_rate
         and (other.case.network, other.case.shape) == (job.case.network, job.case.shape)
         and other.case.backend == job.case.backend
     ]
-    return min(found, key=lambda other: _engine(other) != "torch", default=None)
-
-
-def _engine(summary: CaseSummary) -> str | None:
-    workload = summary.case.workload
-    return workload.engine if isinstance(workload, CollectivesWorkload) else None
-
-
-def estimate_cell(name: str, estimate: Estimate | None) -> Cell | None:
-    """A figure with its spread below; None where it was not measured."""
-    if estimate is None:
-        return None
-    detail = f"{interval(name, estimate)}; {estimate.method}, {estimate.launches} launches"
-    return Cell(main=show(name, estimate.value), sub=spread(name, estimate), detail=detail)
+    return min(found, key=lambda other: other.case.workload.measured_by != "torch", default=None)
 
 
 def columns(rows: tuple[Row, ...]) -> tuple[Column, ...]:
@@ -182,17 +155,8 @@ def _tokens(row: Row) -> Cell | None:
 
 
 def _figure(row: Row) -> Cell | None:
-    """The first metric of the user's command; of pairs of nodes, the slowest against the median."""
-    workload = row.job.case.workload
-    matrix = pair_matrix(row.job)
-    if matrix is not None:
-        cell = estimate_cell("slowest_pair_ratio", matrix.slowest.over_median)
-        return cell and Cell(main=cell.main, sub=f"{cell.sub}\nslowest pair", detail=cell.detail)
-    if not isinstance(workload, CommandWorkload) or workload.metrics[0].name == "step_time_s":
-        return None
-    name = workload.metrics[0].name
-    cell = _metric(row, name)
-    return cell and Cell(main=cell.main, sub=f"{cell.sub}\n{title_of(name)}", detail=cell.detail)
+    """What its kind of workload has no column of its own for."""
+    return in_report(row.job.case.workload).figure(row.job)
 
 
 def _scaling(row: Row) -> Cell | None:

@@ -9,7 +9,8 @@ from rich.text import Text
 from broadgauge.advise.engines import engine_notes
 from broadgauge.advise.foreign import foreign_load
 from broadgauge.advise.model import Bound, Verdict
-from broadgauge.report.rows import EMPTY, Cell, Column, Row, columns, table_rows
+from broadgauge.report.cells import EMPTY, Cell
+from broadgauge.report.rows import Column, Row, columns, table_rows
 from broadgauge.report.terminal_claims import print_hypotheses
 from broadgauge.report.terminal_matrix import print_pairs
 from broadgauge.report.terminal_tables import fits, indented, plain_table, sentence

@@ -4,7 +4,8 @@ from rich.console import Console
 from rich.text import Text
 
 from broadgauge.report.finding_groups import finding_groups
-from broadgauge.report.quantities import interval, kind_of, show, show_estimate, title_of
+from broadgauge.report.kinds.registry import in_report
+from broadgauge.report.quantities import interval, show, title_of
 from broadgauge.report.rows import table_rows
 from broadgauge.report.terminal_claims import print_published
 from broadgauge.report.terminal_closing import print_closing_table
@@ -12,7 +13,6 @@ from broadgauge.report.terminal_matrix import print_nics, print_paths, print_pla
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
 from broadgauge.report.words import printable
 from broadgauge.results.model import CaseSummary, RunSummary
-from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.record import Environment, Record, Status
 from broadgauge.specs.units import show_size
 
@@ -60,36 +60,7 @@ def _print_case(summary: CaseSummary, console: Console) -> None:
         print_table(("metric", "value", "95 % interval", "launches"), rows, console)
     for name, reason in summary.missing.items():
         _print_indented(f"{title_of(name)}: not measured, {reason}", console, "dim")
-    if summary.collectives:
-        console.print()
-        _print_collectives(summary, console)
-
-
-def _print_collectives(summary: CaseSummary, console: Console) -> None:
-    def words(name: str, estimate: Estimate | None) -> str:
-        return "–" if estimate is None else show_estimate(name, estimate)
-
-    for kind in dict.fromkeys(map(kind_of, summary.collectives)):
-        rows = [row for row in summary.collectives if kind_of(row) == kind]
-        console.print(Text(kind, style="bold"))
-        print_table(
-            ("size", "time", "busbw", "on the wire", "× ring"),
-            [
-                (
-                    f"{show_size(row.size_bytes)}{' WRONG' if row.is_correct is False else ''}",
-                    words("time_s", row.time_s),
-                    words("busbw_gbyte_per_s", row.busbw_gbyte_per_s),
-                    "–"
-                    if row.link_rate_gbps is None
-                    else show("link_rate_gbps", row.link_rate_gbps.value),
-                    "–"
-                    if row.amplification_ratio is None
-                    else show("amplification_ratio", row.amplification_ratio.value),
-                )
-                for row in rows
-            ],
-            console,
-        )
+    in_report(summary.case.workload).print_details(summary, console)
 
 
 def _print_failures(run: RunSummary, console: Console) -> None:

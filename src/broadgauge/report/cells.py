@@ -1,0 +1,26 @@
+"""What stands in one cell of the closing table?"""
+
+from dataclasses import dataclass
+
+from broadgauge.report.quantities import interval, show, spread
+from broadgauge.specs.estimate import Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    main: str
+    sub: str = ""
+    """The spread, then what the figure is a share of: up to three lines."""
+    detail: str = ""
+    """The interval and how it was obtained; for a pointer to rest on."""
+
+
+EMPTY = Cell(main="–")
+
+
+def estimate_cell(name: str, estimate: Estimate | None) -> Cell | None:
+    """A figure with its spread below; None where it was not measured."""
+    if estimate is None:
+        return None
+    detail = f"{interval(name, estimate)}; {estimate.method}, {estimate.launches} launches"
+    return Cell(main=show(name, estimate.value), sub=spread(name, estimate), detail=detail)

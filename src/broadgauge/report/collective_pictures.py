@@ -1,0 +1,38 @@
+"""Which pictures show what collectives and messages between pairs of ranks took?"""
+
+from collections.abc import Iterator, Sequence
+
+from broadgauge.advise.pairs import judged_pairs
+from broadgauge.report.charts_collectives import busbw_chart
+from broadgauge.report.charts_pairs import pair_chart
+from broadgauge.report.kinds.kind import Chart, ChartGroup
+from broadgauge.report.matrix_rows import pair_unit
+from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.specs.units import show_size
+
+
+def _of_pairs(_run: RunSummary, cases: Sequence[CaseSummary]) -> Iterator[Chart]:
+    for summary in cases:
+        pairs = judged_pairs(summary)
+        if pairs is not None:
+            matrix, words = pairs.matrix, pairs.words
+            yield Chart(
+                title=f"Pairs of {matrix.place}s, {summary.case.network_name}",
+                how=f"{pair_unit(matrix)} of messages of {show_size(matrix.size_bytes)}, one way "
+                f"at a time, mean over launches; slow ways are framed. "
+                f"{words[:1].upper()}{words[1:]}.",
+                spec=pair_chart(pairs),
+            )
+
+
+def _of_collectives(run: RunSummary, cases: Sequence[CaseSummary]) -> Iterator[Chart]:
+    for op, dtype in dict.fromkeys((r.op, r.dtype) for s in cases for r in s.collectives):
+        yield Chart(
+            title=f"busbw of {op}, {dtype}",
+            how="Mean over launches with its 95 % interval, as nccl-tests defines busbw; dotted: "
+            "the line rate, headers included.",
+            spec=busbw_chart(run, op, dtype),
+        )
+
+
+COLLECTIVE_PICTURES: tuple[ChartGroup, ...] = (_of_pairs, _of_collectives)

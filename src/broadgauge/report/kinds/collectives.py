@@ -1,0 +1,42 @@
+"""How are collectives shown? By size; messages between pairs by the slowest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broadgauge.report.cells import Cell, estimate_cell
+from broadgauge.report.kinds.kind import ChartGroup, KindInReport
+from broadgauge.report.markup import Html
+from broadgauge.results.model import CaseSummary
+from broadgauge.results.pairs import pair_matrix
+
+if TYPE_CHECKING:  # the page does without rich
+    from rich.console import Console
+
+
+class CollectivesInReport(KindInReport):
+    """Collectives as they are shown."""
+
+    @property
+    def charts(self) -> tuple[ChartGroup, ...]:
+        from broadgauge.report.collective_pictures import COLLECTIVE_PICTURES
+
+        return COLLECTIVE_PICTURES
+
+    def figure(self, summary: CaseSummary) -> Cell | None:
+        """Of pairs of nodes, the slowest against the median."""
+        matrix = pair_matrix(summary)
+        if matrix is None:
+            return None
+        cell = estimate_cell("slowest_pair_ratio", matrix.slowest.over_median)
+        return cell and Cell(main=cell.main, sub=f"{cell.sub}\nslowest pair", detail=cell.detail)
+
+    def details_on_page(self, summary: CaseSummary) -> Html:
+        from broadgauge.report.page_collectives import collectives_table
+
+        return collectives_table(summary)
+
+    def print_details(self, summary: CaseSummary, console: Console) -> None:
+        from broadgauge.report.terminal_collectives import print_collectives
+
+        print_collectives(summary, console)

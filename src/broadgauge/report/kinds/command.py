@@ -1,0 +1,29 @@
+"""How is a user's own command shown? Its first metric speaks for it."""
+
+from dataclasses import dataclass
+
+from broadgauge.report.cells import Cell, estimate_cell
+from broadgauge.report.kinds.kind import ChartGroup, KindInReport
+from broadgauge.report.quantities import title_of
+from broadgauge.results.model import CaseSummary
+from broadgauge.specs.workload import CommandWorkload
+
+
+@dataclass(frozen=True, slots=True)
+class CommandInReport(KindInReport):
+    """A command as it is shown."""
+
+    command: CommandWorkload
+
+    @property
+    def charts(self) -> tuple[ChartGroup, ...]:
+        from broadgauge.report.step_pictures import STEP_PICTURES
+
+        return STEP_PICTURES
+
+    def figure(self, summary: CaseSummary) -> Cell | None:
+        name = self.command.metrics[0].name
+        cell = estimate_cell(name, summary.estimates.get(name))
+        if cell is None or name == "step_time_s":  # which has a column
+            return None
+        return Cell(main=cell.main, sub=f"{cell.sub}\n{title_of(name)}", detail=cell.detail)

@@ -1,0 +1,27 @@
+"""Which module of report knows this kind of workload? The only place here that asks."""
+
+from typing import assert_never
+
+from broadgauge.report.kinds.collectives import CollectivesInReport
+from broadgauge.report.kinds.command import CommandInReport
+from broadgauge.report.kinds.kind import KindInReport
+from broadgauge.report.kinds.training import TrainingInReport
+from broadgauge.specs.workload import (
+    CollectivesWorkload,
+    CommandWorkload,
+    TrainWorkload,
+    Workload,
+)
+
+
+def in_report(workload: Workload) -> KindInReport:
+    """This workload as it is shown."""
+    match workload:
+        case CollectivesWorkload():
+            return CollectivesInReport()
+        case TrainWorkload():
+            return TrainingInReport()
+        case CommandWorkload():
+            return CommandInReport(workload)
+        case _:
+            assert_never(workload)
