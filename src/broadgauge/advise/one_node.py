@@ -64,7 +64,8 @@ def path_evidence(summary: CaseSummary) -> tuple[str, ...]:
 def _against_fastest_path(summary: CaseSummary, run: RunSummary) -> str:
     """`0.12 times as fast as over nvlink`; nothing where no other path ran."""
     metric = next(iter(headline_metrics(summary)), None)
-    peers = [peer for peer in run.cases if metric in peer.estimates and _same(summary, peer)]
+    paths = (peer for peer in run.same_work(summary) if peer.case.path is not None)
+    peers = [peer for peer in paths if metric in peer.estimates]
     if metric is None or len(peers) < 2 or summary not in peers:
         return ""
     is_lower_better = direction_of(summary, metric) == "lower"
@@ -78,11 +79,6 @@ def _against_fastest_path(summary: CaseSummary, run: RunSummary) -> str:
         return ""
     times = _times_as_fast(row.comparison.ratio, is_inverted=is_lower_better)
     return f"{times} times as fast as over {fastest.case.network_name}"
-
-
-def _same(summary: CaseSummary, peer: CaseSummary) -> bool:
-    a, b = summary.case, peer.case
-    return b.path is not None and a.workload.name == b.workload.name and a.ranks == b.ranks
 
 
 def _times_as_fast(ratio: Estimate, *, is_inverted: bool) -> str:

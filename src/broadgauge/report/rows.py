@@ -87,10 +87,9 @@ def _beside(job: CaseSummary, run: RunSummary) -> CaseSummary | None:
     """The collectives on the same network and shape; those of torch, where several ran them."""
     found = [
         other
-        for other in run.candidates
+        for other in run.same_place(job)
         if other.case.workload.shows_link_rate
-        and (other.case.network, other.case.shape) == (job.case.network, job.case.shape)
-        and other.case.backend == job.case.backend
+        and other.case.network == job.case.network
     ]
     return min(found, key=lambda other: other.case.workload.measured_by != "torch", default=None)
 

@@ -118,12 +118,10 @@ def against_reference(run: RunSummary) -> tuple[CaseComparison, ...]:
     The reference is the unshaped network, else the one with the highest line rate of all its NICs.
     """
     rows: list[CaseComparison] = []
+    works = [[peer for peer in work if peer.case.link is not None] for work in run.works]
+    beside = {id(max(peers, key=_line_rate)): peers for peers in works if peers}
     for reference in run.cases:
-        network = reference.case.link
-        peers = [peer for peer in run.cases if _same_but_network(reference, peer)]
-        if network is None or len(peers) < 2 or reference is not max(peers, key=_line_rate):
-            continue
-        for peer in peers:
+        for peer in beside.get(id(reference), ()):
             if peer is reference:
                 continue
             for metric in headline_metrics(reference)[:1]:
@@ -135,17 +133,9 @@ def against_reference(run: RunSummary) -> tuple[CaseComparison, ...]:
 
 def fastest_peer(summary: CaseSummary, run: RunSummary) -> CaseSummary | None:
     """The same workload and shape on the fastest network; None where that is the case itself."""
-    peers = [peer for peer in run.cases if _same_but_network(summary, peer)]
+    peers = [peer for peer in run.same_work(summary) if peer.case.link is not None]
     best = max(peers, key=_line_rate, default=None)
     return None if best is summary else best
-
-
-def _same_but_network(a: CaseSummary, b: CaseSummary) -> bool:
-    return (
-        b.case.link is not None
-        and a.case.workload.name == b.case.workload.name
-        and a.case.ranks == b.case.ranks
-    )
 
 
 def _line_rate(summary: CaseSummary) -> float:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from broadgauge.specs.case import Case
+from broadgauge.specs.case import Case, Ranks
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.record import Environment, Record
@@ -114,6 +114,35 @@ class CaseSummary:
         return None if estimate is None else estimate.value
 
 
+_Groups = Mapping[tuple[str, Ranks], tuple[CaseSummary, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CaseIndex:
+    """Each case asks for its peers: with hundreds of cases, each may look at its peers only."""
+
+    by_key: Mapping[str, CaseSummary]
+    by_work: _Groups
+    """By the workload's name and the ranks."""
+    by_place: _Groups
+    """By the network's name and the ranks."""
+
+
+def _index_of(cases: tuple[CaseSummary, ...]) -> _CaseIndex:
+    def groups(name_of: Callable[[Case], str]) -> _Groups:
+        found: dict[tuple[str, Ranks], list[CaseSummary]] = {}
+        for summary in cases:
+            place = (name_of(summary.case), summary.case.ranks)
+            found.setdefault(place, []).append(summary)
+        return {place: tuple(of) for place, of in found.items()}
+
+    return _CaseIndex(
+        by_key={summary.case.key: summary for summary in reversed(cases)},
+        by_work=groups(lambda case: case.workload.name),
+        by_place=groups(lambda case: case.plain_network_name),
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
     """One run folder, read and put together."""
@@ -129,6 +158,10 @@ class RunSummary:
     """By hash."""
     notes: tuple[str, ...]
     """What a reader must know: trials missing, several environments, lines that were cut."""
+    _index: _CaseIndex = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_index", _index_of(self.cases))
 
     @property
     def candidates(self) -> tuple[CaseSummary, ...]:
@@ -137,7 +170,20 @@ class RunSummary:
 
     def case(self, key: str) -> CaseSummary | None:
         """The case with this key; None where the run has none."""
-        return next((summary for summary in self.cases if summary.case.key == key), None)
+        return self._index.by_key.get(key)
+
+    def same_work(self, summary: CaseSummary) -> tuple[CaseSummary, ...]:
+        """This case and those that differ from it in their network only, in the plan's order."""
+        return self._index.by_work.get((summary.case.workload.name, summary.case.ranks), ())
+
+    def same_place(self, summary: CaseSummary) -> tuple[CaseSummary, ...]:
+        """This case and those that differ from it in their workload only, in the plan's order."""
+        return self._index.by_place.get((summary.case.plain_network_name, summary.case.ranks), ())
+
+    @property
+    def works(self) -> tuple[tuple[CaseSummary, ...], ...]:
+        """All cases, those together that differ in their network only."""
+        return tuple(self._index.by_work.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,24 +43,33 @@ def summarise_run(
     for launch in plan.launches:
         for trial in launch.trials:
             planned[trial.case_key] = planned.get(trial.case_key, 0) + 1
+    by_case: dict[str, list[Record]] = {}
+    for record in records:
+        by_case.setdefault(record.case_key, []).append(record)
     pauses = pauses_of(records, plan.limits)
     alone = [
         replace(
             summarise_case(
                 case,
-                tuple(record for record in records if record.case_key == case.key),
+                tuple(by_case.get(case.key, ())),
                 num_planned=planned.get(case.key, 0),
             ),
             pauses=pauses,
         )
         for case in plan.cases
     ]
+    by_workload: dict[str, list[CaseSummary]] = {}
+    for summary in alone:
+        by_workload.setdefault(summary.case.workload.name, []).append(summary)
     return RunSummary(
         folder=folder,
         plan=plan,
         experiment_yaml=experiment_yaml,
         records=tuple(records),
-        cases=tuple(replace(summary, scaling=_scaling(summary, alone)) for summary in alone),
+        cases=tuple(
+            replace(summary, scaling=_scaling(summary, by_workload[summary.case.workload.name]))
+            for summary in alone
+        ),
         environments=environments,
         notes=(*plan.notes, *notes, *_notes(plan, records)),
     )

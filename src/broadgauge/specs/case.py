@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal, Self
 
 from broadgauge.messages.vocabulary import Backend, Device
 from broadgauge.specs.base import EnvironmentVariables, Spec
@@ -63,7 +65,7 @@ class Case(Spec):
     def ranks(self) -> Ranks:
         return Ranks(shape=self.shape, device=self.device, backend=self.backend, arm=self.arm)
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The hash of the canonical resolved form: equal keys measure the same thing.
 
@@ -79,6 +81,12 @@ class Case(Spec):
                     part.pop(label, None)
         text = json.dumps(form, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """pydantic's, which would copy the key of what is not changed yet, too."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied.__dict__.pop("key", None)
+        return copied
 
     @property
     def link(self) -> Network | None:

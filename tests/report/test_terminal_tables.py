@@ -1,0 +1,33 @@
+"""Does a table that is laid out plainly look as rich would lay it out?"""
+
+import io
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from broadgauge.report.terminal_tables import _columns, fits_columns, print_table
+
+WORDS = st.text("ab 1–×", max_size=12).map(str.strip)
+
+
+def printed(console: Console, show) -> str:  # type: ignore[no-untyped-def]
+    show(console)
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+
+
+@given(
+    st.integers(1, 4).flatmap(
+        lambda width: st.tuples(
+            st.lists(WORDS.filter(bool), min_size=width, max_size=width),
+            st.lists(st.lists(WORDS, min_size=width, max_size=width), min_size=1, max_size=4),
+        )
+    )
+)
+def test_plain_tables_are_richs(table: tuple[list[str], list[list[str]]]) -> None:
+    head, rows = table
+    consoles = [Console(file=io.StringIO(), width=60) for _ in range(2)]
+    if fits_columns(head, rows, consoles[0]):
+        ours = printed(consoles[0], lambda console: print_table(head, rows, console))
+        assert ours == printed(consoles[1], lambda console: console.print(_columns(head, rows)))
