@@ -55,6 +55,56 @@ def compare_ten_thousand_pairs() -> None:
     compare_paired(pairs)
 
 
+def write_large_run(folder: Path, num_cases: int, num_launches: int) -> None:
+    """The golden run's trials again and again, on as many networks as make so many cases."""
+    from broadgauge.results.reading import read_run
+    from broadgauge.results.record_line import record_line
+    from broadgauge.specs.plan import PlannedLaunch, PlannedTrial
+
+    golden = read_run(GOLDEN)
+    good = {record.case_key: record for record in golden.records if record.status == "ok"}
+    measured = [case for case in golden.plan.cases if case.key in good and case.link is not None]
+    cases, launches, lines = [], [], []
+    for index, case in zip(range(num_cases), itertools.cycle(measured)):
+        network = case.link.model_copy(update={"name": f"n{index}", "rate_gbps": 1 + index / 100})
+        cases.append((case.model_copy(update={"network": network}), good[case.key]))
+    for block, (index, (case, record)) in itertools.product(range(num_launches), enumerate(cases)):
+        launch_id = f"b{block}.l{index}"
+        trial = PlannedTrial(trial_id=f"{launch_id}.t0", case_key=case.key, trial=0)
+        launches.append(
+            PlannedLaunch(launch_id=launch_id, block=block, trials=(trial,), expected_s=1)
+        )
+        facts = {
+            "record_id": trial.trial_id,
+            "case_key": case.key,
+            "launch_id": launch_id,
+            "block": block,
+            "position": index,
+            "series": {},
+            "started_unix_s": 10.0 * len(launches),
+            "ended_unix_s": 10.0 * len(launches) + 9,
+        }
+        lines.append(record_line(record.model_copy(update=facts))[0])
+    plan = golden.plan.model_copy(
+        update={"cases": tuple(case for case, _ in cases), "launches": tuple(launches)}
+    )
+    folder.mkdir()
+    (folder / "plan.json").write_text(plan.model_dump_json())
+    (folder / "records.jsonl").write_bytes(b"".join(lines))
+    (folder / "experiment.yaml").write_text(golden.experiment_yaml)
+
+
+def show_large_runs(broadgauge: list[str]) -> None:
+    """10,000 trials, read anew by each command."""
+    with tempfile.TemporaryDirectory() as folder:
+        for num_cases, num_launches in ((20, 500), (200, 50)):
+            path = Path(folder) / f"{num_cases}x{num_launches}"
+            write_large_run(path, num_cases, num_launches)
+            command = [*broadgauge, "show", str(path)]
+            name = f"show of {num_cases} cases x {num_launches} launches, CPU"
+            show(name, [cpu_s_of(command) for _ in range(RUNS)], "s")
+
+
 def sweep_of_predictions(number: int) -> list[Any]:
     """Llama 3 8B under every strategy, GPU and number of nodes, at many link rates."""
     from broadgauge.predict.case import Fabric, ModelShape, TrainingCase
@@ -142,6 +192,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         page = [*broadgauge, "report", str(GOLDEN), "--output", f"{folder}/report.html"]
         show("report of the golden run, CPU", [cpu_s_of(page) for _ in range(RUNS)], "s")
+    show_large_runs(broadgauge)
     show(
         "comparison of 10,000 interleaved pairs",
         [wall_s_of(compare_ten_thousand_pairs) for _ in range(RUNS)],

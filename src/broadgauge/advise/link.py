@@ -103,10 +103,6 @@ def _is_mostly_saturated(summary: CaseSummary) -> bool:
 def _collectives_on_same_network(summary: CaseSummary, run: RunSummary) -> CaseSummary | None:
     for other in run.same_place(summary):
         case = other.case
-        if (
-            case.workload.shows_link_rate
-            and case.link == summary.case.link
-            and other.num_ok
-        ):
+        if case.workload.shows_link_rate and case.link == summary.case.link and other.num_ok:
             return other
     return None

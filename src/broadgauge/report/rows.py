@@ -88,8 +88,7 @@ def _beside(job: CaseSummary, run: RunSummary) -> CaseSummary | None:
     found = [
         other
         for other in run.same_place(job)
-        if other.case.workload.shows_link_rate
-        and other.case.network == job.case.network
+        if other.case.workload.shows_link_rate and other.case.network == job.case.network
     ]
     return min(found, key=lambda other: other.case.workload.measured_by != "torch", default=None)
 
