@@ -1,4 +1,4 @@
-"""Proves cli/own_command.py: what a user's command would run, and whether it is there."""
+"""Proves running/kinds/command.py: what a user's command would run, and whether it is there."""
 
 import shlex
 import sys
@@ -9,7 +9,7 @@ from tests.engine.making import a_machine
 
 from broadgauge.engine.plan import make_plan
 from broadgauge.platforms.launch_folders import LaunchFolders
-from broadgauge.running.own_command import check_commands, prepare_lines, torchrun_lines
+from broadgauge.running.what_is_started import check_files, prepare_lines, started_lines
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.launching import LaunchRequest
@@ -58,7 +58,7 @@ def request(*overrides: str) -> LaunchRequest:
 
 
 def test_each_node_shows_its_folder_and_torchruns_words() -> None:
-    lines = list(torchrun_lines(request(), FOLDERS, RANK_LINES))
+    lines = list(started_lines(request(), FOLDERS, RANK_LINES))
     assert lines[::2] == RANK_LINES
     assert len(lines) == 4
     assert lines[3] == (
@@ -70,7 +70,7 @@ def test_each_node_shows_its_folder_and_torchruns_words() -> None:
 
 def test_a_port_that_is_chosen_later_is_shown_as_words() -> None:
     rank_line = RANK_LINES[0].replace("29500", "'<a free port>'")
-    lines = list(torchrun_lines(request(), FOLDERS, [rank_line]))
+    lines = list(started_lines(request(), FOLDERS, [rank_line]))
     assert "'--master-port=<a free port>'" in lines[1]
 
 
@@ -95,7 +95,7 @@ def test_a_script_that_is_not_there_is_bad_input(tmp_path: Path, override: str, 
     (tmp_path / "my code" / "trian.py").touch()
     (tmp_path / "my code" / "deep" / "model.py").touch()
     with pytest.raises(InputError) as caught:
-        check_commands(cases(override), tmp_path, is_prepared=False)
+        check_files(cases(override), tmp_path, is_prepared=False)
     assert said.format(folder=tmp_path) in str(caught.value)
 
 
@@ -106,11 +106,11 @@ def test_a_script_that_is_there_or_a_module_passes(tmp_path: Path, command: str)
     (tmp_path / "my code").mkdir()
     (tmp_path / "my code" / "trian.py").touch()
     override = f"workloads.mine.command={command.format(folder=tmp_path)}"
-    check_commands(cases(override), tmp_path, is_prepared=False)
+    check_files(cases(override), tmp_path, is_prepared=False)
 
 
 def test_what_prepare_fetches_is_looked_for_after_it(tmp_path: Path) -> None:
     fetched = cases("workloads.mine.prepare=[wget, train.py]")
-    check_commands(fetched, tmp_path, is_prepared=False)
+    check_files(fetched, tmp_path, is_prepared=False)
     with pytest.raises(InputError):
-        check_commands(fetched, tmp_path, is_prepared=True)
+        check_files(fetched, tmp_path, is_prepared=True)

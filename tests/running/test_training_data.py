@@ -6,13 +6,13 @@ import os
 import pytest
 from tests.merging.outcomes import make_case
 
-from broadgauge.running.training_data import check_training_data
+from broadgauge.running.what_is_started import check_files
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.workload import HubDataset, JsonLines, TrainWorkload
 
 
 def check(folder, **changes):
-    check_training_data([make_case(TrainWorkload(kind="train", **changes))], folder)
+    check_files([make_case(TrainWorkload(kind="train", **changes))], folder, is_prepared=False)
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,14 @@ from broadgauge.specs.launching import Mark
 from broadgauge.specs.workload import CommandWorkload
 
 
-def merge_command(case: Case, nodes: Sequence[RankBlocks], marks: Sequence[Mark]) -> Findings:
+def merge_command(
+    case: Case, command: CommandWorkload, nodes: Sequence[RankBlocks], marks: Sequence[Mark]
+) -> Findings:
     """The mean of each metric's samples; the samples are its series. Nodes' use is that of the
     whole command, its start included."""
-    assert isinstance(case.workload, CommandWorkload)
     found = Findings()
     samples = next((node.samples.samples for node in nodes if node.samples is not None), {})
-    for metric in case.workload.metrics:
+    for metric in command.metrics:
         values = samples.get(metric.name, ())
         mean = sum(value / len(values) for value in values) if values else None
         found.put(metric.name, mean, "the command printed no such number")

@@ -6,6 +6,7 @@ order in which ranks are given does not matter but for naming the one at fault.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from broadgauge.merging.collectives import merge_collectives
 from broadgauge.merging.command import merge_command
@@ -50,11 +51,14 @@ def merge(case: Case, outcome: TrialOutcome, peak_flops: float | None) -> Merged
 
 
 def _find(case: Case, outcome: TrialOutcome, peak_flops: float | None) -> Findings:
+    """By the kind of workload: the only place here that asks."""
     ranks = read_blocks(outcome.messages)
     match case.workload:
         case CollectivesWorkload():
             return merge_collectives(case, ranks, outcome.marks)
-        case TrainWorkload():
-            return merge_training(case, ranks, outcome.marks, peak_flops)
-        case CommandWorkload():
-            return merge_command(case, ranks, outcome.marks)
+        case TrainWorkload() as train:
+            return merge_training(case, train, ranks, outcome.marks, peak_flops)
+        case CommandWorkload() as command:
+            return merge_command(case, command, ranks, outcome.marks)
+        case _:
+            assert_never(case.workload)

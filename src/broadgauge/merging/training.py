@@ -39,7 +39,11 @@ SameSteps = tuple[StepsBlock, ...]
 
 
 def merge_training(
-    case: Case, ranks: Sequence[RankBlocks], marks: Sequence[Mark], peak_flops: float | None
+    case: Case,
+    train: TrainWorkload,
+    ranks: Sequence[RankBlocks],
+    marks: Sequence[Mark],
+    peak_flops: float | None,
 ) -> Findings:
     found = Findings()
     intervals = intervals_by_label(marks)
@@ -51,7 +55,7 @@ def merge_training(
     found.series["loss"] = tuple(loss for same in on for loss in mean_losses(same))
     step_s = statistics.fmean(on_s) if on_s else None
     summaries = [rank.summary for rank in ranks if rank.summary is not None]
-    _put_times(found, case, step_s, off_s)
+    _put_times(found, step_s, off_s, _why_no_off_steps(case, train))
     _put_throughput(found, summaries, step_s, case.world_size)
     _put_mfu(found, summaries, step_s, peak_flops)
     _put_loss(found, on)
@@ -77,11 +81,13 @@ def _slowest(blocks: Sequence[SameSteps]) -> tuple[float, ...]:
     return tuple(s for same in blocks for s in slowest_rank_s([b.seconds for b in same]))
 
 
-def _put_times(found: Findings, case: Case, step_s: float | None, off_s: Sequence[float]) -> None:
-    """step_time_s, the same without communication, and what the network costs: the difference."""
+def _put_times(found: Findings, step_s: float | None, off_s: Sequence[float], reason: str) -> None:
+    """step_time_s, the same without communication, and what the network costs: the difference.
+
+    `reason`: why there are no steps without communication, where there are none.
+    """
     off_mean_s = statistics.fmean(off_s) if off_s else None
     cost_s = None if step_s is None or off_mean_s is None else step_s - off_mean_s
-    reason = _why_no_off_steps(case)
     found.put("step_time_s", step_s, NO_STEPS)
     found.put("step_without_communication_s", off_mean_s, reason)
     found.put("network_cost_s", cost_s, reason if off_mean_s is None else NO_STEPS)
@@ -89,11 +95,10 @@ def _put_times(found: Findings, case: Case, step_s: float | None, off_s: Sequenc
     found.put("network_share_ratio", share, reason if off_mean_s is None else NO_STEPS)
 
 
-def _why_no_off_steps(case: Case) -> str:
-    assert isinstance(case.workload, TrainWorkload)
+def _why_no_off_steps(case: Case, train: TrainWorkload) -> str:
     if case.world_size == 1:
         return ONE_RANK
-    if not case.workload.communication_off:
+    if not train.communication_off:
         return "`communication_off: false` in the workload"
     return NO_STEPS
 

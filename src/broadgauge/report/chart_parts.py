@@ -97,8 +97,8 @@ def network_colours(run: RunSummary, shown: Iterable[object] | None = None) -> S
 def bar_label(summary: CaseSummary, run: RunSummary) -> str:
     """`pod-like 2x1`; with the workload's name where several would look alike."""
     label = f"{summary.case.network_name} {summary.case.shape}"
-    kinds = {summary.case.workload.kind, "train", "command"}  # jobs share a chart
-    names = {s.case.workload.name for s in run.cases if s.case.workload.kind in kinds}
+    bars = (s.case.workload for s in run.cases if s.case.workload.has_steps)  # share a chart
+    names = {summary.case.workload.name, *(workload.name for workload in bars)}
     return label if len(names) == 1 else f"{summary.case.workload.name} {label}"
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from broadgauge.running.own_command import prepare_lines, torchrun_lines
 from broadgauge.running.platforms import MakePlatform, folders_of, make_platform
 from broadgauge.running.preparing import Prepared
+from broadgauge.running.what_is_started import prepare_lines, started_lines
 from broadgauge.specs.launching import LaunchRequest
 from broadgauge.specs.plan import Plan
 
@@ -53,6 +53,6 @@ def _launches(prepared: Prepared, platform_of: MakePlatform) -> Iterator[LaunchC
         ranks = platform.rank_commands(request)
         yield LaunchCommands(
             launch_id=launch.launch_id,
-            ranks=tuple(torchrun_lines(request, folders, ranks)),
+            ranks=tuple(started_lines(request, folders, ranks)),
             prepare=tuple(prepare_lines(request, folders)),
         )

@@ -67,7 +67,7 @@ def _engine_overrides(
     data = document.data if isinstance(document.data, dict) else {}
     workloads = data.get("workloads")
     entries = enumerate(workloads if isinstance(workloads, list) else ())
-    places = [i for i, each in entries if isinstance(each, dict) and _is_collectives(each)]
+    places = [i for i, each in entries if isinstance(each, dict) and _has_engine(each)]
     if not places:
         raise InputError(
             f"--engine: {path} has no collectives to run",
@@ -78,8 +78,12 @@ def _engine_overrides(
         yield f"workloads.{place}.engine={engines}"
 
 
-def _is_collectives(entry: dict[object, object]) -> bool:
-    return entry.get("kind") == "collectives"
+def _has_engine(entry: dict[object, object]) -> bool:
+    """Is it of a kind that several programs can measure?"""
+    from broadgauge.specs.workload import MODELS
+
+    model = MODELS.get(str(entry.get("kind")))
+    return model is not None and "engine" in model.model_fields
 
 
 def read_base(reference: str, from_file: str) -> tuple[str, str]:

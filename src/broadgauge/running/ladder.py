@@ -9,7 +9,7 @@ from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.machine import MachineFacts
 from broadgauge.specs.network import Network
 from broadgauge.specs.units import parse_rate_gbps, show_rate
-from broadgauge.specs.workload import CollectivesWorkload, Workload
+from broadgauge.specs.workload import Workload
 
 NUM_RUNGS = 6
 """Four figures at most are fitted; two more rates say whether the curve is one."""
@@ -138,7 +138,7 @@ def _rung(base: Network, rate_gbps: float) -> Network:
 
 
 def _workloads(experiment: Experiment) -> tuple[Workload, ...]:
-    kept = tuple(each for each in experiment.workloads if not isinstance(each, CollectivesWorkload))
+    kept = tuple(each for each in experiment.workloads if each.has_steps)
     if not kept:
         raise InputError(
             f"{experiment.name} has collectives only, which have no steps",

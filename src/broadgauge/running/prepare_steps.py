@@ -7,24 +7,18 @@ from pathlib import Path
 from broadgauge.platforms.emulated.syscalls import PR_SET_PDEATHSIG, prctl
 from broadgauge.running.baseline import arms
 from broadgauge.running.events import PrepareStepBegins, RunObserver
-from broadgauge.running.own_command import check_commands
+from broadgauge.running.what_is_started import check_files, prepare_steps
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.workload import CommandWorkload
 
 
 def run_prepare_steps(plan: Plan, observer: RunObserver) -> None:
     """Each `prepare` once in its arm's folder. Raises InputError where one fails."""
     for cases, folder in arms(plan):
-        steps = {
-            case.workload.prepare: case.workload.name
-            for case in cases
-            if isinstance(case.workload, CommandWorkload) and case.workload.prepare
-        }
-        for command, name in steps.items():
+        for command, name in prepare_steps(cases).items():
             observer(PrepareStepBegins(workload=name, command=command))
             _run_step(command, name, folder)
-        check_commands(cases, folder, is_prepared=True)
+        check_files(cases, folder, is_prepared=True)
 
 
 def _run_step(command: tuple[str, ...], name: str, folder: Path) -> None:

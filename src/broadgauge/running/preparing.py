@@ -10,8 +10,7 @@ from broadgauge.results.run_path import RUNS_FOLDER
 from broadgauge.running.baseline import arms, read_against
 from broadgauge.running.events import MachineRead, NodesRefused, PlanMade, RunObserver
 from broadgauge.running.experiments import LoadedExperiment
-from broadgauge.running.own_command import check_commands
-from broadgauge.running.training_data import check_training_data
+from broadgauge.running.what_is_started import check_files
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.machine import MachineFacts
@@ -76,8 +75,7 @@ def prepare(
     plan = make_plan(experiment, machine, working_folder=str(loaded.folder), against=against)
     check_torch(machine)
     for cases, folder in arms(plan):
-        check_commands(cases, folder, is_prepared=False)
-        check_training_data(cases, folder)
+        check_files(cases, folder, is_prepared=False)
     observer(PlanMade(experiment=experiment, plan=plan))
     return Prepared(
         experiment=experiment,

@@ -7,7 +7,6 @@ from broadgauge.engine.ports import Observer, Series, Services
 from broadgauge.merging.merge import merge
 from broadgauge.specs.case import Case
 from broadgauge.specs.record import Environment, Finding, Record
-from broadgauge.specs.workload import TrainWorkload
 
 
 def make_services(observer: Observer, interrupts: Interrupts) -> Services:
@@ -32,11 +31,8 @@ def _judge(case: Case, record: Record, series: Series) -> tuple[Finding, ...]:
 
 def _peak_flops(case: Case, environment: Environment) -> float | None:
     """FLOP/s of one GPU in the workload's data type; None on CPUs and for unknown GPUs."""
-    if (
-        case.device != "cuda"
-        or not environment.gpus
-        or not isinstance(case.workload, TrainWorkload)
-    ):
+    dtype = case.workload.arithmetic_dtype
+    if case.device != "cuda" or not environment.gpus or dtype is None:
         return None
     gpu = find_gpu(environment.gpus[0].name)
-    return None if gpu is None else gpu.peak_flops(case.workload.dtype)
+    return None if gpu is None else gpu.peak_flops(dtype)

@@ -9,6 +9,7 @@ from broadgauge.predict.asking.question import fault_of
 from broadgauge.predict.asking.wishes import Asked
 from broadgauge.predict.asking.workload_case import fabric_of, training_case
 from broadgauge.predict.case import Fabric, TrainingCase, own_gpu_of
+from broadgauge.predict.kinds import training_of
 from broadgauge.specs.case import Case
 from broadgauge.specs.cluster import split_shape
 from broadgauge.specs.errors import InputError
@@ -46,7 +47,7 @@ def experiment_cases(
                 cases[case] = None
             else:
                 left_out[fault[0]] = left_out.get(fault[0], 0) + 1
-    others = [each for each in experiment.workloads if not isinstance(each, TrainWorkload)]
+    others = [each for each in experiment.workloads if training_of(each) is None]
     for workload in others:
         left_out[f"`{workload.name}` is no training (`kind: {workload.kind}`)"] = 1
     if not cases:
@@ -66,8 +67,7 @@ def _all_cases(
     assumed: dict[str, None],
 ) -> Iterator[tuple[TrainingCase, str | None]]:
     """Each case, and why the file leaves it out, if it does."""
-    trainings = [each for each in experiment.workloads if isinstance(each, TrainWorkload)]
-    for workload in trainings:
+    for workload in filter(None, map(training_of, experiment.workloads)):
         for shape in _shapes(experiment, gpu, instead, catalog, assumed):
             for network, fabric in _ways(experiment, workload, shape, instead, catalog):
                 case = training_case(

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from broadgauge.predict.case import Curve
+from broadgauge.predict.kinds import COMMAND, in_predict, training_of
 from broadgauge.predict.system.paths import path_curves
 from broadgauge.results.model import CaseSummary, CollectiveSummary, RunSummary
 from broadgauge.specs.base import did_you_mean
@@ -19,7 +20,7 @@ from broadgauge.specs.network import NodePath
 from broadgauge.specs.record import Environment
 from broadgauge.specs.selector import CaseSelector
 from broadgauge.specs.system import CollectiveTime, PathTimes, Timing
-from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload, TrainWorkload
+from broadgauge.specs.workload import TrainWorkload
 
 STEP, WITHOUT = "step_time_s", "step_without_communication_s"
 SELECTING = ("workload", "network", "shape", "backend")
@@ -48,9 +49,9 @@ class RunCase:
 def train_cases(run: RunSummary) -> tuple[RunCase, ...]:
     """The trainings of the experiment itself that ended well."""
     return tuple(
-        _run_case(run, summary, summary.case.workload)
+        _run_case(run, summary, training)
         for summary in run.candidates
-        if isinstance(summary.case.workload, TrainWorkload) and STEP in summary.estimates
+        if (training := training_of(summary.case.workload)) and STEP in summary.estimates
     )
 
 
@@ -102,9 +103,7 @@ def run_paths(run: RunSummary) -> tuple[PathTimes, ...]:
     return tuple(
         _path(summary)
         for summary in run.candidates
-        if isinstance(summary.case.workload, CollectivesWorkload)
-        and summary.collectives
-        and summary.case.network is not None
+        if summary.collectives and summary.case.network is not None
     )
 
 
@@ -212,10 +211,10 @@ def _shortest_selector(one: RunCase, cases: Sequence[RunCase]) -> str:
 
 
 def _no_training(run: RunSummary) -> str:
-    kinds = {type(each.case.workload) for each in run.candidates}
-    if CommandWorkload in kinds:
-        message = "it runs a command of yours, whose model and communication nobody knows"
-    elif any(isinstance(each.case.workload, TrainWorkload) for each in run.candidates):
+    held = [in_predict(each.case.workload) for each in run.candidates]
+    if COMMAND in held:
+        message = f"it runs {COMMAND}"
+    elif any(training_of(each.case.workload) for each in run.candidates):
         message = "none of its trainings ended well"
     else:
         message = "it holds no training"

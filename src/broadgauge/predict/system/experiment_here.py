@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from broadgauge.predict.kinds import training_of
 from broadgauge.predict.system.steps import Asked, backend_of, foretell
 from broadgauge.specs.case import Case
 from broadgauge.specs.cluster import split_shape
@@ -10,7 +11,6 @@ from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.network import AnyNetwork, Network, NodePath
 from broadgauge.specs.system import System
-from broadgauge.specs.workload import TrainWorkload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +38,13 @@ def steps_here(
     asked: dict[str, tuple[Case, Asked]] = {}
     left_out: dict[str, int] = {}
     for case in _cases(experiment, system):
-        workload = case.workload
+        workload = training_of(case.workload)
         reason = next((rule.reason for rule in experiment.skip_if if rule.matches(case)), None)
-        if not isinstance(workload, TrainWorkload):
-            reason = f"`{workload.name}` is no training (`kind: {workload.kind}`)"
+        if workload is None:
+            reason = f"`{case.workload.name}` is no training (`kind: {case.workload.kind}`)"
         if reason is not None:
             left_out[reason] = left_out.get(reason, 0) + 1
-        elif isinstance(workload, TrainWorkload):
+        elif workload is not None:
             question = Asked(
                 workload=workload,
                 network=case.network,

@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Iterator
 
 from broadgauge.platforms.paths import paths_between_gpus
+from broadgauge.predict.kinds import training_of
 from broadgauge.probes.calibration.shapes import choice
 from broadgauge.results.model import STEP_OFF_SERIES, STEP_SERIES, CaseSummary, RunSummary
 from broadgauge.results.series import read_series
@@ -131,8 +132,8 @@ def trained_of(summary: RunSummary) -> tuple[TrainedStep, ...]:
     they run without one, too: nothing is foretold from those."""
     found = []
     for each in summary.cases:
-        workload, network = each.case.workload, each.case.network
-        if not isinstance(workload, TrainWorkload) or network is None or not each.good:
+        workload, network = training_of(each.case.workload), each.case.network
+        if workload is None or network is None or not each.good:
             continue
         timing = _steps(summary, each.good[-1], STEP_SERIES)
         without = _steps(summary, each.good[-1], STEP_OFF_SERIES)

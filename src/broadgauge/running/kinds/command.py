@@ -1,52 +1,39 @@
 """What would a user's own command run on each node, and is it there?"""
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.probes.command import torchrun_command
 from broadgauge.probes.identity import RankIdentity
+from broadgauge.running.kinds.kind import KindInRunning
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.launching import LaunchRequest
 from broadgauge.specs.workload import CommandWorkload
 
 
-def check_commands(cases: Iterable[Case], working_folder: Path, *, is_prepared: bool) -> None:
-    """Are the scripts there? Raises InputError. `prepare` may fetch them: then only after it."""
-    workloads = (case.workload for case in cases)
-    for workload in workloads:
-        if isinstance(workload, CommandWorkload) and (is_prepared or not workload.prepare):
-            _check_command(workload, working_folder)
+@dataclass(frozen=True, slots=True)
+class CommandInRunning(KindInRunning):
+    """A command as it is started."""
 
+    command: CommandWorkload
 
-def torchrun_lines(
-    request: LaunchRequest, folders: LaunchFolders, rank_lines: Iterable[str]
-) -> Iterator[str]:
-    """Below each node's line: what is started there, as a shell would take it."""
-    workloads = {case.key: case for case in request.cases}
-    for rank_line in rank_lines:
-        yield rank_line
-        for case in workloads.values():
-            if isinstance(case.workload, CommandWorkload):
-                folder = _folder(case.workload, folders.working_of(request.arm))
-                log_stem = folders.log_stem(request.launch_id)
-                words = _torchrun_words(case, case.workload, log_stem, rank_line)
-                yield f"  cd {shlex.quote(str(folder))} && {shlex.join(words)}"
+    @property
+    def prepare(self) -> tuple[str, ...] | None:
+        return self.command.prepare
 
+    def check_files(self, working_folder: Path, *, is_prepared: bool) -> None:
+        if is_prepared or not self.command.prepare:
+            _check_command(self.command, working_folder)
 
-def prepare_lines(request: LaunchRequest, folders: LaunchFolders) -> Iterator[str]:
-    """What runs once on the host before any launch, as a shell would take it."""
-    folder = shlex.quote(str(folders.working_of(request.arm)))
-    commands = (
-        case.workload.prepare
-        for case in request.cases
-        if isinstance(case.workload, CommandWorkload) and case.workload.prepare
-    )
-    for command in dict.fromkeys(commands):
-        yield f"cd {folder} && {shlex.join(command)}"
+    def lines_below(
+        self, case: Case, working_folder: Path, log_stem: str, rank_line: str
+    ) -> Iterator[str]:
+        folder = shlex.quote(str(_folder(self.command, working_folder)))
+        words = _torchrun_words(case, self.command, log_stem, rank_line)
+        yield f"  cd {folder} && {shlex.join(words)}"
 
 
 def _torchrun_words(

@@ -1,22 +1,27 @@
 """Is what a training reads on this machine? What can be seen before any rank starts."""
 
 import importlib.util
-from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
+from broadgauge.running.kinds.kind import KindInRunning
 from broadgauge.specs.base import did_you_mean
-from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.file_kinds import special_kind
 from broadgauge.specs.workload import HubDataset, JsonLines, TrainWorkload
 
 
-def check_training_data(cases: Iterable[Case], working_folder: Path) -> None:
-    """Raises InputError. A data set's own name is looked up by the ranks, which read the library's
-    cache: importing that library takes seconds."""
-    for case in cases:
-        if isinstance(case.workload, TrainWorkload):
-            _check(case.workload, working_folder)
+@dataclass(frozen=True, slots=True)
+class TrainingInRunning(KindInRunning):
+    """A training as it is started."""
+
+    train: TrainWorkload
+
+    def check_files(self, working_folder: Path, *, is_prepared: bool) -> None:
+        """A data set's own name is looked up by the ranks, which read the library's cache:
+        importing that library takes seconds."""
+        if not is_prepared:
+            _check(self.train, working_folder)
 
 
 def _check(train: TrainWorkload, working_folder: Path) -> None:

@@ -1,0 +1,32 @@
+"""Which kinds of workloads can be predicted? The only place here that asks."""
+
+from typing import assert_never
+
+from broadgauge.specs.workload import (
+    CollectivesWorkload,
+    CommandWorkload,
+    TrainWorkload,
+    Workload,
+)
+
+COMMAND = "a command of yours, whose model and communication nobody knows"
+NO_MODEL = "no model"
+
+
+def training_of(workload: Workload) -> TrainWorkload | None:
+    """The training that is predicted; None: it is none."""
+    predicted = in_predict(workload)
+    return None if isinstance(predicted, str) else predicted
+
+
+def in_predict(workload: Workload) -> TrainWorkload | str:
+    """The training that is predicted, or what it is instead."""
+    match workload:
+        case TrainWorkload():
+            return workload
+        case CommandWorkload():
+            return COMMAND
+        case CollectivesWorkload():
+            return NO_MODEL
+        case _:
+            assert_never(workload)

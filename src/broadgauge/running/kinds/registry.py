@@ -1,0 +1,26 @@
+"""Which module here knows this kind of workload? The only place that asks."""
+
+from typing import assert_never
+
+from broadgauge.running.kinds.command import CommandInRunning
+from broadgauge.running.kinds.kind import KindInRunning
+from broadgauge.running.kinds.training import TrainingInRunning
+from broadgauge.specs.workload import (
+    CollectivesWorkload,
+    CommandWorkload,
+    TrainWorkload,
+    Workload,
+)
+
+
+def in_running(workload: Workload) -> KindInRunning:
+    """This workload as it is started."""
+    match workload:
+        case CollectivesWorkload():
+            return KindInRunning()
+        case TrainWorkload():
+            return TrainingInRunning(workload)
+        case CommandWorkload():
+            return CommandInRunning(workload)
+        case _:
+            assert_never(workload)
