@@ -114,6 +114,16 @@ PLAN = Plan(
     ),
     baseline=BaselineRun(run="runs/x", experiment_name="x", started_unix_s=1.0, working_folder="."),
 )
+ROW = {
+    "op": "all_reduce",
+    "dtype": "float32",
+    "size_bytes": 8,
+    "iterations": 1,
+    "time_s": 1.0,
+    "algbw_gbyte_per_s": 1.0,
+    "busbw_gbyte_per_s": 1.0,
+}
+TIMES = {"time_min_s": 1.0, "time_median_s": 1.0, "time_max_s": 1.0}
 RECORD = Record.model_validate(
     {
         "record_id": "b0.l0.t0",
@@ -131,18 +141,9 @@ RECORD = Record.model_validate(
         "error": {"kind": "crashed", "message": "x"},
         "metrics": {"step_time_s": 1.0},
         "collectives": [
-            {
-                "op": "all_reduce",
-                "dtype": "float32",
-                "size_bytes": 8,
-                "iterations": 1,
-                "time_s": 1.0,
-                "time_min_s": 1.0,
-                "time_median_s": 1.0,
-                "time_max_s": 1.0,
-                "algbw_gbyte_per_s": 1.0,
-                "busbw_gbyte_per_s": 1.0,
-            }
+            {**ROW, **TIMES},
+            {**ROW, "engine": "nccl-tests"},
+            {**ROW, **TIMES, "from_rank": 0, "to_rank": 1},
         ],
         "nodes": [
             {
