@@ -1,10 +1,12 @@
 """Which variables does a rank start with?"""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from tests.platforms.launches import make_case
+from tests.platforms.launches import make_case, make_folders, make_request
 
+from broadgauge.platforms.local import LocalPlatform
 from broadgauge.platforms.paths import NCCL_VARIABLES
 from broadgauge.platforms.rank_environment import (
     LaunchFacts,
@@ -13,7 +15,10 @@ from broadgauge.platforms.rank_environment import (
     rank_environment,
     recorded_variables,
 )
+from broadgauge.specs.errors import InputError
 from broadgauge.specs.network import Network, NodePath
+from broadgauge.specs.secrets import Secrets, SecretText
+from broadgauge.specs.variables import FromEnvironment
 
 PLACE = RankPlace(
     rank=3,
@@ -181,6 +186,37 @@ def test_gloo_and_one_node_are_told_nothing() -> None:
     assert nccl_seen_gbps(nccl_case(network=None, nodes=1)) is None
 
 
+def test_a_rank_gets_the_true_values_of_secrets() -> None:
+    secrets = Secrets(literals={"HF_TOKEN": SecretText("planted")}, environment={"MINE": "own"})
+    declared = FromEnvironment(from_environment=True)
+    case = nccl_case(environment={"HF_TOKEN": declared, "MINE": declared, "A": "1"})
+    variables = rank_environment(case, PLACE, facts(secrets=secrets))
+    assert variables.items() >= {"HF_TOKEN": "planted", "MINE": "own", "A": "1"}.items()
+    with pytest.raises(InputError, match="`HF_TOKEN` is not set"):
+        rank_environment(case, PLACE, facts(secrets=Secrets()))
+
+
+def test_what_a_dry_run_shows_takes_secrets_from_the_shell(tmp_path: Path) -> None:
+    environment = {"HF_TOKEN": FromEnvironment(from_environment=True), "A": "b c"}
+    case = make_case("local", environment=environment)
+    secrets = Secrets(literals={"HF_TOKEN": SecretText("planted")})
+    platform = LocalPlatform(make_folders(tmp_path), secrets=secrets)
+    for line in platform.rank_commands(make_request(case)):
+        assert 'HF_TOKEN="$HF_TOKEN"' in line
+        assert "A='b c'" in line
+        assert "planted" not in line
+
+
+def test_what_is_recorded_of_a_declared_secret_is_a_mask() -> None:
+    case = nccl_case(environment={"NCCL_OWN": FromEnvironment(from_environment=True)})
+    environment = {"NCCL_OWN": "planted", "GLOO_X": "http://me:planted@h", "TORCH_PAD_TOKEN": "<p>"}
+    assert recorded_variables(environment, case, "b0.0", "/run/logs") == {
+        "GLOO_X": "http://***@h",
+        "NCCL_OWN": "***",
+        "TORCH_PAD_TOKEN": "<p>",
+    }
+
+
 def test_what_is_recorded_has_no_secret_and_no_name_of_its_launch() -> None:
     environment = {
         "NCCL_DEBUG_FILE": "/run/logs/b0.0.rank0.log",
@@ -189,7 +225,7 @@ def test_what_is_recorded_has_no_secret_and_no_name_of_its_launch() -> None:
         "OMP_NUM_THREADS": "2",
         "HOME": "/root",
     }
-    assert recorded_variables(environment, "b0.0", "/run/logs") == {
+    assert recorded_variables(environment, nccl_case(), "b0.0", "/run/logs") == {
         "NCCL_DEBUG_FILE": "<logs>/<launch>.rank0.log",
         "NCCL_HOSTID": "<launch>-node0",
         "OMP_NUM_THREADS": "2",

@@ -1,6 +1,8 @@
 """A run folder holds what was put in, whoever reads it and while it is written."""
 
 import json
+import os
+import stat
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +10,11 @@ import pytest
 from tests.engine.fake_platform import an_environment
 from tests.engine.making import YAML, a_plan, make_folder, run_in, trial_ids
 
+from broadgauge.report.html import write_report
 from broadgauge.results.folder import RunFolder
 from broadgauge.results.reading import read_run
 from broadgauge.results.series import read_series
+from broadgauge.results.summary import summarise_stored
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.plan import Plan
 
@@ -167,3 +171,26 @@ def test_what_records_name_and_is_not_there_is_said(tmp_path: Path, plan: Plan) 
     assert "1 environments that records name are missing" in notes
     assert "1 series that records name are missing" in notes
     assert "of no planned trial" in notes
+
+
+def test_only_its_owner_can_read_a_run_whatever_the_umask(tmp_path: Path, plan: Plan) -> None:
+    umask = os.umask(0)
+    try:
+        path = finished(tmp_path, plan)
+        write_report(summarise_stored(path))
+    finally:
+        os.umask(umask)
+    modes = {found.name: stat.S_IMODE(found.stat().st_mode) for found in (path, *path.rglob("*"))}
+    assert {"report.html", "lock", "plan.json", "records.jsonl"} <= modes.keys()
+    assert not {name: oct(mode) for name, mode in modes.items() if mode & 0o077}
+
+
+def test_a_folder_that_others_may_read_is_resumed_and_stays_open(
+    tmp_path: Path, plan: Plan
+) -> None:
+    path = finished(tmp_path, plan)
+    for found in (path, *path.rglob("*")):
+        found.chmod(0o755 if found.is_dir() else 0o644)
+    with RunFolder.open_for_resume(path) as folder:
+        assert folder.notes == ()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o755

@@ -26,6 +26,7 @@ from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
 from broadgauge.specs.network import Network, NodePath
 from broadgauge.specs.plan import BaselineRun, Plan, PlannedLaunch, PlannedTrial
 from broadgauge.specs.record import Environment, Record
+from broadgauge.specs.variables import FromEnvironment
 from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload, TrainWorkload
 
 MODEL = {"layers": 1, "hidden": 32, "heads": 2, "seq_len": 16}
@@ -71,7 +72,11 @@ def a_case(number: int) -> Case:
         ranks_per_node=1,
         device="cpu",
         backend="gloo",
-        environment={"NCCL_DEBUG": "INFO"},
+        environment={
+            "NCCL_DEBUG": "INFO",
+            "HF_TOKEN": FromEnvironment(from_environment=True),
+            "A_URL": FromEnvironment(from_environment=True, shown="https://***@host"),
+        },
     )
 
 
@@ -198,6 +203,9 @@ def places(value: object, place: Place = ()) -> Iterator[tuple[Place, BaseModel]
     elif isinstance(value, tuple):
         for number, item in enumerate(value):
             yield from places(item, (*place, number))
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from places(item, (*place, key))
 
 
 def holder_at(stored: Any, place: Place) -> dict[str, Any]:

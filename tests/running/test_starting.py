@@ -19,6 +19,7 @@ from broadgauge.running.preparing import RunOptions, prepare
 from broadgauge.running.starting import resume, start
 from broadgauge.specs.errors import ExitCode, InputError, PlatformError
 from broadgauge.specs.experiment import PlatformKind
+from broadgauge.specs.secrets import Secrets
 
 
 def loaded(folder: Path, **changes: Any) -> LoadedExperiment:
@@ -32,7 +33,10 @@ class Platforms:
     script: Script = field(default_factory=Script)
     made: list[tuple[PlatformKind, LaunchFolders, FakePlatform]] = field(default_factory=list)
 
-    def __call__(self, kind: PlatformKind, folders: LaunchFolders) -> FakePlatform:
+    def __call__(
+        self, kind: PlatformKind, folders: LaunchFolders, secrets: Secrets
+    ) -> FakePlatform:
+        del secrets
         platform = FakePlatform(FakeClock(), self.script)
         self.made.append((kind, folders, platform))
         return platform
@@ -131,7 +135,8 @@ def test_a_dry_run_is_data_and_leaves_nothing(
     assert capfd.readouterr() == ("", "")
 
 
-def _with_variables(kind: PlatformKind, folders: LaunchFolders) -> FakePlatform:
+def _with_variables(kind: PlatformKind, folders: LaunchFolders, secrets: Secrets) -> FakePlatform:
+    del kind, folders, secrets
     platform = FakePlatform(FakeClock())
     line = "RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 GROUP_RANK=0 "
     line += "MASTER_ADDR=127.0.0.1 MASTER_PORT=1 python"

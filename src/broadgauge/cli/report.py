@@ -20,11 +20,14 @@ def add_parser(subparsers: Any) -> None:
 
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.output import say, write_file
-    from broadgauge.report.html import FILE_NAME, render
+    from broadgauge.report.html import render, write_report
     from broadgauge.results.run_path import read_summary, run_path
 
     run = read_summary(run_path(options.run))
-    path = options.output if options.output is not None else run.folder / FILE_NAME
-    write_file(path, render(run))
+    if options.output is None:
+        path = write_report(run)
+    else:
+        path = options.output
+        write_file(path, render(run))
     say(f"report     {path}")
     return 0

@@ -83,6 +83,12 @@ class Observer(Protocol):
     def __call__(self, event: Event) -> None: ...
 
 
+class Mask(Protocol):
+    """The text without the values of secrets that it holds."""
+
+    def __call__(self, text: str) -> str: ...
+
+
 def no_findings(case: Case, record: Record, series: Series) -> tuple[Finding, ...]:
     """The judge that says nothing."""
     del case, record, series
@@ -93,6 +99,11 @@ def unknown_peak(case: Case, environment: Environment) -> float | None:
     """The peak where there is no catalog."""
     del case, environment
     return None
+
+
+def unmasked(text: str) -> str:
+    """The mask where there is no secret."""
+    return text
 
 
 def unobserved(event: object) -> None:
@@ -108,5 +119,6 @@ class Services:
     judge: Judge = no_findings
     peak_flops: PeakFlops = unknown_peak
     observer: Observer = unobserved
+    mask: Mask = unmasked
     clock: Clock = field(default_factory=SystemClock)
     interrupts: Interrupts = field(default_factory=Interrupts)

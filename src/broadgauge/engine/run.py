@@ -26,6 +26,7 @@ from broadgauge.engine.events import (
     RunStarted,
 )
 from broadgauge.engine.interrupts import Interrupt
+from broadgauge.engine.masking import masked_environment, masked_loss, masked_record
 from broadgauge.engine.pace import Remaining
 from broadgauge.engine.ports import Series, Services, Store
 from broadgauge.engine.surroundings import Surroundings
@@ -146,7 +147,7 @@ class _Runner:
                 self._give_up(
                     launch,
                     life_id,
-                    error,
+                    masked_loss(error, self._services.mask),
                     is_last=num_lost == MOST_LOST_LIVES,
                     began_unix_s=began_s,
                 )
@@ -202,7 +203,7 @@ class _Runner:
 
     def _enter(self, life: Launch, cases: Sequence[Case]) -> str:
         """The hash of this life's environment, stored; a change is said aloud."""
-        environment = life.environment
+        environment = masked_environment(life.environment, self._services.mask)
         with self._services.interrupts.shielded():
             name = self._store.add_environment(environment)
         changes = self._surroundings.enter(environment, [case.key for case in cases])
@@ -249,6 +250,7 @@ class _Runner:
         )
 
     def _write(self, place: TrialPlace, record: Record, series: Series) -> Record:
+        record = masked_record(record, self._services.mask)
         with self._services.interrupts.shielded():
             stored = self._store.append(record, series)
             self._finished.add(stored.record_id)
@@ -271,7 +273,7 @@ class _Runner:
                     trial_id=None if place is None else place.planned.trial_id,
                     case=None if place is None else place.case,
                     phase=phase,
-                    detail=detail,
+                    detail=self._services.mask(detail),
                 )
             )
 

@@ -102,8 +102,8 @@ class RankPlan:
     program: Literal["worker", "command"] | tuple[str, ...]
     """Our own: one process a rank, or one a node that starts torchrun; else a program and its
     arguments. The agent knows with which Python, and from which files."""
-    environment: dict[str, str]
-    """What differs between the ranks; the rest is the launch's."""
+    environment: dict[str, str] = field(repr=False)
+    """What differs between the ranks; the rest is the launch's. Secrets are among them."""
     log_paths: dict[str, str] = field(default_factory=dict)
     """Variables that hold a path, relative to the agent's folder for logs."""
     log: str
@@ -121,9 +121,9 @@ class LaunchOrder:
     """Of the whole launch."""
     nodes: tuple[NodePlan, ...]
     ranks: tuple[RankPlan, ...]
-    environment: dict[str, str]
-    """What all ranks share. It is added to the agent's own; only the numbers of a rank's two pipes
-    come on top."""
+    environment: dict[str, str] = field(repr=False)
+    """What all ranks share, the true values of secrets too. It is added to the agent's own; only
+    the numbers of a rank's two pipes come on top."""
     link: Link | None
     """None: one node, or links that are not ours to shape."""
     limits: PhaseLimits

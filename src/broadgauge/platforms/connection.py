@@ -11,6 +11,7 @@ from collections import deque
 from contextlib import suppress
 from pathlib import Path
 
+from broadgauge.platforms.launch_folders import private
 from broadgauge.platforms.supervisor import protocol
 from broadgauge.platforms.supervisor.protocol import Event, LaunchPlan, Order
 from broadgauge.specs.frames import FrameReader, encode_frame
@@ -37,7 +38,7 @@ class SupervisorConnection:
         ours.settimeout(SEND_LIMIT_S)
         self._socket = ours
         program = ["-P", "-m", "broadgauge.platforms.supervisor", str(theirs.fileno())]
-        with theirs, log_path.open("ab") as log:
+        with theirs, open(log_path, "ab", opener=private) as log:
             self._process = subprocess.Popen(
                 [sys.executable, *program],
                 stdin=subprocess.DEVNULL,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from broadgauge.platforms.gpu_choice import choose_gpus, numa_node_of_gpu
 from broadgauge.platforms.gpu_watch import GpuWatch
-from broadgauge.platforms.launch_folders import LaunchFolders
+from broadgauge.platforms.launch_folders import LaunchFolders, private
 from broadgauge.platforms.launch_plan import (
     EMULATED_PORT,
     Programs,
@@ -25,6 +25,7 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, PlatformError
 from broadgauge.specs.launching import LaunchRequest, Progress
 from broadgauge.specs.record import ErrorKind, TrialError
+from broadgauge.specs.secrets import Secrets
 
 
 class EmulatedPlatform:
@@ -32,7 +33,13 @@ class EmulatedPlatform:
 
     name = "emulated"
 
-    def __init__(self, folders: LaunchFolders, *, programs: Programs | None = None) -> None:
+    def __init__(
+        self,
+        folders: LaunchFolders,
+        *,
+        secrets: Secrets | None = None,
+        programs: Programs | None = None,
+    ) -> None:
         """`programs`: what a rank runs, for tests. Raises PlatformError where nodes are refused."""
         granted = ability()
         if not granted.is_possible:
@@ -40,6 +47,7 @@ class EmulatedPlatform:
                 f"this machine refuses emulated nodes: {granted.reason}", hint=granted.fix
             )
         self._folders = folders
+        self._secrets = secrets or Secrets()
         self._programs = programs or Programs()
         self._notes = dict.fromkeys(quota_notes())
 
@@ -82,6 +90,7 @@ class EmulatedPlatform:
             folders=self._folders,
             master_port=EMULATED_PORT,
             gpus=choose_gpus(case),
+            secrets=self._secrets,
             topology_files=files,
         )
 
@@ -116,7 +125,8 @@ def write_topology_files(request: LaunchRequest, terms: Terms) -> None:
         first = terms.gpus[node * case.ranks_per_node] if terms.gpus else None
         numa_node = -1 if first is None else numa_node_of_gpu(first)
         try:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            Path(path).write_text(topology_xml(interfaces, seen_gbps, numa_node))
+            Path(path).parent.mkdir(0o700, parents=True, exist_ok=True)
+            with open(path, "w", opener=private) as file:
+                file.write(topology_xml(interfaces, seen_gbps, numa_node))
         except OSError as error:
             raise LaunchError(f"{path} can't be written: {error.strerror or error}") from error

@@ -4,6 +4,7 @@ A request for a launch names neither: it may be read on another machine. A platf
 processes of this one is made with these folders.
 """
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,3 +32,8 @@ class LaunchFolders:
             return self.working
         assert self.baseline is not None, "a baseline has a working folder"
         return self.baseline
+
+
+def private(path: str, flags: int) -> int:
+    """An opener of files that others must not read, whatever the umask."""
+    return os.open(path, flags, 0o600)

@@ -4,7 +4,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from broadgauge.platforms.cores import cores_by_neighbourhood, share_out
 from broadgauge.platforms.emulated.addresses import interface_name
@@ -20,6 +20,8 @@ from broadgauge.platforms.supervisor.protocol import LaunchPlan, Link, Mode, Ran
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import LaunchRequest
+from broadgauge.specs.secrets import Secrets
+from broadgauge.specs.variables import FromEnvironment
 
 _PYTHON = (sys.executable, "-P", "-m")
 """-P: a file of the user's in the working folder must not stand in for a module."""
@@ -52,6 +54,7 @@ class Terms:
     master_port: str
     gpus: tuple[str, ...] = ()
     topology_files: tuple[str, ...] = ()
+    secrets: Secrets = field(default_factory=Secrets)
 
 
 def plan_launch(request: LaunchRequest, terms: Terms) -> tuple[LaunchPlan, tuple[str, ...]]:
@@ -116,9 +119,15 @@ def command_lines(request: LaunchRequest, terms: Terms) -> tuple[str, ...]:
     lines = []
     for place in places(case, terms, len(cores[0])):
         variables = platform_variables(case, place, facts) | case.environment
-        words = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
+        words = [_in_shell(name, variable) for name, variable in variables.items()]
         lines.append(" ".join([*words, shlex.join(argv)]))
     return tuple(lines)
+
+
+def _in_shell(name: str, variable: str | FromEnvironment) -> str:
+    """A secret comes from the environment of whoever types it."""
+    value = shlex.quote(variable) if isinstance(variable, str) else f'"${name}"'
+    return f"{name}={value}"
 
 
 def shared_case(request: LaunchRequest) -> Case:
@@ -165,6 +174,7 @@ def launch_facts(request: LaunchRequest, terms: Terms, inherited: Mapping[str, s
         gpus=terms.gpus,
         topology_files=terms.topology_files,
         inherited=inherited,
+        secrets=terms.secrets,
     )
 
 

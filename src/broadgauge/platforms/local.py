@@ -10,6 +10,7 @@ from broadgauge.platforms.supervised import SupervisedLaunch
 from broadgauge.platforms.supervisor.protocol import Mode
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import LaunchRequest, Progress
+from broadgauge.specs.secrets import Secrets
 
 
 class LocalPlatform:
@@ -17,9 +18,16 @@ class LocalPlatform:
 
     name = "local"
 
-    def __init__(self, folders: LaunchFolders, *, programs: Programs | None = None) -> None:
+    def __init__(
+        self,
+        folders: LaunchFolders,
+        *,
+        secrets: Secrets | None = None,
+        programs: Programs | None = None,
+    ) -> None:
         """`programs`: what a rank runs, for tests."""
         self._folders = folders
+        self._secrets = secrets or Secrets()
         self._programs = programs or Programs()
         self._notes = dict.fromkeys(quota_notes())
 
@@ -63,6 +71,7 @@ class LocalPlatform:
             folders=self._folders,
             master_port=master_port,
             gpus=choose_gpus(case),
+            secrets=self._secrets,
         )
 
 

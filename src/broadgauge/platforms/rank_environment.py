@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from broadgauge.platforms.paths import NCCL_VARIABLES
 from broadgauge.specs.case import Case
 from broadgauge.specs.launcher_variables import is_set_by_a_launcher
+from broadgauge.specs.secret_names import MASK, is_secret, without_credentials
+from broadgauge.specs.secrets import Secrets
 
 _RECORDED = re.compile(r"^(NCCL|GLOO|TORCH|OMP|CUDA)_")
-_SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|KEY")
-MASK = "***"
 LOOPBACK = "lo"
 """What a path inside a node uses of TCP, for sockets or to find each other."""
 UNSHAPED_SEEN_GBPS = 100.0
@@ -52,15 +52,26 @@ class LaunchFacts:
     """Identifiers of all GPUs of the launch, node by node."""
     topology_files: tuple[str, ...] = ()
     """NCCL's, by node; empty: NCCL reads the devices itself."""
-    inherited: Mapping[str, str] = field(default_factory=dict)
+    inherited: Mapping[str, str] = field(default_factory=dict, repr=False)
+    secrets: Secrets = field(default_factory=Secrets)
+    """Where the true values of the case's secrets are."""
 
 
 def rank_environment(case: Case, place: RankPlace, facts: LaunchFacts) -> dict[str, str]:
-    """All of a rank's variables but the numbers of its pipes."""
+    """All of a rank's variables but the numbers of its pipes, with the true values of secrets.
+
+    Raises InputError where one is missing.
+    """
     inherited = {
         name: value for name, value in facts.inherited.items() if not is_set_by_a_launcher(name)
     }
-    return inherited | platform_variables(case, place, facts) | dict(case.environment)
+    own = {
+        name: variable
+        if isinstance(variable, str)
+        else facts.secrets.value(name, variable).reveal()
+        for name, variable in case.environment.items()
+    }
+    return inherited | platform_variables(case, place, facts) | own
 
 
 def platform_variables(case: Case, place: RankPlace, facts: LaunchFacts) -> dict[str, str]:
@@ -140,7 +151,7 @@ def nccl_seen_gbps(case: Case) -> float | None:
 
 
 def recorded_variables(
-    environment: Mapping[str, str], launch_id: str, log_folder: str
+    environment: Mapping[str, str], case: Case, launch_id: str, log_folder: str
 ) -> dict[str, str]:
     """What is kept of a rank's variables: the libraries' own, secrets masked.
 
@@ -148,8 +159,8 @@ def recorded_variables(
     """
     return {
         name: MASK
-        if _SECRET.search(name)
-        else value.replace(log_folder, "<logs>").replace(launch_id, "<launch>")
+        if is_secret(name) or not isinstance(case.environment.get(name, ""), str)
+        else without_credentials(value.replace(log_folder, "<logs>").replace(launch_id, "<launch>"))
         for name, value in sorted(environment.items())
         if _RECORDED.match(name)
     }

@@ -7,6 +7,7 @@ from pathlib import Path
 from broadgauge.platforms.connection import SupervisorConnection, SupervisorLost
 from broadgauge.platforms.diagnosis import Symptoms
 from broadgauge.platforms.host_facts import make_environment
+from broadgauge.platforms.launch_folders import private
 from broadgauge.platforms.launch_plan import Terms, plan_launch
 from broadgauge.platforms.log_tail import OWN_LINE
 from broadgauge.platforms.rank_environment import recorded_variables
@@ -49,6 +50,7 @@ def start_launch(
             gpus=terms.gpus,
             variables=recorded_variables(
                 plan.environment | plan.ranks[0].environment,
+                request.cases[0],
                 request.launch_id,
                 str(logs.absolute()),
             ),
@@ -67,10 +69,10 @@ def open_logs(plan: LaunchPlan, folder: Path) -> None:
     The next launch would fare no better, and its trials can still be run when there is space.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(0o700, parents=True, exist_ok=True)
         for rank in plan.ranks:
             header = f"{OWN_LINE} launch {plan.launch_id}, rank {rank.rank}, node {rank.node}\n"
-            with Path(rank.log_path).open("a") as log:
+            with open(rank.log_path, "a", opener=private) as log:
                 log.write(header)
         free_bytes = shutil.disk_usage(folder).free
     except OSError as error:

@@ -13,6 +13,8 @@ from pathlib import Path
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.file_kinds import special_kind
 
+PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
+"""Of all that is made here: others must not read what scripts and errors say of their user."""
 PART = ".part"
 """The end of the name of a file that is not whole yet."""
 
@@ -74,7 +76,8 @@ def write_whole(path: Path, data: bytes) -> None:
     """The file is there with all its bytes, synced, or not at all."""
     part = path.with_name(path.name + PART)
     try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o644)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        descriptor = os.open(part, flags, PRIVATE_FILE)
         try:
             write_all(descriptor, data)
             os.fsync(descriptor)

@@ -8,6 +8,8 @@ runs/<experiment>-<utc time>/
   environments/<hash>.json   what records' figures depend on, synced before them
   logs/                      of the ranks
   lock                       held by the process that writes
+
+Its owner alone can enter it. No value of a secret is in it (specs/secrets.py).
 """
 
 import hashlib
@@ -96,7 +98,7 @@ class RunFolder:
             undo.callback(lock.release)
             with disk.telling("write", path):
                 for name in (SERIES_FOLDER, ENVIRONMENTS_FOLDER, LOGS_FOLDER):
-                    (path / name).mkdir()
+                    (path / name).mkdir(disk.PRIVATE_FOLDER)
                 disk.write_whole(path / EXPERIMENT_FILE, experiment_yaml.encode())
                 records_file = RecordsFile(path / RECORDS_FILE, 0)
                 undo.callback(records_file.close)
@@ -229,7 +231,7 @@ def _make_folder(parent: Path, experiment_name: str, started_unix_s: float) -> P
         path = parent / f"{experiment_name}-{stamp}{suffix}"
         with disk.telling("make", path):
             try:
-                path.mkdir()
+                path.mkdir(disk.PRIVATE_FOLDER)
             except FileExistsError:
                 continue
         return path
@@ -249,7 +251,7 @@ def _mend(folder: Path, plan: Plan, records: Sequence[Record]) -> tuple[str, ...
     """Remove what a killed process left, and say so. Empty folders get lost in copies."""
     for name in (SERIES_FOLDER, ENVIRONMENTS_FOLDER, LOGS_FOLDER):
         with disk.telling("make", folder / name):
-            (folder / name).mkdir(exist_ok=True)
+            (folder / name).mkdir(disk.PRIVATE_FOLDER, exist_ok=True)
     trial_ids = [trial.trial_id for launch in plan.launches for trial in launch.trials]
     removed = remove_orphans(folder, trial_ids, records)
     for place in (folder, folder / ENVIRONMENTS_FOLDER):

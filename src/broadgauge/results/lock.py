@@ -10,7 +10,7 @@ import socket
 import time
 from pathlib import Path
 
-from broadgauge.results.disk import telling, write_all
+from broadgauge.results.disk import PRIVATE_FILE, telling, write_all
 from broadgauge.specs.errors import RunFolderError
 
 LOCK_FILE = "lock"
@@ -25,7 +25,8 @@ class FolderLock:
     def __init__(self, folder: Path) -> None:
         path = folder / LOCK_FILE
         with telling("lock", path):
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+            self._descriptor = os.open(path, flags, PRIVATE_FILE)
         try:
             with telling("lock", path):
                 self._wait(folder)

@@ -146,6 +146,9 @@ def unknown_keys(stored: object, read: object, place: str = "") -> Iterator[str]
     elif isinstance(read, tuple) and isinstance(stored, list) and len(read) == len(stored):
         for number, (item, value) in enumerate(zip(stored, read, strict=True)):
             yield from unknown_keys(item, value, f"{place}{number}.")
+    elif isinstance(read, dict) and isinstance(stored, dict):
+        for key, value in read.items():
+            yield from unknown_keys(stored.get(key), value, f"{place}{key}.")
 
 
 def read_environments(folder: Path) -> tuple[dict[str, Environment], tuple[str, ...]]:

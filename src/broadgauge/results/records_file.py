@@ -104,7 +104,7 @@ class RecordsFile:
         self._good_bytes = good_bytes
         with disk.telling("open", path):
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
-            self._descriptor = os.open(path, flags, 0o644)
+            self._descriptor = os.open(path, flags, disk.PRIVATE_FILE)
             try:
                 if os.fstat(self._descriptor).st_size != good_bytes:
                     os.ftruncate(self._descriptor, good_bytes)

@@ -37,7 +37,7 @@ def dry_run(prepared: Prepared, *, platform_of: MakePlatform = make_platform) ->
 def _launches(prepared: Prepared, platform_of: MakePlatform) -> Iterator[LaunchCommands]:
     plan = prepared.plan
     folders = folders_of(plan, prepared.runs_folder / "RUN" / "logs")
-    platform = platform_of(prepared.experiment.platform, folders)
+    platform = platform_of(prepared.experiment.platform, folders, prepared.secrets)
     seen: set[tuple[str, ...]] = set()
     for launch in plan.launches:
         keys = tuple(sorted({trial.case_key for trial in launch.trials}))

@@ -1,13 +1,14 @@
 """Which experiment does the user mean: a file, or one that comes with Broadgauge?"""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.file_kinds import special_kind
+from broadgauge.specs.secrets import SecretTexts
 from broadgauge.specs.workload import Engine
 from broadgauge.specs.yaml_source import MAX_TEXT_BYTES
 
@@ -22,6 +23,8 @@ class LoadedExperiment:
     experiment: Experiment
     source: str
     folder: Path
+    secrets: SecretTexts = field(default_factory=dict)
+    """The values of secrets that stand in the file or in `--set`; the experiment has none."""
 
 
 def examples_folder() -> Path:
@@ -43,14 +46,16 @@ def load(
 
     Raises InputError (no such file, no text) and ExperimentError (what the text says).
     """
-    from broadgauge.specs.reading import read_experiment
+    from broadgauge.specs.reading import read_with_secrets
 
     path = _find(Path(name_or_path), name_or_path)
     text = _read_text(path)
     if engine is not None:
         overrides = (*overrides, *_engine_overrides(text, path, overrides, engine))
-    experiment = read_experiment(text, str(path), overrides, read_base=read_base)
-    return LoadedExperiment(experiment=experiment, source=str(path), folder=path.parent.absolute())
+    experiment, secrets = read_with_secrets(text, str(path), overrides, read_base=read_base)
+    return LoadedExperiment(
+        experiment=experiment, source=str(path), folder=path.parent.absolute(), secrets=secrets
+    )
 
 
 def _engine_overrides(

@@ -10,18 +10,19 @@ from broadgauge.platforms.local import LocalPlatform
 from broadgauge.specs.experiment import PlatformKind
 from broadgauge.specs.launching import Platform
 from broadgauge.specs.plan import Plan
+from broadgauge.specs.secrets import Secrets
 
-MakePlatform = Callable[[PlatformKind, LaunchFolders], Platform]
+MakePlatform = Callable[[PlatformKind, LaunchFolders, Secrets], Platform]
 """Injected, so that tests run on a fake one. Raises PlatformError where it is refused here."""
 
 
-def make_platform(kind: PlatformKind, folders: LaunchFolders) -> Platform:
+def make_platform(kind: PlatformKind, folders: LaunchFolders, secrets: Secrets) -> Platform:
     """Raises PlatformError where this machine refuses it."""
     match kind:
         case "emulated":
-            return EmulatedPlatform(folders)
+            return EmulatedPlatform(folders, secrets=secrets)
         case "local":
-            return LocalPlatform(folders)
+            return LocalPlatform(folders, secrets=secrets)
         case _:
             assert_never(kind)
 

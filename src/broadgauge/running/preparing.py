@@ -1,5 +1,6 @@
 """What does an experiment mean here, and is all there that it needs? Nothing is run or written."""
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.machine import MachineFacts
 from broadgauge.specs.plan import Plan
+from broadgauge.specs.secrets import Secrets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,8 @@ class Prepared:
     experiment: Experiment
     """As it will be run and stored."""
     plan: Plan
+    secrets: Secrets
+    """Where the true values are of those that the cases name."""
     runs_folder: Path
     is_fallback: bool
     """Nodes were refused: this is what can run on the local platform."""
@@ -80,6 +84,7 @@ def prepare(
     return Prepared(
         experiment=experiment,
         plan=plan,
+        secrets=Secrets(literals=loaded.secrets, environment=os.environ),
         runs_folder=options.runs_folder,
         is_fallback=is_fallback,
     )

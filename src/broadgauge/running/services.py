@@ -3,19 +3,20 @@
 from broadgauge.advise.judge import findings
 from broadgauge.catalog.gpus import find_gpu
 from broadgauge.engine.interrupts import Interrupts
-from broadgauge.engine.ports import Observer, Series, Services
+from broadgauge.engine.ports import Mask, Observer, Series, Services
 from broadgauge.merging.merge import merge
 from broadgauge.specs.case import Case
 from broadgauge.specs.record import Environment, Finding, Record
 
 
-def make_services(observer: Observer, interrupts: Interrupts) -> Services:
+def make_services(observer: Observer, interrupts: Interrupts, mask: Mask) -> Services:
     """For a real run."""
     return Services(
         merger=merge,
         judge=_judge,
         peak_flops=_peak_flops,
         observer=observer,
+        mask=mask,
         interrupts=interrupts,
     )
 

@@ -1,5 +1,6 @@
 """How does a prepared run become records in its folder, now or when it goes on later?"""
 
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +17,11 @@ from broadgauge.running.platforms import MakePlatform, folders_of, make_platform
 from broadgauge.running.prepare_steps import run_prepare_steps
 from broadgauge.running.preparing import Prepared, check_torch
 from broadgauge.running.services import make_services
+from broadgauge.specs.case import Case
 from broadgauge.specs.errors import ExitCode, InputError, RunFolderError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.reading import read_experiment
+from broadgauge.specs.reading import read_with_secrets
+from broadgauge.specs.secrets import Secrets, SecretTexts
 from broadgauge.specs.writing import dump_experiment
 
 
@@ -51,8 +54,10 @@ def start(
     """Run it, in a new folder.
 
     `interrupts`: how a signal's handler ends the run in good order (`signals_to`). Raises
-    InputError (a `prepare` step failed), PlatformError and RunFolderError; what is stored stays.
+    InputError (a `prepare` step failed, or a secret is not set), PlatformError and RunFolderError;
+    what is stored stays.
     """
+    prepared.secrets.check(prepared.plan.cases)
     run_prepare_steps(prepared.plan, observer)
     folder = RunFolder.create(
         prepared.runs_folder,
@@ -62,7 +67,14 @@ def start(
     )
     with folder:
         observer(FolderOpened(folder=folder.path))
-        result = _run_in(folder, prepared.experiment, observer, interrupts, platform_of)
+        result = _run_in(
+            folder,
+            prepared.experiment,
+            prepared.secrets,
+            observer=observer,
+            interrupts=interrupts,
+            platform_of=platform_of,
+        )
     return FinishedRun(
         folder=folder.path,
         location=folder.location,
@@ -83,7 +95,8 @@ def resume(
         observer(FolderOpened(folder=folder.path))
         for note in folder.notes:
             observer(Noted(text=note))
-        experiment = _stored_experiment(folder)
+        experiment, literals = _stored_experiment(folder)
+        secrets = Secrets(literals=literals, environment=os.environ)
         for _, working_folder in arms(folder.plan):
             if not working_folder.is_dir():
                 raise InputError(
@@ -91,36 +104,51 @@ def resume(
                     hint="commands and texts are looked for in it: put it back",
                 )
         check_torch(read_machine())
-        if _has_trials_left(folder):
+        if cases_left := _cases_left(folder):
+            secrets.check(cases_left)
             run_prepare_steps(folder.plan, observer)
-        result = _run_in(folder, experiment, observer, interrupts, platform_of)
+        result = _run_in(
+            folder,
+            experiment,
+            secrets,
+            observer=observer,
+            interrupts=interrupts,
+            platform_of=platform_of,
+        )
     return FinishedRun(folder=folder.path, location=folder.location, result=result)
 
 
-def _stored_experiment(folder: RunFolder) -> Experiment:
+def _stored_experiment(folder: RunFolder) -> tuple[Experiment, SecretTexts]:
+    """With the values of secrets that an older version stored in it."""
     try:
-        return read_experiment(folder.experiment_yaml, str(folder.path / "experiment.yaml"))
+        return read_with_secrets(folder.experiment_yaml, str(folder.path / "experiment.yaml"))
     except InputError as error:
         raise RunFolderError(str(error)) from error
 
 
-def _has_trials_left(folder: RunFolder) -> bool:
-    """Is there anything to prepare for?"""
+def _cases_left(folder: RunFolder) -> list[Case]:
+    """What is there to prepare for?"""
     stored = {record.record_id for record in folder.records}
-    return any(t.trial_id not in stored for launch in folder.plan.launches for t in launch.trials)
+    trials = (trial for launch in folder.plan.launches for trial in launch.trials)
+    keys = {trial.case_key for trial in trials if trial.trial_id not in stored}
+    return [case for case in folder.plan.cases if case.key in keys]
 
 
 def _run_in(
     folder: RunFolder,
     experiment: Experiment,
+    secrets: Secrets,
+    *,
     observer: RunObserver,
     interrupts: Interrupts | None,
     platform_of: MakePlatform,
 ) -> RunResult:
     """Run what is left of the folder's plan; what the platform noted meanwhile is said last."""
-    platform = platform_of(experiment.platform, folders_of(folder.plan, folder.log_folder))
+    folders = folders_of(folder.plan, folder.log_folder)
+    platform = platform_of(experiment.platform, folders, secrets)
     known = set(platform.notes)
-    services = make_services(observer, interrupts or Interrupts())
+    mask = secrets.masker(folder.plan.cases)
+    services = make_services(observer, interrupts or Interrupts(), mask)
     result = run(folder.plan, platform, folder, services)
     for note in platform.notes:
         if note not in known:

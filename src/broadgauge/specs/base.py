@@ -5,41 +5,12 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Annotated, Any, ClassVar, get_args
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    StringConstraints,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
-
-from broadgauge.specs.launcher_variables import is_set_by_a_launcher
 
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,62}$"
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 """Lower-case words with `-`, `_` and `.`: names become file names and labels."""
-
-VARIABLE_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
-
-
-def _check_variable(name: str) -> str:
-    if is_set_by_a_launcher(name):
-        raise ValueError("a launcher sets this variable for each rank")
-    return name
-
-
-def _check_value(value: str) -> str:
-    if "\0" in value:
-        raise ValueError("a variable can't hold a NUL character")
-    return value
-
-
-EnvironmentVariables = dict[
-    Annotated[str, StringConstraints(pattern=VARIABLE_PATTERN), AfterValidator(_check_variable)],
-    Annotated[str, AfterValidator(_check_value)],
-]
 
 
 AS_STORED = {"read": "as stored"}

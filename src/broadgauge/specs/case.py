@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any, Literal, Self
 
 from broadgauge.messages.vocabulary import Backend, Device
-from broadgauge.specs.base import EnvironmentVariables, Spec
+from broadgauge.specs.base import Spec
 from broadgauge.specs.network import AnyNetwork, Network, NodePath
+from broadgauge.specs.variables import EnvironmentVariables
 from broadgauge.specs.workload import Workload
 
 Arm = Literal["candidate", "baseline"]

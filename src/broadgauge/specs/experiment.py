@@ -5,7 +5,6 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from broadgauge.specs.base import (
-    EnvironmentVariables,
     Name,
     Spec,
     did_you_mean,
@@ -17,6 +16,7 @@ from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
 from broadgauge.specs.network import AnyNetwork, Network
 from broadgauge.specs.selector import SkippedCases
 from broadgauge.specs.units import TimeS
+from broadgauge.specs.variables import EnvironmentVariables
 from broadgauge.specs.workload import PLANNED_KINDS, Workload
 
 PLANNED_PLATFORMS = ("kubernetes", "slurm", "skypilot")

@@ -7,8 +7,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from broadgauge.specs.base import EnvironmentVariables, Name, Spec, placed_error
+from broadgauge.specs.base import Name, Spec, placed_error
 from broadgauge.specs.units import DelayS, RateGbps, show_rate, show_ratio, show_time
+from broadgauge.specs.variables import EnvironmentVariables
 
 ETHERNET_HEADER_BYTES = 14
 TCP_IP_HEADER_BYTES = 52

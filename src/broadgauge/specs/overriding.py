@@ -5,13 +5,15 @@ from typing import Any
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.document import Document, Path
 from broadgauge.specs.errors import ExperimentError, Problem
+from broadgauge.specs.secret_names import MASK, is_secret, without_credentials
+from broadgauge.specs.taking_secrets import ENVIRONMENT
 from broadgauge.specs.yaml_source import parse_yaml
 
 
 def apply_override(document: Document, override: str) -> Document:
     """The document with one part set from `--set a.b=c`."""
-    flag = f"--set {override}"
     key_text, equals, value_text = override.partition("=")
+    flag = _flag(override)
     if not equals or not key_text.strip():
         raise ExperimentError([Problem(flag, "`--set` takes key=value", "--set launches=3")])
     keys = key_text.strip().split(".")
@@ -36,6 +38,14 @@ def apply_override(document: Document, override: str) -> Document:
         places={at: place for at, place in document.places.items() if at[: len(path)] != path},
         overridden=document.overridden | {path: flag},
     )
+
+
+def _flag(override: str) -> str:
+    """As it was typed, for errors; the value of a secret is left out."""
+    key, equals, value = override.partition("=")
+    last = key.strip().rpartition(".")[2]
+    is_hidden = is_secret(last) or last == ENVIRONMENT or without_credentials(value) != value
+    return f"--set {key}{equals}{MASK if is_hidden else value}"
 
 
 def _step(target: Any, key: str) -> tuple[str | int, bool]:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from broadgauge.specs.axes import NEVER_AXES, UNFOLDED, unfold_axes
-from broadgauge.specs.base import NAME_PATTERN, VARIABLE_PATTERN, did_you_mean
+from broadgauge.specs.base import NAME_PATTERN, did_you_mean
 from broadgauge.specs.document import Document, Path
 from broadgauge.specs.errors import ExperimentError, Problem
 from broadgauge.specs.experiment import Experiment
@@ -17,6 +17,9 @@ from broadgauge.specs.extending import EXTENDS, BaseReader, with_bases
 from broadgauge.specs.fields import alternatives, discriminators, models_in
 from broadgauge.specs.network import Network, NodePath
 from broadgauge.specs.overriding import apply_override
+from broadgauge.specs.secrets import SecretTexts
+from broadgauge.specs.taking_secrets import take_secrets
+from broadgauge.specs.variables import VARIABLE_PATTERN, FromEnvironment
 from broadgauge.specs.workload import METRIC_NAME_PATTERN, MODELS
 from broadgauge.specs.yaml_source import parse_yaml
 
@@ -67,6 +70,17 @@ def read_experiment(
     or its `name`, and a YAML value. They apply to what the file and all that it extends say
     together; axes unfold last. `read_base` finds what `extends` names.
     """
+    return read_with_secrets(text, filename, overrides, read_base=read_base)[0]
+
+
+def read_with_secrets(
+    text: str,
+    filename: str,
+    overrides: Sequence[str] = (),
+    *,
+    read_base: BaseReader | None = None,
+) -> tuple[Experiment, SecretTexts]:
+    """The same, and the values of secrets that stand in the text, which no experiment holds."""
     document = with_bases(parse_yaml(text, filename), read_base)
     for override in overrides:
         document = apply_override(document, override)
@@ -77,9 +91,10 @@ def read_experiment(
     if EXTENDS in document.data:
         problem = f"`{EXTENDS}` stands in the file: no flag sets it"
         raise ExperimentError([Problem(document.where((EXTENDS,)), problem)])
+    document, secrets = take_secrets(document)
     document = unfold_axes(document)
     try:
-        return Experiment.model_validate(document.data)
+        return Experiment.model_validate(document.data), secrets
     except ValidationError as error:
         raise ExperimentError(_shown(list(_problems(document, error)))) from error
 
@@ -269,6 +284,8 @@ def _keys_at(detail: ErrorDetails) -> list[str]:
         model = _branch(model, str(part))
         if model is None:
             return []
+        if model is FromEnvironment:  # below it is the variable's name, and no more models
+            break
     return list(model.model_fields)
 
 

@@ -8,8 +8,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from broadgauge.specs.base import EnvironmentVariables, Name, Spec
+from broadgauge.specs.base import Name, Spec
 from broadgauge.specs.gpt import DataType
+from broadgauge.specs.variables import EnvironmentVariables
 
 
 class WorkloadBase(Spec):

@@ -8,7 +8,7 @@ supervisor → tool   Ready or Refused (first), TrialStarts, RankSaid, Marked, R
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from broadgauge.specs.experiment import TimeLimits
 from broadgauge.specs.launching import NodeCounters
@@ -48,20 +48,22 @@ class RankPlan(Stored):
     rank: int
     node: int
     argv: tuple[str, ...]
-    environment: dict[str, str]
-    """What differs between the ranks; the rest is the launch's."""
+    environment: dict[str, str] = Field(repr=False)
+    """What differs between the ranks; the rest is the launch's. Secrets are among them."""
     log_path: str
 
 
 class LaunchPlan(Stored):
-    """All that the supervisor must know to start the ranks."""
+    """All that the supervisor must know to start the ranks. It crosses a socket, and no file."""
+
+    model_config = ConfigDict(hide_input_in_errors=True)
 
     launch_id: str
     mode: Mode
     node_cores: tuple[tuple[int, ...], ...]
     ranks: tuple[RankPlan, ...]
-    environment: dict[str, str]
-    """What all ranks share. Only the numbers of a rank's two pipes are added."""
+    environment: dict[str, str] = Field(repr=False)
+    """What all ranks share, secrets too. Only the numbers of a rank's two pipes are added."""
     link: Link | None
     """None: one node, no link between nodes."""
     working_folder: str

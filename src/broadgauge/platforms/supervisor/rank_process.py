@@ -69,7 +69,7 @@ def start_rank(launch: LaunchPlan, plan: RankPlan, become: Callable[[], None]) -
     Raises RankStartError in words when any step up to the exec failed.
     """
     try:
-        log_fd = os.open(plan.log_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        log_fd = os.open(plan.log_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     except OSError as error:
         raise RankStartError(f"the log {plan.log_path} can't be written: {error}") from error
     command_in, command_out = os.pipe()
