@@ -48,16 +48,14 @@ class MemoryUse:
     capacity_bytes: float
 
     @property
+    def states_bytes(self) -> float:
+        """Weights, and what training keeps of those that it trains."""
+        return self.parameters_bytes + self.gradients_bytes + self.optimizer_bytes
+
+    @property
     def total_bytes(self) -> float:
         """All of it."""
-        return (
-            self.parameters_bytes
-            + self.gradients_bytes
-            + self.optimizer_bytes
-            + self.activations_bytes
-            + self.buffers_bytes
-            + self.margin_bytes
-        )
+        return self.states_bytes + self.activations_bytes + self.buffers_bytes + self.margin_bytes
 
     @property
     def is_fitting(self) -> bool:

@@ -7,6 +7,8 @@ import pytest
 
 from broadgauge.catalog.catalog import shipped_catalog
 from broadgauge.predict.asking.wishes import Asked, expand
+from broadgauge.predict.memory.columns import GIB
+from broadgauge.predict.memory.fullest_gpu import memory_use
 from broadgauge.specs.errors import InputError
 
 
@@ -34,6 +36,31 @@ def test_what_is_silent_is_filled_in_and_told() -> None:
     told = "; ".join(found.assumed)
     for words in ("GPUs a node: 8", "strategy fsdp", "8,192 tokens", "global batch 16", "bf16"):
         assert words in told
+
+
+@pytest.mark.parametrize(
+    ("wish", "strategy", "why"),
+    [
+        # 70B: frozen weights alone are 131 GiB of 48; in 4 bits 34, in 60 % of an 80 GiB GPU.
+        ({"model": ["llama3-70b"], "gpu": ["l40s"], "lora": [True]}, "fsdp", "don't fit"),
+        ({"model": ["llama3-70b"], "gpu": ["l40s"]}, "fsdp", "don't fit"),
+        ({"model": ["llama3-70b"], "gpu": ["h100-sxm"], "lora": [True], "quantized_base": [True]},
+         "ddp", "fit in one GPU"),
+        # 8B: 128 GB where all of it is trained, 16 where adapters are.
+        ({"gpu": ["l40s"], "lora": [True]}, "ddp", "fit in one GPU"),
+        ({"gpu": ["l40s"]}, "fsdp", "don't fit"),
+        ({"model": ["llama3-70b"], "gpu": ["l40s"], "gpus_per_node": [1]}, "ddp", "nobody"),
+    ],
+)  # fmt: skip
+def test_states_are_those_of_what_is_trained(wish, strategy, why) -> None:
+    """Whether they fit decides the strategy, and what is said of it is so."""
+    found = asked(**wish)
+    (case,) = found.cases
+    assert case.strategy == strategy
+    (told,) = [words for words in found.assumed if words.startswith("strategy")]
+    assert why in told
+    if "fit in one" in why:
+        assert memory_use(case).states_bytes < 0.6 * case.gpu_entry.memory_gib * GIB
 
 
 def test_what_is_said_is_not_assumed() -> None:

@@ -1,38 +1,30 @@
 """Which trainings do a command's words mean? Every combination, and what was assumed of the rest.
 
 A wish names some properties, each with one value or several. What it leaves open gets a sensible
-value here, and each such value is told.
+value (defaults.py), and each such value is told.
 """
 
 import functools
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from broadgauge.catalog.catalog import Catalog
 from broadgauge.catalog.frameworks import UNKNOWN, framework_named, known_frameworks
 from broadgauge.catalog.gpus import Gpu
+from broadgauge.predict.asking import defaults
+from broadgauge.predict.asking.defaults import Assumptions
 from broadgauge.predict.asking.from_catalog import fabric_named, shape_of, usual_gpus_per_node
 from broadgauge.predict.asking.question import fault_of
 from broadgauge.predict.case import Fabric, Precision, SplitStrategy, TrainingCase, own_gpu_of
-from broadgauge.predict.facts.columns import ELEMENT_BYTES, columns_of
+from broadgauge.predict.facts.columns import ELEMENT_BYTES
 from broadgauge.predict.facts.splits import Fault
-from broadgauge.predict.memory.columns import GIB
-from broadgauge.predict.memory.fullest_gpu import memory_table
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
 
 MOST_CASES = 100_000
-TOKENS_A_PASS = 8192
-"""What a silent micro-batch comes near to: enough for large matrix products on any GPU."""
-PASSES_A_STAGE = 4
-"""Micro-batches for each pipeline stage where the global batch is silent: bubble 3/16 at most."""
-STATE_BYTES = 16
-"""Of a parameter, with Adam. Source: Rajbhandari et al. 2020 (ZeRO), section 3.1."""
-STATES_RATIO = 0.6
-"""Of a GPU's memory that states may take before they are sharded."""
 
 Wish = Mapping[str, Sequence[Any]]
 """Property → values: a field of `TrainingCase`, `accumulation`, or one of the catalog by name:
@@ -53,7 +45,7 @@ class Asked:
 def expand(wish: Wish, catalog: Catalog) -> Asked:
     """Every combination that can be. Raises InputError: an unknown name, too many, or none."""
     _check(wish)
-    assumptions, known = _Assumptions(), _Known(catalog)
+    assumptions, known = Assumptions(), _Known(catalog)
     faults: dict[Fault, int] = {}
     cases: dict[TrainingCase, None] = {}
     for chosen in itertools.product(*wish.values()):
@@ -68,7 +60,7 @@ def expand(wish: Wish, catalog: Catalog) -> Asked:
         raise InputError(message, hint=hint)
     found = list(cases)
     if "recompute" not in wish:
-        found = _recomputing(found, assumptions)
+        found = defaults.recomputing(found, assumptions)
     return Asked(
         cases=tuple(found),
         assumed=tuple(assumptions.told()),
@@ -98,28 +90,11 @@ class _Known:
         self.gpu = functools.cache(catalog.gpu)
         self.node = functools.cache(catalog.node)
         self.shape = functools.cache(lambda name: shape_of(self.model(name)))
-        self.params = functools.cache(lambda name: self.model(name).params)
         self.fabric = functools.cache(lambda name: fabric_named(name, catalog))
         self.gpus_per_node = functools.cache(lambda gpu: usual_gpus_per_node(gpu, catalog))
 
 
-class _Assumptions:
-    """What was taken for granted, by property; several values of one are told together."""
-
-    def __init__(self) -> None:
-        self._values: dict[tuple[str, str], dict[str, None]] = {}
-
-    def tell(self, what: str, value: object, why: str) -> None:
-        self._values.setdefault((what, why), {})[str(value)] = None
-
-    def told(self) -> Iterator[str]:
-        for (what, why), values in self._values.items():
-            names = list(values)
-            shown = names if len(names) <= 4 else [*names[:2], "…", names[-1]]
-            yield f"{what} {', '.join(shown)} ({why})"
-
-
-def _case(given: Mapping[str, Any], assumptions: _Assumptions, known: _Known) -> TrainingCase:
+def _case(given: Mapping[str, Any], assumptions: Assumptions, known: _Known) -> TrainingCase:
     """One combination, the silent rest filled in."""
     given = _with_node(given, assumptions, known)
     entry, gpu = known.model(given["model"]), known.gpu(given["gpu"])
@@ -132,18 +107,21 @@ def _case(given: Mapping[str, Any], assumptions: _Assumptions, known: _Known) ->
     for name in ("tensor_parallel", "pipeline_parallel", "context_parallel"):
         inner *= max(1, given.get(name, 1))
     data = max(1, nodes * gpus_per_node // inner)
-    strategy = given.get("strategy") or _strategy(given, known, gpu, data, assumptions)
-    precision = given.get("precision") or _precision(gpu, assumptions)
+    precision = given.get("precision") or defaults.precision(gpu, assumptions)
+    strategy = given.get("strategy")
+    if strategy is None:
+        on_one_gpu = _on_one_gpu(given, known, gpu, precision)
+        strategy = defaults.strategy(given, on_one_gpu, data, assumptions)
     seq_len = given.get("seq_len")
     if seq_len is None:
         seq_len = entry.seq_len
         assumptions.tell("sequences of", f"{seq_len:,} tokens", "usual for the model")
     micro = given.get("micro_batch")
     if micro is None:
-        micro = _micro_batch(seq_len, assumptions)
+        micro = defaults.micro_batch(seq_len, assumptions)
     batch = given.get("global_batch")
     if batch is None:
-        batch = _global_batch(given, data, micro, assumptions)
+        batch = defaults.global_batch(given, data, micro, assumptions)
     same = {name: given[name] for name in _AS_THEY_ARE if name in given}
     if strategy == "megatron":
         same.setdefault("framework", "megatron")
@@ -173,7 +151,7 @@ def _case(given: Mapping[str, Any], assumptions: _Assumptions, known: _Known) ->
     )
 
 
-def _tell_unknown_framework(same: Mapping[str, Any], assumptions: _Assumptions) -> None:
+def _tell_unknown_framework(same: Mapping[str, Any], assumptions: Assumptions) -> None:
     """A framework of the user's own is no mistake; a mistyped one is."""
     name = same.get("framework")
     if name is not None and framework_named(name) is UNKNOWN:
@@ -187,7 +165,7 @@ def _tell_gradients(
     same: Mapping[str, Any],
     strategy: SplitStrategy,
     precision: Precision,
-    assumptions: _Assumptions,
+    assumptions: Assumptions,
     *,
     has_passes: bool,
 ) -> None:
@@ -213,7 +191,7 @@ _AS_THEY_ARE = (
 
 
 def _with_node(
-    given: Mapping[str, Any], assumptions: _Assumptions, known: _Known
+    given: Mapping[str, Any], assumptions: Assumptions, known: _Known
 ) -> Mapping[str, Any]:
     """What a known node says: its GPUs, and its fastest network."""
     if "node" not in given:
@@ -233,74 +211,18 @@ def _fabric(given: Mapping[str, Any], nodes: int, known: _Known) -> Fabric:
     return known.fabric(given["network"])
 
 
-def _strategy(
-    given: Mapping[str, Any], known: _Known, gpu: Gpu, data: int, assumptions: _Assumptions
-) -> SplitStrategy:
-    """Megatron where the model is split, else DDP where its states fit, else FSDP."""
-    if given.get("tensor_parallel", 1) * given.get("pipeline_parallel", 1) > 1:
-        assumptions.tell("strategy", "megatron", "tensor or pipeline parallel")
-        return "megatron"
-    states_bytes = STATE_BYTES * known.params(given["model"])
-    if given.get("lora") or data == 1 or states_bytes < STATES_RATIO * gpu.memory_gib * GIB:
-        assumptions.tell("strategy", "ddp", "the model's states fit in one GPU")
-        return "ddp"
-    why = f"{STATE_BYTES} bytes a parameter don't fit in one GPU"
-    assumptions.tell("strategy", "fsdp", why)
-    return "fsdp"
-
-
-def _precision(gpu: Gpu, assumptions: _Assumptions) -> Precision:
-    halves: tuple[Precision, ...] = ("bf16", "fp16")
-    for precision in halves:
-        if gpu.peak_flops(precision) is not None:
-            assumptions.tell("precision", precision, "mixed, Adam's states in fp32")
-            return precision
-    assumptions.tell("precision", "fp32", "the GPU has no other")
-    return "fp32"
-
-
-def _micro_batch(seq_len: int, assumptions: _Assumptions) -> int:
-    micro = 1
-    while 2 * micro * max(1, seq_len) <= TOKENS_A_PASS:
-        micro *= 2
-    assumptions.tell("micro-batch", micro, f"about {TOKENS_A_PASS:,} tokens a GPU and pass")
-    return micro
-
-
-def _global_batch(
-    given: Mapping[str, Any], data: int, micro: float, assumptions: _Assumptions
-) -> float:
-    """One micro-batch a data-parallel rank, so it grows with the cluster; several in a pipeline."""
-    if "accumulation" in given:
-        return float(given["accumulation"] * data * micro)
-    stages = given.get("pipeline_parallel", 1)
-    passes = 1 if stages == 1 else PASSES_A_STAGE * stages
-    batch = float(passes * data * micro)
-    why = "one micro-batch a rank: it grows with the cluster"
-    if passes > 1:
-        why = f"{PASSES_A_STAGE} micro-batches a stage: it grows with the cluster"
-    assumptions.tell("global batch", f"{batch:g}", why)
-    return batch
-
-
-def _recomputing(cases: Sequence[TrainingCase], assumptions: _Assumptions) -> list[TrainingCase]:
-    """With full recomputation where only that fits."""
-    plain = memory_table(columns_of(cases))
-    is_over = (plain.total_bytes > plain.capacity_bytes).tolist()
-    full = [
-        replace(case, recompute="full") for case, over in zip(cases, is_over, strict=True) if over
-    ]
-    if not full:
-        return list(cases)
-    less = memory_table(columns_of(full))
-    is_helped = less.total_bytes <= less.capacity_bytes
-    if is_helped.any():
-        is_always = is_helped.all() and all(is_over)
-        why = "it does not fit otherwise" if is_always else "where it does not fit otherwise"
-        assumptions.tell("recomputation", "full", why)
-    again = iter(zip(full, is_helped.tolist(), strict=True))
-    found: list[TrainingCase] = []
-    for case, over in zip(cases, is_over, strict=True):
-        with_full, helps = next(again) if over else (case, False)
-        found.append(with_full if helps else case)
-    return found
+def _on_one_gpu(
+    given: Mapping[str, Any], known: _Known, gpu: Gpu, precision: Precision
+) -> TrainingCase:
+    """The same training, for what one GPU would hold of it."""
+    kept = ("lora", "quantized_base", "cpu_offload", "framework")
+    return TrainingCase(
+        model=known.shape(given["model"]),
+        gpu=gpu.name,
+        own_gpu=own_gpu_of(gpu),
+        seq_len=1,
+        global_batch=1.0,
+        micro_batch=1.0,
+        precision=precision,
+        **{name: given[name] for name in kept if name in given},
+    )
