@@ -281,6 +281,26 @@ def test_what_ran_is_said_to_fit() -> None:
     assert statistics.median(filled) > 0.7
 
 
+def test_sharded_stages_stay_gathered() -> None:
+    """Weights are gathered once a step and gradients reduced at its end, as the timeline has it, so
+    a stage's are whole in between; two gathered layers would be a fifth of that."""
+    case = TrainingCase(
+        model=LLAMA3_8B,
+        gpu="h100-sxm",
+        gpus_per_node=8,
+        strategy="fsdp",
+        data_parallel=4,
+        pipeline_parallel=2,
+        seq_len=4096,
+        global_batch=32,
+        micro_batch=1,
+    )
+    stage = 16 / 32 * (8.03e9 - 2 * 128256 * 4096)
+    buffers_bytes = memory_use(case).buffers_bytes
+    assert buffers_bytes > stage * (2 + 2)
+    assert buffers_bytes > 3 * memory_use(replace(case, pipeline_parallel=1)).buffers_bytes
+
+
 @pytest.mark.parametrize(
     ("framework", "parameter_bytes"),
     [("nemo-automodel", 4.0), ("nemo", 2.0), ("Megatron", 2.0), ("deeplearningexamples", 2.0)],

@@ -106,6 +106,11 @@ class Columns:
         """Of one micro-batch on one rank, its part of the sequence."""
         return self.micro_batch * self.seq_len / self.context_parallel
 
+    @property
+    def stage_layers(self) -> Times:
+        """Of the pipeline stage that has most: 32 layers on 5 stages are 7, 7, 6, 6 and 6."""
+        return np.ceil(self.shapes.layers / self.pipeline_parallel)
+
 
 def columns_of(cases: Sequence[TrainingCase], knowledge: Knowledge | None = None) -> Columns:
     """Raises InputError for a GPU that neither its case nor the catalog has.

@@ -119,7 +119,7 @@ def _closed_form_s(
     """
     columns = sample.columns
     costs = compute_costs(columns, knowledge)
-    layers = columns.shapes.layers / columns.pipeline_parallel
+    layers = columns.stage_layers
     forward_s = np.maximum(costs.layer_forward_s, costs.layer_forward_launch_s)
     backward_s = np.maximum(
         costs.layer_backward_s + costs.layer_recompute_s,

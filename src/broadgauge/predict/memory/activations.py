@@ -13,12 +13,12 @@ def activations_bytes(columns: MemoryColumns) -> Array:
     Source: Korthikanti et al. 2022, section 4.2.3: the first of p stages keeps those of p
     micro-batches, so L layers' worth; interleaved 1 + (p − 1)/(pv) times as much.
     """
-    base, shapes = columns.base, columns.base.shapes
+    base = columns.base
     stages = base.pipeline_parallel
     under_way = np.minimum(stages, base.micro_batches)
     interleaved = 1.0 + (stages - 1.0) / (stages * base.virtual_stages)
     under_way = under_way * np.where(base.virtual_stages > 1, interleaved, 1.0)
-    stage_layers = np.maximum(1.0, shapes.layers / stages)
+    stage_layers = base.stage_layers
     inputs, others, ratio = _input_bytes(columns), _other_bytes(columns), base.recomputed_ratio
     kept = ratio * inputs + (1.0 - ratio) * others
     # One layer that is computed again, whole, beside what is kept of it.

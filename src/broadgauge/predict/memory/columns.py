@@ -75,6 +75,7 @@ def memory_columns(base: Columns) -> MemoryColumns:
         return np.array([of(each) for each in base.frameworks], np.bool_)[base.framework_index]
 
     is_megatron = flags(lambda c: c.strategy == "megatron")
+    is_piped = base.pipeline_parallel > 1  # gathered once a step and reduced at its end
     is_fsdp = flags(lambda c: c.strategy in ("fsdp", "hsdp"))
     keeps_copies = (is_megatron | habits(lambda f: f.keeps_masters)) & ~is_fsdp
     fused_bytes = np.where(keeps_copies, FUSED_LOSS_BYTES, LOSS_BYTES)
@@ -95,8 +96,9 @@ def memory_columns(base: Columns) -> MemoryColumns:
         is_kept=flags(lambda c: c.recompute == "none"),
         gradient_bytes=_stored_gradient_bytes(base, keeps_copies),
         reduced_bytes=gradient_bytes(base),
-        keeps_gathered=flags(lambda c: not c.reshard_after_forward),
-        keeps_gradients=flags(lambda c: c.sync_every_micro_batch is False and c.micro_batches > 1),
+        keeps_gathered=flags(lambda c: not c.reshard_after_forward) | is_piped,
+        keeps_gradients=is_piped
+        | flags(lambda c: c.sync_every_micro_batch is False and c.micro_batches > 1),
         capacity_bytes=capacities[base.gpu_index],
     )
 

@@ -90,13 +90,13 @@ def memory_table(base: Columns) -> MemoryTable:
 def _local_weights(columns: MemoryColumns) -> Array:
     """Parameters of the fullest stage's rank before data-parallel sharding, a count.
 
-    Layers are shared out over stages, every matrix over tensor ranks, experts over expert ranks;
-    the first stage has the embedding.
+    Layers are shared out over stages (the first has no fewer than others, and the embedding), every
+    matrix over tensor ranks, experts over expert ranks.
     """
     base, shapes = columns.base, columns.base.shapes
     body = shapes.params - shapes.embedding_params - columns.experts
-    split = base.pipeline_parallel * base.tensor_parallel
-    return body / split + _local_tables(columns) + _local_experts(columns)
+    body = body * base.stage_layers / shapes.layers / base.tensor_parallel
+    return body + _local_tables(columns) + _local_experts(columns)
 
 
 def _local_tables(columns: MemoryColumns) -> Array:
@@ -110,8 +110,8 @@ def _local_tables(columns: MemoryColumns) -> Array:
 def _local_experts(columns: MemoryColumns) -> Array:
     """Of them those of experts."""
     base = columns.base
-    split = base.pipeline_parallel * base.tensor_parallel * base.expert_parallel
-    return columns.experts / split
+    experts = columns.experts * base.stage_layers / base.shapes.layers
+    return experts / (base.tensor_parallel * base.expert_parallel)
 
 
 def _local_adapters(columns: MemoryColumns) -> Array:
@@ -120,8 +120,7 @@ def _local_adapters(columns: MemoryColumns) -> Array:
     matrices = np.where(columns.is_gated, 3.0, 2.0)
     attention = 4.0 * shapes.hidden + 2.0 * shapes.attention_width * (1.0 + columns.kv_ratio)
     mlp = matrices * (shapes.hidden + columns.ffn_hidden)
-    split = base.pipeline_parallel * base.tensor_parallel
-    return LORA_RANK * shapes.layers * (attention + mlp) / split
+    return LORA_RANK * base.stage_layers * (attention + mlp) / base.tensor_parallel
 
 
 def _shard_ranks(columns: MemoryColumns, weights: Array) -> Array:
@@ -197,7 +196,7 @@ def _buffers(columns: MemoryColumns, weights: Array, trained: Array) -> Array:
 def _gathered(columns: MemoryColumns, weights: Array, trained: Array) -> Array:
     """Bytes of units that are whole for a while, where weights are sharded."""
     base, shapes = columns.base, columns.base.shapes
-    stage_layers = np.maximum(1.0, shapes.layers / base.pipeline_parallel)
+    stage_layers = base.stage_layers
     edge = np.minimum(weights, shapes.embedding_params / base.tensor_parallel)
     layer = (weights - edge) / stage_layers
     frozen_bytes = np.where(base.is_quantized, QUANTIZED_BYTES, base.element_bytes)

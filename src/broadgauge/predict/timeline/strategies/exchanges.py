@@ -53,6 +53,7 @@ def counts(columns: Columns) -> dict[str, Times]:
     said = np.array([case.sync_every_micro_batch for case in columns.cases], dtype=np.float64)
     return {
         "layers": columns.shapes.layers,
+        "stage_layers": columns.stage_layers,
         "micro_batches": np.ceil((columns.micro_batches - 1e-6) / rounds) * rounds,
         "buckets": buckets(columns)[0],
         "reduces_each": np.where(np.isnan(said), columns.is_sharded | is_split, said),
@@ -101,7 +102,7 @@ def _of_replicas(columns: Columns) -> dict[str, CollectiveCost]:
     pytorch/torchtitan, `fsdp_reshard_after_forward: default`: not with pipeline stages, so that no
     micro-batch gathers again.
     """
-    shapes, share = columns.shapes, spread_share(columns)
+    share = spread_share(columns)
     is_piped = columns.pipeline_parallel > 1
     is_whole, is_early = ~columns.is_sharded | is_piped, overlaps(columns)
     stage = np.array([zero_stage(case) for case in columns.cases])
@@ -110,7 +111,7 @@ def _of_replicas(columns: Columns) -> dict[str, CollectiveCost]:
     twice = is_untied(columns)
     _, bucket = buckets(columns)
     stages = columns.pipeline_parallel
-    layers = each * shapes.layers / stages
+    layers = each * columns.stage_layers
     rest = layers + table * np.where(twice & (stages == 1), 2.0, 1.0)
 
     def reduced(message: Times, of_experts: Times, mask: Flags) -> CollectiveCost:

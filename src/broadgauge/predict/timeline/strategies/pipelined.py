@@ -38,7 +38,7 @@ def program(steps: Steps, work: Work, stages: int, chunks: int, micro_batches: i
     """Of each pass, with its way to the stage that waits for it."""
     sent: dict[int, Any] = {}
     """What each stage sent last: it waits for that, unless chunks give it other work meanwhile."""
-    durations_s = _durations_s(work, stages * chunks)
+    durations_s = _durations_s(work, chunks)
     way = _Way.of(work, stages)
     last = stages * chunks - 1
     for each, before in schedule(stages, chunks, micro_batches):
@@ -91,14 +91,16 @@ class _Way:
         )
 
 
-def _durations_s(work: Work, positions: int) -> dict[tuple[bool, bool], Times]:
+def _durations_s(work: Work, chunks: int) -> dict[tuple[bool, bool], Times]:
     """A chunk's layers, one after the other, each as long as its kernels or their launch.
+
+    Stages wait for each other, so all are as long as the one with most layers.
 
     By (forward, last): the last chunk has the head and the loss. Context ranks hand keys and values
     on beside the compute, as in `forward_layer`.
     """
     costs = work.compute
-    layers = work.counts["layers"] / positions
+    layers = work.counts["stage_layers"] / chunks
     forward_s = np.maximum(costs.layer_forward_s, costs.layer_forward_launch_s)
     backward_s = np.maximum(
         costs.layer_recompute_s + costs.layer_backward_s,

@@ -21,7 +21,7 @@ class Work:
     collectives: Mapping[str, CollectiveCost]
     """By what they are for. What no case of a group has is absent."""
     counts: Mapping[str, Times]
-    """Whole numbers: `layers`, `micro_batches`, and what a strategy adds."""
+    """Whole numbers: `layers`, `stage_layers`, `micro_batches`, and what a strategy adds."""
     data_s: Times
     checkpoint_s: Times
     bucket_copy_s: Times
