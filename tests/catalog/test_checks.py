@@ -141,6 +141,8 @@ def test_the_shipped_catalog_is_clean() -> None:
         ("fitted", "all", {"fitted_on": []}, "`fitted_on` does not say on what"),
         ("fitted", "all", {"constants": {"gemm_efficiency.ada": 3}}, "ada 3 is not between"),
         ("fitted", "all", {"constants": {"gemm_luck": 3}}, "no constant is named `gemm_luck`"),
+        ("widenings", "fp8", {"fitted_on": []}, "`fitted_on` does not say on what"),
+        ("widenings", "fp8", {"fitted_on": ["me"]}, "no ratio without `me`"),
     ],
 )
 def test_each_kind_of_impossible_value_is_found(

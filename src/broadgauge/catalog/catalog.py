@@ -27,10 +27,11 @@ from broadgauge.catalog.references import (
     known_busbw,
     known_storage,
 )
+from broadgauge.catalog.widenings import Widening, known_widenings
 from broadgauge.specs.errors import InputError
 
-ALL_KINDS = (*MODELS, "frameworks", "constants", "fitted")
-"""The last three are the predictor's own, and no user's file has them."""
+ALL_KINDS = (*MODELS, "frameworks", "constants", "fitted", "widenings")
+"""The last four are the predictor's own, and no user's file has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +71,7 @@ class Catalog:
     frameworks: tuple[Framework, ...]
     constants: tuple[Constant, ...]
     fitted: tuple[Fit, ...]
+    widenings: tuple[Widening, ...]
     replaced: tuple[Replaced, ...] = ()
     """Shipped entries that are not used, as the user's files have others of their names."""
     places: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -167,6 +169,7 @@ def load_catalog(extra_files: Sequence[Path] = ()) -> Catalog:
         frameworks=shipped.frameworks,
         constants=shipped.constants,
         fitted=shipped.fitted,
+        widenings=shipped.widenings,
         replaced=tuple(_replaced(shipped, read)),
         places={(each.kind, each.entry.name): each.where for each in read},
     )
@@ -187,6 +190,7 @@ def shipped_catalog() -> Catalog:
         frameworks=known_frameworks(),
         constants=known_constants(),
         fitted=known_fits(),
+        widenings=known_widenings(),
     )
 
 

@@ -25,6 +25,7 @@ from broadgauge.catalog.models import ModelEntry
 from broadgauge.catalog.networks import NetworkClass, TransportPrior
 from broadgauge.catalog.nodes import NodeEntry, PriceEntry
 from broadgauge.catalog.references import BusbwFigure, StorageEntry
+from broadgauge.catalog.widenings import Widening
 
 SHORTEST_SOURCE = 10
 """Characters: less names nothing that a reader could find."""
@@ -72,7 +73,7 @@ def check_catalog(
 
 
 def _of_source(entry: Entry, today: date | None) -> Iterator[str]:
-    if isinstance(entry, Fit):
+    if isinstance(entry, Fit | Widening):
         return  # generated: `fitted_on` says from what
     is_reference = isinstance(entry, Constant) and (entry.source or "").startswith("as ")
     if is_reference:
@@ -141,6 +142,8 @@ def _of_kind(entry: Entry, catalog: Catalog) -> Iterator[str]:
                 yield f"{entry.value:g} is not between {entry.low:g} and {entry.high:g}"
         case Fit():
             yield from _of_fit(entry, catalog)
+        case Widening():
+            yield from _of_widening(entry)
 
 
 def _of_model(model: ModelEntry) -> Iterator[str]:
@@ -176,6 +179,15 @@ def _of_fit(fit: Fit, catalog: Catalog) -> Iterator[str]:
             yield f"no constant is named `{name}`"
         elif not known.low * (1 - 1e-9) <= value <= known.high * (1 + 1e-9):
             yield f"{name} {value:g} is not between {known.low:g} and {known.high:g}"
+
+
+def _of_widening(widening: Widening) -> Iterator[str]:
+    """Each of its sources can be scored without it."""
+    if not widening.fitted_on:
+        yield "`fitted_on` does not say on what"
+    for source in widening.fitted_on:
+        if source not in widening.without_ratio:
+            yield f"no ratio without `{source}`"
 
 
 def _of_price(price: PriceEntry, catalog: Catalog) -> Iterator[str]:

@@ -17,8 +17,9 @@ from broadgauge.catalog.entries import EntryType
 
 KINDS = ("gpus", "transports", "networks", "nodes", "models", "storage", "prices", "busbw")
 """Of entries: each has a file `KIND.yaml` with one list, `KIND`."""
-OF_THE_PREDICTOR = ("frameworks", "constants", "fitted")
-"""Of the same form, with where its constants start and what they were fitted to."""
+OF_THE_PREDICTOR = ("frameworks", "constants", "fitted", "widenings")
+"""Of the same form, with where its constants start, what they were fitted to, and where intervals
+are wider."""
 
 
 def catalog_folder() -> Traversable:

@@ -41,6 +41,11 @@ class ModelShape:
     """Those that a token passes; equal to `params` unless the model has experts."""
     num_experts: int = 1
 
+    @property
+    def is_mixture(self) -> bool:
+        """Of experts, be their number published or not."""
+        return self.architecture == "moe" or self.num_experts > 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:

@@ -64,6 +64,16 @@ class MemoryUse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Widened:
+    """An interval that is wider, as few have measured trainings of this kind."""
+
+    kind: str
+    """`fp8`, `tensor-parallel`: an entry of the catalog's widenings."""
+    width_ratio: float
+    """Of what kernels make of its halves, as logarithms."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
     """The answer to one `TrainingCase`."""
 
@@ -82,6 +92,8 @@ class Prediction:
     is_calibrated: bool
     is_outside: bool
     """Outside of what the residuals were seen on: the interval is a class prior's."""
+    widened: Widened | None
+    """What makes it unlike most that was measured; None: nothing does, or such a step was."""
     memory: MemoryUse
     tokens_per_s: float
     mfu_ratio: float

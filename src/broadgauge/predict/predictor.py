@@ -14,7 +14,7 @@ from broadgauge.predict.facts.columns import Columns, columns_of
 from broadgauge.predict.facts.knowledge import Knowledge, default_knowledge
 from broadgauge.predict.intervals.uncertainty import WORDS, Intervals, intervals
 from broadgauge.predict.memory.fullest_gpu import MemoryTable, memory_table
-from broadgauge.predict.prediction import Interval, Prediction, StepParts
+from broadgauge.predict.prediction import Interval, Prediction, StepParts, Widened
 from broadgauge.predict.timeline.evaluation import Evaluation, evaluate
 
 BOUNDS = (
@@ -136,8 +136,16 @@ def _prediction(table: PredictionTable, index: int) -> Prediction:
         narrowed_by=narrowed_by,
         is_calibrated=bool(table.intervals.is_calibrated[index]),
         is_outside=bool(table.intervals.is_outside[index]),
+        widened=_widened(table.intervals, index),
         memory=table.memory.use(index),
         tokens_per_s=at(table.tokens_per_s),
         mfu_ratio=at(table.mfu_ratio),
         flops_per_token=at(table.flops_per_token),
     )
+
+
+def _widened(intervals: Intervals, index: int) -> Widened | None:
+    ratio = float(intervals.widenings.width_ratio[index])
+    if ratio == 1:
+        return None
+    return Widened(kind=str(intervals.widenings.kinds[index]), width_ratio=ratio)

@@ -11,6 +11,7 @@ from broadgauge.catalog.models import ModelEntry
 from broadgauge.catalog.networks import NetworkClass, TransportPrior
 from broadgauge.catalog.nodes import NodeEntry, PriceEntry
 from broadgauge.catalog.references import BusbwFigure, StorageEntry
+from broadgauge.catalog.widenings import Widening
 from broadgauge.specs.units import show_size, show_time
 
 NONE = "–"
@@ -136,6 +137,12 @@ def _constant(entry: Entry, catalog: Catalog) -> tuple[str, ...]:
     )
 
 
+def _widening(entry: Entry, _: Catalog) -> tuple[str, ...]:
+    assert isinstance(entry, Widening)
+    sources = str(len(entry.fitted_on))
+    return (entry.name, f"{entry.width_ratio:.3g}", str(entry.rows), sources)
+
+
 _Cells = Callable[[Entry, Catalog], Sequence[str]]
 TABLES: Mapping[str, tuple[Sequence[str], _Cells]] = {
     "gpus": (
@@ -164,5 +171,6 @@ TABLES: Mapping[str, tuple[Sequence[str], _Cells]] = {
     "prices": (("", "GPU", "node\nUSD/h", "GPU\nUSD/h", "read"), _price),
     "frameworks": (("", "style", "overlaps\ngradients", "bytes\nreduced"), _framework),
     "constants": (("", "start", "bounds", "fitted"), _constant),
+    "widenings": (("", "times", "rows", "sources"), _widening),
     "busbw": (("", "nodes × GPUs", "over", "size", "busbw\nGB/s"), _busbw),
 }

@@ -83,6 +83,7 @@ def _case(answer: Answer, *, is_explained: bool) -> dict[str, Any]:
         "narrowed_by": prediction.narrowed_by or None,
         "is_calibrated": prediction.is_calibrated,
         "is_outside": prediction.is_outside,
+        "widened": None if prediction.widened is None else asdict(prediction.widened),
         "memory": {
             **asdict(memory),
             "total_bytes": memory.total_bytes,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from broadgauge.catalog.widenings import known_widenings
 from broadgauge.predict.answering.answers import Answer, Answers
 from broadgauge.predict.answering.knee import GAIN_RATIO, BandwidthCurve
 from broadgauge.predict.answering.labels import OF_PLACE, worded
@@ -143,6 +144,32 @@ def uncertain(answers: Sequence[Answer]) -> Iterator[str]:
         is_named = _rate_range(group[0].prediction) is not None
         whose = "" if is_named or len(group) == len(answers) else f" of {'; '.join(shown)}"
         yield f"most uncertain{whose}: {words}"
+
+
+def unfamiliar(answers: Sequence[Answer]) -> Iterator[str]:
+    """Which cases are unlike most that was measured, and by how much their intervals are wider?"""
+    said: dict[str, list[Answer]] = {}
+    for answer in answers:
+        if answer.prediction.widened is not None:
+            said.setdefault(widened_words(answer.prediction), []).append(answer)
+    for words, group in said.items():
+        names = [label_words(answer) for answer in group]
+        shown = names if len(names) <= MOST_NAMED else [*names[:2], f"{len(names) - 2} more"]
+        yield words if len(group) == len(answers) else f"{'; '.join(shown)}: {words}"
+
+
+def widened_words(prediction: Prediction) -> str:
+    """What is uncertain, by how much more than usual, why, and what would end it; else nothing."""
+    widened = prediction.widened
+    if widened is None:
+        return ""
+    entry = next(each for each in known_widenings() if each.name == widened.kind)
+    sources = f"{len(entry.fitted_on)} sources" if len(entry.fitted_on) > 1 else "one source"
+    return (
+        f"few have measured {entry.note}: kernel times are taken for {widened.width_ratio:.2g} "
+        f"times as uncertain as others', as {entry.rows} steps of {sources} tell; one measured "
+        "step of yours would end that"
+    )
 
 
 def _rate_range(prediction: Prediction) -> tuple[float, float] | None:

@@ -29,6 +29,7 @@ KINDS = {
     "busbw": "published bus bandwidths: is my number normal?",
     "frameworks": "how a training framework runs a layer and reduces gradients",
     "constants": "where the predictor starts, and what was fitted",
+    "widenings": "where predictions are less certain, as few have measured such trainings",
 }
 _SAID_UNDER = {
     "gpus": "Dense peaks; memory and links (NVLink, one direction, all of a GPU) in 10^9 byte/s.",

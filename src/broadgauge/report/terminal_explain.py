@@ -7,7 +7,7 @@ from rich.console import Console
 from broadgauge.predict.answering.answers import Answer
 from broadgauge.predict.answering.simple_estimates import Explanation, explain
 from broadgauge.predict.prediction import Prediction
-from broadgauge.report.predict_words import label_words, show_interval
+from broadgauge.report.predict_words import label_words, show_interval, widened_words
 from broadgauge.report.terminal_tables import heading, print_table, sentence
 from broadgauge.specs.units import show_ratio, show_time
 
@@ -38,6 +38,8 @@ def print_explanation(answer: Answer, explanation: Explanation, console: Console
     for each in explanation.estimates:
         sentence(f"{each.method}: {each.arithmetic}", console)
     sentence(f"this model: {parts_words(answer.prediction)}", console)
+    if answer.prediction.widened is not None:
+        sentence(f"its interval: {widened_words(answer.prediction)}", console)
     if not explanation.estimates:
         sentence("nothing leaves the node, so there are no bytes to count by hand", console)
     for reason in explanation.reasons:

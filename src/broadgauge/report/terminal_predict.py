@@ -27,6 +27,7 @@ from broadgauge.report.predict_words import (
     show_interval,
     tokens_words,
     uncertain,
+    unfamiliar,
     usd_words,
 )
 from broadgauge.report.terminal_tables import fits_columns, heading, print_table, sentence
@@ -146,6 +147,8 @@ def _print_limits(answers: Sequence[Answer], console: Console) -> None:
     if len(over) > MOST_OVER:
         sentence(f"{len(over) - MOST_OVER} more do not fit", console, "yellow")
     for words in itertools.islice(uncertain(answers), MOST_UNCERTAIN):
+        sentence(words, console, "dim")
+    for words in itertools.islice(unfamiliar(answers), MOST_UNCERTAIN):
         sentence(words, console, "dim")
     if any(answer.prediction.is_outside for answer in answers):
         words = (

@@ -14,7 +14,13 @@ from broadgauge.predict.tables.table import MeasuredTable, columns_in_words
 from broadgauge.report.terminal_validation import score_cells
 from broadgauge.report.validation_articles import article_sections
 from broadgauge.report.validation_goals import Sheets, goal_rows
-from broadgauge.report.validation_words import DEFINITIONS, HARD_ROWS, INTRODUCTION, PEERS
+from broadgauge.report.validation_words import (
+    DEFINITIONS,
+    HARD_ROWS,
+    INTRODUCTION,
+    MOVED,
+    PEERS,
+)
 
 SCORE_HEAD = ("", "n", "MAPE", "median", "P90", "worst", "bias", "in 80 %", "order", "scaling")
 VTRAIN_POINTS = 6
@@ -65,6 +71,7 @@ def validation_page(
         TITLE: INTRODUCTION.format(rows=len(table.rows), name=table.name),
         "Goals": markdown_table(("", "goal", "here", ""), goals),
         "Where it is hard": HARD_ROWS,
+        "What changed these figures": MOVED,
         "How rows are scored": DEFINITIONS,
         "Nothing calibrated": quick.pop("Nothing calibrated"),
         "At most three rows per system and network calibrate it": _table_section(few),

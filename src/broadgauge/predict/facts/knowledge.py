@@ -12,6 +12,7 @@ from broadgauge.catalog.entries import plain
 from broadgauge.catalog.fits import Fit, known_fits
 from broadgauge.catalog.frameworks import STYLES
 from broadgauge.catalog.gpus import Gpu
+from broadgauge.catalog.widenings import widening_ratios
 from broadgauge.predict.case import RDMA_TRANSPORTS, Fabric, TrainingCase
 from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.facts.likeness import Miss
@@ -49,6 +50,8 @@ class Knowledge:
     """What they say beyond that of kernels like theirs."""
     residuals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Regime → logarithms of measured over predicted, 10 % and 90 % quantiles."""
+    widenings: Mapping[str, float] = field(default_factory=dict)
+    """Kind of training that few have measured → by how much an interval is wider."""
     fitted_on: tuple[str, ...] = ()
     """Sources whose rows the constants were fitted on."""
 
@@ -99,13 +102,13 @@ class Knowledge:
         return replace(self, misses=others + misses)
 
     def without(self, source: str) -> "Knowledge":
-        """Constants that were fitted without this source, however its name is written.
+        """Constants and widenings that this source is not in, however its name is written.
 
         Raises InputError if none were stored.
         """
         name = plain(source)
         if name not in map(plain, self.fitted_on):
-            return self
+            return self._without_widenings_of(source)
         for fit in known_fits():
             left_out = plain(fit.without or "")
             if left_out == name and set(fit.fitted_on) < set(self.fitted_on):
@@ -114,6 +117,13 @@ class Knowledge:
             f"the constants are fitted on {source!r}, and none without it are stored",
             hint="`python -m broadgauge.predict.fitting.constants` stores them",
         )
+
+    def _without_widenings_of(self, source: str) -> "Knowledge":
+        """The same, unless a widening rests on this source."""
+        ratios = widening_ratios(source)
+        if not self.widenings or ratios == widening_ratios():
+            return self
+        return replace(self, widenings=ratios)
 
 
 def path_of(case: TrainingCase) -> tuple[str, ...]:
@@ -200,5 +210,6 @@ def _of_fit(fit: Fit) -> Knowledge:
     return replace(
         prior_knowledge().with_values(fit.constants),
         residuals=fit.residuals,
+        widenings=widening_ratios(fit.without),
         fitted_on=fit.fitted_on,
     )

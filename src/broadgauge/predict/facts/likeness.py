@@ -122,6 +122,14 @@ def left_ratio(cases: Sequence[TrainingCase], misses: Sequence[Miss]) -> Matrix:
     return left
 
 
+def is_way_measured(cases: Sequence[TrainingCase], misses: Sequence[Miss]) -> Pairs:
+    """Was a step of each case's system and way of training measured, whatever its sizes?"""
+    if not misses:
+        return np.zeros(len(cases), dtype=np.bool_)
+    compared = _compared(cases, misses)
+    return np.asarray((compared.is_kind & compared.is_way).any(axis=1))
+
+
 def _told(cases: Sequence[TrainingCase], misses: Sequence[Miss]) -> Matrix:
     """Covariances of each case's kernels with each measured step, their system's part included."""
     system = [miss.system_variance for miss in misses]
@@ -198,7 +206,8 @@ def _kind(case: TrainingCase) -> tuple[str, ...]:
 def _way(case: TrainingCase) -> tuple[object, ...]:
     """What brings kernels of its own to a framework: what is split, adapted, moved, recomputed."""
     split = (case.strategy, _split_stage(case), case.tensor_parallel > 1)
-    return (*split, case.pipeline_parallel > 1, case.cpu_offload, *_kernels(case))
+    more = (case.pipeline_parallel > 1, case.context_parallel > 1, case.model.is_mixture)
+    return (*split, *more, case.cpu_offload, *_kernels(case))
 
 
 def _split_stage(case: TrainingCase) -> int:

@@ -65,10 +65,17 @@ def residual_table(left_out: Sequence[LeftOut]) -> dict[str, tuple[float, float]
 
 
 def _quantiles(logs: Times, sources: npt.NDArray[np.str_]) -> tuple[float, float]:
-    """10 % and 90 %, a source of n rows counting as √n."""
+    """10 % and 90 %."""
+    low, high = weighted_quantiles(logs, sources, (0.1, 0.9))
+    return low, high
+
+
+def weighted_quantiles(
+    values: Times, sources: npt.NDArray[np.str_], shares: Sequence[float]
+) -> tuple[float, ...]:
+    """A source of n rows counting as √n."""
     counts = {name: int((sources == name).sum()) for name in set(sources.tolist())}
     weights = np.array([1 / np.sqrt(counts[name]) for name in sources.tolist()])
-    order = np.argsort(logs)
+    order = np.argsort(values)
     places = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
-    low, high = np.interp([0.1, 0.9], places, logs[order])
-    return float(low), float(high)
+    return tuple(np.interp(shares, places, values[order]).tolist())

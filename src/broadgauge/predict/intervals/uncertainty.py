@@ -17,6 +17,7 @@ from broadgauge.predict.facts.arrays import Flags, Times
 from broadgauge.predict.facts.columns import Columns
 from broadgauge.predict.facts.knowledge import Knowledge, path_of
 from broadgauge.predict.facts.likeness import left_ratio
+from broadgauge.predict.intervals.unfamiliar import Widenings, widenings_of
 from broadgauge.predict.prediction import NORMAL_80
 from broadgauge.predict.timeline.evaluation import Evaluation
 
@@ -45,6 +46,8 @@ SEEN_FORMS = frozenset({"sxm"})
 """Only one source has boards with PCIe alone: that is not enough to know a class."""
 KERNELS = ("compute", "memory")
 NETWORKS = frozenset({"network-rdma", "network-sockets"})
+LINKS = NETWORKS | {"intra_node", "pipeline"}
+"""What waits for links or for other stages misses as they do, never as surely as kernels."""
 WORDS = {
     "compute": ("kernel times", "one measured step of this framework on this GPU"),
     "memory": ("memory-bound kernels", "one measured step of this framework on this GPU"),
@@ -96,6 +99,11 @@ class Intervals:
     regimes: Regimes
     is_calibrated: Flags
     is_outside: Flags
+    kernels_below_log: Times
+    kernels_above_log: Times
+    """What kernels alone make of it, of which the widening for a kind is a multiple."""
+    widenings: Widenings
+    """For what few have measured."""
 
 
 def intervals(
@@ -106,26 +114,41 @@ def intervals(
     left = np.where(np.isin(regimes, KERNELS), left_ratio(columns.cases, knowledge.misses), np.nan)
     is_calibrated = _is_calibrated(columns, knowledge, evaluation) & ~(left > STILL_UNKNOWN_RATIO)
     is_outside = _is_outside(columns)
-    low, high = _residuals(regimes, families_of(columns), knowledge.residuals)
+    families = families_of(columns)
+    below, above = _sides(regimes, families, knowledge.residuals)
     posterior = _posterior_log_sd(columns, knowledge, evaluation) * NORMAL_80
-    widened = np.where(is_outside, OUTSIDE_RATIO, 1.0)
-    widened = np.where(columns.is_offloaded, OFFLOADED_RATIO, widened)
+    ratio = np.where(is_outside, OUTSIDE_RATIO, 1.0)
+    ratio = np.where(columns.is_offloaded, OFFLOADED_RATIO, ratio)
     faster, slower = _prior_rate_logs(columns, knowledge, evaluation)
-    least = OTHER_SIDE_RATIO * np.maximum(np.maximum(-low, high), LEAST_LOG)
+    unfamiliar = widenings_of(columns, knowledge)
+    share = ratio * (1 - evaluation.exposed_network_s / evaluation.step_s)
+    of_kernels = _sides(np.full(len(columns), "compute"), families, knowledge.residuals)
+    kernels = [each * share for each in of_kernels]
 
-    def side(residual: Times, rate: Times) -> Times:
-        usual = np.hypot(np.maximum(residual, least), posterior) * widened
+    def side(residual: Times, rate: Times, kernel: Times) -> Times:
+        usual = np.hypot(residual, posterior) * ratio
         known = np.where(is_calibrated, _narrowed(usual, left), usual)
-        return np.hypot(known, rate)
+        return np.hypot(np.hypot(known, rate), unfamiliar.added(kernel))
 
-    below, above = side(-low, faster), side(high, slower)
     return Intervals(
-        low_s=evaluation.step_s * np.exp(-below),
-        high_s=evaluation.step_s * np.exp(above),
+        low_s=evaluation.step_s * np.exp(-side(below, faster, kernels[0])),
+        high_s=evaluation.step_s * np.exp(side(above, slower, kernels[1])),
         regimes=regimes,
         is_calibrated=is_calibrated,
         is_outside=is_outside,
+        kernels_below_log=kernels[0],
+        kernels_above_log=kernels[1],
+        widenings=unfamiliar,
     )
+
+
+def _sides(
+    regimes: Regimes, families: Regimes, known: Mapping[str, tuple[float, float]]
+) -> tuple[Times, Times]:
+    """Half an interval each, downwards and upwards; neither much narrower than the other."""
+    low, high = _residuals(regimes, families, known)
+    least = OTHER_SIDE_RATIO * np.maximum(np.maximum(-low, high), LEAST_LOG)
+    return np.maximum(-low, least), np.maximum(high, least)
 
 
 def _narrowed(usual: Times, left: Times) -> Times:
@@ -148,6 +171,7 @@ def _residuals(
     """Logarithms to the lower and the upper end, of the narrowest class that has residuals.
 
     What waits for a network misses as networks do, whatever is trained; the rest as its family.
+    Residuals of kernels say nothing of links: without their own it is no narrower than the prior.
     """
     low, high = np.full(len(regimes), -CLASS_LOG), np.full(len(regimes), CLASS_LOG)
     for name in WORDS:
@@ -155,9 +179,12 @@ def _residuals(
             wider = (name, family) if name in NETWORKS else (family, name)
             classes = (f"{name}-{family}", *wider, "all")
             found = next((known[each] for each in classes if each in known), None)
-            if found is not None:
-                mask = (regimes == name) & (families == family)
-                low[mask], high[mask] = found
+            if found is None:
+                continue
+            if name in LINKS and not {f"{name}-{family}", name} & known.keys():
+                found = min(found[0], -CLASS_LOG), max(found[1], CLASS_LOG)
+            mask = (regimes == name) & (families == family)
+            low[mask], high[mask] = found
     return low, high
 
 
