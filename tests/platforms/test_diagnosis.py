@@ -65,6 +65,46 @@ def test_a_silent_exit_is_believed_before_what_peers_saw(tmp_path: Path) -> None
     assert (error.rank, error.kind) == (1, ErrorKind.CRASHED)
 
 
+REFUSED = "DistNetworkError: (errno: 111 - Connection refused)"
+
+
+@pytest.mark.parametrize(
+    ("words", "log"),
+    [
+        ("the command ended with exit code 1; its last lines:\nexitcode : 1", REFUSED),
+        ("RuntimeError: Gloo connectFullMesh failed with no error", ""),
+        ("[10.80.0.1] connect [10.80.0.2]:4321 refused", ""),
+        ("ConnectionRefusedError", ""),
+        ("DistStoreError: Timed out after 97 seconds waiting for clients. 1/2 joined", ""),
+    ],
+)
+def test_a_rank_that_died_is_blamed_before_one_that_tells_of_it(
+    words: str, log: str, tmp_path: Path
+) -> None:
+    (tmp_path / "0.log").write_text(log)
+    told = failed(0, words, "hung" if "Timed out" in words else "crashed")
+    error = diagnose(tmp_path, told, exited(1, 7))
+    assert error is not None
+    assert error.rank == 1
+    assert "exit code 7" in error.message
+
+
+def test_an_exit_code_that_answers_a_peers_death_is_not_its_cause(tmp_path: Path) -> None:
+    (tmp_path / "0.log").write_text(f"Traceback\n{REFUSED}\n")
+    error = diagnose(tmp_path, exited(0, 1), exited(1, 9))
+    assert error is not None
+    assert error.rank == 1
+
+
+def test_what_is_said_after_a_silent_exit_may_come_of_it(tmp_path: Path) -> None:
+    error = diagnose(tmp_path, exited(1, 9), failed(0, "RuntimeError: no such key"))
+    assert error is not None
+    assert error.rank == 1
+    error = diagnose(tmp_path, failed(0, "RuntimeError: no such key"), exited(1, 9))
+    assert error is not None
+    assert error.rank == 0
+
+
 def test_a_kill_is_believed_before_an_abort_that_came_first(tmp_path: Path) -> None:
     error = diagnose(tmp_path, exited(0, -signal.SIGABRT), exited(1, -signal.SIGKILL))
     assert error is not None

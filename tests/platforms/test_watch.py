@@ -90,3 +90,27 @@ def test_broken_frames_do_not_raise() -> None:
     for frame in ({}, {"type": 7}, {"type": "phase", "phase": ["x"]}, {"type": "mark"}):
         watch.hear(0, frame, 101.0)
     assert watch.ranks[0].phase is Phase.MEASURE
+
+
+def test_parts_of_a_phase_are_counted_together() -> None:
+    """Collectives warm up and measure size by size: `measure_s` is of all sizes of a trial."""
+    watch, now_s = measuring(2), 100.0
+    for _ in range(4):
+        for phase, lasts_s in (("warm_up", 2.0), ("measure", 6.0)):
+            for rank in (0, 1):
+                watch.hear(rank, {"type": "phase", "phase": phase}, now_s)
+            now_s += lasts_s
+            assert watch.expiry(now_s - 0.1, NOBODY) is None
+    assert watch.deadline_s() == now_s + LIMITS.measure_s - 4 * 6.0
+    expiry = watch.expiry(now_s + LIMITS.measure_s - 4 * 6.0, NOBODY)
+    assert expiry is not None
+    assert "measure took longer than 30 s in all" in expiry.message
+
+
+def test_each_trial_has_all_its_time() -> None:
+    watch = measuring(1)
+    watch.hear(0, {"type": "phase", "phase": "warm_up"}, 120.0)
+    watch.hear(0, {"type": "done"}, 121.0)
+    watch.all_enter(Phase.RENDEZVOUS, 130.0)
+    watch.hear(0, {"type": "phase", "phase": "measure"}, 131.0)
+    assert watch.deadline_s() == 131.0 + LIMITS.measure_s

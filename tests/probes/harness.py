@@ -29,7 +29,7 @@ from broadgauge.specs.rank_messages import (
     ReleaseCommand,
     TrialCommand,
 )
-from broadgauge.specs.record import Status, TrialError
+from broadgauge.specs.record import Phase, Status, TrialError
 
 Counters = Callable[[int], NodeCounters]
 WORKER = (sys.executable, "-m", "broadgauge.probes.worker")
@@ -148,7 +148,13 @@ class Ranks:
         return "\n".join(f"{r.log.name}: {r.log.read_text(errors='replace')}" for r in self.ranks)
 
     def run_trial(
-        self, case: Case, *, trial_id: str = "t0", seed: int = 1, limit_s: float = 120
+        self,
+        case: Case,
+        *,
+        trial_id: str = "t0",
+        seed: int = 1,
+        limit_s: float = 120,
+        timeouts_s: dict[Phase, float] | None = None,
     ) -> TrialOutcome:
         """Ends when every rank is done, or one has failed, left, or the limit has passed."""
         started_s, marks = time.time(), []
@@ -156,7 +162,10 @@ class Ranks:
             rank.messages = [message for message in rank.messages if message["type"] == "hello"]
             rank.send(
                 TrialCommand(
-                    trial_id=trial_id, case=case, seed=seed, process_group_timeout_s=limit_s / 2
+                    trial_id=trial_id,
+                    case=case,
+                    seed=seed,
+                    process_group_timeouts_s=dict.fromkeys(Phase, limit_s / 2) | (timeouts_s or {}),
                 )
             )
         while not self._has_ended() and time.time() < started_s + limit_s:

@@ -1,7 +1,8 @@
 """Several ranks failed, one after the other: which one knows why?
 
 A rank that dies makes its peers fail with "connection closed" or with an abort of their own, often
-before its own end is seen. So reports are weighed by what they can know, then by their order.
+before its own end is seen. So reports are weighed by what they can know, then by their order; what
+says no more than that a process ended is weighed by that process's log, too.
 """
 
 import re
@@ -24,14 +25,18 @@ from broadgauge.platforms.supervisor.protocol import (
 from broadgauge.specs.record import ErrorKind, Phase, Status, TrialError
 
 _ONLY_A_PEER_SEES = re.compile(
-    r"connection (was )?(closed|reset|refused|aborted)|closed by (remote )?peer|broken pipe"
+    r"connect(ion)?\b[^\r\n]{0,80}\b(closed|reset|refused|abort(ed)?)|closed by (remote )?peer"
+    r"|connection ?(closed|reset|refused|aborted)|broken ?pipe|failed to connect|connectfullmesh"
+    r"|no route to host|(host|network) is unreachable"
     r"|remote process|remote error|watchdog|heartbeat|communicator was aborted"
-    r"|connect(ion)? timed? ?out|socket timeout|wait timeout|timed out (after )?waiting"
+    r"|connect(ion)? timed? ?out|socket timeout|wait timeout|timed out [^\r\n]{0,40}waiting"
     r"|unhandled system error|nccl communicator",
     re.IGNORECASE,
 )
 
 
+_NOTHING_BUT_AN_END = re.compile(r"the command ended (with exit code|by signal) \d+")
+"""Source: probes/command.py."""
 _WATCHDOG = re.compile(r"Watchdog caught collective operation timeout: [^\r\n]{0,300}")
 """Source: torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, torch 2.8 to 2.11."""
 
@@ -59,6 +64,8 @@ class Report:
     """Its process aborted itself."""
     has_waited: bool = False
     """It waited for another rank in vain, so the cause is elsewhere."""
+    is_bare: bool = False
+    """It says that a process ended, and not why."""
 
 
 class Symptoms:
@@ -105,7 +112,11 @@ class Symptoms:
         """
         if not self._reports:
             return None
-        reports = [seen_by_watchdog(report, logs[report.rank]) for report in self._reports]
+        reports = [told_by_log(report, logs[report.rank]) for report in self._reports]
+        first = reports[0]
+        if first.is_bare and not first.is_abort and first.knowledge is Knowledge.EXIT:
+            # Nobody had failed yet: whatever others say later may come of this end.
+            reports[0] = replace(first, knowledge=Knowledge.CAUSE)
         best = min(reports, key=lambda report: report.knowledge)
         if best.has_waited:
             best = self._blame_the_silent(best, len(logs))
@@ -150,13 +161,28 @@ class Symptoms:
         return replace(report, rank=rank, message=message, phase=self._phases.get(rank))
 
 
-def seen_by_watchdog(report: Report, log: Path) -> Report:
-    """Was an abort torch's way to end a collective that did not complete? Its log says so."""
-    found = _WATCHDOG.search(tail(log)) if report.is_abort else None
-    if found is None:
+def told_by_log(report: Report, log: Path) -> Report:
+    """What does its rank's log add to the news that a process ended?
+
+    An abort may be torch's way to end a collective that did not complete, and an exit code a
+    script's answer to a peer that was gone.
+    """
+    if not report.is_bare:
         return report
-    message = f"rank {report.rank}: {found[0]}"
-    return replace(report, kind=ErrorKind.HUNG, message=message, has_waited=True)
+    text = tail(log)
+    found = _WATCHDOG.search(text) if report.is_abort else None
+    if found is not None:
+        message = f"rank {report.rank}: {found[0]}"
+        return replace(
+            report,
+            knowledge=Knowledge.PEER,
+            kind=ErrorKind.HUNG,
+            message=message,
+            has_waited=True,
+        )
+    if report.kind is ErrorKind.CRASHED and _ONLY_A_PEER_SEES.search(text):
+        return replace(report, knowledge=Knowledge.PEER)
+    return report
 
 
 def report_of_words(rank: int, message: dict[str, Any]) -> Report:
@@ -164,13 +190,15 @@ def report_of_words(rank: int, message: dict[str, Any]) -> Report:
     text = str(message.get("message", "")) or "it did not say why"
     told = str(message.get("kind"))
     kind = ErrorKind(told) if told in tuple(ErrorKind) else ErrorKind.CRASHED
+    has_waited = kind is ErrorKind.HUNG
     saw_a_peer = kind is not ErrorKind.WRONG_RESULT and _ONLY_A_PEER_SEES.search(text)
     return Report(
-        knowledge=Knowledge.PEER if saw_a_peer else Knowledge.CAUSE,
+        knowledge=Knowledge.PEER if saw_a_peer or has_waited else Knowledge.CAUSE,
         kind=kind,
         rank=rank,
         message=f"rank {rank}: {text}",
-        has_waited=kind is ErrorKind.HUNG,
+        has_waited=has_waited,
+        is_bare=_NOTHING_BUT_AN_END.match(text) is not None,
     )
 
 
@@ -182,6 +210,7 @@ def report_of_exit(event: RankExited) -> Report:
             kind=ErrorKind.CRASHED,
             rank=event.rank,
             message=f"rank {event.rank} ended with exit code {event.exit_code} before it was done",
+            is_bare=True,
         )
     names = {number.value: number.name for number in signal.Signals}
     name = names.get(event.signal, f"signal {event.signal}")
@@ -197,6 +226,7 @@ def report_of_exit(event: RankExited) -> Report:
         rank=event.rank,
         message=f"rank {event.rank} was ended by {name}{hint}",
         is_abort=is_abort,
+        is_bare=is_abort,
     )
 
 

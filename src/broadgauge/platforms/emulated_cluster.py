@@ -61,15 +61,17 @@ class EmulatedPlatform:
         terms = self._terms(request)
         refuse_impossible_path(request.cases[0], terms.gpus)
         write_topology_files(request, terms)
-        launch, notes = start_launch(
+        return start_launch(
             request,
             progress,
             terms,
             platform_name=self.name,
+            take_notes=self._take_notes,
             check=self._nccl_check(request),
         )
+
+    def _take_notes(self, notes: tuple[str, ...]) -> None:
         self._notes |= dict.fromkeys(notes)
-        return launch
 
     def rank_commands(self, request: LaunchRequest) -> tuple[str, ...]:
         """The environment and command of each rank, as a shell would take them."""

@@ -41,15 +41,17 @@ class LocalPlatform:
         case = request.cases[0]
         terms = self._terms(request, free_port())
         refuse_impossible_path(case, terms.gpus)
-        launch, notes = start_launch(
+        return start_launch(
             request,
             progress,
             terms,
             platform_name=self.name,
+            take_notes=self._take_notes,
             check=path_check(case, self._folders.log_stem(request.launch_id)),
         )
+
+    def _take_notes(self, notes: tuple[str, ...]) -> None:
         self._notes |= dict.fromkeys(notes)
-        return launch
 
     def rank_commands(self, request: LaunchRequest) -> tuple[str, ...]:
         """The environment and command of each rank, as a shell would take them."""

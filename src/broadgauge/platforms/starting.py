@@ -11,7 +11,12 @@ from broadgauge.platforms.launch_folders import private
 from broadgauge.platforms.launch_plan import Terms, plan_launch
 from broadgauge.platforms.log_tail import OWN_LINE
 from broadgauge.platforms.rank_environment import recorded_variables
-from broadgauge.platforms.supervised import SILENCE_LIMIT_S, CheckTrial, SupervisedLaunch
+from broadgauge.platforms.supervised import (
+    SILENCE_LIMIT_S,
+    CheckTrial,
+    SupervisedLaunch,
+    TakeNotes,
+)
 from broadgauge.platforms.supervisor.protocol import Ended, LaunchPlan, RankSaid, Ready, Refused
 from broadgauge.specs.errors import LaunchError, RunFolderError
 from broadgauge.specs.launching import LaunchRequest, Progress, RankMessage
@@ -27,9 +32,10 @@ def start_launch(
     terms: Terms,
     *,
     platform_name: str,
+    take_notes: TakeNotes,
     check: CheckTrial | None = None,
-) -> tuple[SupervisedLaunch, tuple[str, ...]]:
-    """Start the ranks and hear each one's hello; gives the launch and what the user should know.
+) -> SupervisedLaunch:
+    """Start the ranks and hear each one's hello. `take_notes`: told what the user should know.
 
     Raises LaunchError, or RunFolderError where logs can't be written, with nothing left.
     """
@@ -59,8 +65,15 @@ def start_launch(
     except BaseException:
         connection.close(0)
         raise
-    launch = SupervisedLaunch(connection, plan, environment, gpus=terms.gpus, check=check)
-    return launch, (*notes, *more_notes)
+    take_notes((*notes, *more_notes))
+    return SupervisedLaunch(
+        connection,
+        plan,
+        environment,
+        gpus=terms.gpus,
+        check=check,
+        take_notes=take_notes,
+    )
 
 
 def open_logs(plan: LaunchPlan, folder: Path) -> None:

@@ -20,6 +20,7 @@ from broadgauge.platforms.supervisor.protocol import (
     RunTrial,
     TrialStarts,
 )
+from broadgauge.platforms.supervisor.watch import limit_s
 from broadgauge.specs.experiment import TimeLimits
 from broadgauge.specs.launching import Mark, Progress, RankMessage, TrialOutcome, TrialRequest
 from broadgauge.specs.rank_messages import TrialCommand
@@ -38,7 +39,8 @@ SILENCE_LIMIT_S = 30.0
 END_GRACE_S = 10.0
 """On top of the ranks' teardown: stacks, TERM and KILL take a few seconds."""
 GROUP_TIMEOUT_RATIO = 0.8
-"""The process group's own limit, as a part of the shortest phase's: torch's error is the better."""
+"""The process group's own limit in each phase, as a part of the phase's: torch's error is the
+better one."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,6 +51,8 @@ class Heard:
     messages: list[list[RankMessage]] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
     link: LinkFacts | None = None
+    notes: tuple[str, ...] = ()
+    """What the user should know of the nodes and their links."""
     symptoms: Symptoms = field(default_factory=Symptoms)
     done: set[int] = field(default_factory=set)
     has_ended: bool = False
@@ -72,7 +76,7 @@ class Heard:
             case Marked():
                 self.marks.append(Mark(label=event.label, time_s=event.time_s, nodes=event.nodes))
             case TrialStarts():
-                self.link = event.facts
+                self.link, self.notes = event.facts, event.notes
             case PhaseExpired():
                 progress(event.phase, event.message)
             case Ended():
@@ -97,6 +101,7 @@ class Checked:
 
 
 CheckTrial = Callable[[Heard, GpuWatch], Checked]
+TakeNotes = Callable[[tuple[str, ...]], None]
 
 
 class SupervisedLaunch:
@@ -110,13 +115,18 @@ class SupervisedLaunch:
         *,
         gpus: Sequence[str] = (),
         check: CheckTrial | None = None,
+        take_notes: TakeNotes | None = None,
     ) -> None:
-        """`gpus`: the identifiers NVML watches. `check`: what else must hold of a good trial."""
+        """`gpus`: the identifiers NVML watches. `check`: what else must hold of a good trial.
+
+        `take_notes`: who is told what the user should know, again and again the same.
+        """
         self._connection = connection
         self._plan = plan
         self._environment = environment
         self._gpus = tuple(gpus)
         self._check = check
+        self._take_notes = take_notes
         self._is_alive = True
         self._is_closed = False
 
@@ -149,6 +159,8 @@ class SupervisedLaunch:
         watch = GpuWatch(self._gpus)
         with watch:
             error = self._pump(request, heard, progress)
+        if self._take_notes is not None:
+            self._take_notes(heard.notes)
         checked = Checked()
         if error is None and self._check is not None:
             checked = self._check(heard, watch)
@@ -205,11 +217,12 @@ class SupervisedLaunch:
 
 def trial_order(request: TrialRequest, limits: TimeLimits) -> RunTrial:
     """What is the supervisor told to run this trial?"""
-    shortest_s = min(limits.rendezvous_s, limits.warm_up_s, limits.measure_s)
     command = TrialCommand(
         trial_id=request.trial_id,
         case=request.case,
         seed=request.seed,
-        process_group_timeout_s=GROUP_TIMEOUT_RATIO * shortest_s,
+        process_group_timeouts_s={
+            phase: GROUP_TIMEOUT_RATIO * limit_s(limits, phase) for phase in Phase
+        },
     )
     return RunTrial(command=command, link=link_of(request.case))

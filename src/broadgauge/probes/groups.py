@@ -11,10 +11,12 @@ from datetime import timedelta
 from typing import Any
 
 import torch.distributed as dist
+from torch.distributed.distributed_c10d import _set_pg_timeout
 
 from broadgauge.probes.devices import Device
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.specs.rank_messages import TrialCommand
+from broadgauge.specs.record import Phase
 
 
 class Rendezvous:
@@ -23,6 +25,7 @@ class Rendezvous:
     def __init__(self, identity: RankIdentity) -> None:
         self._identity = identity
         self._store: Any = None
+        self._timeouts_s: dict[Phase, float] = {}
 
     def store(self, timeout_s: float) -> Any:
         if self._store is None:
@@ -42,7 +45,8 @@ class Rendezvous:
         After an exception it is left as it is: destroying a group whose peers are gone can hang,
         and the process is about to end.
         """
-        timeout_s = command.process_group_timeout_s
+        self._timeouts_s = command.process_group_timeouts_s
+        timeout_s = self._timeouts_s[Phase.RENDEZVOUS]
         is_cuda = command.case.device == "cuda"
         dist.init_process_group(
             command.case.backend,
@@ -53,5 +57,15 @@ class Rendezvous:
             device_id=device.torch_device if is_cuda else None,
         )
         yield
+        self._timeouts_s = {}
         dist.destroy_process_group()
         gc.collect()  # a group held by a cycle would keep its connections open
+
+    def enter_phase(self, phase: Phase) -> None:
+        """What is sent from now on may take as long as this phase allows.
+
+        Gloo gives the new limit to its living connections, NCCL to each work begun from now on.
+        Source: setTimeout() of ProcessGroupGloo.hpp and ProcessGroupNCCL.hpp, torch 2.8 to 2.11.
+        """
+        if phase in self._timeouts_s and dist.is_initialized():
+            _set_pg_timeout(timedelta(seconds=self._timeouts_s[phase]))

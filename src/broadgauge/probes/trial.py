@@ -1,6 +1,6 @@
 """What does a probe need to run one trial, and how does it say what it measured?"""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -22,6 +22,8 @@ class Trial:
     command: TrialCommand
     identity: RankIdentity
     channel: Channel
+    enter_phase: Callable[[Phase], None] | None = None
+    """Told of each phase before the supervisor is; None: nobody else need know."""
 
     @property
     def trial_id(self) -> str:
@@ -32,6 +34,8 @@ class Trial:
         return self.command.case
 
     def begin_phase(self, phase: Phase, detail: str = "") -> None:
+        if self.enter_phase is not None:
+            self.enter_phase(phase)
         self.channel.send(PhaseBegins(trial_id=self.trial_id, phase=phase, detail=detail))
 
     def say(self, block: Block) -> None:

@@ -38,7 +38,12 @@ def main() -> int:
     while not isinstance(command := channel.receive(), EndCommand):
         if not isinstance(command, TrialCommand):
             raise TypeError(f"waiting for a trial, got {command!r}")
-        trial = Trial(command=command, identity=identity, channel=channel)
+        trial = Trial(
+            command=command,
+            identity=identity,
+            channel=channel,
+            enter_phase=rendezvous.enter_phase,
+        )
         try:
             run_trial(trial, rendezvous)
         except BaseException as error:  # noqa: BLE001  a rank reports whatever ends it

@@ -35,8 +35,8 @@ class TrialCommand(Stored):
     trial_id: str
     case: Case
     seed: int
-    process_group_timeout_s: float
-    """Below the phases' limits, so that torch's own error comes first and is the better one."""
+    process_group_timeouts_s: dict[Phase, float]
+    """Below each phase's limit, so that torch's own error comes first and is the better one."""
 
 
 class ReleaseCommand(Stored):

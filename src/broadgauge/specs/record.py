@@ -99,7 +99,9 @@ class LinkFacts(Stored):
     """What this host can carry between two nodes, whatever the shaped rate."""
 
     ceiling_gbps: float
-    """One plain TCP stream over the same link unshaped, on the wire."""
+    """One plain TCP stream over the same link unshaped, with its MTU and offload, on the wire."""
+    eight_streams_gbps: float | None = None
+    """Eight at once, over all NICs of a node together; None: unknown, or an older run."""
     round_trip_s: float | None = None
     """Median of 1-byte ping-pongs over the link as shaped."""
     burst_bytes: int | None = None

@@ -4,20 +4,14 @@ One process a stream and side, large buffers, nothing else: what this host's pro
 kernel can carry through a link, whatever a collective library makes of it.
 """
 
-import json
 import math
-import os
 import socket
-import struct
 import time
-import traceback
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
-from broadgauge.platforms.emulated.errors import EmulationError
+from broadgauge.platforms.emulated.connected_pairs import run_pairs
 from broadgauge.platforms.emulated.nodes import Node
 
 BUFFER_BYTES = 256 * 1024
@@ -27,8 +21,6 @@ NUM_ROUND_TRIPS = 211
 _NUM_WARM_UP_ROUND_TRIPS = 23
 _ROUND_TRIPS_S = 2.0
 """On a link with a long delay fewer round trips, at least one, tell as much."""
-_CONNECT_S = 60.0
-"""A link may delay each packet by 10 s, and TCP's handshake takes three of them."""
 _OVERRUN_S = 0.1
 """How long senders go on, so that no receiver's window ends for want of data."""
 
@@ -87,7 +79,7 @@ def measure_stream(
     def receive(connection: socket.socket) -> dict[str, float]:
         return _receive_between(connection, begin, end)
 
-    return _sum_streams(_run_pairs(sender, receiver, send, receive, num_streams))
+    return _sum_streams(run_pairs(sender, receiver, send, receive, num_streams))
 
 
 def send_exactly(sender: Node, receiver: Node, payload_bytes: int) -> StreamResult:
@@ -103,7 +95,7 @@ def send_exactly(sender: Node, receiver: Node, payload_bytes: int) -> StreamResu
     def receive(connection: socket.socket) -> dict[str, float]:
         return _receive_between(connection, 0.0, math.inf)
 
-    return _sum_streams(_run_pairs(sender, receiver, send, receive, 1))
+    return _sum_streams(run_pairs(sender, receiver, send, receive, 1))
 
 
 def measure_round_trip_time_s(sender: Node, receiver: Node) -> float:
@@ -128,7 +120,7 @@ def measure_round_trip_time_s(sender: Node, receiver: Node) -> float:
             connection.send(byte)
         return {}
 
-    [(sent, _)] = _run_pairs(sender, receiver, ping, pong, 1)
+    [(sent, _)] = run_pairs(sender, receiver, ping, pong, 1)
     return sent["round_trip_time_s"]
 
 
@@ -165,72 +157,3 @@ def _sum_streams(pairs: list[tuple[dict[str, float], dict[str, float]]]) -> Stre
         payload_bytes=round(sum(one["payload_bytes"] for one in received)),
         num_streams=len(pairs),
     )
-
-
-Work = Callable[[socket.socket], dict[str, float]]
-
-
-def _run_pairs(
-    sender: Node, receiver: Node, send: Work, receive: Work, num_pairs: int
-) -> list[tuple[dict[str, float], dict[str, float]]]:
-    """Run `send` and `receive` in their nodes, `num_pairs` times at once, each pair connected."""
-
-    def serve(port_fd: int) -> dict[str, float]:
-        with socket.create_server((receiver.address, 0)) as server:
-            server.settimeout(_CONNECT_S)
-            os.write(port_fd, struct.pack("=H", server.getsockname()[1]))
-            connection, _ = server.accept()
-        with connection:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return receive(connection)
-
-    def call(port_fd: int) -> dict[str, float]:
-        (port,) = struct.unpack("=H", os.read(port_fd, 2))
-        with socket.create_connection((receiver.address, port), timeout=_CONNECT_S) as connection:
-            connection.settimeout(None)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return send(connection)
-
-    children = []
-    for _ in range(num_pairs):
-        port_in, port_out = os.pipe()
-        children.append((_fork_into(sender, call, port_in), _fork_into(receiver, serve, port_out)))
-        os.close(port_in)
-        os.close(port_out)
-    return [(_result_of(first), _result_of(second)) for first, second in children]
-
-
-def _fork_into(node: Node, work: Callable[[int], dict[str, float]], fd: int) -> tuple[int, int]:
-    """Run `work(fd)` in a child inside `node`; gives its pid and the pipe its result comes by."""
-    result_in, result_out = os.pipe()
-    pid = os.fork()
-    if pid != 0:
-        os.close(result_out)
-        return pid, result_in
-    status = 1
-    try:
-        node.enter()
-        answer: dict[str, object] = {"result": work(fd)}
-        status = 0
-    except BaseException:  # noqa: BLE001  a forked child must never run its parent's code on
-        answer = {"error": traceback.format_exc()}
-    os.write(result_out, json.dumps(answer).encode())
-    os._exit(status)
-
-
-def _result_of(child: tuple[int, int]) -> dict[str, float]:
-    pid, fd = child
-    with os.fdopen(fd, "rb") as pipe:
-        raw = pipe.read()
-    with suppress(ChildProcessError):  # the supervisor may reap every child itself
-        os.waitpid(pid, 0)
-    answer: dict[str, Any] = json.loads(raw) if raw else {"error": "it was killed"}
-    if "error" in answer:
-        raise EmulationError(
-            "probe the link by a TCP stream",
-            str(answer["error"]).strip().splitlines()[-1],
-            error_number=None,
-            hint="is the receiving node's firewall or memory at fault? Both run on this host",
-        )
-    result: dict[str, float] = answer["result"]
-    return result

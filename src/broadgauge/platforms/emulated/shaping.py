@@ -1,4 +1,4 @@
-"""What is an emulated link to carry, and what has crossed it?
+"""What is an emulated link to carry, and which queues make it do so?
 
 Both directions are shaped by HTB: the node's egress, and the bridge's egress to the node. Delay,
 loss and slower ways to single nodes are the node's egress's. A link that is none of that has no
@@ -65,6 +65,8 @@ class LinkPlan:
     jitter_s: float = 0.0
     loss_ratio: float = 0.0
     slow_ways: tuple[SlowWay, ...] = ()
+    offload: tuple[int, int] | None = None
+    """Bytes and segments that segmentation offload may keep together; None: what suits the rate."""
 
     def __post_init__(self) -> None:
         for name in ("rate_gbps", "receive_rate_gbps"):
@@ -110,11 +112,20 @@ def burst_bytes(rate_gbps: float) -> int:
     return max(2 * 1514, round(rate_gbps * 1e9 / 8 * BURST_S))
 
 
+def unshaped(link: LinkPlan) -> LinkPlan:
+    """The same link with nothing held back: the MTU and the offload stay, which cost the host."""
+    return LinkPlan(
+        rate_gbps=None, mtu=link.mtu, offload=(gso_max_bytes(link), gso_max_segments(link))
+    )
+
+
 def gso_max_bytes(link: LinkPlan) -> int:
     """How large may a packet of segmentation offload be? 200 µs of line rate, 64 KiB at most.
 
     A token bucket lets a whole packet go at once; on a slow line 64 KiB are milliseconds.
     """
+    if link.offload is not None:
+        return link.offload[0]
     rate_gbps = link.slower_rate_gbps
     if rate_gbps is None:
         return GSO_MAX_BYTES
@@ -124,6 +135,8 @@ def gso_max_bytes(link: LinkPlan) -> int:
 
 def gso_max_segments(link: LinkPlan) -> int:
     """How many segments may stay together? One where packets are lost: netem loses them whole."""
+    if link.offload is not None:
+        return link.offload[1]
     return 1 if link.loss_ratio > 0 else GSO_MAX_SEGMENTS
 
 

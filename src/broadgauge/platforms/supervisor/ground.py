@@ -10,15 +10,13 @@ from typing import Protocol
 
 from broadgauge.messages.counters import NicCounters, NodeCounters
 from broadgauge.platforms.cores import hold_to_cores
-from broadgauge.platforms.emulated.ceiling import measure_round_trip_time_s, measure_stream
-from broadgauge.platforms.emulated.errors import EmulationError
 from broadgauge.platforms.emulated.metering import LinkCounters, NicTotals
 from broadgauge.platforms.emulated.namespaces import (
     drop_privileges_for_rank,
     prepare_cluster_root,
 )
 from broadgauge.platforms.emulated.nodes import build_cluster
-from broadgauge.platforms.emulated.shaping import LinkPlan, SlowWay, burst_bytes
+from broadgauge.platforms.emulated.shaping import LinkPlan, SlowWay, unshaped
 from broadgauge.platforms.emulated.syscalls import PR_SET_PDEATHSIG, prctl
 from broadgauge.platforms.infiniband import ADAPTERS, port_counters
 from broadgauge.platforms.supervisor.cpu_use import (
@@ -27,26 +25,26 @@ from broadgauge.platforms.supervisor.cpu_use import (
     cpu_seconds,
     ranks_seconds,
 )
+from broadgauge.platforms.supervisor.link_facts import LinkMeasurements, Measuring
 from broadgauge.platforms.supervisor.protocol import LaunchPlan, Link, Mode
-from broadgauge.specs.network import VXLAN_HEADER_BYTES, payload_rate_gbps
-from broadgauge.specs.record import LinkFacts
 
-_UNSHAPED_MTU_BYTES = 1500
-_CEILING_S = 0.2
-_CEILING_WARM_UP_S = 0.1
+_USUAL_MTU_BYTES = 1500
 
 
 class Ground(Protocol):
     """Where ranks run and what is counted there."""
 
-    notes: tuple[str, ...]
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know; it grows as links are measured."""
+        ...
 
     def entrance(self, node: int) -> Callable[[], None]:
         """What a rank does between its fork and its exec."""
         ...
 
-    def reshape(self, link: Link | None) -> LinkFacts | None:
-        """Give every link this rate; what the host could carry over it."""
+    def reshape(self, link: Link | None) -> Measuring:
+        """Give every link this rate, and measure what the host could carry over it."""
         ...
 
     def read_counters(self, ranks: Sequence[RankOnNode]) -> tuple[NodeCounters, ...]:
@@ -64,9 +62,12 @@ class PlainGround:
 
     def __init__(self, plan: LaunchPlan, *, adapters: Path = ADAPTERS) -> None:
         """`adapters`: where the kernel shows InfiniBand adapters; tests plant their own."""
-        self.notes: tuple[str, ...] = ()
         self._adapters = adapters
         self._node_cores = plan.node_cores
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return ()
 
     def entrance(self, node: int) -> Callable[[], None]:
         cores, parent = self._node_cores[node], os.getpid()
@@ -79,8 +80,10 @@ class PlainGround:
 
         return enter
 
-    def reshape(self, link: Link | None) -> None:
+    def reshape(self, link: Link | None) -> Measuring:
         assert link is None, "there is no link to shape"
+        yield from ()
+        return None
 
     def read_counters(self, ranks: Sequence[RankOnNode]) -> tuple[NodeCounters, ...]:
         seconds, ranks_s = cpu_seconds(), ranks_seconds(self._node_cores, ranks)
@@ -97,27 +100,21 @@ class EmulatedGround:
     def __init__(self, plan: LaunchPlan) -> None:
         prepare_cluster_root()
         self._plan = plan
-        unshaped = Link(rate_gbps=None, mtu_bytes=_UNSHAPED_MTU_BYTES)
-        if plan.link is not None:
-            unshaped = Link(
-                rate_gbps=None,
-                mtu_bytes=plan.link.mtu_bytes,
-                overlay=plan.link.overlay,
-                nics_per_node=plan.link.nics_per_node,
-            )
-        self._link = unshaped
+        link = plan.link or Link(rate_gbps=None, mtu_bytes=_USUAL_MTU_BYTES)
+        self._built = (link.overlay, link.nics_per_node)
+        has_overlay = link.overlay is not None
         self._cluster = build_cluster(
             len(plan.node_cores),
-            link_plan(unshaped),
-            nics_per_node=unshaped.nics_per_node,
-            has_overlay=unshaped.overlay is not None,
+            unshaped(link_plan(link)),
+            nics_per_node=link.nics_per_node,
+            has_overlay=has_overlay,
             cores_per_node=plan.node_cores,
         )
-        self.notes = self._cluster.warnings
-        self._ceiling_gbps: float | None = None
-        self._facts: LinkFacts | None = None
-        if plan.link is not None and len(plan.node_cores) > 1:
-            self._ceiling_gbps = self._measure_ceiling_gbps()
+        self._measurements = LinkMeasurements(self._cluster, has_overlay=has_overlay)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (*self._cluster.warnings, *self._measurements.notes)
 
     def entrance(self, node: int) -> Callable[[], None]:
         where, plan = self._cluster.nodes[node], self._plan
@@ -128,16 +125,11 @@ class EmulatedGround:
 
         return enter
 
-    def reshape(self, link: Link | None) -> LinkFacts | None:
+    def reshape(self, link: Link | None) -> Measuring:
         if link is None:
             return None
-        built = (self._link.overlay, self._link.nics_per_node)
-        assert (link.overlay, link.nics_per_node) == built, "NICs are built with the nodes"
-        if link != self._link or self._facts is None:
-            self._cluster.shape(link_plan(link))
-            self._link = link
-            self._facts = self._measure_facts()
-        return self._facts
+        assert (link.overlay, link.nics_per_node) == self._built, "NICs are built with the nodes"
+        return (yield from self._measurements.shape_and_measure(link_plan(link)))
 
     def read_counters(self, ranks: Sequence[RankOnNode]) -> tuple[NodeCounters, ...]:
         has_link = len(self._cluster.nodes) > 1
@@ -147,36 +139,6 @@ class EmulatedGround:
         return tuple(
             _node_counters(cores, link, seconds, rank_s)
             for cores, link, rank_s in zip(node_cores, links, ranks_s, strict=True)
-        )
-
-    def _measure_ceiling_gbps(self) -> float | None:
-        """What one plain stream carries on the wire, headers counted; None: it failed, a note."""
-        sender, receiver = self._cluster.nodes[:2]
-        try:
-            stream = measure_stream(
-                sender, receiver, duration_s=_CEILING_S, warm_up_s=_CEILING_WARM_UP_S
-            )
-        except EmulationError as error:
-            self.notes += (f"the link's ceiling is unknown: {error.detail}",)
-            return None
-        overlay_bytes = VXLAN_HEADER_BYTES if self._link.overlay else 0
-        return stream.payload_gbps / payload_rate_gbps(1.0, self._link.mtu_bytes, overlay_bytes)
-
-    def _measure_facts(self) -> LinkFacts | None:
-        if self._ceiling_gbps is None:
-            return None
-        sender, receiver = self._cluster.nodes[:2]
-        round_trip_s: float | None = None
-        try:
-            round_trip_s = measure_round_trip_time_s(sender, receiver)
-        except EmulationError as error:
-            self.notes += (f"the link's round trip is unknown: {error.detail}",)
-        rate_gbps = link_plan(self._link).slower_rate_gbps
-        return LinkFacts(
-            ceiling_gbps=self._ceiling_gbps,
-            round_trip_s=round_trip_s,
-            burst_bytes=None if rate_gbps is None else burst_bytes(rate_gbps),
-            congestion_control=self._cluster.congestion_control,
         )
 
 

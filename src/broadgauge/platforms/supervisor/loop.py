@@ -1,7 +1,8 @@
 """What does the supervisor do all its life? One thread, one selector, nothing it waits for alone.
 
-It starts the ranks, passes on what they say, reads the counters when all wait at a mark, and ends
-them: politely when told to, by force when one fails, is silent too long, or the tool is gone.
+It has the links measured by children beside it, starts the ranks, passes on what they say, reads
+the counters when all wait at a mark, and ends them: politely when told to, by force when one fails,
+is silent too long, or the tool is gone.
 """
 
 import os
@@ -17,12 +18,13 @@ from broadgauge.platforms.supervisor.channel import Inlet, Outlet
 from broadgauge.platforms.supervisor.descendants import parent_and_state, reap_all
 from broadgauge.platforms.supervisor.ending import Ending, Stage
 from broadgauge.platforms.supervisor.ground import Ground, make_ground
+from broadgauge.platforms.supervisor.measuring import LinkMeasuring
 from broadgauge.platforms.supervisor.protocol import LaunchPlan
 from broadgauge.platforms.supervisor.rank_process import RankProcess, RankStartError, start_rank
 from broadgauge.platforms.supervisor.watch import Watch
 from broadgauge.specs.plan import Stored
 from broadgauge.specs.rank_messages import EndCommand, ReleaseCommand
-from broadgauge.specs.record import ErrorKind, Phase
+from broadgauge.specs.record import ErrorKind, LinkFacts, Phase
 
 ALIVE_EVERY_S = 1.0
 MAX_LOG_BYTES = 2**30
@@ -41,16 +43,21 @@ class Supervisor:
         self._plan = plan
         self._control_fd = control_fd
         self._ranks: list[RankProcess] = []
+        self._ending = Ending(ranks=self._ranks, teardown_s=plan.limits.teardown_s)
 
     def run(self, guard_lives: int) -> int:
         """Supervise until no rank or no tool is left; gives the exit status."""
         self._selector = selectors.DefaultSelector()
+        self._measuring = LinkMeasuring(self._selector)
         self._orders, self._events = Inlet(self._control_fd), Outlet(self._control_fd)
         self._guard_lives = guard_lives
         self._watch_descriptors()
+        self._alive_due_s = time.monotonic() + ALIVE_EVERY_S
+        self._watch = Watch.of(0, self._plan.limits, time.monotonic())
         try:
-            self._start()
-            while not self._ending.is_over:
+            self._ground: Ground = make_ground(self._plan)
+            self._measuring.begin(self._ground.reshape(self._plan.link), self._start_ranks)
+            while self._measuring.is_under_way or not self._ending.is_over:
                 self._turn()
             self._say(protocol.Ended())
             self._drain_events()
@@ -77,19 +84,14 @@ class Supervisor:
         for fd in (wake_in, self._control_fd, self._guard_lives):
             self._selector.register(fd, selectors.EVENT_READ)
 
-    def _start(self) -> None:
-        ground = make_ground(self._plan)
-        self._ground: Ground = ground
-        ground.reshape(self._plan.link)
+    def _start_ranks(self, _facts: LinkFacts | None) -> None:
         now_s = time.monotonic()
         self._watch = Watch.of(len(self._plan.ranks), self._plan.limits, now_s)
         for plan in self._plan.ranks:
-            rank = start_rank(self._plan, plan, ground.entrance(plan.node))
+            rank = start_rank(self._plan, plan, self._ground.entrance(plan.node))
             self._ranks.append(rank)
             self._selector.register(rank.results.fd, selectors.EVENT_READ, rank)
-        self._ending = Ending(ranks=self._ranks, teardown_s=self._plan.limits.teardown_s)
-        self._alive_due_s = now_s + ALIVE_EVERY_S
-        self._say(protocol.Ready(notes=ground.notes))
+        self._say(protocol.Ready(notes=self._ground.notes))
 
     def _turn(self) -> None:
         """Wait for something to happen, and answer it."""
@@ -101,6 +103,8 @@ class Supervisor:
                 self._obey()
             elif key.fd == self._wake:
                 os.read(self._wake, 4096)
+            elif self._measuring.is_of(key.data):
+                self._measuring.listen()
             elif isinstance(key.data, RankProcess) and key.data.results.is_open:
                 self._listen(key.data)
         self._reap()
@@ -110,7 +114,11 @@ class Supervisor:
     def _patience_s(self) -> float:
         """How long may the selector wait? To the next time limit, and at most to the next sign."""
         due = [self._alive_due_s]
-        for deadline_s in (self._watch.deadline_s(), self._ending.deadline_s):
+        for deadline_s in (
+            self._measuring.deadline_s,
+            self._watch.deadline_s(),
+            self._ending.deadline_s,
+        ):
             if deadline_s is not None:
                 due.append(deadline_s)
         return max(0.0, min(due) - time.monotonic())
@@ -130,13 +138,17 @@ class Supervisor:
     def _run_trial(self, order: protocol.RunTrial) -> None:
         if self._ending.stage is not Stage.RUNNING:
             return
-        facts = self._ground.reshape(order.link)
-        self._say(protocol.TrialStarts(facts=facts))
-        self._watch.all_enter(Phase.RENDEZVOUS, time.monotonic())
-        for rank in self._ranks:
-            self._tell(rank, order.command)
+
+        def begin(facts: LinkFacts | None) -> None:
+            self._say(protocol.TrialStarts(facts=facts, notes=self._ground.notes))
+            self._watch.all_enter(Phase.RENDEZVOUS, time.monotonic())
+            for rank in self._ranks:
+                self._tell(rank, order.command)
+
+        self._measuring.begin(self._ground.reshape(order.link), begin)
 
     def _end(self) -> None:
+        self._measuring.drop()
         if self._ending.stage is not Stage.RUNNING:
             return
         now_s = time.monotonic()
@@ -209,11 +221,13 @@ class Supervisor:
                     was_told_to=self._ending.is_under_way,
                 )
             )
+            self._measuring.drop()  # there will be no trial on what they are of
             # torch's watchdog aborts a process whose collective timed out.
             self._ending.collect(time.monotonic(), saw_hang=-code == signal.SIGABRT)
 
     def _look_at_the_clock(self) -> None:
         now_s = time.monotonic()
+        self._measuring.look_at_the_clock(now_s)
         if self._ending.stage is Stage.RUNNING:
             deadline_s = self._watch.deadline_s()
             if deadline_s is not None and now_s >= deadline_s:

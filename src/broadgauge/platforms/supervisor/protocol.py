@@ -105,6 +105,8 @@ class TrialStarts(Stored):
 
     type: Literal["trial_starts"] = "trial_starts"
     facts: LinkFacts | None
+    notes: tuple[str, ...] = ()
+    """All so far, those of `Ready` among them."""
 
 
 class RankSaid(Stored):

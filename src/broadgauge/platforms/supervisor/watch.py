@@ -15,6 +15,8 @@ class Whereabouts:
     """None: between trials, where nothing is expected of it."""
     phase_since_s: float
     heard_s: float
+    spent_s: dict[Phase, float] = field(default_factory=dict)
+    """In this trial, in earlier parts of each phase: collectives warm up and measure by size."""
     said: str = "nothing yet"
     detail: str = ""
     last_block: str | None = None
@@ -23,8 +25,24 @@ class Whereabouts:
 
     def enter(self, phase: Phase | None, now_s: float) -> None:
         """A new phase begins; the same one again goes on."""
-        if phase is not self.phase:
-            self.phase, self.phase_since_s = phase, now_s
+        if phase is self.phase:
+            return
+        if self.phase is not None:
+            before_s = self.spent_s.get(self.phase, 0.0)
+            self.spent_s[self.phase] = before_s + now_s - self.phase_since_s
+        self.phase, self.phase_since_s = phase, now_s
+
+    def begin_trial(self, phase: Phase, now_s: float) -> None:
+        """All time counts anew."""
+        self.phase, self.phase_since_s, self.heard_s = phase, now_s, now_s
+        self.spent_s = {}
+        self.waits_at, self.last_block, self.detail = None, None, ""
+
+    def deadline_s(self, limits: TimeLimits) -> float | None:
+        """When has it been in its phase for as long as it may in one trial, all parts together?"""
+        if self.phase is None:
+            return None
+        return self.phase_since_s + limit_s(limits, self.phase) - self.spent_s.get(self.phase, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +73,9 @@ class Watch:
         return all(rank.phase is None for rank in self.ranks)
 
     def all_enter(self, phase: Phase, now_s: float) -> None:
-        """Every rank was told to begin something."""
+        """Every rank was told to begin a trial."""
         for rank in self.ranks:
-            rank.phase, rank.phase_since_s, rank.heard_s = phase, now_s, now_s
-            rank.waits_at, rank.last_block, rank.detail = None, None, ""
+            rank.begin_trial(phase, now_s)
 
     def hear(self, number: int, message: dict[str, Any], now_s: float) -> None:
         """A rank said something; whatever a frame of a broken rank holds, this does not raise."""
@@ -93,12 +110,8 @@ class Watch:
 
     def deadline_s(self) -> float | None:
         """When does the next phase's limit pass? None: nothing is expected."""
-        deadlines = [
-            rank.phase_since_s + limit_s(self.limits, rank.phase)
-            for rank in self.ranks
-            if rank.phase is not None
-        ]
-        return min(deadlines, default=None)
+        deadlines = [rank.deadline_s(self.limits) for rank in self.ranks]
+        return min((each for each in deadlines if each is not None), default=None)
 
     def expiry(self, now_s: float, stopped: frozenset[int]) -> Expiry | None:
         """Whose silence has outlasted a limit? `stopped`: ranks that the kernel shows stopped."""
@@ -109,8 +122,9 @@ class Watch:
         rank = self.ranks[silent]
         phase = rank.phase or Phase.RENDEZVOUS
         others = {other.waits_at for other in self.ranks if other is not rank} - {None}
+        in_all = " in all" if phase in rank.spent_s else ""
         parts = [
-            f"{phase.value} took longer than {limit_s(self.limits, phase):g} s",
+            f"{phase.value} took longer than {limit_s(self.limits, phase):g} s{in_all}",
             f"rank {silent} was silent for {now_s - rank.heard_s:.1f} s, last said: {rank.said}",
         ]
         if rank.detail:

@@ -1,0 +1,111 @@
+"""What can this host carry over an emulated link? Measured before the first trial on it.
+
+A ceiling is of a link's MTU and offload, with the launch's NICs and overlay: each distinct one is
+measured once in the life of a launch, unshaped, and so is the round trip of each link as shaped.
+"""
+
+from collections.abc import Generator
+
+from broadgauge.platforms.emulated.ceiling import measure_round_trip_time_s, measure_stream
+from broadgauge.platforms.emulated.nodes import Cluster
+from broadgauge.platforms.emulated.shaping import LinkPlan, burst_bytes, unshaped
+from broadgauge.platforms.supervisor.side_process import SideAnswer, SideProcess
+from broadgauge.specs.network import VXLAN_HEADER_BYTES, payload_rate_gbps
+from broadgauge.specs.record import LinkFacts
+
+Measuring = Generator[SideProcess, SideAnswer, LinkFacts | None]
+"""Yields each child at work, is sent its answer, and returns what came of all."""
+
+MANY_STREAMS = 8
+"""As many as a node's library may well open: what they reach together, one stream may not."""
+_STREAM_S = 0.1
+_WARM_UP_S = 0.1
+_WARM_UP_OF_A_STREAM_S = 0.01
+"""Both sides of each are forked before the time begins."""
+_STREAM_LIMIT_S = 20.0
+_ROUND_TRIP_LIMIT_S = 20.0
+"""Handshake and the probe's own two seconds, on a link of no delay that may lose packets."""
+_DELAYS_OF_A_ROUND_TRIP = 8
+"""And four round trips, each of two delays: the handshake, one exchange, and as much again."""
+
+
+class LinkMeasurements:
+    """What was measured on one cluster's links so far."""
+
+    def __init__(self, cluster: Cluster, *, has_overlay: bool) -> None:
+        self.notes: tuple[str, ...] = ()
+        self._cluster = cluster
+        self._overlay_bytes = VXLAN_HEADER_BYTES if has_overlay else 0
+        self._ceilings: dict[LinkPlan, tuple[float | None, float | None]] = {}
+        self._facts: dict[LinkPlan, LinkFacts | None] = {}
+
+    def shape_and_measure(self, plan: LinkPlan) -> Measuring:
+        """Give every link this plan; what is known of it, once it is."""
+        bare = unshaped(plan)
+        if bare not in self._ceilings:
+            self._cluster.shape(bare)
+            one = yield from self._stream_gbps(plan, 1)
+            many = None if one is None else (yield from self._stream_gbps(plan, MANY_STREAMS))
+            self._ceilings[bare] = (one, many)
+        self._cluster.shape(plan)
+        if plan not in self._facts:
+            self._facts[plan] = yield from self._measure_facts(plan)
+        return self._facts[plan]
+
+    def _measure_facts(self, plan: LinkPlan) -> Measuring:
+        one_gbps, many_gbps = self._ceilings[unshaped(plan)]
+        if one_gbps is None:
+            return None
+        round_trip_s = yield from self._round_trip_s(plan)
+        rate_gbps = plan.slower_rate_gbps
+        return LinkFacts(
+            ceiling_gbps=one_gbps,
+            eight_streams_gbps=many_gbps,
+            round_trip_s=round_trip_s,
+            burst_bytes=None if rate_gbps is None else burst_bytes(rate_gbps),
+            congestion_control=self._cluster.congestion_control,
+        )
+
+    def _stream_gbps(
+        self, plan: LinkPlan, num_streams: int
+    ) -> Generator[SideProcess, SideAnswer, float | None]:
+        """What plain streams carry on the wire, headers counted; None: it failed, with a note."""
+        sender, receiver = self._cluster.nodes[:2]
+
+        def measure() -> dict[str, float]:
+            stream = measure_stream(
+                sender,
+                receiver,
+                duration_s=_STREAM_S,
+                warm_up_s=_WARM_UP_S + _WARM_UP_OF_A_STREAM_S * (num_streams - 1),
+                num_streams=num_streams,
+            )
+            return {"payload_gbps": stream.payload_gbps}
+
+        answer = yield SideProcess.start(measure, _STREAM_LIMIT_S)
+        if answer.trouble is not None:
+            self._note(f"the ceiling of {_streams(num_streams)} is unknown: {answer.trouble}")
+            return None
+        return answer.figures["payload_gbps"] / payload_rate_gbps(
+            1.0, plan.mtu, self._overlay_bytes
+        )
+
+    def _round_trip_s(self, plan: LinkPlan) -> Generator[SideProcess, SideAnswer, float | None]:
+        sender, receiver = self._cluster.nodes[:2]
+
+        def measure() -> dict[str, float]:
+            return {"round_trip_s": measure_round_trip_time_s(sender, receiver)}
+
+        longest_s = plan.delay_s + plan.jitter_s
+        limit_s = _ROUND_TRIP_LIMIT_S + _DELAYS_OF_A_ROUND_TRIP * longest_s
+        answer = yield SideProcess.start(measure, limit_s)
+        if answer.trouble is not None:
+            self._note(f"the link's round trip is unknown: {answer.trouble}")
+        return answer.figures.get("round_trip_s")
+
+    def _note(self, note: str) -> None:
+        self.notes += (note,)
+
+
+def _streams(number: int) -> str:
+    return "one stream over the link" if number == 1 else f"{number} streams over the link"
