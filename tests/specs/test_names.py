@@ -27,6 +27,7 @@ UNITLESS = {
     "p_value": "a probability, the field's own word",
     "spread_log_sd": "standard deviation of a natural logarithm: a pure number",
     "constants": "by name, which ends with its unit",
+    "figures": "as constants",
 }
 OF_ANY_UNIT = (
     "broadgauge.results.statistics",

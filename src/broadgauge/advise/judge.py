@@ -75,14 +75,15 @@ def _busy(case: Case, record: Record) -> Iterator[Finding]:
     if case.link is None or (case.device == "cpu" and is_link_full(record)):
         return
     for node in record.nodes:
-        if is_host_saturated(case, node):
+        busy, in_kernel = node.cpu_busy_ratio, kernel_ratio(node)
+        if busy is not None and in_kernel is not None and is_host_saturated(case, node):
             yield Finding(
                 rule="host-cpu",
                 severity=Severity.WARNING,
                 symptom=f"node {node.node} had no core left for its network stack",
                 evidence=(
-                    f"{show_ratio(node.cpu_busy_ratio)} of its cores busy",
-                    f"{show_ratio(kernel_ratio(node))} in system and softirq",
+                    f"{show_ratio(busy)} of its cores busy",
+                    f"{show_ratio(in_kernel)} in system and softirq",
                 ),
                 cause=_cause_of_busy(node),
                 fix="more cores a node, a larger MTU, or a slower network",

@@ -16,8 +16,10 @@ LINE_SHARE = 0.8
 """A link below four fifths of its line rate in its largest message waits for something else."""
 
 
-def kernel_ratio(node: NodeUse) -> float:
-    """Which share of a node's cores ran the kernel (system and softirq)?"""
+def kernel_ratio(node: NodeUse) -> float | None:
+    """Which share of a node's cores ran the kernel (system and softirq)? None: not counted."""
+    if node.cpu_system_s is None or node.cpu_softirq_s is None:
+        return None
     return (node.cpu_system_s + node.cpu_softirq_s) / (node.elapsed_s * node.cores_count)
 
 
@@ -28,11 +30,12 @@ def is_host_saturated(case: Case, node: NodeUse) -> bool:
     In a training on CPUs the cores compute; there the kernel's share decides. Neither matters on
     CPUs where the link was full all the same: `is_link_full`.
     """
-    if node.elapsed_s <= 0:
+    in_kernel = kernel_ratio(node) if node.elapsed_s > 0 else None
+    if in_kernel is None or node.cpu_busy_ratio is None:
         return False
     if case.device == "cuda" or case.workload.only_communicates:
         return node.cpu_busy_ratio > BUSY_RATIO
-    return kernel_ratio(node) > KERNEL_RATIO
+    return in_kernel > KERNEL_RATIO
 
 
 def is_link_full(record: Record) -> bool:

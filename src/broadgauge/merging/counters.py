@@ -76,9 +76,13 @@ def _node_use(node: int, elapsed_s: float, intervals: Sequence[Interval]) -> Nod
         known = [part for part in parts if part is not None]
         gains[field.name] = sum(known) if len(known) == len(parts) else None
     cores = intervals[0].begin.nodes[node].cores_count
-    cpu_s = [gains[name] or 0.0 for name in ("cpu_user_s", "cpu_system_s", "cpu_softirq_s")]
+    user_s, system_s, softirq_s = (
+        gains[name] for name in ("cpu_user_s", "cpu_system_s", "cpu_softirq_s")
+    )
     ranks_s, stolen_s, cores_s = gains["ranks_cpu_s"], gains["cpu_stolen_s"], elapsed_s * cores
-    foreign_s = None if ranks_s is None else cpu_s[0] + cpu_s[1] - ranks_s
+    busy_s = total_of(user_s, system_s, softirq_s)
+    programs_s = total_of(user_s, system_s)
+    foreign_s = None if ranks_s is None or programs_s is None else programs_s - ranks_s
     return NodeUse(
         node=node,
         elapsed_s=elapsed_s,
@@ -88,14 +92,20 @@ def _node_use(node: int, elapsed_s: float, intervals: Sequence[Interval]) -> Nod
         nics=_nics_use(node, intervals),
         retransmits_count=_whole(gains["retransmits_count"]),
         cores_count=cores,
-        cpu_user_s=cpu_s[0],
-        cpu_system_s=cpu_s[1],
-        cpu_softirq_s=cpu_s[2],
-        cpu_busy_ratio=_share(sum(cpu_s), cores_s),
+        cpu_user_s=user_s,
+        cpu_system_s=system_s,
+        cpu_softirq_s=softirq_s,
+        cpu_busy_ratio=None if busy_s is None else _share(busy_s, cores_s),
         ranks_cpu_s=ranks_s,
         foreign_busy_ratio=None if foreign_s is None else _share(foreign_s, cores_s),
         stolen_ratio=None if stolen_s is None else _share(stolen_s, cores_s),
     )
+
+
+def total_of(*parts: float | None) -> float | None:
+    """The sum of these; None when one is unknown."""
+    known = [part for part in parts if part is not None]
+    return sum(known) if len(known) == len(parts) else None
 
 
 def _nics_use(node: int, intervals: Sequence[Interval]) -> tuple[NicUse, ...]:

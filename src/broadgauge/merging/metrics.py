@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from broadgauge.merging.counters import Interval, nodes_use
+from broadgauge.merging.counters import Interval, nodes_use, total_of
 from broadgauge.specs.case import Case
 from broadgauge.specs.op_rows import AnyOpRow
 from broadgauge.specs.record import Measurement, NodeUse, TrialError
 
+NO_CORES = "the kernel does not show the nodes' cores (/proc/stat), as under lxcfs"
 ONE_RANK = "one rank: no communication"
 ONE_NODE = "one node: no link between nodes"
 NO_COUNTERS = "the link's counters were not read"
@@ -59,11 +60,15 @@ def put_nodes(found: Findings, case: Case, intervals: Sequence[Interval]) -> Non
     """What did the nodes use in the measured part?"""
     found.nodes = nodes = nodes_use(intervals)
     reason = why_no_traffic(case)
-    busy = max((node.cpu_busy_ratio for node in nodes), default=None)
+    ratios = [node.cpu_busy_ratio for node in nodes if node.cpu_busy_ratio is not None]
+    busy = max(ratios) if ratios and len(ratios) == len(nodes) else None
     sent_bytes = _total([node.tx_bytes for node in nodes])
-    cpu_s = sum(node.cpu_user_s + node.cpu_system_s + node.cpu_softirq_s for node in nodes)
-    found.put("cpu_busy_ratio", busy, "the nodes' counters were not read")
-    found.put("cpu_s_per_gbyte", cpu_s / (sent_bytes / 1e9) if sent_bytes else None, reason)
+    cpu_s = total_of(
+        *(total_of(node.cpu_user_s, node.cpu_system_s, node.cpu_softirq_s) for node in nodes)
+    )
+    a_gbyte_s = cpu_s / (sent_bytes / 1e9) if sent_bytes and cpu_s is not None else None
+    found.put("cpu_busy_ratio", busy, NO_CORES if nodes else "the nodes' counters were not read")
+    found.put("cpu_s_per_gbyte", a_gbyte_s, NO_CORES if sent_bytes else reason)
     found.put("retransmits_count", _total([n.retransmits_count for n in nodes]), reason)
     found.put("drops_count", _total([n.drops_count for n in nodes]), reason)
 

@@ -218,6 +218,8 @@ class TrialStarts:
 
     type: Literal["trial_starts"] = "trial_starts"
     facts: LinkFacts | None
+    notes: tuple[str, ...] = ()
+    """All so far, those of `Ready` among them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,9 +24,10 @@ class NodeCounters:
     """These three are sums over `nics`, of an emulated node."""
     retransmits_count: int | None
     cores_count: int
-    cpu_user_s: float
-    cpu_system_s: float
-    cpu_softirq_s: float
+    cpu_user_s: float | None
+    cpu_system_s: float | None
+    cpu_softirq_s: float | None
+    """None: /proc/stat does not show the node's cores, as where lxcfs numbers them anew."""
     cpu_stolen_s: float | None = None
     """What the hypervisor gave to other machines while the cores had work; None: not read."""
     ranks_cpu_s: float | None = None
@@ -40,7 +41,9 @@ class LinkFacts:
     """What this host can carry between two nodes, whatever the shaped rate."""
 
     ceiling_gbps: float
-    """One plain TCP stream over the same link unshaped, on the wire."""
+    """One plain TCP stream over the same link unshaped, with its MTU and offload, on the wire."""
+    eight_streams_gbps: float | None = None
+    """Eight at once, over all NICs of a node together; None: unknown."""
     round_trip_s: float | None = None
     """Median of 1-byte ping-pongs over the link as shaped."""
     burst_bytes: int | None = None

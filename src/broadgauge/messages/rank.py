@@ -39,8 +39,8 @@ class TrialCommand:
     task: Task
     layout: RankLayout
     seed: int
-    process_group_timeout_s: float
-    """Below the phases' limits, so that torch's own error comes first and is the better one."""
+    process_group_timeouts_s: dict[str, float]
+    """By phase, below the phase's limit: torch's own error comes first and is the better one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -125,13 +125,18 @@ def host_shares(cases: Sequence[CaseSummary]) -> tuple[HostShare, ...]:
 
 
 def _host_share(summary: CaseSummary) -> HostShare | None:
-    nodes: list[NodeUse] = [node for record in summary.good for node in record.nodes]
+    nodes: list[NodeUse] = [
+        node
+        for record in summary.good
+        for node in record.nodes
+        if node.cpu_busy_ratio is not None  # else its cores were not counted
+    ]
     total = sum(node.elapsed_s * node.cores_count for node in nodes)
     if total <= 0:
         return None
     return HostShare(
         label=f"{summary.case.workload.name} {summary.case.network_name} {summary.case.shape}",
-        user=sum(node.cpu_user_s for node in nodes) / total,
-        system=sum(node.cpu_system_s for node in nodes) / total,
-        softirq=sum(node.cpu_softirq_s for node in nodes) / total,
+        user=sum(node.cpu_user_s or 0.0 for node in nodes) / total,
+        system=sum(node.cpu_system_s or 0.0 for node in nodes) / total,
+        softirq=sum(node.cpu_softirq_s or 0.0 for node in nodes) / total,
     )

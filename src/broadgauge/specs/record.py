@@ -50,11 +50,13 @@ class NodeUse(Stored):
     InfiniBand adapters, whoever used them, and no sums."""
     retransmits_count: int | None = None
     cores_count: int
-    cpu_user_s: float
-    cpu_system_s: float
+    cpu_user_s: float | None
+    cpu_system_s: float | None
     """Without softirq."""
-    cpu_softirq_s: float
-    cpu_busy_ratio: float
+    cpu_softirq_s: float | None
+    """These three and the next are None where /proc/stat does not show the node's cores: lxcfs
+    numbers a container's cores anew there."""
+    cpu_busy_ratio: float | None
     """(user + system + softirq) / (elapsed x cores). Of the node's cores, whoever used them.
 
     At most 1: the kernel counts in ticks of 10 ms, which over a short time sum up to 1.05 of it.

@@ -1,7 +1,7 @@
 """Who used the cores? The kernel's count of each core, and of each rank."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -14,13 +14,18 @@ CoreSeconds = tuple[float, float, float, float]
 """User, system and softirq time, and what the hypervisor gave to other machines meanwhile."""
 
 
-def cpu_seconds() -> dict[int, CoreSeconds]:
+_UNKNOWN = (None, None, None, None)
+
+
+def cpu_seconds(stat: Path = Path("/proc/stat")) -> dict[int, CoreSeconds]:
     """How long was each core in each mode since the machine started?
 
-    Hardware interrupts count as system. Source: proc_stat(5); 10 ms ticks mostly.
+    Nothing where a core that this process may use is missing: lxcfs shows a container its cores
+    numbered from 0, and whose figures stand under a number is then not known. Hardware interrupts
+    count as system. Source: proc_stat(5); 10 ms ticks mostly.
     """
-    found = {}
-    for line in Path("/proc/stat").read_text().splitlines():
+    found: dict[int, CoreSeconds] = {}
+    for line in stat.read_text().splitlines():
         if not line.startswith("cpu"):
             break
         name, *fields = line.split()
@@ -33,7 +38,16 @@ def cpu_seconds() -> dict[int, CoreSeconds]:
             softirq * _TICK_S,
             steal * _TICK_S,
         )
-    return found
+    return found if os.sched_getaffinity(0) <= found.keys() else {}
+
+
+def node_seconds(
+    cores: Sequence[int], seconds: Mapping[int, CoreSeconds]
+) -> tuple[float | None, ...]:
+    """The four figures summed over a node's cores; each None where a core was not counted."""
+    if not cores or not seconds.keys() >= set(cores):
+        return _UNKNOWN
+    return tuple(sum(column) for column in zip(*(seconds[core] for core in cores), strict=True))
 
 
 def ranks_seconds(

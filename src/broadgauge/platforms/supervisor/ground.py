@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -23,6 +23,7 @@ from broadgauge.platforms.supervisor.cpu_use import (
     CoreSeconds,
     RankOnNode,
     cpu_seconds,
+    node_seconds,
     ranks_seconds,
 )
 from broadgauge.platforms.supervisor.link_facts import LinkMeasurements, Measuring
@@ -160,11 +161,10 @@ def link_plan(link: Link) -> LinkPlan:
 def _node_counters(
     cores: tuple[int, ...],
     link: LinkCounters | None,
-    seconds: dict[int, CoreSeconds],
+    seconds: Mapping[int, CoreSeconds],
     ranks_s: float | None,
 ) -> NodeCounters:
-    used = [seconds[core] for core in cores if core in seconds]
-    user_s, system_s, softirq_s, stolen_s = (sum(column) for column in zip(*used, strict=True))
+    user_s, system_s, softirq_s, stolen_s = node_seconds(cores, seconds)
     return NodeCounters(
         tx_bytes=None if link is None else link.tx_bytes,
         rx_bytes=None if link is None else link.rx_bytes,
