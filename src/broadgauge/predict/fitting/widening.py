@@ -18,12 +18,15 @@ from pathlib import Path
 import numpy as np
 
 from broadgauge.catalog.compiling import write_copies
+from broadgauge.predict.costs.compute import compute_costs
+from broadgauge.predict.facts.columns import columns_of
 from broadgauge.predict.facts.knowledge import default_knowledge
 from broadgauge.predict.fitting.residuals import weighted_quantiles
 from broadgauge.predict.fitting.sample import LEFT_OUT_FLAG
+from broadgauge.predict.intervals.uncertainty import intervals
 from broadgauge.predict.intervals.unfamiliar import KIND_WORDS, kinds_of
-from broadgauge.predict.predictor import predict_table
 from broadgauge.predict.tables.table import Row, read_table
+from broadgauge.predict.timeline.evaluation import evaluate
 
 HELD_SHARE = 0.8
 FIGURES = 3
@@ -58,14 +61,16 @@ def missed(rows: Sequence[Row]) -> list[Missed]:
     for source in dict.fromkeys(row.source for row in used):
         mine = [row for row in used if row.source == source]
         knowledge = replace(default_knowledge().without(source), widenings={})
-        table = predict_table([row.case for row in mine], knowledge)
-        log = np.log(np.array([row.step_time_s for row in mine]) / table.evaluation.step_s)
-        intervals, is_above = table.intervals, log > 0
-        side_s = np.where(is_above, intervals.high_s, intervals.low_s)
-        usual = np.log(side_s / table.evaluation.step_s)
-        kernels = np.where(is_above, intervals.kernels_above_log, intervals.kernels_below_log)
+        columns = columns_of([row.case for row in mine], knowledge)
+        compute = compute_costs(columns, knowledge)
+        evaluation = evaluate(columns, compute)
+        sides = intervals(columns, compute, evaluation, knowledge)
+        log = np.log(np.array([row.step_time_s for row in mine]) / evaluation.step_s)
+        is_above = log > 0
+        usual = np.log(np.where(is_above, sides.high_s, sides.low_s) / evaluation.step_s)
+        kernels = np.where(is_above, sides.kernels_above_log, sides.kernels_below_log)
         ratios = np.sqrt(1 + np.maximum(0.0, log**2 - usual**2) / kernels**2)
-        flags = kinds_of(table.columns)
+        flags = kinds_of(columns)
         for index, ratio in enumerate(ratios.tolist()):
             kinds = frozenset(kind for kind, flag in flags.items() if flag[index])
             found.append(Missed(source=source, kinds=kinds, ratio=ratio))
