@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.engine.making import COMMAND, TRAIN, a_machine, an_experiment
+from tests.engine.making import COMMAND, TRAIN, a_machine, an_experiment, devices_of
 
 from broadgauge.engine.plan import make_plan
 from broadgauge.results.folder import RunFolder
@@ -72,7 +72,7 @@ def ladder_run(
         cluster={"shapes": ["2x1"]},
         launches=launches,
     )
-    plan = make_plan(experiment, a_machine(gpus=num_gpus))
+    plan = make_plan(experiment, devices_of(a_machine(gpus=num_gpus)))
     chance = random.Random(3)
     with RunFolder.create(
         parent, plan=plan, experiment_yaml=dump_experiment(experiment), started_unix_s=1.79e9

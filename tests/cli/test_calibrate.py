@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.engine.making import a_machine
+from tests.engine.making import a_machine, devices_of
 from tests.predict.making_systems import compute, system
 
 from broadgauge.cli.main import main
@@ -115,7 +115,7 @@ def test_each_path_of_a_machine_is_measured(
     assert experiment.cluster.shapes == shapes
     paths = {network.name for network in experiment.networks}
     assert paths >= networks - {"nvlink"}
-    plan = make_plan(experiment, machine)
+    plan = make_plan(experiment, devices_of(machine))
     assert plan.expected_s < 180
     trained = {case.workload.name for case in plan.cases if case.workload.kind == "train"}
     assert trained == {"ddp", "fsdp"}

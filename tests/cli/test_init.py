@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.e2e.driving import run_command
-from tests.engine.making import a_machine
+from tests.engine.making import a_machine, devices_of
 
 from broadgauge.cli.init import write_new
 from broadgauge.engine.plan import make_plan
@@ -50,7 +50,7 @@ MACHINES = {
 def planned(facts: MachineFacts) -> Plan:
     experiment = read_experiment(first_experiment(facts), "experiment.yaml")
     assert experiment.platform == ("emulated" if facts.can_emulate else "local")
-    return make_plan(experiment, facts)
+    return make_plan(experiment, devices_of(facts))
 
 
 @pytest.mark.parametrize("name", MACHINES)

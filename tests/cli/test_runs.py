@@ -19,9 +19,9 @@ def test_the_last_run_is_that_of_the_folder_of_runs(
     here, there = stored_run(Path("runs"), tmp_path), stored_run(Path("D"), tmp_path)
     assert run_path("last").resolve() == here
     assert run_path("last", Path("D")).resolve() == there
-    assert Path(read_against("last", "local", runs_folder=Path("D")).run.run).resolve() == there
+    assert Path(read_against("last", ["local"], runs_folder=Path("D")).run.run).resolve() == there
     with pytest.raises(RunFolderError, match="no run under E/"):
-        read_against("last", "local", runs_folder=Path("E"))
+        read_against("last", ["local"], runs_folder=Path("E"))
 
 
 @pytest.mark.parametrize("command", ["--against", "--resume"])
@@ -39,10 +39,10 @@ def test_a_baseline_that_is_not_finished_is_said(tmp_path: Path) -> None:
     records = path / "records.jsonl"
     first, *_ = records.read_bytes().splitlines(keepends=True)
     records.write_bytes(first)
-    (note,) = read_against(str(path), "local").notes
+    (note,) = read_against(str(path), ["local"]).notes
     assert note == "the baseline was not finished: 2 of its 3 trials are missing there"
     with RunFolder.open_for_resume(path):
-        (note,) = read_against(str(path), "local").notes
+        (note,) = read_against(str(path), ["local"]).notes
     assert "is being run at this moment" in note
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.advise.ladder_runs import COMPUTE_S, STEP_BYTES, Planted, ladder_run
-from tests.engine.making import COLLECTIVES, TRAIN, a_machine, an_experiment
+from tests.engine.making import COLLECTIVES, TRAIN, a_machine, an_experiment, devices_of
 
 from broadgauge.cli.main import main
 from broadgauge.cli.running import Wanted
@@ -52,7 +52,7 @@ def test_a_ladder_is_the_same_network_at_other_rates() -> None:
     assert [rule.shape for rule in ladder.skip_if] == [("4x1",)]
     # What was made without validation is valid: it reads back as itself, and is planned.
     assert read_experiment(dump_experiment(ladder), "ladder.yaml") == ladder
-    assert len(make_plan(ladder, a_machine()).cases) == 2
+    assert len(make_plan(ladder, devices_of(a_machine())).cases) == 2
 
 
 def test_the_default_ladder_holds_the_rates_that_are_named() -> None:

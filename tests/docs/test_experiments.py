@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
-from tests.engine.making import a_machine
+from tests.engine.making import a_machine, devices_of
 
 from broadgauge.engine.plan import make_plan
 from broadgauge.running.experiments import read_base
@@ -41,7 +41,7 @@ def test_there_are_snippets() -> None:
 def test_a_snippet_is_read_and_planned(snippet: str) -> None:
     machine = a_machine(gpus=8)
     experiment = read(snippet).model_copy(update={"best_effort": True})
-    plan = make_plan(experiment, machine)
+    plan = make_plan(experiment, devices_of(machine))
     assert plan.cases
     assert not [note for note in plan.notes if " matches " in note]
 

@@ -5,9 +5,10 @@ from typing import Any
 
 from tests.engine.fake_platform import FakeClock, FakePlatform, Script, services
 
-from broadgauge.engine.plan import make_plan
+from broadgauge.engine.plan import DevicesByPlatform, make_plan
 from broadgauge.engine.ports import Observer, unobserved
 from broadgauge.engine.run import RunResult, run
+from broadgauge.platforms.devices import emulated_devices, local_devices
 from broadgauge.results.folder import RunFolder
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.machine import Gpu, MachineFacts
@@ -52,8 +53,13 @@ def a_machine(gpus: int = 0, cores: int = 2) -> MachineFacts:
     )
 
 
+def devices_of(machine: MachineFacts) -> DevicesByPlatform:
+    """What the platforms of this machine have."""
+    return {"emulated": emulated_devices(machine), "local": local_devices(machine)}
+
+
 def a_plan(gpus: int = 0, cores: int = 2, **changes: Any) -> Plan:
-    return make_plan(an_experiment(**changes), a_machine(gpus, cores))
+    return make_plan(an_experiment(**changes), devices_of(a_machine(gpus, cores)))
 
 
 def trial_ids(plan: Plan) -> list[str]:

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine.fake_platform import FakeClock, FakePlatform, services
-from tests.engine.making import COMMAND, NETWORKS, TRAIN, a_machine, an_experiment, make_folder
+from tests.engine.making import (
+    COMMAND,
+    NETWORKS,
+    TRAIN,
+    a_machine,
+    an_experiment,
+    devices_of,
+    make_folder,
+)
 
 from broadgauge.engine.against import Against
 from broadgauge.engine.plan import make_plan
@@ -38,7 +46,7 @@ def both(
 ) -> Plan:
     return make_plan(
         an_experiment(**candidate),
-        a_machine(gpus=gpus),
+        devices_of(a_machine(gpus=gpus)),
         working_folder=NEW_FOLDER,
         against=against(an_experiment(**baseline), folder),
     )
@@ -212,7 +220,7 @@ def test_a_gate_never_holds_a_folder_against_itself(folder: str) -> None:
     gated = Against(run=there.run.model_copy(update={"fail_above_ratio": 0.03}), experiment=command)
 
     def plan() -> Plan:
-        return make_plan(command, a_machine(), working_folder=NEW_FOLDER, against=gated)
+        return make_plan(command, devices_of(a_machine()), working_folder=NEW_FOLDER, against=gated)
 
     if folder == OLD_FOLDER:
         assert plan().baseline is not None

@@ -4,10 +4,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.engine.making import TRAIN, a_machine, an_experiment
+from tests.engine.making import TRAIN, a_machine, an_experiment, devices_of
 
 from broadgauge.cli.opening import plan_lines
 from broadgauge.engine.plan import make_plan, on_local_platform
+from broadgauge.platforms.devices import emulated_devices
 from broadgauge.specs.errors import InputError
 
 DELAYED: dict[str, Any] = {"name": "far", "rate_gbps": 1, "delay_s": "1 ms"}
@@ -24,14 +25,16 @@ def test_links_that_are_not_built_refuse_nothing(network: dict[str, Any]) -> Non
     experiment = an_experiment(
         networks=[network], workloads=[TRAIN], cluster={"shapes": ["4x1"], "device": "cpu"}
     )
-    plan = make_plan(on_local_platform(experiment, a_machine()), a_machine())
+    plan = make_plan(
+        on_local_platform(experiment, emulated_devices(a_machine())), devices_of(a_machine())
+    )
     assert [case.shape for case in plan.cases] == ["1x4"]
 
 
 def test_a_slow_pair_of_a_node_that_no_shape_has_is_refused() -> None:
     experiment = an_experiment(networks=[a_pair(1, 3)], cluster={"shapes": ["2x1"]})
     with pytest.raises(InputError, match="there is no node 3: the largest shape has 2"):
-        make_plan(experiment, a_machine())
+        make_plan(experiment, devices_of(a_machine()))
 
 
 def test_the_opening_shows_the_networks_as_they_are_built() -> None:
@@ -39,7 +42,7 @@ def test_the_opening_shows_the_networks_as_they_are_built() -> None:
         networks=[DELAYED], best_effort=True, workloads=[TRAIN], cluster={"shapes": ["2x1"]}
     )
     for can_delay, words in ((False, "no added delay"), (True, "delay")):
-        plan = make_plan(experiment, replace(a_machine(), can_delay=can_delay))
+        plan = make_plan(experiment, devices_of(replace(a_machine(), can_delay=can_delay)))
         (line,) = [
             line for line in plan_lines(experiment, plan) if line.startswith("           network ")
         ]

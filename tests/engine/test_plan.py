@@ -15,10 +15,12 @@ from tests.engine.making import (
     a_machine,
     a_plan,
     an_experiment,
+    devices_of,
     trial_ids,
 )
 
 from broadgauge.engine.plan import make_plan, on_local_platform
+from broadgauge.platforms.devices import emulated_devices
 from broadgauge.specs.errors import ExperimentError, InputError
 from broadgauge.specs.plan import Plan, PlannedLaunch
 
@@ -256,12 +258,14 @@ def test_expected_times_are_the_sums_and_grow_with_slower_links() -> None:
 
 def test_what_can_run_on_the_local_platform() -> None:
     local = on_local_platform(
-        an_experiment(cluster={"shapes": ["1x1", "2x2", "1xall"]}), a_machine()
+        an_experiment(cluster={"shapes": ["1x1", "2x2", "1xall"]}), emulated_devices(a_machine())
     )
     assert local.platform == "local"
     assert local.cluster.shapes == ("1x1", "1x4")
-    assert all(case.network is None for case in make_plan(local, a_machine()).cases)
-    none_of_one_node = on_local_platform(an_experiment(cluster={"shapes": ["2x1"]}), a_machine())
+    assert all(case.network is None for case in make_plan(local, devices_of(a_machine())).cases)
+    none_of_one_node = on_local_platform(
+        an_experiment(cluster={"shapes": ["2x1"]}), emulated_devices(a_machine())
+    )
     assert none_of_one_node.cluster.shapes == ("1x2",)
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.engine.making import COLLECTIVES, TRAIN, a_machine, an_experiment
+from tests.engine.making import COLLECTIVES, TRAIN, a_machine, an_experiment, devices_of
 
 from broadgauge.engine.plan import make_plan
 from broadgauge.specs.case import Case
@@ -20,7 +20,7 @@ MATRIX = {
 
 
 def planned(**changes: Any) -> Plan:
-    return make_plan(an_experiment(**{**MATRIX, **changes}), a_machine())
+    return make_plan(an_experiment(**{**MATRIX, **changes}), devices_of(a_machine()))
 
 
 def labels(plan: Plan) -> set[str]:

@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from tests.engine.making import a_machine
+from tests.engine.making import a_machine, devices_of
 
 from broadgauge.engine.plan import make_plan
 from broadgauge.running.experiments import example_names, load
@@ -76,7 +76,7 @@ def experiment(name: str) -> Experiment:
 @cache
 def planned(name: str) -> Plan:
     gpus = GPUS.get(name, 0)
-    return make_plan(experiment(name), a_machine(gpus=gpus, cores=64 if gpus else 2))
+    return make_plan(experiment(name), devices_of(a_machine(gpus=gpus, cores=64 if gpus else 2)))
 
 
 @cache
@@ -84,7 +84,7 @@ def everything(name: str) -> Plan:
     """With what `skip_if` leaves out."""
     gpus = GPUS.get(name, 0)
     whole = experiment(name).model_copy(update={"skip_if": ()})
-    return make_plan(whole, a_machine(gpus=gpus, cores=64 if gpus else 2))
+    return make_plan(whole, devices_of(a_machine(gpus=gpus, cores=64 if gpus else 2)))
 
 
 def figures() -> list[tuple[str, PublishedFigure]]:

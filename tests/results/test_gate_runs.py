@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.engine.fake_platform import FakeClock, FakePlatform, Moment, Script, services
-from tests.engine.making import COMMAND, TRAIN, a_machine, an_experiment
+from tests.engine.making import COMMAND, TRAIN, a_machine, an_experiment, devices_of
 
 from broadgauge.engine.against import Against
 from broadgauge.engine.plan import make_plan
@@ -91,7 +91,7 @@ def plan_of(launches: int, workloads: list[dict[str, Any]], *, is_against: bool 
     )
     return make_plan(
         experiment,
-        a_machine(),
+        devices_of(a_machine()),
         working_folder="/new",
         against=Against(run=baseline, experiment=experiment) if is_against else None,
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.engine.fake_platform import FakeClock, FakePlatform, Script, an_environment, services
 from tests.engine.fake_script import Failure
-from tests.engine.making import COMMAND, a_machine
+from tests.engine.making import COMMAND, a_machine, devices_of
 
 from broadgauge.cli.main import main
 from broadgauge.engine.plan import make_plan
@@ -32,7 +32,7 @@ def stored_run(parent: Path, working: Path, commit: str | None = None) -> Path:
             "launches": 3,
         }
     )
-    plan = make_plan(experiment, a_machine(), working_folder=str(working))
+    plan = make_plan(experiment, devices_of(a_machine()), working_folder=str(working))
     folder = RunFolder.create(
         parent,
         plan=plan,
@@ -65,14 +65,14 @@ def head(folder: Path) -> str:
 
 def test_a_stored_run_is_read_with_its_folder_and_time(tmp_path: Path) -> None:
     path = stored_run(tmp_path, tmp_path)
-    against = read_against(str(path), "local", 0.03)
+    against = read_against(str(path), ["local"], 0.03)
     assert against.run.run == str(path)
     assert against.run.working_folder == str(tmp_path)
     assert against.run.fail_above_ratio == 0.03
     assert against.experiment.launches == 3
     assert against.notes == ()
     planned = make_plan(
-        against.experiment, a_machine(), working_folder="/elsewhere", against=against
+        against.experiment, devices_of(a_machine()), working_folder="/elsewhere", against=against
     )
     assert [(len(cases), folder) for cases, folder in arms(planned)] == [
         (1, Path("/elsewhere")),
@@ -83,9 +83,9 @@ def test_a_stored_run_is_read_with_its_folder_and_time(tmp_path: Path) -> None:
 def test_a_folder_that_has_moved_on_is_said(checkout: Path, tmp_path: Path) -> None:
     now = head(checkout)
     same = stored_run(tmp_path / "a", checkout, commit=now)
-    assert read_against(str(same), "local").notes == ()
+    assert read_against(str(same), ["local"]).notes == ()
     moved = stored_run(tmp_path / "b", checkout, commit="0" * 40 + "+")
-    (note,) = read_against(str(moved), "local").notes
+    (note,) = read_against(str(moved), ["local"]).notes
     assert f"at commit {'0' * 12}+, and its folder is at {now[:12]} now" in note
 
 
@@ -94,15 +94,15 @@ def test_what_cannot_be_a_baseline_is_refused(tmp_path: Path) -> None:
     working.mkdir()
     path = stored_run(tmp_path, working)
     with pytest.raises(InputError, match="the baseline ran with `platform: local`"):
-        read_against(str(path), "emulated")
+        read_against(str(path), ["emulated"])
     working.rmdir()
     with pytest.raises(InputError, match="is not there any more"):
-        read_against(str(path), "local")
+        read_against(str(path), ["local"])
     with pytest.raises(RunFolderError, match="does not exist"):
-        read_against(str(tmp_path / "none"), "local")
+        read_against(str(tmp_path / "none"), ["local"])
     (path / "experiment.yaml").write_text("name: own\nlater: 1\n")
     with pytest.raises(RunFolderError, match="unknown key `later`"):
-        read_against(str(path), "local")
+        read_against(str(path), ["local"])
 
 
 @pytest.mark.parametrize(
@@ -142,10 +142,12 @@ def test_stored_runs_are_gated_by_exit_code_only_where_interleaved(
 def test_a_run_against_a_baseline_is_gated(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], slower: float, code: int
 ) -> None:
-    against = read_against(str(stored_run(tmp_path / "old", tmp_path)), "local")
+    against = read_against(str(stored_run(tmp_path / "old", tmp_path)), ["local"])
     new = tmp_path / "new"
     new.mkdir()
-    plan = make_plan(against.experiment, a_machine(), working_folder=str(new), against=against)
+    plan = make_plan(
+        against.experiment, devices_of(a_machine()), working_folder=str(new), against=against
+    )
     folder = RunFolder.create(
         tmp_path, plan=plan, experiment_yaml="name: own\n", started_unix_s=STARTED_S
     )
@@ -165,11 +167,11 @@ def test_a_run_against_a_baseline_is_gated(
 def test_a_candidate_that_crashes_now_and_then_is_not_passed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    against = read_against(str(stored_run(tmp_path / "old", tmp_path)), "local")
+    against = read_against(str(stored_run(tmp_path / "old", tmp_path)), ["local"])
     experiment = against.experiment.model_copy(update={"launches": 10})
     new = tmp_path / "new"
     new.mkdir()
-    plan = make_plan(experiment, a_machine(), working_folder=str(new), against=against)
+    plan = make_plan(experiment, devices_of(a_machine()), working_folder=str(new), against=against)
     own = [
         trial.trial_id
         for launch in plan.launches

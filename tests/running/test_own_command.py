@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.engine.making import a_machine
+from tests.engine.making import a_machine, devices_of
 
 from broadgauge.engine.plan import make_plan
 from broadgauge.platforms.launch_folders import LaunchFolders
@@ -37,7 +37,7 @@ RANK_LINES = [
 
 
 def planned(*overrides: str) -> Plan:
-    return make_plan(read_experiment(EXPERIMENT, "e.yaml", overrides), a_machine())
+    return make_plan(read_experiment(EXPERIMENT, "e.yaml", overrides), devices_of(a_machine()))
 
 
 def cases(*overrides: str) -> tuple[Case, ...]:

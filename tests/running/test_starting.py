@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.engine.fake_platform import FakeClock, FakePlatform, Script
-from tests.engine.making import COMMAND, a_machine, an_experiment
+from tests.engine.making import COMMAND, TRAIN, a_machine, an_experiment
 
 from broadgauge.engine.events import Noted, RecordWritten, RunEnded
 from broadgauge.engine.interrupts import Interrupts
@@ -18,7 +18,7 @@ from broadgauge.running.experiments import LoadedExperiment
 from broadgauge.running.preparing import RunOptions, prepare
 from broadgauge.running.starting import resume, start
 from broadgauge.specs.errors import ExitCode, InputError, PlatformError
-from broadgauge.specs.experiment import PlatformKind
+from broadgauge.specs.platforms import PlatformKind
 from broadgauge.specs.secrets import Secrets
 
 
@@ -133,6 +133,27 @@ def test_a_dry_run_is_data_and_leaves_nothing(
     assert any("train.py" in line for line in would_run.launches[0].ranks)
     assert not options.runs_folder.exists()
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_dry_run_for_gpus_needs_none(tmp_path: Path, options: RunOptions) -> None:
+    """Nor torch: what would run is known from what the platform is said to have."""
+    wished = replace(options, assumed_gpus=2)
+    on_gpus = loaded(
+        tmp_path,
+        platform="local",
+        cluster={"shapes": ["1xauto"], "device": "cuda"},
+        networks=[],
+        workloads=[TRAIN],
+    )
+    bare = replace(a_machine(), torch=None)
+    prepared = prepare(on_gpus, wished, machine=bare)
+    assert [case.label for case in prepared.plan.cases] == ["train 1x2 one node"]
+    (launch,) = dry_run(prepared).launches
+    assert ["CUDA_VISIBLE_DEVICES=" in line for line in launch.ranks] == [True, True]
+    with pytest.raises(InputError, match="assumed GPUs run nothing"):
+        start(prepared, platform_of=Platforms())
+    with pytest.raises(InputError, match="and this machine has no GPU"):
+        prepare(on_gpus, options, machine=bare)
 
 
 def _with_variables(kind: PlatformKind, folders: LaunchFolders, secrets: Secrets) -> FakePlatform:

@@ -53,10 +53,10 @@ def handle(options: argparse.Namespace) -> int:
 def _compare_within(run: "RunSummary", limit_ratio: float | None) -> int:
     """Its arms, then its networks. Returns the gate's exit code."""
     from broadgauge.cli.console import results_console
-    from broadgauge.report.terminal import print_networks_compared
+    from broadgauge.report.terminal import print_networks_compared, print_platforms_compared
     from broadgauge.report.terminal_tables import sentence
     from broadgauge.results.arms import of_arm
-    from broadgauge.results.compare import against_reference
+    from broadgauge.results.compare import against_reference, between_platforms
     from broadgauge.specs.errors import InputError
 
     if run.plan.baseline is None and limit_ratio is not None:
@@ -66,12 +66,15 @@ def _compare_within(run: "RunSummary", limit_ratio: float | None) -> int:
         )
     code = 0
     networks = against_reference(of_arm(run, "candidate"))
+    platforms = between_platforms(run)
     with results_console() as console:
         for note in run.notes:
             sentence(f"note: {note}", console, "dim")
         if run.plan.baseline is not None:
             code = show_arms(run, console, limit_ratio, is_stored_limit_used=False)
-        if networks or run.plan.baseline is None:
+        if platforms:
+            print_platforms_compared(platforms, console)
+        if networks or (run.plan.baseline is None and not platforms):
             print_networks_compared(networks, console)
     return code
 

@@ -90,7 +90,8 @@ def _counted(number: int, what: str) -> str:
 
 
 def _platform(experiment: Experiment) -> str:
-    return {"emulated": "emulated cluster", "local": "local platform"}[experiment.platform]
+    names = {"emulated": "emulated cluster", "local": "local platform"}
+    return " and the ".join(names[platform] for platform in experiment.platforms)
 
 
 def schedule_lines(plan: Plan) -> Iterator[str]:

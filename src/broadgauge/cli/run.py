@@ -55,6 +55,12 @@ def add_parser(subparsers: Any) -> None:
         help="print the schedule and each rank's environment and command; run nothing",
     )
     parser.add_argument(
+        "--assume-gpus",
+        type=int,
+        metavar="COUNT",
+        help="with --dry-run: plan as if this machine had so many GPUs",
+    )
+    parser.add_argument(
         "--runs-folder",
         type=Path,
         default=Path("runs"),
@@ -70,16 +76,22 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.specs.errors import InputError
 
     if options.resume is not None:
-        of_a_new_run = ("overrides", "engine", "against", "fail_above", "dry_run")
+        of_a_new_run = ("overrides", "engine", "against", "fail_above", "dry_run", "assume_gpus")
         if any(getattr(options, name) for name in of_a_new_run):
             raise InputError(
                 "--resume goes on with the plan that is stored",
-                hint="--set, --engine, --against, --fail-above and --dry-run belong to a new run",
+                hint="--set, --engine, --against, --fail-above, --dry-run and --assume-gpus "
+                "belong to a new run",
             )
         return show_finished(run_on(options.resume, options.runs_folder))
     if options.fail_above is not None and options.against is None:
         raise InputError(
             "--fail-above needs a baseline", hint="--against RUN: a run folder, or `last`"
+        )
+    if options.assume_gpus is not None and (not options.dry_run or options.assume_gpus < 0):
+        raise InputError(
+            "--assume-gpus plans for GPUs that are not here, and runs nothing",
+            hint="run EXPERIMENT --dry-run --assume-gpus 8",
         )
     wanted = Wanted(
         name_or_path=options.experiment,
@@ -89,6 +101,7 @@ def handle(options: argparse.Namespace) -> int:
             runs_folder=options.runs_folder,
             against=options.against,
             fail_above_ratio=_limit_ratio(options.fail_above),
+            assumed_gpus=options.assume_gpus,
         ),
     )
     if options.dry_run:

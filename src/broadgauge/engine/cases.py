@@ -1,6 +1,6 @@
 """Which cases does an experiment have? Workloads x shapes x networks x backends, resolved."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from broadgauge.engine.backends import why_not_run
 from broadgauge.engine.kinds.registry import in_engine
@@ -15,17 +15,22 @@ from broadgauge.specs.workload import Workload
 
 
 def expand_cases(
-    experiment: Experiment, cluster: ResolvedCluster, *, can_delay: bool
+    experiment: Experiment, clusters: Sequence[ResolvedCluster]
 ) -> tuple[tuple[Case, ...], tuple[str, ...]]:
-    """Every case once, by shape, workload, network and backend in the file's order; and the notes.
+    """Every case once, by platform, shape, workload, network and backend in the file's order; and
+    the notes.
 
-    `can_delay`: the kernel has netem. Raises InputError where the experiment needs what is not
-    here, or where nothing is left of it.
+    Raises InputError where the experiment needs what is not here, or where nothing is left of it.
     """
-    _check(experiment, cluster)
+    notes: list[str] = []
+    all_cases: list[Case] = []
+    for cluster in clusters:
+        _check(experiment, cluster)
+        networks, network_notes = networks_here(experiment, cluster)
+        notes += network_notes
+        all_cases += _all_cases(experiment, cluster, networks)
+    matrix = tuple(all_cases)
     cases: dict[str, Case] = {}
-    networks, notes = networks_here(experiment, cluster, can_delay=can_delay)
-    matrix = tuple(_all_cases(experiment, cluster, networks))
     for case in matrix:
         reason = _why_left_out(experiment, case)
         if reason is not None:
@@ -43,7 +48,7 @@ def expand_cases(
     ):
         notes.append("no shape has several nodes: the networks between nodes are not used")
     notes += idle_notes(experiment, matrix, tuple(cases.values()))
-    return tuple(cases.values()), tuple(notes)
+    return tuple(cases.values()), tuple(dict.fromkeys(notes))
 
 
 def _all_cases(
@@ -89,6 +94,7 @@ def _case(
         device=cluster.device,
         backend=backend,
         environment={**experiment.environment, **of_network, **workload.environment},
+        platform=cluster.platform if len(experiment.platforms) > 1 else None,
     )
 
 

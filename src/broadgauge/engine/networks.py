@@ -7,7 +7,7 @@ from broadgauge.specs.network import AnyNetwork, Network, NodePath
 
 
 def networks_here(
-    experiment: Experiment, cluster: ResolvedCluster, *, can_delay: bool
+    experiment: Experiment, cluster: ResolvedCluster
 ) -> tuple[tuple[AnyNetwork, ...], list[str]]:
     """The networks as they will be built, and what was left out of them.
 
@@ -22,12 +22,12 @@ def networks_here(
             else:
                 notes.append(f"path {network.name} is left out: it is between GPUs, here are CPUs")
             continue
-        if experiment.platform == "local":
+        if not cluster.devices.can_shape:
             # No link is built, and of shapes with several nodes none may be left to check by.
             networks.append(network)
             continue
         _check_pairs(network, cluster)
-        if network.needs_netem and not can_delay:
+        if network.needs_netem and not cluster.devices.can_delay:
             plain, note = _without_netem(experiment, network)
             networks.append(plain)
             notes.append(note)

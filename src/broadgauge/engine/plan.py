@@ -1,6 +1,6 @@
-"""What will be run on this machine, in which order? Pure: no clock, no environment."""
+"""What will be run, on which platforms, in which order? Pure: no clock, no environment."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from broadgauge.engine.against import (
@@ -14,7 +14,7 @@ from broadgauge.engine.cases import expand_cases
 from broadgauge.engine.estimate import trial_s
 from broadgauge.engine.kinds.registry import in_engine
 from broadgauge.engine.schedule import (
-    LaunchGroup,
+    CoresPerNode,
     group_cases,
     schedule,
     side_by_side,
@@ -24,43 +24,42 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.cluster import Cluster
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.machine import MachineFacts
 from broadgauge.specs.plan import BaselineRun, Plan
+from broadgauge.specs.platforms import Devices, PlatformKind
 from broadgauge.specs.units import show_time
 
+DevicesByPlatform = Mapping[PlatformKind, Devices]
 MOST_TRIALS = 100_000
 """At a second each more than a day, and a run folder of a few GB."""
 
 
 def make_plan(
     experiment: Experiment,
-    machine: MachineFacts,
+    devices: DevicesByPlatform,
     *,
     working_folder: str = ".",
     against: Against | None = None,
 ) -> Plan:
-    """What does this experiment mean on this machine, with another's cases beside it if wished?
+    """What does this experiment mean on its platforms, with another's cases beside it if wished?
 
-    Raises InputError where it can't be.
+    `devices` of each of them. Raises InputError where it can't be.
     """
-    own = _expanded(experiment, machine)
+    own = _expanded(experiment, devices)
     trials = experiment.trials_per_launch
     groups = group_cases(own.cases, trials, own.cores_per_node)
-    units: Sequence[Sequence[LaunchGroup]] = [(group,) for group in groups]
     cases, notes = own.cases, own.notes
     launches, limits = experiment.launches, experiment.limits
     baseline: BaselineRun | None = None
     if against is not None:
-        beside = _beside(own, against, machine, working_folder)
+        beside = _beside(own, against, devices, working_folder)
         launches, launch_notes = num_launches(experiment, against.experiment)
         baseline = against.run.model_copy(update={"only_there": beside.left_out})
         limits = longer_limits(limits, against.experiment.limits)
         first = len(groups)
-        others = group_cases(beside.cases, trials, beside.cores_per_node, first_number=first)
-        units = side_by_side(groups, others)
+        groups += group_cases(beside.cases, trials, beside.cores_per_node, first_number=first)
         cases, notes = (*cases, *beside.cases), (*notes, *beside.notes, *launch_notes)
     _check_size(len(cases) * launches * trials)
-    planned = schedule(units, launches, experiment.seed)
+    planned = schedule(side_by_side(groups), launches, experiment.seed)
     return Plan(
         experiment_name=experiment.name,
         description=experiment.description,
@@ -89,32 +88,40 @@ def _check_size(num_trials: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Expanded:
-    """An experiment's cases on this machine, and what to know of them."""
+    """An experiment's cases on its platforms, and what to know of them."""
 
     cases: tuple[Case, ...]
-    cores_per_node: dict[str, int]
-    """By shape."""
+    cores_per_node: CoresPerNode
     notes: tuple[str, ...]
     left_out: tuple[str, ...] = ()
     """Labels of a baseline's cases that are not run."""
 
 
-def _expanded(experiment: Experiment, machine: MachineFacts) -> _Expanded:
-    cluster = resolve_cluster(experiment.cluster, machine)
-    cases, notes = expand_cases(experiment, cluster, can_delay=machine.can_delay)
+def _expanded(experiment: Experiment, devices: DevicesByPlatform) -> _Expanded:
+    is_only = len(experiment.platforms) == 1
+    clusters = [
+        resolve_cluster(experiment.cluster, platform, devices[platform], is_only=is_only)
+        for platform in experiment.platforms
+    ]
+    cases, notes = expand_cases(experiment, clusters)
+    of_clusters = dict.fromkeys(note for cluster in clusters for note in cluster.notes)
     return _Expanded(
         cases=cases,
-        cores_per_node={str(shape): cluster.cores_per_node(shape) for shape in cluster.shapes},
-        notes=(*cluster.notes, *notes),
+        cores_per_node={
+            (None if is_only else cluster.platform, str(shape)): cluster.cores_per_node(shape)
+            for cluster in clusters
+            for shape in cluster.shapes
+        },
+        notes=(*of_clusters, *notes),
     )
 
 
 def _beside(
-    own: _Expanded, against: Against, machine: MachineFacts, working_folder: str
+    own: _Expanded, against: Against, devices: DevicesByPlatform, working_folder: str
 ) -> _Expanded:
     """The baseline's part of the plan. Raises InputError."""
     try:
-        baseline = _expanded(against.experiment, machine)
+        baseline = _expanded(against.experiment, devices)
     except InputError as error:
         message = f"the baseline {against.run.run} can't be run here: {error.message}"
         raise InputError(message, hint=error.hint) from error
@@ -134,12 +141,24 @@ def _beside(
     )
 
 
-def on_local_platform(experiment: Experiment, machine: MachineFacts) -> Experiment:
+def without_emulation(experiment: Experiment, emulated: Devices) -> Experiment:
+    """What of an experiment can run where nodes can't be emulated? Its other platforms' part."""
+    others = tuple(platform for platform in experiment.platforms if platform != "emulated")
+    if others in ((), ("local",)):
+        return on_local_platform(experiment, emulated)
+    rest: Experiment = experiment.model_copy(
+        update={"platform": others if len(others) > 1 else others[0]}
+    )
+    return rest
+
+
+def on_local_platform(experiment: Experiment, emulated: Devices) -> Experiment:
     """What of an experiment can run where nodes can't be emulated? Its one-node shapes.
 
-    Where it has none: the ranks of its largest shape, on one node.
+    Where it has none: the ranks of its largest shape, on one node. `emulated`: what those nodes
+    would have had.
     """
-    shapes = resolve_cluster(experiment.cluster, machine).shapes
+    shapes = resolve_cluster(experiment.cluster, "emulated", emulated).shapes
     on_one_node = [str(shape) for shape in shapes if shape.nodes == 1]
     if not on_one_node:
         on_one_node = [f"1x{max(shape.world_size for shape in shapes)}"]

@@ -8,18 +8,24 @@ command is a launch of its own with one trial.
 Order: A B C, C B A, B C A, A C B, … Each odd block runs the one before it backwards, so that any
 two cases are in both orders equally often and a steady drift within blocks cancels; each pair of
 blocks begins one further along. The seed says where the first begins. The two sides of a comparison
-with a baseline stand next to each other: A a B b, b B a A, B b A a, …
+with a baseline, and a case's counterparts on several platforms, stand next to each other:
+A a B b, b B a A, B b A a, …
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from broadgauge.engine.estimate import start_s, trial_s
-from broadgauge.specs.case import Case, CaseName, case_name
+from broadgauge.specs.case import Case, CaseName, counterpart_name
 from broadgauge.specs.plan import PlannedLaunch, PlannedTrial
+from broadgauge.specs.platforms import PlatformKind
 
 T = TypeVar("T")
+
+
+CoresPerNode = Mapping[tuple[PlatformKind | None, str], int]
+"""By platform (None: the run has one) and shape."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,14 +41,11 @@ class LaunchGroup:
 def group_cases(
     cases: Sequence[Case],
     trials_per_launch: int,
-    cores_per_node: dict[str, int],
+    cores_per_node: CoresPerNode,
     *,
     first_number: int = 0,
 ) -> tuple[LaunchGroup, ...]:
-    """Which cases share a launch? Groups and cases keep the order given.
-
-    `cores_per_node` is by shape.
-    """
+    """Which cases share a launch? Groups and cases keep the order given."""
     groups: dict[tuple[object, ...], list[Case]] = {}
     for case in cases:
         groups.setdefault(_shared(case), []).append(case)
@@ -51,7 +54,7 @@ def group_cases(
             number=number,
             cases=tuple(group),
             trials_per_case=1 if group[0].workload.is_under_torchrun else trials_per_launch,
-            cores_per_node=cores_per_node[group[0].shape],
+            cores_per_node=cores_per_node[group[0].platform, group[0].shape],
         )
         for number, group in enumerate(groups.values(), start=first_number)
     )
@@ -73,15 +76,14 @@ def _network_of_life(case: Case) -> tuple[object, ...]:
     return (case.link.num_nics, case.link.overlay)
 
 
-def side_by_side(
-    groups: Sequence[LaunchGroup], baseline: Sequence[LaunchGroup]
-) -> tuple[tuple[LaunchGroup, ...], ...]:
-    """Groups that must not be parted: those that hold the two sides of any comparison.
+def side_by_side(groups: Sequence[LaunchGroup]) -> tuple[tuple[LaunchGroup, ...], ...]:
+    """Groups that must not be parted: those that hold the sides of any comparison.
 
-    Variables may put cases of one group of this side into two of the other: all stay together.
+    Sides are of two arms, or of two platforms. Variables may put cases of one group of a side into
+    two of another: all stay together. In a unit the order given holds, baselines last.
     """
-    units: list[tuple[LaunchGroup, ...]] = [(group,) for group in groups]
-    for group in baseline:
+    units: list[tuple[LaunchGroup, ...]] = []
+    for group in groups:
         names = _case_names(group)
         joined = [unit for unit in units if any(names & _case_names(each) for each in unit)]
         place = units.index(joined[0]) if joined else len(units)
@@ -93,7 +95,7 @@ def side_by_side(
 
 
 def _case_names(group: LaunchGroup) -> set[CaseName]:
-    return {case_name(case) for case in group.cases}
+    return {counterpart_name(case) for case in group.cases}
 
 
 def schedule(

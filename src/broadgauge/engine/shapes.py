@@ -1,11 +1,11 @@
 """How many nodes and ranks are there, on which devices? Resolves `auto` and `all`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from broadgauge.specs.case import Backend, Device
 from broadgauge.specs.cluster import MAX_RANKS_PER_NODE, Cluster, split_shape
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.machine import MachineFacts
+from broadgauge.specs.platforms import Devices, PlatformKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +30,9 @@ class ResolvedCluster:
     shapes: tuple[Shape, ...]
     device: Device
     backends: tuple[Backend, ...]
-    num_cores: int
-    """Of this machine, as far as this process may use them."""
+    platform: PlatformKind
+    devices: Devices
+    """That the shapes were resolved for."""
     wished_cores_per_node: int | None
     """What the experiment says; None: `auto`."""
     notes: tuple[str, ...]
@@ -44,16 +45,25 @@ class ResolvedCluster:
         """
         if self.wished_cores_per_node is not None:
             return self.wished_cores_per_node
-        largest = max(each.world_size for each in self.shapes)
-        per_rank = max(1, self.num_cores // largest)
-        return min(max(1, self.num_cores), shape.ranks_per_node * per_rank)
+        largest = max(
+            each.world_size if self.devices.are_shared else each.ranks_per_node
+            for each in self.shapes
+        )
+        num_cores = max(1, self.devices.num_cores)
+        return min(num_cores, shape.ranks_per_node * max(1, num_cores // largest))
 
 
-def resolve_cluster(cluster: Cluster, machine: MachineFacts) -> ResolvedCluster:
-    """Which shapes, device and backend does this cluster mean on this machine?"""
-    num_gpus = len(machine.gpus)
-    device, device_note = _device(cluster, num_gpus)
-    shapes, notes = _distinct(cluster, num_gpus if device == "cuda" else 0)
+def resolve_cluster(
+    cluster: Cluster, platform: PlatformKind, devices: Devices, *, is_only: bool = True
+) -> ResolvedCluster:
+    """Which shapes, device and backend does this cluster mean on this platform?
+
+    `is_only`: no other platform runs what this one can't. Raises InputError.
+    """
+    device, device_note = _device(cluster, devices)
+    with_device = devices if device == "cuda" else replace(devices, num_gpus=0)
+    shapes, notes = _distinct(cluster, with_device)
+    shapes, size_notes = _fitting(shapes, platform, devices, is_only=is_only)
     usual: Backend = "nccl" if device == "cuda" else "gloo"
     backends = tuple(
         dict.fromkeys(usual if backend == "auto" else backend for backend in cluster.backends)
@@ -68,35 +78,38 @@ def resolve_cluster(cluster: Cluster, machine: MachineFacts) -> ResolvedCluster:
         shapes=shapes,
         device=device,
         backends=backends,
-        num_cores=len(machine.cores),
+        platform=platform,
+        devices=devices,
         wished_cores_per_node=None if cluster.cores_per_node == "auto" else cluster.cores_per_node,
-        notes=((device_note,) if device_note else ()) + notes,
+        notes=(*([device_note] if device_note else ()), *notes, *size_notes),
     )
 
 
-def _device(cluster: Cluster, num_gpus: int) -> tuple[Device, str | None]:
+def _device(cluster: Cluster, devices: Devices) -> tuple[Device, str | None]:
     """Which device, and what should the user know of the choice?"""
     if cluster.device == "cpu":
         return "cpu", None
-    largest = max(_resolve(cluster, num_gpus), key=lambda shape: shape.world_size)
-    if num_gpus >= largest.world_size:
+    shapes = _resolve(cluster, devices)
+    if all(devices.has_gpus_for(shape.nodes, shape.ranks_per_node) for shape in shapes):
         return "cuda", None
+    num_gpus = devices.num_gpus
+    largest = max(shapes, key=lambda shape: shape.world_size)
     found = f"{num_gpus} GPU{'' if num_gpus == 1 else 's'}" if num_gpus else "no GPU"
     wanted = f"{largest.world_size} rank{'' if largest.world_size == 1 else 's'}"
     if cluster.device == "cuda":
         raise InputError(
             f"cluster.shapes: {largest} needs a GPU for each of its {wanted}, "
-            f"and this machine has {found}",
+            f"and {devices.place} has {found}",
             hint="fewer ranks (`2xauto` shares the GPUs out), or `device: cpu`",
         )
     return "cpu", f"{found} for {wanted}: CPUs are used"
 
 
-def _distinct(cluster: Cluster, num_gpus: int) -> tuple[tuple[Shape, ...], tuple[str, ...]]:
+def _distinct(cluster: Cluster, devices: Devices) -> tuple[tuple[Shape, ...], tuple[str, ...]]:
     """The shapes, each once, with a note for each that another one's text meant already."""
     shapes: dict[Shape, str] = {}
     notes: list[str] = []
-    for text, shape in zip(cluster.shapes, _resolve(cluster, num_gpus), strict=True):
+    for text, shape in zip(cluster.shapes, _resolve(cluster, devices), strict=True):
         if shape in shapes:
             notes.append(f"shape {text} is {shape} here, as {shapes[shape]} is: it is run once")
         else:
@@ -104,11 +117,32 @@ def _distinct(cluster: Cluster, num_gpus: int) -> tuple[tuple[Shape, ...], tuple
     return tuple(shapes), tuple(notes)
 
 
-def _resolve(cluster: Cluster, num_gpus: int) -> tuple[Shape, ...]:
+def _fitting(
+    shapes: tuple[Shape, ...], platform: PlatformKind, devices: Devices, *, is_only: bool
+) -> tuple[tuple[Shape, ...], tuple[str, ...]]:
+    """The shapes that the platform has nodes for, and a note for each other one.
+
+    Raises InputError where the platform is the only one, or has nodes for none of them.
+    """
+    most = devices.most_nodes
+    fitting = tuple(shape for shape in shapes if most is None or shape.nodes <= most)
+    if len(fitting) == len(shapes):
+        return shapes, ()
+    has = f"the platform {platform} has {most} node{'' if most == 1 else 's'}"
+    others = [shape for shape in shapes if shape not in fitting]
+    if is_only or not fitting:
+        raise InputError(
+            f"cluster.shapes: {', '.join(map(str, others))}: {has}",
+            hint="shapes of fewer nodes, or another `platform`",
+        )
+    return fitting, tuple(f"shape {shape} is not run on {platform}: {has}" for shape in others)
+
+
+def _resolve(cluster: Cluster, devices: Devices) -> tuple[Shape, ...]:
     """Each shape in numbers. `auto`: the GPUs shared out over the most nodes here, 1 on CPUs."""
     split = [split_shape(text) for text in cluster.shapes]
     most_nodes = max(nodes for nodes, _ in split)
-    auto = max(1, num_gpus // most_nodes)
+    auto = max(1, devices.gpus_per_node(most_nodes))
     numbers = [(nodes, auto if ranks == "auto" else ranks) for nodes, ranks in split]
     sized = [nodes * int(ranks) for nodes, ranks in numbers if ranks != "all"]
     world_size = max(sized, default=most_nodes * auto)

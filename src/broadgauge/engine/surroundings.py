@@ -8,6 +8,7 @@ number of planned blocks for each change so far (with 5 planned, block 3 becomes
 from collections.abc import Mapping, Sequence
 
 from broadgauge.specs.plan import Plan
+from broadgauge.specs.platforms import PlatformKind
 from broadgauge.specs.record import Environment, Record
 
 _OF_THE_CASE = {"variables", "gpus"}
@@ -25,7 +26,9 @@ class Surroundings:
     ) -> None:
         self._num_blocks = 1 + max((launch.block for launch in plan.launches), default=0)
         self._changes = 0
-        self._last: Environment | None = None
+        self._platforms = {case.key: case.platform for case in plan.cases}
+        self._last: dict[PlatformKind | None, Environment] = {}
+        """By platform: two of one run are expected to differ."""
         self._by_case: dict[str, Environment] = {}
         """Since the last change."""
         for record in records:
@@ -37,7 +40,7 @@ class Surroundings:
             self._changes = changes
             self._by_case.clear()
         if environment is not None:
-            self._last = environment
+            self._last[self._platforms.get(record.case_key)] = environment
             self._by_case[record.case_key] = environment
 
     def block(self, planned_block: int) -> int:
@@ -45,8 +48,10 @@ class Surroundings:
         return planned_block + self._changes * self._num_blocks
 
     def enter(self, environment: Environment, case_keys: Sequence[str]) -> tuple[str, ...]:
-        """What changed since the launch before, and since these cases' own last one, in words?"""
-        before = [(self._last, _OF_THE_CASE | _BESIDE_THE_POINT)]
+        """What changed since that platform's launch before, and since these cases' own last one?
+        In words."""
+        platform = self._platforms.get(case_keys[0])
+        before = [(self._last.get(platform), _OF_THE_CASE | _BESIDE_THE_POINT)]
         before += [(self._by_case.get(key), _BESIDE_THE_POINT) for key in case_keys]
         changes: dict[str, None] = {}
         for other, left_out in before:
@@ -55,7 +60,7 @@ class Surroundings:
         if changes:
             self._changes += 1
             self._by_case.clear()
-        self._last = environment
+        self._last[platform] = environment
         self._by_case.update(dict.fromkeys(case_keys, environment))
         return tuple(changes)
 

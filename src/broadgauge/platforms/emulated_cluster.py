@@ -39,8 +39,12 @@ class EmulatedPlatform:
         *,
         secrets: Secrets | None = None,
         programs: Programs | None = None,
+        assumed_gpus: int | None = None,
     ) -> None:
-        """`programs`: what a rank runs, for tests. Raises PlatformError where nodes are refused."""
+        """`programs`: what a rank runs, for tests. `assumed_gpus`: see `choose_gpus`.
+
+        Raises PlatformError where nodes are refused.
+        """
         granted = ability()
         if not granted.is_possible:
             raise PlatformError(
@@ -48,6 +52,7 @@ class EmulatedPlatform:
             )
         self._folders = folders
         self._secrets = secrets or Secrets()
+        self._assumed_gpus = assumed_gpus
         self._programs = programs or Programs()
         self._notes = dict.fromkeys(quota_notes())
 
@@ -91,7 +96,7 @@ class EmulatedPlatform:
             programs=self._programs,
             folders=self._folders,
             master_port=EMULATED_PORT,
-            gpus=choose_gpus(case),
+            gpus=choose_gpus(case, self._assumed_gpus),
             secrets=self._secrets,
             topology_files=files,
         )

@@ -24,10 +24,12 @@ class LocalPlatform:
         *,
         secrets: Secrets | None = None,
         programs: Programs | None = None,
+        assumed_gpus: int | None = None,
     ) -> None:
-        """`programs`: what a rank runs, for tests."""
+        """`programs`: what a rank runs, for tests. `assumed_gpus`: see `choose_gpus`."""
         self._folders = folders
         self._secrets = secrets or Secrets()
+        self._assumed_gpus = assumed_gpus
         self._programs = programs or Programs()
         self._notes = dict.fromkeys(quota_notes())
 
@@ -72,7 +74,7 @@ class LocalPlatform:
             programs=self._programs,
             folders=self._folders,
             master_port=master_port,
-            gpus=choose_gpus(case),
+            gpus=choose_gpus(case, self._assumed_gpus),
             secrets=self._secrets,
         )
 

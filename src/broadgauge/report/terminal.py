@@ -4,6 +4,7 @@ from broadgauge.report.terminal_closing import print_closing_table
 from broadgauge.report.terminal_compare import (
     print_arms_compared,
     print_networks_compared,
+    print_platforms_compared,
     print_runs_compared,
 )
 from broadgauge.report.terminal_gate import print_gate
@@ -14,6 +15,7 @@ __all__ = [
     "print_closing_table",
     "print_gate",
     "print_networks_compared",
+    "print_platforms_compared",
     "print_run",
     "print_runs_compared",
 ]

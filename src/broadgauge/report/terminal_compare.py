@@ -46,6 +46,17 @@ def print_networks_compared(rows: Sequence[CaseComparison], console: Console) ->
     _print_rows(rows, console)
 
 
+def print_platforms_compared(rows: Sequence[CaseComparison], console: Console) -> None:
+    """Each case on another platform than the one that the experiment names first."""
+    sentence(
+        "Each case on another platform (B) against the first one's (A), paired block by block.",
+        console,
+    )
+    console.print()
+    _print_rows(rows, console)
+    console.print()
+
+
 def print_arms_compared(
     baseline: BaselineRun, rows: Sequence[CaseComparison], console: Console
 ) -> None:

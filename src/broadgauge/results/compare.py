@@ -15,6 +15,7 @@ from broadgauge.results.statistics import (
     compare_paired,
     compare_unpaired,
 )
+from broadgauge.specs.case import CaseName, counterpart_name
 from broadgauge.specs.record import Environment, Record
 
 
@@ -128,6 +129,22 @@ def against_reference(run: RunSummary) -> tuple[CaseComparison, ...]:
                 row = compare_cases(reference, peer, metric)
                 if row is not None:
                     rows.append(row)
+    return tuple(rows)
+
+
+def between_platforms(run: RunSummary) -> tuple[CaseComparison, ...]:
+    """How does each case do on another platform than the one named first, all else being equal?"""
+    first: dict[CaseName, CaseSummary] = {}
+    rows: list[CaseComparison] = []
+    for summary in run.candidates:
+        if summary.case.platform is None:
+            continue
+        reference = first.setdefault(counterpart_name(summary.case), summary)
+        if reference is summary:
+            continue
+        metrics = headline_metrics(summary)
+        found = (compare_cases(reference, summary, metric) for metric in metrics)
+        rows += [row for row in found if row is not None]
     return tuple(rows)
 
 

@@ -58,8 +58,8 @@ def smallest_world(
         for other in cases
         if other.case.world_size < case.world_size
         and other.case.workload.name == case.workload.name
-        and (other.case.device, other.case.backend, other.case.arm)
-        == (case.device, case.backend, case.arm)
+        and (other.case.device, other.case.backend, other.case.arm, other.case.platform)
+        == (case.device, case.backend, case.arm, case.platform)
         and not (case.link is None and other.case.link is not None)
         and _networks_agree(case, other.case)
         and (other.num_ok or not needs_results)
@@ -82,6 +82,7 @@ def _agrees(over: CaseSelector, case: Case, other: Case) -> bool:
             return False
     return (
         case.arm == other.arm
+        and (over.platform is not None or case.platform == other.platform)
         and (over.workload is not None or case.workload.name == other.workload.name)
         and (over.backend is not None or case.backend == other.backend)
         and (over.network is not None or _networks_agree(case, other))

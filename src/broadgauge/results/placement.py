@@ -38,11 +38,11 @@ class Placement:
 
 def placements(run: RunSummary) -> tuple[Placement, ...]:
     """Every workload and world size that ran on more than one shape."""
-    groups: dict[tuple[str, int, str], list[CaseSummary]] = {}
+    groups: dict[tuple[str, int, str, str | None], list[CaseSummary]] = {}
     for summary in run.candidates:
         case = summary.case
         if summary.num_ok:
-            key = (case.workload.name, case.world_size, case.backend)
+            key = (case.workload.name, case.world_size, case.backend, case.platform)
             groups.setdefault(key, []).append(summary)
     found = (_placement(summaries) for summaries in groups.values())
     return tuple(placement for placement in found if placement is not None)

@@ -1,6 +1,6 @@
 """Which stored run does `--against` mean, and where do the commands of each arm run?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from broadgauge.engine.against import Against
@@ -10,8 +10,8 @@ from broadgauge.results.reading import StoredRun, read_run
 from broadgauge.results.run_path import RUNS_FOLDER, run_path
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError, RunFolderError
-from broadgauge.specs.experiment import PlatformKind
 from broadgauge.specs.plan import BaselineRun, Plan
+from broadgauge.specs.platforms import PlatformKind
 from broadgauge.specs.reading import read_experiment
 
 SHOWN_COMMIT = 12
@@ -19,7 +19,7 @@ SHOWN_COMMIT = 12
 
 def read_against(
     text: str,
-    platform: PlatformKind,
+    platforms: Sequence[PlatformKind],
     fail_above_ratio: float | None = None,
     *,
     runs_folder: Path = Path(RUNS_FOLDER),
@@ -36,11 +36,11 @@ def read_against(
         experiment = read_experiment(stored.experiment_yaml, str(stored.folder / "experiment.yaml"))
     except InputError as error:
         raise RunFolderError(str(error)) from error
-    if experiment.platform != platform:
+    if set(experiment.platforms) != set(platforms):
         raise InputError(
-            f"the baseline ran with `platform: {experiment.platform}`, this experiment has "
-            f"`platform: {platform}`",
-            hint="both sides run in one go, so on one platform: --set platform=…",
+            f"the baseline ran with `platform: {', '.join(experiment.platforms)}`, this experiment "
+            f"has `platform: {', '.join(platforms)}`",
+            hint="both sides run in one go, so on the same platforms: --set platform=…",
         )
     folder = stored.plan.working_folder
     if not Path(folder).is_dir():

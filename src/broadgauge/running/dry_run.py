@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
-from broadgauge.running.platforms import MakePlatform, folders_of, make_platform
+from broadgauge.running.platforms import MakePlatform, folders_of, make_platform, open_platforms
 from broadgauge.running.preparing import Prepared
 from broadgauge.running.what_is_started import prepare_lines, started_lines
 from broadgauge.specs.launching import LaunchRequest
@@ -29,15 +30,18 @@ class DryRun:
     """One for each set of cases that share a launch."""
 
 
-def dry_run(prepared: Prepared, *, platform_of: MakePlatform = make_platform) -> DryRun:
+def dry_run(prepared: Prepared, *, platform_of: MakePlatform | None = None) -> DryRun:
     """Raises PlatformError and LaunchError where a launch could not be made here."""
+    platform_of = platform_of or partial(make_platform, assumed_gpus=prepared.assumed_gpus)
     return DryRun(plan=prepared.plan, launches=tuple(_launches(prepared, platform_of)))
 
 
 def _launches(prepared: Prepared, platform_of: MakePlatform) -> Iterator[LaunchCommands]:
     plan = prepared.plan
     folders = folders_of(plan, prepared.runs_folder / "RUN" / "logs")
-    platform = platform_of(prepared.experiment.platform, folders, prepared.secrets)
+    platform = open_platforms(
+        prepared.experiment.platforms, lambda kind: platform_of(kind, folders, prepared.secrets)
+    )
     seen: set[tuple[str, ...]] = set()
     for launch in plan.launches:
         keys = tuple(sorted({trial.case_key for trial in launch.trials}))

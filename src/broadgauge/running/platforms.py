@@ -1,30 +1,69 @@
 """Which platform runs a plan? The one place that names them all."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import assert_never
 
+from broadgauge.engine.several_platforms import SeveralPlatforms
+from broadgauge.platforms.devices import emulated_devices, local_devices
 from broadgauge.platforms.emulated_cluster import EmulatedPlatform
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.local import LocalPlatform
-from broadgauge.specs.experiment import PlatformKind
 from broadgauge.specs.launching import Platform
+from broadgauge.specs.machine import MachineFacts
 from broadgauge.specs.plan import Plan
+from broadgauge.specs.platforms import Devices, PlatformKind
 from broadgauge.specs.secrets import Secrets
 
 MakePlatform = Callable[[PlatformKind, LaunchFolders, Secrets], Platform]
 """Injected, so that tests run on a fake one. Raises PlatformError where it is refused here."""
 
 
-def make_platform(kind: PlatformKind, folders: LaunchFolders, secrets: Secrets) -> Platform:
-    """Raises PlatformError where this machine refuses it."""
+def make_platform(
+    kind: PlatformKind,
+    folders: LaunchFolders,
+    secrets: Secrets,
+    *,
+    assumed_gpus: int | None = None,
+) -> Platform:
+    """Raises PlatformError where this machine refuses it.
+
+    `assumed_gpus`: as if so many were here, for a dry run.
+    """
     match kind:
         case "emulated":
-            return EmulatedPlatform(folders, secrets=secrets)
+            return EmulatedPlatform(folders, secrets=secrets, assumed_gpus=assumed_gpus)
         case "local":
-            return LocalPlatform(folders, secrets=secrets)
+            return LocalPlatform(folders, secrets=secrets, assumed_gpus=assumed_gpus)
         case _:
             assert_never(kind)
+
+
+def read_devices(kind: PlatformKind, machine: MachineFacts) -> Devices:
+    """What does this platform have? `machine`: this one, which is all that some are."""
+    match kind:
+        case "emulated":
+            return emulated_devices(machine)
+        case "local":
+            return local_devices(machine)
+        case _:
+            assert_never(kind)
+
+
+def open_platforms(
+    kinds: Sequence[PlatformKind], platform_of: Callable[[PlatformKind], Platform]
+) -> Platform:
+    """The one platform, or all as one. Raises PlatformError, with none left open."""
+    if len(kinds) == 1:
+        return platform_of(kinds[0])
+    with ExitStack() as undo:
+        opened: dict[PlatformKind, Platform] = {}
+        for kind in kinds:
+            opened[kind] = platform_of(kind)
+            undo.callback(opened[kind].close)
+        undo.pop_all()
+    return SeveralPlatforms(opened)
 
 
 def folders_of(plan: Plan, logs: Path) -> LaunchFolders:

@@ -1,21 +1,24 @@
 """What does an experiment mean here, and is all there that it needs? Nothing is run or written."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from broadgauge.engine.plan import make_plan, on_local_platform
+from broadgauge.engine.plan import make_plan, without_emulation
 from broadgauge.engine.ports import unobserved
 from broadgauge.platforms.machine import read_machine
 from broadgauge.results.run_path import RUNS_FOLDER
 from broadgauge.running.baseline import arms, read_against
 from broadgauge.running.events import MachineRead, NodesRefused, PlanMade, RunObserver
 from broadgauge.running.experiments import LoadedExperiment
+from broadgauge.running.platforms import read_devices
 from broadgauge.running.what_is_started import check_files
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.machine import MachineFacts
+from broadgauge.specs.machine import Gpu, MachineFacts
 from broadgauge.specs.plan import Plan
+from broadgauge.specs.platforms import Devices
 from broadgauge.specs.secrets import Secrets
 
 
@@ -29,6 +32,8 @@ class RunOptions:
     """A run folder or `last`: its cases are repeated beside the experiment's."""
     fail_above_ratio: float | None = None
     """With `against`: the slowdown that is too much, 0.03 for 3 %; None: it is only shown."""
+    assumed_gpus: int | None = None
+    """For a dry run: this machine as if it had so many GPUs, and torch; None: as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +48,8 @@ class Prepared:
     runs_folder: Path
     is_fallback: bool
     """Nodes were refused: this is what can run on the local platform."""
+    assumed_gpus: int | None
+    """Not None: only a dry run can be made of it."""
 
 
 def prepare(
@@ -63,21 +70,23 @@ def prepare(
     if options.against is not None:
         against = read_against(
             options.against,
-            experiment.platform,
+            experiment.platforms,
             options.fail_above_ratio,
             runs_folder=options.runs_folder,
         )
-    machine = machine or read_machine()
+    machine = _assumed(machine or read_machine(), options.assumed_gpus)
     observer(MachineRead(machine=machine))
-    is_fallback = experiment.platform == "emulated" and not machine.can_emulate
+    is_fallback = "emulated" in experiment.platforms and not machine.can_emulate
     if is_fallback:
         observer(NodesRefused(machine=machine))
-        experiment = on_local_platform(experiment, machine)
+        emulated = read_devices("emulated", machine)
+        experiment = without_emulation(experiment, emulated)
         if against is not None:
-            local = on_local_platform(against.experiment, machine)
-            against = replace(against, experiment=local)
-    plan = make_plan(experiment, machine, working_folder=str(loaded.folder), against=against)
-    check_torch(machine)
+            others = without_emulation(against.experiment, emulated)
+            against = replace(against, experiment=others)
+    devices = {kind: read_devices(kind, machine) for kind in experiment.platforms}
+    plan = make_plan(experiment, devices, working_folder=str(loaded.folder), against=against)
+    check_torch(devices.values())
     for cases, folder in arms(plan):
         check_files(cases, folder, is_prepared=False)
     observer(PlanMade(experiment=experiment, plan=plan))
@@ -87,12 +96,21 @@ def prepare(
         secrets=Secrets(literals=loaded.secrets, environment=os.environ),
         runs_folder=options.runs_folder,
         is_fallback=is_fallback,
+        assumed_gpus=options.assumed_gpus,
     )
 
 
-def check_torch(machine: MachineFacts) -> None:
-    """Can anything be measured here? Raises InputError."""
-    if machine.torch is None:
+def _assumed(machine: MachineFacts, num_gpus: int | None) -> MachineFacts:
+    """The machine with so many GPUs, of which nothing else is known."""
+    if num_gpus is None:
+        return machine
+    gpus = (Gpu(name="assumed, not here", memory_bytes=0),) * num_gpus
+    return replace(machine, gpus=gpus, torch=machine.torch or "assumed")
+
+
+def check_torch(devices: Iterable[Devices]) -> None:
+    """Can anything be measured there, as far as is known before ranks start? Raises InputError."""
+    if any(each.has_torch is False for each in devices):
         raise InputError(
             "measuring needs torch, which is not installed here",
             hint="pip install 'broadgauge[torch]'",

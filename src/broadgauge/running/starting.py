@@ -13,7 +13,13 @@ from broadgauge.platforms.machine import read_machine
 from broadgauge.results.folder import RunFolder
 from broadgauge.running.baseline import arms
 from broadgauge.running.events import FolderOpened, RunObserver
-from broadgauge.running.platforms import MakePlatform, folders_of, make_platform
+from broadgauge.running.platforms import (
+    MakePlatform,
+    folders_of,
+    make_platform,
+    open_platforms,
+    read_devices,
+)
 from broadgauge.running.prepare_steps import run_prepare_steps
 from broadgauge.running.preparing import Prepared, check_torch
 from broadgauge.running.services import make_services
@@ -57,6 +63,8 @@ def start(
     InputError (a `prepare` step failed, or a secret is not set), PlatformError and RunFolderError;
     what is stored stays.
     """
+    if prepared.assumed_gpus is not None:
+        raise InputError("assumed GPUs run nothing", hint="they are for a dry run")
     prepared.secrets.check(prepared.plan.cases)
     run_prepare_steps(prepared.plan, observer)
     folder = RunFolder.create(
@@ -103,7 +111,8 @@ def resume(
                     f"the experiment's folder {working_folder} is not there any more",
                     hint="commands and texts are looked for in it: put it back",
                 )
-        check_torch(read_machine())
+        machine = read_machine()
+        check_torch(read_devices(kind, machine) for kind in experiment.platforms)
         if cases_left := _cases_left(folder):
             secrets.check(cases_left)
             run_prepare_steps(folder.plan, observer)
@@ -145,7 +154,9 @@ def _run_in(
 ) -> RunResult:
     """Run what is left of the folder's plan; what the platform noted meanwhile is said last."""
     folders = folders_of(folder.plan, folder.log_folder)
-    platform = platform_of(experiment.platform, folders, secrets)
+    platform = open_platforms(
+        experiment.platforms, lambda kind: platform_of(kind, folders, secrets)
+    )
     known = set(platform.notes)
     mask = secrets.masker(folder.plan.cases)
     services = make_services(observer, interrupts or Interrupts(), mask)

@@ -3,13 +3,14 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Self
 
 from broadgauge.messages.vocabulary import Backend, Device
 from broadgauge.specs.base import Spec
 from broadgauge.specs.network import AnyNetwork, Network, NodePath
+from broadgauge.specs.platforms import PlatformKind
 from broadgauge.specs.variables import EnvironmentVariables
 from broadgauge.specs.workload import Workload
 
@@ -27,6 +28,8 @@ class CaseName:
     network: str
     shape: str
     backend: Backend
+    platform: PlatformKind | None = None
+    """None: the run has one only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,7 @@ class Ranks:
     device: Device
     backend: Backend
     arm: Arm
+    platform: PlatformKind | None
 
 
 class Case(Spec):
@@ -53,6 +57,8 @@ class Case(Spec):
     """Experiment's, network's and workload's variables, the later ones winning."""
     arm: Arm = "candidate"
     """`baseline`: of another experiment's run, repeated beside this one to compare with."""
+    platform: PlatformKind | None = None
+    """Where it runs, in a run that has several platforms; None: the run has one."""
 
     @property
     def world_size(self) -> int:
@@ -64,7 +70,13 @@ class Case(Spec):
 
     @property
     def ranks(self) -> Ranks:
-        return Ranks(shape=self.shape, device=self.device, backend=self.backend, arm=self.arm)
+        return Ranks(
+            shape=self.shape,
+            device=self.device,
+            backend=self.backend,
+            arm=self.arm,
+            platform=self.platform,
+        )
 
     @cached_property
     def key(self) -> str:
@@ -101,9 +113,11 @@ class Case(Spec):
 
     @property
     def network_name(self) -> str:
-        """For people: on GPUs, where NCCL is what one expects, Gloo is named too."""
+        """For people: on GPUs, where NCCL is what one expects, Gloo is named too; and the platform
+        where there are several."""
         is_unexpected = self.device == "cuda" and self.backend == "gloo"
-        return self.plain_network_name + ("/gloo" if is_unexpected else "")
+        where = "" if self.platform is None else f" on {self.platform}"
+        return self.plain_network_name + ("/gloo" if is_unexpected else "") + where
 
     @property
     def plain_network_name(self) -> str:
@@ -124,4 +138,10 @@ def case_name(case: Case) -> CaseName:
         network=case.plain_network_name,
         shape=case.shape,
         backend=case.backend,
+        platform=case.platform,
     )
+
+
+def counterpart_name(case: Case) -> CaseName:
+    """That of the same case whatever the platform, and whatever side of a comparison it is on."""
+    return replace(case_name(case), platform=None)

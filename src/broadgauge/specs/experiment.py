@@ -1,6 +1,6 @@
 """What is an experiment? One file: workloads x networks x cluster sizes."""
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
@@ -14,13 +14,11 @@ from broadgauge.specs.base import (
 from broadgauge.specs.cluster import Cluster, split_shape
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
 from broadgauge.specs.network import AnyNetwork, Network
+from broadgauge.specs.platforms import PLANNED_PLATFORMS, PlatformKind
 from broadgauge.specs.selector import SkippedCases
 from broadgauge.specs.units import TimeS
 from broadgauge.specs.variables import EnvironmentVariables
 from broadgauge.specs.workload import PLANNED_KINDS, Workload
-
-PLANNED_PLATFORMS = ("kubernetes", "slurm", "skypilot")
-PlatformKind = Literal["emulated", "local"]
 
 
 class TimeLimits(Spec):
@@ -46,9 +44,9 @@ class Experiment(Spec):
     """Names the run's folder."""
     description: str = ""
     """One line for the report."""
-    platform: PlatformKind = "emulated"
+    platform: PlatformKind | tuple[PlatformKind, ...] = "emulated"
     """`emulated`: nodes on this machine with networks between them. `local`: this machine as one
-    node."""
+    node. A list is an axis: every case on each of them, block by block."""
     cluster: Cluster = Cluster()
     """Nodes, ranks, and what computes."""
     networks: tuple[AnyNetwork, ...] = Field(default=(), max_length=64)
@@ -80,9 +78,24 @@ class Experiment(Spec):
     @field_validator("platform", mode="before")
     @classmethod
     def _refuse_planned_platforms(cls, platform: Any) -> Any:
-        if platform in PLANNED_PLATFORMS:
-            raise ValueError(not_yet(str(platform), "a platform"))
+        for each in platform if isinstance(platform, list) else (platform,):
+            if each in PLANNED_PLATFORMS:
+                raise ValueError(not_yet(str(each), "a platform"))
         return platform
+
+    @field_validator("platform")
+    @classmethod
+    def _some_platform(
+        cls, platform: PlatformKind | tuple[PlatformKind, ...]
+    ) -> PlatformKind | tuple[PlatformKind, ...]:
+        if isinstance(platform, tuple) and len(set(platform)) != max(1, len(platform)):
+            raise ValueError("at least one platform, and each once")
+        return platform
+
+    @property
+    def platforms(self) -> tuple[PlatformKind, ...]:
+        """The axis, of one where one is named."""
+        return self.platform if isinstance(self.platform, tuple) else (self.platform,)
 
     @field_validator("workloads", mode="before")
     @classmethod
@@ -121,7 +134,7 @@ class Experiment(Spec):
     @model_validator(mode="after")
     def _several_nodes_need_a_network(self) -> "Experiment":
         most_nodes = max(split_shape(shape)[0] for shape in self.cluster.shapes)
-        if self.platform == "local" and most_nodes > 1:
+        if self.platforms == ("local",) and most_nodes > 1:
             raise placed_error(
                 "the local platform is one node",
                 ("cluster", "shapes"),

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from broadgauge.messages.counters import NodeCounters
 from broadgauge.specs.case import Arm, Case
 from broadgauge.specs.experiment import TimeLimits
+from broadgauge.specs.platforms import PlatformKind
 from broadgauge.specs.record import (
     Environment,
     GpuUse,
@@ -29,7 +30,8 @@ RankMessage = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchRequest:
-    """One life of rank processes. All its cases share nodes, ranks, device, backend, variables.
+    """One life of rank processes. All its cases share nodes, ranks, device, backend,
+    platform and variables.
 
     Plain data, so that it can be sent to where the ranks start: it names no path of this machine.
     """
@@ -44,6 +46,11 @@ class LaunchRequest:
     def arm(self) -> Arm:
         """Whose side of a comparison the launch is of; a launch is of one."""
         return self.cases[0].arm
+
+    @property
+    def platform(self) -> PlatformKind | None:
+        """Which of several platforms is asked; None: there is one."""
+        return self.cases[0].platform
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,8 @@ class CaseSelector(Spec):
     """`2x1`."""
     backend: Patterns | None = None
     """`gloo` or `nccl`."""
+    platform: Patterns | None = None
+    """Of a run with several: `emulated`."""
     nodes: Numbers | None = None
     """How many there are; a list means any of these."""
     ranks_per_node: Numbers | None = None
@@ -44,6 +46,7 @@ class CaseSelector(Spec):
             (self.network, case.plain_network_name),
             (self.shape, case.shape),
             (self.backend, case.backend),
+            (self.platform, case.platform or ""),
         )
         numbers = (
             (self.nodes, case.nodes),

@@ -1,0 +1,40 @@
+"""How do cases of several platforms run in one run? Each launch asks the platform of its cases."""
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+
+from broadgauge.specs.launching import Launch, LaunchRequest, Platform, Progress
+from broadgauge.specs.platforms import PlatformKind
+
+
+class SeveralPlatforms:
+    """Platforms as one, for a plan whose cases name theirs."""
+
+    def __init__(self, platforms: Mapping[PlatformKind, Platform]) -> None:
+        self._platforms = dict(platforms)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Of each, with its name."""
+        return tuple(
+            f"{kind}: {note}"
+            for kind, platform in self._platforms.items()
+            for note in platform.notes
+        )
+
+    def start(self, request: LaunchRequest, progress: Progress) -> Launch:
+        """Raises LaunchError, PlatformError and RunFolderError, as that platform does."""
+        return self._of(request).start(request, progress)
+
+    def rank_commands(self, request: LaunchRequest) -> tuple[str, ...]:
+        return self._of(request).rank_commands(request)
+
+    def close(self) -> None:
+        """All of them, also where one can't be closed in good order."""
+        with ExitStack() as closing:
+            for platform in self._platforms.values():
+                closing.callback(platform.close)
+
+    def _of(self, request: LaunchRequest) -> Platform:
+        assert request.platform is not None, "a plan for several platforms names that of each case"
+        return self._platforms[request.platform]
