@@ -9,10 +9,12 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from broadgauge.results.export import TableName, to_csv, to_json
+from broadgauge.results.export import to_csv, to_json
+from broadgauge.results.kinds.registry import ROW_TABLES
 from broadgauge.results.model import RunSummary
 from broadgauge.results.parquet import to_parquet
 from broadgauge.results.summary import summarise_run
+from broadgauge.results.table_names import TABLE_NAMES, TableName
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.metrics import REGISTRY
@@ -212,3 +214,7 @@ def test_json_holds_everything_and_no_nan(run: RunSummary) -> None:
     assert (case["num_ok"], case["num_failed"]) == (2, 1)
     assert document["experiment_yaml"] == "name: x\n"
     assert to_json(run) == text
+
+
+def test_the_command_line_knows_every_table() -> None:
+    assert ("records", *ROW_TABLES) == TABLE_NAMES

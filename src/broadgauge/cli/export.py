@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from broadgauge.results.table_names import TABLE_NAMES
+
 
 def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
@@ -19,7 +21,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument(
         "--table",
-        choices=("records", "collectives"),
+        choices=TABLE_NAMES,
         default="records",
         help="which rows a CSV or a Parquet file has (default: records)",
     )

@@ -3,20 +3,18 @@
 import csv
 import io
 import json
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import asdict
+from typing import Any
 
+from broadgauge.results.kinds.registry import ROW_TABLES
 from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.results.table_names import TableName
+from broadgauge.results.tables import Cell, CellKind, Column, RowTable, Table
 from broadgauge.specs.case import Case
 from broadgauge.specs.metrics import REGISTRY
-from broadgauge.specs.op_rows import AnyOpRow
 from broadgauge.specs.record import Record
 
-TableName = Literal["records", "collectives"]
-Kind = Literal["text", "integer", "number", "truth"]
-Cell = str | int | float | bool | None
-
-LABEL_COLUMNS: dict[str, Kind] = {
+LABEL_COLUMNS: dict[str, CellKind] = {
     "record_id": "text",
     "case_key": "text",
     "workload": "text",
@@ -27,7 +25,7 @@ LABEL_COLUMNS: dict[str, Kind] = {
     "trial": "integer",
     "position": "integer",
 }
-_RECORD_COLUMNS: dict[str, Kind] = {
+_RECORD_COLUMNS: dict[str, CellKind] = {
     "line_rate_gbps": "number",
     "mtu_bytes": "integer",
     "device": "text",
@@ -55,45 +53,14 @@ _RECORD_COLUMNS: dict[str, Kind] = {
     "path_used": "text",
 }
 """Columns of a later version come behind those there are; readers go by the name."""
-_ROW_COLUMNS: dict[str, Kind] = {
-    "op": "text",
-    "dtype": "text",
-    "size_bytes": "integer",
-    "iterations": "integer",
-    "time_s": "number",
-    "time_min_s": "number",
-    "time_median_s": "number",
-    "time_max_s": "number",
-    "algbw_gbyte_per_s": "number",
-    "busbw_gbyte_per_s": "number",
-    "wire_bytes": "number",
-    "amplification_ratio": "number",
-    "link_rate_gbps": "number",
-    "is_correct": "truth",
-    "engine": "text",
-    "from_rank": "integer",
-    "to_rank": "integer",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    name: str
-    kind: Kind
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
 
 
 def table_of(run: RunSummary, name: TableName = "records") -> Table:
-    """One row a trial, or one row a collective, size and trial. None is a missing value.
+    """One row a trial, or the rows of a kind of workload. None is a missing value.
 
     Columns keep their order: labels, the registered metrics, then other metrics by name.
     """
-    return _collectives(run) if name == "collectives" else _records(run)
+    return _records(run) if name == "records" else _rows(run, ROW_TABLES[name])
 
 
 def _records(run: RunSummary) -> Table:
@@ -155,26 +122,21 @@ def _of_case(case: Case) -> dict[str, Cell]:
     return cells
 
 
-def _collectives(run: RunSummary) -> Table:
+def _rows(run: RunSummary, table: RowTable) -> Table:
     arms = {summary.case.key: summary.case.arm for summary in run.cases}
     rows = tuple(
         (
             *(getattr(record, name) for name in LABEL_COLUMNS),
             arms.get(record.case_key),
-            *_of_row(row).values(),
+            *row.values(),
         )
         for record in run.records
-        for row in record.collectives
+        for row in table.rows_of(record)
     )
-    return Table(columns=_columns(LABEL_COLUMNS | {"arm": "text"} | _ROW_COLUMNS), rows=rows)
+    return Table(columns=_columns(LABEL_COLUMNS | {"arm": "text"} | table.columns), rows=rows)
 
 
-def _of_row(row: AnyOpRow) -> dict[str, Cell]:
-    """The same cells of every kind of row."""
-    return {name: getattr(row, name, None) for name in _ROW_COLUMNS} | {"engine": row.measured_by}
-
-
-def _columns(kinds: dict[str, Kind]) -> tuple[Column, ...]:
+def _columns(kinds: dict[str, CellKind]) -> tuple[Column, ...]:
     return tuple(Column(name=name, kind=kind) for name, kind in kinds.items())
 
 
@@ -208,8 +170,9 @@ def to_json(run: RunSummary) -> str:
 
 
 def _record(record: Record) -> dict[str, Any]:
-    rows = [_of_row(row) for row in record.collectives]
-    return record.model_dump(mode="json") | {"collectives": rows}
+    """Rows of their own have all columns of their table."""
+    rows = {name: list(table.rows_of(record)) for name, table in ROW_TABLES.items()}
+    return record.model_dump(mode="json") | rows
 
 
 def _case(summary: CaseSummary) -> dict[str, object]:

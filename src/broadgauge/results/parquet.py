@@ -8,8 +8,10 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from broadgauge.results.export import Kind, TableName, table_of
+from broadgauge.results.export import table_of
 from broadgauge.results.model import RunSummary
+from broadgauge.results.table_names import TableName
+from broadgauge.results.tables import CellKind
 from broadgauge.specs.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ def to_parquet(run: RunSummary, name: TableName = "records") -> bytes:
     return buffer.getvalue()
 
 
-def _types() -> dict[Kind, pa.DataType]:
+def _types() -> dict[CellKind, pa.DataType]:
     import pyarrow as pa
 
     return {

@@ -2,16 +2,21 @@
 
 from typing import assert_never
 
-from broadgauge.results.kinds.collectives import CollectivesInResults
+from broadgauge.results.kinds.collectives import COLLECTIVES_TABLE, CollectivesInResults
 from broadgauge.results.kinds.command import CommandInResults
 from broadgauge.results.kinds.kind import KindInResults
 from broadgauge.results.kinds.training import TrainingInResults
+from broadgauge.results.table_names import TableName
+from broadgauge.results.tables import RowTable
 from broadgauge.specs.workload import (
     CollectivesWorkload,
     CommandWorkload,
     TrainWorkload,
     Workload,
 )
+
+ROW_TABLES: dict[TableName, RowTable] = {"collectives": COLLECTIVES_TABLE}
+"""What is exported beside one row a trial, by the name that a record has it under."""
 
 
 def in_results(workload: Workload) -> KindInResults:
