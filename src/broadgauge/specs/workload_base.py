@@ -1,7 +1,7 @@
 """What has each workload, whatever runs on the ranks?
 
 What the other rooms ask of a workload without caring which kind it is stands here; what a kind
-needs beyond that is told by the registry of the room that needs it (docs/decisions/0011).
+needs beyond that is told by the registry of the room that needs it (docs/decisions/0013).
 """
 
 from typing import ClassVar

@@ -1,0 +1,21 @@
+"""How are naps judged?"""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from broadgauge.advise.kinds.kind import KindInAdvise, Rule
+from broadgauge.advise.model import Bound, Verdict, verdict_that
+from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.specs.case import Case
+from broadgauge.specs.record import Finding, Record, Severity
+
+
+def _every_nap(case: Case, record: Record) -> Iterator[Finding]:
+    yield Finding(rule="nap", severity=Severity.INFO, symptom="the ranks napped")
+
+
+class ToyInAdvise(KindInAdvise):
+    rules: ClassVar[tuple[Rule, ...]] = (_every_nap,)
+
+    def verdict(self, summary: CaseSummary, run: RunSummary) -> Verdict:
+        return verdict_that(Bound.TOY, "naps wait for the clock")
