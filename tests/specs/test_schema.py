@@ -96,6 +96,7 @@ cluster: {shapes: [2x1], backend: [nccl, gloo]}
 networks:
   - {name: eth, rate_gbps: [1 Gbit/s, 2.5, null], nics_per_node: [1, nodes], overlay: [null, vxlan]}
   - {name: in, path: [shm, sockets], environment: {A: b, C: [d, e]}}
+environment: {F: {from_environment: true}, HF_TOKEN: of-this-life}
 workloads:
   - {kind: train, model: {hidden: [256, 512]}, strategy: [ddp, fsdp], networks: [eth]}
   - {kind: train, name: two, model: [{hidden: 256}, {hidden: 512}], data: {jsonl: [a, b]}}
@@ -135,6 +136,8 @@ def test_axes_units_and_single_words_fit_as_they_are_read() -> None:
         ("{nodes: 2}", "{node: 2}"),
         ("{nodes: 2}", "{network: []}"),
         ("[d, e]", "[d, 3]"),
+        ("from_environment: true", "from_environment: false"),
+        ("from_environment: true", "from_environment: true, value: x"),
     ],
 )
 def test_what_we_refuse_does_not_fit(old: str, new: str) -> None:

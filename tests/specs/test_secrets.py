@@ -212,6 +212,12 @@ def test_texts_are_masked_of_all_that_ranks_may_know() -> None:
     assert mask("to http://me:p%40ssword@proxy.") == "to ***."
 
 
+def test_of_a_line_that_was_cut_no_beginning_of_a_value_is_left() -> None:
+    mask = Masker([SecretText(PLANTED), SecretText("another-secret")])
+    text = f"said {PLANTED[:12]}\nand another-s\nhf_Pl4n at the end: hf_Pl"
+    assert mask(text) == "said ***\nand ***\nhf_Pl4n at the end: hf_Pl"
+
+
 @given(st.lists(st.text(min_size=6, max_size=12), min_size=1, max_size=4), st.text(max_size=60))
 def test_no_masked_text_holds_a_value(values: list[str], around: str) -> None:
     values = [value for value in values if len(value.strip()) >= 6 and "*" not in value]

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from broadgauge.results import disk
+from broadgauge.results.older_secrets import take_from_plan, with_stored_keys, without_values
 from broadgauge.results.records_file import RECORDS_FILE, read_records
 from broadgauge.results.unreadable import HINT, why_unreadable
 from broadgauge.specs.base import AS_STORED
@@ -53,7 +54,7 @@ def read_run(path: Path) -> StoredRun:
     return StoredRun(
         folder=folder,
         plan=plan,
-        experiment_yaml=read_text(folder / EXPERIMENT_FILE),
+        experiment_yaml=without_values(read_text(folder / EXPERIMENT_FILE), EXPERIMENT_FILE),
         records=read.records,
         environments=environments,
         notes=tuple(notes),
@@ -102,7 +103,8 @@ def read_plan(folder: Path) -> tuple[Plan, tuple[str, ...]]:
     value: object = None
     try:
         value = from_json(read_text(path))
-        plan = Plan.model_validate(value, context=AS_STORED)
+        with_secrets = take_from_plan(value)
+        plan = with_stored_keys(Plan.model_validate(value, context=AS_STORED), with_secrets)
     except ValueError as error:
         raise RunFolderError(
             f"{path} is no plan that this version reads: {why_unreadable(error, value)}", hint=HINT
@@ -114,6 +116,8 @@ def read_plan(folder: Path) -> tuple[Plan, tuple[str, ...]]:
     ignored = list(unknown_keys(value, plan))
     _check_whole(path, plan, ignored)
     notes = [f"{PLAN_FILE}: unknown keys are ignored: {', '.join(ignored)}"] if ignored else []
+    if with_secrets:
+        notes.append(f"{PLAN_FILE} and {EXPERIMENT_FILE} hold values of secrets: see who can read")
     return plan, tuple(notes)
 
 

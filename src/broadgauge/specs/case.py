@@ -87,13 +87,14 @@ class Case(Spec):
         lives when a later version adds a field; a default, once released, never changes
         (tests/results/golden holds that).
         """
+        return _key(self.model_dump(mode="json", exclude_defaults=True))
+
+    def with_key_of(self, environment: Mapping[str, str]) -> Self:
+        """The case with the key it had when values of secrets were stored, and a part of it."""
+        kept = self.model_copy()
         form = self.model_dump(mode="json", exclude_defaults=True)
-        for part in (form["workload"], form["network"]):
-            if part is not None:
-                for label in ("name", "description", "networks", "environment"):
-                    part.pop(label, None)
-        text = json.dumps(form, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        kept.__dict__["key"] = _key(form | {"environment": dict(environment)})
+        return kept
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """pydantic's, which would copy the key of what is not changed yet, too."""
@@ -129,6 +130,15 @@ class Case(Spec):
         """`train 2x1 pod-like`: for people, not for matching."""
         arm = " (baseline)" if self.arm == "baseline" else ""
         return f"{self.workload.name} {self.shape} {self.network_name}{arm}"
+
+
+def _key(form: dict[str, Any]) -> str:
+    for part in (form["workload"], form["network"]):
+        if part is not None:
+            for label in ("name", "description", "networks", "environment"):
+                part.pop(label, None)
+    text = json.dumps(form, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def case_name(case: Case) -> CaseName:

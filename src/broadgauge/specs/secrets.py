@@ -18,6 +18,8 @@ from broadgauge.specs.variables import FromEnvironment
 
 SHORTEST_LOOKED_FOR = 6
 """Characters. A shorter value stands in texts by chance: `dev`, `1234`."""
+_LONGEST_BEGINNING = 500
+"""A line is cut at 500 characters: platforms/log_tail.py."""
 _SHORTEST_LINE = 16
 """Of a value with several lines, such as a private key: a log shows them one by one."""
 
@@ -116,12 +118,23 @@ class Masker:
 
     def __init__(self, values: Iterable[SecretText]) -> None:
         parts = {part for value in values for part in _parts(value.reveal())}
-        longest_first = sorted(parts, key=lambda part: (-len(part), part))
-        self._known = re.compile("|".join(map(re.escape, longest_first))) if parts else None
+        self._longest_first = sorted(parts, key=lambda part: (-len(part), part))
+        self._known = re.compile("|".join(map(re.escape, self._longest_first)))
 
     def __call__(self, text: str) -> str:
-        """The text with `***` for each known value."""
-        return text if self._known is None else self._known.sub(MASK, text)
+        """The text with `***` for each known value, and for the beginning of one in a cut line."""
+        if not self._longest_first:
+            return text
+        lines = self._known.sub(MASK, text).split("\n")
+        return "\n".join(self._without_beginning(line) for line in lines)
+
+    def _without_beginning(self, line: str) -> str:
+        """Lines of logs are cut before they get here, perhaps in the middle of a value."""
+        for part in self._longest_first:
+            for length in range(min(len(part), _LONGEST_BEGINNING), SHORTEST_LOOKED_FOR - 1, -1):
+                if line.endswith(part[:length]):
+                    return line[:-length] + MASK
+        return line
 
 
 def _parts(value: str) -> Iterable[str]:

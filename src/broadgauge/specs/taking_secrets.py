@@ -37,7 +37,7 @@ def take_secrets(document: Document) -> tuple[Document, SecretTexts]:
                     f"`{name}` has two values: a secret has one in a run",
                     "two experiments are two files",
                 )
-            declared[*path, name] = _declared(name, text)
+            declared[*path, name] = declared_form(name, text)
     if not found:
         return document, found
     assembly = Assembly()
@@ -88,7 +88,7 @@ def _has_credentials(value: Any) -> bool:
     return isinstance(value, str) and without_credentials(value) != value
 
 
-def _declared(name: str, text: str) -> dict[str, Any]:
+def declared_form(name: str, text: str) -> dict[str, Any]:
     """What stands in the secret's place. Of a URL, the rest is no secret."""
     form: dict[str, Any] = {"from_environment": True}
     return form if is_secret(name) else form | {"shown": without_credentials(text)}
