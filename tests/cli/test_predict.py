@@ -140,6 +140,20 @@ def test_what_fits_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
     assert out.index("\nfsdp") < out.index("\nddp")
 
 
+def test_what_few_have_measured_is_said_to_be_wider_and_why(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = (*LLAMA, "--nodes", "1", "--precision", "bf16,fp8")
+    flat = " ".join(said(capsys, *words).split())
+    assert "fp8: few have measured FP8: kernel times are taken for 2.6 times as uncertain" in flat
+    assert "84 steps of 6 sources" in flat
+    flat = " ".join(said(capsys, *words, "--explain").split())
+    assert "its interval: few have measured FP8" in flat
+    cases = json.loads(said(capsys, *words, "--json"))["cases"]
+    assert [each["widened"] and each["widened"]["kind"] for each in cases] == [None, "fp8"]
+    assert "84 steps of 6 sources" in cases[1]["widened"]["why"]
+
+
 def test_what_is_uncertain_says_of_what(capsys: pytest.CaptureFixture[str]) -> None:
     words = (*LLAMA, "--nodes", "1,2,4", "--network", "vnic-100g")
     flat = " ".join(said(capsys, *words).split())

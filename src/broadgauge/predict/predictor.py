@@ -146,6 +146,7 @@ def _prediction(table: PredictionTable, index: int) -> Prediction:
 
 def _widened(intervals: Intervals, index: int) -> Widened | None:
     ratio = float(intervals.widenings.width_ratio[index])
-    if ratio == 1:
+    is_known = intervals.is_calibrated[index] and intervals.widenings.is_measured[index]
+    if ratio == 1 or is_known:
         return None
     return Widened(kind=str(intervals.widenings.kinds[index]), width_ratio=ratio)

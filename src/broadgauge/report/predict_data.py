@@ -14,7 +14,8 @@ from broadgauge.predict.answering.knee import BandwidthCurve
 from broadgauge.predict.answering.making_fit import what_fits
 from broadgauge.predict.answering.simple_estimates import explain
 from broadgauge.predict.case import TrainingCase
-from broadgauge.report.predict_words import label_words
+from broadgauge.predict.prediction import Prediction
+from broadgauge.report.predict_words import label_words, widened_words
 
 MOST_FITTED = 40
 """Cases, the first of all, for which it is asked what would make them fit."""
@@ -83,7 +84,7 @@ def _case(answer: Answer, *, is_explained: bool) -> dict[str, Any]:
         "narrowed_by": prediction.narrowed_by or None,
         "is_calibrated": prediction.is_calibrated,
         "is_outside": prediction.is_outside,
-        "widened": None if prediction.widened is None else asdict(prediction.widened),
+        "widened": _widened(prediction),
         "memory": {
             **asdict(memory),
             "total_bytes": memory.total_bytes,
@@ -92,6 +93,13 @@ def _case(answer: Answer, *, is_explained: bool) -> dict[str, Any]:
         "usd_per_gigatoken": answer.usd_per_gigatoken,
         **({"explanation": asdict(explain(prediction))} if is_explained else {}),
     }
+
+
+def _widened(prediction: Prediction) -> dict[str, Any] | None:
+    """For which kind of training, by how much, and why."""
+    if prediction.widened is None:
+        return None
+    return {**asdict(prediction.widened), "why": widened_words(prediction)}
 
 
 def _question(case: TrainingCase) -> dict[str, Any]:

@@ -126,9 +126,11 @@ def intervals(
     kernels = [each * share for each in of_kernels]
 
     def side(residual: Times, rate: Times, kernel: Times) -> Times:
-        usual = np.hypot(residual, posterior) * ratio
+        usual, added = np.hypot(residual, posterior) * ratio, unfamiliar.added(kernel)
+        usual = np.where(unfamiliar.is_measured, np.hypot(usual, added), usual)
         known = np.where(is_calibrated, _narrowed(usual, left), usual)
-        return np.hypot(np.hypot(known, rate), unfamiliar.added(kernel))
+        known = np.where(unfamiliar.is_measured, known, np.hypot(known, added))
+        return np.hypot(known, rate)
 
     return Intervals(
         low_s=evaluation.step_s * np.exp(-side(below, faster, kernels[0])),
@@ -162,7 +164,9 @@ def kernels_log_sd(columns: Columns, knowledge: Knowledge) -> Times:
     """Of kernel times of systems like each case's, before anything of its system is measured."""
     regimes = np.full(len(columns), "compute")
     low, high = _residuals(regimes, families_of(columns), knowledge.residuals)
-    return np.where(_is_unseen(columns), OUTSIDE_RATIO, 1.0) * (high - low) / (2 * NORMAL_80)
+    ratio = np.where(_is_unseen(columns), OUTSIDE_RATIO, 1.0)
+    ratio = ratio * widenings_of(columns, knowledge).width_ratio
+    return ratio * (high - low) / (2 * NORMAL_80)
 
 
 def _residuals(

@@ -4,7 +4,7 @@ The table that constants and residuals are of is of 16-bit arithmetic, dense mod
 sharding. What is another kind of training misses by more: widenings.yaml has by how much, from rows
 that have it, as a multiple of what kernels miss by; what a step waits for between nodes is as sure
 as ever. Of several kinds the widest counts, since rows that have several tell each one's.
-A measured step of the same system and the same way of training makes a case familiar.
+A measured step of the same system and the same way of training narrows that, too.
 """
 
 from collections.abc import Mapping
@@ -37,6 +37,8 @@ class Widenings:
     """Of what kernels make of half an interval; 1: nothing of it is unfamiliar."""
     kinds: npt.NDArray[np.str_]
     """The kind whose ratio that is, or NOTHING."""
+    is_measured: Flags
+    """A step of the same system and way of training was."""
 
     def added(self, kernels_log: Times) -> Times:
         """Beside what kernels make of half an interval, so that both make `width_ratio`."""
@@ -55,13 +57,13 @@ def kinds_of(columns: Columns) -> Mapping[str, Flags]:
 
 
 def widenings_of(columns: Columns, knowledge: Knowledge) -> Widenings:
-    """By the widest of its kinds, unless a step of this way of training was measured."""
+    """By the widest of its kinds."""
     ratio = np.ones(len(columns))
     kinds = np.full(len(columns), NOTHING, dtype=f"<U{max(map(len, KIND_WORDS))}")
-    is_new = ~is_way_measured(columns.cases, knowledge.misses)
     for kind, is_of_kind in kinds_of(columns).items():
         of_kind = knowledge.widenings.get(kind, 1.0)
-        is_wider = is_of_kind & is_new & (of_kind > ratio)
+        is_wider = is_of_kind & (of_kind > ratio)
         ratio = np.where(is_wider, of_kind, ratio)
         kinds = np.where(is_wider, kind, kinds)
-    return Widenings(width_ratio=ratio, kinds=kinds)
+    is_measured = is_way_measured(columns.cases, knowledge.misses)
+    return Widenings(width_ratio=ratio, kinds=kinds, is_measured=is_measured)
