@@ -5,9 +5,10 @@
                         └─ sshd in node 1     `ctl` 10.200.0.2, `eth0` 10.80.0.2 (shaped)
 
 Nodes are those of the emulated platform, joined by its shaped links, with a second, unshaped
-interface for control and an sshd each. `ssh` in PATH is OpenSSH's with a configuration of the rig's:
-`node0` and `node1` are known hosts with a /tmp of their own, `stranger` is node 0 with another host key, `refused` is node 0
-with a key that it does not take, `nowhere` is an address that nobody has.
+interface for control, a /tmp of their own, and an sshd. `ssh` in PATH is OpenSSH's with a
+configuration of this module's: `node0` and `node1` are known hosts; `stranger` is node 0 with
+another host key; `refused` is node 0 with a key that it does not take; `nowhere` is an address
+that nobody has.
 
 When the command has ended, a report is written to `report` in the folder: which processes and files
 are left on the machines. Whatever happens, PID 1's end takes all of it away. Needs root and sshd.
@@ -174,7 +175,7 @@ def _start_server(plan: RigPlan, number: int, node: Node) -> int:
             _run("ip", "addr", "add", f"{address_of(number)}/24", "dev", "ctl")
             _run("ip", "link", "set", "ctl", "up")
             _become_server(plan, node)
-        except BaseException:
+        except BaseException:  # noqa: BLE001  the last frame of a forked child
             traceback.print_exc()
         finally:
             os._exit(1)

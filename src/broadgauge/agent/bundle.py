@@ -1,0 +1,42 @@
+"""What is sent to a machine that has Python and nothing of ours? One zip file that Python runs.
+
+It holds what runs there, as source. Equal sources give equal bytes, so its hash is its version.
+"""
+
+import hashlib
+import io
+import zipfile
+from functools import cache
+from pathlib import Path
+
+PACKAGES = ("agent", "leader", "messages")
+"""Of broadgauge; with what is in its `__init__.py`."""
+MAIN = "import sys\n\nfrom broadgauge.agent.entrance import main\n\nsys.exit(main(sys.argv[1:]))\n"
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The earliest that a zip file can say: times of files don't count."""
+
+
+@cache
+def build() -> bytes:
+    """The zip file."""
+    root = Path(__file__).parents[1]
+    sources = [path for package in PACKAGES for path in sorted((root / package).rglob("*.py"))]
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        _add(archive, "__main__.py", MAIN.encode())
+        for path in (root / "__init__.py", *sources):
+            _add(archive, f"broadgauge/{path.relative_to(root).as_posix()}", path.read_bytes())
+    return buffer.getvalue()
+
+
+@cache
+def version() -> str:
+    """The first 16 hexadecimal digits of its SHA-256."""
+    return hashlib.sha256(build()).hexdigest()[:16]
+
+
+def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
+    info = zipfile.ZipInfo(name, _EPOCH)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.external_attr = 0o644 << 16
+    archive.writestr(info, data)

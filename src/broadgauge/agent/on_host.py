@@ -1,0 +1,282 @@
+"""What does the agent of one host do for its leader? One launch after the other.
+
+    leader ── TCP ── this process ── socket ── supervisor of one launch ── ranks
+
+It connects, proves that it knows the allocation's token, and says which machine it is on. Each
+launch has a supervisor of its own; what is said is passed on both ways. In timed parts nothing is
+passed on but what ends them, so that no byte of ours shares a NIC with what is measured; what had
+to be is counted. Without its leader it ends its ranks and leaves, and its folder goes with it.
+"""
+
+import asyncio
+import json
+import os
+import platform
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from broadgauge.messages.agent import (
+    EVENT,
+    ORDER,
+    PROTOCOL_VERSION,
+    AgentHello,
+    Alive,
+    AskClock,
+    ClockTold,
+    End,
+    Ended,
+    Event,
+    LaunchOrder,
+    Order,
+    RankSaid,
+    Refused,
+    Release,
+)
+from broadgauge.messages.codec import Decoder
+from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
+from broadgauge.messages.proof import MAX_LINE_BYTES, answer, is_right, new_challenge
+
+READ_BYTES = 1 << 16
+CONNECT_LIMIT_S = 10.0
+ALIVE_EVERY_S = 1.0
+ALIVE_IN_TIMED_PART_S = 10.0
+"""Still often enough for a leader that waits a minute."""
+LAST_WORDS_S = 5.0
+"""For a supervisor whose leader is gone."""
+TIMED_PART_BEGINS = ":begin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentStart:
+    """What an agent is started with."""
+
+    number: int
+    """Of its host in the allocation."""
+    leader_address: str
+    leader_port: int
+    token: str
+    version: str
+    folder: str
+    """Its own, removed when it ends."""
+    supervisor: tuple[str, ...]
+    """The program that owns the ranks of one launch; the number of its socket is added."""
+    working_folder: str
+    """Where ranks run."""
+    secrets: dict[str, str]
+    """Variables that stand in no order: ranks inherit them."""
+
+
+AGENT_START: Decoder[AgentStart] = Decoder(AgentStart)
+
+
+PassOn = Callable[[Event], None]
+"""Takes what a supervisor says."""
+
+
+class LeaderRefused(Exception):  # noqa: N818  says what is so
+    """What answers at the leader's address does not know the token."""
+
+
+@dataclass(slots=True)
+class TimedPart:
+    """Whether one goes on, and what waits for its end."""
+
+    goes_on: bool = False
+    waiting: list[Event] = field(default_factory=list)
+    num_bytes: int = 0
+    """Sent in timed parts so far."""
+
+    def hold(self, event: Event) -> bool:
+        """Is it to wait? What is no rank's word ends a timed part, or is part of its end."""
+        if self.goes_on and isinstance(event, RankSaid) and event.message.get("type") != "failed":
+            self.waiting.append(event)
+            return True
+        return False
+
+    def let_go(self) -> list[Event]:
+        """It is over: what waited, in its order."""
+        waiting, self.waiting, self.goes_on = self.waiting, [], False
+        return waiting
+
+
+class HostAgent:
+    """One connection to the leader, and the launch that runs."""
+
+    def __init__(self, start: AgentStart) -> None:
+        self._start = start
+        self._frames = FrameWriter(unique_sender(f"agent{start.number}"))
+        self._part = TimedPart()
+        self._launch: _Launch | None = None
+
+    async def serve(self) -> None:
+        """Until the leader is gone. Raises OSError, LeaderRefused."""
+        start = self._start
+        reader, self._writer = await asyncio.wait_for(
+            asyncio.open_connection(start.leader_address, start.leader_port, limit=READ_BYTES),
+            CONNECT_LIMIT_S,
+        )
+        await asyncio.wait_for(self._prove(reader), CONNECT_LIMIT_S)
+        self._send(hello(start.version))
+        alive = asyncio.create_task(self._say_alive())
+        frames = FrameReader()
+        try:
+            while data := await reader.read(READ_BYTES):
+                for received in frames.feed(data)[0]:
+                    await self._obey(ORDER(received.message))
+        except OSError:
+            pass  # as at its end: the leader is gone
+        finally:
+            alive.cancel()
+            if self._launch is not None:
+                await self._launch.close()
+
+    async def _prove(self, reader: asyncio.StreamReader) -> None:
+        number, token, own = self._start.number, self._start.token, new_challenge()
+        challenge = (await reader.readline())[:MAX_LINE_BYTES].decode("ascii").strip()
+        told = answer(token, f"agent {number}", challenge, own)
+        self._writer.write(f"{number} {own} {told}\n".encode())
+        line = (await reader.readline())[:MAX_LINE_BYTES].decode("ascii").strip()
+        if not is_right(token, "leader", line, own, challenge):
+            raise LeaderRefused("the leader's answer is wrong: another run's, or not ours")
+
+    async def _obey(self, order: Order) -> None:
+        if isinstance(order, AskClock):
+            told = ClockTold(number=order.number, monotonic_s=time.monotonic(), unix_s=time.time())
+            self._send(told)
+        elif isinstance(order, LaunchOrder):
+            if self._launch is not None:
+                await self._launch.close()
+            self._launch = await _Launch.begin(self._start, order, self._pass_on)
+        elif self._launch is not None:
+            self._launch.give(order)
+            if isinstance(order, Release) and order.label.endswith(TIMED_PART_BEGINS):
+                await self._writer.drain()
+                self._part.goes_on = True
+        elif isinstance(order, End):
+            self._send(Ended())  # of a launch that is over
+
+    def _pass_on(self, event: Event) -> None:
+        if isinstance(event, Alive) or self._part.hold(event):
+            return
+        for waiting in self._part.let_go():
+            self._send(waiting)
+        self._send(event)
+
+    def _send(self, event: Event) -> None:
+        data = self._frames.write(event)
+        if self._part.goes_on:
+            self._part.num_bytes += len(data)
+        if not self._writer.is_closing():
+            self._writer.write(data)
+
+    async def _say_alive(self) -> None:
+        last_s = 0.0
+        while True:
+            await asyncio.sleep(ALIVE_EVERY_S)
+            every_s = ALIVE_IN_TIMED_PART_S if self._part.goes_on else ALIVE_EVERY_S
+            if time.monotonic() - last_s >= every_s:
+                last_s = time.monotonic()
+                self._send(Alive())
+
+
+class _Launch:
+    """The supervisor of one launch, and the socket to it."""
+
+    def __init__(self, process: asyncio.subprocess.Process, writer: asyncio.StreamWriter) -> None:
+        self._process = process
+        self._writer = writer
+        self._frames = FrameWriter(unique_sender("agent"))
+        self._listening: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def begin(
+        cls, start: AgentStart, order: LaunchOrder, pass_on: PassOn
+    ) -> "_Launch | None":
+        """Start the supervisor and give it its order; None where it can't be started."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *start.supervisor,
+                    str(theirs.fileno()),
+                    stdin=asyncio.subprocess.DEVNULL,
+                    pass_fds=[theirs.fileno()],
+                    cwd=start.working_folder,
+                    env={**os.environ, **start.secrets},
+                    start_new_session=True,
+                )
+            except OSError as error:
+                ours.close()
+                pass_on(Refused(message=f"the supervisor did not start: {error}", hint=None))
+                return None
+        reader, writer = await asyncio.open_connection(sock=ours, limit=READ_BYTES)
+        launch = cls(process, writer)
+        launch.give(order)
+        launch._listening = asyncio.create_task(launch._listen(reader, pass_on))
+        return launch
+
+    def give(self, order: Order) -> None:
+        if not self._writer.is_closing():
+            self._writer.write(self._frames.write(order))
+
+    async def close(self) -> None:
+        """The closed socket tells the supervisor to end everything; one that does not is killed."""
+        self._writer.close()
+        try:
+            await asyncio.wait_for(self._process.wait(), LAST_WORDS_S)
+        except asyncio.TimeoutError:
+            self._process.kill()
+            await self._process.wait()
+        if self._listening is not None:
+            self._listening.cancel()
+
+    async def _listen(self, reader: asyncio.StreamReader, pass_on: PassOn) -> None:
+        """Pass on what it says; its end without a last word is told."""
+        frames, last = FrameReader(), None
+        try:
+            while data := await reader.read(READ_BYTES):
+                for received in frames.feed(data)[0]:
+                    last = EVENT(received.message)
+                    pass_on(last)
+        except OSError:
+            pass  # as at its end
+        if not isinstance(last, (Ended, Refused)):
+            code = await self._process.wait()
+            message = f"the supervisor of the ranks ended with exit code {code}"
+            pass_on(Refused(message=message, hint=None))
+
+
+def hello(version: str) -> AgentHello:
+    """Which machine is this?"""
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return AgentHello(
+        protocol=PROTOCOL_VERSION,
+        version=version,
+        python=platform.python_version(),
+        hostname=socket.gethostname(),
+        pid=os.getpid(),
+        kernel=platform.release(),
+        cores=len(os.sched_getaffinity(0)),
+        memory_bytes=pages,
+    )
+
+
+def main() -> int:
+    """Serve one leader, and leave nothing."""
+    start = AGENT_START(json.loads(sys.stdin.readline()))
+    try:
+        asyncio.run(HostAgent(start).serve())
+    except (OSError, LeaderRefused, asyncio.TimeoutError) as error:
+        sys.stderr.write(f"agent {start.number}: {error}\n")
+        return 1
+    finally:
+        shutil.rmtree(start.folder, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,297 @@
+"""One life of a launch's ranks on several agents: how is it begun, followed and ended?
+
+What the agents say is told on as if one agent owned all nodes.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from broadgauge.leader.agents import Agents, Heard
+from broadgauge.leader.clocks import compare_clocks
+from broadgauge.leader.meeting import Meeting
+from broadgauge.messages.agent import (
+    CountersRead,
+    End,
+    Ended,
+    Event,
+    LogFlooded,
+    Marked,
+    PhaseExpired,
+    RankExited,
+    RankSaid,
+    RanksWait,
+    ReadCounters,
+    Ready,
+    Refused,
+    Release,
+    RunTrial,
+    TrialStarts,
+)
+from broadgauge.messages.leader import (
+    AgentLost,
+    ClockReading,
+    Job,
+    LifeBegins,
+    LifeEnds,
+    TrialBegins,
+    TrialEnds,
+)
+
+COME_LIMIT_S = 30.0
+"""For an agent that is started anew to come back."""
+COLLECT_S = 1.0
+"""After a first failure: the agent that tells of it first is often not the one that knows why."""
+END_GRACE_S = 15.0
+"""On top of the teardown's limit: stacks, TERM and KILL take a few seconds."""
+
+Tell = Callable[[Any], None]
+"""Keeps an event for the tool."""
+
+
+class _Failed(Exception):  # noqa: N818  no error of ours: the life has to end
+    """Something went wrong on an agent, and was told."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Life:
+    """The ranks of one launch, from their start to their end."""
+
+    agents: Agents
+    job: Job
+    life_id: str
+    tell: Tell
+    is_cancelled: bool = False
+    """The tool wants it to end."""
+    num_run: int = 0
+    """Trials that were begun."""
+    _ended: set[int] = field(default_factory=set)
+    """Agents that have no rank of it left."""
+    _is_over: bool = False
+    _expiries: dict[int, PhaseExpired] = field(default_factory=dict)
+
+    @property
+    def _numbers(self) -> tuple[int, ...]:
+        return tuple(each.agent for each in self.job.orders)
+
+    async def live(self, trials: Sequence[RunTrial]) -> bool:
+        """Run them until they are done or one fails. False: the ranks did not come up."""
+        missing = await self.agents.wait_for(self._numbers, COME_LIMIT_S)
+        links = [self.agents.link(number) for number in self._numbers]
+        hellos = tuple(link.hello for link in links if link is not None)
+        self.tell(LifeBegins(life_id=self.life_id, agents=hellos))
+        has_come_up = False
+        try:
+            for number in missing:
+                self._lose(number, "it is not connected to the leader")
+            if missing:
+                raise _Failed
+            await self._come_up()
+            has_come_up = True
+            for trial in trials:
+                await self._run(trial)
+        except _Failed:
+            await self._collect()
+        await self._end()
+        self.tell(LifeEnds(life_id=self.life_id))
+        return has_come_up
+
+    def cancel(self) -> None:
+        """End it now; whoever waits for its agents is told so."""
+        self.is_cancelled = True
+        self.agents.events.put_nowait(Heard(agent=-1, event=None))
+
+    async def _come_up(self) -> None:
+        while not self.agents.events.empty():  # of an earlier life
+            self.agents.events.get_nowait()
+        for each in self.job.orders:
+            self._send(each.agent, each.order)
+        ready: dict[int, Ready] = {}
+        hellos: set[int] = set()
+        while len(ready) < len(self._numbers) or len(hellos) < self.job.num_ranks:
+            number, event = await self._next()
+            if isinstance(event, Ready):
+                ready[number] = event
+                if ready.keys() == set(self._numbers):
+                    notes = dict.fromkeys(note for each in ready.values() for note in each.notes)
+                    self.tell(Ready(notes=tuple(notes)))
+                continue
+            if isinstance(event, RankSaid) and event.message.get("type") == "hello":
+                hellos.add(event.rank)
+            self._follow(number, event)
+
+    async def _run(self, trial: RunTrial) -> None:
+        self.num_run += 1
+        trial_id = trial.command.trial_id
+        before = await compare_clocks(self.agents, self._numbers)
+        self.tell(TrialBegins(trial_id=trial_id, unix_s=time.time()))
+        after: tuple[ClockReading, ...] = ()
+        try:
+            await self._measure(trial)
+            after = await compare_clocks(self.agents, self._numbers)
+        except _Failed:
+            await self._collect()
+            await self._end()
+            raise
+        finally:
+            self.tell(
+                TrialEnds(
+                    trial_id=trial_id,
+                    unix_s=time.time(),
+                    clocks_before=before,
+                    clocks_after=after,
+                )
+            )
+
+    async def _measure(self, trial: RunTrial) -> None:
+        for number in self._numbers:
+            self._send(number, trial)
+        meeting = Meeting.of(self._numbers)
+        begun: set[int] = set()
+        done: set[int] = set()
+        while len(done) < self.job.num_ranks:
+            number, event = await self._next()
+            if isinstance(event, TrialStarts):
+                begun.add(number)
+                if begun == set(self._numbers):
+                    self.tell(event)
+            elif isinstance(event, (RanksWait, CountersRead, Marked)):
+                self._meet(meeting, number, event)
+            else:
+                if isinstance(event, RankSaid) and event.message.get("type") == "done":
+                    done.add(event.rank)
+                self._follow(number, event)
+
+    def _meet(
+        self, meeting: Meeting, number: int, event: RanksWait | CountersRead | Marked
+    ) -> None:
+        follows = meeting.hear(number, event)
+        if isinstance(follows, Marked):
+            self.tell(follows)
+        elif isinstance(follows, (ReadCounters, Release)):
+            for each in self._numbers:
+                self._send(each, follows)
+
+    async def _next(self) -> tuple[int, Event]:
+        """What an agent of this life says next. Raises _Failed where one is gone."""
+        while True:
+            heard = await self.agents.events.get()
+            if self.is_cancelled:
+                raise _Failed
+            if heard.agent not in self._numbers:
+                continue
+            if heard.event is None:
+                self._lose(heard.agent, heard.why)
+                raise _Failed
+            return heard.agent, heard.event
+
+    def _follow(self, number: int, event: Event) -> None:
+        """Tell it on. Raises _Failed where it says that something went wrong."""
+        if isinstance(event, PhaseExpired):
+            self._expiries[number] = event
+            raise _Failed
+        if isinstance(event, (Ended, Refused)):
+            self._ended.add(number)
+        if not isinstance(event, Ended):
+            self.tell(event)
+        if _is_failure(event):
+            raise _Failed
+
+    async def _collect(self) -> None:
+        """Hear the other agents for a moment, then tell whose rank was silent, if one was."""
+        if not self.is_cancelled and not self._is_over:
+            await self._hear_rest(time.monotonic() + COLLECT_S)
+        if self._expiries:
+            waits = [each for each in self._expiries.values() if each.waits_at is not None]
+            silent = [each for each in self._expiries.values() if each.waits_at is None]
+            self.tell((silent or waits)[0])
+            self._expiries.clear()
+
+    async def _end(self) -> None:
+        """Have every agent end its ranks; one that does not in time is given up."""
+        if self._is_over:
+            return
+        self._is_over = True
+        for number in self._numbers:
+            if number not in self._ended:
+                self._send(number, End())
+        teardown_s = self.job.orders[0].order.limits.teardown_s
+        await self._hear_rest(time.monotonic() + teardown_s + END_GRACE_S)
+        for number in set(self._numbers) - self._ended:
+            self._lose(number, "its ranks did not end in time")
+        self.tell(Ended())
+
+    async def _hear_rest(self, deadline_s: float) -> None:
+        """Tell on what is still said, until every agent has ended or the time is over."""
+        while self._ended != set(self._numbers):
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0:
+                return
+            try:
+                heard = await asyncio.wait_for(self.agents.events.get(), left_s)
+            except asyncio.TimeoutError:
+                return
+            if heard.agent not in self._numbers:
+                continue
+            if heard.event is None:
+                self._lose(heard.agent, heard.why)
+            elif isinstance(heard.event, PhaseExpired):
+                self._expiries[heard.agent] = heard.event
+            elif isinstance(heard.event, (Ended, Refused)):
+                self._ended.add(heard.agent)
+            elif isinstance(heard.event, (RankSaid, RankExited, LogFlooded)):
+                self.tell(heard.event)
+
+    def _lose(self, number: int, why: str) -> None:
+        if number not in self._ended:
+            self._ended.add(number)
+            self.tell(AgentLost(agent=number, message=why))
+
+    def _send(self, number: int, order: Any) -> None:
+        link = self.agents.link(number)
+        if link is not None:
+            link.send(order)
+
+
+def _is_failure(event: Event) -> bool:
+    match event:
+        case RankExited(was_told_to=False) | LogFlooded() | Refused() | Ended():
+            return True
+        case RankSaid(message=message):
+            return message.get("type") == "failed"
+        case _:
+            return False
+
+
+def with_words(job: Job, words: dict[str, str]) -> Job:
+    """The job with `{life}` and `{port}` filled in, wherever a text of its orders has them."""
+
+    def fill(text: str) -> str:
+        for word, value in words.items():
+            text = text.replace(word, value)
+        return text
+
+    def fill_all(texts: dict[str, str]) -> dict[str, str]:
+        return {name: fill(text) for name, text in texts.items()}
+
+    orders = []
+    for each in job.orders:
+        ranks = tuple(
+            replace(
+                rank,
+                environment=fill_all(rank.environment),
+                log_paths=fill_all(rank.log_paths),
+                log=fill(rank.log),
+            )
+            for rank in each.order.ranks
+        )
+        order = replace(
+            each.order,
+            launch_id=fill(each.order.launch_id),
+            environment=fill_all(each.order.environment),
+            ranks=ranks,
+        )
+        orders.append(replace(each, order=order))
+    return replace(job, orders=tuple(orders))

@@ -1,0 +1,192 @@
+"""What does a leader do all its life? Runs jobs, keeps what comes of them, and ends when told to.
+
+It is started over ssh with one line of JSON on its standard input, tells the agents' port and its
+socket in one line of its standard output, and lives on in a session of its own. Its folder is its
+alone, and goes with it.
+"""
+
+import asyncio
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from broadgauge.leader.agents import Agents
+from broadgauge.leader.life import Life, with_words
+from broadgauge.leader.lives import Lives
+from broadgauge.leader.spool import Spool, SpoolFull
+from broadgauge.leader.tools import Tools
+from broadgauge.messages.codec import Decoder
+from broadgauge.messages.leader import (
+    LIFE_WORD,
+    PORT_WORD,
+    Attach,
+    Job,
+    JobsDone,
+    LeaderHello,
+    LeaderOrder,
+    Stop,
+    Stored,
+    TakeJobs,
+)
+
+LOOK_EVERY_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderStart:
+    """What a leader is started with."""
+
+    folder: str
+    """Its own: the spool and the socket; removed when it ends."""
+    address: str
+    """Of this host on the control network, where agents find it."""
+    token: str
+    version: str
+    keep_s: float
+    """How long it waits for a tool when its jobs are done, and for its first jobs."""
+
+
+LEADER_START: Decoder[LeaderStart] = Decoder(LeaderStart)
+
+
+class Leader:
+    """All of one allocation's launches."""
+
+    def __init__(self, start: LeaderStart) -> None:
+        self._start = start
+        self._spool = Spool(Path(start.folder) / "spool")
+        self._agents = Agents(start.token)
+        self._jobs: list[Lives] = []
+        self._generation = -1
+        self._life: Life | None = None
+        self._has_news = asyncio.Event()
+        self._is_stopped = False
+
+    async def lead(self) -> None:
+        """Until the tool says stop, or has been away too long with nothing left to run."""
+        self._tools = Tools(self._spool, self._hello, self._obey)
+        _, port = await self._agents.listen(self._start.address)
+        await self._tools.listen(Path(self._start.folder) / "socket")
+        _say_ready(port)
+        while not self._is_stopped:
+            if self._jobs:
+                await self._run_next()
+            elif self._tools.absent_s > self._start.keep_s:
+                return
+            else:
+                await self._wait_for_news()
+
+    async def _wait_for_news(self) -> None:
+        self._has_news.clear()
+        try:
+            await asyncio.wait_for(self._has_news.wait(), LOOK_EVERY_S)
+        except asyncio.TimeoutError:
+            return
+
+    async def _run_next(self) -> None:
+        """One life of the first job."""
+        lives, generation = self._jobs[0], self._generation
+        words = {LIFE_WORD: lives.life_id, PORT_WORD: str(_free_port())}
+        life = Life(
+            agents=self._agents,
+            job=with_words(lives.job, words),
+            life_id=lives.life_id,
+            tell=lambda event: self._tell(event, generation),
+        )
+        self._life = life
+        has_come_up = await life.live(lives.left)
+        self._life = None
+        if generation == self._generation:  # else other jobs came meanwhile, and these are gone
+            if has_come_up:
+                lives.lived(life.num_run)
+            else:
+                lives.lost()
+            if lives.is_over:
+                self._jobs.pop(0)
+        self._tell_if_done()
+
+    def _tell_if_done(self) -> None:
+        if not self._jobs and not self._is_stopped:
+            self._tell(JobsDone(), self._generation)
+
+    def _obey(self, order: LeaderOrder) -> None:
+        if isinstance(order, TakeJobs):
+            self._take(order.generation, order.jobs)
+        elif isinstance(order, Stored):
+            self._spool.stored(order.number)
+        elif isinstance(order, Stop):
+            self._is_stopped = True
+            self._jobs = []
+            self._cancel()
+        else:
+            assert isinstance(order, Attach), "the socket's own"
+
+    def _take(self, generation: int, jobs: Sequence[Job]) -> None:
+        if generation <= self._generation:
+            return  # told again after a connection broke
+        self._generation = generation
+        self._jobs = [Lives.of(job) for job in jobs]
+        if self._life is None:
+            self._tell_if_done()
+        self._cancel()
+
+    def _cancel(self) -> None:
+        self._has_news.set()
+        if self._life is not None:
+            self._life.cancel()
+
+    def _tell(self, event: Any, generation: int) -> None:
+        try:
+            self._spool.append(generation, event)
+        except (SpoolFull, OSError) as error:
+            # Nobody could read what comes after a gap: the trials that are left are run again.
+            print(f"leader: {error}", file=sys.stderr, flush=True)  # noqa: T201  its log
+            self._is_stopped = True
+            self._jobs = []
+            self._cancel()
+            return
+        self._tools.announce()
+
+    def _hello(self) -> LeaderHello:
+        return LeaderHello(
+            version=self._start.version,
+            pid=os.getpid(),
+            generation=self._generation,
+            next_number=self._spool.next_number,
+        )
+
+
+def _say_ready(port: int) -> None:
+    """The one line of its standard output, which is closed then: ssh waits for its end."""
+    sys.stdout.write(json.dumps({"port": port, "pid": os.getpid()}) + "\n")
+    sys.stdout.flush()
+    with open(os.devnull, "r+b") as null:  # noqa: PTH123  a descriptor is wanted
+        os.dup2(null.fileno(), 0)
+        os.dup2(null.fileno(), 1)
+
+
+def _free_port() -> int:
+    """That nobody on this host listens on now: rank 0 is on it."""
+    import socket
+
+    with socket.create_server(("", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def main() -> int:
+    """Lead until the end, and leave nothing."""
+    start = LEADER_START(json.loads(sys.stdin.readline()))
+    try:
+        asyncio.run(Leader(start).lead())
+    finally:
+        shutil.rmtree(start.folder, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Machines that are reached over the user's own ssh: how are launches run there?"""

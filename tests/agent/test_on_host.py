@@ -1,0 +1,27 @@
+"""Nothing of ours crosses a network while something is measured on it."""
+
+from broadgauge.agent.on_host import TimedPart
+from broadgauge.messages.agent import RankExited, RankSaid, RanksWait
+
+
+def said(kind: str) -> RankSaid:
+    return RankSaid(rank=0, message={"type": kind})
+
+
+def test_words_of_ranks_wait_for_the_end_of_a_timed_part() -> None:
+    part = TimedPart(goes_on=True)
+    assert part.hold(said("block"))
+    assert part.hold(said("phase"))
+    assert not part.hold(RanksWait(label="steps:end"))
+    assert part.let_go() == [said("block"), said("phase")]
+    assert not part.goes_on
+
+
+def test_failures_do_not_wait() -> None:
+    part = TimedPart(goes_on=True)
+    assert not part.hold(said("failed"))
+    assert not part.hold(RankExited(rank=0, exit_code=1, signal=None, was_told_to=False))
+
+
+def test_nothing_waits_outside_of_timed_parts() -> None:
+    assert not TimedPart().hold(said("block"))

@@ -1,0 +1,153 @@
+"""A leader makes several agents look like one, goes on without the tool, and leaves nothing."""
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.leader.allocations import Allocation, events_until, job, run_jobs
+
+from broadgauge.messages.leader import Stop, Stored, TakeJobs
+
+
+@pytest.fixture
+def allocation(tmp_path: Path) -> Iterator[Allocation]:
+    found = Allocation(tmp_path)
+    yield found
+    found.close()
+
+
+def kinds(events: list[dict[str, Any]]) -> list[str]:
+    """Types, those of ranks' words left out."""
+    return [event["type"] for event in events if event["type"] != "rank_said"]
+
+
+def trials(events: list[dict[str, Any]]) -> list[str]:
+    return [event["trial_id"] for event in events if event["type"] == "trial_ends"]
+
+
+def lives(events: list[dict[str, Any]]) -> list[str]:
+    return [event["life_id"] for event in events if event["type"] == "life_begins"]
+
+
+def test_two_agents_look_like_one(allocation: Allocation) -> None:
+    link = allocation.attach()
+    events = run_jobs(link, job("b0.l0", ["t0"]))
+    assert kinds(events) == [
+        *("life_begins", "ready", "trial_begins", "trial_starts", "marked", "marked"),
+        *("trial_ends", "ended", "life_ends", "jobs_done"),
+    ]
+    marks = [event for event in events if event["type"] == "marked"]
+    assert [[n["node"] for n in mark["nodes"]] for mark in marks] == [[0, 1], [0, 1]]
+    assert [n["counters"]["tx_bytes"] for n in marks[0]["nodes"]] == [0, 100]
+    (end,) = (event for event in events if event["type"] == "trial_ends")
+    assert [clock["agent"] for clock in end["clocks_before"]] == [0, 1]
+    assert all(abs(c["offset_s"]) <= c["uncertainty_s"] for c in end["clocks_after"])
+
+
+@pytest.mark.parametrize("fault", ["fails-1", "dies-0", "hangs-1", "kills-supervisor-1"])
+def test_a_failed_trial_ends_its_life_and_the_rest_have_another(
+    allocation: Allocation, fault: str
+) -> None:
+    events = run_jobs(allocation.attach(), job("b0.l0", ["t0", fault, "t2"]))
+    assert lives(events) == ["b0.l0", "b0.l0r1"]
+    assert trials(events) == ["b0.l0.t0", f"b0.l0.{fault}", "b0.l0.t2"]
+    assert [each["type"] for each in events].count("ended") == 2
+
+
+def test_a_launch_that_does_not_come_up_is_tried_three_times(allocation: Allocation) -> None:
+    events = run_jobs(allocation.attach(), job("b0.l0", ["t0"] * 5, refused="1"), job("x", ["t"]))
+    assert lives(events) == ["b0.l0", "b0.l0r1", "b0.l0r2", "x"]
+    assert trials(events) == ["x.t"]
+    assert {e["message"] for e in events if e["type"] == "refused"} == {"no such program"}
+
+
+def test_it_goes_on_without_the_tool_and_loses_nothing(allocation: Allocation) -> None:
+    link = allocation.attach()
+    link.send(TakeJobs(generation=0, jobs=(job("b0.l0", ["t0"]), job("b0.l1", ["t0", "t1"]))))
+    first = link.receive(10)
+    assert first is not None
+    link.close()
+    time.sleep(0.3)
+    events = events_until(allocation.attach(after=first.number), "jobs_done")
+    assert trials(events) == ["b0.l0.t0", "b0.l1.t0", "b0.l1.t1"]
+    numbers = [first.number + 1 + i for i in range(len(events))]
+    again = allocation.attach(after=first.number)
+    received = [again.receive(5) for _ in events]
+    assert [each.number for each in received if each is not None] == numbers
+
+
+def test_what_is_stored_is_kept_no_longer(allocation: Allocation) -> None:
+    link = allocation.attach()
+    run_jobs(link, job("b0.l0", ["t0"]))
+    spool = allocation.leader_folder / "spool"
+    assert spool.stat().st_size > 0
+    link.send(Stored(number=link.last))
+    events = run_jobs(link, generation=1)
+    assert kinds(events) == ["jobs_done"]
+    assert spool.stat().st_size < 1000
+
+
+def test_jobs_in_place_of_others_end_the_life_that_runs(tmp_path: Path) -> None:
+    allocation = Allocation(tmp_path, pause_s=20)
+    try:
+        link = allocation.attach()
+        link.send(TakeJobs(generation=0, jobs=(job("b0.l0", ["t0", "t1"]),)))
+        events_until(link, "marked")
+        link.send(TakeJobs(generation=1, jobs=()))
+        events = events_until(link, "life_ends")
+        assert "marked" not in kinds(events)
+        assert "agent_lost" not in kinds(events)
+        assert trials(events) == ["b0.l0.t0"]
+    finally:
+        allocation.close()
+
+
+def test_a_lost_agent_is_named_and_may_come_back(allocation: Allocation) -> None:
+    link = allocation.attach()
+    run_jobs(link, job("b0.l0", ["t0"]))
+    allocation.agents[1].send_signal(signal.SIGKILL)
+    allocation.agents[1].wait()
+    link.send(TakeJobs(generation=1, jobs=(job("b1.l0", ["t0"]),)))
+    allocation.agents.append(allocation.start_agent(1))
+    events = events_until(link, "jobs_done", 40)
+    assert trials(events) == ["b1.l0.t0"]
+
+
+def test_an_agent_that_dies_in_a_trial_is_named(tmp_path: Path) -> None:
+    allocation = Allocation(tmp_path, pause_s=20)
+    try:
+        link = allocation.attach()
+        link.send(TakeJobs(generation=0, jobs=(job("b0.l0", ["t0"]),)))
+        events_until(link, "marked")
+        allocation.agents[1].send_signal(signal.SIGKILL)
+        events = events_until(link, "life_ends")
+        (lost,) = (event for event in events if event["type"] == "agent_lost")
+        assert lost["agent"] == 1
+        assert trials(events) == ["b0.l0.t0"]
+    finally:
+        allocation.close()
+
+
+def test_a_stranger_without_the_token_is_not_let_in(allocation: Allocation) -> None:
+    stranger = allocation.start_agent(0, token="0" * 64)
+    assert stranger.wait(15) == 1
+    allocation.agents.append(stranger)
+    assert trials(run_jobs(allocation.attach(), job("b0.l0", ["t0"]))) == ["b0.l0.t0"]
+
+
+def test_stop_leaves_nothing(allocation: Allocation) -> None:
+    link = allocation.attach()
+    run_jobs(link, job("b0.l0", ["t0"]))
+    link.send(Stop())
+    assert [process.wait(15) for process in (allocation.leader, *allocation.agents)] == [0, 0, 0]
+    assert list(allocation.folder.iterdir()) == []
+
+
+def test_agents_whose_leader_was_killed_leave_nothing(allocation: Allocation) -> None:
+    run_jobs(allocation.attach(), job("b0.l0", ["t0"]))
+    allocation.leader.send_signal(signal.SIGKILL)
+    assert [process.wait(15) for process in allocation.agents] == [0, 0]
+    assert [path.name for path in allocation.folder.iterdir()] == ["leader"]
