@@ -7,13 +7,18 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-COMMAND = [sys.executable, "-m", "broadgauge"]
+COMMAND = (sys.executable, "-m", "broadgauge")
+WITHOUT_TORCH = (sys.executable, str(Path(__file__).with_name("without_torch.py")))
+"""The same with ranks that start in no time and make up what they measure."""
 TAG_VARIABLE = "END_TO_END_TEST_TAG"
+RANK, SCRIPTED_RANK = "broadgauge.probes.", "scripted_worker.py"
+SUPERVISOR = "broadgauge.platforms.supervisor"
+"""Words of their command lines."""
 
 TINY = """\
 name: tiny
@@ -43,11 +48,15 @@ def tiny(platform: str = "emulated", shapes: str = "2x1", launches: int = 1) -> 
 
 
 def run_command(
-    *arguments: str, folder: Path, timeout_s: float = 240, **environment: str
+    *arguments: str,
+    folder: Path,
+    timeout_s: float = 240,
+    command: tuple[str, ...] = COMMAND,
+    **environment: str,
 ) -> subprocess.CompletedProcess[str]:
     """The command in `folder`, to its end."""
     return subprocess.run(
-        [*COMMAND, *arguments],
+        [*command, *arguments],
         cwd=folder,
         env={**os.environ, "COLUMNS": "100", **environment},
         capture_output=True,
@@ -83,14 +92,16 @@ class Background:
 
     arguments: tuple[str, ...]
     folder: Path
+    command: tuple[str, ...] = COMMAND
+    environment: Mapping[str, str] = field(default_factory=dict)
     tag: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def __enter__(self) -> "Background":
         self.before = Surroundings.now()
         self.process = subprocess.Popen(
-            [*COMMAND, *self.arguments],
+            [*self.command, *self.arguments],
             cwd=self.folder,
-            env={**os.environ, TAG_VARIABLE: self.tag},
+            env={**os.environ, **self.environment, TAG_VARIABLE: self.tag},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -111,15 +122,15 @@ class Background:
 
     def wait_for_ranks(self, number: int) -> list[int]:
         """Pids of the ranks, once that many live."""
-        wait_until(lambda: len(self.pids("broadgauge.probes.")) >= number)
-        return self.pids("broadgauge.probes.")
+        wait_until(lambda: len(self.pids(RANK)) >= number)
+        return self.pids(RANK)
 
-    def wait_for_log(self, words: str) -> None:
-        """Until a rank's log, or the list of phases, says it."""
+    def wait_for_logs(self, words: str, number: int) -> None:
+        """Until the logs of so many ranks say it."""
 
         def is_said() -> bool:
             logs = self.folder.glob("runs/*/logs/*")
-            return any(words in path.read_text(errors="replace") for path in logs)
+            return sum(words in path.read_text(errors="replace") for path in logs) >= number
 
         wait_until(is_said)
 

@@ -1,13 +1,23 @@
-"""Holds that a run survives a kill anywhere: valid, resumable, nothing left on the machine."""
+"""Holds that a run survives a kill anywhere: valid, resumable, nothing left on the machine.
 
+Scripted ranks without torch stay in one phase until something is killed there; real ones are
+killed in the middle of a step. Each phase, signal and victim is here once; the whole matrix is
+marked `thorough`.
+"""
+
+import itertools
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.e2e.driving import (
+    RANK,
+    SCRIPTED_RANK,
+    SUPERVISOR,
+    WITHOUT_TORCH,
     Background,
-    kill_if_there,
     only_run,
     records_of,
     run_command,
@@ -15,30 +25,62 @@ from tests.e2e.driving import (
     wait_until,
 )
 
-pytestmark = [pytest.mark.measuring, pytest.mark.slow]
+SHAPES = {"emulated": "2x1", "local": "1x2"}
+PHASES = ("rendezvous", "warm_up", "measure", "teardown")
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -signal.SIGKILL}
+TOOL_CASES = {
+    *(("emulated", phase, signal.SIGKILL) for phase in PHASES),
+    ("emulated", "measure", signal.SIGTERM),
+    ("local", "measure", signal.SIGINT),
+}
+"""Of the tool being ended, those that are not `thorough`."""
+OTHER_CASES = {
+    (RANK, "emulated", "measure", signal.SIGKILL),
+    (RANK, "local", "rendezvous", signal.SIGTERM),
+    (RANK, "local", "teardown", signal.SIGINT),
+    (SUPERVISOR, "emulated", "warm_up", signal.SIGKILL),
+    (SUPERVISOR, "local", "measure", signal.SIGKILL),
+    (SUPERVISOR, "local", "measure", signal.SIGTERM),
+}
+"""Of a rank or the launcher being ended."""
 
-PLATFORMS = [
-    pytest.param("emulated", "2x1", marks=pytest.mark.namespaces),
-    pytest.param("local", "1x2"),
-]
-LAUNCHES = 2
+
+def matrix(*axes: tuple[Any, ...], kept: set[tuple[Any, ...]]) -> list[Any]:
+    """Every combination; those that are not kept are thorough."""
+    params = []
+    for values in itertools.product(*axes):
+        marks = [] if values in kept else [pytest.mark.thorough]
+        marks += [pytest.mark.namespaces if "emulated" in values else pytest.mark.alone]
+        names = [value.name if isinstance(value, signal.Signals) else value for value in values]
+        params.append(pytest.param(*values, marks=marks, id="-".join(names)))
+    assert kept <= set(itertools.product(*axes))
+    return params
 
 
-def start(folder: Path, platform: str, shapes: str) -> Background:
-    text = tiny(platform, shapes, LAUNCHES).replace("steps: 4", "steps: 40")
-    (folder / "e.yaml").write_text(text)
-    return Background(("run", "e.yaml"), folder)
+def start(
+    folder: Path, platform: str, phase: str, *, text: str | None = None, **lingering: str
+) -> Background:
+    """Scripted ranks, of which the second trial stays in this phase."""
+    (folder / "e.yaml").write_text(text or tiny(platform, SHAPES[platform]))
+    environment = {"LINGER_IN": phase, **lingering}
+    return Background(("run", "e.yaml"), folder, WITHOUT_TORCH, environment)
+
+
+def wait_for_phase(tool: Background, phase: str, num_ranks: int = 2) -> None:
+    tool.wait_for_logs(f"lingers in {phase}", num_ranks)
+    assert len(records_of(only_run(tool.folder))) == 1
 
 
 def planned_trials(platform: str) -> int:
     """Two workloads, on two networks where there are networks."""
-    return LAUNCHES * 2 * (2 if platform == "emulated" else 1)
+    return 2 * (2 if platform == "emulated" else 1)
 
 
-def assert_resume_finishes(folder: Path, platform: str) -> None:
+def assert_resume_finishes(folder: Path, platform: str, **options: Any) -> None:
     run = only_run(folder)
     before = records_of(run)
-    resumed = run_command("run", "--resume", str(run), folder=folder)
+    resumed = run_command("run", "--resume", str(run), folder=folder, **options)
     after = records_of(run)
     assert resumed.returncode == (3 if any(r["status"] != "ok" for r in after) else 0), (
         resumed.stderr
@@ -49,61 +91,97 @@ def assert_resume_finishes(folder: Path, platform: str) -> None:
     assert (run / "report.html").stat().st_size > 10_000
 
 
-@pytest.mark.parametrize(("platform", "shapes"), PLATFORMS)
 @pytest.mark.parametrize(
-    ("signal_number", "exit_code"),
-    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)],
+    ("platform", "phase", "signal_number"),
+    matrix(tuple(SHAPES), PHASES, SIGNALS, kept=TOOL_CASES),
 )
-def test_the_tool_is_ended_in_the_middle_of_a_trial(
-    empty_folder: Path, platform: str, shapes: str, signal_number: int, exit_code: int
+def test_the_tool_is_ended(
+    empty_folder: Path, platform: str, phase: str, signal_number: signal.Signals
 ) -> None:
-    with start(empty_folder, platform, shapes) as tool:
-        tool.wait_for_ranks(2)
-        wait_until(lambda: len(records_of(only_run(empty_folder))) >= 1)
+    with start(empty_folder, platform, phase) as tool:
+        wait_for_phase(tool, phase)
         os.kill(tool.process.pid, signal_number)
         code, output = tool.end()
-        assert code == exit_code, output
+        assert code == EXIT_CODES[signal_number], output
         if signal_number != signal.SIGKILL:
             assert "--resume" in output
         tool.assert_nothing_is_left()
-    assert_resume_finishes(empty_folder, platform)
+    assert_resume_finishes(empty_folder, platform, command=WITHOUT_TORCH)
 
 
-@pytest.mark.parametrize(("platform", "shapes"), PLATFORMS)
-@pytest.mark.parametrize("victim", ["broadgauge.probes.", "broadgauge.platforms.supervisor"])
-@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    ("victim", "platform", "phase", "signal_number"),
+    matrix((RANK, SUPERVISOR), tuple(SHAPES), PHASES, SIGNALS, kept=OTHER_CASES),
+)
 def test_a_rank_or_the_launcher_is_ended(
-    empty_folder: Path, platform: str, shapes: str, victim: str, signal_number: int
+    empty_folder: Path, victim: str, platform: str, phase: str, signal_number: signal.Signals
 ) -> None:
-    with start(empty_folder, platform, shapes) as tool:
-        tool.wait_for_ranks(2)
-        wait_until(lambda: len(records_of(only_run(empty_folder))) >= 1)
-        os.kill(tool.pids(victim)[0], signal_number)
-        code, output = tool.end(timeout_s=240)
-        assert code in (0, 3), output
+    with start(empty_folder, platform, phase) as tool:
+        wait_for_phase(tool, phase)
+        os.kill(tool.pids(SCRIPTED_RANK if victim == RANK else victim)[0], signal_number)
+        code, output = tool.end()
+        assert code == 3, output
         tool.assert_nothing_is_left()
     records = records_of(only_run(empty_folder))
     assert len(records) == planned_trials(platform)
-    failed = [record for record in records if record["status"] != "ok"]
-    assert len(failed) <= 1
+    (failed,) = [record for record in records if record["status"] != "ok"]
+    assert failed is records[1]
     if signal_number == signal.SIGKILL:
-        assert len(failed) == 1
-        assert failed[0]["error"]["kind"] in ("killed", "launcher_lost")
+        assert failed["error"]["kind"] == ("killed" if victim == RANK else "launcher_lost")
 
 
+@pytest.mark.alone
 def test_a_hanging_rank_is_a_time_out_and_the_next_case_runs(empty_folder: Path) -> None:
-    text = tiny("local", "1x2").replace("launches: 1", "launches: 1\nlimits: {measure_s: 5}")
-    (empty_folder / "e.yaml").write_text(text.replace("steps: 4", "steps: 400"))
-    with Background(("run", "e.yaml"), empty_folder) as tool:
-        ranks = tool.wait_for_ranks(2)
-        wait_until(lambda: len(records_of(only_run(empty_folder))) >= 1)
-        os.kill(ranks[1], signal.SIGSTOP)
-        code, output = tool.end(timeout_s=240)
+    text = tiny("local", "1x2", launches=2) + "limits: {measure_s: 2}\n"
+    with start(empty_folder, "local", "measure", text=text, LINGER_RANK="1") as tool:
+        wait_for_phase(tool, "measure", num_ranks=1)
+        os.kill(tool.pids(SCRIPTED_RANK)[1], signal.SIGSTOP)
+        code, output = tool.end()
         assert code == 3, output
-        kill_if_there(ranks[1])
         tool.assert_nothing_is_left()
-    first, second = records_of(only_run(empty_folder))
-    assert first["status"] == "ok"
-    assert second["status"] == "timeout"
-    assert second["error"]["kind"] == "hung"
-    assert second["error"]["rank"] == 1
+    records = records_of(only_run(empty_folder))
+    assert [record["status"] for record in records] == ["ok", "timeout", "ok", "ok"]
+    assert records[1]["error"]["kind"] == "hung"
+    assert records[1]["error"]["rank"] == 1
+
+
+def start_real(folder: Path) -> Background:
+    text = tiny("emulated", "2x1").replace("steps: 4", "steps: 400")
+    (folder / "e.yaml").write_text(text)
+    return Background(("run", "e.yaml"), folder)
+
+
+def wait_for_real_trial(tool: Background) -> list[int]:
+    """The ranks, in the middle of the second trial."""
+    ranks = tool.wait_for_ranks(2)
+    wait_until(lambda: len(records_of(only_run(tool.folder))) >= 1)
+    return ranks
+
+
+@pytest.mark.measuring
+@pytest.mark.namespaces
+@pytest.mark.slow
+def test_the_tool_is_ended_in_the_middle_of_a_real_trial(empty_folder: Path) -> None:
+    with start_real(empty_folder) as tool:
+        wait_for_real_trial(tool)
+        os.kill(tool.process.pid, signal.SIGINT)
+        code, output = tool.end()
+        assert code == 130, output
+        tool.assert_nothing_is_left()
+    assert_resume_finishes(empty_folder, "emulated")
+
+
+@pytest.mark.measuring
+@pytest.mark.namespaces
+@pytest.mark.slow
+def test_a_real_rank_is_killed(empty_folder: Path) -> None:
+    """Its peer says that the connection was closed, and is not taken for the cause."""
+    with start_real(empty_folder) as tool:
+        os.kill(wait_for_real_trial(tool)[0], signal.SIGKILL)
+        code, output = tool.end()
+        assert code == 3, output
+        tool.assert_nothing_is_left()
+    records = records_of(only_run(empty_folder))
+    assert len(records) == planned_trials("emulated")
+    (failed,) = [record for record in records if record["status"] != "ok"]
+    assert failed["error"]["kind"] == "killed"

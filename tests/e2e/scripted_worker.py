@@ -1,0 +1,111 @@
+"""A rank without torch: says at once what a real one measures, and lingers where it is told to.
+
+`LINGER_IN=measure` keeps the second trial of a run in that phase until something ends it, on all
+ranks or on `LINGER_RANK`. What is measured is made up and the same in every trial.
+"""
+
+# ruff: noqa: T201
+
+import faulthandler
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+from broadgauge.specs.frames import FrameReader, encode_frame
+
+COMMANDS = int(os.environ["BROADGAUGE_COMMAND_FD"])
+RESULTS = int(os.environ["BROADGAUGE_RESULT_FD"])
+RANK, WORLD_SIZE = os.environ["RANK"], int(os.environ["WORLD_SIZE"])
+LINGER_IN = os.environ.get("LINGER_IN")
+LINGER_RANK = os.environ.get("LINGER_RANK", RANK)
+SECOND_TRIAL = "b0.l0.t1"
+reader = FrameReader()
+pending: list[dict[str, Any]] = []
+told: list[str] = []
+"""Trials."""
+
+
+def say(**message: Any) -> None:
+    os.write(RESULTS, encode_frame(message))
+
+
+def next_command() -> dict[str, Any]:
+    while not pending:
+        data = os.read(COMMANDS, 65536)
+        if not data:
+            sys.exit(1)
+        pending.extend(reader.feed(data)[0])
+    return pending.pop(0)
+
+
+def begin_phase(phase: str) -> None:
+    say(type="phase", trial_id=told[-1], phase=phase, detail="scripted")
+    if (phase, RANK, told[-1]) == (LINGER_IN, LINGER_RANK, SECOND_TRIAL):
+        print(f"lingers in {phase}", flush=True)
+        while True:
+            time.sleep(1)
+
+
+def mark(label: str) -> None:
+    say(type="mark", trial_id=told[-1], label=label)
+    command = next_command()
+    assert command == {"type": "release", "label": label}, command
+
+
+def say_block(label: str, **figures: Any) -> None:
+    mark(f"{label}:begin")
+    mark(f"{label}:end")
+    say(type="block", trial_id=told[-1], label=label, **figures)
+
+
+def train(train: dict[str, Any]) -> None:
+    steps = train["block_steps"]
+    for is_on in (True, False) if WORLD_SIZE > 1 else (True,):
+        say_block(
+            f"{'on' if is_on else 'off'}.0",
+            kind="steps",
+            is_communication_on=is_on,
+            seconds=[0.02 if is_on else 0.01] * steps,
+            losses=[5.0] * steps,
+        )
+    summary: dict[str, Any] = dict.fromkeys(
+        ("parameters", "tokens_per_step", "sequences_per_step", "gradient_bytes"), 1000
+    )
+    summary |= {"flops_per_step": 1e6, "peak_memory_bytes": 1_000_000, "parameter_checksum": 1.5}
+    say(type="block", kind="train_summary", trial_id=told[-1], data="scripted", **summary)
+
+
+def collectives(collectives: dict[str, Any]) -> None:
+    for size in collectives["sizes"]:
+        say_block(
+            f"all_reduce/float32/{size}",
+            kind="collective",
+            op="all_reduce",
+            dtype="float32",
+            size_bytes=size,
+            seconds=[1e-4 + size / 1e9] * 3,
+            is_correct=True,
+        )
+
+
+def run_trial(command: dict[str, Any]) -> None:
+    told.append(command["trial_id"])
+    workload = command["case"]["workload"]
+    for phase in ("rendezvous", "warm_up", "measure"):
+        begin_phase(phase)
+    {"train": train, "collectives": collectives}[workload["kind"]](workload)
+    begin_phase("teardown")
+    mark("teardown")
+    say(type="done", trial_id=told[-1])
+
+
+def main() -> None:
+    faulthandler.register(signal.SIGUSR1)
+    say(type="hello", rank=int(RANK), pid=os.getpid(), torch="scripted", nccl=None, cuda=None)
+    while (command := next_command())["type"] != "end":
+        run_trial(command)
+
+
+main()
