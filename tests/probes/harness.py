@@ -14,9 +14,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from tests.probes.forked_rank import ForkedRank
 
 from broadgauge.specs.case import Case
 from broadgauge.specs.frames import FrameReader, encode_frame
@@ -59,20 +61,21 @@ def free_port() -> int:
 class Rank:
     """One worker process, its two pipes and its log."""
 
-    def __init__(self, command: tuple[str, ...], environment: dict[str, str], log: Path) -> None:
+    def __init__(
+        self,
+        command: tuple[str, ...],
+        environment: dict[str, str],
+        log: Path,
+        *,
+        is_forked: bool = False,
+    ) -> None:
         command_read, self.command_fd = os.pipe()
         self.result_fd, result_write = os.pipe()
-        fds = {COMMAND_FD_VARIABLE: str(command_read), RESULT_FD_VARIABLE: str(result_write)}
+        fds = {COMMAND_FD_VARIABLE: command_read, RESULT_FD_VARIABLE: result_write}
         self.log = log
-        with log.open("wb") as output:
-            self.process = subprocess.Popen(
-                command,
-                env=os.environ | environment | fds,
-                pass_fds=(command_read, result_write),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
+        variables = os.environ | environment
+        start = ForkedRank if is_forked else _start_anew
+        self.process = start(command, variables, fds, log)
         os.close(command_read)
         os.close(result_write)
         self.reader = FrameReader()
@@ -100,8 +103,26 @@ class Rank:
         os.close(self.result_fd)
 
 
+def _start_anew(
+    command: Sequence[str], environment: Mapping[str, str], fds: Mapping[str, int], log: Path
+) -> "subprocess.Popen[bytes]":
+    """As the supervisor does."""
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            command,
+            env={**environment, **{name: str(fd) for name, fd in fds.items()}},
+            pass_fds=tuple(fds.values()),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+
+
 class Ranks:
-    """`world_size` workers on one machine; `scripts` replaces the worker of some ranks."""
+    """`world_size` workers on one machine; `scripts` replaces the worker of some ranks.
+
+    `is_forked`: from a process that has imported torch. Without it each is a process of its own.
+    """
 
     def __init__(
         self,
@@ -113,6 +134,7 @@ class Ranks:
         command: tuple[str, ...] = WORKER,
         environment: dict[str, str] | None = None,
         counters: Counters = made_up_counters,
+        is_forked: bool = True,
     ) -> None:
         self.counters, self.reading = counters, 0
         self.num_nodes = world_size // ranks_per_node
@@ -132,7 +154,9 @@ class Ranks:
             }
             script = (scripts or {}).get(rank, command)
             log = folder / f"rank{rank}.log"
-            self.ranks.append(Rank(script, contract | (environment or {}), log))
+            self.ranks.append(
+                Rank(script, contract | (environment or {}), log, is_forked=is_forked)
+            )
 
     def __enter__(self) -> "Ranks":
         return self

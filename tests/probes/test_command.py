@@ -42,7 +42,7 @@ def run(folder, script, *metrics, nodes=1, ranks_per_node=2):
         kind="command", command=(str(path), "--epochs", "1"), metrics=metrics
     )
     case = make_case(workload, nodes=nodes, ranks_per_node=ranks_per_node)
-    with Ranks(nodes, folder, command=COMMAND_WORKER) as ranks:
+    with Ranks(nodes, folder, command=COMMAND_WORKER, is_forked=False) as ranks:
         outcome = ranks.run_trial(case, limit_s=100)
         return case, outcome, ranks.logs()
 
@@ -94,7 +94,9 @@ def test_a_script_that_hangs_writes_its_own_stacks_when_its_time_is_over(tmp_pat
     path.write_text(textwrap.dedent(script))
     workload = CommandWorkload(kind="command", command=(str(path),), metrics=(STEP,))
     variables = {"PYTHONFAULTHANDLER": "1"}
-    with Ranks(1, tmp_path, command=COMMAND_WORKER, environment=variables) as ranks:
+    with Ranks(
+        1, tmp_path, command=COMMAND_WORKER, environment=variables, is_forked=False
+    ) as ranks:
         threading.Thread(target=signal_once_it_hangs, args=(ranks,), daemon=True).start()
         outcome = ranks.run_trial(make_case(workload, nodes=1, ranks_per_node=1), limit_s=100)
         logs = ranks.logs()

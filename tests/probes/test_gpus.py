@@ -25,7 +25,7 @@ def on_two_gpus(workload):
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
-    with Ranks(2, tmp_path_factory.mktemp("pair"), ranks_per_node=2) as ranks:
+    with Ranks(2, tmp_path_factory.mktemp("pair"), ranks_per_node=2, is_forked=False) as ranks:
         yield ranks
 
 
@@ -46,7 +46,7 @@ def test_all_reduce_of_256_mb_is_within_2_percent_of_the_bare_call(tmp_path):
         max_iterations=400,
     )
     scripts = dict.fromkeys(range(2), (sys.executable, PLANTED, "compare_with_raw_calls"))
-    with Ranks(2, tmp_path, ranks_per_node=2, scripts=scripts) as ranks:
+    with Ranks(2, tmp_path, ranks_per_node=2, scripts=scripts, is_forked=False) as ranks:
         case = on_two_gpus(workload)
         outcome = ranks.run_trial(case)
         assert outcome.status is Status.OK, ranks.logs()
@@ -93,7 +93,7 @@ def test_training_and_its_network_cost(pair, dtype):
 )
 def test_what_does_not_fit_is_refused(changes, tmp_path):
     workload = TrainWorkload(kind="train", model=MODEL).model_copy(update=changes)
-    with Ranks(2, tmp_path, ranks_per_node=2) as ranks:
+    with Ranks(2, tmp_path, ranks_per_node=2, is_forked=False) as ranks:
         outcome = ranks.run_trial(on_two_gpus(workload))
     assert outcome.error is not None, ranks.logs()
     assert outcome.error.kind is ErrorKind.REFUSED

@@ -201,7 +201,7 @@ def test_fsdp_shares_the_state_out_and_trials_leave_nothing_behind(tmp_path):
     model = GptModel(layers=8, hidden=768, heads=8, seq_len=16)
     sizes = {"model": model, "steps": 4, "warm_up_steps": 1, "batch_per_rank": 1}
     gives_back = {"MALLOC_MMAP_THRESHOLD_": "65536"}
-    with Ranks(2, tmp_path, environment=gives_back) as ranks:
+    with Ranks(2, tmp_path, environment=gives_back, is_forked=False) as ranks:
         launch = Launch(ranks)
 
         def peak_bytes(strategy):
