@@ -35,6 +35,8 @@ class ModelShape:
     ffn_hidden: int | None = None
     gated_mlp: bool | None = None
     vocabulary: int
+    tied_embeddings: bool | None = None
+    """The head is the embedding's own table."""
     params: float
     """All parameters, experts included."""
     active_params: float

@@ -44,6 +44,7 @@ def shape_of(entry: ModelEntry) -> ModelShape:
         ffn_hidden=entry.ffn_hidden if entry.experts == 1 else entry.expert_ffn_hidden,
         gated_mlp=entry.gated_mlp,
         vocabulary=entry.vocabulary,
+        tied_embeddings=entry.tied_embeddings,
         params=float(entry.params),
         active_params=float(entry.active_params),
         num_experts=entry.experts,

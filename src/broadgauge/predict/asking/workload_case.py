@@ -62,6 +62,7 @@ def model_shape(model: GptModel) -> ModelShape:
         ffn_hidden=4 * model.hidden,
         gated_mlp=False,
         vocabulary=model.vocabulary,
+        tied_embeddings=True,
         params=float(model.parameters),
         active_params=float(model.parameters),
     )

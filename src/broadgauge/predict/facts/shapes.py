@@ -7,7 +7,7 @@ from operator import attrgetter
 import numpy as np
 
 from broadgauge.predict.case import ModelShape
-from broadgauge.predict.facts.arrays import Times
+from broadgauge.predict.facts.arrays import Flags, Times
 
 TIED_LAYER = (11.6, 12.25)
 """Parameters of a layer over hidden²: between these it is a GPT-2-like block (12 + biases + norms),
@@ -66,12 +66,15 @@ def infer_shapes(models: Sequence[ModelShape]) -> Shapes:
     names = ("layers", "hidden", "vocabulary", "params", "active_params", "num_experts")
     table = np.array(list(map(attrgetter(*names), models)), dtype=np.float64)
     layers, hidden, vocabulary, params, active, experts = table.reshape(-1, len(names)).T
-    optional = ("heads", "kv_heads", "head_dim", "ffn_hidden", "gated_mlp")
+    optional = ("heads", "kv_heads", "head_dim", "ffn_hidden", "gated_mlp", "tied_embeddings")
     known = np.array(list(map(attrgetter(*optional), models)), dtype=np.float64)
-    heads, kv_heads, head_dim, ffn, gated = known.reshape(-1, len(optional)).T  # None reads as nan
+    heads, kv_heads, head_dim, ffn, gated, tied = known.reshape(
+        -1, len(optional)
+    ).T  # None reads as nan
     heads = np.where(np.isnan(heads), infer_heads(hidden), heads)
     attention_width = np.where(np.isnan(head_dim), hidden, heads * head_dim)
-    embedding = _embedding_params(layers, hidden, vocabulary, active)
+    is_tied = np.where(np.isnan(tied), _looks_tied(layers, hidden, vocabulary, active), tied > 0)
+    embedding = vocabulary * hidden * np.where(is_tied, 1.0, 2.0)
     layer = (params - embedding) / layers
     layer_active = np.minimum((active - embedding) / layers, layer)
     group = np.where(np.isnan(kv_heads), 1.0, kv_heads / heads)
@@ -108,10 +111,9 @@ def infer_heads(hidden: Times) -> Times:
     return np.maximum(1.0, np.round(hidden / np.where(hidden < 2048, 64.0, 128.0)))
 
 
-def _embedding_params(layers: Times, hidden: Times, vocabulary: Times, params: Times) -> Times:
-    """Once the table where what is left makes GPT-2's block, else twice: embedding and head."""
+def _looks_tied(layers: Times, hidden: Times, vocabulary: Times, params: Times) -> Flags:
+    """Where what one table leaves makes GPT-2's block, or two would leave next to nothing."""
     table = vocabulary * hidden
     tied_layer = (params - table) / (layers * hidden**2)
-    is_tied = (tied_layer > TIED_LAYER[0]) & (tied_layer < TIED_LAYER[1])
-    is_tied |= params < 2.5 * table
-    return np.where(is_tied, table, 2 * table)
+    is_block = (tied_layer > TIED_LAYER[0]) & (tied_layer < TIED_LAYER[1])
+    return np.asarray(is_block | (params < 2.5 * table))
