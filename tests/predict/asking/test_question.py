@@ -77,6 +77,8 @@ def test_a_training_that_can_be_is_let_through() -> None:
         (replace(GOOD, global_batch=2), "less than one micro-batch", "at least 4"),
         (replace(GOOD, global_batch=65), "no whole number of micro-batches", "64 or 68"),
         (replace(GOOD, micro_batch=float("nan")), "micro batch is nan", "more than 0"),
+        (replace(GOOD, micro_batch=0.3), "micro batch is 0.3 sequences", "a whole number"),
+        (replace(GOOD, micro_batch=1e300), "micro batch is 1e+300 sequences", "1,000,000,000"),
         (
             replace(GOOD, context_parallel=3, data_parallel=4, nodes=6),
             "8192 tokens does not divide by context parallel 3",

@@ -73,6 +73,12 @@ def test_what_is_said_is_not_assumed() -> None:
     assert (found.cases[0].micro_batches, found.cases[0].recompute) == (4, "full")
 
 
+def test_a_silent_micro_batch_of_long_sequences_is_one_of_them() -> None:
+    told = "; ".join(asked(gpu=["h100-sxm"], seq_len=[1_000_000_000]).assumed)
+    assert "micro-batch 1 (one sequence a GPU and pass" in told
+    assert "8,192 tokens" not in told
+
+
 def test_accumulation_makes_the_batch() -> None:
     (case,) = asked(gpu=["h100-sxm"], micro_batch=[2.0], accumulation=[4]).cases
     assert (case.global_batch, case.micro_batches) == (64, 4)

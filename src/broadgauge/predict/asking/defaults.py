@@ -75,7 +75,10 @@ def micro_batch(seq_len: int, assumptions: Assumptions) -> int:
     micro = 1
     while 2 * micro * max(1, seq_len) <= TOKENS_A_PASS:
         micro *= 2
-    assumptions.tell("micro-batch", micro, f"about {TOKENS_A_PASS:,} tokens a GPU and pass")
+    why = f"about {TOKENS_A_PASS:,} tokens a GPU and pass"
+    if seq_len >= 2 * TOKENS_A_PASS:
+        why = "one sequence a GPU and pass, as long as they are"
+    assumptions.tell("micro-batch", micro, why)
     return micro
 
 

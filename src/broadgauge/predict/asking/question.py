@@ -10,6 +10,7 @@ from broadgauge.specs.errors import InputError
 
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 MOST_GPUS = 1_000_000
+MOST_SEQUENCES = 1_000_000_000
 DEGREES = ("data_parallel", "tensor_parallel", "pipeline_parallel", "context_parallel")
 COUNTS = (*DEGREES, "virtual_stages", "expert_parallel", "nodes", "gpus_per_node", "seq_len")
 
@@ -35,6 +36,10 @@ def _numbers(case: TrainingCase) -> Iterator[Fault]:
         value = getattr(case, name)
         if not (math.isfinite(value) and value > 0):
             yield f"{_words(name)} is {value:g} sequences", "it is more than 0"
+        elif value > MOST_SEQUENCES:
+            yield f"{_words(name)} is {value:g} sequences", f"at most {MOST_SEQUENCES:,}"
+    if case.micro_batch % 1:
+        yield f"micro batch is {case.micro_batch:g} sequences", "a whole number of them, 1 or more"
     if case.zero_stage is not None and not 0 <= case.zero_stage <= 3:
         yield f"ZeRO has no stage {case.zero_stage}", "0, 1, 2 or 3"
     if case.gpus > MOST_GPUS:
