@@ -7,7 +7,7 @@ A training with several nodes is judged by its network share, network_cost_s / s
    times as fast, so below 30 % no network at all gives 1.43 times.
 3. Share above, and the host is the limit: host-bound. That is an unshaped link (what it carries is
    this host), a ceiling below twice the shaped rate, or nodes without a core left for the network
-   stack (judge.is_host_saturated, in the job or in the collectives on that network). On CPUs the
+   stack (limits.is_host_saturated, in the job or in the collectives on that network). On CPUs the
    cores count only where the link is not full: they compute and wait, too, and a full link proves
    that they kept up.
 4. Share above, and the link is full: network-bound. Full is when the step's bytes at line rate
