@@ -3,12 +3,14 @@
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from tests.platforms.launches import make_case
 
 from broadgauge.advise.kinds.registry import in_advise
 from broadgauge.engine.kinds.registry import in_engine
+from broadgauge.messages.tasks import Task
 from broadgauge.predict.kinds import in_predict
 from broadgauge.report.kinds.registry import in_report
 from broadgauge.results.kinds.registry import in_results
@@ -24,14 +26,10 @@ REGISTRIES = {
     "report/kinds/registry.py",
     "results/kinds/registry.py",
     "running/kinds/registry.py",
+    "specs/tasks.py",
 }
-ON_RANKS = {
-    "probes/collectives/pairwise.py",
-    "probes/collectives/probe.py",
-    "probes/command.py",
-    "probes/worker.py",
-}
-"""What a worker measures, and what each probe takes its own workload for."""
+ON_RANKS = {"probes/command.py", "probes/worker.py"}
+"""Which task has a rank been given?"""
 EXAMPLES: dict[str, dict[str, object]] = {
     "command": {
         "command": ["train.py"],
@@ -43,7 +41,9 @@ EXAMPLES: dict[str, dict[str, object]] = {
 
 def questions(tree: ast.AST) -> Iterator[int]:
     """Lines that ask which kind of workload something is."""
-    kinds = {model.__name__ for model in MODELS.values()}
+    kinds = {model.__name__ for model in MODELS.values()} | {
+        task.__name__ for task in get_args(Task)
+    }
     words = {*MODELS, *PLANNED_KINDS}
     for node in ast.walk(tree):
         match node:
@@ -82,7 +82,8 @@ def test_no_room_asks_outside_of_its_registry() -> None:
     asked = {
         f"{name}:{line}"
         for name, text in texts.items()
-        if name not in REGISTRIES | ON_RANKS and ("Workload" in text or ".kind" in text)
+        if name not in REGISTRIES | ON_RANKS
+        and any(word in text for word in ("Workload", "Task", ".kind"))
         for line in questions(ast.parse(text))
     }
     assert not asked

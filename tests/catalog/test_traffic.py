@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broadgauge.catalog.traffic import gloo_node_bytes, ring_node_bytes
+from broadgauge.catalog.traffic import (
+    gloo_node_bytes,
+    grouped_node_bytes,
+    groups_of,
+    ring_node_bytes,
+)
+from broadgauge.messages.rank import RankGroup, group_of
 from broadgauge.specs.workload import CollectiveOp
 
 SHAPES = [(2, 1), (2, 4), (3, 2), (4, 1), (5, 1), (8, 1)]
@@ -60,6 +66,49 @@ def test_bytes_are_those_of_the_messages(op: CollectiveOp, nodes: int, ranks_per
     for formula, play in ((ring_node_bytes, ring), (gloo_node_bytes, gloo)):
         played = 1e6 * busiest(play(op, ranks), ranks_per_node)
         assert formula(op, ranks, 1e6, ranks_per_node=ranks_per_node) == pytest.approx(played)
+
+
+@pytest.mark.parametrize("op", ["all_reduce", "all_gather", "reduce_scatter", "all_to_all"])
+@pytest.mark.parametrize(
+    ("ranks", "ranks_per_node", "size", "stride"),
+    [
+        (4, 2, 2, 1),  # inside a node: nothing crosses
+        (4, 2, 2, 2),  # the same rank of each node
+        (16, 4, 4, 4),
+        (16, 4, 8, 1),  # two nodes each
+        (16, 4, 4, 2),  # every second rank of two nodes
+        (8, 2, 8, 1),  # the world
+    ],
+)
+def test_bytes_of_groups_are_those_of_their_messages(op, ranks, ranks_per_node, size, stride):
+    group = RankGroup(size=size, stride=stride)
+    played: Counter[tuple[int, str]] = Counter({(0, "out"): 0.0})
+    for members in groups_of(group, ranks):
+        for sender, receiver, share in ring(op, size):
+            source, target = (members[end] // ranks_per_node for end in (sender, receiver))
+            if source != target:
+                played[source, "out"] += share
+                played[target, "in"] += share
+    counted = grouped_node_bytes(op, group, ranks, 1e6, ranks_per_node=ranks_per_node)
+    assert counted == pytest.approx(1e6 * max(played.values()))
+
+
+@pytest.mark.parametrize(
+    ("members", "group"),
+    [
+        (range(8), None),
+        (range(2, 4), RankGroup(size=2, stride=1)),
+        ([1, 5], RankGroup(size=2, stride=4)),
+        ([3], RankGroup(size=1, stride=1)),
+    ],
+)
+def test_a_group_is_known_by_its_ranks(members, group):
+    assert group_of(list(members), 8) == group
+
+
+def test_ranks_at_unequal_distances_are_no_group():
+    with pytest.raises(ValueError, match="unequal distances"):
+        group_of([0, 1, 3], 8)
 
 
 @given(OPS, st.integers(2, 8), st.integers(1, 8), st.floats(1, 1e12))

@@ -13,16 +13,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from broadgauge.specs.frames import FrameReader, encode_frame
+from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
 
 COMMANDS = int(os.environ["BROADGAUGE_COMMAND_FD"])
 RESULTS = int(os.environ["BROADGAUGE_RESULT_FD"])
 reader = FrameReader()
+writer = FrameWriter(unique_sender("rank"))
 pending: list[dict[str, Any]] = []
 
 
 def say(**message: Any) -> None:
-    os.write(RESULTS, encode_frame(message))
+    os.write(RESULTS, writer.write(message))
 
 
 def next_command() -> dict[str, Any]:
@@ -30,7 +31,7 @@ def next_command() -> dict[str, Any]:
         data = os.read(COMMANDS, 65536)
         if not data:
             sys.exit(0)
-        pending.extend(reader.feed(data)[0])
+        pending.extend(received.message for received in reader.feed(data)[0])
     return pending.pop(0)
 
 

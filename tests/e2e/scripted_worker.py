@@ -13,7 +13,7 @@ import sys
 import time
 from typing import Any
 
-from broadgauge.specs.frames import FrameReader, encode_frame
+from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
 
 COMMANDS = int(os.environ["BROADGAUGE_COMMAND_FD"])
 RESULTS = int(os.environ["BROADGAUGE_RESULT_FD"])
@@ -22,13 +22,14 @@ LINGER_IN = os.environ.get("LINGER_IN")
 LINGER_RANK = os.environ.get("LINGER_RANK", RANK)
 SECOND_TRIAL = "b0.l0.t1"
 reader = FrameReader()
+writer = FrameWriter(unique_sender("rank"))
 pending: list[dict[str, Any]] = []
 told: list[str] = []
 """Trials."""
 
 
 def say(**message: Any) -> None:
-    os.write(RESULTS, encode_frame(message))
+    os.write(RESULTS, writer.write(message))
 
 
 def next_command() -> dict[str, Any]:
@@ -36,7 +37,7 @@ def next_command() -> dict[str, Any]:
         data = os.read(COMMANDS, 65536)
         if not data:
             sys.exit(1)
-        pending.extend(reader.feed(data)[0])
+        pending.extend(received.message for received in reader.feed(data)[0])
     return pending.pop(0)
 
 
@@ -66,7 +67,7 @@ def train(train: dict[str, Any]) -> None:
         say_block(
             f"{'on' if is_on else 'off'}.0",
             kind="steps",
-            is_communication_on=is_on,
+            mode="timed" if is_on else "communication_off",
             seconds=[0.02 if is_on else 0.01] * steps,
             losses=[5.0] * steps,
         )
@@ -78,7 +79,7 @@ def train(train: dict[str, Any]) -> None:
 
 
 def collectives(collectives: dict[str, Any]) -> None:
-    for size in collectives["sizes"]:
+    for size in collectives["sizes_bytes"]:
         say_block(
             f"all_reduce/float32/{size}",
             kind="collective",
@@ -92,7 +93,7 @@ def collectives(collectives: dict[str, Any]) -> None:
 
 def run_trial(command: dict[str, Any]) -> None:
     told.append(command["trial_id"])
-    workload = command["case"]["workload"]
+    workload = command["task"]
     for phase in ("rendezvous", "warm_up", "measure"):
         begin_phase(phase)
     {"train": train, "collectives": collectives}[workload["kind"]](workload)

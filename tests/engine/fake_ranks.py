@@ -6,9 +6,8 @@ from typing import Any
 from tests.engine.fake_script import COMPUTE_S, LATENCY_S, Failure, FakeClock, Moment, Script
 
 from broadgauge.engine.transfers import transfer_s
-from broadgauge.specs.launching import Mark, NodeCounters, Progress, TrialOutcome, TrialRequest
-from broadgauge.specs.plan import Stored
-from broadgauge.specs.rank_messages import (
+from broadgauge.messages.codec import encode
+from broadgauge.messages.rank import (
     CollectiveBlock,
     CommandSamples,
     Done,
@@ -16,6 +15,8 @@ from broadgauge.specs.rank_messages import (
     StepsBlock,
     TrainSummary,
 )
+from broadgauge.messages.vocabulary import StepMode
+from broadgauge.specs.launching import Mark, NodeCounters, Progress, TrialOutcome, TrialRequest
 from broadgauge.specs.record import ErrorKind, LinkFacts, Phase, Status, TrialError
 from broadgauge.specs.workload import (
     DATA_TYPE_BYTES,
@@ -105,7 +106,7 @@ class FakeRanks:
                     lambda rank, label=label, is_on=is_on, times=times, losses=losses: StepsBlock(
                         trial_id=self.trial_id,
                         label=label,
-                        is_communication_on=is_on,
+                        mode=StepMode.TIMED if is_on else StepMode.COMMUNICATION_OFF,
                         seconds=times[rank],
                         losses=losses,
                     )
@@ -201,9 +202,9 @@ class FakeRanks:
         self.progress(phase, self.case.label)
         self._say(lambda rank: PhaseBegins(trial_id=self.trial_id, phase=phase))
 
-    def _say(self, message: Callable[[int], Stored]) -> None:
+    def _say(self, message: Callable[[int], Any]) -> None:
         for rank, spoken in enumerate(self.messages):
-            spoken.append(message(rank).model_dump(mode="json"))
+            spoken.append(encode(message(rank)))
 
     def _mark(self, label: str) -> None:
         on_link = self.case.network is not None

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
+from broadgauge.messages.codec import encode
+from broadgauge.messages.rank import Block, CollectiveBlock, StepsBlock, TrainSummary
+from broadgauge.messages.vocabulary import StepMode
 from broadgauge.specs.case import Case, Device
 from broadgauge.specs.launching import Mark, NodeCounters, TrialOutcome
 from broadgauge.specs.network import Network
-from broadgauge.specs.plan import Stored
-from broadgauge.specs.rank_messages import CollectiveBlock, StepsBlock, TrainSummary
 from broadgauge.specs.record import Status
 from broadgauge.specs.workload import Workload
 
@@ -52,14 +53,12 @@ def between(label: str, before: Sequence[NodeCounters], after: Sequence[NodeCoun
     )
 
 
-def outcome(messages: Sequence[Sequence[Stored]], marks: Sequence[Mark] = ()) -> TrialOutcome:
+def outcome(messages: Sequence[Sequence[Block]], marks: Sequence[Mark] = ()) -> TrialOutcome:
     return TrialOutcome(
         status=Status.OK,
         started_unix_s=0.0,
         ended_unix_s=1.0,
-        messages=tuple(
-            tuple(message.model_dump(mode="json") for message in rank) for rank in messages
-        ),
+        messages=tuple(tuple(encode(message) for message in rank) for rank in messages),
         marks=tuple(marks),
     )
 
@@ -108,7 +107,7 @@ def steps(label: str, seconds: Sequence[float], losses: Sequence[float | None]) 
     return StepsBlock(
         trial_id="t",
         label=label,
-        is_communication_on=label.startswith("on"),
+        mode=StepMode.TIMED if label.startswith("on") else StepMode.COMMUNICATION_OFF,
         seconds=tuple(seconds),
         losses=tuple(losses),
     )

@@ -1,13 +1,18 @@
 """Do the ranks' steps, with and without communication, add up as the registry says?"""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.merging.outcomes import between, counters, make_case, outcome, steps, summary
 
 from broadgauge.merging.merge import merge
+from broadgauge.merging.training import ring_step_bytes
+from broadgauge.messages.codec import decode, encode
+from broadgauge.messages.rank import RankGroup, StepCollective, TrainSummary
+from broadgauge.messages.vocabulary import StepMode
 from broadgauge.specs.metrics import REGISTRY
-from broadgauge.specs.rank_messages import Message, TrainSummary
 from broadgauge.specs.record import ErrorKind
 from broadgauge.specs.workload import TrainWorkload
 
@@ -65,37 +70,67 @@ def test_wire_bytes_are_those_of_the_communicating_steps():
     assert measurement.nodes[0].elapsed_s == pytest.approx(2.0)
 
 
-def sending(*messages):
+def sending(*collectives):
     """The two ranks' trial, each saying that a step made these collectives."""
-    told = summary().model_copy(update={"messages": messages})
+    told = replace(summary(), collectives=collectives)
     return [[*rank[:-1], told] for rank in TWO_RANKS]
 
 
+def measured(collectives, **shape):
+    return merge(
+        make_case(WORKLOAD, **shape), outcome(sending(*collectives), MARKS), None
+    ).measurement
+
+
 @pytest.mark.parametrize(
-    ("messages", "ring_bytes"),
+    ("collectives", "ring_bytes"),
     [
-        ([Message(op="all_reduce", size_bytes=250_000, count=2)], 500_000),
+        ([StepCollective(op="all_reduce", size_bytes=250_000, count=2)], 500_000),
         (
             [
-                Message(op="all_gather", size_bytes=300_000, count=4),
-                Message(op="reduce_scatter", size_bytes=1_000_000),
+                StepCollective(op="all_gather", size_bytes=300_000, count=4),
+                StepCollective(op="reduce_scatter", size_bytes=1_000_000),
             ],
             600_000 + 500_000,
         ),
     ],
 )
-def test_wire_bytes_are_held_against_the_collectives_of_the_step(messages, ring_bytes):
+def test_wire_bytes_are_held_against_the_collectives_of_the_step(collectives, ring_bytes):
     """1.1 MB on the wire; a ring of two sends S for all_reduce, S/2 for the others."""
-    measurement = merge(make_case(WORKLOAD), outcome(sending(*messages), MARKS), None).measurement
+    measurement = measured(collectives)
     assert measurement.metrics["wire_bytes"] == pytest.approx(1_100_000)
     assert measurement.metrics["amplification_ratio"] == pytest.approx(1_100_000 / ring_bytes)
 
 
+def test_collectives_of_a_part_of_the_ranks_count_by_their_groups():
+    """HSDP on 2 x 2: shards are gathered inside a node, and each of a node's two ranks reduces its
+    shard with its partner on the other node."""
+    inside, across = RankGroup(size=2, stride=1), RankGroup(size=2, stride=2)
+    each = [
+        StepCollective(op="all_gather", size_bytes=1_000_000, group=inside),
+        StepCollective(op="all_reduce", size_bytes=500_000, group=across),
+    ]
+    assert ring_step_bytes(
+        replace(summary(), collectives=each), make_case(WORKLOAD, ranks_per_node=2)
+    ) == pytest.approx(2 * 500_000)
+
+
+def test_traced_steps_count_for_nothing():
+    """Neither as steps nor as steps without communication."""
+    traced = [
+        [replace(steps("traced/0", [9.9, 9.9], [7.0, 7.0]), mode=StepMode.TRACED), *rank]
+        for rank in TWO_RANKS
+    ]
+    with_them = merge(make_case(WORKLOAD), outcome(traced, MARKS), None)
+    without = merge(make_case(WORKLOAD), outcome(TWO_RANKS, MARKS), None)
+    assert with_them == without
+
+
 def test_a_summary_of_an_older_version_is_one_all_reduce():
-    """It says no messages, on the wire of the ranks too."""
-    told = summary().model_dump(mode="json")
-    del told["messages"]
-    assert TrainSummary.model_validate(told) == summary()
+    """It says no collectives, on the wire of the ranks too."""
+    told = encode(summary())
+    del told["collectives"]
+    assert decode(TrainSummary, told) == summary()
 
 
 def test_the_record_says_which_text_was_read():

@@ -37,7 +37,7 @@ def values_of_composed(
     origin: Any, arguments: tuple[Any, ...], form: Any
 ) -> st.SearchStrategy[Any]:
     if origin is dict:
-        return st.dictionaries(st.text(max_size=5), values_of(arguments[1]), max_size=3)
+        return st.dictionaries(*map(values_of, arguments), max_size=3)
     if origin is tuple and arguments[-1] is Ellipsis:
         return st.lists(values_of(arguments[0]), max_size=3).map(tuple)
     if origin is tuple:
@@ -48,7 +48,7 @@ def values_of_composed(
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_what_is_encoded_comes_back(form: Any, data: st.DataObject) -> None:
     value = data.draw(values_of(form))
@@ -131,7 +131,7 @@ def test_a_type_that_no_reader_could_tell_is_refused_when_it_is_made() -> None:
         Decoder[Any](set[int])
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(st.recursive(st.none() | st.integers() | st.text(), lambda x: st.lists(x) | OBJECTS))
 def test_whatever_comes_is_decoded_or_refused(value: Any) -> None:
     for decoder in (agent.ORDER, agent.EVENT, rank.COMMAND):

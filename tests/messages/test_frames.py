@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broadgauge.messages.frames import (
@@ -33,6 +33,7 @@ def read(stream: bytes, cut: int = 65_536) -> tuple[list[Any], list[bytes], Fram
     return messages, others, reader
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(MESSAGES, PLAIN), max_size=8), st.integers(1, 9))
 def test_any_cut_and_any_company_gives_the_same_messages(
     items: list[dict[str, object] | str], cut: int
@@ -48,6 +49,7 @@ def test_any_cut_and_any_company_gives_the_same_messages(
     assert others == [item.encode() for item in items if isinstance(item, str)]
 
 
+@settings(deadline=None)
 @given(MESSAGES, st.data())
 def test_a_damaged_frame_is_no_message(message: dict[str, object], data: st.DataObject) -> None:
     line = FrameWriter("a").write(message)

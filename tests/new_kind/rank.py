@@ -4,17 +4,18 @@ import os
 import sys
 from typing import Any
 
-from broadgauge.specs.frames import FrameReader, encode_frame
+from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
 
 COMMANDS = int(os.environ["BROADGAUGE_COMMAND_FD"])
 RESULTS = int(os.environ["BROADGAUGE_RESULT_FD"])
 RANK = int(os.environ["RANK"])
 reader = FrameReader()
+writer = FrameWriter(unique_sender("rank"))
 pending: list[dict[str, Any]] = []
 
 
 def say(**message: Any) -> None:
-    os.write(RESULTS, encode_frame(message))
+    os.write(RESULTS, writer.write(message))
 
 
 def next_command() -> dict[str, Any]:
@@ -22,7 +23,7 @@ def next_command() -> dict[str, Any]:
         data = os.read(COMMANDS, 65536)
         if not data:
             sys.exit(0)
-        pending.extend(reader.feed(data)[0])
+        pending.extend(received.message for received in reader.feed(data)[0])
     return pending.pop(0)
 
 
@@ -32,7 +33,7 @@ def wait_at(trial_id: str, label: str) -> None:
 
 
 def nap(command: dict[str, Any]) -> None:
-    trial_id, naps = command["trial_id"], command["case"]["workload"]["naps"]
+    trial_id, naps = command["trial_id"], command["task"]["naps"]
     say(type="phase", trial_id=trial_id, phase="measure", detail="napping")
     wait_at(trial_id, "naps:begin")
     times = [0.01 * (1 + RANK + number) for number in range(naps)]

@@ -27,6 +27,22 @@ REGISTRIES: dict[str, Lines] = {
         "| CommandWorkload\n": "| CommandWorkload | ToyWorkload\n",
         '    "TrainWorkload",\n': '    "ToyWorkload",\n    "TrainWorkload",\n',
     },
+    "messages/tasks.py": {
+        "from broadgauge.messages.vocabulary import (\n": "from broadgauge.messages.toy import "
+        "ToyTask\nfrom broadgauge.messages.vocabulary import (\n",
+        "Task = CollectivesTask | TrainTask | CommandTask\n": "Task = "
+        "CollectivesTask | TrainTask | CommandTask | ToyTask\n",
+    },
+    "specs/tasks.py": {
+        "from broadgauge.specs.case import Case\n": "from broadgauge.messages.toy import ToyTask\n"
+        "from broadgauge.specs.case import Case\nfrom broadgauge.specs.toy import ToyWorkload\n",
+        END: f"        case ToyWorkload():\n            return ToyTask(naps=workload.naps)\n{END}",
+    },
+    "probes/worker.py": {
+        "from broadgauge.messages.tasks import ": "from broadgauge.messages.toy import ToyTask\n"
+        "from broadgauge.messages.tasks import ",
+        "        case CommandTask():\n": "        case CommandTask() | ToyTask():\n",
+    },
     "specs/metrics.py": {
         '        Metric(\n            name="step_time_s",\n': "        Metric(\n"
         '            name="nap_time_s", direction="lower", meaning="the longest nap of any rank"\n'

@@ -14,7 +14,7 @@ import sys
 import time
 from typing import Any
 
-from broadgauge.specs.frames import FrameReader, encode_frame
+from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
 
 RANK = int(os.environ["RANK"])
 SCENARIO = sys.argv[1]
@@ -22,11 +22,12 @@ IS_MINE = (int(sys.argv[2]) if len(sys.argv) > 2 else 1) == RANK
 COMMANDS = int(os.environ["BROADGAUGE_COMMAND_FD"])
 RESULTS = int(os.environ["BROADGAUGE_RESULT_FD"])
 reader = FrameReader()
+writer = FrameWriter(unique_sender("rank"))
 pending: list[dict[str, Any]] = []
 
 
 def say(**message: Any) -> None:
-    os.write(RESULTS, encode_frame(message))
+    os.write(RESULTS, writer.write(message))
 
 
 def next_command() -> dict[str, Any]:
@@ -34,7 +35,7 @@ def next_command() -> dict[str, Any]:
         data = os.read(COMMANDS, 65536)
         if not data:
             sys.exit(0)
-        pending.extend(reader.feed(data)[0])
+        pending.extend(received.message for received in reader.feed(data)[0])
     return pending.pop(0)
 
 
@@ -63,8 +64,8 @@ def misbehave(trial_id: str) -> None:
             for number in range(20_000):
                 print(f"line {number} " + "x" * 600)
         case "garbage":
-            os.write(RESULTS, b"@bg1 5 00000000 nope!\nnoise\n\xff\xfe\n")
-            os.write(RESULTS, b"@bg1 3 bad")
+            os.write(RESULTS, b"@bg2 a 0 0 1 5 00000000 nope!\nnoise\n\xff\xfe\n")
+            os.write(RESULTS, b"@bg2 3 bad")
             os.write(RESULTS, b"\n")
             say(type="phase", trial_id=trial_id, phase="dancing")
             say(type="mark")

@@ -8,6 +8,9 @@ import pytest
 from tests.platforms.fake_nvml import FakeGpu, FakeNvml, in_a_row
 from tests.platforms.launches import make_case, make_folders, make_request, quiet
 
+from broadgauge.messages.codec import encode
+from broadgauge.messages.rank import CollectiveBlock, StepCollective, StepsBlock, TrainSummary
+from broadgauge.messages.vocabulary import StepMode
 from broadgauge.platforms import gpu_choice, gpu_watch, path_check
 from broadgauge.platforms.emulated_cluster import EmulatedPlatform
 from broadgauge.platforms.launch_plan import Programs
@@ -32,7 +35,6 @@ from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import TrialOutcome, TrialRequest
 from broadgauge.specs.machine import Gpu, MachineFacts
 from broadgauge.specs.network import NodePath, PathKind
-from broadgauge.specs.rank_messages import CollectiveBlock, Message, StepsBlock, TrainSummary
 from broadgauge.specs.record import ErrorKind, PathFacts, Phase, Status
 
 LOGS = Path(__file__).parent / "nccl_logs"
@@ -206,7 +208,7 @@ def test_a_small_share_over_nvlink_is_not_the_path() -> None:
 
 
 def block(op: str, size: int, count: int, **changes: Any) -> dict[str, Any]:
-    return CollectiveBlock(
+    said = CollectiveBlock(
         trial_id="t",
         label=f"{op}/{size}",
         op=op,
@@ -215,7 +217,9 @@ def block(op: str, size: int, count: int, **changes: Any) -> dict[str, Any]:
         seconds=(0.1,) * count,
         is_correct=True,
         **changes,
-    ).model_dump(mode="json")
+    )
+    told: dict[str, Any] = encode(said)
+    return told
 
 
 def test_how_much_collectives_must_send() -> None:
@@ -230,8 +234,10 @@ def test_a_message_between_two_ranks_counts_once() -> None:
     assert least_sent_bytes([[silent], [sender], [sender], [silent]], 4) == 5000
 
 
-@pytest.mark.parametrize("messages", [(), (Message(op="all_reduce", size_bytes=200, count=2),)])
-def test_how_much_a_training_must_send(messages: tuple[Message, ...]) -> None:
+@pytest.mark.parametrize(
+    "collectives", [(), (StepCollective(op="all_reduce", size_bytes=200, count=2),)]
+)
+def test_how_much_a_training_must_send(collectives: tuple[StepCollective, ...]) -> None:
     steps = {"trial_id": "t", "seconds": (0.1,) * 3, "losses": (1.0,) * 3}
     summary = TrainSummary(
         trial_id="t",
@@ -239,16 +245,16 @@ def test_how_much_a_training_must_send(messages: tuple[Message, ...]) -> None:
         tokens_per_step=1,
         sequences_per_step=1,
         gradient_bytes=400,
-        messages=messages,
+        collectives=collectives,
         flops_per_step=1.0,
         peak_memory_bytes=1,
         data="",
         parameter_checksum=None,
     )
     said = [
-        StepsBlock(label="on/0", is_communication_on=True, **steps).model_dump(mode="json"),
-        StepsBlock(label="off/0", is_communication_on=False, **steps).model_dump(mode="json"),
-        summary.model_dump(mode="json"),
+        encode(StepsBlock(label="on/0", mode=StepMode.TIMED, **steps)),
+        encode(StepsBlock(label="off/0", mode=StepMode.COMMUNICATION_OFF, **steps)),
+        encode(summary),
     ]
     assert least_sent_bytes([said] * 2, 2) == 3 * 400
 

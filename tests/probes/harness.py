@@ -20,18 +20,19 @@ from typing import Any
 
 from tests.probes.forked_rank import ForkedRank
 
-from broadgauge.specs.case import Case
-from broadgauge.specs.frames import FrameReader, encode_frame
-from broadgauge.specs.launching import Mark, NodeCounters, TrialOutcome
-from broadgauge.specs.plan import Stored
-from broadgauge.specs.rank_messages import (
+from broadgauge.messages.frames import FrameReader, FrameWriter
+from broadgauge.messages.rank import (
     COMMAND_FD_VARIABLE,
     RESULT_FD_VARIABLE,
+    Command,
     EndCommand,
     ReleaseCommand,
     TrialCommand,
 )
+from broadgauge.specs.case import Case
+from broadgauge.specs.launching import Mark, NodeCounters, TrialOutcome
 from broadgauge.specs.record import Phase, Status, TrialError
+from broadgauge.specs.tasks import layout_of, task_of
 
 Counters = Callable[[int], NodeCounters]
 WORKER = (sys.executable, "-m", "broadgauge.probes.worker")
@@ -78,17 +79,17 @@ class Rank:
         self.process = start(command, variables, fds, log)
         os.close(command_read)
         os.close(result_write)
-        self.reader = FrameReader()
+        self.reader, self.writer = FrameReader(), FrameWriter("harness")
         self.is_open = True
         self.messages: list[dict[str, Any]] = []
 
-    def send(self, command: Stored) -> None:
-        os.write(self.command_fd, encode_frame(command.model_dump(mode="json")))
+    def send(self, command: Command) -> None:
+        os.write(self.command_fd, self.writer.write(command))
 
     def read(self) -> None:
         data = os.read(self.result_fd, 1 << 16)
         self.is_open = bool(data)
-        self.messages += self.reader.feed(data)[0]
+        self.messages += [received.message for received in self.reader.feed(data)[0]]
 
     def said(self, kind: str) -> list[dict[str, Any]]:
         return [message for message in self.messages if message["type"] == kind]
@@ -187,7 +188,8 @@ class Ranks:
             rank.send(
                 TrialCommand(
                     trial_id=trial_id,
-                    case=case,
+                    task=task_of(case.workload),
+                    layout=layout_of(case),
                     seed=seed,
                     process_group_timeouts_s=dict.fromkeys(Phase, limit_s / 2) | (timeouts_s or {}),
                 )

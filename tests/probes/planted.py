@@ -121,7 +121,7 @@ def use_plain_ddp() -> None:
 
     def plain_step(self, index):
         tokens, next_tokens = self.batches.draw(
-            self.seed, index, self.workload.batch_per_rank, self.identity
+            self.seed, index, self.task.batch_per_rank, self.identity
         )
         self.optimizer.zero_grad()
         loss = self.model(tokens, next_tokens)

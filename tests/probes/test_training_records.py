@@ -8,13 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broadgauge.messages.tasks import DatasetText, FileText, JsonLinesText
 from broadgauge.probes.training.records import read_dataset, read_json_lines
 from broadgauge.probes.training.sources import read_text
 from broadgauge.probes.training.text import MAX_TEXT_BYTES
 from broadgauge.probes.trial import RefusedError
-from broadgauge.specs.workload import HubDataset, JsonLines, TrainWorkload
 
 TEXTS = ["first", "zweiter Satz: ä", "third\nwith a second line"]
+
+
+def lines_of(path: str, field: str = "text") -> JsonLinesText:
+    return JsonLinesText(path=path, field=field)
+
+
+def hub(dataset: str, **changes: str) -> DatasetText:
+    settings = {"subset": None, "split": "train", "field": "text"} | changes
+    return DatasetText(dataset=dataset, **settings)
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1), st.booleans())
@@ -25,7 +34,7 @@ def test_json_lines_give_every_text_in_order(tmp_path_factory, texts, is_nested)
     ]
     path.write_text("\n\n".join(map(json.dumps, made)) + "\n")
     field = "document.body" if is_nested else "body"
-    read = read_json_lines(JsonLines(jsonl=str(path), field=field))
+    read = read_json_lines(lines_of(str(path), field=field))
     assert read.content == "".join(text + "\n" for text in texts).encode()
     assert read.description == (
         f"{path}, `{field}` of {len(texts)} records, {len(read.content)} bytes"
@@ -37,7 +46,7 @@ def test_reading_ends_where_there_is_enough(tmp_path):
     path = tmp_path / "data.jsonl"
     line = json.dumps({"text": "a" * 2**20}) + "\n"
     path.write_text(line * 17 + "no JSON\n")
-    read = read_json_lines(JsonLines(jsonl=str(path)))
+    read = read_json_lines(lines_of(str(path)))
     assert len(read.content) == MAX_TEXT_BYTES
     assert "`text` of 16 records" in read.description
 
@@ -61,19 +70,19 @@ def test_a_wrong_line_is_named(tmp_path, line, words):
     path = tmp_path / "data.jsonl"
     path.write_bytes(b'{"text": "good"}\n\n' + line + b"\n")
     with pytest.raises(RefusedError) as refused:
-        read_json_lines(JsonLines(jsonl=str(path)))
+        read_json_lines(lines_of(str(path)))
     assert str(refused.value).startswith(f"{path}:3: {words}")
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(RefusedError, match=r"none\.jsonl` can't be read: No such file"):
-        read_json_lines(JsonLines(jsonl=str(tmp_path / "none.jsonl")))
+        read_json_lines(lines_of(str(tmp_path / "none.jsonl")))
 
 
 def test_the_missing_library_is_refused_with_its_installation(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(RefusedError, match=r"pip install 'broadgauge\[data\]'"):
-        read_dataset(HubDataset(dataset="wikitext"))
+        read_dataset(hub("wikitext"))
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +109,7 @@ def saved(tmp_path_factory):
     ],
 )
 def test_a_saved_data_set_is_read(saved, name, changes, texts):
-    source = HubDataset(dataset=str(saved / name), **changes)
+    source = hub(str(saved / name), **changes)
     read = read_dataset(source)
     assert read.content == "".join(text + "\n" for text in texts).encode()
     assert read.description.startswith(f"{source.dataset} {source.split}, `{source.field}` of ")
@@ -117,14 +126,14 @@ def test_a_saved_data_set_is_read(saved, name, changes, texts):
 )
 def test_what_a_saved_data_set_does_not_have_is_named(saved, changes, words):
     with pytest.raises(RefusedError) as refused:
-        read_dataset(HubDataset(dataset=str(saved / "split"), **changes))
+        read_dataset(hub(str(saved / "split"), **changes))
     assert words in str(refused.value)
 
 
 @pytest.mark.slow
 @pytest.mark.measuring
 def test_a_data_set_that_is_not_on_this_machine_is_refused_with_how_to_fetch_it():
-    source = HubDataset(dataset="nobody/nothing-here", subset="small")
+    source = hub("nobody/nothing-here", subset="small")
     with pytest.raises(RefusedError) as refused:
         read_dataset(source)
     assert "load_dataset('nobody/nothing-here', 'small')" in str(refused.value)
@@ -134,9 +143,9 @@ def test_a_data_set_that_is_not_on_this_machine_is_refused_with_how_to_fetch_it(
 def test_a_fifo_is_refused_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(RefusedError, match="fifo` is a FIFO, no file"):
-        read_json_lines(JsonLines(jsonl=str(tmp_path / "fifo")))
+        read_json_lines(lines_of(str(tmp_path / "fifo")))
     with pytest.raises(RefusedError, match="/dev/zero` is a device, no file"):
-        read_text(TrainWorkload(kind="train", text="/dev/zero"))
+        read_text(FileText(path="/dev/zero"))
 
 
 def test_half_a_pair_in_a_key_is_written_out(tmp_path):
@@ -144,5 +153,5 @@ def test_half_a_pair_in_a_key_is_written_out(tmp_path):
     path = tmp_path / "data.jsonl"
     path.write_bytes(rb'{"\ud800": 1}')
     with pytest.raises(RefusedError) as refused:
-        read_json_lines(JsonLines(jsonl=str(path)))
+        read_json_lines(lines_of(str(path)))
     assert rb"no key `text`; known: \ud800" in str(refused.value).encode()

@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 
 from broadgauge.engine.kinds.training import step_bytes
+from broadgauge.messages.vocabulary import StepMode
 from broadgauge.specs.workload import GptModel
 
 from .harness import Ranks
@@ -98,7 +99,7 @@ def test_one_rank_trains_with_fsdp_on_a_mesh_of_one(one, alone, dtype):
 )
 def test_steps_without_communication_are_wrong_and_leave_no_trace(way, pair):
     disturbed = pair.train(**way)
-    off = [block for block in pair.said[0].steps if not block.is_communication_on]
+    off = [block for block in pair.said[0].steps if block.mode is StepMode.COMMUNICATION_OFF]
     undisturbed = pair.train(**way, communication_off=False, block_steps=28)
     assert disturbed.series["loss"] == undisturbed.series["loss"]
     assert len(disturbed.series["step_without_communication_s"]) == 28

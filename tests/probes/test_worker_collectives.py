@@ -85,9 +85,9 @@ def test_phases_come_in_order_and_marks_are_unique(pair):
     assert len(labels) == len(set(labels))
 
 
-def test_a_worker_whose_supervisor_is_gone_leaves(tmp_path):
+def test_a_worker_whose_agent_is_gone_leaves(tmp_path):
     """Without a word from it, also when it waits for nothing but its peer."""
     ranks = Ranks(1, tmp_path, is_forked=False)
     ranks.ranks[0].close()
     assert ranks.ranks[0].process.returncode == 1
-    assert "the supervisor closed its pipe" in ranks.logs()
+    assert "the agent closed its pipe" in ranks.logs()

@@ -3,8 +3,8 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
+from broadgauge.messages.pairs import RankPair
 from broadgauge.specs.case import Case
-from broadgauge.specs.pairs import RankPair
 
 MOST_NAMED = 3
 """In one sentence; the matrix and the evidence show more."""

@@ -14,9 +14,9 @@ from broadgauge.advise.pair_words import (
     what_groups_share,
 )
 from broadgauge.advise.slow_pairs import FEWEST_ENDS, SLOW_RATIO, SlowWays, slow_ways
+from broadgauge.messages.pairs import RankPair
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.pairs import PairCell, PairMatrix, pair_matrix
-from broadgauge.specs.pairs import RankPair
 from broadgauge.specs.units import show_bandwidth, show_ratio
 
 

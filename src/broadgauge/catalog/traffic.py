@@ -5,9 +5,12 @@ A node's bytes are those of its busier direction. S is the size as nccl-tests de
 node. What NCCL sends depends on the algorithm it chose and is read from counters only.
 """
 
+from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeVar
 
-from broadgauge.specs.workload import CollectiveOp
+from broadgauge.messages.rank import RankGroup
+from broadgauge.messages.vocabulary import CollectiveOp
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,6 +55,32 @@ def ring_node_bytes(
     if op == "all_to_all":
         return ranks_per_node * (ranks - ranks_per_node) / ranks * size_bytes
     return bus_factor(op, ranks) * size_bytes
+
+
+def grouped_node_bytes(
+    op: CollectiveOp, group: RankGroup, ranks: int, size_bytes: float, *, ranks_per_node: int = 1
+) -> float:
+    """How many bytes leave the busiest node when each of the world's groups makes it as a ring?
+
+    Groups inside a node send nothing out of it. Each other group leaves each of its nodes as a ring
+    of its own: with 4 ranks a node, gradients that the first ranks of two nodes reduce, and the
+    second, …, cross the link as four rings of two.
+    """
+    leaving = [0.0] * (-(-ranks // ranks_per_node))
+    for members in groups_of(group, ranks):
+        on_node = Counter(rank // ranks_per_node for rank in members)
+        if len(on_node) > 1:
+            for node, here in on_node.items():
+                leaving[node] += ring_node_bytes(op, group.size, size_bytes, ranks_per_node=here)
+    return max(leaving)
+
+
+def groups_of(group: RankGroup, ranks: int) -> Iterator[range]:
+    """The ranks of each group, in blocks of `size x stride` ranks."""
+    block = group.size * group.stride
+    for first in range(0, ranks, block):
+        for offset in range(first, first + group.stride):
+            yield range(offset, first + block, group.stride)
 
 
 def gloo_node_bytes(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from broadgauge.engine.ports import Merged, Merger, Series
+from broadgauge.messages.codec import DecodeError
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import TrialOutcome
@@ -66,13 +67,17 @@ def merge_safely(
     """What the ranks measured; a trial whose messages make no sense fails, and the run goes on."""
     try:
         return merger(case, outcome, peak_flops)
-    except ValidationError as error:
-        message = f"what the ranks sent can't be read: {error.errors()[0]['msg']}"
+    except (DecodeError, ValidationError) as error:
+        message = f"what the ranks sent can't be read: {_first_problem(error)}"
         return Unreadable(
             measurement=Measurement(),
             series={},
             error=TrialError(kind=ErrorKind.CRASHED, message=message, phase=Phase.MEASURE),
         )
+
+
+def _first_problem(error: DecodeError | ValidationError) -> str:
+    return str(error) if isinstance(error, DecodeError) else error.errors()[0]["msg"]
 
 
 def measured_record(

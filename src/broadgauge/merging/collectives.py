@@ -24,12 +24,11 @@ from broadgauge.merging.metrics import (
 )
 from broadgauge.merging.pairs import put_pairs
 from broadgauge.merging.rank_blocks import RankBlocks, same_of_all_ranks
-from broadgauge.messages.rank import BARRIER
+from broadgauge.messages.rank import BARRIER, CollectiveBlock
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import Mark
 from broadgauge.specs.op_rows import AnyOpRow, CollectiveRow, MessageRow, NcclTestsRow, OpRow
 from broadgauge.specs.pairs import largest_of_pairs
-from broadgauge.specs.rank_messages import CollectiveBlock
 from broadgauge.specs.record import ErrorKind, NodeUse, Phase, TrialError
 from broadgauge.specs.units import show_size
 from broadgauge.specs.workload import CollectiveOp

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from broadgauge.specs.launching import RankMessage
-from broadgauge.specs.rank_messages import (
+from broadgauge.messages.rank import (
     BLOCK,
     CollectiveBlock,
     CommandSamples,
     StepsBlock,
     TrainSummary,
 )
+from broadgauge.specs.launching import RankMessage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,14 +26,12 @@ class RankBlocks:
 
 
 def read_blocks(messages: Sequence[Sequence[RankMessage]]) -> tuple[RankBlocks, ...]:
-    """The blocks of each rank. Raises pydantic's ValidationError for what no rank would say."""
+    """The blocks of each rank. Raises DecodeError for what no rank would say."""
     return tuple(_read_rank(rank, spoken) for rank, spoken in enumerate(messages))
 
 
 def _read_rank(rank: int, messages: Sequence[RankMessage]) -> RankBlocks:
-    blocks = [
-        BLOCK.validate_python(message) for message in messages if message.get("type") == "block"
-    ]
+    blocks = [BLOCK(message) for message in messages if message.get("type") == "block"]
     summaries = [block for block in blocks if isinstance(block, TrainSummary)]
     samples = [block for block in blocks if isinstance(block, CommandSamples)]
     return RankBlocks(

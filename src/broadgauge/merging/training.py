@@ -8,7 +8,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from broadgauge.catalog.traffic import ring_node_bytes
+from broadgauge.catalog.traffic import grouped_node_bytes, ring_node_bytes
 from broadgauge.merging.collectives import slowest_rank_s
 from broadgauge.merging.counters import (
     Interval,
@@ -24,9 +24,10 @@ from broadgauge.merging.metrics import (
     why_no_traffic,
 )
 from broadgauge.merging.rank_blocks import RankBlocks, same_of_all_ranks
+from broadgauge.messages.rank import StepCollective, StepsBlock, TrainSummary
+from broadgauge.messages.vocabulary import StepMode
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import Mark
-from broadgauge.specs.rank_messages import Message, StepsBlock, TrainSummary
 from broadgauge.specs.record import ErrorKind, Phase, TrialError
 from broadgauge.specs.workload import TrainWorkload
 
@@ -48,8 +49,8 @@ def merge_training(
     found = Findings()
     intervals = intervals_by_label(marks)
     blocks = same_of_all_ranks([rank.steps for rank in ranks], case.world_size)
-    on = [same for same in blocks if same[0].is_communication_on]
-    off = [same for same in blocks if not same[0].is_communication_on]
+    on = [same for same in blocks if same[0].mode is StepMode.TIMED]
+    off = [same for same in blocks if same[0].mode is StepMode.COMMUNICATION_OFF]
     found.series["step_time_s"] = on_s = _slowest(on)
     found.series["step_without_communication_s"] = off_s = _slowest(off)
     found.series["loss"] = tuple(loss for same in on for loss in mean_losses(same))
@@ -163,19 +164,28 @@ def _put_traffic(
     put_link(found, case, wire_bytes, step_s)
     amplification = None
     if wire_bytes is not None and summaries and case.world_size > 1:
-        amplification = wire_bytes / ring_step_bytes(summaries[0], case.world_size)
+        amplification = wire_bytes / ring_step_bytes(summaries[0], case)
     found.put("amplification_ratio", amplification, why_no_traffic(case))
 
 
-def ring_step_bytes(summary: TrainSummary, ranks: int) -> float:
-    """How many bytes would leave a node in a step, each of its collectives being one ring?
+def ring_step_bytes(summary: TrainSummary, case: Case) -> float:
+    """How many bytes would leave a node in a step, each of its collectives being one ring of the
+    ranks that take part?
 
-    A rank that does not say its messages (it is of an older version) reduces its gradients once.
+    A rank that does not say its collectives reduces its gradients once, with all others.
     """
-    whole = Message(op="all_reduce", size_bytes=summary.gradient_bytes)
+    whole = StepCollective(op="all_reduce", size_bytes=summary.gradient_bytes)
     return sum(
-        message.count * ring_node_bytes(message.op, ranks, message.size_bytes)
-        for message in summary.messages or (whole,)
+        each.count * _ring_bytes(each, case.world_size, case.ranks_per_node)
+        for each in summary.collectives or (whole,)
+    )
+
+
+def _ring_bytes(each: StepCollective, ranks: int, ranks_per_node: int) -> float:
+    if each.group is None:
+        return ring_node_bytes(each.op, ranks, each.size_bytes, ranks_per_node=ranks_per_node)
+    return grouped_node_bytes(
+        each.op, each.group, ranks, each.size_bytes, ranks_per_node=ranks_per_node
     )
 
 

@@ -5,7 +5,8 @@ it does not know, and says of a wrong value where it stands: `task.model.layers:
 integer, got 'four'`.
 
 A field may be of: str, int, float, bool, None, a Literal, an Enum, a dataclass, `tuple[X, ...]`,
-`tuple[X, Y]`, `dict[str, X]`, `dict[str, Any]` (any object, as it came), and unions of these.
+`tuple[X, Y]`, `dict[str, X]` (or by an Enum), `dict[str, Any]` (any object, as it came), and unions
+of these.
 Dataclasses of a union are told apart by their `type`, then by their `kind`: fields whose annotation
 is a Literal of one word.
 """
@@ -58,7 +59,7 @@ def encode(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, dict):
-        return {name: encode(item) for name, item in value.items()}
+        return {encode(name): encode(item) for name, item in value.items()}
     if not is_dataclass(kind):
         raise TypeError(f"a {kind.__name__} has no place in a message: {value!r}")
     return {name: encode(getattr(value, name)) for name in _field_names(kind)}
@@ -107,7 +108,7 @@ def _composed(origin: Any, arguments: tuple[Any, ...], form: Any) -> Decode:
     if origin is tuple:
         return _tuple(arguments)
     if origin is dict:
-        return _dict(arguments[1])
+        return _dict(*arguments)
     if origin is Union or origin is types.UnionType:
         return _union(arguments)
     raise TypeError(f"no message can hold {form!r}")
@@ -226,13 +227,13 @@ def _read_item(item: Decode, number: int, part: Any) -> Any:
         raise error.inside(f"[{number}]") from None
 
 
-def _dict(argument: Any) -> Decode:
-    item = _decoder(argument)
+def _dict(name_form: Any, form: Any) -> Decode:
+    key, item = _decoder(name_form), _decoder(form)
 
     def read(value: Any) -> JsonObject:
         if not isinstance(value, dict):
             raise _expected("an object", value)
-        return {_text(name): _read_key(item, name, part) for name, part in value.items()}
+        return {key(name): _read_key(item, name, part) for name, part in value.items()}
 
     return read
 

@@ -39,7 +39,7 @@ class TrialCommand:
     task: Task
     layout: RankLayout
     seed: int
-    process_group_timeouts_s: dict[str, float]
+    process_group_timeouts_s: dict[Phase, float]
     """By phase, below the phase's limit: torch's own error comes first and is the better one."""
 
 

@@ -11,14 +11,12 @@ from broadgauge.messages.model_shape import ModelShape
 from broadgauge.messages.vocabulary import (
     Backend,
     CollectiveOp,
+    Comma,
     DataType,
     Device,
     Engine,
     Strategy,
 )
-
-RankPair = tuple[int, int]
-"""From rank, to rank."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +121,8 @@ class MetricSource:
     name: str
     regex: str | None
     """Its first group is the number."""
+    comma: Comma | None
+    """What a comma in a number of the regex means; None: numbers that may be either are refused."""
     json_key: str | None
     """Dots step into objects."""
     skip_first: int

@@ -11,10 +11,10 @@ from collections import deque
 from contextlib import suppress
 from pathlib import Path
 
+from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
 from broadgauge.platforms.launch_folders import private
 from broadgauge.platforms.supervisor import protocol
 from broadgauge.platforms.supervisor.protocol import Event, LaunchPlan, Order
-from broadgauge.specs.frames import FrameReader, encode_frame
 
 _READ_BYTES = 1 << 16
 KILL_WAIT_S = 10.0
@@ -32,6 +32,7 @@ class SupervisorConnection:
         """Start the supervisor and give it its plan. Raises OSError for an unwritable log."""
         self._log_path = log_path
         self._frames = FrameReader()
+        self._writer = FrameWriter(unique_sender("tool"))
         self._events: deque[Event] = deque()
         self._is_closed = False
         ours, theirs = socket.socketpair()
@@ -95,7 +96,7 @@ class SupervisorConnection:
 
     def _send(self, message: dict[str, object]) -> None:
         with suppress(BrokenPipeError, ConnectionResetError, TimeoutError):
-            self._socket.sendall(encode_frame(message))
+            self._socket.sendall(self._writer.write(message))
 
     def _read(self) -> None:
         try:
@@ -105,7 +106,9 @@ class SupervisorConnection:
         if not data:
             raise SupervisorLost(self._obituary())
         messages, _ = self._frames.feed(data)
-        self._events.extend(protocol.EVENT.validate_python(message) for message in messages)
+        self._events.extend(
+            protocol.EVENT.validate_python(received.message) for received in messages
+        )
 
     def _obituary(self) -> str:
         """How did the supervisor end, and what did it say last?"""

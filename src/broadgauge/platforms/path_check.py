@@ -3,8 +3,16 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import ValidationError
-
+from broadgauge.messages.codec import DecodeError
+from broadgauge.messages.rank import (
+    BLOCK,
+    Block,
+    CollectiveBlock,
+    StepCollective,
+    StepsBlock,
+    TrainSummary,
+)
+from broadgauge.messages.vocabulary import StepMode
 from broadgauge.platforms.gpu_watch import GpuWatch, gpu_handle, open_nvml
 from broadgauge.platforms.nccl_connections import Connection, read_connections
 from broadgauge.platforms.nvlink import are_joined
@@ -19,13 +27,6 @@ from broadgauge.platforms.supervised import Checked, CheckTrial, Heard
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import RankMessage
-from broadgauge.specs.rank_messages import (
-    BLOCK,
-    Block,
-    CollectiveBlock,
-    StepsBlock,
-    TrainSummary,
-)
 from broadgauge.specs.record import ErrorKind, PathFacts, Phase, TrialError
 
 GLOO_PATH = "Gloo sends over TCP, inside one node over the loopback interface"
@@ -143,7 +144,9 @@ def least_sent_bytes(messages: Sequence[Sequence[RankMessage]], num_ranks: int) 
     sent = 0.0
     for rank, said in enumerate(messages):
         blocks = [block for message in said if (block := _block(message)) is not None]
-        a_step = sum(_bytes_of_step(block) for block in blocks if isinstance(block, TrainSummary))
+        a_step = sum(
+            _sent_in_step(block, num_ranks) for block in blocks if isinstance(block, TrainSummary)
+        )
         for block in blocks:
             match block:
                 case CollectiveBlock(from_rank=None):
@@ -151,17 +154,21 @@ def least_sent_bytes(messages: Sequence[Sequence[RankMessage]], num_ranks: int) 
                     sent += block.size_bytes * len(block.seconds) * share
                 case CollectiveBlock(from_rank=sender) if sender == rank:
                     sent += block.size_bytes * len(block.seconds)
-                case StepsBlock(is_communication_on=True):
-                    sent += a_step * len(block.seconds) * (num_ranks - 1) / num_ranks
+                case StepsBlock(mode=StepMode.TIMED):
+                    sent += a_step * len(block.seconds)
                 case _:
                     pass
     return round(sent) or None
 
 
-def _bytes_of_step(summary: TrainSummary) -> int:
-    if not summary.messages:
-        return summary.gradient_bytes
-    return sum(message.size_bytes * message.count for message in summary.messages)
+def _sent_in_step(summary: TrainSummary, num_ranks: int) -> float:
+    """Each rank's share of (n − 1) S, of the n ranks that take part."""
+    whole = StepCollective(op="all_reduce", size_bytes=summary.gradient_bytes)
+    sizes = [
+        (num_ranks if each.group is None else each.group.size, each.size_bytes * each.count)
+        for each in summary.collectives or (whole,)
+    ]
+    return sum(size_bytes * (members - 1) / members for members, size_bytes in sizes)
 
 
 def _block(message: RankMessage) -> Block | None:
@@ -169,6 +176,6 @@ def _block(message: RankMessage) -> Block | None:
     if message.get("type") != "block":
         return None
     try:
-        return BLOCK.validate_python(message)
-    except ValidationError:
+        return BLOCK(message)
+    except DecodeError:
         return None

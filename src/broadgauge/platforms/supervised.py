@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from broadgauge.messages.rank import TrialCommand
 from broadgauge.platforms.connection import SupervisorConnection, SupervisorLost
 from broadgauge.platforms.diagnosis import Symptoms, status_of
 from broadgauge.platforms.gpu_watch import GpuWatch
@@ -23,7 +24,6 @@ from broadgauge.platforms.supervisor.protocol import (
 from broadgauge.platforms.supervisor.watch import limit_s
 from broadgauge.specs.experiment import TimeLimits
 from broadgauge.specs.launching import Mark, Progress, RankMessage, TrialOutcome, TrialRequest
-from broadgauge.specs.rank_messages import TrialCommand
 from broadgauge.specs.record import (
     Environment,
     ErrorKind,
@@ -33,6 +33,7 @@ from broadgauge.specs.record import (
     Status,
     TrialError,
 )
+from broadgauge.specs.tasks import layout_of, task_of
 
 SILENCE_LIMIT_S = 30.0
 """The supervisor says every second that it is there; a busy host may make it late."""
@@ -219,7 +220,8 @@ def trial_order(request: TrialRequest, limits: TimeLimits) -> RunTrial:
     """What is the supervisor told to run this trial?"""
     command = TrialCommand(
         trial_id=request.trial_id,
-        case=request.case,
+        task=task_of(request.case.workload),
+        layout=layout_of(request.case),
         seed=request.seed,
         process_group_timeouts_s={
             phase: GROUP_TIMEOUT_RATIO * limit_s(limits, phase) for phase in Phase

@@ -1,6 +1,6 @@
-"""How does a worker talk with its supervisor? In frames, on two file descriptors.
+"""How does a worker talk with its agent? In frames, on two file descriptors.
 
-A thread listens for commands, so that a supervisor that is gone ends the process also in the
+A thread listens for commands, so that a agent that is gone ends the process also in the
 middle of a collective that never completes.
 """
 
@@ -11,9 +11,9 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from broadgauge.specs.frames import FrameReader, encode_frame
-from broadgauge.specs.plan import Stored
-from broadgauge.specs.rank_messages import (
+from broadgauge.messages.codec import JsonObject
+from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
+from broadgauge.messages.rank import (
     COMMAND,
     COMMAND_FD_VARIABLE,
     RESULT_FD_VARIABLE,
@@ -24,12 +24,12 @@ from broadgauge.specs.rank_messages import (
 
 
 class ProtocolError(RuntimeError):
-    """The supervisor said something that makes no sense at this point."""
+    """The agent said something that makes no sense at this point."""
 
 
 def leave_at_once() -> None:
     """Ends this process, whatever its other threads do."""
-    sys.stderr.write("the supervisor closed its pipe: leaving\n")
+    sys.stderr.write("the agent closed its pipe: leaving\n")
     sys.stderr.flush()
     os._exit(1)
 
@@ -41,7 +41,8 @@ class Channel:
         self, command_fd: int, result_fd: int, on_lost: Callable[[], None] = leave_at_once
     ) -> None:
         self._result_fd = result_fd
-        self._received: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._frames = FrameWriter(unique_sender("rank"))
+        self._received: queue.SimpleQueue[JsonObject] = queue.SimpleQueue()
         self._on_lost = on_lost
         threading.Thread(
             target=self._listen, args=(command_fd,), name="commands", daemon=True
@@ -55,14 +56,15 @@ class Channel:
             int(environment[COMMAND_FD_VARIABLE]), int(environment[RESULT_FD_VARIABLE]), on_lost
         )
 
-    def send(self, message: Stored) -> None:
-        remaining = memoryview(encode_frame(message.model_dump(mode="json")))
+    def send(self, message: Any) -> None:
+        """`message`: one of those that a rank says (messages/rank.py)."""
+        remaining = memoryview(self._frames.write(message))
         while remaining:
             remaining = remaining[os.write(self._result_fd, remaining) :]
 
     def receive(self) -> Command:
         """The next command; waits for it."""
-        return COMMAND.validate_python(self._received.get())
+        return COMMAND(self._received.get())
 
     def wait_for_release(self, label: str) -> None:
         command = self.receive()
@@ -72,8 +74,8 @@ class Channel:
     def _listen(self, command_fd: int) -> None:
         reader = FrameReader()
         while data := os.read(command_fd, 65_536):
-            for message in reader.feed(data)[0]:
-                self._received.put(message)
-                if message.get("type") == EndCommand().type:
+            for received in reader.feed(data)[0]:
+                self._received.put(received.message)
+                if received.message.get("type") == EndCommand().type:
                     return
         self._on_lost()

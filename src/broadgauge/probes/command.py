@@ -18,12 +18,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from broadgauge.probes.channel import Channel, leave_at_once
-from broadgauge.probes.command_output import LineSplitter, SampleReader
-from broadgauge.probes.identity import RankIdentity
-from broadgauge.probes.trial import RefusedError, Trial
-from broadgauge.specs.case import Case
-from broadgauge.specs.rank_messages import (
+from broadgauge.messages.rank import (
     COMMAND_FD_VARIABLE,
     RESULT_FD_VARIABLE,
     CommandSamples,
@@ -33,8 +28,12 @@ from broadgauge.specs.rank_messages import (
     Hello,
     TrialCommand,
 )
-from broadgauge.specs.record import ErrorKind, Phase
-from broadgauge.specs.workload import CommandWorkload
+from broadgauge.messages.tasks import CommandTask, RankLayout
+from broadgauge.messages.vocabulary import ErrorKind, Phase
+from broadgauge.probes.channel import Channel, leave_at_once
+from broadgauge.probes.command_output import LineSplitter, SampleReader
+from broadgauge.probes.identity import RankIdentity
+from broadgauge.probes.trial import RefusedError, Trial
 
 OWN_VARIABLES = (
     COMMAND_FD_VARIABLE,
@@ -52,7 +51,7 @@ class CommandFailedError(Exception):
 
 
 class Torchrun:
-    """The running command; ended with this process, also when the supervisor is gone."""
+    """The running command; ended with this process, also when the agent is gone."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -147,19 +146,19 @@ def main() -> int:
 
 def run_trial(trial: Trial, torchrun: Torchrun) -> None:
     """Runs the command once between two marks, and says what it printed."""
-    workload = trial.case.workload
-    if not isinstance(workload, CommandWorkload):
-        raise TypeError(f"this is no worker for a `{workload.kind}` workload")
-    folder = workload.working_directory
+    task = trial.command.task
+    if not isinstance(task, CommandTask):
+        raise TypeError(f"a task of kind `{task.kind}` is run by broadgauge.probes.worker")
+    folder = task.working_directory
     if folder is not None and not Path(folder).is_dir():
         raise RefusedError(f"working_directory {folder}: no such folder, from {Path.cwd()}")
-    reader = SampleReader(workload.metrics)
+    reader = SampleReader(task.metrics)
     trial.begin_phase(Phase.RENDEZVOUS, "torchrun")
     trial.mark("command:begin")
-    trial.begin_phase(Phase.MEASURE, " ".join(workload.command))
+    trial.begin_phase(Phase.MEASURE, " ".join(task.command))
     exit_code = torchrun.run(
-        torchrun_command(trial.case, workload, trial.identity, own_log()),
-        workload.working_directory,
+        torchrun_command(trial.layout, task, trial.identity, own_log()),
+        task.working_directory,
         reader,
     )
     if exit_code == 0:
@@ -171,7 +170,7 @@ def run_trial(trial: Trial, torchrun: Torchrun) -> None:
 
 
 def torchrun_command(
-    case: Case, workload: CommandWorkload, identity: RankIdentity, log: Path | None
+    layout: RankLayout, task: CommandTask, identity: RankIdentity, log: Path | None
 ) -> list[str]:
     """Which command runs on this node? torchrun with a static rendezvous at node 0.
 
@@ -180,13 +179,13 @@ def torchrun_command(
     log_folder = [] if log is None else [f"--log-dir={log.with_suffix('.torchrun')}"]
     return [
         *(sys.executable, "-m", "torch.distributed.run"),
-        f"--nnodes={case.nodes}",
-        f"--nproc-per-node={case.ranks_per_node}",
+        f"--nnodes={layout.nodes}",
+        f"--nproc-per-node={layout.ranks_per_node}",
         f"--node-rank={identity.node}",
         f"--master-addr={identity.master_addr}",
         f"--master-port={identity.master_port}",
         *log_folder,
-        *workload.command,
+        *task.command,
     ]
 
 

@@ -9,13 +9,13 @@ import re
 from collections import deque
 from typing import Any
 
-from broadgauge.specs.command import Comma
-from broadgauge.specs.workload import CommandMetric
+from broadgauge.messages.tasks import MetricSource
+from broadgauge.messages.vocabulary import Comma
 
 MAX_LINE_BYTES = 16_384
 """Of a longer line the first part is read and the rest is skipped, up to its end."""
 MAX_SAMPLES = 100_000
-"""Of all metrics together: a frame of them is below its limit (specs/frames.py)."""
+"""Of all metrics together: a message of them is below its limit (messages/frames.py)."""
 LAST_LINES = 20
 LAST_LINE_CHARACTERS = 500
 _LINE_END = re.compile(rb"[\r\n]")
@@ -60,7 +60,7 @@ class LineSplitter:
 class SampleReader:
     """Feed lines, get the samples of each metric, the notes about them and the last lines."""
 
-    def __init__(self, metrics: tuple[CommandMetric, ...]) -> None:
+    def __init__(self, metrics: tuple[MetricSource, ...]) -> None:
         self._metrics = metrics
         self._most_a_metric = MAX_SAMPLES // len(metrics)
         self._samples: dict[str, list[float]] = {metric.name: [] for metric in metrics}
@@ -131,7 +131,7 @@ class SampleReader:
             "two things (`comma: thousands` or `comma: decimal` says which)"
         )
 
-    def _take(self, metric: CommandMetric, value: float) -> None:
+    def _take(self, metric: MetricSource, value: float) -> None:
         if not abs(value) <= LARGEST:  # nan too
             self._ignored[metric.name] += 1
             return
@@ -141,7 +141,7 @@ class SampleReader:
             samples.append(value)
 
 
-def numbers_in(line: str, metric: CommandMetric) -> list[float | str]:
+def numbers_in(line: str, metric: MetricSource) -> list[float | str]:
     """What does this line say of this metric? NaN and infinity are passed on as they are.
 
     A text is a number that its comma makes ambiguous: `1,234` may be 1.234.

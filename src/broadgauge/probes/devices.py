@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 import torch
 
+from broadgauge.messages.vocabulary import Device as DeviceKind
 from broadgauge.probes.trial import RefusedError
-from broadgauge.specs.case import Device as DeviceKind
 
 
 class Clock(Protocol):

@@ -2,9 +2,9 @@
 
 import torch
 
+from broadgauge.messages.rank import Failed
+from broadgauge.messages.vocabulary import ErrorKind
 from broadgauge.probes.trial import RefusedError
-from broadgauge.specs.rank_messages import Failed
-from broadgauge.specs.record import ErrorKind
 
 MAX_MESSAGE_CHARACTERS = 1000
 _NO_MEMORY = ("can't allocate memory", "out of memory", "cannot allocate memory")

@@ -13,10 +13,10 @@ from typing import Any
 import torch.distributed as dist
 from torch.distributed.distributed_c10d import _set_pg_timeout
 
+from broadgauge.messages.rank import TrialCommand
+from broadgauge.messages.vocabulary import Phase
 from broadgauge.probes.devices import Device
 from broadgauge.probes.identity import RankIdentity
-from broadgauge.specs.rank_messages import TrialCommand
-from broadgauge.specs.record import Phase
 
 
 class Rendezvous:
@@ -47,9 +47,9 @@ class Rendezvous:
         """
         self._timeouts_s = command.process_group_timeouts_s
         timeout_s = self._timeouts_s[Phase.RENDEZVOUS]
-        is_cuda = command.case.device == "cuda"
+        is_cuda = command.layout.device == "cuda"
         dist.init_process_group(
-            command.case.backend,
+            command.layout.backend,
             store=dist.PrefixStore(f"trial/{command.trial_id}", self.store(timeout_s)),
             rank=self._identity.rank,
             world_size=self._identity.world_size,

@@ -3,21 +3,30 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
 
+from broadgauge.messages.rank import (
+    Artifact,
+    ArtifactKind,
+    Block,
+    MarkReached,
+    PhaseBegins,
+    TrialCommand,
+)
+from broadgauge.messages.tasks import RankLayout
+from broadgauge.messages.vocabulary import Phase
 from broadgauge.probes.channel import Channel
 from broadgauge.probes.identity import RankIdentity
-from broadgauge.specs.case import Case
-from broadgauge.specs.rank_messages import Block, MarkReached, PhaseBegins, TrialCommand
-from broadgauge.specs.record import Phase
 
 
 class RefusedError(Exception):
-    """The case can't run here; the message says what is missing."""
+    """The task can't run here; the message says what is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One measurement of one case, on this rank."""
+    """One measurement, on this rank."""
 
     command: TrialCommand
     identity: RankIdentity
@@ -30,8 +39,8 @@ class Trial:
         return self.command.trial_id
 
     @property
-    def case(self) -> Case:
-        return self.command.case
+    def layout(self) -> RankLayout:
+        return self.command.layout
 
     def begin_phase(self, phase: Phase, detail: str = "") -> None:
         if self.enter_phase is not None:
@@ -41,8 +50,26 @@ class Trial:
     def say(self, block: Block) -> None:
         self.channel.send(block)
 
+    def leave(self, path: Path, kind: ArtifactKind) -> None:
+        """Names a file, whole and closed, that is to be kept with this trial's record."""
+        digest, size_bytes = sha256(), 0
+        with path.open("rb") as content:
+            while piece := content.read(1 << 20):
+                digest.update(piece)
+                size_bytes += len(piece)
+        self.channel.send(
+            Artifact(
+                trial_id=self.trial_id,
+                name=path.name,
+                path=str(path.absolute()),
+                size_bytes=size_bytes,
+                sha256=digest.hexdigest(),
+                kind=kind,
+            )
+        )
+
     def mark(self, label: str) -> None:
-        """Waits until every rank is here and the counters are read: a barrier by the supervisor,
+        """Waits until every rank is here and the counters are read: a barrier by the agent,
         which sends nothing over the network under test."""
         self.channel.send(MarkReached(trial_id=self.trial_id, label=label))
         self.channel.wait_for_release(label)

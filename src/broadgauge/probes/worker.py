@@ -1,4 +1,4 @@
-"""What does each rank run? `python -m broadgauge.probes.worker`, under a supervisor's pipes.
+"""What does each rank run? `python -m broadgauge.probes.worker`, under an agent's pipes.
 
 It says hello, then runs one trial after another until it is told to end. Any exception is
 reported, its traceback goes to the log, and the process ends with exit code 1: after a failure the
@@ -15,6 +15,9 @@ import traceback
 import torch
 import torch.distributed as dist
 
+from broadgauge.messages.rank import Done, EndCommand, Hello, TrialCommand
+from broadgauge.messages.tasks import CollectivesTask, CommandTask, TrainTask
+from broadgauge.messages.vocabulary import Phase, assert_never
 from broadgauge.probes.channel import Channel
 from broadgauge.probes.collectives.probe import measure_collectives
 from broadgauge.probes.devices import Device, choose_device
@@ -24,9 +27,6 @@ from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.nccl_tests.probe import measure_with_nccl_tests
 from broadgauge.probes.training.probe import measure_training
 from broadgauge.probes.trial import Trial
-from broadgauge.specs.rank_messages import Done, EndCommand, Hello, TrialCommand
-from broadgauge.specs.record import Phase
-from broadgauge.specs.workload import CollectivesWorkload, TrainWorkload
 
 
 def main() -> int:
@@ -56,13 +56,13 @@ def main() -> int:
 
 def run_trial(trial: Trial, rendezvous: Rendezvous) -> None:
     """Rendezvous, measure, tear down; raises whatever goes wrong."""
-    case = trial.case
-    if case.world_size != trial.identity.world_size:
+    layout = trial.layout
+    if layout.world_size != trial.identity.world_size:
         raise ValueError(
-            f"the case has {case.world_size} ranks, the launch {trial.identity.world_size}"
+            f"the trial has {layout.world_size} ranks, the launch {trial.identity.world_size}"
         )
     trial.begin_phase(Phase.RENDEZVOUS)
-    device = choose_device(case.device, trial.identity.local_rank)
+    device = choose_device(layout.device, trial.identity.local_rank)
     with rendezvous.process_group(trial.command, device):
         measure(trial, device)
         trial.begin_phase(Phase.TEARDOWN)
@@ -71,15 +71,18 @@ def run_trial(trial: Trial, rendezvous: Rendezvous) -> None:
 
 
 def measure(trial: Trial, device: Device) -> None:
-    match trial.case.workload:
-        case CollectivesWorkload(engine="nccl-tests") as workload:
-            measure_with_nccl_tests(trial, workload, device)
-        case CollectivesWorkload() as workload:
-            measure_collectives(trial, workload, device)
-        case TrainWorkload() as workload:
-            measure_training(trial, workload, device)
-        case workload:
-            raise TypeError(f"a worker runs no `{workload.kind}` workload")
+    """The only place on the ranks that asks which kind of task it is."""
+    match trial.command.task:
+        case CollectivesTask(engine="nccl-tests") as task:
+            measure_with_nccl_tests(trial, task, device)
+        case CollectivesTask() as task:
+            measure_collectives(trial, task, device)
+        case TrainTask() as task:
+            measure_training(trial, task, device)
+        case CommandTask():
+            raise TypeError("a command is run by broadgauge.probes.command")
+        case unknown:
+            assert_never(unknown)
 
 
 def _hello(identity: RankIdentity) -> Hello:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from broadgauge.specs.errors import RunFolderError
-from broadgauge.specs.file_kinds import special_kind
+from broadgauge.wording.file_kinds import special_kind
 
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 """Of all that is made here: others must not read what scripts and errors say of their user."""

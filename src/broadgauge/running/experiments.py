@@ -7,10 +7,10 @@ from pathlib import Path
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.file_kinds import special_kind
 from broadgauge.specs.secrets import SecretTexts
 from broadgauge.specs.workload import Engine
 from broadgauge.specs.yaml_source import MAX_TEXT_BYTES
+from broadgauge.wording.file_kinds import special_kind
 
 GIVEN_STREAMS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 """`run <(make-experiment)` and `run /dev/stdin`: whoever gives one feeds it."""

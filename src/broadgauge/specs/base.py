@@ -1,12 +1,14 @@
 """What do all parts of an experiment file have in common?"""
 
-import difflib
-from collections.abc import Iterable
 from functools import cache
 from typing import Annotated, Any, ClassVar, get_args
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
+
+from broadgauge.wording import near_words
+
+did_you_mean = near_words.did_you_mean
 
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,62}$"
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
@@ -80,15 +82,6 @@ def _leaves(annotation: Any) -> list[Any]:
 def not_yet(what: str, meaning: str) -> str:
     """The one sentence for a value that a later version brings."""
     return f"`{what}` ({meaning}) is planned and not there yet"
-
-
-def did_you_mean(seen: str, known: Iterable[str]) -> str | None:
-    """A hint with the nearest known word, or with all of them when they are few."""
-    words = sorted(set(known))
-    near = difflib.get_close_matches(seen, words, n=1, cutoff=0.6)
-    if near:
-        return f"did you mean `{near[0]}`?"
-    return f"known: {', '.join(words)}" if words and len(words) <= 16 else None
 
 
 def placed_error(message: str, path: tuple[str | int, ...], hint: str | None = None) -> ValueError:

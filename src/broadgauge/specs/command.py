@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from broadgauge.messages.vocabulary import Comma
 from broadgauge.specs.base import Name, Spec, placed_error
 from broadgauge.specs.metrics import UNIT_SUFFIXES, unit_of
 from broadgauge.specs.workload_base import WorkloadBase
@@ -16,7 +17,6 @@ MEASURED_BY_US = (
     *("drops_count", "network_cost_s", "network_share_ratio", "slowest_pair_ratio"),
 )
 """Metrics that a command may not print: they would be taken for counted ones."""
-Comma = Literal["thousands", "decimal"]
 
 
 class CommandMetric(Spec):

@@ -2,8 +2,8 @@
 
 The engine asks a platform for a launch and gives it trials. The platform's supervisor starts the
 ranks, which run `broadgauge.probes.worker` (or the user's command), and passes on what they say:
-messages in frames (specs/frames.py), and marks, at which every node's counters are read while all
-ranks wait. Nothing of this crosses the network under test.
+messages in frames (messages/frames.py), and marks, at which every node's counters are read while
+all ranks wait. Nothing of this crosses the network under test.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What does `200 Mbit/s` mean, and how is 0.2 Gbit/s shown? The one place for both.
+"""What does `200 Mbit/s` mean? The one place; wording/amounts.py writes it.
 
 Decimal prefixes are powers of ten (SI), `Ki`, `Mi`, `Gi` powers of two (IEC 80000-13). A `b` that
 could be a bit or a byte is refused: rates are written `Mbit/s` or `MB/s`, sizes `MB` or `MiB`.
@@ -9,6 +9,34 @@ import re
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
+
+from broadgauge.wording.amounts import (
+    show_bandwidth,
+    show_count,
+    show_rate,
+    show_ratio,
+    show_size,
+    show_time,
+)
+
+__all__ = [
+    "RATE_UNITS_GBPS",
+    "SIZE_UNITS_BYTES",
+    "TIME_UNITS_S",
+    "DelayS",
+    "RateGbps",
+    "SizeBytes",
+    "TimeS",
+    "parse_rate_gbps",
+    "parse_size_bytes",
+    "parse_time_s",
+    "show_bandwidth",
+    "show_count",
+    "show_rate",
+    "show_ratio",
+    "show_size",
+    "show_time",
+]
 
 _NUMBER = r"(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
 _QUANTITY = re.compile(rf"\s*{_NUMBER}\s*(?P<unit>[^\d\s].*?)?\s*")
@@ -74,65 +102,3 @@ SizeBytes = Annotated[int, BeforeValidator(parse_size_bytes), Field(gt=0, le=2**
 TimeS = Annotated[float, BeforeValidator(parse_time_s), Field(gt=0, le=7 * 86_400)]
 DelayS = Annotated[float, BeforeValidator(parse_time_s), Field(ge=0, le=10)]
 """Of a packet; 0 is none."""
-
-
-def _scaled(value: float, steps: tuple[tuple[float, str], ...], digits: int) -> str:
-    if value == 0:
-        return f"0 {steps[-1][1]}"
-    if not math.isfinite(value):
-        return "unknown"
-    for factor, unit in steps:
-        # A value that rounds up to the next unit is shown in that unit: 1000 Mbit/s is 1 Gbit/s.
-        if abs(value) >= factor * (1 - 0.5 * 10.0**-digits):
-            return f"{_significant(value / factor, digits)} {unit}"
-    factor, unit = steps[-1]
-    return f"{_significant(value / factor, digits)} {unit}"
-
-
-def _significant(value: float, digits: int) -> str:
-    if value == 0:
-        return "0"
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    text = f"{value:.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def show_rate(gbps: float, digits: int = 3) -> str:
-    """0.2 → `200 Mbit/s`."""
-    steps = ((1e3, "Tbit/s"), (1.0, "Gbit/s"), (1e-3, "Mbit/s"), (1e-6, "kbit/s"))
-    return _scaled(gbps, steps, digits)
-
-
-def show_bandwidth(gbyte_per_s: float, digits: int = 3) -> str:
-    """0.025 (10^9 byte/s) → `25 MB/s`."""
-    return _scaled(gbyte_per_s, ((1e3, "TB/s"), (1.0, "GB/s"), (1e-3, "MB/s")), digits)
-
-
-def show_size(size_bytes: float, digits: int = 3) -> str:
-    """67108864 → `64 MiB`, 64000000 → `64 MB`: exact powers of two are shown as such."""
-    if size_bytes >= 1024 and float(size_bytes).is_integer():
-        for factor, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
-            if size_bytes % factor == 0 and size_bytes // factor < 1024:
-                return f"{int(size_bytes // factor)} {unit}"
-    return _scaled(
-        size_bytes, ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (1, "B")), digits
-    )
-
-
-def show_time(seconds: float, digits: int = 3) -> str:
-    """0.0123 → `12.3 ms`; minutes from 120 s on."""
-    if abs(seconds) >= 120:
-        return f"{_significant(seconds / 60, digits)} min"
-    return _scaled(seconds, ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")), digits)
-
-
-def show_count(value: float, digits: int = 3) -> str:
-    """12345 → `12.3 k`; plain below 10,000."""
-    if abs(value) < 10_000:
-        return _significant(value, digits) if abs(value) < 1000 else f"{value:,.0f}"
-    return _scaled(value, ((1e9, "G"), (1e6, "M"), (1e3, "k")), digits)
-
-
-def show_ratio(ratio: float, digits: int = 3) -> str:
-    """0.957 → `95.7 %`: ratios are 0..1 in data and percent on screen."""
-    return f"{_significant(100 * ratio, digits)} %"

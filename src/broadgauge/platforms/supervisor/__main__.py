@@ -4,11 +4,11 @@ import os
 import socket
 import sys
 
+from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
 from broadgauge.platforms.emulated.errors import EmulationError
 from broadgauge.platforms.supervisor.guard import guard
 from broadgauge.platforms.supervisor.loop import Supervisor
 from broadgauge.platforms.supervisor.protocol import LaunchPlan, Refused
-from broadgauge.specs.frames import decode_frame, encode_frame
 
 
 def main() -> int:
@@ -23,22 +23,17 @@ def main() -> int:
     except EmulationError as error:
         refusal = Refused(message=f"{error.step}: {error.detail}", hint=error.hint)
         control.settimeout(None)
-        control.sendall(encode_frame(refusal.model_dump(mode="json")))
+        control.sendall(FrameWriter(unique_sender("agent")).write(refusal.model_dump(mode="json")))
         return 1
 
 
 def _read_plan(control: socket.socket) -> LaunchPlan | None:
-    """The first frame; None when the tool has ended before it was whole."""
-    line = b""
-    while not line.endswith(b"\n"):
-        data = control.recv(1 << 16)
-        if not data:
-            return None
-        line += data
-    message = decode_frame(line[:-1])
-    if message is None:
-        raise ValueError(f"the tool's first line is no frame: {line[:80]!r}")
-    return LaunchPlan.model_validate(message)
+    """The first message; None when the tool has ended before it was whole."""
+    reader = FrameReader()
+    while data := control.recv(1 << 16):
+        for received in reader.feed(data)[0]:
+            return LaunchPlan.model_validate(received.message)
+    return None
 
 
 if __name__ == "__main__":

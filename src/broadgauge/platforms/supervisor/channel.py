@@ -5,7 +5,7 @@ from collections import deque
 from contextlib import suppress
 from typing import Any
 
-from broadgauge.specs.frames import FrameReader, encode_frame
+from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
 
 _READ_BYTES = 1 << 16
 
@@ -18,15 +18,16 @@ class Outlet:
         self.fd = fd
         self.is_open = True
         self._waiting: deque[bytes] = deque()
+        self._frames = FrameWriter(unique_sender("agent"))
 
     @property
     def has_waiting(self) -> bool:
         """Is something left to write once the descriptor takes more?"""
         return self.is_open and bool(self._waiting)
 
-    def send(self, message: dict[str, Any]) -> None:
-        """Write a frame as far as it goes. Raises ValueError for one that is too long."""
-        self._waiting.append(encode_frame(message))
+    def send(self, message: Any) -> None:
+        """Write a message as far as it goes. Raises ValueError for one that is too long."""
+        self._waiting.append(self._frames.write(message))
         self.flush()
 
     def flush(self) -> None:
@@ -77,7 +78,7 @@ class Inlet:
                 self.is_open = False
                 break
             more_messages, more_others = self._frames.feed(data)
-            messages += more_messages
+            messages += [received.message for received in more_messages]
             others += more_others
         return messages, others
 

@@ -12,6 +12,7 @@ import signal
 import time
 from typing import Any
 
+from broadgauge.messages.rank import Command, EndCommand, ReleaseCommand
 from broadgauge.platforms.emulated.errors import EmulationError
 from broadgauge.platforms.supervisor import protocol
 from broadgauge.platforms.supervisor.channel import Inlet, Outlet
@@ -23,7 +24,6 @@ from broadgauge.platforms.supervisor.protocol import LaunchPlan
 from broadgauge.platforms.supervisor.rank_process import RankProcess, RankStartError, start_rank
 from broadgauge.platforms.supervisor.watch import Watch
 from broadgauge.specs.plan import Stored
-from broadgauge.specs.rank_messages import EndCommand, ReleaseCommand
 from broadgauge.specs.record import ErrorKind, LinkFacts, Phase
 
 ALIVE_EVERY_S = 1.0
@@ -269,8 +269,8 @@ class Supervisor:
                 self._ending.terminate(now_s)
                 return
 
-    def _tell(self, rank: RankProcess, command: Stored) -> None:
-        rank.commands.send(command.model_dump(mode="json"))
+    def _tell(self, rank: RankProcess, command: Command) -> None:
+        rank.commands.send(command)
 
     def _say(self, event: Stored) -> None:
         self._events.send(event.model_dump(mode="json"))

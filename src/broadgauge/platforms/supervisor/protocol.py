@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
+from broadgauge.messages.rank import TrialCommand
 from broadgauge.specs.experiment import TimeLimits
 from broadgauge.specs.launching import NodeCounters
 from broadgauge.specs.network import SlowPair
 from broadgauge.specs.plan import Stored
-from broadgauge.specs.rank_messages import TrialCommand
 from broadgauge.specs.record import LinkFacts, Phase
 
 

@@ -5,9 +5,9 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from broadgauge.messages.rank import COMMAND_FD_VARIABLE, RESULT_FD_VARIABLE
 from broadgauge.platforms.supervisor.channel import Inlet, Outlet
 from broadgauge.platforms.supervisor.protocol import LaunchPlan, RankPlan
-from broadgauge.specs.rank_messages import COMMAND_FD_VARIABLE, RESULT_FD_VARIABLE
 
 _CAUGHT_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGCHLD)
 """What this process ignores or handles, and a rank must find as the kernel has it."""

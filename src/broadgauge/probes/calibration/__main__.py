@@ -15,6 +15,8 @@ from typing import Any, TextIO
 
 import torch
 
+from broadgauge.messages.codec import encode
+from broadgauge.messages.vocabulary import Device as DeviceKind
 from broadgauge.probes.calibration.kernels import (
     time_attention,
     time_copy,
@@ -22,12 +24,11 @@ from broadgauge.probes.calibration.kernels import (
     time_launches,
     time_optimizer,
 )
+from broadgauge.probes.calibration.results import Compute
 from broadgauge.probes.calibration.shapes import Choice, choice
 from broadgauge.probes.calibration.steps import time_step
 from broadgauge.probes.devices import Device, choose_device
 from broadgauge.probes.trial import RefusedError
-from broadgauge.specs.case import Device as DeviceKind
-from broadgauge.specs.system import Compute
 
 MEMORY_SHARE = 0.6
 """Of the free memory, that a single copy or optimizer may take."""
@@ -44,7 +45,7 @@ def main(kind: DeviceKind, results: TextIO) -> int:
             "threads": torch.get_num_threads(),
             "torch": importlib.metadata.version("torch"),
             "cuda": torch.version.cuda,
-            "compute": measured.model_dump(mode="json"),
+            "compute": encode(measured),
             "notes": notes,
         },
     )

@@ -7,12 +7,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from broadgauge.probes.calibration.shapes import Attention, Gemm
-from broadgauge.probes.calibration.timing import time_call, timing_of
-from broadgauge.probes.devices import Device
-from broadgauge.probes.training.model import Layer
-from broadgauge.probes.training.types import torch_type
-from broadgauge.specs.system import (
+from broadgauge.probes.calibration.results import (
     AttentionTime,
     CopyTime,
     GemmTime,
@@ -20,6 +15,11 @@ from broadgauge.specs.system import (
     OptimizerTime,
     Timing,
 )
+from broadgauge.probes.calibration.shapes import Attention, Gemm
+from broadgauge.probes.calibration.timing import time_call, timing_of
+from broadgauge.probes.devices import Device
+from broadgauge.probes.training.model import Layer
+from broadgauge.probes.training.types import torch_type
 
 OPERATIONS = 1000
 """Queued in a row: more than a GPU's launch queue holds would measure the GPU."""

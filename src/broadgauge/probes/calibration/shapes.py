@@ -7,8 +7,8 @@ micro-batch. CPUs: what the toy experiments use, whose rank has a core or two.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from broadgauge.specs.case import Device
-from broadgauge.specs.gpt import DataType, GptModel
+from broadgauge.messages.model_shape import ModelShape
+from broadgauge.messages.vocabulary import DataType, Device
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class Attention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    model: GptModel
+    model: ModelShape
     dtype: DataType
     batch: int
 
@@ -70,9 +70,9 @@ def _gpu_choice() -> Choice:
         Attention(dtype="float32", batch=8, heads=16, head_dim=64, seq_len=seq_len)
         for seq_len in (512, 1024)
     ]
-    small = GptModel(layers=12, hidden=768, heads=12, vocabulary=50_257, seq_len=1024)
-    middle = GptModel(layers=8, hidden=1024, heads=16, vocabulary=256, seq_len=512)
-    large = GptModel(layers=8, hidden=2048, heads=16, vocabulary=50_257, seq_len=1024)
+    small = ModelShape(layers=12, hidden=768, heads=12, vocabulary=50_257, seq_len=1024)
+    middle = ModelShape(layers=8, hidden=1024, heads=16, vocabulary=256, seq_len=512)
+    large = ModelShape(layers=8, hidden=2048, heads=16, vocabulary=50_257, seq_len=1024)
     return Choice(
         gemms=tuple(gemms),
         attention=tuple(attention),
@@ -99,9 +99,9 @@ def _cpu_choice() -> Choice:
         for batch, seq_len in ((1, 64), (4, 128), (1, 512))
     ]
     models = (
-        GptModel(layers=2, hidden=128, heads=4, vocabulary=256, seq_len=64),
-        GptModel(layers=4, hidden=256, heads=4, vocabulary=256, seq_len=64),
-        GptModel(layers=2, hidden=512, heads=8, vocabulary=1024, seq_len=128),
+        ModelShape(layers=2, hidden=128, heads=4, vocabulary=256, seq_len=64),
+        ModelShape(layers=4, hidden=256, heads=4, vocabulary=256, seq_len=64),
+        ModelShape(layers=2, hidden=512, heads=8, vocabulary=1024, seq_len=128),
     )
     return Choice(
         gemms=tuple(gemms),

@@ -2,14 +2,14 @@
 
 import gc
 
+from broadgauge.messages.tasks import StandardLibraryText, TrainTask
+from broadgauge.probes.calibration.results import StepTime
 from broadgauge.probes.calibration.shapes import Training
 from broadgauge.probes.calibration.timing import timing_of
 from broadgauge.probes.devices import Device
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.training.sources import read_text
 from broadgauge.probes.training.trainer import Trainer
-from broadgauge.specs.system import StepTime
-from broadgauge.specs.workload import TrainWorkload
 
 WARM_UP_STEPS = 3
 FEWEST_STEPS, MOST_STEPS = 6, 40
@@ -27,10 +27,8 @@ ALONE = RankIdentity(
 
 def time_step(training: Training, device: Device) -> StepTime:
     """Raises RefusedError where there is not enough memory."""
-    workload = TrainWorkload(
-        kind="train", model=training.model, dtype=training.dtype, batch_per_rank=training.batch
-    )
-    trainer = Trainer(workload, 0, ALONE, device, read_text(workload))
+    task = alone_task(training)
+    trainer = Trainer(task, 0, ALONE, device, read_text(task.text))
     trainer.timed_steps(range(WARM_UP_STEPS))
     once_s, _ = trainer.timed_steps(range(1))
     steps = min(max(round(BUDGET_S / once_s[0]), FEWEST_STEPS), MOST_STEPS)
@@ -42,4 +40,24 @@ def time_step(training: Training, device: Device) -> StepTime:
         dtype=training.dtype,
         batch=training.batch,
         time=timing_of(seconds),
+    )
+
+
+def alone_task(training: Training) -> TrainTask:
+    """The reference training with nothing that a single rank could leave to others."""
+    return TrainTask(
+        strategy="ddp",
+        model=training.model,
+        batch_per_rank=training.batch,
+        accumulation=1,
+        dtype=training.dtype,
+        gradient_dtype="float32",
+        reshard_after_forward=True,
+        bucket_cap_bytes=None,
+        learning_rate=3e-4,
+        steps=MOST_STEPS,
+        warm_up_steps=WARM_UP_STEPS,
+        block_steps=MOST_STEPS,
+        communication_off=False,
+        text=StandardLibraryText(),
     )

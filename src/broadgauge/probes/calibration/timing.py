@@ -4,8 +4,8 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from broadgauge.probes.calibration.results import Timing
 from broadgauge.probes.devices import Device
-from broadgauge.specs.system import Timing
 
 FEWEST_SAMPLES = 5
 MOST_SAMPLES = 50

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from broadgauge.messages.vocabulary import DATA_TYPE_BYTES, CollectiveOp, DataType
 from broadgauge.probes.collectives import patterns
 from broadgauge.probes.identity import RankIdentity
-from broadgauge.specs.workload import DATA_TYPE_BYTES, CollectiveOp, DataType
 
 TORCH_TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 ROOT = patterns.ROOT

@@ -17,6 +17,10 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from broadgauge.messages.pairs import RankPair, ordered_pairs
+from broadgauge.messages.rank import CollectiveBlock
+from broadgauge.messages.tasks import CollectivesTask
+from broadgauge.messages.vocabulary import DATA_TYPE_BYTES, CollectiveOp, DataType, Phase
 from broadgauge.probes.alignment import Alignment
 from broadgauge.probes.collectives import patterns
 from broadgauge.probes.collectives.iterations import affordable_iterations
@@ -25,47 +29,42 @@ from broadgauge.probes.collectives.sizes import even_size_bytes
 from broadgauge.probes.devices import Device
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.trial import Trial
-from broadgauge.specs.pairs import RankPair, ordered_pairs
-from broadgauge.specs.rank_messages import CollectiveBlock
-from broadgauge.specs.record import Phase
-from broadgauge.specs.units import show_size
-from broadgauge.specs.workload import (
-    DATA_TYPE_BYTES,
-    CollectiveOp,
-    CollectivesWorkload,
-    DataType,
-)
+from broadgauge.wording.amounts import show_size
 
 OP: CollectiveOp = "send_recv"
 
 
-def measure_pairs(trial: Trial, workload: CollectivesWorkload, device: Device) -> None:
+def measure_pairs(trial: Trial, task: CollectivesTask, device: Device) -> None:
     """Every data type and size, the smallest first, over every pair."""
-    pairs = ordered_pairs(trial.case.nodes, trial.case.ranks_per_node)
+    pairs = ordered_pairs(trial.layout.nodes, trial.layout.ranks_per_node)
     trial.begin_phase(Phase.WARM_UP, "all ranks")
     Alignment(device)()  # NCCL's communicator is made by all ranks together
     device.synchronize()
-    for dtype in workload.dtypes:
+    for dtype in task.dtypes:
         sizes = (
             even_size_bytes(OP, trial.identity.world_size, wanted, DATA_TYPE_BYTES[dtype])
-            for wanted in sorted(workload.sizes_bytes())
+            for wanted in sorted(task.sizes_bytes)
         )
         for size_bytes in dict.fromkeys(sizes):
             for pair in pairs:
-                _measure_pair(trial, device, pair, (dtype, size_bytes))
+                _measure_pair(trial, (task, device), pair, (dtype, size_bytes))
 
 
-def _measure_pair(trial: Trial, device: Device, pair: RankPair, what: tuple[DataType, int]) -> None:
+def _measure_pair(
+    trial: Trial,
+    how: tuple[CollectivesTask, Device],
+    pair: RankPair,
+    what: tuple[DataType, int],
+) -> None:
+    task, device = how
     dtype, size_bytes = what
-    workload = trial.case.workload
-    assert isinstance(workload, CollectivesWorkload)
     name = f"{pair[0]}-{pair[1]}"
     detail, label = f"{name} {dtype} {show_size(size_bytes)}", f"{OP}/{dtype}/{size_bytes}/{name}"
     way = None
     if trial.identity.rank in pair:
         way = OneWay(pair, trial.identity, (dtype, size_bytes), device)
     trial.begin_phase(Phase.WARM_UP, detail)
-    iterations = 0 if way is None else _warm_up(way, workload)
+    iterations = 0 if way is None else _warm_up(way, task)
     trial.begin_phase(Phase.MEASURE, detail)
     with trial.between_marks(label):
         seconds = () if way is None else way.time_iterations(iterations)
@@ -77,7 +76,7 @@ def _measure_pair(trial: Trial, device: Device, pair: RankPair, what: tuple[Data
             dtype=dtype,
             size_bytes=size_bytes,
             seconds=seconds,
-            is_correct=way.check() if way is not None and workload.check else None,
+            is_correct=way.check() if way is not None and task.check else None,
             from_rank=pair[0],
             to_rank=pair[1],
         )
@@ -156,13 +155,13 @@ class OneWay:
         _move(dist.P2POp(dist.irecv, tensor, self.peer))
 
 
-def _warm_up(way: OneWay, workload: CollectivesWorkload) -> int:
+def _warm_up(way: OneWay, task: CollectivesTask) -> int:
     """How often is it measured? The sender says, by its warm-up; the same number on both."""
-    seconds = way.time_iterations(workload.warm_up_iterations)
+    seconds = way.time_iterations(task.warm_up_iterations)
     wanted = 0
     if way.is_sender:
         counted_s = seconds[1:] or seconds
-        wanted = affordable_iterations(workload, sum(counted_s) / len(counted_s))
+        wanted = affordable_iterations(task, sum(counted_s) / len(counted_s))
     return way.tell(wanted)
 
 

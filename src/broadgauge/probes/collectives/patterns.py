@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from broadgauge.specs.workload import CollectiveOp, DataType
+from broadgauge.messages.vocabulary import CollectiveOp, DataType
 
 LARGEST_EXACT: dict[DataType, int] = {"bfloat16": 2**8, "float32": 2**24}
 LARGEST_PERIOD = 251

@@ -8,7 +8,9 @@ many they are, and the merger takes them off.
 import torch
 import torch.distributed as dist
 
-from broadgauge.messages.rank import BARRIER
+from broadgauge.messages.rank import BARRIER, CollectiveBlock
+from broadgauge.messages.tasks import CollectivesTask
+from broadgauge.messages.vocabulary import DATA_TYPE_BYTES, CollectiveOp, DataType, Phase
 from broadgauge.probes.alignment import Alignment
 from broadgauge.probes.collectives.graphs import CapturedIterations
 from broadgauge.probes.collectives.iterations import affordable_iterations
@@ -17,36 +19,28 @@ from broadgauge.probes.collectives.pairwise import measure_pairs
 from broadgauge.probes.collectives.sizes import even_size_bytes
 from broadgauge.probes.devices import Device
 from broadgauge.probes.trial import Trial
-from broadgauge.specs.rank_messages import CollectiveBlock
-from broadgauge.specs.record import Phase
-from broadgauge.specs.units import show_size
-from broadgauge.specs.workload import (
-    DATA_TYPE_BYTES,
-    CollectiveOp,
-    CollectivesWorkload,
-    DataType,
-)
+from broadgauge.wording.amounts import show_size
 
 BARRIER_ITERATIONS = 50
 
 
-def measure_collectives(trial: Trial, workload: CollectivesWorkload, device: Device) -> None:
+def measure_collectives(trial: Trial, task: CollectivesTask, device: Device) -> None:
     """Every data type, collective (or pair of ranks) and size, the smallest first."""
-    if workload.pairwise:
-        measure_pairs(trial, workload, device)
+    if task.pairwise:
+        measure_pairs(trial, task, device)
         return
     ranks = trial.identity.world_size
     align = Alignment(device)
     if ranks > 1:
         _measure_barriers(trial, device, align)
-    for dtype in workload.dtypes:
-        for op in workload.ops:
+    for dtype in task.dtypes:
+        for op in task.ops:
             sizes = (
                 even_size_bytes(op, ranks, wanted, DATA_TYPE_BYTES[dtype])
-                for wanted in sorted(workload.sizes_bytes())
+                for wanted in sorted(task.sizes_bytes)
             )
             for size_bytes in dict.fromkeys(sizes):
-                _measure_size(trial, device, align, (op, dtype, size_bytes))
+                _measure_size(trial, (task, device, align), (op, dtype, size_bytes))
 
 
 def _measure_barriers(trial: Trial, device: Device, align: Alignment) -> None:
@@ -75,18 +69,19 @@ def _measure_barriers(trial: Trial, device: Device, align: Alignment) -> None:
 
 
 def _measure_size(
-    trial: Trial, device: Device, align: Alignment, what: tuple[CollectiveOp, DataType, int]
+    trial: Trial,
+    how: tuple[CollectivesTask, Device, Alignment],
+    what: tuple[CollectiveOp, DataType, int],
 ) -> None:
+    task, device, align = how
     op, dtype, size_bytes = what
-    workload = trial.case.workload
-    assert isinstance(workload, CollectivesWorkload)
     detail, label = f"{op} {dtype} {show_size(size_bytes)}", f"{op}/{dtype}/{size_bytes}"
     trial.begin_phase(Phase.WARM_UP, detail)
     operation = Operation(op, size_bytes, dtype, trial.identity, device.torch_device)
-    warm_up = time_iterations(operation, workload.warm_up_iterations, align, device)
-    iterations = _agree_on_iterations(workload, warm_up, device)
+    warm_up = time_iterations(operation, task.warm_up_iterations, align, device)
+    iterations = _agree_on_iterations(task, warm_up, device)
     captured = None
-    if workload.cuda_graphs:
+    if task.cuda_graphs:
         captured = CapturedIterations(operation, iterations, align, device)
     trial.begin_phase(Phase.MEASURE, detail)
     with trial.between_marks(label):
@@ -102,7 +97,7 @@ def _measure_size(
             dtype=dtype,
             size_bytes=size_bytes,
             seconds=seconds,
-            is_correct=_check(operation, captured) if workload.check else None,
+            is_correct=_check(operation, captured) if task.check else None,
         )
     )
     if captured is not None:
@@ -127,11 +122,11 @@ def time_iterations(
 
 
 def _agree_on_iterations(
-    workload: CollectivesWorkload, warm_up_s: tuple[float, ...], device: Device
+    task: CollectivesTask, warm_up_s: tuple[float, ...], device: Device
 ) -> int:
     """How often is it measured? As often as the budget allows by the slowest rank's warm-up,
     its first iteration left out where there are more; the same number on all ranks."""
     counted_s = warm_up_s[1:] or warm_up_s
     mean_s = torch.tensor([sum(counted_s) / len(counted_s)], device=device.torch_device)
     dist.all_reduce(mean_s, op=dist.ReduceOp.MAX)
-    return affordable_iterations(workload, mean_s.item())
+    return affordable_iterations(task, mean_s.item())

@@ -3,7 +3,7 @@
 For each collective and size every rank runs nccl-tests' program once, as one process of one job.
 The trial's marks stand around what it times out of place, so that the bytes counted are those of
 the timed iterations and of nothing else. How many there are is decided as for torch: by a warm-up
-of torch's own, within the workload's budget; nccl-tests then times as many in place, too.
+of torch's own, within the task's budget; nccl-tests then times as many in place, too.
 
 The figure is one mean over the iterations, of the slowest rank (`-a 3`): nccl-tests times all its
 iterations together, each right after the one before, without a barrier between them.
@@ -21,6 +21,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from broadgauge.messages.rank import CollectiveBlock
+from broadgauge.messages.tasks import CollectivesTask, RankLayout
+from broadgauge.messages.vocabulary import DATA_TYPE_BYTES, CollectiveOp, DataType, Phase
 from broadgauge.probes.collectives.iterations import affordable_iterations
 from broadgauge.probes.collectives.operation import Operation
 from broadgauge.probes.collectives.sizes import even_size_bytes
@@ -30,16 +33,7 @@ from broadgauge.probes.nccl_tests.programs import Program, find_program
 from broadgauge.probes.nccl_tests.run import Job, run_program
 from broadgauge.probes.nccl_tests.workplace import workplace
 from broadgauge.probes.trial import RefusedError, Trial
-from broadgauge.specs.case import Case
-from broadgauge.specs.rank_messages import CollectiveBlock
-from broadgauge.specs.record import Phase
-from broadgauge.specs.units import show_size
-from broadgauge.specs.workload import (
-    DATA_TYPE_BYTES,
-    CollectiveOp,
-    CollectivesWorkload,
-    DataType,
-)
+from broadgauge.wording.amounts import show_size
 
 ENGINE = "nccl-tests"
 
@@ -49,52 +43,52 @@ class Place:
     """What all measurements of a trial share on this rank."""
 
     trial: Trial
-    workload: CollectivesWorkload
+    task: CollectivesTask
     device: Device
     folder: Path
     """The workplace, the same on all ranks."""
 
 
-def measure_with_nccl_tests(trial: Trial, workload: CollectivesWorkload, device: Device) -> None:
+def measure_with_nccl_tests(trial: Trial, task: CollectivesTask, device: Device) -> None:
     """Every data type, collective and size, the smallest first. Raises RefusedError."""
-    refuse_elsewhere(trial.case, workload)
-    programs = {op: find_program(op, os.environ) for op in workload.ops}
+    refuse_elsewhere(trial.layout, task)
+    programs = {op: find_program(op, os.environ) for op in task.ops}
     with _shared_workplace(trial, device) as folder:
-        place = Place(trial=trial, workload=workload, device=device, folder=folder)
-        for dtype in workload.dtypes:
-            for op in workload.ops:
-                for size_bytes in sizes_of(op, dtype, workload, trial.identity.world_size):
+        place = Place(trial=trial, task=task, device=device, folder=folder)
+        for dtype in task.dtypes:
+            for op in task.ops:
+                for size_bytes in sizes_of(op, dtype, task, trial.identity.world_size):
                     _measure_size(place, programs[op], (op, dtype, size_bytes))
 
 
-def refuse_elsewhere(case: Case, workload: CollectivesWorkload) -> None:
+def refuse_elsewhere(layout: RankLayout, task: CollectivesTask) -> None:
     """nccl-tests is NCCL on GPUs, and has no pairs of ranks. Raises RefusedError."""
-    if case.device != "cuda" or case.backend != "nccl":
-        on = "CPUs" if case.device == "cpu" else "GPUs"
+    if layout.device != "cuda" or layout.backend != "nccl":
+        on = "CPUs" if layout.device == "cpu" else "GPUs"
         raise RefusedError(
-            f"engine nccl-tests measures NCCL on GPUs, and this case is {case.backend} on {on}: "
+            f"engine nccl-tests measures NCCL on GPUs, and this case is {layout.backend} on {on}: "
             "`engine: torch` measures it"
         )
-    if workload.pairwise:
+    if task.pairwise:
         raise RefusedError(
             "engine nccl-tests has no `pairwise`: `engine: torch` measures pairs of ranks"
         )
 
 
 def sizes_of(
-    op: CollectiveOp, dtype: DataType, workload: CollectivesWorkload, ranks: int
+    op: CollectiveOp, dtype: DataType, task: CollectivesTask, ranks: int
 ) -> tuple[int, ...]:
     """The sizes that torch would measure, smallest first, each once."""
     sizes = (
         even_size_bytes(op, ranks, wanted, DATA_TYPE_BYTES[dtype])
-        for wanted in sorted(workload.sizes_bytes())
+        for wanted in sorted(task.sizes_bytes)
     )
     return tuple(dict.fromkeys(sizes))
 
 
 def _measure_size(place: Place, program: Program, what: tuple[CollectiveOp, DataType, int]) -> None:
     op, dtype, size_bytes = what
-    trial, workload = place.trial, place.workload
+    trial, task = place.trial, place.task
     detail = f"{ENGINE} {op} {dtype} {show_size(size_bytes)}"
     trial.begin_phase(Phase.WARM_UP, detail)
     iterations = _agree_on_iterations(place, what)
@@ -106,9 +100,9 @@ def _measure_size(place: Place, program: Program, what: tuple[CollectiveOp, Data
         dtype=dtype,
         size_bytes=size_bytes,
         iterations=iterations,
-        warm_up_iterations=workload.warm_up_iterations,
-        check=workload.check,
-        cuda_graphs=workload.cuda_graphs,
+        warm_up_iterations=task.warm_up_iterations,
+        check=task.check,
+        cuda_graphs=task.cuda_graphs,
     )
     timed = TimedParts(trial, f"{ENGINE}/{op}/{dtype}/{size_bytes}", detail)
     said = run_program(job, os.environ, timed, is_root=trial.identity.rank == 0)
@@ -194,18 +188,18 @@ def _agree_on_iterations(place: Place, what: tuple[CollectiveOp, DataType, int])
     """How often is it measured? As often as the budget allows by the slowest rank's warm-up, the
     same number on all ranks. torch's memory is given back to the GPU."""
     op, dtype, size_bytes = what
-    workload, device = place.workload, place.device
+    task, device = place.task, place.device
     operation = Operation(op, size_bytes, dtype, place.trial.identity, device.torch_device)
     operation()
     device.synchronize()
     started_s = time.perf_counter()
-    for _ in range(workload.warm_up_iterations):
+    for _ in range(task.warm_up_iterations):
         operation()
     device.synchronize()
-    mean_s = (time.perf_counter() - started_s) / workload.warm_up_iterations
+    mean_s = (time.perf_counter() - started_s) / task.warm_up_iterations
     slowest_s = torch.tensor([mean_s], device=device.torch_device)
     dist.all_reduce(slowest_s, op=dist.ReduceOp.MAX)
     del operation
     if torch.cuda.is_initialized():
         torch.cuda.empty_cache()
-    return affordable_iterations(workload, slowest_s.item())
+    return affordable_iterations(task, slowest_s.item())

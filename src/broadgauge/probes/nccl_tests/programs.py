@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from broadgauge.messages.vocabulary import CollectiveOp
 from broadgauge.probes.trial import RefusedError
-from broadgauge.specs.workload import CollectiveOp
 
 HOME_VARIABLE = "NCCL_TESTS_HOME"
 USUAL_FOLDER = Path("/opt/nccl-tests")

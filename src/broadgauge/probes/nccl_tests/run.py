@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from broadgauge.messages.vocabulary import DataType
 from broadgauge.probes.nccl_tests.child import Ended, FailedRunError, Marks, run_marked
 from broadgauge.probes.nccl_tests.output import Output, OutputError, read_json, read_text
 from broadgauge.probes.nccl_tests.programs import Program
 from broadgauge.probes.nccl_tests.workplace import SOCKET, child_environment
-from broadgauge.specs.workload import DataType
 
 TYPE_NAMES: dict[DataType, str] = {"float32": "float", "bfloat16": "bfloat16"}
 """Source: nccl-tests, src/common.cu, test_typenames."""

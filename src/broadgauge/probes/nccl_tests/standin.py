@@ -5,6 +5,7 @@
 makes FOLDER/include/mpi.h and FOLDER/lib/libmpi.so for `make MPI=1 MPI_HOME=FOLDER`.
 """
 
+import importlib.resources
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,6 @@ from pathlib import Path
 
 from broadgauge.probes.trial import RefusedError
 
-SOURCES = Path(__file__).parent / "standin"
 LIBRARY = "libmpi.so.40"
 """Open MPI's name since 3.0: programs linked with it take the stand-in for it."""
 COMPILERS = ("cc", "gcc", "clang")
@@ -31,8 +31,9 @@ def build_library(folder: Path, environment: Mapping[str, str]) -> Path:
         )
     library = folder / LIBRARY
     # In the folder itself and with names relative to it, whatever the paths hold.
-    shutil.copyfile(SOURCES / "standin.c", folder / "standin.c")
-    shutil.copyfile(SOURCES / "mpi.h", folder / "mpi.h")
+    for name in ("standin.c", "mpi.h"):
+        source = importlib.resources.files(__package__) / "standin" / name
+        (folder / name).write_bytes(source.read_bytes())
     flags = ("-std=gnu11", "-O2", "-shared", "-fPIC", f"-Wl,-soname,{LIBRARY}")
     command = [*compiler, *flags, "-o", LIBRARY, "standin.c"]
     try:

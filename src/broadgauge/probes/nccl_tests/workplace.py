@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from broadgauge.messages.rank import COMMAND_FD_VARIABLE, RESULT_FD_VARIABLE
 from broadgauge.probes.command import own_log
 from broadgauge.probes.nccl_tests.standin import LIBRARY, build_library
-from broadgauge.specs.rank_messages import COMMAND_FD_VARIABLE, RESULT_FD_VARIABLE
 
 SOCKET = "socket"
 _NOT_FOR_A_CHILD = (COMMAND_FD_VARIABLE, RESULT_FD_VARIABLE, "NCCL_TESTS_SPLIT")

@@ -7,26 +7,37 @@ this switch. On and off therefore differ in the collectives alone.
 from collections import Counter
 from typing import Any
 
-from broadgauge.specs.rank_messages import Message
+import torch.distributed as dist
+
+from broadgauge.messages.rank import RankGroup, StepCollective, group_of
+from broadgauge.messages.vocabulary import CollectiveOp
 
 
 class Communication:
     def __init__(self) -> None:
         self.is_on = True
-        self._counted: Counter[tuple[str, int]] = Counter()
+        self._counted: Counter[tuple[CollectiveOp, int, RankGroup | None]] = Counter()
+        self._groups: dict[Any, RankGroup | None] = {None: None}
 
     def begin_step(self) -> None:
         """Forgets the step before; the last step with communication on stays known."""
         if self.is_on:
             self._counted.clear()
 
-    def count(self, op: str, whole: Any) -> None:
-        """Notes one collective; `whole` is the tensor of all ranks' parts, size S of nccl-tests."""
-        self._counted[op, whole.numel() * whole.element_size()] += 1
+    def count(self, op: CollectiveOp, whole: Any, group: Any = None) -> None:
+        """Notes one collective; `whole` is the tensor of all ranks' parts, size S of nccl-tests.
 
-    def messages(self) -> tuple[Message, ...]:
-        """What the last communicating step sent, each size once."""
-        return tuple(
-            Message(op=op, size_bytes=size_bytes, count=count)
-            for (op, size_bytes), count in sorted(self._counted.items())
-        )
+        `group`: torch's; None: all ranks.
+        """
+        if group not in self._groups:
+            ranks = dist.get_process_group_ranks(group)
+            self._groups[group] = group_of(ranks, dist.get_world_size())
+        self._counted[op, whole.numel() * whole.element_size(), self._groups[group]] += 1
+
+    def collectives(self) -> tuple[StepCollective, ...]:
+        """What the last communicating step made, each size once."""
+        found = [
+            StepCollective(op=op, size_bytes=size_bytes, count=count, group=group)
+            for (op, size_bytes, group), count in self._counted.items()
+        ]
+        return tuple(sorted(found, key=lambda each: (each.op, each.size_bytes)))

@@ -13,18 +13,18 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
+from broadgauge.messages.tasks import TrainTask
 from broadgauge.probes.training.communication import Communication
 from broadgauge.probes.training.types import torch_type
-from broadgauge.specs.workload import TrainWorkload
 
 
 class Alone:
     """One rank: the plain model, nothing is sent."""
 
-    def __init__(self, model: Any, workload: TrainWorkload, device: Any) -> None:
+    def __init__(self, model: Any, task: TrainTask, device: Any) -> None:
         self.model = model.to_empty(device=device)
         self.communication = Communication()
-        self._device_type, self._dtype = device.type, workload.dtype
+        self._device_type, self._dtype = device.type, task.dtype
 
     def arithmetic(self) -> AbstractContextManager[Any]:
         return autocast(self._device_type, self._dtype)
@@ -36,17 +36,17 @@ class Alone:
 class Ddp:
     """Every rank has the whole model; buckets of gradients are summed during the backward pass."""
 
-    def __init__(self, model: Any, workload: TrainWorkload, device: Any) -> None:
-        cap_bytes = workload.bucket_cap_bytes
+    def __init__(self, model: Any, task: TrainTask, device: Any) -> None:
+        cap_bytes = task.bucket_cap_bytes
         self.communication = Communication()
         self.model = DistributedDataParallel(
             model.to_empty(device=device),
             bucket_cap_mb=None if cap_bytes is None else cap_bytes / 2**20,
             gradient_as_bucket_view=True,
         )
-        reduction = Reduction(self.communication, torch_type(workload.gradient_dtype))
+        reduction = Reduction(self.communication, torch_type(task.gradient_dtype))
         self.model.register_comm_hook(reduction, reduce_bucket)
-        self._device_type, self._dtype = device.type, workload.dtype
+        self._device_type, self._dtype = device.type, task.dtype
 
     def arithmetic(self) -> AbstractContextManager[Any]:
         return autocast(self._device_type, self._dtype)

@@ -20,25 +20,25 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 
+from broadgauge.messages.tasks import TrainTask
 from broadgauge.probes.training.communication import Communication
 from broadgauge.probes.training.types import torch_type
 from broadgauge.probes.trial import RefusedError
-from broadgauge.specs.workload import TrainWorkload
 
 
 class Fsdp:
     """Parameters, gradients and the optimizer's state are sharded over all ranks."""
 
-    def __init__(self, model: Any, workload: TrainWorkload, device: Any) -> None:
+    def __init__(self, model: Any, task: TrainTask, device: Any) -> None:
         _refuse_old_torch()
         self.communication = Communication()
-        self._keeps_parameters = not workload.reshard_after_forward
+        self._keeps_parameters = not task.reshard_after_forward
         mesh = init_device_mesh(device.type, (dist.get_world_size(),))
         policy = MixedPrecisionPolicy(
-            param_dtype=torch.bfloat16 if workload.dtype == "bfloat16" else None,
-            reduce_dtype=torch_type(workload.gradient_dtype),
+            param_dtype=torch.bfloat16 if task.dtype == "bfloat16" else None,
+            reduce_dtype=torch_type(task.gradient_dtype),
         )
-        reshards = workload.reshard_after_forward
+        reshards = task.reshard_after_forward
         for layer in model.layers:
             fully_shard(layer, mesh=mesh, mp_policy=policy, reshard_after_forward=reshards)
         # The root's own parameters are needed at once for the backward pass: never freed between.
@@ -89,7 +89,7 @@ class SwitchedAllGather(_Allocating):
         async_op: bool = False,  # noqa: FBT001, FBT002  torch's signature
     ) -> Any:
         if self.communication.is_on:
-            self.communication.count("all_gather", output_tensor)
+            self.communication.count("all_gather", output_tensor, group)
             return dist.all_gather_into_tensor(
                 output_tensor, input_tensor, group=group, async_op=async_op
             )
@@ -113,7 +113,7 @@ class SwitchedReduceScatter(_Allocating):
         async_op: bool = False,  # noqa: FBT001, FBT002  torch's signature
     ) -> Any:
         if self.communication.is_on:
-            self.communication.count("reduce_scatter", input_tensor)
+            self.communication.count("reduce_scatter", input_tensor, group)
             return dist.reduce_scatter_tensor(
                 output=output_tensor, input=input_tensor, op=op, group=group, async_op=async_op
             )

@@ -4,33 +4,33 @@ Blocks of steps alternate: on, off, on, off. After a block without communication
 the optimizer are put back, so the steps with communication are those of an undisturbed training.
 """
 
+from broadgauge.messages.rank import StepsBlock, TrainSummary
+from broadgauge.messages.tasks import TrainTask
+from broadgauge.messages.vocabulary import Phase, StepMode
 from broadgauge.probes.devices import Device
 from broadgauge.probes.training.sources import read_text
 from broadgauge.probes.training.trainer import Trainer
 from broadgauge.probes.trial import Trial
-from broadgauge.specs.rank_messages import StepsBlock, TrainSummary
-from broadgauge.specs.record import Phase
-from broadgauge.specs.workload import TrainWorkload
 
 OFF_WARM_UP_STEPS = 2
 
 
-def measure_training(trial: Trial, workload: TrainWorkload, device: Device) -> None:
+def measure_training(trial: Trial, task: TrainTask, device: Device) -> None:
     trial.begin_phase(Phase.WARM_UP, "text and model")
     device.reset_peak_memory()
-    text = read_text(workload)
-    trainer = Trainer(workload, trial.command.seed, trial.identity, device, text)
-    measures_off = workload.communication_off and trial.identity.world_size > 1
-    trial.begin_phase(Phase.WARM_UP, f"{workload.warm_up_steps} steps")
-    trainer.timed_steps(range(workload.warm_up_steps))
+    text = read_text(task.text)
+    trainer = Trainer(task, trial.command.seed, trial.identity, device, text)
+    measures_off = task.communication_off and trial.identity.world_size > 1
+    trial.begin_phase(Phase.WARM_UP, f"{task.warm_up_steps} steps")
+    trainer.timed_steps(range(task.warm_up_steps))
     # Read before any snapshot exists: what the training itself needs.
     peak_memory_bytes = device.peak_memory_bytes()
     if measures_off:
         with trainer.without_communication():
             trainer.timed_steps(range(OFF_WARM_UP_STEPS))
     _measure_blocks(trial, trainer, measures_off=measures_off)
-    model = workload.model
-    sequences = workload.batch_per_rank * workload.accumulation
+    model = task.model
+    sequences = task.batch_per_rank * task.accumulation
     tokens = sequences * model.seq_len
     trial.say(
         TrainSummary(
@@ -39,7 +39,7 @@ def measure_training(trial: Trial, workload: TrainWorkload, device: Device) -> N
             tokens_per_step=tokens,
             sequences_per_step=sequences,
             gradient_bytes=trainer.gradient_bytes,
-            messages=trainer.communication.messages(),
+            collectives=trainer.communication.collectives(),
             flops_per_step=model.flops_per_token * tokens,
             peak_memory_bytes=peak_memory_bytes,
             data=text.description,
@@ -49,10 +49,10 @@ def measure_training(trial: Trial, workload: TrainWorkload, device: Device) -> N
 
 
 def _measure_blocks(trial: Trial, trainer: Trainer, *, measures_off: bool) -> None:
-    workload = trainer.workload
-    for number, done in enumerate(range(0, workload.steps, workload.block_steps)):
-        first = workload.warm_up_steps + done
-        indexes = range(first, first + min(workload.block_steps, workload.steps - done))
+    task = trainer.task
+    for number, done in enumerate(range(0, task.steps, task.block_steps)):
+        first = task.warm_up_steps + done
+        indexes = range(first, first + min(task.block_steps, task.steps - done))
         _measure_block(trial, trainer, f"on/{number}", indexes)
         if measures_off:
             with trainer.without_communication():
@@ -61,7 +61,7 @@ def _measure_blocks(trial: Trial, trainer: Trainer, *, measures_off: bool) -> No
 
 def _measure_block(trial: Trial, trainer: Trainer, label: str, indexes: range) -> None:
     is_on = trainer.communication.is_on
-    done = f"{indexes.stop - trainer.workload.warm_up_steps} of {trainer.workload.steps}"
+    done = f"{indexes.stop - trainer.task.warm_up_steps} of {trainer.task.steps}"
     detail = f"step {done}, communication {'on' if is_on else 'off'}"
     trial.begin_phase(Phase.MEASURE, detail)
     trainer.device.synchronize()
@@ -71,7 +71,7 @@ def _measure_block(trial: Trial, trainer: Trainer, label: str, indexes: range) -
         StepsBlock(
             trial_id=trial.trial_id,
             label=label,
-            is_communication_on=is_on,
+            mode=StepMode.TIMED if is_on else StepMode.COMMUNICATION_OFF,
             seconds=seconds,
             losses=losses,
         )

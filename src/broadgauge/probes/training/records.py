@@ -10,19 +10,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from broadgauge.messages.tasks import DatasetText, JsonLinesText
 from broadgauge.probes.training.text import MAX_TEXT_BYTES, Text, refuse_special
 from broadgauge.probes.trial import RefusedError
-from broadgauge.specs.base import did_you_mean
-from broadgauge.specs.workload import HubDataset, JsonLines
+from broadgauge.wording.near_words import did_you_mean
 
 Records = Iterator[tuple[str, Any]]
 """Each with the place that a message names: `data.jsonl:3`."""
 INSTALL = "pip install 'broadgauge[data]'"
 
 
-def read_json_lines(source: JsonLines) -> Text:
+def read_json_lines(source: JsonLinesText) -> Text:
     """Raises RefusedError with file and line."""
-    path = Path(source.jsonl)
+    path = Path(source.path)
     try:
         refuse_special(path)
         return _join(_json_lines(path), source.field, str(path))
@@ -30,7 +30,7 @@ def read_json_lines(source: JsonLines) -> Text:
         raise RefusedError(f"the training data `{path}` can't be read: {error.strerror}") from error
 
 
-def read_dataset(source: HubDataset) -> Text:
+def read_dataset(source: DatasetText) -> Text:
     """A folder of `save_to_disk`, or a data set that is in the library's cache already.
 
     Nothing is fetched: emulated nodes have no way out, and a download is no part of a trial.
@@ -117,7 +117,7 @@ def _kind(value: Any) -> str:
     return "null" if value is None else f"{type(value).__name__} {str(value)[:40]!r}"
 
 
-def _open_dataset(source: HubDataset) -> Any:
+def _open_dataset(source: DatasetText) -> Any:
     from datasets import DatasetDict, load_dataset, load_from_disk  # only once offline is set
 
     try:

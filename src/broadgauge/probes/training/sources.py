@@ -8,22 +8,34 @@ import platform
 import sysconfig
 from pathlib import Path
 
+from broadgauge.messages.tasks import (
+    DatasetText,
+    FileText,
+    JsonLinesText,
+    StandardLibraryText,
+    TextSource,
+)
+from broadgauge.messages.vocabulary import assert_never
 from broadgauge.probes.training.records import read_dataset, read_json_lines
 from broadgauge.probes.training.text import MAX_TEXT_BYTES, Text, refuse_special
 from broadgauge.probes.trial import RefusedError
-from broadgauge.specs.workload import HubDataset, JsonLines, TrainWorkload
 
 NOT_LIBRARY = {"site-packages", "dist-packages", "__pycache__", "test", "tests", "idlelib"}
 
 
-def read_text(workload: TrainWorkload) -> Text:
+def read_text(source: TextSource) -> Text:
     """The user's data or file, or the standard library's sources. Raises RefusedError."""
-    match workload.data:
-        case JsonLines() as lines:
-            return read_json_lines(lines)
-        case HubDataset() as dataset:
-            return read_dataset(dataset)
-    return _standard_library() if workload.text is None else _user_file(Path(workload.text))
+    match source:
+        case JsonLinesText():
+            return read_json_lines(source)
+        case DatasetText():
+            return read_dataset(source)
+        case FileText(path=path):
+            return _user_file(Path(path))
+        case StandardLibraryText():
+            return _standard_library()
+        case unknown:
+            assert_never(unknown)
 
 
 def _user_file(path: Path) -> Text:

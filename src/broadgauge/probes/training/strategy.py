@@ -5,11 +5,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from broadgauge.messages.tasks import TrainTask
+from broadgauge.messages.vocabulary import assert_never
 from broadgauge.probes.devices import Device
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.training.communication import Communication
 from broadgauge.probes.training.ddp import Alone, Ddp
-from broadgauge.specs.workload import TrainWorkload
 
 
 class Strategy(Protocol):
@@ -27,7 +28,7 @@ class Strategy(Protocol):
     def communication(self) -> Communication: ...
 
     def arithmetic(self) -> AbstractContextManager[Any]:
-        """The forward pass in here computes in the workload's `dtype`."""
+        """The forward pass in here computes in the task's `dtype`."""
         ...
 
     def without_reduction(self) -> AbstractContextManager[Any]:
@@ -35,16 +36,16 @@ class Strategy(Protocol):
         ...
 
 
-Build = Callable[[Any, TrainWorkload, Any], Strategy]
-"""Of a model on the meta device, the workload and the torch device. The weights are still to be
+Build = Callable[[Any, TrainTask, Any], Strategy]
+"""Of a model on the meta device, the task and the torch device. The weights are still to be
 drawn (weights.py)."""
 
 
-def spread(model: Any, workload: TrainWorkload, identity: RankIdentity, device: Device) -> Strategy:
+def spread(model: Any, task: TrainTask, identity: RankIdentity, device: Device) -> Strategy:
     """One rank alone trains the plain model, as a user would, but for FSDP: its arithmetic in
     bfloat16 is its own, so that its scaling is measured against the same on a mesh of one."""
     build: Build
-    match workload.strategy:
+    match task.strategy:
         case "fsdp":
             # Its import takes as long as torch's: only a trial that shards waits for it.
             from broadgauge.probes.training.fsdp import Fsdp
@@ -52,9 +53,17 @@ def spread(model: Any, workload: TrainWorkload, identity: RankIdentity, device: 
             build = Fsdp
         case "ddp":
             build = Ddp if identity.world_size > 1 else Alone
-    return build(model, workload, device.torch_device)
+        case unknown:
+            assert_never(unknown)
+    return build(model, task, device.torch_device)
 
 
-def state_shards(workload: TrainWorkload, identity: RankIdentity) -> int:
+def state_shards(task: TrainTask, identity: RankIdentity) -> int:
     """Over how many ranks are weights, gradients and the optimizer's state shared out?"""
-    return identity.world_size if workload.strategy == "fsdp" else 1
+    match task.strategy:
+        case "fsdp":
+            return identity.world_size
+        case "ddp":
+            return 1
+        case unknown:
+            assert_never(unknown)

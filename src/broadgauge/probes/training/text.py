@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from broadgauge.probes.trial import RefusedError
-from broadgauge.specs.file_kinds import special_kind
+from broadgauge.wording.file_kinds import special_kind
 
 MAX_TEXT_BYTES = 16 * 2**20
 """Of any text only so much is read, to keep the memory of many ranks on one machine small."""

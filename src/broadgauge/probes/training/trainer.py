@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from broadgauge.messages.tasks import TrainTask
+from broadgauge.messages.vocabulary import DATA_TYPE_BYTES
 from broadgauge.probes.alignment import Alignment
 from broadgauge.probes.devices import Device
 from broadgauge.probes.identity import RankIdentity
@@ -19,10 +21,10 @@ from broadgauge.probes.training.strategy import spread, state_shards
 from broadgauge.probes.training.text import Text
 from broadgauge.probes.training.weights import draw_weights
 from broadgauge.probes.trial import RefusedError
-from broadgauge.specs.workload import DATA_TYPE_BYTES, TrainWorkload
 
-STATE_BYTES_PER_PARAMETER = 16
-"""Weight, gradient and AdamW's two moments, float32 each."""
+WEIGHT_BYTES = 4
+TRAINED_BYTES = 12
+"""Of a parameter that is trained, on top: its gradient and AdamW's two moments, float32 each."""
 
 
 class Trainer:
@@ -30,22 +32,22 @@ class Trainer:
 
     def __init__(
         self,
-        workload: TrainWorkload,
+        task: TrainTask,
         seed: int,
         identity: RankIdentity,
         device: Device,
         text: Text,
     ) -> None:
-        self.workload, self.seed, self.identity, self.device = workload, seed, identity, device
-        self.batches = Batches(text, workload.model.seq_len, device.torch_device)
-        refuse_what_cannot_fit(workload, identity, device)
+        self.task, self.seed, self.identity, self.device = task, seed, identity, device
+        self.batches = Batches(text, task.model.seq_len, device.torch_device)
         # Without memory first: no rank holds the whole of a model that is sharded.
         with torch.device("meta"):
-            model = Gpt(workload.model)
-        self.strategy = spread(model, workload, identity, device)
-        draw_weights(self.model, workload.model, seed, device.torch_device)
+            model = Gpt(task.model)
+        refuse_what_cannot_fit(model, state_shards(task, identity), identity, device)
+        self.strategy = spread(model, task, identity, device)
+        draw_weights(self.model, task.model, seed, device.torch_device)
         self.optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=workload.learning_rate, fused=True
+            self.model.parameters(), lr=task.learning_rate, fused=True
         )
 
     @property
@@ -59,14 +61,14 @@ class Trainer:
     def step(self, index: int) -> Any:
         """Trains on the batch of step `index`. Returns this rank's loss, the mean over its
         micro-batches, still on the device."""
-        workload = self.workload
-        num_rows = workload.batch_per_rank * workload.accumulation
+        task = self.task
+        num_rows = task.batch_per_rank * task.accumulation
         rows = self.batches.draw(self.seed, index, num_rows, self.identity)
-        tokens, next_tokens = (part.split(workload.batch_per_rank) for part in rows)
+        tokens, next_tokens = (part.split(task.batch_per_rank) for part in rows)
         self.communication.begin_step()
         self.optimizer.zero_grad()
         losses = [
-            self._add_gradients(*micro_batch, is_last=number == workload.accumulation)
+            self._add_gradients(*micro_batch, is_last=number == task.accumulation)
             for number, micro_batch in enumerate(zip(tokens, next_tokens, strict=True), start=1)
         ]
         self.optimizer.step()
@@ -79,7 +81,7 @@ class Trainer:
             with self.strategy.arithmetic():
                 loss = self.model(tokens_bt, next_tokens_bt)
             # Divided, so that the sum over ranks and micro-batches is the mean.
-            (loss / (self.identity.world_size * self.workload.accumulation)).backward()
+            (loss / (self.identity.world_size * self.task.accumulation)).backward()
         return loss.detach()
 
     def timed_steps(self, indexes: range) -> tuple[tuple[float, ...], tuple[float | None, ...]]:
@@ -125,16 +127,23 @@ class Trainer:
     @property
     def gradient_bytes(self) -> int:
         """Of all gradients, in the type they are reduced in."""
-        return self.num_parameters * DATA_TYPE_BYTES[self.workload.gradient_dtype]
+        return self.num_parameters * DATA_TYPE_BYTES[self.task.gradient_dtype]
 
 
-def refuse_what_cannot_fit(workload: TrainWorkload, identity: RankIdentity, device: Device) -> None:
-    """Is there memory for weights, gradients and optimizer? On a host all its ranks share it."""
+def state_bytes(model: Any) -> int:
+    """What do weights, gradients and the optimizer need? Frozen parameters have weights alone."""
+    sizes = [(p.numel(), p.requires_grad) for p in model.parameters()]
+    return sum(n * (WEIGHT_BYTES + TRAINED_BYTES * is_trained) for n, is_trained in sizes)
+
+
+def refuse_what_cannot_fit(model: Any, shards: int, identity: RankIdentity, device: Device) -> None:
+    """Is there memory for the model's states, each rank's part of `shards`? On a host all its ranks
+    share it."""
     sharers = identity.local_world_size if device.torch_device.type == "cpu" else 1
-    parameters, shards = workload.model.parameters, state_shards(workload, identity)
-    needed_bytes = STATE_BYTES_PER_PARAMETER * parameters * sharers / shards
+    needed_bytes = state_bytes(model) * sharers / shards
     free_bytes = device.free_memory_bytes()
     if needed_bytes > free_bytes:
+        parameters = sum(p.numel() for p in model.parameters())
         raise RefusedError(
             f"out of memory: {parameters:,} parameters need {needed_bytes / 1e9:.2f} GB for "
             f"weights, gradients and AdamW of {sharers} rank(s); {free_bytes / 1e9:.2f} GB are free"

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from broadgauge.specs.workload import DataType
+from broadgauge.messages.vocabulary import DataType
 
 
 def torch_type(name: DataType) -> Any:

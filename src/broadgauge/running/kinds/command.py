@@ -11,6 +11,7 @@ from broadgauge.running.kinds.kind import KindInRunning
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
+from broadgauge.specs.tasks import command_task, layout_of
 from broadgauge.specs.workload import CommandWorkload
 
 
@@ -48,7 +49,7 @@ def _torchrun_words(
     log = Path(f"{log_stem}.rank{identity.rank}.log")
     return [
         f"--master-port={port}" if word == f"--master-port={identity.master_port}" else word
-        for word in torchrun_command(case, workload, identity, log)
+        for word in torchrun_command(layout_of(case), command_task(workload), identity, log)
     ]
 
 

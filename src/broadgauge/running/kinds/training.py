@@ -7,8 +7,8 @@ from pathlib import Path
 from broadgauge.running.kinds.kind import KindInRunning
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.file_kinds import special_kind
 from broadgauge.specs.workload import HubDataset, JsonLines, TrainWorkload
+from broadgauge.wording.file_kinds import special_kind
 
 
 @dataclass(frozen=True, slots=True)

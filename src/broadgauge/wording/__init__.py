@@ -1,0 +1,1 @@
+"""How are amounts, near misses and odd files put into words? The standard library only."""

@@ -1,0 +1,10 @@
+"""What is a rank told of its naps?"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToyTask:
+    kind: Literal["toy"] = "toy"
+    naps: int
