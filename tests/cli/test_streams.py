@@ -10,8 +10,15 @@ import pytest
 
 from broadgauge.cli.main import COMMANDS, make_parser
 
-RUN = Path(__file__).parents[1] / "results/golden/schema-1"
-SHOWING = (["show", str(RUN)], ["export", str(RUN), "--format", "json"], ["schema"])
+GOLDEN = Path(__file__).parents[1] / "results/golden/schema-1"
+SHOWING = (["show", "run"], ["export", "run", "--format", "json"], ["schema"])
+
+
+@pytest.fixture(autouse=True)
+def run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy: what shows a run stores its analysis in it."""
+    shutil.copytree(GOLDEN, tmp_path / "run")
+    monkeypatch.chdir(tmp_path)
 
 
 def shell(line: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -33,7 +40,7 @@ def test_a_reader_that_leaves_ends_it_quietly(arguments: list[str]) -> None:
     assert ran.stderr == "141\n"
 
 
-@pytest.mark.parametrize("arguments", [*SHOWING, ["compare", str(RUN)]], ids=lambda words: words[0])
+@pytest.mark.parametrize("arguments", [*SHOWING, ["compare", "run"]], ids=lambda words: words[0])
 def test_a_full_disk_is_one_message(arguments: list[str]) -> None:
     ran = shell('"$@" > /dev/full', *arguments)
     assert ran.stderr == "broadgauge: stdout can't be written: No space left on device\n"

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 from tests.results.test_gate import EXACT, SLOWER, a_case, a_run
 
+from broadgauge.analysis.analyse import analyse
 from broadgauge.report.page_baseline import baseline
 from broadgauge.report.terminal import print_arms_compared, print_gate
 from broadgauge.results.arms import arms_compared, of_arm
@@ -60,11 +61,12 @@ def test_the_columns_say_which_mean_they_hold() -> None:
 
 def test_the_page_has_the_outcome_where_the_run_has_a_limit() -> None:
     run = a_run((a_case(), SLOWER, EXACT))
-    shown = baseline(run)
+    shown = baseline(run, analyse(run))
     assert "Against the baseline" in shown
     assert "Fail above" not in shown
     assert "1.5×" in shown
-    gated = baseline(with_limit(run, 0.03))
+    limited = with_limit(run, 0.03)
+    gated = baseline(limited, analyse(limited))
     assert "Fail above 3 %: regression (1 of 1 cases)." in gated
     assert "50 % slower" in gated
 
@@ -72,5 +74,5 @@ def test_the_page_has_the_outcome_where_the_run_has_a_limit() -> None:
 def test_a_run_without_a_baseline_has_no_such_part() -> None:
     run = a_run((a_case(), SLOWER, EXACT))
     alone = replace(run, plan=run.plan.model_copy(update={"baseline": None}))
-    assert baseline(alone) == ""
+    assert baseline(alone, analyse(alone)) == ""
     assert of_arm(alone, "candidate") is alone

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from broadgauge.analysis.analyse import analysed
 from broadgauge.report.html import render
 from broadgauge.results.model import RunSummary
 
@@ -47,7 +48,7 @@ def browse(path: Path, profile: Path, *more: str) -> tuple[str, list[str]]:
 @pytest.fixture(scope="module")
 def page(run: RunSummary, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(render(run), encoding="utf-8")
+    path.write_text(render(analysed(run)), encoding="utf-8")
     return path
 
 

@@ -8,8 +8,10 @@ import pytest
 from rich.console import Console
 
 from broadgauge.advise.foreign import foreign_load
+from broadgauge.analysis.analyse import analysed
+from broadgauge.analysis.finding_groups import finding_groups
+from broadgauge.analysis.model import AnalysedRun
 from broadgauge.report import page_details
-from broadgauge.report.finding_groups import finding_groups
 from broadgauge.report.html import render
 from broadgauge.report.terminal import print_closing_table, print_run
 from broadgauge.results.model import RunSummary
@@ -56,15 +58,16 @@ def disturbed(run: RunSummary) -> RunSummary:
     return replace(run, records=tuple(made.values()), cases=tuple(cases), notes=(*run.notes, note))
 
 
-def printed(printer, run: RunSummary, width: int) -> str:
+def printed(printer, analysed: AnalysedRun, width: int) -> str:
     stream = io.StringIO()
-    printer(run, Console(file=stream, width=width))
+    printer(analysed, Console(file=stream, width=width))
     return stream.getvalue()
 
 
 def test_the_screen_ends_with_what_others_used(disturbed: RunSummary, run: RunSummary) -> None:
-    assert printed(print_closing_table, disturbed, 160).splitlines()[-1] == f"warning: {LINE}"
-    assert "other programs" not in printed(print_closing_table, run, 160)
+    lines = printed(print_closing_table, analysed(disturbed), 160).splitlines()
+    assert lines[-1] == f"warning: {LINE}"
+    assert "other programs" not in printed(print_closing_table, analysed(run), 160)
 
 
 def test_both_who_took_cores_are_named(disturbed: RunSummary) -> None:
@@ -79,15 +82,15 @@ def test_both_who_took_cores_are_named(disturbed: RunSummary) -> None:
 
 
 def test_the_page_says_it_before_any_figure(disturbed: RunSummary, run: RunSummary) -> None:
-    page = render(disturbed)
+    page = render(analysed(disturbed))
     assert page.index(LINE.removeprefix("other")) < page.index('class="headline"')
-    assert 'class="disturbed"' not in render(run)
+    assert 'class="disturbed"' not in render(analysed(run))
     assert "is a guess" not in page
     assert "2 cores for 2 nodes of 1 core" in page
 
 
 def test_guesses_of_the_plan_end_with_the_run(disturbed: RunSummary) -> None:
-    text = printed(print_closing_table, disturbed, 160)
+    text = printed(print_closing_table, analysed(disturbed), 160)
     assert "is a guess" not in text
     assert "2 cores for 2 nodes of 1 core" in text
 
@@ -98,8 +101,9 @@ def test_findings_that_differ_in_numbers_are_one(disturbed: RunSummary) -> None:
     assert group.num_trials == 34
     assert len(group.cases) == 7
     assert group.evidence == ()
-    assert page_details.findings(disturbed).count("<tr>") == 2
-    findings = printed(print_run, disturbed, 100).split("Findings")[1].split("Environment")[0]
+    assert page_details.findings(analysed(disturbed).analysis).count("<tr>") == 2
+    shown = printed(print_run, analysed(disturbed), 100)
+    findings = shown.split("Findings")[1].split("Environment")[0]
     assert findings.count("other programs") == 1
     assert "34 trials: train 1x1 one node, " in " ".join(findings.split())
 
@@ -113,7 +117,7 @@ def test_findings_of_equal_words_keep_their_evidence(run: RunSummary) -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 99, 120])
 def test_each_group_of_sizes_is_under_its_collective(run: RunSummary, width: int) -> None:
-    lines = [line.strip() for line in printed(print_run, run, width).splitlines()]
+    lines = [line.strip() for line in printed(print_run, analysed(run), width).splitlines()]
     for op in ("all_reduce", "all_gather", "reduce_scatter"):
         assert lines.count(f"{op} float32") == 3
     at = lines.index("all_reduce float32")

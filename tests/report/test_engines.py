@@ -7,6 +7,7 @@ from html import unescape
 from rich.console import Console
 from tests.advise.test_engines import LARGE, both
 
+from broadgauge.analysis.analyse import analysed
 from broadgauge.report.html import render
 from broadgauge.report.terminal import print_closing_table
 
@@ -16,7 +17,7 @@ CONFIRMED = "nccl-tests confirms torch: all_reduce"
 def test_the_comparison_of_engines_is_shown() -> None:
     run = both([1.0, 1.01, 1.0], [1.0, 1.0, 1.01], (LARGE,))
     console = Console(file=io.StringIO(), width=120)
-    print_closing_table(run, console)
+    print_closing_table(analysed(run), console)
     assert isinstance(console.file, io.StringIO)
     assert CONFIRMED in " ".join(console.file.getvalue().split())
-    assert CONFIRMED in unescape(re.sub(r"<[^>]+>", " ", render(run)))
+    assert CONFIRMED in unescape(re.sub(r"<[^>]+>", " ", render(analysed(run))))

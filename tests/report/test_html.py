@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from broadgauge.analysis.analyse import analysed
 from broadgauge.report import html as html_report
 from broadgauge.report.drawing import drawn, runtime
 from broadgauge.report.html import render, write_report
@@ -19,7 +20,7 @@ LOADING = ("src", "href", "xlink:href", "srcset", "data", "action", "poster", "b
 
 @pytest.fixture(scope="module")
 def page(run: RunSummary) -> str:
-    return render(run)
+    return render(analysed(run))
 
 
 class Reader(HTMLParser):
@@ -100,14 +101,14 @@ def test_it_is_small(page: str) -> None:
 def test_the_same_run_gives_the_same_bytes(run: RunSummary, page: str) -> None:
     for kept in (runtime, drawn):
         kept.cache_clear()
-    assert render(run) == page
+    assert render(analysed(run)) == page
 
 
 def test_what_the_user_wrote_is_never_markup(run: RunSummary, page: str, samples) -> None:
     assert samples.HOSTILE not in page
     assert "&lt;script&gt;alert(&#x27;pod&#x27;)&lt;/script&gt;" in page
     hostile = replace(run, notes=("</p><img src=x onerror=alert(1)>", "</script><b>"))
-    assert "img" not in read(render(hostile)).elements
+    assert "img" not in read(render(analysed(hostile))).elements
 
 
 def test_ids_are_unique(page: str) -> None:
@@ -119,7 +120,7 @@ def test_a_page_that_grew_too_large_is_drawn_only(
     run: RunSummary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(html_report, "LARGEST_PAGE_BYTES", 700_000)
-    drawn = render(run)
+    drawn = render(analysed(run))
     assert len(drawn.encode()) < 700_000
     assert "<svg" in drawn
     assert "broadgaugeVega" not in drawn
@@ -130,25 +131,25 @@ def test_a_run_without_results_makes_a_page(run: RunSummary) -> None:
         replace(s, records=(), estimates={}, collectives=(), num_ok=0, num_failed=0, scaling=None)
         for s in run.cases
     ]
-    assert "not measured yet" in render(replace(run, cases=tuple(bare), records=()))
+    assert "not measured yet" in render(analysed(replace(run, cases=tuple(bare), records=())))
 
 
 def test_gone_series_leave_out_their_charts(run: RunSummary, tmp_path: Path, page: str) -> None:
-    without = render(replace(run, folder=tmp_path))
+    without = render(analysed(replace(run, folder=tmp_path)))
     assert "Times of single steps" in page
     assert "Times of single steps" not in without
     assert "Throughput" in without
 
 
 def test_gpus_are_shown_where_there_are_any(samples, tmp_path: Path, page: str) -> None:
-    with_gpus = render(samples.sample_run(tmp_path, samples.Options(has_gpus=True)))
+    with_gpus = render(analysed(samples.sample_run(tmp_path, samples.Options(has_gpus=True))))
     assert "NVIDIA H200" in with_gpus
     assert "GPU clock" in with_gpus
     assert "GPU clock" not in page
 
 
 def test_the_file_is_written_into_the_run(samples, tmp_path: Path) -> None:
-    made = samples.sample_run(tmp_path, samples.Options(launches=1))
+    made = analysed(samples.sample_run(tmp_path, samples.Options(launches=1)))
     assert write_report(made) == tmp_path / "report.html"
     with pytest.raises(RunFolderError, match="can't write"):
         write_report(made, tmp_path / "no such folder" / "report.html")

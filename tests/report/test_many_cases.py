@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from broadgauge.analysis.analyse import analysed
+from broadgauge.report.export import to_csv, to_json
 from broadgauge.report.html import render
 from broadgauge.report.terminal import print_run
 from broadgauge.results.compare import against_reference, compare_runs
-from broadgauge.results.export import to_csv, to_json
 from broadgauge.results.model import RunSummary
 from broadgauge.results.reading import read_plan
 from broadgauge.results.records_file import read_records
@@ -89,7 +90,7 @@ def a_run(plan: Plan, records: Sequence[Record]) -> RunSummary:
 
 def shown(run: RunSummary) -> str:
     console = Console(file=io.StringIO(), width=100)
-    print_run(run, console)
+    print_run(analysed(run), console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -102,11 +103,11 @@ def num_calls(work: Callable[[], object]) -> int:
 
 VIEWS: dict[str, Callable[[RunSummary], object]] = {
     "show": shown,
-    "report": render,
+    "report": lambda run: render(analysed(run)),
     "networks compared": against_reference,
     "runs compared": lambda run: compare_runs(run, run),
-    "csv": to_csv,
-    "json": to_json,
+    "csv": lambda run: to_csv(analysed(run)),
+    "json": lambda run: to_json(analysed(run)),
 }
 
 
@@ -151,7 +152,7 @@ def test_a_case_is_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = Plan.model_validate_json(plan.model_dump_json())
     run = a_run(plan, records_of(plan))
     shown(run)
-    to_csv(run)
+    to_csv(analysed(run))
     assert len(hashed) == len(set(hashed)) == FEW
 
 

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from broadgauge.advise.pairs import judged_pairs
+from broadgauge.analysis.analyse import analyse, analysed
 from broadgauge.report.charts_collectives import busbw_chart
 from broadgauge.report.charts_pairs import SLOW_COLOUR, pair_chart
 from broadgauge.report.html import render
@@ -35,7 +36,7 @@ def matrix(tmp_path_factory: pytest.TempPathFactory) -> RunSummary:
 
 @pytest.fixture(scope="module")
 def page(matrix: RunSummary) -> str:
-    return render(matrix)
+    return render(analysed(matrix))
 
 
 def words_of(page: str) -> str:
@@ -75,7 +76,7 @@ def test_the_page_shows_it_all(page: str) -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 120, 160])
 def test_the_terminal_shows_it_all(matrix: RunSummary, width: int) -> None:
-    text = printed(print_run, matrix, width)
+    text = printed(print_run, analysed(matrix), width)
     assert max(map(len, text.splitlines())) <= width
     flat = "".join(text.split())
     for figure in SHOWN:
@@ -89,27 +90,27 @@ def test_hypotheses_come_before_the_table(page: str) -> None:
 
 
 def test_sentences_name_the_workload_where_several_share_a_network(matrix: RunSummary) -> None:
-    lines = printed(print_closing_table, matrix, 120).splitlines()
+    lines = printed(print_closing_table, analysed(matrix), 120).splitlines()
     assert "ddp on ethernet-25 4x1" in lines
     assert "fsdp on ethernet-25 4x1" in lines
     assert "ddp-acc8 on ethernet-25 4x1" in lines
 
 
 def test_a_baseline_is_in_no_ranking(matrix: RunSummary, page: str) -> None:
-    rows = table_rows(matrix)
+    rows = table_rows(matrix, analyse(matrix))
     assert all(row.job.case.arm == "candidate" for row in rows)
-    assert "(baseline)" not in printed(print_closing_table, matrix, 160)
+    assert "(baseline)" not in printed(print_closing_table, analysed(matrix), 160)
     assert page.count("ddp 4x1 ethernet-25 (baseline)") >= 1, "it stands under Every figure"
 
 
 def test_what_steers_terminals_and_breaks_files_is_gone(matrix: RunSummary, page: str) -> None:
     assert "\x1b" not in page
-    assert "\x1b" not in printed(print_run, matrix, 80)
+    assert "\x1b" not in printed(print_run, analysed(matrix), 80)
     assert page.encode()
     assert "Four GPUs  [31mas one, two [0m and four nodes" in page
     hostile = replace(matrix, notes=("left\u202eright \x07\x9b2J",))
-    assert not {"\u202e", "\x07", "\x9b"} & set(render(hostile))
-    assert not {"\u202e", "\x07", "\x9b"} & set(printed(print_run, hostile, 80))
+    assert not {"\u202e", "\x07", "\x9b"} & set(render(analysed(hostile)))
+    assert not {"\u202e", "\x07", "\x9b"} & set(printed(print_run, analysed(hostile), 80))
 
 
 def test_the_heat_map_frames_the_slow_ways(matrix: RunSummary) -> None:
@@ -147,11 +148,11 @@ def test_gloo_on_gpus_is_named_everywhere(matrix: RunSummary) -> None:
     assert spec is not None
     names = {line["network"] for line in spec["layer"][0]["data"]["values"]}
     assert names == {"ethernet-25/gloo", "rails-4x10/gloo"}
-    assert all(row.network.endswith("/gloo") for row in table_rows(gloo))
+    assert all(row.network.endswith("/gloo") for row in table_rows(gloo, analyse(gloo)))
 
 
 def test_the_slowest_pair_is_a_figure_of_the_table(matrix: RunSummary) -> None:
-    rows = table_rows(matrix)
+    rows = table_rows(matrix, analyse(matrix))
     figure = next(column for column in columns(rows) if column.title == "figure")
     (row,) = (row for row in rows if row.job.case.workload.name == "pairs")
     cell = figure.cell(row)

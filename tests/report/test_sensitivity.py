@@ -16,6 +16,7 @@ from tests.advise.ladder_runs import (
 from tests.predict.sensitivity.simulated_ladders import simulated
 
 from broadgauge.advise.ladders import ladders, seen_ladders
+from broadgauge.analysis.analyse import analysed
 from broadgauge.predict.sensitivity.sensitivity import analyse
 from broadgauge.report.charts_sensitivity import ladder_chart, ladder_words
 from broadgauge.report.html import render
@@ -40,7 +41,7 @@ def test_the_picture_holds_what_was_measured_and_the_curve(tmp_path: Path) -> No
 
 
 def test_a_page_shows_it_where_there_are_rates_enough(tmp_path: Path) -> None:
-    page = render(read_summary(ladder_run(tmp_path / "many", launches=2)))
+    page = render(analysed(read_summary(ladder_run(tmp_path / "many", launches=2))))
     assert "Sensitivity of train 2x1" in page
     few = read_summary(ladder_run(tmp_path / "few", rates_gbps=(0.1, 0.2), launches=2))
     assert seen_ladders(few) == ()

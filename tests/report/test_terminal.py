@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from broadgauge.advise.model import Bound
+from broadgauge.analysis.analyse import analysed
 from broadgauge.report.terminal import (
     print_closing_table,
     print_networks_compared,
@@ -29,7 +30,7 @@ def printed(printer, argument: object, width: int, *, is_terminal: bool = False)
 
 @pytest.mark.parametrize("width", [40, 60, 79, 80, 100, 160, 300])
 def test_no_figure_is_cut_and_no_line_too_long(run: RunSummary, width: int) -> None:
-    text = printed(print_closing_table, run, width)
+    text = printed(print_closing_table, analysed(run), width)
     for figure in FIGURES:
         assert figure in (text if width >= 60 else " ".join(text.split()))
     assert "…" not in text
@@ -46,31 +47,31 @@ def test_no_cell_is_cut_when_figures_are_wide(run: RunSummary, width: int) -> No
             wide = replace(scaling.efficiency, low=0.033, high=0.087)
             scaling = replace(scaling, efficiency=wide)
         cases.append(replace(summary, scaling=scaling))
-    text = printed(print_closing_table, replace(run, cases=tuple(cases)), width)
+    text = printed(print_closing_table, analysed(replace(run, cases=tuple(cases))), width)
     for figure in (*FIGURES, "network cost", "3.3–8.7 %"):
         assert figure in text
 
 
 def test_eighty_columns_hold_the_table(run: RunSummary) -> None:
-    first = printed(print_closing_table, run, 80).splitlines()[0]
+    first = printed(print_closing_table, analysed(run), 80).splitlines()[0]
     assert first.split()[:3] == ["network", "line", "rate"]
     assert "network cost" in first
 
 
 def test_sixty_columns_are_stacked(run: RunSummary) -> None:
-    text = printed(print_closing_table, run, 60)
+    text = printed(print_closing_table, analysed(run), 60)
     assert "  step time     723 ms  ± 0.38 %" in text.splitlines()
 
 
 def test_scaling_is_of_one_rank(run: RunSummary) -> None:
-    lines = printed(print_closing_table, run, 60).splitlines()
+    lines = printed(print_closing_table, analysed(run), 60).splitlines()
     scaling = [line for line in lines if line.startswith("  scaling")]
     assert len(scaling) == 3
     assert all(line.endswith("per rank, of 1x1") for line in scaling)
 
 
 def test_verdicts_and_failures_are_said(run: RunSummary) -> None:
-    text = " ".join(printed(print_closing_table, run, 80).split())
+    text = " ".join(printed(print_closing_table, analysed(run), 80).split())
     assert "network-bound: 77 % of each step waits for the network" in text
     assert "the link runs at 97 % of its 200 Mbit/s" in text
     assert "two nodes are slower than one" in text
@@ -79,12 +80,12 @@ def test_verdicts_and_failures_are_said(run: RunSummary) -> None:
 
 
 def test_without_a_terminal_there_are_no_escapes(run: RunSummary) -> None:
-    assert "\x1b" not in printed(print_run, run, 80)
-    assert "\x1b" in printed(print_run, run, 80, is_terminal=True)
+    assert "\x1b" not in printed(print_run, analysed(run), 80)
+    assert "\x1b" in printed(print_run, analysed(run), 80, is_terminal=True)
 
 
 def test_show_says_everything(run: RunSummary) -> None:
-    text = printed(print_run, run, 100)
+    text = printed(print_run, analysed(run), 100)
     for words in (
         "network share 77.4 %, 95 % interval",
         "rank 1 ended with exit code 1 (crashed in phase measure, rank 1)",
@@ -100,7 +101,7 @@ def test_show_says_everything(run: RunSummary) -> None:
 
 def test_markup_in_names_and_logs_is_text(samples, tmp_path) -> None:
     made = samples.sample_run(tmp_path)
-    assert samples.HOSTILE in printed(print_run, made, 200)
+    assert samples.HOSTILE in printed(print_run, analysed(made), 200)
 
 
 def test_comparison_says_what_it_cannot_tell(run: RunSummary, samples, tmp_path) -> None:

@@ -10,11 +10,11 @@ import pytest
 from tests.engine.fake_platform import an_environment
 from tests.engine.making import YAML, a_plan, make_folder, run_in, trial_ids
 
+from broadgauge.analysis.store import read_analysed
 from broadgauge.report.html import write_report
 from broadgauge.results.folder import RunFolder
 from broadgauge.results.reading import read_run
 from broadgauge.results.series import read_series
-from broadgauge.results.summary import summarise_stored
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.plan import Plan
 
@@ -177,11 +177,11 @@ def test_only_its_owner_can_read_a_run_whatever_the_umask(tmp_path: Path, plan: 
     umask = os.umask(0)
     try:
         path = finished(tmp_path, plan)
-        write_report(summarise_stored(path))
+        write_report(read_analysed(path))
     finally:
         os.umask(umask)
     modes = {found.name: stat.S_IMODE(found.stat().st_mode) for found in (path, *path.rglob("*"))}
-    assert {"report.html", "lock", "plan.json", "records.jsonl"} <= modes.keys()
+    assert {"report.html", "analysis.json", "lock", "plan.json", "records.jsonl"} <= modes.keys()
     assert not {name: oct(mode) for name, mode in modes.items() if mode & 0o077}
 
 

@@ -15,6 +15,7 @@ import pytest
 from pydantic import BaseModel
 from rich.console import Console
 
+from broadgauge.analysis.analyse import analysed
 from broadgauge.report.terminal import print_run
 from broadgauge.results.reading import read_environments, read_plan
 from broadgauge.results.records_file import read_records
@@ -270,7 +271,7 @@ def test_a_folder_with_an_unknown_key_at_every_place_is_read_and_shown(
     assert read_records(tmp_path / "records.jsonl").records == (RECORD,)
     assert read_environments(tmp_path) == ({"a": ENVIRONMENT}, ())
     console = Console(record=True, width=100, quiet=True)
-    print_run(summarise_stored(tmp_path), console)
+    print_run(analysed(summarise_stored(tmp_path)), console)
 
 
 def plan_with(place: Place, value: object) -> str:

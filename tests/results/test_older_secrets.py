@@ -9,9 +9,10 @@ import pytest
 from rich.console import Console
 from tests.engine.making import a_plan, an_experiment, make_folder, run_in
 
+from broadgauge.analysis.analyse import analysed
+from broadgauge.report.export import to_csv, to_json
 from broadgauge.report.html import render
 from broadgauge.report.terminal import print_run
-from broadgauge.results.export import to_csv, to_json
 from broadgauge.results.folder import RunFolder
 from broadgauge.results.older_secrets import without_values
 from broadgauge.results.reading import read_run
@@ -60,10 +61,11 @@ def test_an_older_run_is_read_and_shown_without_the_value(older: Path) -> None:
     assert len(stored.notes) == 1
     assert "hold values of secrets" in stored.notes[0]
     run = summarise_stored(older)
+    judged = analysed(run)
     assert all(case.num_ok for case in run.cases)
     console = Console(record=True, width=120, quiet=True)
-    print_run(run, console)
-    shown = console.export_text() + to_json(run) + to_csv(run) + render(run)
+    print_run(judged, console)
+    shown = console.export_text() + to_json(judged) + to_csv(judged) + render(judged)
     assert TOKEN in shown
     assert PLANTED not in shown
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from broadgauge.results.gate import Gate
     from broadgauge.results.model import RunSummary
 
 
@@ -57,6 +58,7 @@ def _compare_within(run: "RunSummary", limit_ratio: float | None) -> int:
     from broadgauge.report.terminal_tables import sentence
     from broadgauge.results.arms import of_arm
     from broadgauge.results.compare import against_reference, between_platforms
+    from broadgauge.results.gate import gate
     from broadgauge.specs.errors import InputError
 
     if run.plan.baseline is None and limit_ratio is not None:
@@ -71,7 +73,7 @@ def _compare_within(run: "RunSummary", limit_ratio: float | None) -> int:
         for note in run.notes:
             sentence(f"note: {note}", console, "dim")
         if run.plan.baseline is not None:
-            code = show_arms(run, console, limit_ratio, is_stored_limit_used=False)
+            code = show_arms(run, console, None if limit_ratio is None else gate(run, limit_ratio))
         if platforms:
             print_platforms_compared(platforms, console)
         if networks or (run.plan.baseline is None and not platforms):
@@ -79,29 +81,19 @@ def _compare_within(run: "RunSummary", limit_ratio: float | None) -> int:
     return code
 
 
-def show_arms(
-    run: "RunSummary",
-    console: "Console",
-    limit_ratio: float | None = None,
-    *,
-    is_stored_limit_used: bool = True,
-) -> int:
+def show_arms(run: "RunSummary", console: "Console", gate: "Gate | None") -> int:
     """Print the experiment against its baseline, where it has one. Returns the gate's exit code.
 
-    Without a limit, the one that the run was started with.
+    Without a gate, how they compare.
     """
     from broadgauge.report.terminal import print_arms_compared, print_gate
     from broadgauge.results.arms import arms_compared
-    from broadgauge.results.gate import gate
 
     if run.plan.baseline is None:
         return 0
-    if limit_ratio is None and is_stored_limit_used:
-        limit_ratio = run.plan.baseline.fail_above_ratio
     console.print()
-    if limit_ratio is None:
+    if gate is None:
         print_arms_compared(run.plan.baseline, arms_compared(run), console)
         return 0
-    found = gate(run, limit_ratio)
-    print_gate(found, console, run.plan.baseline)
-    return found.outcome.exit_code
+    print_gate(gate, console, run.plan.baseline)
+    return gate.outcome.exit_code

@@ -30,20 +30,21 @@ def add_parser(subparsers: Any) -> None:
 
 
 def handle(options: argparse.Namespace) -> int:
+    from broadgauge.analysis.store import read_analysed
     from broadgauge.cli.output import write, write_binary, write_file
-    from broadgauge.results.export import to_csv, to_json
-    from broadgauge.results.parquet import to_parquet
-    from broadgauge.results.run_path import read_summary, run_path
+    from broadgauge.report.export import to_csv, to_json
+    from broadgauge.report.parquet import to_parquet
+    from broadgauge.results.run_path import run_path
 
-    run = read_summary(run_path(options.run))
+    analysed = read_analysed(run_path(options.run))
     data: str | bytes
     match options.format:
         case "json":
-            data = to_json(run)
+            data = to_json(analysed)
         case "csv":
-            data = to_csv(run, options.table)
+            data = to_csv(analysed, options.table)
         case _:
-            data = to_parquet(run, options.table)
+            data = to_parquet(analysed, options.table)
     if options.output is not None:
         write_file(options.output, data)
     elif isinstance(data, bytes):

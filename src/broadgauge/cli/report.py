@@ -19,15 +19,16 @@ def add_parser(subparsers: Any) -> None:
 
 
 def handle(options: argparse.Namespace) -> int:
+    from broadgauge.analysis.store import read_analysed
     from broadgauge.cli.output import say, write_file
     from broadgauge.report.html import render, write_report
-    from broadgauge.results.run_path import read_summary, run_path
+    from broadgauge.results.run_path import run_path
 
-    run = read_summary(run_path(options.run))
+    analysed = read_analysed(run_path(options.run))
     if options.output is None:
-        path = write_report(run)
+        path = write_report(analysed)
     else:
         path = options.output
-        write_file(path, render(run))
+        write_file(path, render(analysed))
     say(f"report     {path}")
     return 0

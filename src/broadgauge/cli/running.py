@@ -11,7 +11,7 @@ from broadgauge.cli.opening import schedule_lines
 from broadgauge.cli.output import program, say, write
 from broadgauge.cli.progress import LiveLine, PlainLines
 from broadgauge.engine.interrupts import Interrupt, Interrupts, signals_to
-from broadgauge.results.run_path import read_summary, run_path
+from broadgauge.results.run_path import run_path
 from broadgauge.running.dry_run import DryRun, dry_run
 from broadgauge.running.events import RunObserver
 from broadgauge.running.experiments import LoadedExperiment, load
@@ -107,6 +107,7 @@ def show_finished(run: FinishedRun) -> int:
     Returns the exit code: the run's, or the gate's where that has nothing to say.
     """
     # Here, so that a plan, which shows nothing of this, starts without numpy.
+    from broadgauge.analysis.store import read_analysed
     from broadgauge.cli.compare import show_arms
     from broadgauge.report.html import write_report
     from broadgauge.report.terminal import print_closing_table
@@ -114,11 +115,12 @@ def show_finished(run: FinishedRun) -> int:
 
     gate_code = 0
     if run.result.interrupted_by is None:
-        summary = read_summary(run.folder)
+        analysed = read_analysed(run.folder)
+        candidates = replace(analysed, run=of_arm(analysed.run, "candidate"))
         with results_console() as console:
-            print_closing_table(of_arm(summary, "candidate"), console)
-            gate_code = show_arms(summary, console)
-        report = write_report(summary)
+            print_closing_table(candidates, console)
+            gate_code = show_arms(analysed.run, console, analysed.analysis.gate)
+        report = write_report(analysed)
         say(f"report     {report}")
     say(run.result.message)
     if run.result.interrupted_by is not None:

@@ -12,15 +12,26 @@ def add_parser(subparsers: Any) -> None:
         allow_abbrev=False,
     )
     parser.add_argument("run", metavar="RUN", help="a run folder, or `last`")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print the run's analysis (its analysis.json): verdicts, findings, comparisons, "
+        "hypotheses",
+    )
     parser.set_defaults(handler=handle)
 
 
 def handle(options: argparse.Namespace) -> int:
+    from broadgauge.analysis.store import analysis_json, read_analysed
     from broadgauge.cli.console import results_console
+    from broadgauge.cli.output import write
     from broadgauge.report.terminal import print_run
-    from broadgauge.results.run_path import read_summary, run_path
+    from broadgauge.results.run_path import run_path
 
-    run = read_summary(run_path(options.run))
+    analysed = read_analysed(run_path(options.run))
+    if options.json:
+        write(analysis_json(analysed.analysis))
+        return 0
     with results_console() as console:
-        print_run(run, console)
+        print_run(analysed, console)
     return 0

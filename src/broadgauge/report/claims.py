@@ -1,9 +1,8 @@
 """How are hypotheses and published figures worded? For the terminal and the page."""
 
+from broadgauge.analysis.model import JudgedAnswer, JudgedHypothesis, JudgedPublished
 from broadgauge.report.quantities import interval, show, title_of
 from broadgauge.report.words import printable
-from broadgauge.results.hypotheses import CaseAnswer, HypothesisResult
-from broadgauge.results.published import PublishedRow
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.hypothesis import Hypothesis
 
@@ -29,21 +28,21 @@ def _unit_name(hypothesis: Hypothesis) -> str:
     return names[hypothesis.quantity]
 
 
-def answer_cells(result: HypothesisResult, answer: CaseAnswer) -> tuple[str, ...]:
+def answer_cells(result: JudgedHypothesis, answer: JudgedAnswer) -> tuple[str, ...]:
     """One case's part, as ANSWER_HEAD says."""
     name = _unit_name(result.hypothesis)
     estimate = answer.estimate
     why = f": {printable(answer.reason)}" if answer.reason else ""
     return (
-        answer.summary.case.label,
-        "–" if answer.partner is None else answer.partner.case.label,
+        answer.case,
+        "–" if answer.against is None else answer.against,
         "–" if estimate is None else show(name, estimate.value),
         "–" if estimate is None else interval(name, estimate),
         f"{answer.verdict.value}{why}",
     )
 
 
-def published_cells(row: PublishedRow) -> tuple[str, ...]:
+def published_cells(row: JudgedPublished) -> tuple[str, ...]:
     """One published figure beside ours, as PUBLISHED_HEAD says."""
     figure = row.figure
     name = figure.metric if figure.over is None else RATIO
@@ -64,7 +63,7 @@ def _with_ends(name: str, estimate: Estimate) -> str:
     return f"{show(name, estimate.value)}\n{few if ends == '–' else ends}"
 
 
-def _to_first(row: PublishedRow) -> str:
+def _to_first(row: JudgedPublished) -> str:
     """`theirs 0.234×, ours 0.251×`."""
     if row.theirs_over_first_ratio is None:
         return "–"
@@ -72,8 +71,8 @@ def _to_first(row: PublishedRow) -> str:
     return f"theirs {show(RATIO, row.theirs_over_first_ratio)}\nours {ours}"
 
 
-def published_source(row: PublishedRow) -> str:
+def published_source(row: JudgedPublished) -> str:
     """Where it stands, and what differs."""
-    case = "" if row.summary is None else f"; ours: {row.summary.case.label}"
+    case = "" if row.case is None else f"; ours: {row.case}"
     note = f"; {row.figure.note}" if row.figure.note else ""
     return printable(f"{row.figure.source}{case}{note}")

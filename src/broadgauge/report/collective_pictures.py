@@ -2,18 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 
-from broadgauge.advise.pairs import judged_pairs
+from broadgauge.analysis.model import AnalysedRun
 from broadgauge.report.charts_collectives import busbw_chart
 from broadgauge.report.charts_pairs import pair_chart
 from broadgauge.report.kinds.kind import Chart, ChartGroup
-from broadgauge.report.matrix_rows import pair_unit
-from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.report.matrix_rows import pair_unit, pairs_shown
+from broadgauge.results.model import CaseSummary
 from broadgauge.specs.units import show_size
 
 
-def _of_pairs(_run: RunSummary, cases: Sequence[CaseSummary]) -> Iterator[Chart]:
+def _of_pairs(analysed: AnalysedRun, cases: Sequence[CaseSummary]) -> Iterator[Chart]:
     for summary in cases:
-        pairs = judged_pairs(summary)
+        pairs = pairs_shown(summary, analysed.analysis)
         if pairs is not None:
             matrix, words = pairs.matrix, pairs.words
             yield Chart(
@@ -25,13 +25,13 @@ def _of_pairs(_run: RunSummary, cases: Sequence[CaseSummary]) -> Iterator[Chart]
             )
 
 
-def _of_collectives(run: RunSummary, cases: Sequence[CaseSummary]) -> Iterator[Chart]:
+def _of_collectives(analysed: AnalysedRun, cases: Sequence[CaseSummary]) -> Iterator[Chart]:
     for op, dtype in dict.fromkeys((r.op, r.dtype) for s in cases for r in s.collectives):
         yield Chart(
             title=f"busbw of {op}, {dtype}",
             how="Mean over launches with its 95 % interval, as nccl-tests defines busbw; dotted: "
             "the line rate, headers included.",
-            spec=busbw_chart(run, op, dtype),
+            spec=busbw_chart(analysed.run, op, dtype),
         )
 
 

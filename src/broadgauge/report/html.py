@@ -7,6 +7,7 @@ screen. A content policy in the page forbids the browser to load anything from a
 from importlib.resources import files
 from pathlib import Path
 
+from broadgauge.analysis.model import AnalysedRun
 from broadgauge.report import (
     page_baseline,
     page_charts,
@@ -19,7 +20,6 @@ from broadgauge.report.drawing import runtime
 from broadgauge.report.markup import Html, tag
 from broadgauge.report.rows import table_rows
 from broadgauge.results import disk
-from broadgauge.results.model import RunSummary
 
 FILE_NAME = "report.html"
 LARGEST_PAGE_BYTES = 1_900_000
@@ -32,28 +32,28 @@ _POLICY = (
 """'unsafe-eval': Vega compiles its expressions, all of them from this page."""
 
 
-def write_report(run: RunSummary, path: Path | None = None) -> Path:
+def write_report(analysed: AnalysedRun, path: Path | None = None) -> Path:
     """Writes the page, into the run's folder unless told where. Raises RunFolderError."""
-    target = run.folder / FILE_NAME if path is None else path
-    page = render(run).encode()
+    target = analysed.run.folder / FILE_NAME if path is None else path
+    page = render(analysed).encode()
     with disk.telling("write", target):
         disk.write_whole(target, page)
     return target
 
 
-def render(run: RunSummary) -> str:
+def render(analysed: AnalysedRun) -> str:
     """The page. The same run gives the same bytes."""
     script = runtime()
-    page = _page(run, script)
+    page = _page(analysed, script)
     if script is not None and len(page.encode()) > LARGEST_PAGE_BYTES:
-        return _page(run, None)
+        return _page(analysed, None)
     return page
 
 
-def _page(run: RunSummary, script: str | None) -> str:
+def _page(analysed: AnalysedRun, script: str | None) -> str:
     """With the runtime's script the charts live; without it they are drawn only."""
-    sections = _sections(run, is_interactive=script is not None)
-    return whole_page(run.plan.experiment_name, sections, script)
+    sections = _sections(analysed, is_interactive=script is not None)
+    return whole_page(analysed.run.plan.experiment_name, sections, script)
 
 
 def whole_page(title: str, sections: list[Html], script: str | None) -> str:
@@ -72,28 +72,29 @@ def whole_page(title: str, sections: list[Html], script: str | None) -> str:
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
 
 
-def _sections(run: RunSummary, *, is_interactive: bool) -> list[Html]:
-    rows = table_rows(run)
+def _sections(analysed: AnalysedRun, *, is_interactive: bool) -> list[Html]:
+    run, analysis = analysed.run, analysed.analysis
+    rows = table_rows(run, analysis)
     return [
         page_top.header(run),
-        page_top.disturbed(run),
+        page_top.disturbed(analysis),
         page_top.headline(rows),
-        page_claims.hypotheses(run),
+        page_claims.hypotheses(analysis),
         tag("h2", "What limits the job") if run.plan.hypotheses else Html(),
         page_top.cards(rows),
         page_top.closing_table(rows),
-        page_top.notes(run),
-        page_baseline.baseline(run),
-        page_claims.published(run),
+        page_top.notes(run, analysis),
+        page_baseline.baseline(run, analysis),
+        page_claims.published(analysis),
         page_matrix.placement(run),
         tag("h2", "Pictures"),
-        page_charts.figures(run, is_interactive=is_interactive),
-        page_top.comparisons(run),
-        page_matrix.paths(run),
+        page_charts.figures(analysed, is_interactive=is_interactive),
+        page_top.comparisons(analysis),
+        page_matrix.paths(analysis),
         page_matrix.nics(run),
         page_details.hosts(run),
         page_details.failures(run),
-        page_details.findings(run),
+        page_details.findings(analysis),
         page_details.all_metrics(run),
         page_details.meanings(run),
         page_details.environments(run),

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from broadgauge.advise.pairs import JudgedPairs
+from broadgauge.analysis.model import Analysis, PathTaken
 from broadgauge.report.quantities import show, spread, title_of
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.nics import IMBALANCE, NicBalance, NicShare
-from broadgauge.results.pairs import PairMatrix
+from broadgauge.results.pairs import PairMatrix, pair_matrix
 from broadgauge.results.placement import Placed, Placement, PlacementRow
 from broadgauge.specs.units import show_bandwidth, show_count, show_ratio, show_size
 
@@ -44,20 +45,23 @@ def _placed(metric: str, cell: Placed | None, first: str) -> str:
     return f"{text}\n{show('speedup_ratio', cell.over_first.value)} of {first}"
 
 
-def path_row(summary: CaseSummary) -> tuple[str, ...] | None:
-    """Which way did the bytes really take? None where nobody looked."""
-    seen = [record.path for record in summary.good if record.path is not None]
-    if not seen:
-        return None
-    asked = summary.case.path
-    channels = sorted({path.channels_count for path in seen if path.channels_count is not None})
-    evidence = next((path.evidence for path in reversed(seen) if path.evidence), ())
+def path_rows(analysis: Analysis) -> list[tuple[str, ...]]:
+    """Which way did the bytes really take? One row a case in which somebody looked."""
+    return [
+        _path_row(case.label, case.path)
+        for case in analysis.cases
+        if case.path is not None and case.arm == "candidate"
+    ]
+
+
+def _path_row(label: str, path: PathTaken) -> tuple[str, ...]:
+    ends = dict.fromkeys((*path.channels[:1], *path.channels[-1:]))
     return (
-        summary.case.label,
-        "nothing named" if asked is None else asked.path,
-        ", ".join(dict.fromkeys(path.used for path in seen)),
-        " to ".join(str(end) for end in dict.fromkeys((*channels[:1], *channels[-1:]))) or "–",
-        evidence[0] if evidence else "–",
+        label,
+        "nothing named" if path.asked is None else path.asked,
+        ", ".join(path.used),
+        " to ".join(str(end) for end in ends) or "–",
+        "–" if path.evidence is None else path.evidence,
     )
 
 
@@ -82,6 +86,20 @@ def _balance(balance: NicBalance) -> str:
     if balance.is_balanced:
         return "even"
     return f"{show('speedup_ratio', balance.most_over_even_ratio)}\n{balance.busiest}"
+
+
+def pairs_shown(summary: CaseSummary, analysis: Analysis) -> JudgedPairs | None:
+    """The ways of a case, as they were judged. None where no pairs were measured."""
+    ways = analysis.case(summary.case.key).ways
+    matrix = None if ways is None else pair_matrix(summary)
+    if ways is None or matrix is None:
+        return None
+    return JudgedPairs(
+        matrix=matrix,
+        slow=frozenset(ways.slow),
+        fast_gbyte_per_s=ways.fast_gbyte_per_s,
+        words=ways.sentence,
+    )
 
 
 def pair_head(matrix: PairMatrix) -> tuple[str, ...]:

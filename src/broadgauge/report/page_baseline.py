@@ -1,21 +1,20 @@
 """How does the experiment do against the run that was repeated beside it?"""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from broadgauge.analysis.model import Analysis, JudgedRatio
 from broadgauge.report.gate_words import GATE_HEAD, gate_cells, gate_sentences
 from broadgauge.report.markup import Content, Html, join, table, tag
 from broadgauge.report.quantities import interval, show, spread, title_of
-from broadgauge.results.arms import arms_compared
-from broadgauge.results.gate import gate
-from broadgauge.results.model import CaseComparison, RunSummary
+from broadgauge.results.gate import Gate
+from broadgauge.results.model import RunSummary
 from broadgauge.specs.units import show_ratio
 
 
-def baseline(run: RunSummary) -> Html:
+def baseline(run: RunSummary, analysis: Analysis) -> Html:
     """The two arms side by side, with the gate's outcome where the run has a limit."""
     if run.plan.baseline is None:
         return Html()
-    limit_ratio = run.plan.baseline.fail_above_ratio
     return join(
         tag("h2", "Against the baseline"),
         tag(
@@ -25,13 +24,12 @@ def baseline(run: RunSummary) -> Html:
             "over launches; the ratio is geometric (mean log-ratio of pairs, 95 % interval).",
             class_="how",
         ),
-        _compared(run) if limit_ratio is None else _gated(run, limit_ratio),
+        _compared(analysis.arms) if analysis.gate is None else _gated(analysis.gate),
     )
 
 
-def _gated(run: RunSummary, limit_ratio: float) -> Html:
-    found = gate(run, limit_ratio)
-    outcome = f"Fail above {show_ratio(limit_ratio)}: {found.outcome.value} ({found.reason})."
+def _gated(found: Gate) -> Html:
+    outcome = f"Fail above {show_ratio(found.limit_ratio)}: {found.outcome.value} ({found.reason})."
     return join(
         tag("p", tag("strong", outcome)),
         _table(GATE_HEAD, [gate_cells(row) for row in found.rows]) if found.rows else "",
@@ -39,23 +37,22 @@ def _gated(run: RunSummary, limit_ratio: float) -> Html:
     )
 
 
-def _compared(run: RunSummary) -> Html:
-    rows = arms_compared(run)
+def _compared(rows: Sequence[JudgedRatio]) -> Html:
     if not rows:
         return tag("p", "No case ran well on both sides.")
     head = ("case", "metric", "baseline (mean)", "candidate (mean)", "ratio (geometric)", "finding")
     return _table(head, [_cells(row) for row in rows])
 
 
-def _cells(row: CaseComparison) -> tuple[str, ...]:
+def _cells(row: JudgedRatio) -> tuple[str, ...]:
     """B is the candidate."""
-    labels = (row.b_label, title_of(row.metric))
-    figures = (f"{show(row.metric, e.value)}\n{spread(row.metric, e)}" for e in (row.a, row.b))
-    if row.comparison is None:
+    labels, sides = (row.b, title_of(row.metric)), (row.a_figure, row.b_figure)
+    figures = (f"{show(row.metric, e.value)}\n{spread(row.metric, e)}" for e in sides)
+    ratio = row.ratio
+    if ratio is None or row.verdict is None:
         return (*labels, *figures, "–", "; ".join(row.notes))
-    ratio = row.comparison.ratio
     shown = f"{show('speedup_ratio', ratio.value)}\n{interval('speedup_ratio', ratio)}"
-    return (*labels, *figures, shown, "; ".join((row.comparison.verdict.value, *row.notes)))
+    return (*labels, *figures, shown, "; ".join((row.verdict.value, *row.notes)))
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Html:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from broadgauge.analysis.model import AnalysedRun
 from broadgauge.report.chart_parts import Spec
 from broadgauge.report.charts_hosts import host_chart
 from broadgauge.report.drawing import Drawing, draw
@@ -10,27 +11,28 @@ from broadgauge.report.kinds.registry import in_report
 from broadgauge.report.markup import Html, join, tag
 from broadgauge.report.points import host_shares
 from broadgauge.report.rows import by_workload
-from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.results.model import CaseSummary
 
 
-def figures(run: RunSummary, *, is_interactive: bool) -> Html:
+def figures(analysed: AnalysedRun, *, is_interactive: bool) -> Html:
     """All charts that this run has figures for."""
     drawn = [
         figure(f"chart-{index}", chart.title, chart.how, chart.spec, is_interactive=is_interactive)
-        for index, chart in enumerate(_charts(run))
+        for index, chart in enumerate(_charts(analysed))
         if chart.spec is not None
     ]
     return tag("section", drawn, class_="charts")
 
 
-def _charts(run: RunSummary) -> Iterator[Chart]:
+def _charts(analysed: AnalysedRun) -> Iterator[Chart]:
     """Those of each kind of workload, jobs before what only communicates; then the hosts'."""
+    run = analysed.run
     groups: dict[ChartGroup, list[CaseSummary]] = {}
     for summary in sorted(by_workload(run), key=lambda s: s.case.workload.only_communicates):
         for group in in_report(summary.case.workload).charts:
             groups.setdefault(group, []).append(summary)
     for group, summaries in groups.items():
-        yield from group(run, summaries)
+        yield from group(analysed, summaries)
     yield Chart(
         title="What the cores did",
         how="User, system and softirq time of all nodes over the time of their cores, from "

@@ -1,6 +1,6 @@
 """What did the author expect, what did others publish, and what did this run measure?"""
 
-from broadgauge.advise.claims import judged_hypotheses
+from broadgauge.analysis.model import Analysis, JudgedHypothesis, JudgedPublished
 from broadgauge.report.claims import (
     ANSWER_HEAD,
     PUBLISHED_HEAD,
@@ -10,9 +10,7 @@ from broadgauge.report.claims import (
     published_source,
 )
 from broadgauge.report.markup import Content, Html, join, table, tag
-from broadgauge.results.hypotheses import HypothesisResult, HypothesisVerdict
-from broadgauge.results.model import RunSummary
-from broadgauge.results.published import PublishedRow, published_rows
+from broadgauge.results.hypotheses import HypothesisVerdict
 
 CLASSES = {
     HypothesisVerdict.SUPPORTED: "supported",
@@ -21,10 +19,9 @@ CLASSES = {
 }
 
 
-def hypotheses(run: RunSummary) -> Html:
+def hypotheses(analysis: Analysis) -> Html:
     """A card a hypothesis: the statement, the verdict, the figures, and the caveats."""
-    results = judged_hypotheses(run)
-    if not results:
+    if not analysis.hypotheses:
         return Html()
     return join(
         tag("h2", "Hypotheses"),
@@ -35,11 +32,11 @@ def hypotheses(run: RunSummary) -> Html:
             "of cases. Else nobody can tell.",
             class_="how",
         ),
-        [_hypothesis(result) for result in results],
+        [_hypothesis(result) for result in analysis.hypotheses],
     )
 
 
-def _hypothesis(result: HypothesisResult) -> Html:
+def _hypothesis(result: JudgedHypothesis) -> Html:
     verdict = result.verdict
     rows = [answer_cells(result, answer) for answer in result.answers]
     return tag(
@@ -71,9 +68,9 @@ def _caveats(lines: tuple[str, ...]) -> Content:
     return join(tag("p", "Caveats:", class_="faint"), tag("ul", items))
 
 
-def published(run: RunSummary) -> Html:
+def published(analysis: Analysis) -> Html:
     """Their figures beside ours."""
-    rows = published_rows(run)
+    rows = analysis.published
     if not rows:
         return Html()
     return join(
@@ -88,7 +85,7 @@ def published(run: RunSummary) -> Html:
     )
 
 
-def _published(row: PublishedRow) -> list[Content]:
+def _published(row: JudgedPublished) -> list[Content]:
     label, *cells = published_cells(row)
     first = join(label, tag("span", published_source(row), class_="sub wrapped"))
     return [first, *(_lines(_unbroken(cell)) for cell in cells)]

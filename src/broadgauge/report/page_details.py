@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from broadgauge.advise.judge import THROTTLED_RATIO
-from broadgauge.report.finding_groups import finding_groups
+from broadgauge.analysis.model import Analysis
 from broadgauge.report.kinds.registry import in_report
 from broadgauge.report.markup import Content, Html, join, table, tag
 from broadgauge.report.page_cells import estimate_content
@@ -141,7 +141,7 @@ def _failure(record: Record) -> Html:
     )
 
 
-def findings(run: RunSummary) -> Html:
+def findings(analysis: Analysis) -> Html:
     """What was conspicuous in the trials, each kind once with the cases it was seen in?"""
     rows: list[tuple[Content, ...]] = [
         (
@@ -149,9 +149,9 @@ def findings(run: RunSummary) -> Html:
             join(group.symptom, tag("span", "; ".join(group.evidence), class_="sub wrapped")),
             ", ".join(group.cases),
             str(group.num_trials),
-            "; ".join(group.advice) or "–",
+            "; ".join(words for words in (group.cause, group.fix) if words) or "–",
         )
-        for group in finding_groups(run)
+        for group in analysis.findings
     ]
     if not rows:
         return Html()

@@ -1,11 +1,12 @@
 """How were ranks placed, which path did bytes take inside a node, how did NICs share them?"""
 
+from broadgauge.analysis.model import Analysis
 from broadgauge.report.markup import Content, Html, join, table, tag
 from broadgauge.report.matrix_rows import (
     NICS_HOW,
     PATHS_HEAD,
     nic_table,
-    path_row,
+    path_rows,
     placement_rows,
     placement_title,
 )
@@ -43,9 +44,9 @@ def _lines(cell: str) -> Content:
     return join(first, [tag("span", line, class_="sub") for line in more])
 
 
-def paths(run: RunSummary) -> Html:
+def paths(analysis: Analysis) -> Html:
     """Which way did the bytes inside a node really take?"""
-    rows = [row for summary in run.candidates if (row := path_row(summary)) is not None]
+    rows = path_rows(analysis)
     if not rows:
         return Html()
     return join(

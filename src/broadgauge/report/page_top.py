@@ -1,19 +1,16 @@
 """What does a reader of the page see first? The answer, a card a network, and the table."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
-from broadgauge.advise.engines import engine_notes
-from broadgauge.advise.foreign import foreign_load
 from broadgauge.advise.model import Bound
+from broadgauge.analysis.model import Analysis, JudgedRatio
 from broadgauge.report.cells import EMPTY, Cell
 from broadgauge.report.markup import Html, join, table, tag
 from broadgauge.report.quantities import interval, show, title_of
 from broadgauge.report.rows import Row, columns
 from broadgauge.report.words import lasting, listed
-from broadgauge.results.compare import against_reference
-from broadgauge.results.model import CaseComparison, RunSummary
+from broadgauge.results.model import RunSummary
 
 MOST_OPEN_CARDS = 12
 """More would push the table off the first screens."""
@@ -46,9 +43,9 @@ def _when(run: RunSummary) -> str:
     return f"{started:%Y-%m-%d %H:%M} UTC"
 
 
-def disturbed(run: RunSummary) -> Html:
+def disturbed(analysis: Analysis) -> Html:
     """Did other programs use the cores meanwhile? Said before any figure."""
-    words = foreign_load(run)
+    words = analysis.shared_cores
     if words is None:
         return Html()
     return tag("p", f"{words[:1].upper()}{words[1:]}.", class_="disturbed", role="note")
@@ -160,18 +157,17 @@ def _cell(index: int, title: str, cell: Cell | None) -> Html:
     return tag("td", content, data_title=title, title=shown.detail or None, class_=empty)
 
 
-def notes(run: RunSummary) -> Html:
+def notes(run: RunSummary, analysis: Analysis) -> Html:
     """What must a reader know besides the figures?"""
-    all_notes = (*engine_notes(run), *lasting(run.notes))
+    all_notes = (*analysis.notes, *lasting(run.notes))
     return (
         tag("ul", [tag("li", note) for note in all_notes], class_="faint") if all_notes else Html()
     )
 
 
-def comparisons(run: RunSummary) -> Html:
+def comparisons(analysis: Analysis) -> Html:
     """How does each network do against the fastest, pair by pair?"""
-    rows = against_reference(replace(run, cases=run.candidates))
-    if not rows:
+    if not analysis.networks:
         return Html()
     return join(
         tag("h2", "Against the fastest network"),
@@ -183,20 +179,19 @@ def comparisons(run: RunSummary) -> Html:
         ),
         table(
             ("case", "against", "metric", "ratio", "95 % interval", "finding"),
-            [_comparison(row) for row in rows],
+            [_comparison(row) for row in analysis.networks],
             class_="text cards-below",
         ),
     )
 
 
-def _comparison(row: CaseComparison) -> tuple[str, ...]:
-    labels = (row.b_label, row.a_label, title_of(row.metric))
-    if row.comparison is None:
+def _comparison(row: JudgedRatio) -> tuple[str, ...]:
+    labels = (row.b, row.a, title_of(row.metric))
+    if row.ratio is None or row.verdict is None:
         return (*labels, "–", "–", "; ".join(row.notes))
-    ratio = row.comparison.ratio
     return (
         *labels,
-        show("speedup_ratio", ratio.value),
-        interval("speedup_ratio", ratio),
-        "; ".join((row.comparison.verdict.value, *row.notes)),
+        show("speedup_ratio", row.ratio.value),
+        interval("speedup_ratio", row.ratio),
+        "; ".join((row.verdict.value, *row.notes)),
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from broadgauge.advise.model import Verdict
-from broadgauge.advise.verdict import verdict
+from broadgauge.analysis.model import Analysis
 from broadgauge.report.cells import Cell, estimate_cell
 from broadgauge.report.kinds.registry import in_report
 from broadgauge.report.quantities import interval, show
@@ -47,7 +47,7 @@ class Column:
     cell: Callable[[Row], Cell | None]
 
 
-def table_rows(run: RunSummary) -> tuple[Row, ...]:
+def table_rows(run: RunSummary, analysis: Analysis) -> tuple[Row, ...]:
     """One row for each job at each network and shape, one-node references first.
 
     The cases of a baseline stand in a table of their own.
@@ -65,7 +65,7 @@ def table_rows(run: RunSummary) -> tuple[Row, ...]:
         Row(
             job=summary,
             collectives=beside.get(id(summary), summary),
-            verdict=verdict(summary, run),
+            verdict=analysis.case(summary.case.key).verdict,
             has_company=has_company,
         )
         for summary in ordered

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from broadgauge.analysis.model import AnalysedRun
 from broadgauge.report.charts_training import (
     cost_chart,
     loss_chart,
@@ -13,7 +14,8 @@ from broadgauge.report.points import loss_curves, step_boxes
 from broadgauge.results.model import CaseSummary, RunSummary
 
 
-def _of_steps(run: RunSummary, jobs: Sequence[CaseSummary]) -> Iterator[Chart]:
+def _of_steps(analysed: AnalysedRun, jobs: Sequence[CaseSummary]) -> Iterator[Chart]:
+    run = analysed.run
     yield Chart(
         title="Throughput",
         how="Tokens a second of all ranks; the line is the 95 % interval over launches.",

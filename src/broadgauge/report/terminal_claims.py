@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.text import Text
 
-from broadgauge.advise.claims import judged_hypotheses
+from broadgauge.analysis.model import Analysis, JudgedHypothesis
 from broadgauge.report.claims import (
     ANSWER_HEAD,
     PUBLISHED_HEAD,
@@ -14,9 +14,7 @@ from broadgauge.report.claims import (
 )
 from broadgauge.report.terminal_tables import heading, indented, print_table
 from broadgauge.report.words import printable
-from broadgauge.results.hypotheses import HypothesisResult, HypothesisVerdict
-from broadgauge.results.model import RunSummary
-from broadgauge.results.published import published_rows
+from broadgauge.results.hypotheses import HypothesisVerdict
 
 STYLES = {
     HypothesisVerdict.SUPPORTED: "bold green",
@@ -26,16 +24,15 @@ STYLES = {
 MOST_CAVEATS = 3
 
 
-def print_hypotheses(run: RunSummary, console: Console, *, has_all: bool = False) -> None:
+def print_hypotheses(analysis: Analysis, console: Console, *, has_all: bool = False) -> None:
     """The verdicts; `has_all`: with every case and caveat."""
-    results = judged_hypotheses(run)
-    if results:
+    if analysis.hypotheses:
         heading("Hypotheses", console)
-    for result in results:
+    for result in analysis.hypotheses:
         _print_hypothesis(result, console, has_all=has_all)
 
 
-def _print_hypothesis(result: HypothesisResult, console: Console, *, has_all: bool) -> None:
+def _print_hypothesis(result: JudgedHypothesis, console: Console, *, has_all: bool) -> None:
     if has_all:
         console.print()
     title = Text(result.verdict.value, style=STYLES[result.verdict])
@@ -55,7 +52,7 @@ def _print_hypothesis(result: HypothesisResult, console: Console, *, has_all: bo
             console.print(line)
 
 
-def _details(result: HypothesisResult, *, has_all: bool) -> list[str]:
+def _details(result: JudgedHypothesis, *, has_all: bool) -> list[str]:
     lines = [f"{result.hypothesis.name}: {claim(result.hypothesis)}"]
     if len(result.answers) == 1:
         label, against, figure, interval, _ = answer_cells(result, result.answers[0])
@@ -70,9 +67,9 @@ def _details(result: HypothesisResult, *, has_all: bool) -> list[str]:
     return [*lines, result.reason] if result.reason else lines
 
 
-def print_published(run: RunSummary, console: Console) -> None:
+def print_published(analysis: Analysis, console: Console) -> None:
     """Their figures beside ours."""
-    rows = published_rows(run)
+    rows = analysis.published
     if not rows:
         return
     heading("Published figures beside ours", console)

@@ -6,16 +6,14 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from broadgauge.advise.engines import engine_notes
-from broadgauge.advise.foreign import foreign_load
 from broadgauge.advise.model import Bound, Verdict
+from broadgauge.analysis.model import AnalysedRun
 from broadgauge.report.cells import EMPTY, Cell
 from broadgauge.report.rows import Column, Row, columns, table_rows
 from broadgauge.report.terminal_claims import print_hypotheses
 from broadgauge.report.terminal_matrix import print_pairs
 from broadgauge.report.terminal_tables import fits, indented, plain_table, sentence
 from broadgauge.report.words import lasting, printable
-from broadgauge.results.model import RunSummary
 
 NARROWEST_NAME = 9
 NARROWEST_VERDICT = 60
@@ -27,9 +25,10 @@ STYLES = {
 }
 
 
-def print_closing_table(run: RunSummary, console: Console, *, has_all: bool = False) -> None:
+def print_closing_table(analysed: AnalysedRun, console: Console, *, has_all: bool = False) -> None:
     """The end of `broadgauge run`: what each network gave, what it means, and what was asked."""
-    rows = table_rows(run)
+    run, analysis = analysed.run, analysed.analysis
+    rows = table_rows(run, analysis)
     shown = columns(rows)
     with_verdicts = _table(rows, shown, has_verdicts=True)
     tables = (_table(rows, shown, gap=gap) for gap in (2, 1))
@@ -40,13 +39,12 @@ def print_closing_table(run: RunSummary, console: Console, *, has_all: bool = Fa
         console.print(Group(table, Text(), *_sentences(rows, console)))
     else:
         console.print(_stacked(rows, shown, console))
-    print_pairs(run, console)
-    print_hypotheses(run, console, has_all=has_all)
-    for note in (*engine_notes(run), *lasting(run.notes)):
+    print_pairs(run, analysis, console)
+    print_hypotheses(analysis, console, has_all=has_all)
+    for note in (*analysis.notes, *lasting(run.notes)):
         sentence(f"note: {printable(note)}", console, "dim")
-    foreign = foreign_load(run)
-    if foreign is not None:
-        sentence(f"warning: {foreign}", console, "bold yellow")
+    if analysis.shared_cores is not None:
+        sentence(f"warning: {analysis.shared_cores}", console, "bold yellow")
 
 
 def _table(

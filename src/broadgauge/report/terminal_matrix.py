@@ -3,14 +3,15 @@
 from rich.console import Console
 from rich.text import Text
 
-from broadgauge.advise.pairs import judged_pairs
+from broadgauge.analysis.model import Analysis
 from broadgauge.report.matrix_rows import (
     NICS_HOW,
     PATHS_HEAD,
     nic_table,
     pair_head,
     pair_rows,
-    path_row,
+    pairs_shown,
+    path_rows,
     placement_rows,
     placement_title,
 )
@@ -21,10 +22,10 @@ from broadgauge.results.placement import placements
 from broadgauge.specs.units import show_size
 
 
-def print_pairs(run: RunSummary, console: Console) -> None:
+def print_pairs(run: RunSummary, analysis: Analysis, console: Console) -> None:
     """A matrix of rates for each case that sent between pairs, its slow ways named."""
     for summary in run.candidates:
-        pairs = judged_pairs(summary)
+        pairs = pairs_shown(summary, analysis)
         if pairs is None:
             continue
         matrix = pairs.matrix
@@ -45,9 +46,9 @@ def print_placements(run: RunSummary, console: Console) -> None:
         print_table(("network", *placement.shapes), placement_rows(placement), console)
 
 
-def print_paths(run: RunSummary, console: Console) -> None:
+def print_paths(analysis: Analysis, console: Console) -> None:
     """Which way the bytes inside a node really took."""
-    rows = [row for summary in run.candidates if (row := path_row(summary)) is not None]
+    rows = path_rows(analysis)
     if rows:
         heading("Paths inside a node, by NCCL's log and NVLink's counters", console)
         print_table(PATHS_HEAD[:4], [row[:4] for row in rows], console)

@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.text import Text
 
-from broadgauge.report.finding_groups import finding_groups
+from broadgauge.analysis.model import AnalysedRun, Analysis
 from broadgauge.report.kinds.registry import in_report
 from broadgauge.report.quantities import interval, show, title_of
 from broadgauge.report.rows import table_rows
@@ -17,18 +17,19 @@ from broadgauge.specs.record import Environment, Record, Status
 from broadgauge.specs.units import show_size
 
 
-def print_run(run: RunSummary, console: Console) -> None:
+def print_run(analysed: AnalysedRun, console: Console) -> None:
     """The closing table, then every figure, collective, failure and the environment."""
+    run, analysis = analysed.run, analysed.analysis
     console.print(Text(f"{run.plan.experiment_name}: {run.folder}", style="bold"))
     if run.plan.description:
         sentence(printable(run.plan.description), console)
-    print_closing_table(run, console, has_all=True)
-    print_published(run, console)
+    print_closing_table(analysed, console, has_all=True)
+    print_published(analysis, console)
     print_placements(run, console)
-    print_paths(run, console)
+    print_paths(analysis, console)
     print_nics(run, console)
     heading("Evidence", console)
-    for row in table_rows(run):
+    for row in table_rows(run, analysis):
         if row.verdict.evidence:
             console.print(Text(row.job.case.label, style="bold"))
         for line in row.verdict.evidence:
@@ -36,7 +37,7 @@ def print_run(run: RunSummary, console: Console) -> None:
     for summary in run.cases:
         _print_case(summary, console)
     _print_failures(run, console)
-    _print_findings(run, console)
+    _print_findings(analysis, console)
     for key, environment in sorted(run.environments.items()):
         _print_environment(key, environment, console)
 
@@ -84,15 +85,15 @@ def _print_failure(record: Record, console: Console) -> None:
         _print_indented(f"| {printable(line)}", console, "dim")
 
 
-def _print_findings(run: RunSummary, console: Console) -> None:
-    groups = finding_groups(run)
-    if groups:
+def _print_findings(analysis: Analysis, console: Console) -> None:
+    if analysis.findings:
         heading("Findings", console)
-    for group in groups:
+    for group in analysis.findings:
         where = ", ".join(group.cases)
-        words = f"{group.severity.value}: {group.symptom} ({group.trials}: {where})"
+        trials = "1 trial" if group.num_trials == 1 else f"{group.num_trials} trials"
+        words = f"{group.severity.value}: {group.symptom} ({trials}: {where})"
         _print_indented(words, console)
-        for line in (*group.evidence, *group.advice):
+        for line in (*group.evidence, *filter(None, (group.cause, group.fix))):
             _print_indented(f"  {line}", console, "dim")
 
 

@@ -119,11 +119,11 @@ def against_reference(run: RunSummary) -> tuple[CaseComparison, ...]:
     The reference is the unshaped network, else the one with the highest line rate of all its NICs.
     """
     rows: list[CaseComparison] = []
-    works = [[peer for peer in work if peer.case.link is not None] for work in run.works]
-    beside = {id(max(peers, key=_line_rate)): peers for peers in works if peers}
     for reference in run.cases:
-        for peer in beside.get(id(reference), ()):
-            if peer is reference:
+        if reference is not run.fastest_of(reference):
+            continue
+        for peer in run.same_work(reference):
+            if peer is reference or peer.case.link is None:
                 continue
             for metric in headline_metrics(reference)[:1]:
                 row = compare_cases(reference, peer, metric)
@@ -150,15 +150,8 @@ def between_platforms(run: RunSummary) -> tuple[CaseComparison, ...]:
 
 def fastest_peer(summary: CaseSummary, run: RunSummary) -> CaseSummary | None:
     """The same workload and shape on the fastest network; None where that is the case itself."""
-    peers = [peer for peer in run.same_work(summary) if peer.case.link is not None]
-    best = max(peers, key=_line_rate, default=None)
+    best = run.fastest_of(summary)
     return None if best is summary else best
-
-
-def _line_rate(summary: CaseSummary) -> float:
-    network = summary.case.link
-    rate_gbps = None if network is None else network.node_rate_gbps
-    return float("inf") if rate_gbps is None else rate_gbps
 
 
 def compare_runs(a: RunSummary, b: RunSummary) -> RunComparison:

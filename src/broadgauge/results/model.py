@@ -126,6 +126,8 @@ class _CaseIndex:
     """By the workload's name and the ranks."""
     by_place: _Groups
     """By the network's name and the ranks."""
+    fastest: Mapping[tuple[str, Ranks], CaseSummary]
+    """Of each of `by_work` that on the fastest network."""
 
 
 def _index_of(cases: tuple[CaseSummary, ...]) -> _CaseIndex:
@@ -136,11 +138,23 @@ def _index_of(cases: tuple[CaseSummary, ...]) -> _CaseIndex:
             found.setdefault(place, []).append(summary)
         return {place: tuple(of) for place, of in found.items()}
 
+    by_work = groups(lambda case: case.workload.name)
+    on_networks = (
+        (work, [each for each in of if each.case.link is not None]) for work, of in by_work.items()
+    )
     return _CaseIndex(
         by_key={summary.case.key: summary for summary in reversed(cases)},
-        by_work=groups(lambda case: case.workload.name),
+        by_work=by_work,
         by_place=groups(lambda case: case.plain_network_name),
+        fastest={work: max(of, key=_line_rate) for work, of in on_networks if of},
     )
+
+
+def _line_rate(summary: CaseSummary) -> float:
+    """Of all NICs of a node; an unshaped network is taken for the fastest."""
+    network = summary.case.link
+    rate_gbps = None if network is None else network.node_rate_gbps
+    return float("inf") if rate_gbps is None else rate_gbps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,14 +190,13 @@ class RunSummary:
         """This case and those that differ from it in their network only, in the plan's order."""
         return self._index.by_work.get((summary.case.workload.name, summary.case.ranks), ())
 
+    def fastest_of(self, summary: CaseSummary) -> CaseSummary | None:
+        """Of `same_work` that on the fastest network; None: it has none between nodes."""
+        return self._index.fastest.get((summary.case.workload.name, summary.case.ranks))
+
     def same_place(self, summary: CaseSummary) -> tuple[CaseSummary, ...]:
         """This case and those that differ from it in their workload only, in the plan's order."""
         return self._index.by_place.get((summary.case.plain_network_name, summary.case.ranks), ())
-
-    @property
-    def works(self) -> tuple[tuple[CaseSummary, ...], ...]:
-        """All cases, those together that differ in their network only."""
-        return tuple(self._index.by_work.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

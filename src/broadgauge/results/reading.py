@@ -1,5 +1,6 @@
 """What does a run folder hold? Read without a lock, also while another process writes it."""
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,8 +31,12 @@ class StoredRun:
 
     folder: Path
     plan: Plan
+    plan_sha256: str
+    """Of its bytes."""
     experiment_yaml: str
     records: tuple[Record, ...]
+    records_sha256: str
+    """Of the bytes of whole lines."""
     environments: Mapping[str, Environment]
     """By hash."""
     notes: tuple[str, ...]
@@ -41,7 +46,8 @@ class StoredRun:
 def read_run(path: Path) -> StoredRun:
     """What is stored in this run folder? Raises RunFolderError."""
     folder = find_run(path)
-    plan, plan_notes = read_plan(folder)
+    plan_text = read_text(folder / PLAN_FILE)
+    plan, plan_notes = parse_plan(plan_text, folder / PLAN_FILE)
     read = read_records(folder / RECORDS_FILE)
     environments, environment_notes = read_environments(folder)
     notes = [*plan_notes, *environment_notes]
@@ -54,8 +60,10 @@ def read_run(path: Path) -> StoredRun:
     return StoredRun(
         folder=folder,
         plan=plan,
+        plan_sha256=hashlib.sha256(plan_text.encode()).hexdigest(),
         experiment_yaml=without_values(read_text(folder / EXPERIMENT_FILE), EXPERIMENT_FILE),
         records=read.records,
+        records_sha256=read.sha256,
         environments=environments,
         notes=tuple(notes),
     )
@@ -100,9 +108,14 @@ def read_text(path: Path) -> str:
 def read_plan(folder: Path) -> tuple[Plan, tuple[str, ...]]:
     """The plan, and a note where keys were ignored that a newer version wrote."""
     path = folder / PLAN_FILE
+    return parse_plan(read_text(path), path)
+
+
+def parse_plan(text: str, path: Path) -> tuple[Plan, tuple[str, ...]]:
+    """The same of the text of this file."""
     value: object = None
     try:
-        value = from_json(read_text(path))
+        value = from_json(text)
         with_secrets = take_from_plan(value)
         plan = with_stored_keys(Plan.model_validate(value, context=AS_STORED), with_secrets)
     except ValueError as error:

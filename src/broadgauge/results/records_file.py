@@ -7,6 +7,7 @@ doing here: it is an error that names it, and it is kept.
 """
 
 import contextlib
+import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,8 @@ class ReadRecords:
     good_bytes: int
     """Length of the file without its torn last line."""
     torn_bytes: int
+    sha256: str
+    """Of the good bytes."""
 
 
 def read_records(path: Path) -> ReadRecords:
@@ -45,8 +48,12 @@ def read_records(path: Path) -> ReadRecords:
         else:
             records.append(record)
     _refuse_twins(path, records)
+    good_bytes = len(data) - len(torn)
     return ReadRecords(
-        records=tuple(records), good_bytes=len(data) - len(torn), torn_bytes=len(torn)
+        records=tuple(records),
+        good_bytes=good_bytes,
+        torn_bytes=len(torn),
+        sha256=hashlib.sha256(memoryview(data)[:good_bytes]).hexdigest(),
     )
 
 

@@ -16,7 +16,7 @@ from broadgauge.results.model import (
     Scaling,
 )
 from broadgauge.results.partners import smallest_world
-from broadgauge.results.reading import read_run
+from broadgauge.results.reading import StoredRun, read_run
 from broadgauge.results.statistics import mean_of_launches
 from broadgauge.specs.case import Case
 from broadgauge.specs.estimate import Estimate
@@ -77,7 +77,11 @@ def summarise_run(
 
 def summarise_stored(path: Path) -> RunSummary:
     """What does the run of this folder say? Raises RunFolderError."""
-    stored = read_run(path)
+    return summarise_read(read_run(path))
+
+
+def summarise_read(stored: StoredRun) -> RunSummary:
+    """The same of a folder that has been read."""
     return summarise_run(
         folder=stored.folder,
         plan=stored.plan,

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from broadgauge.analysis.model import AnalysedRun
 from broadgauge.report.cells import Cell
 from broadgauge.report.chart_parts import Spec
 from broadgauge.report.markup import Html
-from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.results.model import CaseSummary
 
 if TYPE_CHECKING:  # the page does without rich
     from rich.console import Console
@@ -26,7 +27,7 @@ class Chart:
     """None: the run has no figures for it."""
 
 
-ChartGroup = Callable[[RunSummary, Sequence[CaseSummary]], Iterator[Chart]]
+ChartGroup = Callable[[AnalysedRun, Sequence[CaseSummary]], Iterator[Chart]]
 """Draws all cases of the kinds that name it together."""
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from broadgauge.results.export import to_csv, to_json
+from broadgauge.analysis.analyse import analysed
+from broadgauge.report.export import to_csv, to_json
+from broadgauge.report.parquet import to_parquet
 from broadgauge.results.kinds.registry import ROW_TABLES
 from broadgauge.results.model import RunSummary
-from broadgauge.results.parquet import to_parquet
 from broadgauge.results.summary import summarise_run
 from broadgauge.results.table_names import TABLE_NAMES, TableName
 from broadgauge.specs.case import Case
@@ -100,7 +101,7 @@ def rows_of(text: str) -> list[dict[str, str]]:
 
 
 def test_a_row_a_trial_with_all_metrics(run: RunSummary) -> None:
-    rows = rows_of(to_csv(run))
+    rows = rows_of(to_csv(analysed(run)))
     assert [row["record_id"] for row in rows] == [r.record_id for r in run.records]
     assert rows[0]["step_time_s"] == "0.25"
     assert rows[0]["line_rate_gbps"] == "0.2"
@@ -111,7 +112,7 @@ def test_a_row_a_trial_with_all_metrics(run: RunSummary) -> None:
 
 
 def test_columns_keep_their_order(run: RunSummary) -> None:
-    header = to_csv(run).splitlines()[0].split(",")
+    header = to_csv(analysed(run)).splitlines()[0].split(",")
     assert header[:4] == ["record_id", "case_key", "workload", "network"]
     assert header[-len(REGISTRY) - 2 :] == [*REGISTRY, "alpha_count", "zeta_s"]
     assert len(header) == len(set(header))
@@ -143,7 +144,7 @@ def test_what_decides_a_figure_has_its_column() -> None:
         a_record(1, case_key=inside.key, path=PathFacts(used="shm"), collectives=(ROW,)),
     ]
     run = run_of((between, inside), records)
-    one, other = rows_of(to_csv(run))
+    one, other = rows_of(to_csv(analysed(run)))
     assert {name: one[name] for name in one if name in network.model_fields_set} == {
         "receive_rate_gbps": "0.5",
         "overlay": "vxlan",
@@ -155,22 +156,22 @@ def test_what_decides_a_figure_has_its_column() -> None:
     assert (one["arm"], one["line_rate_gbps"], one["world_size"]) == ("baseline", "1.0", "2")
     wanted = ("pcie", "shm", "nccl-tests", "candidate")
     assert (other["path_wanted"], other["path_used"], other["engine"], other["arm"]) == wanted
-    (row,) = rows_of(to_csv(run, "collectives"))
+    (row,) = rows_of(to_csv(analysed(run), "collectives"))
     assert (row["arm"], row["engine"], row["from_rank"]) == ("candidate", "torch", "")
 
 
 @pytest.mark.parametrize("name", ["records", "collectives"])
 def test_parquet_reads_back_as_the_csv(run: RunSummary, name: TableName) -> None:
     """The same cells, each in its column's type, with nulls where the CSV is empty."""
-    data = to_parquet(run, name)
+    data = to_parquet(analysed(run), name)
     table = pyarrow.parquet.read_table(io.BytesIO(data))
-    rows = rows_of(to_csv(run, name))
+    rows = rows_of(to_csv(analysed(run), name))
     assert table.column_names == list(rows[0])
     assert [
         {key: "" if value is None else str(value) for key, value in row.items()}
         for row in table.to_pylist()
     ] == rows
-    assert to_parquet(run, name) == data
+    assert to_parquet(analysed(run), name) == data
     by_name = {field.name: str(field.type) for field in table.schema}
     assert (by_name["record_id"], by_name["block"]) == ("string", "int64")
     if name == "records":
@@ -182,7 +183,7 @@ def test_parquet_reads_back_as_the_csv(run: RunSummary, name: TableName) -> None
 
 
 def test_an_empty_table_has_its_types() -> None:
-    table = pyarrow.parquet.read_table(io.BytesIO(to_parquet(run_of((CASE,), []))))
+    table = pyarrow.parquet.read_table(io.BytesIO(to_parquet(analysed(run_of((CASE,), [])))))
     assert table.num_rows == 0
     assert str(table.schema.field("step_time_s").type) == "double"
 
@@ -192,12 +193,12 @@ def test_parquet_without_pyarrow_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(InputError, match="pyarrow") as caught:
-        to_parquet(run)
+        to_parquet(analysed(run))
     assert "broadgauge[parquet]" in str(caught.value.hint)
 
 
 def test_collectives_have_their_own_rows(run: RunSummary) -> None:
-    rows = rows_of(to_csv(run, "collectives"))
+    rows = rows_of(to_csv(analysed(run), "collectives"))
     assert len(rows) == 2
     assert rows[0]["record_id"] == "b2.l0.t0"
     assert float(rows[0]["busbw_gbyte_per_s"]) == 0.5
@@ -205,7 +206,7 @@ def test_collectives_have_their_own_rows(run: RunSummary) -> None:
 
 
 def test_json_holds_everything_and_no_nan(run: RunSummary) -> None:
-    text = to_json(run)
+    text = to_json(analysed(run))
     document = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} in the JSON"))
     assert [Record.model_validate(record) for record in document["records"]] == list(run.records)
     (case,) = document["cases"]
@@ -213,8 +214,20 @@ def test_json_holds_everything_and_no_nan(run: RunSummary) -> None:
     assert case["estimates"]["step_time_s"]["launches"] == 1
     assert (case["num_ok"], case["num_failed"]) == (2, 1)
     assert document["experiment_yaml"] == "name: x\n"
-    assert to_json(run) == text
+    assert to_json(analysed(run)) == text
 
 
 def test_the_command_line_knows_every_table() -> None:
     assert ("records", *ROW_TABLES) == TABLE_NAMES
+
+
+def test_every_export_has_the_verdicts(run: RunSummary) -> None:
+    judged = analysed(run)
+    verdict = judged.analysis.case(CASE.key).verdict
+    for row in rows_of(to_csv(judged)):
+        assert row["verdict_bound"] == verdict.bound.value
+        assert row["verdict_sentence"] == verdict.sentence
+    table = pyarrow.parquet.read_table(io.BytesIO(to_parquet(judged)))
+    assert set(table.column("verdict_sentence").to_pylist()) == {verdict.sentence}
+    document = json.loads(to_json(judged))
+    assert document["analysis"] == judged.analysis.model_dump(mode="json")

@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from broadgauge.advise.model import Verdict
+from broadgauge.analysis.model import AnalysedRun
 from broadgauge.results.kinds.registry import ROW_TABLES
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.table_names import TableName
@@ -51,19 +53,23 @@ _RECORD_COLUMNS: dict[str, CellKind] = {
     "loss_ratio": "number",
     "path_wanted": "text",
     "path_used": "text",
+    "verdict_bound": "text",
+    "verdict_is_slower_than_one_node": "truth",
+    "verdict_sentence": "text",
 }
 """Columns of a later version come behind those there are; readers go by the name."""
 
 
-def table_of(run: RunSummary, name: TableName = "records") -> Table:
+def table_of(analysed: AnalysedRun, name: TableName = "records") -> Table:
     """One row a trial, or the rows of a kind of workload. None is a missing value.
 
     Columns keep their order: labels, the registered metrics, then other metrics by name.
     """
-    return _records(run) if name == "records" else _rows(run, ROW_TABLES[name])
+    return _records(analysed) if name == "records" else _rows(analysed.run, ROW_TABLES[name])
 
 
-def _records(run: RunSummary) -> Table:
+def _records(analysed: AnalysedRun) -> Table:
+    run, judged = analysed.run, {case.key: case for case in analysed.analysis.cases}
     seen = {name for record in run.records for name in record.metrics}
     metrics = [*REGISTRY, *sorted(seen - set(REGISTRY))]
     kinds = LABEL_COLUMNS | _RECORD_COLUMNS | dict.fromkeys(metrics, "number")
@@ -72,6 +78,8 @@ def _records(run: RunSummary) -> Table:
         summary = run.case(record.case_key)
         cells = _of_record(record) | ({} if summary is None else _of_case(summary.case))
         cells |= {name: record.metrics.get(name) for name in metrics}
+        if record.case_key in judged:
+            cells |= _of_verdict(judged[record.case_key].verdict)
         rows.append(tuple(cells.get(name) for name in kinds))
     return Table(columns=_columns(kinds), rows=tuple(rows))
 
@@ -122,6 +130,15 @@ def _of_case(case: Case) -> dict[str, Cell]:
     return cells
 
 
+def _of_verdict(verdict: Verdict) -> dict[str, Cell]:
+    """Of the case over all its trials, in each of their rows."""
+    return {
+        "verdict_bound": verdict.bound.value,
+        "verdict_is_slower_than_one_node": verdict.is_slower_than_one_node,
+        "verdict_sentence": verdict.sentence,
+    }
+
+
 def _rows(run: RunSummary, table: RowTable) -> Table:
     arms = {summary.case.key: summary.case.arm for summary in run.cases}
     rows = tuple(
@@ -140,9 +157,9 @@ def _columns(kinds: dict[str, CellKind]) -> tuple[Column, ...]:
     return tuple(Column(name=name, kind=kind) for name, kind in kinds.items())
 
 
-def to_csv(run: RunSummary, name: TableName = "records") -> str:
+def to_csv(analysed: AnalysedRun, name: TableName = "records") -> str:
     """The table with a line of names; empty cells are missing values."""
-    table = table_of(run, name)
+    table = table_of(analysed, name)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([column.name for column in table.columns])
@@ -150,8 +167,10 @@ def to_csv(run: RunSummary, name: TableName = "records") -> str:
     return text.getvalue()
 
 
-def to_json(run: RunSummary) -> str:
-    """Everything the run folder and its summary say, as one JSON document without NaN."""
+def to_json(analysed: AnalysedRun) -> str:
+    """Everything the run folder, its summary and its analysis say, as one JSON document without
+    NaN."""
+    run = analysed.run
     document = {
         "format": "broadgauge run",
         "schema_version": run.plan.schema_version,
@@ -159,6 +178,7 @@ def to_json(run: RunSummary) -> str:
         "experiment_yaml": run.experiment_yaml,
         "notes": list(run.notes),
         "cases": [_case(summary) for summary in run.cases],
+        "analysis": analysed.analysis.model_dump(mode="json"),
         "records": [_record(record) for record in run.records],
         "environments": {
             key: environment.model_dump(mode="json")

@@ -2,34 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from broadgauge.report.words import listed
+from broadgauge.analysis.model import FindingGroup
 from broadgauge.results.model import RunSummary
-from broadgauge.specs.record import Finding, Severity
+from broadgauge.specs.record import Finding
 
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)")
 """`91.4` of `91.4 % of node 0's cores`; none of `mlx5_0` or `1x2`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FindingGroup:
-    """The findings of one rule that differ in nothing but numbers."""
-
-    severity: Severity
-    symptom: str
-    """With the range of each number."""
-    evidence: tuple[str, ...]
-    """Of the first, where the symptom holds no range."""
-    advice: tuple[str, ...]
-    """Cause and remedy, as the first has them."""
-    cases: tuple[str, ...]
-    num_trials: int
-
-    @property
-    def trials(self) -> str:
-        """`14 trials`."""
-        return "1 trial" if self.num_trials == 1 else f"{self.num_trials} trials"
 
 
 def finding_groups(run: RunSummary) -> tuple[FindingGroup, ...]:
@@ -49,10 +28,12 @@ def _group(places: Sequence[tuple[Finding, str, str]]) -> FindingGroup:
     symptoms = tuple(dict.fromkeys(finding.symptom for finding, _, _ in places))
     has_range = len(symptoms) > 1 and " % " in symptoms[0]
     return FindingGroup(
+        rule=first.rule,
         severity=first.severity,
         symptom=_ranged(symptoms),
         evidence=() if has_range else first.evidence,
-        advice=tuple(words for words in (first.cause, first.fix) if words),
+        cause=first.cause,
+        fix=first.fix,
         cases=tuple(dict.fromkeys(label for _, label, _ in places)),
         num_trials=len({trial for _, _, trial in places}),
     )
@@ -69,5 +50,5 @@ def _range(numbers: Sequence[str]) -> str:
     """`0`, `0 and 1`, or `72.9 to 100`."""
     ordered = sorted(set(numbers), key=lambda number: float(number.replace(",", "")))
     if len(ordered) <= 2 and all(number.isdigit() and len(number) == 1 for number in ordered):
-        return listed(ordered)
+        return " and ".join(ordered)
     return " to ".join(dict.fromkeys((ordered[0], ordered[-1])))

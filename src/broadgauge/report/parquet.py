@@ -8,8 +8,8 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from broadgauge.results.export import table_of
-from broadgauge.results.model import RunSummary
+from broadgauge.analysis.model import AnalysedRun
+from broadgauge.report.export import table_of
 from broadgauge.results.table_names import TableName
 from broadgauge.results.tables import CellKind
 from broadgauge.specs.errors import InputError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def to_parquet(run: RunSummary, name: TableName = "records") -> bytes:
+def to_parquet(analysed: AnalysedRun, name: TableName = "records") -> bytes:
     """The table; its missing values are nulls. Raises InputError where pyarrow is missing."""
     try:
         import pyarrow as pa
@@ -28,11 +28,14 @@ def to_parquet(run: RunSummary, name: TableName = "records") -> bytes:
             f"Parquet needs pyarrow, which can't be imported: {error}",
             hint="pip install 'broadgauge[parquet]', or `--format csv`",
         ) from None
-    table = table_of(run, name)
+    table = table_of(analysed, name)
     types = _types()
     schema = pa.schema(
         [(column.name, types[column.kind]) for column in table.columns],
-        metadata={"broadgauge.table": name, "broadgauge.experiment": run.plan.experiment_name},
+        metadata={
+            "broadgauge.table": name,
+            "broadgauge.experiment": analysed.run.plan.experiment_name,
+        },
     )
     cells = [
         pa.array([row[place] for row in table.rows], type=field.type)

@@ -2,7 +2,7 @@
 
 from tests.results import simulated_experiments as made
 
-from broadgauge.advise.claims import judged_hypotheses
+from broadgauge.analysis.analyse import analyse
 from broadgauge.results.hypotheses import HypothesisVerdict
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.hypothesis import Hypothesis
@@ -34,7 +34,7 @@ def test_a_host_bound_case_keeps_its_part_and_is_named() -> None:
     again = summarise_run(
         folder=run.folder, plan=plan, records=records, experiment_yaml="", environments={}
     )
-    (result,) = judged_hypotheses(again)
+    (result,) = analyse(again).hypotheses
     assert result.verdict is HypothesisVerdict.REFUTED
     assert len(result.caveats) == 1
     assert result.caveats[0].startswith("train 2x1 slow is host-bound: ")
