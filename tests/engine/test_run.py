@@ -20,11 +20,22 @@ from broadgauge.engine.events import Event, LaunchEnded, Noted, RecordWritten, R
 from broadgauge.engine.interrupts import Interrupt
 from broadgauge.engine.ports import Merged
 from broadgauge.engine.run import run
+from broadgauge.engine.trial import TrialPlace, Unreadable, measured_record
 from broadgauge.results.folder import RunFolder
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, PlatformError, RunFolderError
 from broadgauge.specs.launching import LaunchRequest, TrialOutcome
-from broadgauge.specs.record import Environment, ErrorKind, Phase, Record, Status, TrialError
+from broadgauge.specs.op_rows import NcclTestsRow
+from broadgauge.specs.record import (
+    Environment,
+    ErrorKind,
+    Measurement,
+    NodeUse,
+    Phase,
+    Record,
+    Status,
+    TrialError,
+)
 
 
 @pytest.fixture
@@ -268,3 +279,41 @@ def test_variables_that_changed_between_sessions_begin_one_new_block(folder: Run
     with RunFolder.open_for_resume(folder.path) as again:
         run_in(again, Script(environment=lambda _: an_environment(variables={"NCCL_X": "1"})))
         assert [record.block for record in again.records] == [0] * 5 + [1] * 2 + [3] * 3
+
+
+def test_a_record_has_all_that_was_measured() -> None:
+    """Rows of a kind of workload that is new have no line here to be forgotten in."""
+    plan = a_plan()
+    (planned, *_), case = plan.launches[0].trials, plan.cases[0]
+    place = TrialPlace(planned=planned, case=case, launch_id="b0.l0", block=0, position=0)
+    node = NodeUse(
+        node=0,
+        elapsed_s=1.0,
+        cores_count=1,
+        cpu_user_s=0.1,
+        cpu_system_s=0.1,
+        cpu_softirq_s=0.1,
+        cpu_busy_ratio=0.3,
+    )
+    row = NcclTestsRow(
+        op="all_reduce",
+        dtype="float32",
+        size_bytes=8,
+        iterations=1,
+        time_s=1.0,
+        algbw_gbyte_per_s=1.0,
+        busbw_gbyte_per_s=1.0,
+    )
+    measured = Measurement(
+        metrics={"loss": 1.0, "mfu_ratio": None},
+        missing={"mfu_ratio": "no peak"},
+        collectives=(row,),
+        nodes=(node,),
+        data="a text",
+    )
+    assert measured.model_fields_set == Measurement.model_fields.keys(), "each is tried"
+    outcome = TrialOutcome(status=Status.OK, started_unix_s=1.0, ended_unix_s=2.0)
+    merged = Unreadable(measurement=measured, series={}, error=None)
+    record = measured_record(place, outcome, merged, "here")
+    for name in Measurement.model_fields:
+        assert getattr(record, name) == getattr(measured, name)

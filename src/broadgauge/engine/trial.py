@@ -159,6 +159,7 @@ def _record(
     error: TrialError | None,
 ) -> Record:
     return Record(
+        **{name: getattr(measurement, name) for name in Measurement.model_fields},
         record_id=place.planned.trial_id,
         case_key=place.planned.case_key,
         workload=place.case.workload.name,
@@ -172,9 +173,4 @@ def _record(
         ended_unix_s=ended_unix_s,
         status=status,
         error=error,
-        metrics=measurement.metrics,
-        missing=measurement.missing,
-        collectives=measurement.collectives,
-        data=measurement.data,
-        nodes=measurement.nodes,
     )
