@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-PROGRAMS = ("agent", "leader", "relay")
+PROGRAMS = ("agent", "facts", "leader", "relay")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -12,6 +12,8 @@ def main(arguments: Sequence[str]) -> int:
     sys.argv = [program, *rest]
     if program == "agent":
         from broadgauge.agent.on_host import main as run
+    elif program == "facts":
+        from broadgauge.agent.facts import main as run
     elif program == "leader":
         from broadgauge.leader.main import main as run
     elif program == "relay":
