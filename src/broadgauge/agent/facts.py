@@ -66,6 +66,8 @@ class HostFacts:
     gpus: tuple[GpuFacts, ...]
     driver: str | None
     interfaces: tuple[InterfaceFacts, ...]
+    reached_at: str | None
+    """Its own address on the way by which ssh came; None: not over ssh."""
 
 
 HOST_FACTS: Decoder[HostFacts] = Decoder(HostFacts)
@@ -88,7 +90,14 @@ def read_facts() -> HostFacts:
         gpus=gpus,
         driver=driver,
         interfaces=read_interfaces(),
+        reached_at=reached_at(os.environ.get("SSH_CONNECTION", "")),
     )
+
+
+def reached_at(ssh_connection: str) -> str | None:
+    """Source: ssh(1), ENVIRONMENT: the client's address and port, the server's address and port."""
+    words = ssh_connection.split()
+    return words[2] if len(words) == 4 else None
 
 
 def read_gpus() -> tuple[tuple[GpuFacts, ...], str | None]:

@@ -65,7 +65,7 @@ class AgentStart:
     supervisor: tuple[str, ...]
     """The program that owns the ranks of one launch; the number of its socket is added."""
     working_folder: str
-    """Where ranks run."""
+    """Where ranks run; empty: where this process does."""
     secrets: dict[str, str]
     """Variables that stand in no order: ranks inherit them."""
 
@@ -121,6 +121,7 @@ class HostAgent:
         )
         await asyncio.wait_for(self._prove(reader), CONNECT_LIMIT_S)
         self._send(hello(start.version))
+        _say({"pid": os.getpid()})
         alive = asyncio.create_task(self._say_alive())
         frames = FrameReader()
         try:
@@ -205,7 +206,7 @@ class _Launch:
                     str(theirs.fileno()),
                     stdin=asyncio.subprocess.DEVNULL,
                     pass_fds=[theirs.fileno()],
-                    cwd=start.working_folder,
+                    cwd=start.working_folder or None,
                     env={**os.environ, **start.secrets},
                     start_new_session=True,
                 )
@@ -248,6 +249,14 @@ class _Launch:
             code = await self._process.wait()
             message = f"the supervisor of the ranks ended with exit code {code}"
             pass_on(Refused(message=message, hint=None))
+
+
+def _say(told: dict[str, object]) -> None:
+    """The one line of its standard output, which is closed then: ssh waits for its end."""
+    sys.stdout.write(json.dumps(told) + "\n")
+    sys.stdout.flush()
+    with open(os.devnull, "r+b") as null:  # noqa: PTH123  a descriptor is wanted
+        os.dup2(null.fileno(), 1)
 
 
 def hello(version: str) -> AgentHello:

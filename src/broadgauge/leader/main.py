@@ -72,7 +72,7 @@ class Leader:
         self._tools = Tools(self._spool, self._hello, self._obey)
         _, port = await self._agents.listen(self._start.address)
         await self._tools.listen(Path(self._start.folder) / "socket")
-        _say_ready(port)
+        _say_ready(port, self._start.folder)
         while not self._is_stopped:
             if self._jobs:
                 await self._run_next()
@@ -161,9 +161,10 @@ class Leader:
         )
 
 
-def _say_ready(port: int) -> None:
+def _say_ready(port: int, folder: str) -> None:
     """The one line of its standard output, which is closed then: ssh waits for its end."""
-    sys.stdout.write(json.dumps({"port": port, "pid": os.getpid()}) + "\n")
+    told = {"port": port, "folder": folder, "pid": os.getpid()}
+    sys.stdout.write(json.dumps(told) + "\n")
     sys.stdout.flush()
     with open(os.devnull, "r+b") as null:  # noqa: PTH123  a descriptor is wanted
         os.dup2(null.fileno(), 0)

@@ -1,0 +1,169 @@
+"""A leader and an agent on each host: how are they started, found again, and ended?"""
+
+import json
+import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from broadgauge.agent import bundle
+from broadgauge.agent.facts import HostFacts
+from broadgauge.agent.on_host import AgentStart
+from broadgauge.leader.main import LeaderStart
+from broadgauge.messages.codec import DecodeError, Decoder, encode
+from broadgauge.messages.proof import new_token
+from broadgauge.platforms.hosts.bootstrap import FOLDER_WORD, start
+from broadgauge.platforms.hosts.checking import MOST_AT_ONCE
+from broadgauge.platforms.hosts.leader_link import LeaderLink, LinkLost, Stream
+from broadgauge.platforms.hosts.ssh import ssh_command
+from broadgauge.platforms.launch_folders import private
+from broadgauge.specs.errors import PlatformError
+from broadgauge.specs.hosts import Host
+
+KEEP_S = 24 * 3600.0
+"""How long a leader waits for a tool, with all done or nothing to do."""
+ATTACH_LIMIT_S = 30.0
+STATE_FILE = "leader.json"
+"""In the run folder: where its leader is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderPlace:
+    """Where a leader is, for a tool that comes later."""
+
+    host: str
+    python: str
+    folder: str
+    zip_hash: str
+
+
+LEADER_PLACE: Decoder[LeaderPlace] = Decoder(LeaderPlace)
+
+
+def start_allocation(
+    hosts: Sequence[Host], facts: Sequence[HostFacts], secrets: dict[str, str]
+) -> LeaderPlace:
+    """A leader on the first host, agents on all. Raises PlatformError, with nothing left.
+
+    `secrets`: variables that ranks get and that stand in no order.
+    """
+    first, address, token = hosts[0], facts[0].reached_at, new_token()
+    if address is None:
+        raise PlatformError(f"{first.ssh}: its own address is unknown: SSH_CONNECTION is not set")
+    leader = LeaderStart(
+        folder=FOLDER_WORD,
+        address=address,
+        token=token,
+        version=bundle.version(),
+        keep_s=KEEP_S,
+    )
+    told = start(first.ssh, first.python, "leader", asdict(leader), lives_on=True)
+    place = LeaderPlace(
+        host=first.ssh, python=first.python, folder=told["folder"], zip_hash=bundle.version()
+    )
+
+    def start_agent(numbered: tuple[int, Host]) -> None:
+        number, host = numbered
+        agent = AgentStart(
+            number=number,
+            leader_address=address,
+            leader_port=told["port"],
+            token=token,
+            version=bundle.version(),
+            folder=FOLDER_WORD,
+            supervisor=(host.python, f"{FOLDER_WORD}/broadgauge.zip", "supervise"),
+            working_folder=host.working_folder or "",
+            secrets=secrets,
+        )
+        folder = host.working_folder
+        start(host.ssh, host.python, "agent", asdict(agent), working_folder=folder, lives_on=True)
+
+    try:
+        with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
+            list(pool.map(start_agent, enumerate(hosts)))
+    except PlatformError:
+        stop(place)
+        raise
+    return place
+
+
+@dataclass(slots=True)
+class Attached:
+    """A relay over ssh, and the link through it."""
+
+    process: "subprocess.Popen[bytes]"
+    link: LeaderLink
+
+    def close(self) -> None:
+        """Let go of the leader, which lives on."""
+        self.link.close()
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(5)
+            return
+        self.process.kill()
+        self.process.wait()
+
+
+def attach(place: LeaderPlace, after: int) -> Attached:
+    """Hear the leader from its event after this one. Raises LinkLost where none answers."""
+    zip_path, socket_path = f"{place.folder}/broadgauge.zip", f"{place.folder}/socket"
+    process = subprocess.Popen(
+        ssh_command(place.host, place.python, zip_path, "relay", socket_path),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C is the tool's: it still has something to tell
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    stream = Stream(reading=process.stdout.fileno(), writing=process.stdin.fileno())
+    try:
+        link = LeaderLink(stream, after)
+        link.wait_for_hello(ATTACH_LIMIT_S)
+    except LinkLost:
+        process.kill()
+        process.wait()
+        raise
+    return Attached(process=process, link=link)
+
+
+def stop(place: LeaderPlace) -> bool:
+    """Have the leader and its agents end and leave nothing; False: there is none any more."""
+    from broadgauge.messages.leader import Stop
+
+    try:
+        attached = attach(place, after=2**62)
+    except LinkLost:
+        return False
+    try:
+        attached.link.send(Stop())
+        while True:
+            attached.link.receive(ATTACH_LIMIT_S)
+    except LinkLost:
+        return True
+    finally:
+        attached.close()
+
+
+def write_place(folder: Path, place: LeaderPlace) -> None:
+    """Keep where the leader of this run is. Raises OSError."""
+    path = folder / STATE_FILE
+    draft = path.with_suffix(".new")
+    with open(draft, "w", opener=private) as file:
+        file.write(json.dumps(encode(place)) + "\n")
+    draft.replace(path)
+
+
+def read_place(folder: Path) -> LeaderPlace | None:
+    """Where is the leader of this run? None: it has none that we know of."""
+    try:
+        return LEADER_PLACE(json.loads((folder / STATE_FILE).read_text()))
+    except (OSError, ValueError, DecodeError):
+        return None
+
+
+def forget_place(folder: Path) -> None:
+    """Its leader is gone."""
+    (folder / STATE_FILE).unlink(missing_ok=True)

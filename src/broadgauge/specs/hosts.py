@@ -1,0 +1,29 @@
+"""Which machines does `platform: hosts` run on, and how are they reached?"""
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, StringConstraints
+
+from broadgauge.specs.base import Spec
+
+Destination = Annotated[str, StringConstraints(pattern=r"^[^\s-][^\s]*$", max_length=255)]
+"""As your ssh takes it; no option."""
+
+
+class Host(Spec):
+    """A machine that your own ssh reaches without a question. Text alone is its `ssh`."""
+
+    ssh: Destination
+    """A name of your ~/.ssh/config, `user@host`, or an address."""
+    python: str = Field(default="python3", min_length=1)
+    """The Python that has torch there, 3.10 or newer; a path, or a name in that user's PATH."""
+    working_folder: str | None = Field(default=None, min_length=1)
+    """Where your commands run there, and where their relative paths start; null: the home
+    folder."""
+
+
+def _by_its_name(value: Any) -> Any:
+    return {"ssh": value} if isinstance(value, str) else value
+
+
+AnyHost = Annotated[Host, BeforeValidator(_by_its_name)]
