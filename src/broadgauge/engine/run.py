@@ -41,7 +41,14 @@ from broadgauge.engine.trial import (
 )
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import ExitCode, LaunchError
-from broadgauge.specs.launching import Launch, LaunchRequest, Platform, Progress, TrialRequest
+from broadgauge.specs.launching import (
+    Launch,
+    LaunchRequest,
+    LooksAhead,
+    Platform,
+    Progress,
+    TrialRequest,
+)
 from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
 from broadgauge.specs.record import Phase, Record, Status
 
@@ -79,6 +86,7 @@ def run(plan: Plan, platform: Platform, store: Store, services: Services) -> Run
     interrupted_by: int | None = None
     try:
         runner.announce()
+        runner.tell_ahead()
         for launch in plan.launches:
             runner.complete(launch)
     except Interrupt as interrupt:
@@ -135,9 +143,7 @@ class _Runner:
         """Give every trial of this launch its record, in as many lives as it takes."""
         num_lost = 0
         while left := self._left(launch):
-            ids = {trial.trial_id for trial in launch.trials}
-            stored = [record for record in self._store.records if record.record_id in ids]
-            life_id = next_launch_id(launch, stored)
+            life_id = self._next_life(launch)
             began_s = self._services.clock.unix_s()
             try:
                 self._live(launch, life_id, left)
@@ -152,18 +158,39 @@ class _Runner:
                     began_unix_s=began_s,
                 )
 
+    def tell_ahead(self) -> None:
+        """Let a platform that can go on by itself know what will be asked of it."""
+        if isinstance(self._platform, LooksAhead):
+            ahead = [launch for launch in self._plan.launches if self._left(launch)]
+            requests = [self._request(launch, self._next_life(launch)) for launch in ahead]
+            self._platform.expect(requests)
+
+    def _next_life(self, launch: PlannedLaunch) -> str:
+        ids = {trial.trial_id for trial in launch.trials}
+        stored = [record for record in self._store.records if record.record_id in ids]
+        return next_launch_id(launch, stored)
+
+    def _request(self, launch: PlannedLaunch, life_id: str) -> LaunchRequest:
+        """What is left of this launch, in one life."""
+        trials = tuple(
+            TrialRequest(trial_id=trial.trial_id, case=self._case(trial), seed=self._plan.seed)
+            for trial in self._left(launch)
+        )
+        return LaunchRequest(
+            launch_id=life_id,
+            cases=tuple({trial.case.key: trial.case for trial in trials}.values()),
+            cores_per_node=launch.cores_per_node,
+            limits=self._plan.limits,
+            trials=trials,
+        )
+
     def _live(self, launch: PlannedLaunch, life_id: str, left: list[PlannedTrial]) -> None:
         """One life: its trials until they are done or one fails. Raises LaunchError."""
         services = self._services
         cases = tuple({trial.case_key: self._case(trial) for trial in left}.values())
         services.observer(LaunchStarting(launch_id=life_id, cases=cases, num_trials=len(left)))
-        request = LaunchRequest(
-            launch_id=life_id,
-            cases=cases,
-            cores_per_node=launch.cores_per_node,
-            limits=self._plan.limits,
-        )
         began_s = services.clock.monotonic_s()
+        request = self._request(launch, life_id)
         life = self._platform.start(request, self._progress(life_id, None))
         try:
             self._remaining.started(cases[0], services.clock.monotonic_s() - began_s)

@@ -6,9 +6,9 @@ messages in frames (messages/frames.py), and marks, at which every node's counte
 all ranks wait. Nothing of this crosses the network under test.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from broadgauge.messages.counters import NodeCounters
 from broadgauge.specs.case import Arm, Case
@@ -29,6 +29,13 @@ RankMessage = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TrialRequest:
+    trial_id: str
+    case: Case
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchRequest:
     """One life of rank processes. All its cases share nodes, ranks, device, backend,
     platform and variables.
@@ -41,6 +48,9 @@ class LaunchRequest:
     cores_per_node: int
     """A wish; the platform says in a note when cores are shared."""
     limits: TimeLimits
+    trials: tuple[TrialRequest, ...] = ()
+    """What is left of the planned launch, in its order: a platform that goes on without the tool
+    runs them by itself. The tool asks for each of them all the same."""
 
     @property
     def arm(self) -> Arm:
@@ -51,13 +61,6 @@ class LaunchRequest:
     def platform(self) -> PlatformKind | None:
         """Which of several platforms is asked; None: there is one."""
         return self.cases[0].platform
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrialRequest:
-    trial_id: str
-    case: Case
-    seed: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,4 +136,13 @@ class Platform(Protocol):
 
     def close(self) -> None:
         """Ends what the platform holds; safe to call twice."""
+        ...
+
+
+@runtime_checkable
+class LooksAhead(Protocol):
+    """A platform that can run several launches by itself, and so wants to know of them."""
+
+    def expect(self, requests: Sequence[LaunchRequest]) -> None:
+        """These will be asked for, in this order, if all goes well. Raises PlatformError."""
         ...
