@@ -2,15 +2,10 @@
 
 from collections.abc import Iterator
 
-from broadgauge.advise.limits import LINE_SHARE
+from broadgauge.advise.limits import AMPLIFICATION, LARGE_MESSAGE_BYTES, LINE_SHARE
 from broadgauge.specs.case import Case
 from broadgauge.specs.record import Finding, Record, Severity
 from broadgauge.specs.units import show_ratio, show_size
-
-AMPLIFICATION = 1.25
-"""Headers take 4.5 % at MTU 1500, acknowledgements 1 to 3 %; a quarter more is the algorithm."""
-LARGE_MESSAGE_BYTES = 2**20
-"""Smaller ones are bound by latency on any network."""
 
 
 def amplification_by_op(case: Case, record: Record) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ difference in long messages is not of the network: it is of what torch adds, or 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from broadgauge.advise.limits import LONG_MESSAGE_BYTES, SAME_ENGINE_RATIO
 from broadgauge.results.blocks import ValueOf
 from broadgauge.results.compare import compare_in_blocks
 from broadgauge.results.model import CaseSummary, CollectiveSummary, RunSummary
@@ -17,11 +18,6 @@ from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.op_rows import MessageRow, OpRow
 from broadgauge.specs.record import Record
 from broadgauge.specs.units import show_size
-
-SAME_RATIO = 0.1
-"""Two of our own trials of one large message lie within a few percent; a tenth is a difference."""
-LONG_BYTES = 16 * 2**20
-"""At 100 GB/s it takes 0.17 ms, many times the tens of microseconds of a call and a barrier."""
 
 Key = tuple[str, str, int]
 """Collective, data type, size in bytes."""
@@ -78,7 +74,7 @@ def _sentence(row: EngineRatio) -> str:
             return f"nccl-tests confirms torch: {facts}{few}"
         case None:
             return f"whether nccl-tests confirms torch can't be told: {facts}"
-    if row.size_bytes < LONG_BYTES:
+    if row.size_bytes < LONG_MESSAGE_BYTES:
         why = "its calls follow each other without a barrier, which short messages show"
     else:
         why = "not the network's: compare the versions of NCCL in both logs, and repeat"
@@ -90,9 +86,9 @@ def _is_same(ratio: Estimate) -> bool | None:
     low, high = ratio.low, ratio.high
     if low is None or high is None:
         low = high = ratio.value
-    if low >= 1 - SAME_RATIO and high <= 1 + SAME_RATIO:
+    if low >= 1 - SAME_ENGINE_RATIO and high <= 1 + SAME_ENGINE_RATIO:
         return True
-    return False if high < 1 - SAME_RATIO or low > 1 + SAME_RATIO else None
+    return False if high < 1 - SAME_ENGINE_RATIO or low > 1 + SAME_ENGINE_RATIO else None
 
 
 def _same_but_engine(a: Case, b: Case) -> bool:

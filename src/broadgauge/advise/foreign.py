@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from broadgauge.advise.judge import FOREIGN_RATIO, STOLEN_RATIO
+from broadgauge.advise.limits import FOREIGN_RATIO, STOLEN_RATIO
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.record import NodeUse, Record, Status
 from broadgauge.specs.units import show_ratio

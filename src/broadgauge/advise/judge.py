@@ -1,8 +1,8 @@
 """What should a reader know of one trial? Each rule yields a finding or nothing.
 
 The rules guard the verdict: a figure taken while the host, the GPUs or the link misbehaved says
-little of the network; it is kept and marked. Thresholds are named once, with their reasons: here,
-and in advise/limits.py those that verdicts share. Rules of one kind of workload: advise/kinds/.
+little of the network; it is kept and marked. Thresholds, with their reasons: advise/limits.py.
+Rules of one kind of workload: advise/kinds/.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +11,14 @@ from broadgauge.advise.kinds.kind import Rule
 from broadgauge.advise.kinds.registry import in_advise
 from broadgauge.advise.limits import (
     CEILING_OVER_RATE,
+    FOREIGN_CPU_S,
+    FOREIGN_ELAPSED_S,
+    FOREIGN_RATIO,
+    FULL_CLOCK_RATIO,
+    PLANTED_LOSS_FACTOR,
+    RESENT_RATIO,
+    STOLEN_RATIO,
+    THROTTLED_RATIO,
     is_ceiling_low,
     is_host_saturated,
     is_link_full,
@@ -20,28 +28,6 @@ from broadgauge.advise.paths import path_unknown
 from broadgauge.specs.case import Case
 from broadgauge.specs.record import Finding, NodeUse, Record, Severity, Status
 from broadgauge.specs.units import show_rate, show_ratio
-
-FOREIGN_RATIO = 0.1
-"""A tenth of the cores gone makes a job that needs them all about a tenth slower."""
-FOREIGN_ELAPSED_S = 0.2
-"""A shorter trial has less than twenty of the kernel's ticks a core."""
-FOREIGN_CPU_S = 0.1
-"""The cores' time is sampled, mostly every 10 ms, the ranks' is exact: over n samples their
-difference strays by half the root of n, so in short trials a few samples are chance."""
-STOLEN_RATIO = 0.05
-"""A stolen core stops a rank, and all that wait for it, for milliseconds: half of what is tolerated
-of other programs, which the scheduler shares a core with fairly."""
-RESENT_RATIO = 0.01
-"""A stream carries at most 1.22 MSS / (round trip x root of the loss): at 1 % and 0.1 ms that is
-1.4 Gbit/s at MTU 1500. Source: Mathis et al., CCR 27 (1997), equation 3."""
-PLANTED_LOSS_FACTOR = 2.0
-"""Planted loss takes acknowledgements too, at most one a segment (RFC 9293, section 3.8.6.3), and
-segments are counted by the bytes that got through: lost ones are p / (1 - p) of those."""
-THROTTLED_RATIO = 0.25
-"""Short bursts of a step touch the power limit on a GPU that otherwise keeps its full clock."""
-FULL_CLOCK_RATIO = 0.95
-"""Of a GPU's highest clock. NVML names the power limit as a reason also where it takes next to
-nothing: measured on H200s at 1,970 of 1,980 MHz, in a quarter of the samples and more."""
 
 
 def findings(

@@ -1,8 +1,18 @@
-"""From where on is the host the limit, and from where on is a link full? With the reasons."""
+"""From where on is something said? Every threshold of a verdict or a finding, with its reason.
+
+Which rule asks for them: advise/step_verdict.py, advise/collectives_verdict.py and one_node.py for
+verdicts, advise/judge.py and byte_findings.py for findings, slow_pairs.py, engines.py.
+"""
 
 from broadgauge.specs.case import Case
 from broadgauge.specs.record import NodeUse, Record
 
+NETWORK_SHARE = 0.3
+"""Of a step: the 30 % rule. A network of infinite speed makes a step 1 / (1 - share) times as fast,
+so that below 30 % no network at all gives 1.43 times."""
+FEWEST_LAUNCHES = 3
+"""For an interval to decide: with two, it is 18 times as wide as their distance from the mean. With
+fewer than these the point estimate decides, and the sentence says so."""
 CEILING_OVER_RATE = 2.0
 """Below twice the shaped rate the host's own limit shows through: at line rate, moving the
 packets takes more than half of what the cores can do, and the job needs them too."""
@@ -13,7 +23,47 @@ KERNEL_RATIO = 0.5
 """Share of a CPU node's cores in the kernel. There the training keeps the cores busy anyway, so
 busy says nothing; more than half of them in system and softirq says the stack is what runs."""
 LINE_SHARE = 0.8
-"""A link below four fifths of its line rate in its largest message waits for something else."""
+"""Of the line rate: the 80 % rule. A link below four fifths of it in its largest message waits for
+something else; headers (4.5 % at MTU 1500), acknowledgements and the pauses between messages leave
+a link that is the limit above it."""
+FOREIGN_RATIO = 0.1
+"""A tenth of the cores gone makes a job that needs them all about a tenth slower."""
+FOREIGN_ELAPSED_S = 0.2
+"""A shorter trial has less than twenty of the kernel's ticks a core."""
+FOREIGN_CPU_S = 0.1
+"""The cores' time is sampled, mostly every 10 ms, the ranks' is exact: over n samples their
+difference strays by half the root of n, so in short trials a few samples are chance."""
+STOLEN_RATIO = 0.05
+"""A stolen core stops a rank, and all that wait for it, for milliseconds: half of what is tolerated
+of other programs, which the scheduler shares a core with fairly."""
+RESENT_RATIO = 0.01
+"""A stream carries at most 1.22 MSS / (round trip x root of the loss): at 1 % and 0.1 ms that is
+1.4 Gbit/s at MTU 1500. Source: Mathis et al., CCR 27 (1997), equation 3."""
+PLANTED_LOSS_FACTOR = 2.0
+"""Planted loss takes acknowledgements too, at most one a segment (RFC 9293, section 3.8.6.3), and
+segments are counted by the bytes that got through: lost ones are p / (1 - p) of those."""
+THROTTLED_RATIO = 0.25
+"""Short bursts of a step touch the power limit on a GPU that otherwise keeps its full clock."""
+FULL_CLOCK_RATIO = 0.95
+"""Of a GPU's highest clock. NVML names the power limit as a reason also where it takes next to
+nothing: measured on H200s at 1,970 of 1,980 MHz, in a quarter of the samples and more."""
+AMPLIFICATION = 1.25
+"""Headers take 4.5 % at MTU 1500, acknowledgements 1 to 3 %; a quarter more is the algorithm."""
+LARGE_MESSAGE_BYTES = 2**20
+"""Smaller ones are bound by latency on any network."""
+SLOW_WAY_RATIO = 0.75
+"""Of the median fast way. Speeds of Ethernet and PCIe come in steps, and the smallest leaves 62.5 %
+(25 of 40 Gbit/s; others 40 to 50 %), while healthy ways on one network differ by some percent."""
+OUTLYING_DEVIATIONS = 4.0
+"""Below the faster half of the fast ways: on a network whose ways all differ none is named."""
+OUTLYING_TIMES = 4.0
+"""Of a node's best way, as many times as the typical way falls short of its ends' best ones."""
+FEWEST_ENDS = 3
+"""Of two ends one can't say which way is the slow one."""
+SAME_ENGINE_RATIO = 0.1
+"""Two of our own trials of one large message lie within a few percent; a tenth is a difference."""
+LONG_MESSAGE_BYTES = 16 * 2**20
+"""At 100 GB/s it takes 0.17 ms, many times the tens of microseconds of a call and a barrier."""
 
 
 def kernel_ratio(node: NodeUse) -> float | None:

@@ -5,6 +5,7 @@ The rule is that of a single trial (advise/slow_pairs.py), on the means over lau
 
 from dataclasses import dataclass
 
+from broadgauge.advise.limits import FEWEST_ENDS, SLOW_WAY_RATIO
 from broadgauge.advise.pair_words import (
     between_groups,
     listed,
@@ -13,7 +14,7 @@ from broadgauge.advise.pair_words import (
     way_names,
     what_groups_share,
 )
-from broadgauge.advise.slow_pairs import FEWEST_ENDS, SLOW_RATIO, SlowWays, slow_ways
+from broadgauge.advise.slow_pairs import SlowWays, slow_ways
 from broadgauge.messages.pairs import RankPair
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.pairs import PairCell, PairMatrix, pair_matrix
@@ -74,7 +75,7 @@ def _words(matrix: PairMatrix, found: SlowWays, cells: dict[RankPair, PairCell])
         return f"slow: {listed(parts)}"
     rates = {cell.rate_gbyte_per_s.value: ranks for ranks, cell in cells.items()}
     least, most = min(rates), max(rates)
-    if least >= SLOW_RATIO * most:
+    if least >= SLOW_WAY_RATIO * most:
         return f"no way is slow; {_slowest(matrix)}"
     return (
         f"the ways differ, and none stands out: the slowest is {way_name(case, rates[least])}, "

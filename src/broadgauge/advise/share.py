@@ -1,9 +1,7 @@
 """On which side of the threshold does the network's share of a step lie, and how is it worded?"""
 
+from broadgauge.advise.limits import FEWEST_LAUNCHES, NETWORK_SHARE
 from broadgauge.specs.estimate import Estimate
-
-NETWORK_SHARE = 0.3
-FEWEST_LAUNCHES = 3
 
 
 def side_of(share: Estimate) -> str | None:

@@ -20,6 +20,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import fmean, median
 
+from broadgauge.advise.limits import (
+    FEWEST_ENDS,
+    OUTLYING_DEVIATIONS,
+    OUTLYING_TIMES,
+    SLOW_WAY_RATIO,
+)
 from broadgauge.advise.pair_words import (
     between_groups,
     listed,
@@ -33,15 +39,9 @@ from broadgauge.specs.pairs import RankPair, largest_of_pairs, pair_rate_gbyte_p
 from broadgauge.specs.record import Finding, Record, Severity
 from broadgauge.specs.units import show_rate, show_ratio
 
-SLOW_RATIO = 0.75
-OUTLYING_DEVIATIONS = 4.0
-OUTLYING_TIMES = 4.0
-"""Of a node's best way, as many times as the typical way falls short of its ends' best ones."""
-DEVIATIONS_PER_QUARTILE = 1.4826
+_DEVIATIONS_PER_QUARTILE = 1.4826
 """Standard deviation over the median distance from the middle, of a normal distribution."""
-FEWEST_ENDS = 3
-"""Of two ends one can't say which way is the slow one."""
-MOST_LINES = 8
+_MOST_LINES = 8
 """Of evidence."""
 
 
@@ -102,16 +102,18 @@ def slow_ways(rates: Mapping[RankPair, float]) -> SlowWays:
     """Which senders, receivers and ways stand out among these rates (any unit, above 0)?"""
     out, into = _best(rates, end=0), _best(rates, end=1)
     of_ends = {(a, b): rate / min(out[a], into[b]) for (a, b), rate in rates.items()}
-    limit = max(1 - SLOW_RATIO, OUTLYING_TIMES * (1 - median(_fast(of_ends.values()))))
+    limit = max(1 - SLOW_WAY_RATIO, OUTLYING_TIMES * (1 - median(_fast(of_ends.values()))))
     senders, receivers = _slow_ends(out, limit), _slow_ends(into, limit)
     others = {
         (a, b): rate for (a, b), rate in rates.items() if a not in senders and b not in receivers
     } or rates
     fast = _fast(others.values())
     middle = median(fast)
-    spread = DEVIATIONS_PER_QUARTILE * median(r - middle for r in fast if r >= middle)
-    slow = max((1 - SLOW_RATIO) * middle, OUTLYING_DEVIATIONS * spread)
-    pairs = [w for w, rate in others.items() if middle - rate > slow and of_ends[w] < SLOW_RATIO]
+    spread = _DEVIATIONS_PER_QUARTILE * median(r - middle for r in fast if r >= middle)
+    slow = max((1 - SLOW_WAY_RATIO) * middle, OUTLYING_DEVIATIONS * spread)
+    pairs = [
+        w for w, rate in others.items() if middle - rate > slow and of_ends[w] < SLOW_WAY_RATIO
+    ]
     return SlowWays(
         senders=senders,
         receivers=receivers,
@@ -177,7 +179,7 @@ def _evidence(
 ) -> tuple[str, ...]:
     lines = [
         f"{way_name(case, way)}: {show_rate(8 * rates[way])} of payload"
-        for way in list(ways)[:MOST_LINES]
+        for way in list(ways)[:_MOST_LINES]
     ]
     return (*lines, f"the median fast pair: {show_rate(8 * found.fast_gbyte_per_s)}")
 
@@ -198,7 +200,7 @@ def _fast(values: Iterable[float]) -> list[float]:
     low, high = ordered[:cut], ordered[cut:]
     within = ((_squares(low) + _squares(high)) / len(ordered)) ** 0.5
     apart = fmean(high) - fmean(low)
-    is_far = apart > max((1 - SLOW_RATIO) * fmean(high), OUTLYING_DEVIATIONS * within)
+    is_far = apart > max((1 - SLOW_WAY_RATIO) * fmean(high), OUTLYING_DEVIATIONS * within)
     return high if is_far else ordered
 
 

@@ -27,25 +27,17 @@ With three launches or more the whole interval has to lie on one side of 30 %; w
 estimate decides, and the sentence says so. Nothing here compares runs.
 """
 
-import math
-
 from broadgauge.advise.evidence import QUIET, evidence_of, how_full
+from broadgauge.advise.limits import FEWEST_LAUNCHES, NETWORK_SHARE
 from broadgauge.advise.link import Link, host_limit, link_of
 from broadgauge.advise.model import Bound, Verdict, verdict_that
 from broadgauge.advise.one_node import verdict_on_one_node
-from broadgauge.advise.share import (
-    FEWEST_LAUNCHES,
-    NETWORK_SHARE,
-    few_launches,
-    percent,
-    side_of,
-)
+from broadgauge.advise.share import few_launches, percent, side_of
 from broadgauge.results.compare import compare_cases, fastest_peer, headline_metrics
 from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.results.resolution import launches_to_tell
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_count, show_ratio
-
-MOST_LAUNCHES = 200
 
 
 def verdict_of_steps(summary: CaseSummary, run: RunSummary) -> Verdict:
@@ -72,7 +64,7 @@ def _bound(share: Estimate | None, words: str, link: Link) -> tuple[Bound, str]:
         return Bound.UNKNOWN, words
     side = side_of(share)
     if side is None:
-        more = _launches_to_tell(share)
+        more = launches_to_tell(share, NETWORK_SHARE)
         return Bound.UNKNOWN, f"{words}, on both sides of {show_ratio(NETWORK_SHARE)}{more}"
     if side == "below":
         return Bound.COMPUTE, words
@@ -93,15 +85,6 @@ def _bound_against_fastest(against: tuple[Estimate, str]) -> tuple[Bound, str]:
     """A lower bound of the network's share proves much when it is large, and nothing below."""
     share, words = against
     return (Bound.NETWORK if side_of(share) == "above" else Bound.UNKNOWN), words
-
-
-def _launches_to_tell(share: Estimate) -> str:
-    """About how many launches would put the interval on one side? Its width goes with 1/sqrt(n)."""
-    distance = abs(share.value - NETWORK_SHARE)
-    if share.low is None or share.high is None or distance == 0:
-        return ""
-    needed = share.launches * ((share.high - share.low) / 2 / distance) ** 2
-    return "" if needed > MOST_LAUNCHES else f": about {math.ceil(needed) + 1} launches would tell"
 
 
 def _network_share(summary: CaseSummary) -> tuple[Estimate | None, str]:

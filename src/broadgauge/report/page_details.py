@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from broadgauge.advise.judge import THROTTLED_RATIO
+from broadgauge.advise.limits import THROTTLED_RATIO
 from broadgauge.analysis.model import Analysis
 from broadgauge.report.kinds.registry import in_report
 from broadgauge.report.markup import Content, Html, join, table, tag

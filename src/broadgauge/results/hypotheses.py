@@ -28,14 +28,13 @@ from enum import StrEnum
 from broadgauge.results.hypothesis_figures import Figure, figure_of
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.partners import Partner, partner_of, smallest_world
+from broadgauge.results.resolution import launches_to_tell
 from broadgauge.results.statistics import FEWEST_FOR_A_VERDICT, FEWEST_UNFLAGGED
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.hypothesis import Hypothesis
 from broadgauge.specs.record import Severity
 
 ERROR_RATE = 0.05
-MOST_LAUNCHES = 200
-"""More than that nobody runs to settle a question."""
 
 
 class HypothesisVerdict(StrEnum):
@@ -184,19 +183,8 @@ def _judge(
         )
         return HypothesisVerdict.CANNOT_TELL, reason
     bounds = [bound for bound in (floor, ceiling) if low <= bound <= high]
-    reason = "the interval reaches across the bound" + _launches_to_tell(estimate, bounds)
+    reason = "the interval reaches across the bound" + launches_to_tell(estimate, *bounds)
     return HypothesisVerdict.CANNOT_TELL, reason
-
-
-def _launches_to_tell(estimate: Estimate, bounds: list[float]) -> str:
-    """About how many launches would tell? The interval's width goes with 1 / √launches."""
-    assert estimate.low is not None
-    assert estimate.high is not None
-    distance = min(abs(estimate.value - bound) for bound in bounds)
-    if distance == 0:
-        return ""
-    needed = estimate.launches * ((estimate.high - estimate.low) / 2 / distance) ** 2
-    return "" if needed > MOST_LAUNCHES else f": about {math.ceil(needed) + 1} launches would tell"
 
 
 def _caveats(summary: CaseSummary) -> list[str]:

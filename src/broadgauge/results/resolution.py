@@ -1,15 +1,20 @@
 """How small a difference could these launches have shown, and how many would show a given one?
 
 Neither uses the difference that was seen: a sample size for the effect one happened to see says
-nothing new. Source: Hoenig & Heisey, The American Statistician 55 (2001).
+nothing new. Source: Hoenig & Heisey, The American Statistician 55 (2001). What would settle a
+question about a bound is another matter (`launches_to_tell`): there the estimate is what is known.
 """
 
 import math
 
 from broadgauge.results import student
 from broadgauge.results.statistics import FEWEST_FOR_A_VERDICT, FEWEST_UNFLAGGED, Comparison
+from broadgauge.specs.estimate import Estimate
 
-MOST_LAUNCHES = 1000
+MOST_TO_DETECT = 1000
+"""Launches that are counted up to; where more are needed it is a question for another day."""
+MOST_TO_SETTLE = 200
+"""More than that nobody runs to have an interval on one side of a bound."""
 
 
 def smallest_ratio(comparison: Comparison) -> float | None:
@@ -38,5 +43,18 @@ def launches_for(comparison: Comparison, difference_ratio: float) -> int | None:
         comparison.log_ratio,
         launches,
         difference=math.log1p(difference_ratio),
-        within=(FEWEST_UNFLAGGED, MOST_LAUNCHES),
+        within=(FEWEST_UNFLAGGED, MOST_TO_DETECT),
     )
+
+
+def launches_to_tell(estimate: Estimate, *bounds: float) -> str:
+    """`: about 12 launches would tell` on which side of the nearest bound the figure lies.
+
+    The interval's width goes with 1 / √launches. Empty where too many would be needed, or where the
+    estimate is on the bound.
+    """
+    distance = min(abs(estimate.value - bound) for bound in bounds)
+    if estimate.low is None or estimate.high is None or distance == 0:
+        return ""
+    needed = estimate.launches * ((estimate.high - estimate.low) / 2 / distance) ** 2
+    return "" if needed > MOST_TO_SETTLE else f": about {math.ceil(needed) + 1} launches would tell"
