@@ -16,11 +16,11 @@ export PYTHONDONTWRITEBYTECODE :=
 # Tests that measure nothing run beside each other, as many as there are cores; the others alone.
 FAST := not gpu and not slow and not thorough
 BESIDE := -n auto --dist loadfile -m
-# SHARD=3/8: only the fourth of eight parts of the thorough tests.
+# SHARD=3/8: of the thorough tests only the fourth of eight parts.
 SHARD ?= 0/1
 
 .PHONY: help install quickstart test test-beside test-alone lint format
-.PHONY: test-slow test-thorough thorough-beside thorough-alone test-gpu bench lock clean
+.PHONY: test-slow slow-beside slow-alone test-thorough thorough-beside thorough-alone ci-beside ci-alone test-gpu bench lock clean
 
 help:  ## Say what each target does
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' Makefile | expand -t 14
@@ -52,8 +52,13 @@ format: install  ## Mend style
 	@$(BIN)/ruff check --fix $(CHECKED)
 	@$(BIN)/ruff format $(CHECKED)
 
-test-slow: install  ## Run the slow tests: real runs end to end, ranks that train
-	@$(BIN)/python -m pytest -m "slow and not thorough and not gpu" --repeats-s 180
+test-slow: slow-beside slow-alone  ## Run the slow tests: real runs end to end, ranks that train
+
+slow-beside: install
+	@$(BIN)/python -m pytest $(BESIDE) "slow and not alone and not thorough and not gpu"
+
+slow-alone: install
+	@$(BIN)/python -m pytest -m "slow and alone and not thorough and not gpu" --repeats-s 180
 
 test-thorough: thorough-beside thorough-alone  ## Run simulations, every kill and rate; CI does SHARD=n/8
 
@@ -62,6 +67,13 @@ thorough-beside: install
 
 thorough-alone: install
 	@$(BIN)/python -m pytest -m "thorough and alone and not gpu" --shard $(SHARD) --repeats-s 60
+
+# What .ci/run does: as the targets above, in two sessions instead of six.
+ci-beside: install
+	@$(BIN)/python -m pytest $(BESIDE) "not alone and not gpu" --shard $(SHARD)
+
+ci-alone: install
+	@$(BIN)/python -m pytest -m "alone and not gpu" --shard $(SHARD) --repeats-s 300
 
 test-gpu: install  ## Run the tests that need two NVIDIA GPUs
 	@$(BIN)/python -m pytest -m gpu

@@ -93,16 +93,15 @@ def shard_of_this_commit() -> str:
 
 def parts() -> list[Part]:
     """In the order in which their output is shown."""
-    thorough = ("make", "-k", "test-thorough", f"SHARD={shard_of_this_commit()}")
-    beside, ready = ("lint", "test-beside"), ("environment",)
+    shard = f"SHARD={shard_of_this_commit()}"
+    packages, ready = ("packages",), ("environment",)
+    beside, alone = ("make", "ci-beside", shard), ("make", "ci-alone", shard)
     return [
         Part(name="packages", command=install_command(missing_packages())),
         Part(name="environment", command=("make", "install")),
         Part(name="lint", command=("make", "lint"), needs=ready),
-        Part(name="test-beside", command=("make", "test-beside"), after=("packages",), needs=ready),
-        Part(name="test-alone", command=("make", "test-alone"), after=beside, needs=ready),
-        Part(name="test-slow", command=("make", "test-slow"), after=("test-alone",), needs=ready),
-        Part(name="test-thorough", command=thorough, after=("test-slow",), needs=ready),
+        Part(name="tests beside", command=beside, after=packages, needs=ready),
+        Part(name="tests alone", command=alone, after=("lint", "tests beside"), needs=ready),
     ]
 
 

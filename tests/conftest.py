@@ -69,7 +69,7 @@ NOT_JUDGED = "not judged: "
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How long tests may be repeated that a busy host disturbed, and which part of them is run."""
     parser.addoption("--repeats-s", type=float, default=BUDGET_S, help="seconds for all repeats")
-    parser.addoption("--shard", help="3/8: only the fourth of eight parts of the tests")
+    parser.addoption("--shard", help="3/8: of the thorough tests only the fourth of eight parts")
 
 
 def pytest_configure(config: pytest.Config) -> None:

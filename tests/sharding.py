@@ -1,4 +1,4 @@
-"""Which tests belong to a part of the suite? `--shard 3/8` runs the fourth of eight parts.
+"""Which thorough tests does this commit run? `--shard 3/8` runs the fourth of eight parts of them.
 
 A test's part is the CRC of its name: it stays where it is when others come and go, and the cases
 of a parametrised test are spread evenly.
@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pytest
+from _pytest.mark import ParameterSet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,15 @@ class Shard:
         return zlib.crc32(node_id.encode()) % self.count == self.index
 
 
+def one_of(values: Iterable[object], kept: object) -> list[ParameterSet]:
+    """For parametrize: one value as it is, the others marked `thorough`."""
+    some = list(values)
+    assert some.count(kept) == 1, f"{kept} is not among {some}"
+    return [
+        pytest.param(value, marks=() if value == kept else pytest.mark.thorough) for value in some
+    ]
+
+
 def parse_shard(text: str) -> Shard:
     """Of `3/8`. Raises pytest.UsageError."""
     found = re.fullmatch(r"(\d+)/(\d+)", text)
@@ -32,7 +42,7 @@ def parse_shard(text: str) -> Shard:
 
 
 def keep_shard(config: pytest.Config, items: list[pytest.Item], shard: Shard) -> None:
-    """Deselects what is of other parts."""
+    """Deselects the thorough tests of other parts."""
     kept, left_out = _split(items, shard)
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept
@@ -42,5 +52,6 @@ def _split(items: Iterable[pytest.Item], shard: Shard) -> tuple[list[pytest.Item
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
-        (kept if shard.has(item.nodeid) else left_out).append(item)
+        is_everywhere = item.get_closest_marker("thorough") is None
+        (kept if is_everywhere or shard.has(item.nodeid) else left_out).append(item)
     return kept, left_out

@@ -1,5 +1,6 @@
 """Proves tests/sharding.py and what tests/conftest.py makes of marks, in sessions of their own."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,25 @@ def test_every_test_is_in_one_shard() -> None:
 def test_what_is_no_shard_is_refused(text: str) -> None:
     with pytest.raises(pytest.UsageError, match="0/8"):
         parse_shard(text)
+
+
+CASES = """
+@pytest.mark.thorough
+@pytest.mark.parametrize("number", range(40))
+def test_case(number): pass
+def test_other(): pass
+"""
+
+
+def test_all_shards_together_run_each_thorough_test_once(tmp_path: Path) -> None:
+    ran = []
+    for index in range(2):
+        _, output = run_session(tmp_path, CASES, "-rA", "--shard", f"{index}/2")
+        names = re.findall(r"PASSED \S+::(test_\S+)", output)
+        names.remove("test_other")
+        assert 10 < len(names) < 30
+        ran += names
+    assert sorted(ran) == sorted(f"test_case[{number}]" for number in range(40))
 
 
 def run_session(folder: Path, tests: str, *options: str, **variables: str) -> tuple[int, str]:

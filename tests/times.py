@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 CACHE_KEY = "broadgauge/times"
+KINDS = ("thorough", "slow")
 KEPT_S = 30 * 24 * 3600
 """Tests come and go: what was not run for a month is forgotten."""
 _PROPERTY = "core_s"
@@ -62,6 +63,7 @@ class Timing:
         self._begin_core_s = 0.0
         self._wall_s: dict[str, float] = {}
         self._times: dict[str, TestTime] = {}
+        self._names_by_kind: dict[str, list[str]] = {}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self) -> None:
@@ -85,6 +87,18 @@ class Timing:
         self._times[report.nodeid] = TestTime(
             wall_s=wall_s, core_s=core_s, ended_unix_s=time.time()
         )
+
+        kind = next((kind for kind in KINDS if kind in report.keywords), "fast")
+        self._names_by_kind.setdefault(kind, []).append(report.nodeid)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """One line a kind of test."""
+        for kind, names in self._names_by_kind.items():
+            times = [self._times[name] for name in names]
+            terminalreporter.write_line(
+                f"{len(names)} {kind} tests: {sum(each.wall_s for each in times):.0f} s, "
+                f"core time {sum(each.core_s for each in times):.0f} s"
+            )
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

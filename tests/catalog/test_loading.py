@@ -28,14 +28,7 @@ def test_the_copy_was_made_of_this_text(kind: str) -> None:
     assert copy_of(kind)["sha256"] == digest(shipped_text(kind))
 
 
-@pytest.mark.parametrize("kind", ["transports", "storage", "prices"])
-def test_the_copy_says_what_the_text_says(kind: str) -> None:
-    copy = catalog_folder().joinpath("compiled", f"{kind}.json").read_text(encoding="utf-8")
-    assert copy == compiled_text(kind)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"transports", "storage", "prices"}))
+@pytest.mark.parametrize("kind", sorted(KINDS))
 def test_every_copy_says_what_its_text_says(kind: str) -> None:
     copy = catalog_folder().joinpath("compiled", f"{kind}.json").read_text(encoding="utf-8")
     assert copy == compiled_text(kind)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.alone
 KINDS = [
     "local",
     pytest.param("emulated", marks=pytest.mark.namespaces),
-    pytest.param("tunnels", marks=[pytest.mark.namespaces, pytest.mark.slow]),
+    pytest.param("tunnels", marks=[pytest.mark.namespaces, pytest.mark.thorough]),
 ]
 VARIABLE = "BG_TEST_FAMILY"
 GONE_WITHIN_S = 10.0

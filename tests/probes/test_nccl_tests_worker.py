@@ -185,7 +185,7 @@ def test_the_bytes_counted_are_those_of_the_timed_iterations(programs, tmp_path)
 def test_a_hang_ends_at_the_phase_s_limit_and_leaves_nothing(programs, tmp_path):
     workload = WORKLOAD.model_copy(update={"sizes": (1024,)})
     _, outcome = run_on_nodes(
-        programs / "json", tmp_path, workload, measure_s=8, FAULT="hang", FAULT_RANK="1"
+        programs / "json", tmp_path, workload, measure_s=4, FAULT="hang", FAULT_RANK="1"
     )
     assert outcome.status is Status.TIMEOUT
     assert outcome.error is not None

@@ -117,7 +117,6 @@ def test_a_kill_at_any_change_of_the_disk(tmp_path: Path, plan: Plan) -> None:
     assert num_resumed > 50
 
 
-@pytest.mark.slow
 def test_a_kill_at_any_change_while_resuming(tmp_path: Path, plan: Plan) -> None:
     for number in itertools.count():
         path = torn_run(tmp_path / str(number), plan)
@@ -144,7 +143,6 @@ def stored_in(path: Path) -> tuple[Record, ...]:
     return read_records(path / "records.jsonl").records
 
 
-@pytest.mark.slow
 def test_a_file_cut_at_any_byte_reads_as_its_whole_lines(tmp_path: Path, plan: Plan) -> None:
     with make_folder(tmp_path, plan) as folder:
         run_in(folder)

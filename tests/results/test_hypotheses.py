@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from tests.results import simulated_experiments as made
+from tests.sharding import one_of
 
 from broadgauge.results.hypotheses import HypothesisResult, HypothesisVerdict, evaluate
 from broadgauge.results.model import RunSummary
@@ -20,6 +21,8 @@ from broadgauge.specs.workload import CommandMetric, CommandWorkload
 
 SUPPORTED, REFUTED, CANNOT_TELL = HypothesisVerdict
 REFERENCE = made.network_case("reference")
+(DRIFTING,) = (world for world in made.WORLDS if world.name == "drift 3")
+"""The one world of each test that every commit simulates."""
 SLOW = made.network_case("slow")
 WIGGLE = (1.0, 1.01, 0.99, 1.005, 0.995)
 
@@ -56,10 +59,9 @@ def wrong_share_is_small(wrong: int, repetitions: int) -> bool:
     return stats.binomtest(wrong, repetitions, 0.05, alternative="greater").pvalue > 0.01
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("world", made.WORLDS, ids=lambda world: world.name)
-@pytest.mark.parametrize("launches", [3, 5, 10])
-@pytest.mark.parametrize("truth", [1.02, 1.05, 1.08])
+@pytest.mark.parametrize("world", one_of(made.WORLDS, DRIFTING), ids=lambda world: world.name)
+@pytest.mark.parametrize("launches", one_of([3, 5, 10], 5))
+@pytest.mark.parametrize("truth", one_of([1.02, 1.05, 1.08], 1.05))
 def test_wrong_verdicts_are_rare(world: made.World, launches: int, truth: float) -> None:
     """`at least 1.05`, one case. On the bound it is true, and only refuting it is wrong."""
     runs = made.simulated_runs(
@@ -75,9 +77,8 @@ def four_networks(at_least: float) -> tuple[list[Case], Hypothesis]:
     return cases, a_claim(cases={"network": "n*"}, at_least=at_least)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("world", made.WORLDS, ids=lambda world: world.name)
-@pytest.mark.parametrize("launches", [3, 5, 10])
+@pytest.mark.parametrize("world", one_of(made.WORLDS, DRIFTING), ids=lambda world: world.name)
+@pytest.mark.parametrize("launches", one_of([3, 5, 10], 5))
 def test_many_true_cases_are_rarely_refuted(world: made.World, launches: int) -> None:
     """All four on the bound: without Bonferroni's correction some 8 % are refuted."""
     cases, claim = four_networks(at_least=1.05)
@@ -88,8 +89,7 @@ def test_many_true_cases_are_rarely_refuted(world: made.World, launches: int) ->
     assert wrong_share_is_small(counts[REFUTED], 1000), counts
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("launches", [3, 10])
+@pytest.mark.parametrize("launches", one_of([3, 10], 3))
 def test_one_false_case_of_many_is_rarely_missed(launches: int) -> None:
     """Three are far above the bound, the fourth just below: supporting would be wrong."""
     cases, claim = four_networks(at_least=1.05)
@@ -100,8 +100,7 @@ def test_one_false_case_of_many_is_rarely_missed(launches: int) -> None:
     assert wrong_share_is_small(counts[SUPPORTED], 600), counts
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("truth", [0.97, 1.0, 1.03])
+@pytest.mark.parametrize("truth", one_of([0.97, 1.0, 1.03], 1.0))
 @pytest.mark.parametrize("quantity", ["value", "efficiency"])
 def test_values_and_efficiencies_are_rarely_wrong(quantity: str, truth: float) -> None:
     one, two = made.network_case("x", nodes=1), SLOW
@@ -115,7 +114,6 @@ def test_values_and_efficiencies_are_rarely_wrong(quantity: str, truth: float) -
     assert wrong_share_is_small(wrong, 400), counts
 
 
-@pytest.mark.slow
 def test_power() -> None:
     """Five launches that scatter by 3 %: a truth 10 % from the bound is told in 8 of 10 runs."""
     for truth, right in ((0.945, REFUTED), (1.165, SUPPORTED)):

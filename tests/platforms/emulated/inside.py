@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
@@ -93,30 +94,38 @@ def processor_ticks() -> tuple[int, int]:
     return sum(ticks) - idle, sum(ticks)
 
 
-def fidelity(attempts: int, points: list[tuple[dict[str, Any], float]], **options: Any) -> Any:
-    """Each point's delivered over expected payload rates; attempts end with one that is good."""
+def until_two_agree(measure: Callable[[int], float], least: float) -> list[float]:
+    """Two or three attempts: one that is good by luck proves nothing, and one that the host
+    disturbed disproves nothing. `measure` is given the attempt's number."""
+    seen: list[float] = []
+    while sum(each >= least for each in seen) < 2 and sum(each < least for each in seen) < 2:
+        seen.append(measure(len(seen)))
+    return seen
+
+
+def fidelity(least: float, points: list[tuple[dict[str, Any], float]], **options: Any) -> Any:
+    """Each point's delivered over expected payload rates, until two attempts agree on `least`."""
     cluster = build(**options)
     answer = []
     for link, expected_gbps in points:
         cluster.shape(plan_of(**link))
-        ratios: list[float] = []
-        busy_ratios: list[float] = []
-        drops = 0
-        while len(ratios) < attempts and (not ratios or max(ratios) < 0.98):
-            before, (busy, ticks) = cluster.nodes[1].read_counters(), processor_ticks()
-            ratios.append(measure_stream(*cluster.nodes).payload_gbps / expected_gbps)
-            busy_after, ticks_after = processor_ticks()
-            busy_ratios.append((busy_after - busy) / (ticks_after - ticks))
-            drops += cluster.nodes[1].read_counters().rx_drops - before.rx_drops
+        drops, (busy, ticks) = cluster.nodes[1].read_counters().rx_drops, processor_ticks()
+
+        def measure(_: int, expected: float = expected_gbps) -> float:
+            return measure_stream(*cluster.nodes, duration_s=0.6).payload_gbps / expected
+
+        ratios = until_two_agree(measure, least)
+        busy_after, ticks_after = processor_ticks()
+        drops = cluster.nodes[1].read_counters().rx_drops - drops
         ceiling_gbps = None
-        if max(ratios) < 0.98:
+        if sorted(ratios)[-2] < least:
             cluster.shape(LinkPlan(rate_gbps=None, mtu=link["mtu"]))
             ceiling_gbps = measure_stream(*cluster.nodes).payload_gbps
         answer.append(
             {
                 "link": link,
                 "ratios": ratios,
-                "busy_ratios": busy_ratios,
+                "busy_ratio": (busy_after - busy) / (ticks_after - ticks),
                 "drops": drops,
                 "ceiling_gbps": ceiling_gbps,
             }
@@ -246,11 +255,13 @@ def plan_of(slow_ways: list[tuple[int, int, float]] | None = None, **link: Any) 
 
 
 def pairs(
-    num_nodes: int, plans: list[tuple[dict[str, Any], dict[str, float]]], **options: Any
+    num_nodes: int,
+    least: float,
+    plans: list[tuple[dict[str, Any], dict[str, float]]],
+    **options: Any,
 ) -> Any:
     """Under each link plan in turn, what a stream from node to node delivers over what is expected
-    of it, by pair. A busy host takes away from some of eight attempts, each longer than the one
-    before."""
+    of it, by pair: attempts until two agree on `least`."""
     cluster = build_cluster(num_nodes, LinkPlan(rate_gbps=None, mtu=1500), **options)
     answer = []
     for link, expected_gbps in plans:
@@ -258,11 +269,12 @@ def pairs(
         ratios = {}
         for pair, expected in expected_gbps.items():
             nodes = [cluster.nodes[int(number)] for number in pair]
-            tried = [0.0]
-            while len(tried) <= 8 and max(tried) < 0.97:
-                stream = measure_stream(*nodes, duration_s=0.25 * len(tried), warm_up_s=0.1)
-                tried.append(stream.payload_gbps / expected)
-            ratios[pair] = max(tried)
+
+            def measure(_: int, nodes: Any = nodes, expected: float = expected) -> float:
+                stream = measure_stream(*nodes, duration_s=0.25, warm_up_s=0.1)
+                return stream.payload_gbps / expected
+
+            ratios[pair] = until_two_agree(measure, least)
         answer.append(ratios)
     return answer
 

@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.platforms.emulated.judging import refuse_above, skip_where_the_host_is_the_bound
+from tests.platforms.emulated.inside import until_two_agree
+from tests.platforms.emulated.judging import (
+    is_reached,
+    refuse_above,
+    skip_where_the_host_is_the_bound,
+)
 
 from broadgauge.platforms.emulated.metering import Meter
 from broadgauge.platforms.emulated.shaping import (
@@ -26,30 +31,55 @@ from broadgauge.specs.network import payload_rate_gbps
 PAYLOAD_BYTES = 1009 * 65_537  # primes: 66 MB that no other count is likely to equal
 
 
+def thorough(*values: float) -> Any:
+    return pytest.param(*values, marks=pytest.mark.thorough)
+
+
 @pytest.mark.needs_cores
 @pytest.mark.namespaces
-@pytest.mark.parametrize("mtu", [1500, 9000])
-@pytest.mark.parametrize("rate_gbps", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize(
+    ("rate_gbps", "mtu"),
+    [
+        (0.1, 1500),
+        thorough(0.1, 9000),
+        thorough(1.0, 1500),
+        (1.0, 9000),
+        thorough(5.0, 1500),
+        (5.0, 9000),
+    ],
+)
 def test_stream_delivers_the_payload_rate(run_case: Any, rate_gbps: float, mtu: int) -> None:
-    """98 to 101 %. A busy host takes away from one attempt, never from all; none may exceed."""
+    """98 to 101 % in two attempts of at most three, and none may exceed."""
     expected_gbps = payload_rate_gbps(rate_gbps, mtu)
     link = {"rate_gbps": rate_gbps, "mtu": mtu}
-    [point] = run_case("fidelity", attempts=8, points=[(link, expected_gbps)])
+    [point] = run_case("fidelity", least=0.98, points=[(link, expected_gbps)])
     refuse_above(point["ratios"], 1.01)
     assert point["drops"] == 0
-    if max(point["ratios"]) < 0.98:
+    if not is_reached(point["ratios"], 0.98):
         skip_where_the_host_is_the_bound(point, rate_gbps)
-    assert max(point["ratios"]) >= 0.98, point
+    assert is_reached(point["ratios"], 0.98), point
 
 
+def test_a_shaper_that_is_right_once_in_eight_attempts_is_wrong() -> None:
+    once_in_eight = [0.7, 0.99, 0.7, 0.7, 0.7, 0.7, 0.7, 0.7]
+    for first in range(8):
+        turned = [*once_in_eight[first:], *once_in_eight[:first]]
+        ratios = until_two_agree(turned.__getitem__, 0.98)
+        assert len(ratios) in (2, 3)
+        assert not is_reached(ratios, 0.98)
+    assert is_reached(until_two_agree([0.7, 0.99, 0.985].__getitem__, 0.98), 0.98)
+
+
+@pytest.mark.needs_cores
 @pytest.mark.namespaces
 @pytest.mark.parametrize(("out_gbps", "in_gbps"), [(0.4, 0.1), (0.1, 0.4)])
 def test_directions_have_rates_of_their_own(run_case: Any, out_gbps: float, in_gbps: float) -> None:
     """A stream is as fast as the slower of what one node may send and the other receive."""
     plan = {"rate_gbps": out_gbps, "receive_rate_gbps": in_gbps}
     expected_gbps = payload_rate_gbps(min(out_gbps, in_gbps), 1500)
-    [seen] = run_case("pairs", num_nodes=2, plans=[(plan, {"01": expected_gbps})])
-    assert seen["01"] == pytest.approx(1, rel=0.05)
+    [seen] = run_case("pairs", num_nodes=2, least=0.95, plans=[(plan, {"01": expected_gbps})])
+    refuse_above(seen["01"], 1.05)
+    assert is_reached(seen["01"], 0.95), seen
 
 
 @pytest.mark.namespaces
@@ -69,6 +99,7 @@ def test_counters_equal_bytes_and_headers(run_case: Any, rate_gbps: float | None
     assert sender["tx_drops"] == receiver["rx_drops"] == 0
 
 
+@pytest.mark.needs_cores
 @pytest.mark.namespaces
 def test_reshape_changes_the_rate_and_keeps_the_totals(run_case: Any) -> None:
     plans = [(0.2, 1500), (0.1, 9000), (None, 9000), (None, 1500), (0.2, 1500)]
@@ -91,6 +122,7 @@ def test_reshape_changes_the_rate_and_keeps_the_totals(run_case: Any) -> None:
     assert_reached(once, [0.95 * each for each in wanted])
 
 
+@pytest.mark.needs_cores
 @pytest.mark.namespaces
 def test_reshape_reaches_an_open_connection(run_case: Any) -> None:
     rates = [0.2, 0.1, 0.4]
@@ -107,14 +139,13 @@ def test_reshape_reaches_an_open_connection(run_case: Any) -> None:
     assert_reached(once, [0.9 * each for each in wanted])
 
 
-def assert_reached(once: Callable[[], list[float]], least: list[float], attempts: int = 8) -> None:
-    """Each rate in its best attempt: a link is never too fast, and a busy host makes it slow."""
-    best = [0.0] * len(least)
-    for _ in range(attempts):
-        best = [max(pair) for pair in zip(best, once(), strict=True)]
-        if all(rate >= bound for rate, bound in zip(best, least, strict=True)):
-            return
-    raise AssertionError(f"best of {attempts}: {best}, at least {least}")
+def assert_reached(once: Callable[[], list[float]], least: list[float]) -> None:
+    """Each rate in two attempts of three; the third is made only where two are not enough."""
+    attempts = [once(), once()]
+    if any(min(seen) < bound for *seen, bound in zip(*attempts, least, strict=True)):
+        attempts.append(once())
+    for *seen, bound in zip(*attempts, least, strict=True):
+        assert is_reached(seen, bound), (attempts, least)
 
 
 @given(st.floats(0.001, 10_000), st.floats(0.001, 10_000))

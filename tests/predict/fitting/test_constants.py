@@ -51,7 +51,6 @@ def test_constants_are_physical_quantities_with_priors() -> None:
     assert len(known_constants()) < 60
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("without", [None, "vTrain ground truth (single node, DP only)"])
 def test_the_stored_constants_are_what_the_rows_give(without: str | None) -> None:
     rows = read_table(TABLE.read_bytes(), TABLE.name).rows

@@ -345,7 +345,6 @@ def test_what_is_no_ladder_is_refused() -> None:
         analyse([*rungs, bad])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["line", "hinge", "two slopes"])
 def test_95_of_100_intervals_hold_the_truth(name: str) -> None:
     """Of 100 ladders 89 at least: with fewer, 95 % would be a false claim at 99 % confidence."""
