@@ -13,7 +13,7 @@ from tests.engine.making import COLLECTIVES, TRAIN, a_machine, an_experiment, de
 from broadgauge.cli.main import main
 from broadgauge.cli.running import Wanted
 from broadgauge.engine.plan import make_plan
-from broadgauge.engine.run import RunResult
+from broadgauge.engine.run_result import RunResult
 from broadgauge.running.ladder import as_ladder, default_rates_gbps, parse_rates_gbps
 from broadgauge.running.starting import FinishedRun
 from broadgauge.specs.errors import InputError

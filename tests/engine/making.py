@@ -7,7 +7,8 @@ from tests.engine.fake_platform import FakeClock, FakePlatform, Script, services
 
 from broadgauge.engine.plan import DevicesByPlatform, make_plan
 from broadgauge.engine.ports import Observer, unobserved
-from broadgauge.engine.run import RunResult, run
+from broadgauge.engine.run import run
+from broadgauge.engine.run_result import RunResult
 from broadgauge.platforms.devices import emulated_devices, local_devices
 from broadgauge.results.folder import RunFolder
 from broadgauge.specs.experiment import Experiment

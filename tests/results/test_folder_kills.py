@@ -6,13 +6,17 @@ a write that is killed leaves its first half.
 
 import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engine.fake_platform import FakeClock, FakePlatform, services
 from tests.engine.making import COLLECTIVES, TRAIN, a_plan, make_folder, run_in, trial_ids
 
+from broadgauge.engine.growing import Growth, growable
+from broadgauge.engine.run import run
 from broadgauge.results import series
 from broadgauge.results.folder import RunFolder
 from broadgauge.results.reading import read_run
@@ -124,6 +128,46 @@ def test_a_kill_at_any_change_while_resuming(tmp_path: Path, plan: Plan) -> None
             break
         check_resumed(path, plan)
     assert number > 20
+
+
+@pytest.mark.thorough
+def test_a_kill_at_any_change_while_a_plan_grows(tmp_path: Path, plan: Plan) -> None:
+    """The whole search ends as it would have, and its growth is read as it was stored."""
+
+    def search(folder: RunFolder) -> None:
+        clock = FakeClock()
+        known = services(clock)
+        run(folder.plan, FakePlatform(clock), folder, replace(known, grower=one_more_block))
+
+    def whole_search(parent: Path) -> None:
+        with make_folder(parent, growable(plan)) as folder:
+            search(folder)
+
+    num_grown = 0
+    for number in itertools.count():
+        parent = tmp_path / str(number)
+        was_killed = killed_at(number, lambda parent=parent: whole_search(parent))
+        path = only_folder(parent)
+        if path is None or not (path / "plan.json").exists():
+            continue
+        stored = read_run(path)
+        num_grown += bool(stored.plan.growths)
+        with RunFolder.open_for_resume(path) as folder:
+            search(folder)
+        after = read_run(path)
+        assert after.notes == ()
+        assert len(after.plan.growths) == 2
+        assert [record.record_id for record in after.records] == trial_ids(after.plan)
+        assert after.records[: len(stored.records)] == stored.records
+        if not was_killed:
+            break
+    assert num_grown > 20
+
+
+def one_more_block(plan: Plan, records: Sequence[Record]) -> Growth | None:
+    if len(plan.growths) == 2:
+        return None
+    return Growth(cases=plan.cases[:1], num_blocks=1, reason=f"after {len(records)} trials")
 
 
 def torn_run(parent: Path, plan: Plan) -> Path:

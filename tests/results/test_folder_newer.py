@@ -25,7 +25,7 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
 from broadgauge.specs.network import Network, NodePath
-from broadgauge.specs.plan import BaselineRun, Plan, PlannedLaunch, PlannedTrial
+from broadgauge.specs.plan import BaselineRun, Plan, PlanGrowth, PlannedLaunch, PlannedTrial
 from broadgauge.specs.record import Environment, Record
 from broadgauge.specs.variables import FromEnvironment
 from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload, TrainWorkload
@@ -118,6 +118,7 @@ PLAN = Plan(
             }
         ),
     ),
+    growths=(PlanGrowth(grown_unix_s=1.0, reason="why", num_cases=0, num_launches=0),),
     baseline=BaselineRun(run="runs/x", experiment_name="x", started_unix_s=1.0, working_folder="."),
 )
 ROW = {

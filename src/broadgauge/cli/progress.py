@@ -11,6 +11,7 @@ from broadgauge.engine.events import (
     LaunchStarting,
     Noted,
     PhaseBegan,
+    PlanGrown,
     RecordWritten,
     RunStarted,
 )
@@ -98,6 +99,9 @@ class LiveLine(PlainLines):
                 self._describe(_starting(event))
             case PhaseBegan():
                 self._describe(_doing(event))
+            case PlanGrown():
+                self._progress.update(self._task, total=event.num_trials)
+                self._advance(event.num_finished, event.remaining_s)
             case RecordWritten():
                 self._advance(event.num_finished, event.remaining_s)
             case _:
@@ -138,10 +142,16 @@ def _lines_while_running(event: RunEvent) -> Iterable[str]:
             return [f"{place} {event.case.label}: {outcome(event.record)}"]
         case LaunchEnded() if event.reason is not None:
             return [f"launch {event.launch_id} ended early: {event.reason}"]
+        case PlanGrown():
+            return [f"more       {_counted(event.num_launches)}: {event.reason}"]
         case Noted():
             return [f"note       {event.text}"]
         case _:
             return []
+
+
+def _counted(num_launches: int) -> str:
+    return f"{num_launches} launch{'' if num_launches == 1 else 'es'}"
 
 
 def outcome(record: Record) -> str:

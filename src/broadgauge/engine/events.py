@@ -53,6 +53,19 @@ class LaunchEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlanGrown:
+    """All that was planned is done, and there is more to run."""
+
+    reason: str
+    num_launches: int
+    """Added."""
+    num_trials: int
+    """In all."""
+    num_finished: int
+    remaining_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
     """Something to know that no single record says."""
 
@@ -67,4 +80,13 @@ class RunEnded:
     num_trials: int
 
 
-Event = RunStarted | LaunchStarting | PhaseBegan | RecordWritten | LaunchEnded | Noted | RunEnded
+Event = (
+    RunStarted
+    | LaunchStarting
+    | PhaseBegan
+    | RecordWritten
+    | LaunchEnded
+    | PlanGrown
+    | Noted
+    | RunEnded
+)

@@ -10,9 +10,11 @@ from typing import Protocol
 
 from broadgauge.engine.clock import Clock, SystemClock
 from broadgauge.engine.events import Event
+from broadgauge.engine.growing import Grower, nothing_more
 from broadgauge.engine.interrupts import Interrupts
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import TrialOutcome
+from broadgauge.specs.plan import Plan
 from broadgauge.specs.record import Environment, Finding, Measurement, Record, TrialError
 
 Series = Mapping[str, Sequence[float | None] | Sequence[Sequence[float]]]
@@ -39,6 +41,10 @@ class Store(Protocol):
 
     def add_environment(self, environment: Environment) -> str:
         """Keeps it, once, and returns its hash."""
+        ...
+
+    def keep_growth(self, plan: Plan) -> None:
+        """Stores what the plan has grown by, for good, before any of it runs."""
         ...
 
     def append(self, record: Record, series: Series) -> Record:
@@ -120,5 +126,6 @@ class Services:
     peak_flops: PeakFlops = unknown_peak
     observer: Observer = unobserved
     mask: Mask = unmasked
+    grower: Grower = nothing_more
     clock: Clock = field(default_factory=SystemClock)
     interrupts: Interrupts = field(default_factory=Interrupts)

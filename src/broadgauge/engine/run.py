@@ -5,6 +5,7 @@
         for each trial left:
             run it, merge, judge, store      a failed one ends this life; the rest have another
         close the life
+    when all are done, ask what next     more launches are stored as a part of the plan, and run
 
 Every life uses up at least one trial, so a run ends. Trials that the store has are never run
 again: resuming is running the same plan into the same store. PlatformError and RunFolderError end
@@ -12,23 +13,24 @@ the run and reach the caller; what is stored stays. On Interrupt the trial under
 record.
 """
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from broadgauge.engine.events import (
     LaunchEnded,
     LaunchStarting,
     Noted,
     PhaseBegan,
+    PlanGrown,
     RecordWritten,
     RunEnded,
     RunStarted,
 )
+from broadgauge.engine.growing import grown
 from broadgauge.engine.interrupts import Interrupt
 from broadgauge.engine.masking import masked_environment, masked_loss, masked_record
 from broadgauge.engine.pace import Remaining
 from broadgauge.engine.ports import Series, Services, Store
+from broadgauge.engine.run_result import RunResult, count_results
 from broadgauge.engine.surroundings import Surroundings
 from broadgauge.engine.trial import (
     TrialPlace,
@@ -40,7 +42,7 @@ from broadgauge.engine.trial import (
     skipped_record,
 )
 from broadgauge.specs.case import Case
-from broadgauge.specs.errors import ExitCode, LaunchError
+from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import (
     Launch,
     LaunchRequest,
@@ -56,27 +58,6 @@ MOST_LOST_LIVES = 3
 """In a row, of one planned launch; then its other trials are given up, not waited for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunResult:
-    """How did it end, counted over everything stored (earlier sessions too)?"""
-
-    interrupted_by: int | None
-    """The signal's number; None: every planned trial has its record."""
-    num_trials: int
-    num_ok: int
-    num_failed: int
-    """Time-outs among them."""
-    num_skipped: int
-    message: str
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """Source: specs/errors.py."""
-        if self.interrupted_by is not None:
-            return ExitCode(128 + self.interrupted_by)
-        return ExitCode.TRIALS_FAILED if self.num_failed or self.num_skipped else ExitCode.OK
-
-
 def run(plan: Plan, platform: Platform, store: Store, services: Services) -> RunResult:
     """Run what is planned and not yet stored. The caller closes the store; the platform is closed.
 
@@ -86,15 +67,13 @@ def run(plan: Plan, platform: Platform, store: Store, services: Services) -> Run
     interrupted_by: int | None = None
     try:
         runner.announce()
-        runner.tell_ahead()
-        for launch in plan.launches:
-            runner.complete(launch)
+        runner.complete_all()
     except Interrupt as interrupt:
         interrupted_by = interrupt.signal_number
     finally:
         with services.interrupts.shielded():
             platform.close()
-    result = _result(plan, store, interrupted_by)
+    result = count_results(runner.plan, store.records, store.location, interrupted_by)
     services.observer(
         RunEnded(
             interrupted_by=interrupted_by,
@@ -109,7 +88,8 @@ class _Runner:
     """One run while it goes on."""
 
     def __init__(self, plan: Plan, platform: Platform, store: Store, services: Services) -> None:
-        self._plan = plan
+        self.plan = plan
+        """As far as it has grown."""
         self._platform = platform
         self._store = store
         self._services = services
@@ -118,7 +98,10 @@ class _Runner:
         self._surroundings = Surroundings(plan, store.records, store.environments)
         self._finished = {record.record_id for record in store.records}
         self._remaining = Remaining()
-        for launch in plan.launches:
+        self._expect(plan.launches)
+
+    def _expect(self, launches: Sequence[PlannedLaunch]) -> None:
+        for launch in launches:
             self._remaining.expect([self._case(trial) for trial in self._left(launch)])
 
     def _case(self, trial: PlannedTrial) -> Case:
@@ -136,6 +119,40 @@ class _Runner:
                 num_finished=len(self._finished & self._positions.keys()),
                 remaining_s=self._remaining.seconds(),
                 notes=self._platform.notes,
+            )
+        )
+
+    def complete_all(self) -> None:
+        """Every launch that is planned, and then what the plan grows by, until it grows no more."""
+        num_done = 0
+        while num_done < len(self.plan.launches):
+            self._tell_ahead()
+            for launch in self.plan.launches[num_done:]:
+                self.complete(launch)
+            num_done = len(self.plan.launches)
+            self._grow()
+
+    def _grow(self) -> None:
+        services = self._services
+        growth = services.grower(self.plan, self._store.records)
+        if growth is None:
+            return
+        plan = grown(self.plan, growth, services.clock.unix_s())
+        with services.interrupts.shielded():
+            self._store.keep_growth(plan)
+        added = plan.launches[len(self.plan.launches) :]
+        self.plan = plan
+        self._cases = {case.key: case for case in plan.cases}
+        self._positions = positions(plan)
+        self._surroundings.follow_plan(plan)
+        self._expect(added)
+        services.observer(
+            PlanGrown(
+                reason=growth.reason,
+                num_launches=len(added),
+                num_trials=len(self._positions),
+                num_finished=len(self._finished & self._positions.keys()),
+                remaining_s=self._remaining.seconds(),
             )
         )
 
@@ -158,10 +175,10 @@ class _Runner:
                     began_unix_s=began_s,
                 )
 
-    def tell_ahead(self) -> None:
+    def _tell_ahead(self) -> None:
         """Let a platform that can go on by itself know what will be asked of it."""
         if isinstance(self._platform, LooksAhead):
-            ahead = [launch for launch in self._plan.launches if self._left(launch)]
+            ahead = [launch for launch in self.plan.launches if self._left(launch)]
             requests = [self._request(launch, self._next_life(launch)) for launch in ahead]
             self._platform.expect(requests)
 
@@ -173,14 +190,14 @@ class _Runner:
     def _request(self, launch: PlannedLaunch, life_id: str) -> LaunchRequest:
         """What is left of this launch, in one life."""
         trials = tuple(
-            TrialRequest(trial_id=trial.trial_id, case=self._case(trial), seed=self._plan.seed)
+            TrialRequest(trial_id=trial.trial_id, case=self._case(trial), seed=self.plan.seed)
             for trial in self._left(launch)
         )
         return LaunchRequest(
             launch_id=life_id,
             cases=tuple({trial.case.key: trial.case for trial in trials}.values()),
             cores_per_node=launch.cores_per_node,
-            limits=self._plan.limits,
+            limits=self.plan.limits,
             trials=trials,
         )
 
@@ -217,7 +234,7 @@ class _Runner:
         services = self._services
         began_s = services.clock.monotonic_s()
         request = TrialRequest(
-            trial_id=place.planned.trial_id, case=place.case, seed=self._plan.seed
+            trial_id=place.planned.trial_id, case=place.case, seed=self.plan.seed
         )
         outcome = life.run_trial(request, self._progress(place.launch_id, place))
         peak_flops = services.peak_flops(place.case, life.environment)
@@ -305,25 +322,3 @@ class _Runner:
             )
 
         return progress
-
-
-def _result(plan: Plan, store: Store, interrupted_by: int | None) -> RunResult:
-    """Count what is stored, and say it."""
-    planned = {trial.trial_id for launch in plan.launches for trial in launch.trials}
-    counts = Counter(record.status for record in store.records if record.record_id in planned)
-    num_ok, num_skipped = counts[Status.OK], counts[Status.SKIPPED]
-    num_failed = counts[Status.FAILED] + counts[Status.TIMEOUT]
-    message = f"{counts.total()} of {len(planned)} trials are in {store.location}"
-    if interrupted_by is not None:
-        message = f"interrupted: {message}"
-    if num_failed or num_skipped:
-        kinds = ((num_ok, "good"), (num_failed, "failed"), (num_skipped, "skipped"))
-        message += ": " + ", ".join(f"{number} {kind}" for number, kind in kinds if number)
-    return RunResult(
-        interrupted_by=interrupted_by,
-        num_trials=len(planned),
-        num_ok=num_ok,
-        num_failed=num_failed,
-        num_skipped=num_skipped,
-        message=message,
-    )

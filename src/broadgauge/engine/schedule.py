@@ -99,12 +99,12 @@ def _case_names(group: LaunchGroup) -> set[CaseName]:
 
 
 def schedule(
-    units: Sequence[Sequence[LaunchGroup]], num_blocks: int, seed: int
+    units: Sequence[Sequence[LaunchGroup]], num_blocks: int, seed: int, *, first_block: int = 0
 ) -> tuple[PlannedLaunch, ...]:
     """Every launch of every block, in the order in which they run; a unit's stay together."""
     return tuple(
         _launch(group, block, seed)
-        for block in range(num_blocks)
+        for block in range(first_block, first_block + num_blocks)
         for unit in counterbalanced(units, block, seed)
         for group in (unit[::-1] if block % 2 else unit)
     )

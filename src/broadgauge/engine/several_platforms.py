@@ -1,4 +1,8 @@
-"""How do cases of several platforms run in one run? Each launch asks the platform of its cases."""
+"""How do cases of several platforms run in one run? Each launch asks the platform of its cases.
+
+None of them is told ahead what will be asked of it (`LooksAhead`): one that went on by itself would
+not take turns with the others.
+"""
 
 from collections.abc import Mapping
 from contextlib import ExitStack

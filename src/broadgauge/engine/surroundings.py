@@ -2,7 +2,8 @@
 
 Pairs are compared within a block, so one block must not mix two torch versions. Each change of
 surroundings begins a new block: from then on every record's block is its planned one plus the
-number of planned blocks for each change so far (with 5 planned, block 3 becomes 8, then 13).
+number of planned blocks for each change so far (with 5 planned, block 3 becomes 8, then 13). A plan
+that may grow counts the blocks that it may grow to.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,15 +25,21 @@ class Surroundings:
     def __init__(
         self, plan: Plan, records: Sequence[Record], environments: Mapping[str, Environment]
     ) -> None:
-        self._num_blocks = 1 + max((launch.block for launch in plan.launches), default=0)
+        planned = 1 + max((launch.block for launch in plan.launches), default=0)
+        self._num_blocks = plan.most_blocks or planned
         self._changes = 0
-        self._platforms = {case.key: case.platform for case in plan.cases}
+        self._platforms: dict[str, PlatformKind | None] = {}
+        self.follow_plan(plan)
         self._last: dict[PlatformKind | None, Environment] = {}
         """By platform: two of one run are expected to differ."""
         self._by_case: dict[str, Environment] = {}
         """Since the last change."""
         for record in records:
             self._follow(record, environments.get(record.environment or ""))
+
+    def follow_plan(self, plan: Plan) -> None:
+        """The plan has grown, and has cases that it had not."""
+        self._platforms = {case.key: case.platform for case in plan.cases}
 
     def _follow(self, record: Record, environment: Environment | None) -> None:
         changes = record.block // self._num_blocks

@@ -3,6 +3,7 @@
 runs/<experiment>-<utc time>/
   experiment.yaml            the resolved experiment
   plan.json                  seed, cases, schedule; written last, so a folder with it is whole
+  plan_growth.jsonl          what was added to the plan while it ran, a line each time, if anything
   records.jsonl              one line a trial, synced when the trial ends
   series/<trial>.<name>.npy  synced before their record
   environments/<hash>.json   what records' figures depend on, synced before them
@@ -24,6 +25,12 @@ from types import TracebackType
 from typing import Self
 
 from broadgauge.results import disk
+from broadgauge.results.growth_file import (
+    GROWTH_FILE,
+    growth_line,
+    read_growth,
+    stored_cases,
+)
 from broadgauge.results.lock import FolderLock
 from broadgauge.results.reading import (
     ENVIRONMENTS_FOLDER,
@@ -64,6 +71,7 @@ class RunFolder:
         plan: Plan,
         experiment_yaml: str,
         records_file: RecordsFile,
+        growth_file: RecordsFile | None = None,
         records: Sequence[Record] = (),
         environments: Mapping[str, Environment] | None = None,
         notes: Sequence[str] = (),
@@ -74,6 +82,8 @@ class RunFolder:
         self.notes = tuple(notes)
         self._lock = lock
         self._records_file = records_file
+        self._growth_file = growth_file
+        """None: the plan has not grown."""
         self._records = list(records)
         self._ids = {record.record_id for record in records}
         self._environments = dict(environments or {})
@@ -133,6 +143,7 @@ class RunFolder:
                 plan=plan,
                 experiment_yaml=read_text(folder / EXPERIMENT_FILE),
                 records_file=RecordsFile(folder / RECORDS_FILE, read.good_bytes),
+                growth_file=_growth_file(folder),
                 records=read.records,
                 environments=environments,
                 notes=(*notes, *environment_notes, *mended),
@@ -175,6 +186,15 @@ class RunFolder:
             self._environments[name] = environment
         return name
 
+    def keep_growth(self, plan: Plan) -> None:
+        """Stores what the plan has grown by, for good; it is this folder's plan from then on."""
+        line = growth_line(self.plan, plan)
+        if self._growth_file is None:
+            self._growth_file = RecordsFile(self.path / GROWTH_FILE, 0)
+            disk.sync_folder(self.path)
+        self._growth_file.append(line)
+        self.plan = plan
+
     def append(self, record: Record, series: Mapping[str, SeriesValues]) -> Record:
         """Stores a trial: series first, then its line; all of it, or (an exception) nothing.
 
@@ -198,6 +218,8 @@ class RunFolder:
     def close(self) -> None:
         """Lets others write. Safe to call twice."""
         self._records_file.close()
+        if self._growth_file is not None:
+            self._growth_file.close()
         self._lock.release()
 
     def __enter__(self) -> Self:
@@ -212,11 +234,16 @@ class RunFolder:
         self.close()
 
 
+def _growth_file(folder: Path) -> RecordsFile | None:
+    """Its torn last line cut; None: the plan has not grown."""
+    path = folder / GROWTH_FILE
+    return RecordsFile(path, len(read_growth(path).good)) if path.exists() else None
+
+
 def _plan_json(plan: Plan) -> bytes:
-    """What is stored of a plan. A case's defaults are left out: an older version, which refuses
-    what it does not know of a case, can read every run that uses nothing new."""
+    """What is stored of a plan."""
     plain = plan.model_dump(mode="json")
-    plain["cases"] = [case.model_dump(mode="json", exclude_defaults=True) for case in plan.cases]
+    plain["cases"] = stored_cases(plan.cases)
     return json.dumps(plain, indent=1, ensure_ascii=False).encode()
 
 

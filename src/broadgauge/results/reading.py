@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from broadgauge.results import disk
+from broadgauge.results.growth_file import GROWTH_FILE, ReadGrowth, added_to, read_growth
 from broadgauge.results.older_secrets import take_from_plan, with_stored_keys, without_values
 from broadgauge.results.records_file import RECORDS_FILE, read_records
 from broadgauge.results.unreadable import HINT, why_unreadable
@@ -32,7 +33,7 @@ class StoredRun:
     folder: Path
     plan: Plan
     plan_sha256: str
-    """Of its bytes."""
+    """Of its bytes, and of those that it has grown by."""
     experiment_yaml: str
     records: tuple[Record, ...]
     records_sha256: str
@@ -46,9 +47,9 @@ class StoredRun:
 def read_run(path: Path) -> StoredRun:
     """What is stored in this run folder? Raises RunFolderError."""
     folder = find_run(path)
-    plan_text = read_text(folder / PLAN_FILE)
-    plan, plan_notes = parse_plan(plan_text, folder / PLAN_FILE)
-    read = read_records(folder / RECORDS_FILE)
+    read = read_records(folder / RECORDS_FILE)  # first: a plan may grow, and is ahead of them
+    plan_text, growth = read_text(folder / PLAN_FILE), read_growth(folder / GROWTH_FILE)
+    plan, plan_notes = parse_plan(plan_text, growth, folder / PLAN_FILE)
     environments, environment_notes = read_environments(folder)
     notes = [*plan_notes, *environment_notes]
     if read.torn_bytes:
@@ -60,7 +61,7 @@ def read_run(path: Path) -> StoredRun:
     return StoredRun(
         folder=folder,
         plan=plan,
-        plan_sha256=hashlib.sha256(plan_text.encode()).hexdigest(),
+        plan_sha256=hashlib.sha256(plan_text.encode() + growth.good).hexdigest(),
         experiment_yaml=without_values(read_text(folder / EXPERIMENT_FILE), EXPERIMENT_FILE),
         records=read.records,
         records_sha256=read.sha256,
@@ -108,14 +109,14 @@ def read_text(path: Path) -> str:
 def read_plan(folder: Path) -> tuple[Plan, tuple[str, ...]]:
     """The plan, and a note where keys were ignored that a newer version wrote."""
     path = folder / PLAN_FILE
-    return parse_plan(read_text(path), path)
+    return parse_plan(read_text(path), read_growth(folder / GROWTH_FILE), path)
 
 
-def parse_plan(text: str, path: Path) -> tuple[Plan, tuple[str, ...]]:
-    """The same of the text of this file."""
+def parse_plan(text: str, growth: ReadGrowth, path: Path) -> tuple[Plan, tuple[str, ...]]:
+    """The same of the text of this file, and of what it has grown by."""
     value: object = None
     try:
-        value = from_json(text)
+        value = added_to(from_json(text), growth)
         with_secrets = take_from_plan(value)
         plan = with_stored_keys(Plan.model_validate(value, context=AS_STORED), with_secrets)
     except ValueError as error:

@@ -2,13 +2,15 @@
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from broadgauge.engine.events import Noted
+from broadgauge.engine.growing import Grower, growable, nothing_more
 from broadgauge.engine.interrupts import Interrupts
 from broadgauge.engine.ports import unobserved
-from broadgauge.engine.run import RunResult, run
+from broadgauge.engine.run import run
+from broadgauge.engine.run_result import RunResult
 from broadgauge.platforms.machine import read_machine
 from broadgauge.results.folder import RunFolder
 from broadgauge.running.baseline import arms
@@ -56,10 +58,12 @@ def start(
     observer: RunObserver = unobserved,
     interrupts: Interrupts | None = None,
     platform_of: MakePlatform = make_platform,
+    grower: Grower = nothing_more,
 ) -> FinishedRun:
     """Run it, in a new folder.
 
-    `interrupts`: how a signal's handler ends the run in good order (`signals_to`). Raises
+    `interrupts`: how a signal's handler ends the run in good order (`signals_to`). `grower`: what
+    to run next when all that is planned is done. Raises
     InputError (a `prepare` step failed, or a secret is not set), PlatformError and RunFolderError;
     what is stored stays.
     """
@@ -69,7 +73,7 @@ def start(
     run_prepare_steps(prepared.plan, observer)
     folder = RunFolder.create(
         prepared.runs_folder,
-        plan=prepared.plan,
+        plan=prepared.plan if grower is nothing_more else growable(prepared.plan),
         experiment_yaml=dump_experiment(prepared.experiment),
         started_unix_s=time.time(),
     )
@@ -82,6 +86,7 @@ def start(
             observer=observer,
             interrupts=interrupts,
             platform_of=platform_of,
+            grower=grower,
         )
     return FinishedRun(
         folder=folder.path,
@@ -97,8 +102,12 @@ def resume(
     observer: RunObserver = unobserved,
     interrupts: Interrupts | None = None,
     platform_of: MakePlatform = make_platform,
+    grower: Grower = nothing_more,
 ) -> FinishedRun:
-    """Go on with the run of this folder: its plan, less what is stored. Raises as `start` does."""
+    """Go on with the run of this folder: its plan, less what is stored. Raises as `start` does.
+
+    Without the `grower` that it began with, the run ends with what is planned by now.
+    """
     with RunFolder.open_for_resume(path) as folder:
         observer(FolderOpened(folder=folder.path))
         for note in folder.notes:
@@ -123,6 +132,7 @@ def resume(
             observer=observer,
             interrupts=interrupts,
             platform_of=platform_of,
+            grower=grower,
         )
     return FinishedRun(folder=folder.path, location=folder.location, result=result)
 
@@ -151,6 +161,7 @@ def _run_in(
     observer: RunObserver,
     interrupts: Interrupts | None,
     platform_of: MakePlatform,
+    grower: Grower,
 ) -> RunResult:
     """Run what is left of the folder's plan; what the platform noted meanwhile is said last."""
     folders = folders_of(folder.plan, folder.log_folder)
@@ -159,7 +170,7 @@ def _run_in(
     )
     known = set(platform.notes)
     mask = secrets.masker(folder.plan.cases)
-    services = make_services(observer, interrupts or Interrupts(), mask)
+    services = replace(make_services(observer, interrupts or Interrupts(), mask), grower=grower)
     result = run(folder.plan, platform, folder, services)
     for note in platform.notes:
         if note not in known:

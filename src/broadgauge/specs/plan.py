@@ -51,6 +51,17 @@ class BaselineRun(Stored):
     with them."""
 
 
+class PlanGrowth(Stored):
+    """Launches that were added when all that was planned was done."""
+
+    grown_unix_s: float
+    reason: str
+    """Why these, as the search says it."""
+    num_cases: int
+    """New ones."""
+    num_launches: int
+
+
 class Plan(Stored):
     """The seed, the cases and the schedule; stored as plan.json before anything runs."""
 
@@ -62,11 +73,16 @@ class Plan(Stored):
     cases: tuple[Case, ...]
     launches: tuple[PlannedLaunch, ...]
     expected_s: float
+    """Of what was planned at first."""
     working_folder: str = "."
     """Where the user's commands run and relative paths start: the experiment file's folder."""
     hypotheses: tuple[Hypothesis, ...] = ()
     published: tuple[PublishedFigure, ...] = ()
     baseline: BaselineRun | None = None
+    most_blocks: int | None = None
+    """Blocks that it may grow to; None: it is whole, and has those that its launches name."""
+    growths: tuple[PlanGrowth, ...] = ()
+    """What was added while it ran, the first first; its cases and launches are among the others."""
     notes: tuple[str, ...] = ()
     """What was resolved or left out, in sentences: `one GPU for 2 ranks: CPUs are used`."""
 
