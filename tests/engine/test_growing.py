@@ -89,9 +89,11 @@ def test_what_a_search_asks_for_is_run_after_what_was_planned(tmp_path: Path, pl
 def test_what_is_stored_is_read_as_one_plan(tmp_path: Path, plan: Plan) -> None:
     with make_folder(tmp_path, plan) as folder:
         before = (folder.path / "plan.json").read_bytes()
+        ungrown = read_run(folder.path)
         search_in(folder)
     assert (folder.path / "plan.json").read_bytes() == before
     stored = read_run(folder.path)
+    assert stored.plan_sha256 != ungrown.plan_sha256, "what is made from it is made anew"
     assert stored.notes == ()
     assert stored.plan == folder.plan
     assert [growth.reason for growth in stored.plan.growths] == ["try 0", "try 1", "try 2"]
