@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from broadgauge.platforms.paths import paths_between_gpus
 from broadgauge.predict.kinds import training_of
@@ -76,7 +77,7 @@ def _trainings(device: Device, network: str) -> Iterator[TrainWorkload]:
                 "name": strategy,
                 "strategy": strategy,
                 "networks": (network,),
-                "model": training.model,
+                "model": asdict(training.model),
                 "dtype": training.dtype,
                 "batch_per_rank": training.batch,
                 "steps": 16,
