@@ -102,8 +102,10 @@ def show_large_runs(broadgauge: list[str]) -> None:
             path = Path(folder) / f"{num_cases}x{num_launches}"
             write_large_run(path, num_cases, num_launches)
             command = [*broadgauge, "show", str(path)]
-            name = f"show of {num_cases} cases x {num_launches} launches, CPU"
-            show(name, [cpu_s_of(command) for _ in range(RUNS)], "s")
+            name = f"show of {num_cases} cases x {num_launches} launches"
+            show(f"{name}, CPU", [cpu_s_of(command) for _ in range(RUNS)], "s")
+            walls_s = [wall_s_of(lambda command=command: cpu_s_of(command)) for _ in range(RUNS)]
+            show(f"{name}, wall", walls_s, "s")
 
 
 def sweep_of_predictions(number: int) -> list[Any]:
