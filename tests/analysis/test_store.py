@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from broadgauge.analysis import store
+from broadgauge.analysis import analyse
 from broadgauge.analysis.model import AnalysedRun, Analysis
 from broadgauge.analysis.store import ANALYSIS_FILE, analysis_json, read_analysed
 from broadgauge.results.lock import FolderLock
@@ -25,13 +25,13 @@ def folder(tmp_path: Path) -> Path:
 def times_analysed(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     """Grows with each analysis."""
     times: list[None] = []
-    analyse = store.analyse
+    make = analyse.analyse
 
     def counting(*arguments: object) -> Analysis:
         times.append(None)
-        return analyse(*arguments)  # type: ignore[arg-type]
+        return make(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(store, "analyse", counting)
+    monkeypatch.setattr(analyse, "analyse", counting)
     return times
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from broadgauge.analysis.analyse import analyse
 from broadgauge.analysis.model import AnalysedRun, Analysis, MadeFrom
 from broadgauge.results import disk
 from broadgauge.results.lock import is_being_written
+from broadgauge.results.model import RunSummary
 from broadgauge.results.reading import StoredRun, read_run
 from broadgauge.results.summary import summarise_read
 from broadgauge.specs.base import AS_STORED
@@ -29,9 +29,16 @@ def read_analysed(path: Path) -> AnalysedRun:
     file = stored.folder / ANALYSIS_FILE
     analysis = _kept(file, made_from)
     if analysis is None:
-        analysis = analyse(run, made_from)
+        analysis = _made(run, made_from)
         _keep(file, analysis)
     return AnalysedRun(run=run, analysis=analysis)
+
+
+def _made(run: RunSummary, made_from: MadeFrom) -> Analysis:
+    # Here, so that what is stored is shown without the rules and what they need.
+    from broadgauge.analysis.analyse import analyse
+
+    return analyse(run, made_from)
 
 
 def made_from_bytes(stored: StoredRun) -> MadeFrom:

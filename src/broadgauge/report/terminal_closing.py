@@ -1,6 +1,6 @@
 """What does a run say in the terminal? A table where it fits, stacked lines where it does not."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -30,8 +30,10 @@ def print_closing_table(analysed: AnalysedRun, console: Console, *, has_all: boo
     run, analysis = analysed.run, analysed.analysis
     rows = table_rows(run, analysis)
     shown = columns(rows)
-    with_verdicts = _table(rows, shown, has_verdicts=True)
-    tables = (_table(rows, shown, gap=gap) for gap in (2, 1))
+    cells = [[cell_text(column.cell(row)) for column in shown] for row in rows]
+    verdicts = [verdict_text(row.verdict) for row in rows]
+    with_verdicts = _table(cells, shown, verdicts=verdicts)
+    tables = (_table(cells, shown, gap=gap) for gap in (2, 1))
     table = next((table for table in tables if fits(table, console)), None)
     if fits(with_verdicts, console):
         console.print(with_verdicts)
@@ -48,23 +50,22 @@ def print_closing_table(analysed: AnalysedRun, console: Console, *, has_all: boo
 
 
 def _table(
-    rows: tuple[Row, ...],
+    rows: Sequence[Sequence[Text]],
     shown: tuple[Column, ...],
     *,
     gap: int = 2,
-    has_verdicts: bool = False,
+    verdicts: Sequence[Text] = (),
 ) -> Table:
     table = plain_table(gap=gap)
     table.add_column(shown[0].title, min_width=NARROWEST_NAME, overflow="fold")
-    for column in shown[1:]:
-        words = [column.title, *(cell_text(column.cell(row)).plain for row in rows)]
+    for index, column in enumerate(shown[1:], start=1):
+        words = [column.title, *(cells[index].plain for cells in rows)]
         width = max(len(line) for word in words for line in word.split("\n"))
         table.add_column(column.title, justify="right", min_width=width)
-    if has_verdicts:
+    if verdicts:
         table.add_column("verdict", min_width=NARROWEST_VERDICT)
-    for row in rows:
-        cells = [cell_text(column.cell(row)) for column in shown]
-        table.add_row(*cells, *([verdict_text(row.verdict)] if has_verdicts else []))
+    for index, cells in enumerate(rows):
+        table.add_row(*cells, *verdicts[index : index + 1])
     return table
 
 

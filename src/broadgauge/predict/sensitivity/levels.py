@@ -110,7 +110,27 @@ def _widened(weights: Floats, num_parameters: int) -> float:
 
 
 def _two_way(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Levels of rows and effects of columns, whose mean is 0, by weighted least squares."""
+    """Levels of rows and effects of columns, whose mean is 0, by weighted least squares.
+
+    A column's effect is the weighted mean of what its rows leave, which takes the columns out of
+    the equations: as many are solved as there are rows, however many the columns.
+    Source: the Frisch-Waugh-Lovell theorem.
+    """
+    of_column = weights.sum(axis=0)
+    in_column = weights / of_column
+    weighted = weights * values
+    equations = np.diag(weights.sum(axis=1)) - in_column @ weights.T
+    right = weighted.sum(axis=1) - in_column @ weighted.sum(axis=0)
+    level, _, rank, _ = np.linalg.lstsq(equations, right, rcond=None)
+    if rank < len(values) - 1:
+        return _two_way_apart(values, weights)
+    effect = (weights * (values - level[:, None])).sum(axis=0) / of_column
+    shift = float(effect.mean())
+    return level + shift, effect - shift
+
+
+def _two_way_apart(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """The same where some rows share no column with the others: the least of all solutions."""
     rows, columns = values.shape
     design = np.zeros((rows * columns, rows + columns))
     design[np.arange(rows * columns), np.repeat(np.arange(rows), columns)] = 1.0
