@@ -1,11 +1,10 @@
 """Proves specs/extending.py: what wins, what merges, and whose file is blamed."""
 
-from collections.abc import Callable
-
 import pytest
 
 from broadgauge.specs.errors import ExperimentError, InputError
 from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.extending import BaseReader
 from broadgauge.specs.reading import read_experiment
 from broadgauge.specs.writing import dump_experiment
 
@@ -41,15 +40,19 @@ limits: {measure_s: 5 s}
 """
 
 
-def among(**files: str) -> Callable[[str, str], tuple[str, str]]:
+def among(**files: str) -> BaseReader:
     """A reader of made-up files."""
 
-    def read_base(reference: str, from_file: str) -> tuple[str, str]:
-        if reference not in files:
-            raise InputError(f"{reference}: no such file", hint="did you mean `base`?")
-        return files[reference], f"{reference}.yaml"
+    class Among:
+        def __call__(self, reference: str, from_file: str) -> tuple[str, str]:
+            if reference not in files:
+                raise InputError(f"{reference}: no such file", hint="did you mean `base`?")
+            return files[reference], f"{reference}.yaml"
 
-    return read_base
+        def identity(self, filename: str) -> str:
+            return filename
+
+    return Among()
 
 
 def read(text: str = CHILD, *flags: str, **files: str) -> Experiment:

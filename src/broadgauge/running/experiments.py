@@ -1,5 +1,6 @@
 """Which experiment does the user mean: a file, or one that comes with Broadgauge?"""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,14 +92,21 @@ def _has_engine(entry: dict[object, object]) -> bool:
     return model is not None and "engine" in model.model_fields
 
 
-def read_base(reference: str, from_file: str) -> tuple[str, str]:
-    """What a file extends: a path from its own folder, or the name of an example.
+class FileReader:
+    """What a file extends: a path from its own folder, or the name of an example."""
 
-    The text and the file's name; `..` is left to the kernel, which follows the links before it.
-    Raises InputError.
-    """
-    path = _find(Path(from_file).parent / reference, reference)
-    return _read_text(path), str(path)
+    def __call__(self, reference: str, from_file: str) -> tuple[str, str]:
+        """The text and the file's name; `..` is left to the kernel, which follows the links before
+        it. Raises InputError."""
+        path = _find(Path(from_file).parent / reference, reference)
+        return _read_text(path), str(path)
+
+    def identity(self, filename: str) -> str:
+        """Its path without links."""
+        return os.path.realpath(filename)
+
+
+read_base = FileReader()
 
 
 def _find(path: Path, name: str) -> Path:

@@ -4,10 +4,8 @@ The file that extends wins. Mappings merge key by key; entries of `networks`, `w
 `hypotheses` merge with the entry of the same name; other lists and single values are replaced.
 """
 
-import os
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from broadgauge.specs.document import Assembly, Document, Path
 from broadgauge.specs.errors import ExperimentError, InputError, Problem
@@ -18,9 +16,18 @@ MERGED_BY_NAME = ("networks", "workloads", "hypotheses")
 MAX_CHAIN = 16
 """Files that extend one another."""
 
-BaseReader = Callable[[str, str], tuple[str, str]]
-"""Of what stands under `extends` and the name of the file it stands in: the text meant, and its
-file's name, which may be one of several. Raises InputError where there is none."""
+
+class BaseReader(Protocol):
+    """Finds what a file extends; files are its affair, and none of this module's."""
+
+    def __call__(self, reference: str, from_file: str) -> tuple[str, str]:
+        """Of what stands under `extends` and the name of the file it stands in: the text meant, and
+        its file's name, which may be one of several. Raises InputError where there is none."""
+        ...
+
+    def identity(self, filename: str) -> str:
+        """The same for all names of one file."""
+        ...
 
 
 def with_bases(document: Document, read_base: BaseReader | None) -> Document:
@@ -50,8 +57,8 @@ def _base_of(chain: list[Document], read_base: BaseReader | None) -> Document:
     except InputError as error:
         _refuse(last, error.message, error.hint)
     names = [document.filename for document in chain]
-    files = [os.path.realpath(name) for name in names]
-    if (file := os.path.realpath(filename)) in files:
+    files = [read_base.identity(name) for name in names]
+    if (file := read_base.identity(filename)) in files:
         circle = " → ".join([*names[files.index(file) :], filename])
         _refuse(last, f"goes in a circle: {circle}")
     if len(chain) > MAX_CHAIN:
