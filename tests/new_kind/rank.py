@@ -37,7 +37,7 @@ def nap(command: dict[str, Any]) -> None:
     say(type="phase", trial_id=trial_id, phase="measure", detail="napping")
     wait_at(trial_id, "naps:begin")
     times = [0.01 * (1 + RANK + number) for number in range(naps)]
-    say(type="block", kind="command", trial_id=trial_id, samples={"nap_s": times}, exit_code=0)
+    say(type="block", kind="naps", trial_id=trial_id, seconds=times)
     wait_at(trial_id, "naps:end")
     say(type="done", trial_id=trial_id)
 

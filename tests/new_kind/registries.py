@@ -33,6 +33,12 @@ REGISTRIES: dict[str, Lines] = {
         "Task = CollectivesTask | TrainTask | CommandTask\n": "Task = "
         "CollectivesTask | TrainTask | CommandTask | ToyTask\n",
     },
+    "messages/rank.py": {
+        "from broadgauge.messages.vocabulary import ": "from broadgauge.messages.toy import "
+        "NapBlock\nfrom broadgauge.messages.vocabulary import ",
+        "Block = CollectiveBlock | StepsBlock | TrainSummary | CommandSamples\n": "Block = "
+        "CollectiveBlock | StepsBlock | TrainSummary | CommandSamples | NapBlock\n",
+    },
     "specs/tasks.py": {
         "from broadgauge.specs.case import Case\n": "from broadgauge.messages.toy import ToyTask\n"
         "from broadgauge.specs.case import Case\nfrom broadgauge.specs.toy import ToyWorkload\n",

@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 
 from broadgauge.engine.kinds.training import step_bytes
+from broadgauge.messages.rank import StepsBlock, TrainSummary
 from broadgauge.messages.vocabulary import StepMode
 from broadgauge.specs.workload import GptModel
 
@@ -53,7 +54,7 @@ def one(tmp_path_factory):
 @pytest.fixture(scope="module")
 def alone(one):
     """One process on the global batch of eight sequences, and its checksum."""
-    return one.train(batch_per_rank=8, **STEPS), one.said[0].summary.parameter_checksum
+    return one.train(batch_per_rank=8, **STEPS), one.said[0].last(TrainSummary).parameter_checksum
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -65,7 +66,7 @@ def test_four_ranks_train_as_one_process(way, four, alone):
     assert len(trial.series["loss"]) == 48
     assert trial.series["loss"] == pytest.approx(plain.series["loss"], abs=1e-4)
     assert statistics.fmean(plain.series["loss"][-5:]) < plain.series["loss"][0] - 0.1
-    checksums = [rank.summary.parameter_checksum for rank in four.said]
+    checksums = [rank.last(TrainSummary).parameter_checksum for rank in four.said]
     assert checksums == [checksums[0]] * 4
     assert checksums[0] == pytest.approx(checksum, abs=0.05)
 
@@ -74,7 +75,7 @@ def test_a_step_of_several_micro_batches_counts_all_of_them(one, alone):
     plain, _ = alone
     trial = one.train(batch_per_rank=2, accumulation=4, **STEPS)
     assert trial.series["loss"] == pytest.approx(plain.series["loss"], abs=1e-5)
-    summary = one.said[0].summary
+    summary = one.said[0].last(TrainSummary)
     assert summary.sequences_per_step == 8
     assert summary.tokens_per_step == 8 * TINY.seq_len
     assert summary.flops_per_step == pytest.approx(TINY.flops_per_token * 8 * TINY.seq_len)
@@ -86,7 +87,7 @@ def test_one_rank_trains_with_fsdp_on_a_mesh_of_one(one, alone, dtype):
     trial = one.train(batch_per_rank=8, strategy="fsdp", dtype=dtype, **STEPS)
     tolerance = 1e-5 if dtype == "float32" else 0.05
     assert trial.series["loss"] == pytest.approx(alone[0].series["loss"], abs=tolerance)
-    assert one.said[0].summary.messages == ()
+    assert one.said[0].last(TrainSummary).collectives == ()
 
 
 @pytest.mark.parametrize(
@@ -99,19 +100,21 @@ def test_one_rank_trains_with_fsdp_on_a_mesh_of_one(one, alone, dtype):
 )
 def test_steps_without_communication_are_wrong_and_leave_no_trace(way, pair):
     disturbed = pair.train(**way)
-    off = [block for block in pair.said[0].steps if block.mode is StepMode.COMMUNICATION_OFF]
+    off = [
+        block for block in pair.said[0].of(StepsBlock) if block.mode is StepMode.COMMUNICATION_OFF
+    ]
     undisturbed = pair.train(**way, communication_off=False, block_steps=28)
     assert disturbed.series["loss"] == undisturbed.series["loss"]
     assert len(disturbed.series["step_without_communication_s"]) == 28
     off_losses = [loss for block in off for loss in block.losses]
-    own_losses = [loss for block in pair.said[0].steps for loss in block.losses]
+    own_losses = [loss for block in pair.said[0].of(StepsBlock) for loss in block.losses]
     assert None not in off_losses
     assert off_losses != own_losses
 
 
 def messages(launch):
     """By operation: all bytes of a step; every rank says the same."""
-    said = {rank.summary.messages for rank in launch.said}
+    said = {rank.last(TrainSummary).collectives for rank in launch.said}
     assert len(said) == 1
     total = Counter()
     for message in said.pop():
@@ -138,7 +141,7 @@ def test_ddp_reduces_each_gradient_once_a_step(pair, changes, sent):
     pair.train(steps=4, block_steps=2, **changes)
     assert messages(pair) == sent
     assert step_bytes(WORKLOAD.model_copy(update=changes)) == sent
-    assert pair.said[0].summary.gradient_bytes == sent["all_reduce"]
+    assert pair.said[0].last(TrainSummary).gradient_bytes == sent["all_reduce"]
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def merge_collectives(case: Case, ranks: Sequence[RankBlocks], marks: Sequence[M
     """Of a pairwise trial each message's times are its sender's: the others wait."""
     found = Findings()
     intervals = intervals_by_label(marks)
-    blocks = same_of_all_ranks([rank.collectives for rank in ranks], case.world_size)
+    blocks = same_of_all_ranks([rank.of(CollectiveBlock) for rank in ranks], case.world_size)
     barrier = _barrier_traffic(blocks, intervals)
     measured = [same for same in blocks if same[0].op != BARRIER]
     found.collectives = tuple(

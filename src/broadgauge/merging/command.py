@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from broadgauge.merging.counters import intervals_by_label
 from broadgauge.merging.metrics import Findings, put_nodes
 from broadgauge.merging.rank_blocks import RankBlocks
+from broadgauge.messages.rank import CommandSamples
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import Mark
 from broadgauge.specs.workload import CommandWorkload
@@ -16,7 +17,8 @@ def merge_command(
     """The mean of each metric's samples; the samples are its series. Nodes' use is that of the
     whole command, its start included."""
     found = Findings()
-    samples = next((node.samples.samples for node in nodes if node.samples is not None), {})
+    said = (node.last(CommandSamples) for node in nodes)
+    samples = next((each.samples for each in said if each is not None), {})
     for metric in command.metrics:
         values = samples.get(metric.name, ())
         mean = sum(value / len(values) for value in values) if values else None

@@ -4,14 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from broadgauge.messages.rank import (
-    BLOCK,
-    CollectiveBlock,
-    CommandSamples,
-    StepsBlock,
-    TrainSummary,
-)
+from broadgauge.messages.rank import BLOCK, Block, CollectiveBlock, StepsBlock
 from broadgauge.specs.launching import RankMessage
+
+AnyBlock = TypeVar("AnyBlock", bound=Block)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,27 +15,25 @@ class RankBlocks:
     """The measured figures of one rank, in the order sent."""
 
     rank: int
-    collectives: tuple[CollectiveBlock, ...] = ()
-    steps: tuple[StepsBlock, ...] = ()
-    summary: TrainSummary | None = None
-    samples: CommandSamples | None = None
+    blocks: tuple[Block, ...]
+
+    def of(self, kind: type[AnyBlock]) -> tuple[AnyBlock, ...]:
+        """Those of one kind."""
+        return tuple(block for block in self.blocks if isinstance(block, kind))
+
+    def last(self, kind: type[AnyBlock]) -> AnyBlock | None:
+        """What it said last of this kind; None: nothing."""
+        return next(reversed(self.of(kind)), None)
 
 
 def read_blocks(messages: Sequence[Sequence[RankMessage]]) -> tuple[RankBlocks, ...]:
     """The blocks of each rank. Raises DecodeError for what no rank would say."""
-    return tuple(_read_rank(rank, spoken) for rank, spoken in enumerate(messages))
-
-
-def _read_rank(rank: int, messages: Sequence[RankMessage]) -> RankBlocks:
-    blocks = [BLOCK(message) for message in messages if message.get("type") == "block"]
-    summaries = [block for block in blocks if isinstance(block, TrainSummary)]
-    samples = [block for block in blocks if isinstance(block, CommandSamples)]
-    return RankBlocks(
-        rank=rank,
-        collectives=tuple(block for block in blocks if isinstance(block, CollectiveBlock)),
-        steps=tuple(block for block in blocks if isinstance(block, StepsBlock)),
-        summary=summaries[-1] if summaries else None,
-        samples=samples[-1] if samples else None,
+    return tuple(
+        RankBlocks(
+            rank=rank,
+            blocks=tuple(BLOCK(message) for message in spoken if message.get("type") == "block"),
+        )
+        for rank, spoken in enumerate(messages)
     )
 
 

@@ -48,14 +48,14 @@ def merge_training(
 ) -> Findings:
     found = Findings()
     intervals = intervals_by_label(marks)
-    blocks = same_of_all_ranks([rank.steps for rank in ranks], case.world_size)
+    blocks = same_of_all_ranks([rank.of(StepsBlock) for rank in ranks], case.world_size)
     on = [same for same in blocks if same[0].mode is StepMode.TIMED]
     off = [same for same in blocks if same[0].mode is StepMode.COMMUNICATION_OFF]
     found.series["step_time_s"] = on_s = _slowest(on)
     found.series["step_without_communication_s"] = off_s = _slowest(off)
     found.series["loss"] = tuple(loss for same in on for loss in mean_losses(same))
     step_s = statistics.fmean(on_s) if on_s else None
-    summaries = [rank.summary for rank in ranks if rank.summary is not None]
+    summaries = [said for rank in ranks if (said := rank.last(TrainSummary)) is not None]
     _put_times(found, step_s, off_s, _why_no_off_steps(case, train))
     _put_throughput(found, summaries, step_s, case.world_size)
     _put_mfu(found, summaries, step_s, peak_flops)
@@ -194,7 +194,8 @@ def _apart(ranks: Sequence[RankBlocks]) -> TrialError | None:
     checksums = [
         (rank.rank, checksum)
         for rank in ranks
-        if rank.summary is not None and (checksum := rank.summary.parameter_checksum) is not None
+        if (said := rank.last(TrainSummary)) is not None
+        and (checksum := said.parameter_checksum) is not None
     ]
     for rank, checksum in checksums:
         first = checksums[0][1]

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from broadgauge.messages.toy import NapBlock
+
 from broadgauge.merging.counters import intervals_by_label
 from broadgauge.merging.metrics import Findings, put_nodes
 from broadgauge.merging.rank_blocks import RankBlocks
@@ -12,7 +14,7 @@ from broadgauge.specs.launching import Mark
 def merge_toy(case: Case, ranks: Sequence[RankBlocks], marks: Sequence[Mark]) -> Findings:
     """The longest of all ranks' naps, and each as a series."""
     found = Findings()
-    naps = [nap for rank in ranks if rank.samples for nap in rank.samples.samples["nap_s"]]
+    naps = [nap for rank in ranks for block in rank.of(NapBlock) for nap in block.seconds]
     found.put("nap_time_s", max(naps, default=None), "nobody napped")
     found.series["nap_time_s"] = tuple(naps)
     put_nodes(found, case, list(intervals_by_label(marks).values()))
