@@ -104,3 +104,12 @@ def test_a_new_kind_is_a_few_lines_elsewhere(tmp_path: Path) -> None:
     add_lines(tmp_path)
     for copied in tmp_path.rglob("*.py"):
         compile(copied.read_text(), str(copied), "exec")
+
+
+def test_the_docs_list_those_files(repository: Path) -> None:
+    text = (repository / "docs" / "architecture.md").read_text()
+    listed = text.split("## A new kind of workload")[1].split("\n## ")[0]
+    for name in REGISTRIES:
+        path = Path(name)
+        rows = [row for row in listed.splitlines() if f"`{path.parts[0]}/" in row]
+        assert any(path.name in row for row in rows), name
