@@ -19,7 +19,7 @@ from tests.platforms.launches import (
 from broadgauge.platforms.connection import SupervisorConnection
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.local import LocalPlatform
-from broadgauge.platforms.supervised import SupervisedLaunch
+from broadgauge.platforms.supervised import SupervisedLaunch, trial_order
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, RunFolderError
 from broadgauge.specs.launching import TrialRequest
@@ -287,3 +287,12 @@ def test_the_commands_are_shown_as_they_are(kind: str, tmp_path: Path) -> None:
     master = "MASTER_ADDR=10.80.0.1" if kind == "emulated" else "MASTER_ADDR=127.0.0.1"
     assert master in lines[0]
     assert not (tmp_path / "logs").exists()
+
+
+def test_the_process_group_is_limited_by_each_phases_own_limit() -> None:
+    limits = LIMITS.model_copy(update={"warm_up_s": 10.0, "measure_s": 3000.0})
+    order = trial_order(trial(make_case("local")), limits)
+    timeouts_s = order.command.process_group_timeouts_s
+    assert timeouts_s[Phase.MEASURE] == pytest.approx(0.8 * 3000)
+    assert timeouts_s[Phase.WARM_UP] == pytest.approx(0.8 * 10)
+    assert set(timeouts_s) == set(Phase)

@@ -9,7 +9,7 @@ import pytest
 from tests.merging.outcomes import make_case
 
 from broadgauge.merging.merge import merge
-from broadgauge.specs.record import ErrorKind, Status
+from broadgauge.specs.record import ErrorKind, Phase, Status
 from broadgauge.specs.workload import CollectiveOp, CollectivesWorkload
 
 from .harness import Ranks
@@ -91,3 +91,15 @@ def test_a_worker_whose_agent_is_gone_leaves(tmp_path):
     ranks.ranks[0].close()
     assert ranks.ranks[0].process.returncode == 1
     assert "the agent closed its pipe" in ranks.logs()
+
+
+def test_each_phase_has_its_own_limit_of_the_process_group(tmp_path):
+    """The warm-up sends as much, and may take longer."""
+    case = make_case(WORKLOAD.model_copy(update={"sizes": (2**25,), "dtypes": ("float32",)}))
+    with Ranks(2, tmp_path) as ranks:
+        outcome = ranks.run_trial(case, timeouts_s={Phase.MEASURE: 0.01})
+    assert outcome.error is not None
+    assert outcome.error.kind is ErrorKind.HUNG
+    assert "10ms" in outcome.error.message
+    phases = [m["phase"] for m in outcome.messages[0] if m["type"] == "phase"]
+    assert phases[-2:] == [Phase.WARM_UP, Phase.MEASURE]

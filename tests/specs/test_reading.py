@@ -112,6 +112,20 @@ def test_a_mistake_is_named_with_place_value_and_hint(
     assert said in text
 
 
+def test_more_nics_than_a_node_can_have_is_an_error_of_the_file() -> None:
+    """Also where their number is that of the nodes."""
+    mesh = "  - {name: mesh, nics_per_node: nodes}\nworkloads:"
+    text = GOOD.replace("workloads:", mesh, 1)
+    fits = read_experiment(text.replace("2x1", "16x1", 1), "e.yaml")
+    assert fits.networks[-1].on_nodes(16).num_nics == 16
+    with pytest.raises(ExperimentError) as caught:
+        read_experiment(text.replace("2x1", "17x1", 1), "e.yaml")
+    said = str(caught.value)
+    assert said.startswith("e.yaml:9:18: ")
+    assert "17 nodes would have 17 NICs each, at most 16" in said
+    assert "hint: `nics_per_node: 1`" in said
+
+
 @pytest.mark.parametrize(
     ("sizes", "where", "said"),
     [

@@ -10,4 +10,5 @@ library only, 3.10 and newer.
     rank         what a rank and its agent say to each other
     agent        what an agent and its leader say to each other
     counters     what is counted on a node, and the facts of a link
+    limits       how large a cluster may be
 """

@@ -5,7 +5,6 @@ import select
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections import deque
 from contextlib import suppress
@@ -28,7 +27,7 @@ class SupervisorLost(Exception):  # noqa: N818  says what is so, and is always c
 class SupervisorConnection:
     """A living supervisor process and the socket to it."""
 
-    def __init__(self, plan: LaunchPlan, log_path: Path) -> None:
+    def __init__(self, program: tuple[str, ...], plan: LaunchPlan, log_path: Path) -> None:
         """Start the supervisor and give it its plan. Raises OSError for an unwritable log."""
         self._log_path = log_path
         self._frames = FrameReader()
@@ -38,10 +37,9 @@ class SupervisorConnection:
         ours, theirs = socket.socketpair()
         ours.settimeout(SEND_LIMIT_S)
         self._socket = ours
-        program = ["-P", "-m", "broadgauge.platforms.supervisor", str(theirs.fileno())]
         with theirs, open(log_path, "ab", opener=private) as log:
             self._process = subprocess.Popen(
-                [sys.executable, *program],
+                [*program, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -32,12 +32,14 @@ FREE_PORT = "<a free port>"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Programs:
-    """What a rank runs; tests put a scripted worker in its place."""
+    """What a launch runs; tests put scripted ones in their place."""
 
     worker: tuple[str, ...] = (*_PYTHON, "broadgauge.probes.worker")
     """One process a rank, for our own workloads."""
     command: tuple[str, ...] = (*_PYTHON, "broadgauge.probes.command")
     """One process a node, which starts torchrun and the user's script."""
+    supervisor: tuple[str, ...] = (*_PYTHON, "broadgauge.platforms.supervisor")
+    """Given the descriptor of the tool's socket."""
 
     def argv(self, case: Case) -> tuple[str, ...]:
         """What each process of this case runs."""

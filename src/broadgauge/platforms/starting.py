@@ -45,7 +45,7 @@ def start_launch(
     progress(Phase.RENDEZVOUS, f"starting {len(plan.ranks)} processes")
     try:
         supervisor_log = logs / f"{request.launch_id}.supervisor.log"
-        connection = SupervisorConnection(plan, supervisor_log)
+        connection = SupervisorConnection(terms.programs.supervisor, plan, supervisor_log)
     except (OSError, ValueError) as error:
         raise LaunchError(f"{request.launch_id}: the supervisor did not start: {error}") from error
     try:

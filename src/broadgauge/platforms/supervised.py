@@ -206,7 +206,10 @@ class SupervisedLaunch:
                 heard.take(event, progress)
         except SupervisorLost as loss:
             return heard.symptoms.error(self._log_paths) or self._lost(str(loss))
-        return heard.symptoms.error(self._log_paths)
+        error = heard.symptoms.error(self._log_paths)
+        if error is None and len(heard.done) < heard.num_ranks:
+            return self._lost("the launch was ended before the trial was done")
+        return error
 
     @property
     def _log_paths(self) -> tuple[Path, ...]:

@@ -5,10 +5,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, field_validator
 
+from broadgauge.messages.limits import MAX_NODES
 from broadgauge.specs.base import Spec
 
-MAX_NODES = 250
-"""One /24 subnet a network."""
 MAX_RANKS_PER_NODE = 64
 
 _SHAPE = re.compile(r"(?P<nodes>[0-9]{1,12})x(?P<ranks>[0-9]{1,12}|auto|all)")

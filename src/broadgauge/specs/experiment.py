@@ -13,7 +13,7 @@ from broadgauge.specs.base import (
 )
 from broadgauge.specs.cluster import Cluster, split_shape
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
-from broadgauge.specs.network import AnyNetwork, Network
+from broadgauge.specs.network import FEWER_NICS, AnyNetwork, Network
 from broadgauge.specs.platforms import PLANNED_PLATFORMS, PlatformKind
 from broadgauge.specs.selector import SkippedCases
 from broadgauge.specs.units import TimeS
@@ -145,4 +145,8 @@ class Experiment(Spec):
                 "several nodes need at least one network between nodes under `networks`",
                 ("cluster", "shapes"),
             )
+        for i, network in enumerate(self.networks):
+            trouble = network.why_not_on(most_nodes) if isinstance(network, Network) else None
+            if trouble is not None:
+                raise placed_error(trouble, ("networks", i, "nics_per_node"), FEWER_NICS)
         return self

@@ -7,7 +7,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from broadgauge.messages.limits import MAX_NICS_PER_NODE
 from broadgauge.specs.base import Name, Spec, placed_error
+from broadgauge.specs.errors import InputError
 from broadgauge.specs.units import DelayS, RateGbps, show_rate, show_ratio, show_time
 from broadgauge.specs.variables import EnvironmentVariables
 
@@ -17,7 +19,9 @@ TCP_IP_HEADER_BYTES = 52
 VXLAN_HEADER_BYTES = 50
 """Outer Ethernet 14 + IPv4 20 + UDP 8 + VXLAN 8 (RFC 7348, section 5). The tunnel's MTU is that
 much smaller than the link's, as an overlay's is."""
-MAX_NICS_PER_NODE = 16
+
+
+FEWER_NICS = "`nics_per_node: 1`, or another number"
 
 
 class SlowPair(Spec):
@@ -96,13 +100,20 @@ class Network(Spec):
         return self.delay_s > 0 or self.loss_ratio > 0
 
     def on_nodes(self, nodes: int) -> "Network":
-        """With `nodes` as a number, and the slow pairs that are there."""
+        """With `nodes` as a number, and the slow pairs that are there. Raises InputError."""
         nics = nodes if self.nics_per_node == "nodes" else self.nics_per_node
-        if nics > MAX_NICS_PER_NODE:
-            raise ValueError(f"{self.name}: {nics} NICs a node, at most {MAX_NICS_PER_NODE}")
+        trouble = self.why_not_on(nodes)
+        if trouble is not None:
+            raise InputError(f"networks.{self.name}.nics_per_node: {trouble}", hint=FEWER_NICS)
         pairs = tuple(pair for pair in self.slow_pairs if max(pair.nodes) < nodes)
         changed: Network = self.model_copy(update={"nics_per_node": nics, "slow_pairs": pairs})
         return changed
+
+    def why_not_on(self, nodes: int) -> str | None:
+        """What keeps so many nodes from having this network? None: nothing does."""
+        if self.nics_per_node != "nodes" or nodes <= MAX_NICS_PER_NODE:
+            return None
+        return f"{nodes} nodes would have {nodes} NICs each, at most {MAX_NICS_PER_NODE} can be"
 
     @property
     def num_nics(self) -> int:

@@ -13,13 +13,12 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from broadgauge.platforms.emulated.ceiling import (
     measure_ceiling,
-    measure_round_trip_time_s,
     measure_stream,
     send_exactly,
 )
@@ -30,6 +29,7 @@ from broadgauge.platforms.emulated.namespaces import (
     prepare_cluster_root,
 )
 from broadgauge.platforms.emulated.nodes import Cluster, Node, build_cluster
+from broadgauge.platforms.emulated.round_trip import measure_round_trip_time_s
 from broadgauge.platforms.emulated.shaping import LinkPlan, SlowWay
 
 REAL_IDS = (os.getuid(), os.getgid())
@@ -374,6 +374,27 @@ def ceiling() -> Any:
     }
 
 
+def failing_side() -> Any:
+    """What is said where a side of a probe fails, and which children are left of it?"""
+    cluster = build()
+    sender, receiver = cluster.nodes
+    elsewhere = replace(receiver, nics=(replace(receiver.nics[0], node_number=9),))
+    nowhere = replace(sender, namespaces=replace(sender.namespaces, net=-1))
+    said = []
+    for pair in ((sender, elsewhere), (nowhere, receiver)):
+        for num_streams in (1, 3):
+            try:
+                measure_stream(*pair, duration_s=0.1, num_streams=num_streams)
+            except EmulationError as error:
+                said.append(error.detail)
+        try:
+            measure_round_trip_time_s(*pair)
+        except EmulationError as error:
+            said.append(error.detail)
+    children = Path("/proc/self/task/1/children").read_text().split()
+    return {"said": said, "children": children}
+
+
 def build_time(num_nodes: int) -> Any:
     import pyroute2  # noqa: F401  the import takes as long as the building
 
@@ -408,6 +429,7 @@ CASES = {
         tunnels,
         ranks,
         ceiling,
+        failing_side,
         build_time,
         linger,
     )

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from broadgauge.platforms.emulated.addresses import nic_address
+from broadgauge.messages.limits import MAX_NICS_PER_NODE, MAX_NODES
+from broadgauge.platforms.emulated.addresses import rank_address
 from broadgauge.platforms.emulated.nodes import plan_nodes
 
 
@@ -57,6 +58,16 @@ def test_ceiling_of_a_link_is_measured(run_case: Any) -> None:
 
 
 @pytest.mark.namespaces
+def test_a_side_that_fails_ends_the_probe_and_says_why(run_case: Any) -> None:
+    answer = run_case("failing_side")
+    cannot_listen, cannot_enter = answer["said"][:3], answer["said"][3:]
+    assert all("Cannot assign requested address" in said for said in cannot_listen)
+    assert all("Bad file descriptor" in said for said in cannot_enter)
+    assert len(cannot_enter) == 3
+    assert answer["children"] == []
+
+
+@pytest.mark.namespaces
 def test_no_packet_overtakes_another(run_case: Any) -> None:
     """Nodes that send and receive at once, each on a core of its own: acknowledgements and the
     shaper's timer then send from both cores."""
@@ -94,8 +105,15 @@ def test_plans_are_checked() -> None:
 
 
 def test_addresses_never_collide() -> None:
-    addresses = {nic_address(node, nic) for node in range(1000) for nic in range(64)}
-    assert len(addresses) == 64_000
+    """Also with four times the nodes and NICs that there may be."""
+    nodes, nics = range(4 * MAX_NODES), range(4 * MAX_NICS_PER_NODE)
+    addresses = {
+        rank_address(node, nic, has_overlay=has_overlay)
+        for node in nodes
+        for nic in nics
+        for has_overlay in (False, True)
+    }
+    assert len(addresses) == 2 * len(nodes) * len(nics)
 
 
 def _traces() -> tuple[list[str], list[str]]:

@@ -1,10 +1,10 @@
 """What are nodes' NICs called, and which addresses have they? A NIC's number is a subnet, /16."""
 
-MAX_NODES = 1000
-MAX_NICS_PER_NODE = 64
 PREFIX_LENGTH = 16
+"""Room for 65,534 nodes; how many there may be stands in messages/limits.py."""
 _FIRST_SUBNET = 80
-_FIRST_OVERLAY_SUBNET = _FIRST_SUBNET + MAX_NICS_PER_NODE
+_FIRST_OVERLAY_SUBNET = 144
+"""64 further: as many NICs would fit between."""
 
 
 def device_name(nic_number: int) -> str:

@@ -7,20 +7,19 @@ kernel can carry through a link, whatever a collective library makes of it.
 import math
 import socket
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from statistics import median
 
-from broadgauge.platforms.emulated.connected_pairs import run_pairs
 from broadgauge.platforms.emulated.nodes import Node
+from broadgauge.platforms.emulated.round_trip import measure_round_trip_time_s
+from broadgauge.platforms.emulated.side_pairs import Call, Figures, Serve, TellPort, run_pairs
 
 BUFFER_BYTES = 256 * 1024
 """One call's worth: it stays in the second-level cache."""
-NUM_ROUND_TRIPS = 211
-"""A prime, so that a count in another tool's output is recognisably this probe's."""
-_NUM_WARM_UP_ROUND_TRIPS = 23
-_ROUND_TRIPS_S = 2.0
-"""On a link with a long delay fewer round trips, at least one, tell as much."""
+_CONNECT_S = 60.0
+"""A link may delay each packet by 10 s, and TCP's handshake takes three of them."""
+Work = Callable[[socket.socket], Figures]
 _OVERRUN_S = 0.1
 """How long senders go on, so that no receiver's window ends for want of data."""
 
@@ -44,7 +43,7 @@ class Ceiling:
 
     stream: StreamResult
     round_trip_time_s: float
-    """Median of up to 211 exchanges of one byte over one idle TCP connection."""
+    """Median of up to 211 exchanges of one small datagram."""
 
 
 def measure_ceiling(sender: Node, receiver: Node, *, duration_s: float = 1.0) -> Ceiling:
@@ -69,62 +68,65 @@ def measure_stream(
     begin = time.monotonic() + warm_up_s
     end = begin + duration_s
 
-    def send(connection: socket.socket) -> dict[str, float]:
+    def send(connection: socket.socket) -> Figures:
         payload = memoryview(bytearray(BUFFER_BYTES))
         with suppress(ConnectionError):
             while time.monotonic() < end + _OVERRUN_S:
                 connection.send(payload)
         return {}
 
-    def receive(connection: socket.socket) -> dict[str, float]:
+    def receive(connection: socket.socket) -> Figures:
         return _receive_between(connection, begin, end)
 
-    return _sum_streams(run_pairs(sender, receiver, send, receive, num_streams))
+    return _sum_streams(
+        run_pairs(sender, receiver, _sends(send), _receives(receive), num_pairs=num_streams)
+    )
 
 
 def send_exactly(sender: Node, receiver: Node, payload_bytes: int) -> StreamResult:
     """How long do exactly `payload_bytes` take over one stream? A workload known to the byte."""
 
-    def send(connection: socket.socket) -> dict[str, float]:
+    def send(connection: socket.socket) -> Figures:
         left = payload_bytes
         payload = memoryview(bytearray(BUFFER_BYTES))
         while left > 0:
             left -= connection.send(payload[: min(left, BUFFER_BYTES)])
         return {}
 
-    def receive(connection: socket.socket) -> dict[str, float]:
+    def receive(connection: socket.socket) -> Figures:
         return _receive_between(connection, 0.0, math.inf)
 
-    return _sum_streams(run_pairs(sender, receiver, send, receive, 1))
+    return _sum_streams(run_pairs(sender, receiver, _sends(send), _receives(receive)))
 
 
-def measure_round_trip_time_s(sender: Node, receiver: Node) -> float:
-    """How long does one byte take there and back, at the median? In two seconds or so."""
+def _sends(work: Work) -> Call:
+    """`work` given a connection to the receiver."""
 
-    def ping(connection: socket.socket) -> dict[str, float]:
-        samples: list[float] = []
-        begin = first = time.perf_counter()
-        while len(samples) < _NUM_WARM_UP_ROUND_TRIPS + NUM_ROUND_TRIPS:
-            connection.send(b"x")
-            connection.recv(1)
-            now = time.perf_counter()
-            samples.append(now - begin)
-            begin = now
-            if now - first > _ROUND_TRIPS_S:
-                break
-        warm_up = min(_NUM_WARM_UP_ROUND_TRIPS, len(samples) // 10)
-        return {"round_trip_time_s": median(samples[warm_up:])}
+    def call(address: str, port: int) -> Figures:
+        with socket.create_connection((address, port), timeout=_CONNECT_S) as connection:
+            connection.settimeout(None)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return work(connection)
 
-    def pong(connection: socket.socket) -> dict[str, float]:
-        while byte := connection.recv(1):
-            connection.send(byte)
-        return {}
-
-    [(sent, _)] = run_pairs(sender, receiver, ping, pong, 1)
-    return sent["round_trip_time_s"]
+    return call
 
 
-def _receive_between(connection: socket.socket, begin: float, end: float) -> dict[str, float]:
+def _receives(work: Work) -> Serve:
+    """`work` given the connection that the sender makes."""
+
+    def serve(address: str, tell_port: TellPort) -> Figures:
+        with socket.create_server((address, 0)) as server:
+            server.settimeout(_CONNECT_S)
+            tell_port(server.getsockname()[1])
+            connection, _ = server.accept()
+        with connection:
+            connection.settimeout(None)
+            return work(connection)
+
+    return serve
+
+
+def _receive_between(connection: socket.socket, begin: float, end: float) -> Figures:
     """Count what arrives from `begin` to `end` (of the monotonic clock), or till the stream ends.
 
     All streams of one probe share the window, so that their rates may be added.
@@ -142,6 +144,8 @@ def _receive_between(connection: socket.socket, begin: float, end: float) -> dic
             break
     if first_bytes is None:
         raise TimeoutError("the stream ended within its warm-up")
+    if total == first_bytes and math.isfinite(end):
+        raise TimeoutError("nothing arrived in the time it was counted in")
     return {
         "payload_bytes": total,
         "measured_bytes": total - first_bytes,
@@ -149,7 +153,7 @@ def _receive_between(connection: socket.socket, begin: float, end: float) -> dic
     }
 
 
-def _sum_streams(pairs: list[tuple[dict[str, float], dict[str, float]]]) -> StreamResult:
+def _sum_streams(pairs: list[tuple[Figures, Figures]]) -> StreamResult:
     received = [side for _, side in pairs]
     return StreamResult(
         payload_gbps=sum(8e-9 * one["measured_bytes"] / one["duration_s"] for one in received),

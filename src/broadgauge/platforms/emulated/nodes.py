@@ -11,12 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from broadgauge.messages.limits import MAX_NICS_PER_NODE, MAX_NODES
 from broadgauge.platforms.cores import hold_to_cores
-from broadgauge.platforms.emulated.addresses import (
-    MAX_NICS_PER_NODE,
-    MAX_NODES,
-    rank_address,
-)
+from broadgauge.platforms.emulated.addresses import rank_address
 from broadgauge.platforms.emulated.cabling import HINT_VETH, NicPlace, add_nic, add_switch
 from broadgauge.platforms.emulated.errors import building
 from broadgauge.platforms.emulated.links import Nic, read_counters
@@ -29,6 +26,7 @@ from broadgauge.platforms.emulated.sysctls import (
     CLUSTER_SETTINGS,
     NODE_SETTINGS,
     apply_settings,
+    ask_neighbours_long,
     choose_congestion_control,
     keep_packets_in_order,
     tcp_retransmits,
@@ -214,6 +212,12 @@ def build_cluster(
             )
             for nic_number, switch in enumerate(switches)
         )
+        with building(f"set up the NICs of {plan.name}", HINT_NAMESPACES):
+            setns(namespaces.net, CloneFlag.NEWNET)
+            try:
+                warnings += ask_neighbours_long([nic.device for nic in nics])
+            finally:
+                setns(home.net, CloneFlag.NEWNET)
         nodes.append(Node(plan=plan, nics=nics, namespaces=namespaces, home=home))
     return Cluster(
         nodes=tuple(nodes),

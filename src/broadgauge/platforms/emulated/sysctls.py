@@ -18,6 +18,10 @@ NODE_SETTINGS = {
     "ipv4/tcp_no_metrics_save": "1",
 }
 
+_NEIGHBOUR_TRIES = "60"
+"""A second each. The kernel's three are too few where an answer takes 2 x 10 s, the longest delay
+of a network here, or where every other packet is lost."""
+
 CLUSTER_SETTINGS = {
     "ipv6/conf/all/disable_ipv6": "1",
     "ipv6/conf/default/disable_ipv6": "1",
@@ -43,6 +47,17 @@ def apply_settings(settings: dict[str, str]) -> tuple[str, ...]:
         except OSError as error:
             warnings.append(f"net.{name.replace('/', '.')} stays as it is: {error.strerror}")
     return tuple(warnings)
+
+
+def ask_neighbours_long(devices: Sequence[str]) -> tuple[str, ...]:
+    """Have these devices of the current network namespace ask long for a neighbour's address."""
+    return apply_settings(
+        {
+            f"ipv4/neigh/{device}/{kind}_solicit": _NEIGHBOUR_TRIES
+            for device in devices
+            for kind in ("mcast", "ucast")
+        }
+    )
 
 
 def keep_packets_in_order(cores: Sequence[int]) -> tuple[str, ...]:

@@ -6,8 +6,9 @@ measured once in the life of a launch, unshaped, and so is the round trip of eac
 
 from collections.abc import Generator
 
-from broadgauge.platforms.emulated.ceiling import measure_round_trip_time_s, measure_stream
+from broadgauge.platforms.emulated.ceiling import measure_stream
 from broadgauge.platforms.emulated.nodes import Cluster
+from broadgauge.platforms.emulated.round_trip import measure_round_trip_time_s
 from broadgauge.platforms.emulated.shaping import LinkPlan, burst_bytes, unshaped
 from broadgauge.platforms.supervisor.side_process import SideAnswer, SideProcess
 from broadgauge.specs.network import VXLAN_HEADER_BYTES, payload_rate_gbps
@@ -19,14 +20,14 @@ Measuring = Generator[SideProcess, SideAnswer, LinkFacts | None]
 MANY_STREAMS = 8
 """As many as a node's library may well open: what they reach together, one stream may not."""
 _STREAM_S = 0.1
-_WARM_UP_S = 0.1
+_WARM_UP_S = 0.05
 _WARM_UP_OF_A_STREAM_S = 0.01
 """Both sides of each are forked before the time begins."""
 _STREAM_LIMIT_S = 20.0
-_ROUND_TRIP_LIMIT_S = 20.0
-"""Handshake and the probe's own two seconds, on a link of no delay that may lose packets."""
-_DELAYS_OF_A_ROUND_TRIP = 8
-"""And four round trips, each of two delays: the handshake, one exchange, and as much again."""
+ROUND_TRIP_LIMIT_S = 10.0
+"""Five times the probe's own two seconds: a link of no delay may lose half of the packets."""
+_DELAYS_OF_A_ROUND_TRIP = 4
+"""And two round trips of a link that delays, each of two delays."""
 
 
 class LinkMeasurements:
@@ -97,7 +98,7 @@ class LinkMeasurements:
             return {"round_trip_s": measure_round_trip_time_s(sender, receiver)}
 
         longest_s = plan.delay_s + plan.jitter_s
-        limit_s = _ROUND_TRIP_LIMIT_S + _DELAYS_OF_A_ROUND_TRIP * longest_s
+        limit_s = ROUND_TRIP_LIMIT_S + _DELAYS_OF_A_ROUND_TRIP * longest_s
         answer = yield SideProcess.start(measure, limit_s)
         if answer.trouble is not None:
             self._note(f"the link's round trip is unknown: {answer.trouble}")

@@ -8,12 +8,12 @@ import json
 import os
 import signal
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from broadgauge.platforms.emulated.errors import EmulationError
+from broadgauge.platforms.emulated.side_pairs import first_line
 
 _READ_BYTES = 1 << 16
 
@@ -85,7 +85,7 @@ def _work_and_leave(work: Callable[[], Mapping[str, float]], answer_fd: int) -> 
         answer: dict[str, object] = {"figures": dict(work())}
     except EmulationError as error:
         answer = {"figures": {}, "trouble": error.detail}
-    except BaseException:  # noqa: BLE001  the last frame of a forked child
-        answer = {"figures": {}, "trouble": traceback.format_exc().strip().splitlines()[-1]}
+    except BaseException as error:  # noqa: BLE001  the last frame of a forked child
+        answer = {"figures": {}, "trouble": first_line(error)}
     os.write(answer_fd, json.dumps(answer).encode())
     os._exit(0)
