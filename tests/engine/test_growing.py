@@ -98,6 +98,7 @@ def test_what_is_stored_is_read_as_one_plan(tmp_path: Path, plan: Plan) -> None:
     assert stored.plan == folder.plan
     assert [growth.reason for growth in stored.plan.growths] == ["try 0", "try 1", "try 2"]
     summary = read_summary(folder.path)
+    assert "the plan grew 3 times while it ran, by 6 launches in all" in summary.notes
     assert [(case.num_ok, case.num_planned) for case in summary.cases] == [(8, 8), *[(2, 2)] * 3]
 
 

@@ -9,12 +9,14 @@ from tests.engine.fake_platform import FakeClock, FakePlatform, Moment, Script, 
 from tests.engine.fake_script import an_environment, ideal
 from tests.engine.making import TRAIN, a_machine, an_experiment, devices_of, make_folder
 
+from broadgauge.analysis.analyse import analysed
 from broadgauge.engine.events import Event, Noted
 from broadgauge.engine.interrupts import Interrupts
 from broadgauge.engine.plan import make_plan, without_emulation
 from broadgauge.engine.run import run
 from broadgauge.engine.several_platforms import SeveralPlatforms
 from broadgauge.platforms.devices import emulated_devices
+from broadgauge.report.export import table_of
 from broadgauge.results.compare import against_reference, between_platforms
 from broadgauge.results.folder import RunFolder
 from broadgauge.results.hypotheses import evaluate
@@ -146,6 +148,9 @@ def test_the_same_case_on_two_platforms_is_compared_in_pairs(tmp_path: Path) -> 
         assert row.comparison is not None
         assert row.comparison.ratio.value == pytest.approx(SLOWER, rel=1e-6)
     assert against_reference(summary) == ()
+    table = table_of(analysed(summary))
+    column = [each.name for each in table.columns].index("platform")
+    assert [row[column] for row in table.rows[:4]] == ["emulated", "local"] * 2
     (asked,) = folder.plan.hypotheses
     assert evaluate(asked, summary).verdict == "refuted"
 

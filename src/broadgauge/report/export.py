@@ -56,6 +56,7 @@ _RECORD_COLUMNS: dict[str, CellKind] = {
     "verdict_bound": "text",
     "verdict_is_slower_than_one_node": "truth",
     "verdict_sentence": "text",
+    "platform": "text",
 }
 """Columns of a later version come behind those there are; readers go by the name."""
 
@@ -78,6 +79,8 @@ def _records(analysed: AnalysedRun) -> Table:
         summary = run.case(record.case_key)
         cells = _of_record(record) | ({} if summary is None else _of_case(summary.case))
         cells |= {name: record.metrics.get(name) for name in metrics}
+        if (environment := run.environments.get(record.environment or "")) is not None:
+            cells["platform"] = environment.platform
         if record.case_key in judged:
             cells |= _of_verdict(judged[record.case_key].verdict)
         rows.append(tuple(cells.get(name) for name in kinds))

@@ -23,7 +23,8 @@ def header(run: RunSummary) -> Html:
     facts = [_when(run)]
     if machine is not None:
         gpus = ", ".join(dict.fromkeys(gpu.name for gpu in machine.gpus))
-        facts.append(f"{machine.platform} platform, {machine.cores} cores")
+        platforms = " and ".join(dict.fromkeys(each.platform for each in environments))
+        facts.append(f"{platforms} platform, {machine.cores} cores")
         facts.append(gpus or "no GPU")
         facts.append(f"broadgauge {machine.broadgauge}")
     launches = {record.launch_id for record in run.records}

@@ -271,6 +271,10 @@ def _notes(plan: Plan, records: Sequence[Record]) -> tuple[str, ...]:
     missing = len(planned - {record.record_id for record in records})
     failed = sum(r.status in (Status.FAILED, Status.TIMEOUT) for r in records)
     skipped = sum(r.status is Status.SKIPPED for r in records)
+    if plan.growths:
+        added = sum(growth.num_launches for growth in plan.growths)
+        times = "once" if len(plan.growths) == 1 else f"{len(plan.growths)} times"
+        notes.append(f"the plan grew {times} while it ran, by {added} launches in all")
     if missing:
         notes.append(f"{missing} of {len(planned)} planned trials have not run: --resume runs them")
     if failed:
