@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from broadgauge.cli.console import PlainConsole, results_console
 from broadgauge.cli.opening import schedule_lines
@@ -16,10 +16,12 @@ from broadgauge.running.dry_run import DryRun, dry_run
 from broadgauge.running.events import RunObserver
 from broadgauge.running.experiments import LoadedExperiment, load
 from broadgauge.running.preparing import RunOptions, prepare
-from broadgauge.running.starting import FinishedRun, resume, start
 from broadgauge.specs.errors import ExitCode
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.workload import Engine
+
+if TYPE_CHECKING:  # a dry run starts without what merges, judges and stores
+    from broadgauge.running.starting import FinishedRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,24 +47,27 @@ class Wanted:
 class Begin(Protocol):
     """Starts a run, or goes on with one."""
 
-    def __call__(self, *, observer: RunObserver, interrupts: Interrupts) -> FinishedRun: ...
+    def __call__(self, *, observer: RunObserver, interrupts: Interrupts) -> "FinishedRun": ...
 
 
-def run_new(wanted: Wanted) -> FinishedRun:
+def run_new(wanted: Wanted) -> "FinishedRun":
     """Prepare and run, telling all of it on stderr."""
+    from broadgauge.running.starting import start
 
-    def begin(*, observer: RunObserver, interrupts: Interrupts) -> FinishedRun:
+    def begin(*, observer: RunObserver, interrupts: Interrupts) -> "FinishedRun":
         prepared = prepare(wanted.load(), wanted.options, observer=observer)
         return start(prepared, observer=observer, interrupts=interrupts)
 
     return _followed(begin)
 
 
-def run_on(run_text: str, runs_folder: Path) -> FinishedRun:
+def run_on(run_text: str, runs_folder: Path) -> "FinishedRun":
     """Go on with a stored run."""
+    from broadgauge.running.starting import resume
+
     path = run_path(run_text, runs_folder)
 
-    def begin(*, observer: RunObserver, interrupts: Interrupts) -> FinishedRun:
+    def begin(*, observer: RunObserver, interrupts: Interrupts) -> "FinishedRun":
         return resume(path, observer=observer, interrupts=interrupts)
 
     return _followed(begin)
@@ -88,7 +93,7 @@ def _print(would_run: DryRun) -> None:
             write(f"before any launch, once on this host:\n{command}\n")
 
 
-def _followed(begin: Begin) -> FinishedRun:
+def _followed(begin: Begin) -> "FinishedRun":
     console = PlainConsole(stderr=True)
     display = LiveLine(console) if console.is_terminal else PlainLines(console)
     interrupts = Interrupts()
@@ -101,7 +106,7 @@ def _followed(begin: Begin) -> FinishedRun:
         raise
 
 
-def show_finished(run: FinishedRun) -> int:
+def show_finished(run: "FinishedRun") -> int:
     """The tables, the report and where they are.
 
     Returns the exit code: the run's, or the gate's where that has nothing to say.
