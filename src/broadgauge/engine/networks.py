@@ -21,19 +21,35 @@ def networks_here(
                 networks.append(network)
             else:
                 notes.append(f"path {network.name} is left out: it is between GPUs, here are CPUs")
-            continue
-        if not cluster.devices.can_shape:
-            # No link is built, and of shapes with several nodes none may be left to check by.
-            networks.append(network)
-            continue
-        _check_pairs(network, cluster)
-        if network.needs_netem and not cluster.devices.can_delay:
-            plain, note = _without_netem(experiment, network)
-            networks.append(plain)
-            notes.append(note)
+        elif cluster.devices.finds_networks:
+            if network.found is None:
+                notes.append(f"{_here(cluster, network)}: it does not say where it is `found`")
+            else:
+                networks.append(network.as_found())
+        elif not network.has_emulated_face:
+            notes.append(f"{_here(cluster, network)}: it is found elsewhere, and not emulated")
         else:
-            networks.append(network)
+            built, note = _built(experiment, cluster, network.as_emulated())
+            networks.append(built)
+            notes += [] if note is None else [note]
     return tuple(networks), notes
+
+
+def _built(
+    experiment: Experiment, cluster: ResolvedCluster, network: Network
+) -> tuple[Network, str | None]:
+    """The network as it is emulated here, and what was left out of it. Raises InputError."""
+    if not cluster.devices.can_shape:
+        # No link is built, and of shapes with several nodes none may be left to check by.
+        return network, None
+    _check_pairs(network, cluster)
+    if network.needs_netem and not cluster.devices.can_delay:
+        return _without_netem(experiment, network)
+    return network, None
+
+
+def _here(cluster: ResolvedCluster, network: Network) -> str:
+    return f"network {network.name} is left out on {cluster.platform}"
 
 
 def _without_netem(experiment: Experiment, network: Network) -> tuple[Network, str]:

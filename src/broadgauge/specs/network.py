@@ -9,7 +9,11 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from broadgauge.messages.limits import MAX_NICS_PER_NODE
 from broadgauge.specs.base import Name, Spec, placed_error
+<<<<<<< ours
 from broadgauge.specs.errors import InputError
+=======
+from broadgauge.specs.found import Found
+>>>>>>> theirs
 from broadgauge.specs.units import DelayS, RateGbps, show_rate, show_ratio, show_time
 from broadgauge.specs.variables import EnvironmentVariables
 
@@ -72,6 +76,9 @@ class Network(Spec):
     """The NIC speed NCCL is told by its topology file. null: the line rate (or, unshaped,
     100 Gbit/s). `default`: what NCCL reads from the device, 10 Gbit/s for a veth. Source:
     NCCL src/graph/topo.cc keeps a `speed` given in the XML."""
+    found: Found | None = None
+    """On platforms whose networks are there already: which of them it is. With other keys beside
+    it the entry has two faces, one on each kind of platform."""
     environment: EnvironmentVariables = Field(default_factory=dict)
     """Variables for the ranks on this network, such as NCCL_SOCKET_NTHREADS."""
     description: str = ""
@@ -142,8 +149,30 @@ class Network(Spec):
         return payload_rate_gbps(self.slower_rate_gbps, self.mtu_bytes, overlay_bytes)
 
     @property
+    def has_emulated_face(self) -> bool:
+        """Is anything said of how it is emulated? An entry without `found` always is."""
+        return self.found is None or bool(_EMULATED_KEYS & self.model_fields_set)
+
+    def as_found(self) -> "Network":
+        """What of it is true on a platform where it is found: nothing that we would have set."""
+        assert self.found is not None, self.name
+        return Network(
+            name=self.name,
+            found=self.found,
+            environment=self.environment,
+            description=self.description,
+        )
+
+    def as_emulated(self) -> "Network":
+        """Without where it is found elsewhere."""
+        emulated: Network = self.model_copy(update={"found": None})
+        return emulated
+
+    @property
     def label(self) -> str:
-        """What was emulated, in words that claim no more than that."""
+        """What was emulated, in words that claim no more than that; or where it was found."""
+        if self.found is not None:
+            return f"{self.name}, {self.found.label}"
         words = [self.name, "unshaped" if self.rate_gbps is None else show_rate(self.rate_gbps)]
         if self.receive_rate_gbps is not None:
             words[-1] += f" out, {show_rate(self.receive_rate_gbps)} in"
@@ -167,6 +196,8 @@ class Network(Spec):
         spread = f" ± {show_time(self.jitter_s)}" if self.jitter_s else ""
         return f"{show_time(self.delay_s)}{spread} delay"
 
+
+_EMULATED_KEYS = frozenset(Network.model_fields) - {"name", "found", "environment", "description"}
 
 PathKind = Literal["nvlink", "pcie", "shm", "sockets"]
 

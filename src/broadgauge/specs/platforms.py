@@ -24,6 +24,8 @@ class Devices:
     """Links between nodes are built, at the rates that networks name."""
     can_delay: bool = False
     """Links can have delay, jitter and loss."""
+    finds_networks: bool = False
+    """Its networks are there already: those are run that say where they are `found`."""
     has_torch: bool | None = None
     """Of ranks' Python. None: not known before they start."""
 
