@@ -16,7 +16,7 @@ def network(**keys: Any) -> Network:
 def test_exactly_one_way_says_where_it_is() -> None:
     assert Found(interface="eth1").interface == ("eth1",)
     for wrong in ({}, {"interface": "eth1", "subnet": "10.0.0.0/8"}, {"subnet": "10.0.0.1/8"}):
-        with pytest.raises(ValidationError, match="exactly one|no subnet"):
+        with pytest.raises(ValidationError, match=r"exactly one|no subnet"):
             Found.model_validate(wrong)
 
 

@@ -9,11 +9,8 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from broadgauge.messages.limits import MAX_NICS_PER_NODE
 from broadgauge.specs.base import Name, Spec, placed_error
-<<<<<<< ours
 from broadgauge.specs.errors import InputError
-=======
 from broadgauge.specs.found import Found
->>>>>>> theirs
 from broadgauge.specs.units import DelayS, RateGbps, show_rate, show_ratio, show_time
 from broadgauge.specs.variables import EnvironmentVariables
 
