@@ -1,19 +1,23 @@
 """A platform that can go on by itself is told what will be asked of it, and is asked just that."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.engine.fake_platform import Failure, FakeClock, FakePlatform, Script, services
 from tests.engine.making import a_plan, make_folder, trial_ids
 
+from broadgauge.engine.growing import Growth, growable
 from broadgauge.engine.run import MOST_LOST_LIVES, run
+from broadgauge.engine.several_platforms import SeveralPlatforms
 from broadgauge.leader import lives
 from broadgauge.leader.lives import Lives
 from broadgauge.messages.leader import Job
 from broadgauge.specs.errors import LaunchError
-from broadgauge.specs.launching import LaunchRequest
-from broadgauge.specs.record import ErrorKind
+from broadgauge.specs.launching import LaunchRequest, LooksAhead
+from broadgauge.specs.plan import Plan
+from broadgauge.specs.record import ErrorKind, Record
 
 
 class Foreseeing(FakePlatform):
@@ -71,3 +75,23 @@ def _job(name: str, platform: Foreseeing) -> Job:
     (request,) = (each for each in platform.expected if each.launch_id == name)
     trials = tuple(trial(each.trial_id) for each in request.trials)
     return Job(job_id=name, first_life=0, num_ranks=1, orders=(), trials=trials)
+
+
+def test_what_a_plan_grows_by_is_told_before_it_is_asked_for(tmp_path: Path) -> None:
+    platform = Foreseeing(FakeClock())
+
+    def once_more(plan: Plan, records: Sequence[Record]) -> Growth | None:
+        return None if plan.growths else Growth(cases=plan.cases[:1], num_blocks=2, reason="x")
+
+    with make_folder(tmp_path, growable(a_plan())) as store:
+        run(store.plan, platform, store, replace(services(platform.clock), grower=once_more))
+        added = [launch.launch_id for launch in store.plan.launches[-2:]]
+    assert [request.launch_id for request in platform.expected] == added
+    assert list(platform.expected) == platform.requests[-2:]
+
+
+def test_of_several_platforms_none_goes_ahead_of_the_others() -> None:
+    clock = FakeClock()
+    both = SeveralPlatforms({"emulated": FakePlatform(clock), "local": Foreseeing(clock)})
+    assert isinstance(Foreseeing(clock), LooksAhead)
+    assert not isinstance(both, LooksAhead)

@@ -15,6 +15,7 @@ record.
 
 from collections.abc import Sequence
 
+from broadgauge.engine.backlog import Backlog
 from broadgauge.engine.events import (
     LaunchEnded,
     LaunchStarting,
@@ -28,7 +29,6 @@ from broadgauge.engine.events import (
 from broadgauge.engine.growing import grown
 from broadgauge.engine.interrupts import Interrupt
 from broadgauge.engine.masking import masked_environment, masked_loss, masked_record
-from broadgauge.engine.pace import Remaining
 from broadgauge.engine.ports import Series, Services, Store
 from broadgauge.engine.run_result import RunResult, count_results
 from broadgauge.engine.surroundings import Surroundings
@@ -38,14 +38,12 @@ from broadgauge.engine.trial import (
     measured_record,
     merge_safely,
     next_launch_id,
-    positions,
     skipped_record,
 )
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import (
     Launch,
-    LaunchRequest,
     LooksAhead,
     Platform,
     Progress,
@@ -88,36 +86,25 @@ class _Runner:
     """One run while it goes on."""
 
     def __init__(self, plan: Plan, platform: Platform, store: Store, services: Services) -> None:
-        self.plan = plan
-        """As far as it has grown."""
+        self._backlog = Backlog(plan, (record.record_id for record in store.records))
         self._platform = platform
         self._store = store
         self._services = services
-        self._cases = {case.key: case for case in plan.cases}
-        self._positions = positions(plan)
         self._surroundings = Surroundings(plan, store.records, store.environments)
-        self._finished = {record.record_id for record in store.records}
-        self._remaining = Remaining()
-        self._expect(plan.launches)
 
-    def _expect(self, launches: Sequence[PlannedLaunch]) -> None:
-        for launch in launches:
-            self._remaining.expect([self._case(trial) for trial in self._left(launch)])
-
-    def _case(self, trial: PlannedTrial) -> Case:
-        return self._cases[trial.case_key]
-
-    def _left(self, launch: PlannedLaunch) -> list[PlannedTrial]:
-        return [trial for trial in launch.trials if trial.trial_id not in self._finished]
+    @property
+    def plan(self) -> Plan:
+        """As far as it has grown."""
+        return self._backlog.plan
 
     def announce(self) -> None:
         """Say what is going to happen."""
         self._services.observer(
             RunStarted(
                 location=self._store.location,
-                num_trials=len(self._positions),
-                num_finished=len(self._finished & self._positions.keys()),
-                remaining_s=self._remaining.seconds(),
+                num_trials=self._backlog.num_trials,
+                num_finished=self._backlog.num_finished,
+                remaining_s=self._backlog.remaining.seconds(),
                 notes=self._platform.notes,
             )
         )
@@ -140,26 +127,22 @@ class _Runner:
         plan = grown(self.plan, growth, services.clock.unix_s())
         with services.interrupts.shielded():
             self._store.keep_growth(plan)
-        added = plan.launches[len(self.plan.launches) :]
-        self.plan = plan
-        self._cases = {case.key: case for case in plan.cases}
-        self._positions = positions(plan)
-        self._surroundings.follow_plan(plan)
-        self._expect(added)
+            added = self._backlog.grow(plan)
+            self._surroundings.follow_plan(plan)
         services.observer(
             PlanGrown(
                 reason=growth.reason,
                 num_launches=len(added),
-                num_trials=len(self._positions),
-                num_finished=len(self._finished & self._positions.keys()),
-                remaining_s=self._remaining.seconds(),
+                num_trials=self._backlog.num_trials,
+                num_finished=self._backlog.num_finished,
+                remaining_s=self._backlog.remaining.seconds(),
             )
         )
 
     def complete(self, launch: PlannedLaunch) -> None:
         """Give every trial of this launch its record, in as many lives as it takes."""
         num_lost = 0
-        while left := self._left(launch):
+        while left := self._backlog.left(launch):
             life_id = self._next_life(launch)
             began_s = self._services.clock.unix_s()
             try:
@@ -178,8 +161,8 @@ class _Runner:
     def _tell_ahead(self) -> None:
         """Let a platform that can go on by itself know what will be asked of it."""
         if isinstance(self._platform, LooksAhead):
-            ahead = [launch for launch in self.plan.launches if self._left(launch)]
-            requests = [self._request(launch, self._next_life(launch)) for launch in ahead]
+            ahead = [launch for launch in self.plan.launches if self._backlog.left(launch)]
+            requests = [self._backlog.request(launch, self._next_life(launch)) for launch in ahead]
             self._platform.expect(requests)
 
     def _next_life(self, launch: PlannedLaunch) -> str:
@@ -187,30 +170,16 @@ class _Runner:
         stored = [record for record in self._store.records if record.record_id in ids]
         return next_launch_id(launch, stored)
 
-    def _request(self, launch: PlannedLaunch, life_id: str) -> LaunchRequest:
-        """What is left of this launch, in one life."""
-        trials = tuple(
-            TrialRequest(trial_id=trial.trial_id, case=self._case(trial), seed=self.plan.seed)
-            for trial in self._left(launch)
-        )
-        return LaunchRequest(
-            launch_id=life_id,
-            cases=tuple({trial.case.key: trial.case for trial in trials}.values()),
-            cores_per_node=launch.cores_per_node,
-            limits=self.plan.limits,
-            trials=trials,
-        )
-
     def _live(self, launch: PlannedLaunch, life_id: str, left: list[PlannedTrial]) -> None:
         """One life: its trials until they are done or one fails. Raises LaunchError."""
         services = self._services
-        cases = tuple({trial.case_key: self._case(trial) for trial in left}.values())
+        cases = tuple({trial.case_key: self._backlog.case(trial) for trial in left}.values())
         services.observer(LaunchStarting(launch_id=life_id, cases=cases, num_trials=len(left)))
         began_s = services.clock.monotonic_s()
-        request = self._request(launch, life_id)
+        request = self._backlog.request(launch, life_id)
         life = self._platform.start(request, self._progress(life_id, None))
         try:
-            self._remaining.started(cases[0], services.clock.monotonic_s() - began_s)
+            self._backlog.remaining.started(cases[0], services.clock.monotonic_s() - began_s)
             environment = self._enter(life, cases)
             reason = self._run_trials(launch, life_id, life, environment)
         finally:
@@ -222,7 +191,7 @@ class _Runner:
         self, launch: PlannedLaunch, life_id: str, life: Launch, environment: str
     ) -> str | None:
         """Why did this life end before its trials were done? None: they are done."""
-        for trial in self._left(launch):
+        for trial in self._backlog.left(launch):
             record = self._run_trial(self._place(launch, life_id, trial), life, environment)
             if record.status not in (Status.OK, Status.SKIPPED):
                 return f"{trial.trial_id} did not end well"
@@ -242,7 +211,7 @@ class _Runner:
         record = measured_record(place, outcome, merged, environment)
         findings = services.judge(place.case, record, merged.series)
         elapsed_s = services.clock.monotonic_s() - began_s
-        self._remaining.ran(place.case, elapsed_s, is_ok=record.status is Status.OK)
+        self._backlog.remaining.ran(place.case, elapsed_s, is_ok=record.status is Status.OK)
         return self._write(place, record.model_copy(update={"findings": findings}), merged.series)
 
     def _enter(self, life: Launch, cases: Sequence[Case]) -> str:
@@ -269,17 +238,17 @@ class _Runner:
     ) -> None:
         """Fail the first trial left; after the last attempt, skip the others for its reason."""
         clock = self._services.clock
-        first, *others = self._left(launch)
+        first, *others = self._backlog.left(launch)
         place = self._place(launch, life_id, first)
         record = lost_record(place, error, began_unix_s, clock.unix_s())
-        self._remaining.ran(place.case, 0.0, is_ok=False)
+        self._backlog.remaining.ran(place.case, 0.0, is_ok=False)
         self._write(place, record, {})
         self._services.observer(LaunchEnded(launch_id=life_id, reason=error.message))
         if not is_last or record.error is None:
             return
         for trial in others:
             place = self._place(launch, life_id, trial)
-            self._remaining.ran(place.case, 0.0, is_ok=False)
+            self._backlog.remaining.ran(place.case, 0.0, is_ok=False)
             message = f"given up after {MOST_LOST_LIVES} launches: {record.error.message}"
             reason = record.error.model_copy(update={"message": message})
             self._write(place, skipped_record(place, reason, clock.unix_s()), {})
@@ -287,24 +256,24 @@ class _Runner:
     def _place(self, launch: PlannedLaunch, life_id: str, trial: PlannedTrial) -> TrialPlace:
         return TrialPlace(
             planned=trial,
-            case=self._case(trial),
+            case=self._backlog.case(trial),
             launch_id=life_id,
             block=self._surroundings.block(launch.block),
-            position=self._positions[trial.trial_id],
+            position=self._backlog.position(trial),
         )
 
     def _write(self, place: TrialPlace, record: Record, series: Series) -> Record:
         record = masked_record(record, self._services.mask)
         with self._services.interrupts.shielded():
             stored = self._store.append(record, series)
-            self._finished.add(stored.record_id)
+            self._backlog.finish(stored.record_id)
         self._services.observer(
             RecordWritten(
                 case=place.case,
                 record=stored,
-                num_finished=len(self._finished & self._positions.keys()),
-                num_trials=len(self._positions),
-                remaining_s=self._remaining.seconds(),
+                num_finished=self._backlog.num_finished,
+                num_trials=self._backlog.num_trials,
+                remaining_s=self._backlog.remaining.seconds(),
             )
         )
         return stored
