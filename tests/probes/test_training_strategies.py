@@ -79,7 +79,7 @@ def test_a_step_of_several_micro_batches_counts_all_of_them(one, alone):
     assert summary.sequences_per_step == 8
     assert summary.tokens_per_step == 8 * TINY.seq_len
     assert summary.flops_per_step == pytest.approx(TINY.flops_per_token * 8 * TINY.seq_len)
-    assert summary.messages == ()
+    assert summary.collectives == ()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
