@@ -55,6 +55,7 @@ NETWORKS = (
             "name": "slow",
             "rate_gbps": 1.0,
             "slow_pairs": [{"nodes": [0, 1], "rate_ratio": 0.5}],
+            "found": {"subnet": "10.0.1.0/24"},
         }
     ),
     NodePath(name="nvlink", path="nvlink"),
