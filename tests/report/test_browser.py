@@ -52,16 +52,22 @@ def page(run: RunSummary, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_figures_are_there_and_the_console_is_empty(page: Path, tmp_path: Path) -> None:
-    document, console = browse(page, tmp_path / "profile")
+@pytest.fixture(scope="module")
+def shown(page: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[str]]:
+    """The page as it is, in a browser that is started once."""
+    return browse(page, tmp_path_factory.mktemp("profile"))
+
+
+def test_figures_are_there_and_the_console_is_empty(shown: tuple[str, list[str]]) -> None:
+    document, console = shown
     assert console == []
     words = unescape(re.sub(r"<[^>]*>", " ", document))
     for figure in ("723 ms", "77 % of each step waits for the network", "23.2 MB/s", "22.5 %"):
         assert figure in words
 
 
-def test_every_chart_lives(page: Path, tmp_path: Path) -> None:
-    document, _ = browse(page, tmp_path / "profile")
+def test_every_chart_lives(shown: tuple[str, list[str]]) -> None:
+    document, _ = shown
     charts = len(re.findall(r'<div class="chart[ "]', document))
     assert charts == 8
     assert len(re.findall(r'<div class="chart is-live"', document)) == charts
