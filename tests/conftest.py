@@ -27,7 +27,7 @@ def refusal_of_namespaces() -> str | None:
     """Why emulated nodes can't be made here, None where they can."""
     if not sys.platform.startswith("linux"):
         return "not Linux"
-    from broadgauge.platforms.emulated.ability import probe_ability
+    from broadgauge.agent.emulated.ability import probe_ability
 
     return probe_ability().reason
 

@@ -17,7 +17,7 @@ WITHOUT_TORCH = (sys.executable, str(Path(__file__).with_name("without_torch.py"
 """The same with ranks that start in no time and make up what they measure."""
 TAG_VARIABLE = "END_TO_END_TEST_TAG"
 RANK, SCRIPTED_RANK = "broadgauge.probes.", "scripted_worker.py"
-SUPERVISOR = "broadgauge.platforms.supervisor"
+SUPERVISOR = "broadgauge.agent.supervisor"
 """Words of their command lines."""
 
 TINY = """\

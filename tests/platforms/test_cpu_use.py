@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from broadgauge.platforms.supervisor.cpu_use import cpu_seconds, node_seconds
+from broadgauge.agent.supervisor.cpu_use import cpu_seconds, node_seconds
 
 CORES = sorted(os.sched_getaffinity(0))
 LINE = "cpu{} 100 0 200 9000 0 10 30 40 0 0\n"

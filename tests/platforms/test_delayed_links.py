@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from tests.platforms.launches import WORKER, make_case, make_folders, make_request, quiet
 
+from broadgauge.agent.supervisor.link_facts import ROUND_TRIP_LIMIT_S
 from broadgauge.platforms import starting, supervised
 from broadgauge.platforms.emulated_cluster import EmulatedPlatform
 from broadgauge.platforms.launch_plan import Programs
 from broadgauge.platforms.supervised import SupervisedLaunch
-from broadgauge.platforms.supervisor.link_facts import ROUND_TRIP_LIMIT_S
 from broadgauge.specs.launching import TrialOutcome, TrialRequest
 from broadgauge.specs.network import Network
 from broadgauge.specs.record import Status

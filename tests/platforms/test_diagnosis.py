@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from broadgauge.platforms.diagnosis import Symptoms, status_of
-from broadgauge.platforms.supervisor.protocol import (
+from broadgauge.messages.agent import (
     Event,
     LogFlooded,
     PhaseExpired,
@@ -14,6 +13,7 @@ from broadgauge.platforms.supervisor.protocol import (
     RankSaid,
     StacksDumped,
 )
+from broadgauge.platforms.diagnosis import Symptoms, status_of
 from broadgauge.specs.record import ErrorKind, Phase, Status, TrialError
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from tests.platforms.launches import make_case, run_once
 
+from broadgauge.agent.cores import cores_by_neighbourhood, share_out
+from broadgauge.agent.supervisor.cpu_use import cpu_seconds, process_seconds, ranks_seconds
 from broadgauge.merging.counters import intervals_by_label, nodes_use
-from broadgauge.platforms.cores import cores_by_neighbourhood, share_out
-from broadgauge.platforms.supervisor.cpu_use import cpu_seconds, process_seconds, ranks_seconds
 from broadgauge.specs.launching import TrialOutcome
 from broadgauge.specs.record import NodeUse
 

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from broadgauge.agent.infiniband import port_counters
+from broadgauge.agent.supervisor.ground import PlainGround
+from broadgauge.messages.agent import LaunchOrder, Mode, NodePlan
 from broadgauge.messages.counters import NicCounters
-from broadgauge.platforms.infiniband import port_counters
-from broadgauge.platforms.supervisor.ground import PlainGround
-from broadgauge.platforms.supervisor.protocol import LaunchPlan, Mode
+from broadgauge.platforms.launch_plan import phase_limits
 from broadgauge.specs.experiment import TimeLimits
 
 SENT, RECEIVED = 1_000_003, 2**40 + 15
@@ -52,18 +53,18 @@ def test_a_machine_without_adapters_has_no_ports(tmp_path: Path) -> None:
 
 
 def test_the_machine_as_one_node_shows_them(adapters: Path) -> None:
-    plan = LaunchPlan(
+    order = LaunchOrder(
         launch_id="b0.l0",
         mode=Mode.PLAIN,
-        node_cores=((0,),),
+        num_nodes=4,
+        nodes=(NodePlan(node=3, cores=(0,)),),
         ranks=(),
         environment={},
         link=None,
-        working_folder=str(adapters),
-        limits=TimeLimits(),
-        uid=0,
-        gid=0,
+        limits=phase_limits(TimeLimits()),
     )
-    [node] = PlainGround(plan, adapters=adapters).read_counters([])
+    [reading] = PlainGround(order, adapters=adapters).read_counters([])
+    assert reading.node == 3
+    node = reading.counters
     assert [nic.name for nic in node.nics] == ["mlx5_0:1", "mlx5_1:2", "mlx5_1:10"]
     assert (node.tx_bytes, node.rx_bytes, node.drops_count) == (None, None, None)

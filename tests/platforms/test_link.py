@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from tests.platforms.launches import make_case
 
+from broadgauge.agent.supervisor.ground import link_plan
+from broadgauge.messages.agent import Mode
 from broadgauge.platforms.launch_plan import interfaces_of, link_of
-from broadgauge.platforms.supervisor.ground import link_plan
-from broadgauge.platforms.supervisor.protocol import Mode
 from broadgauge.specs.network import Network, SlowPair
 
 SHAPING: dict[str, Any] = {

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broadgauge.agent.cores import cores_by_neighbourhood, share_out
 from broadgauge.platforms import gpu_watch
-from broadgauge.platforms.cores import cores_by_neighbourhood, share_out
 from broadgauge.platforms.gpu_watch import GpuWatch, reason_names
 from broadgauge.platforms.host_facts import git_commit
 from broadgauge.platforms.log_tail import last_lines

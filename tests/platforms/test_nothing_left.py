@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from broadgauge.platforms.supervisor.descendants import descendants
+from broadgauge.agent.supervisor.descendants import descendants
 
 pytestmark = pytest.mark.alone
 KINDS = [

@@ -1,6 +1,6 @@
 """Is the right rank named when a time limit passes?"""
 
-from broadgauge.platforms.supervisor.watch import Watch
+from broadgauge.agent.supervisor.watch import Watch
 from broadgauge.specs.experiment import TimeLimits
 from broadgauge.specs.record import Phase
 
@@ -10,7 +10,7 @@ NOBODY: frozenset[int] = frozenset()
 
 def measuring(num_ranks: int) -> Watch:
     """All ranks began to measure at 100 s."""
-    watch = Watch.of(num_ranks, LIMITS, 0.0)
+    watch = Watch.of(range(num_ranks), LIMITS, 0.0)
     watch.all_enter(Phase.RENDEZVOUS, 90.0)
     for rank in range(num_ranks):
         watch.hear(rank, {"type": "phase", "phase": "measure", "detail": "work"}, 100.0)
@@ -18,7 +18,7 @@ def measuring(num_ranks: int) -> Watch:
 
 
 def test_the_start_counts_as_rendezvous_until_hello() -> None:
-    watch = Watch.of(2, LIMITS, 3.0)
+    watch = Watch.of(range(2), LIMITS, 3.0)
     assert watch.deadline_s() == 13.0
     watch.hear(0, {"type": "hello"}, 5.0)
     watch.hear(1, {"type": "hello"}, 6.0)

@@ -92,6 +92,11 @@ class NodePlan:
     """That its ranks are held to; empty: all of the machine."""
 
 
+Program = Literal["worker", "command"] | tuple[str, ...]
+"""Our own: one process a rank, or one a node that starts torchrun; else a program and its
+arguments. Who starts our own knows with which Python, and from which files."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankPlan:
     """One process to start, on a node of this agent's."""
@@ -99,9 +104,7 @@ class RankPlan:
     rank: int
     """Of the whole launch."""
     node: int
-    program: Literal["worker", "command"] | tuple[str, ...]
-    """Our own: one process a rank, or one a node that starts torchrun; else a program and its
-    arguments. The agent knows with which Python, and from which files."""
+    program: Program
     environment: dict[str, str] = field(repr=False)
     """What differs between the ranks; the rest is the launch's. Secrets are among them."""
     log_paths: dict[str, str] = field(default_factory=dict)

@@ -10,10 +10,9 @@ from collections import deque
 from contextlib import suppress
 from pathlib import Path
 
+from broadgauge.messages.agent import EVENT, Event, LaunchOrder, Order
 from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
 from broadgauge.platforms.launch_folders import private
-from broadgauge.platforms.supervisor import protocol
-from broadgauge.platforms.supervisor.protocol import Event, LaunchPlan, Order
 
 _READ_BYTES = 1 << 16
 KILL_WAIT_S = 10.0
@@ -27,8 +26,13 @@ class SupervisorLost(Exception):  # noqa: N818  says what is so, and is always c
 class SupervisorConnection:
     """A living supervisor process and the socket to it."""
 
-    def __init__(self, program: tuple[str, ...], plan: LaunchPlan, log_path: Path) -> None:
-        """Start the supervisor and give it its plan. Raises OSError for an unwritable log."""
+    def __init__(
+        self, program: tuple[str, ...], order: LaunchOrder, log_path: Path, working_folder: Path
+    ) -> None:
+        """Start the supervisor and give it its order; ranks log beside `log_path`.
+
+        Raises OSError for an unwritable log.
+        """
         self._log_path = log_path
         self._frames = FrameReader()
         self._writer = FrameWriter(unique_sender("tool"))
@@ -37,16 +41,17 @@ class SupervisorConnection:
         ours, theirs = socket.socketpair()
         ours.settimeout(SEND_LIMIT_S)
         self._socket = ours
+        folders = (str(log_path.absolute().parent), str(working_folder.absolute()))
         with theirs, open(log_path, "ab", opener=private) as log:
             self._process = subprocess.Popen(
-                [*program, str(theirs.fileno())],
+                [*program, *folders, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
-        self._send(plan.model_dump(mode="json"))
+        self.send(order)
 
     @property
     def pid(self) -> int:
@@ -55,7 +60,8 @@ class SupervisorConnection:
 
     def send(self, order: Order) -> None:
         """Give an order; one that no supervisor is left for is lost, as `receive` will tell."""
-        self._send(order.model_dump(mode="json"))
+        with suppress(BrokenPipeError, ConnectionResetError, TimeoutError):
+            self._socket.sendall(self._writer.write(order))
 
     def receive(self, timeout_s: float) -> Event | None:
         """The next event; None when none came in time. Raises SupervisorLost."""
@@ -92,10 +98,6 @@ class SupervisorConnection:
             os.kill(self._process.pid, signal.SIGKILL)
         self._process.wait(KILL_WAIT_S)
 
-    def _send(self, message: dict[str, object]) -> None:
-        with suppress(BrokenPipeError, ConnectionResetError, TimeoutError):
-            self._socket.sendall(self._writer.write(message))
-
     def _read(self) -> None:
         try:
             data = self._socket.recv(_READ_BYTES)
@@ -104,9 +106,7 @@ class SupervisorConnection:
         if not data:
             raise SupervisorLost(self._obituary())
         messages, _ = self._frames.feed(data)
-        self._events.extend(
-            protocol.EVENT.validate_python(received.message) for received in messages
-        )
+        self._events.extend(EVENT(received.message) for received in messages)
 
     def _obituary(self) -> str:
         """How did the supervisor end, and what did it say last?"""

@@ -13,8 +13,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from broadgauge.platforms.log_tail import last_lines, tail
-from broadgauge.platforms.supervisor.protocol import (
+from broadgauge.messages.agent import (
     Event,
     LogFlooded,
     PhaseExpired,
@@ -22,6 +21,7 @@ from broadgauge.platforms.supervisor.protocol import (
     RankSaid,
     StacksDumped,
 )
+from broadgauge.platforms.log_tail import last_lines, tail
 from broadgauge.specs.record import ErrorKind, Phase, Status, TrialError
 
 _ONLY_A_PEER_SEES = re.compile(

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from broadgauge.messages.agent import Mode
 from broadgauge.platforms.gpu_choice import choose_gpus, numa_node_of_gpu
 from broadgauge.platforms.gpu_watch import GpuWatch
 from broadgauge.platforms.launch_folders import LaunchFolders, private
@@ -20,7 +21,6 @@ from broadgauge.platforms.path_check import path_check, refuse_impossible_path
 from broadgauge.platforms.rank_environment import nccl_seen_gbps
 from broadgauge.platforms.starting import start_launch
 from broadgauge.platforms.supervised import Checked, CheckTrial, Heard, SupervisedLaunch
-from broadgauge.platforms.supervisor.protocol import Mode
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, PlatformError
 from broadgauge.specs.launching import LaunchRequest, Progress

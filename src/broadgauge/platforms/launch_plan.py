@@ -4,27 +4,38 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from broadgauge.platforms.cores import cores_by_neighbourhood, share_out
-from broadgauge.platforms.emulated.addresses import interface_name
-from broadgauge.platforms.emulated.nodes import plan_nodes
+from broadgauge.agent.cores import cores_by_neighbourhood, share_out
+from broadgauge.agent.emulated.addresses import interface_name
+from broadgauge.agent.emulated.nodes import plan_nodes
+from broadgauge.agent.supervisor.programs import argv_of
+from broadgauge.messages.agent import (
+    LaunchOrder,
+    Link,
+    Mode,
+    NodePlan,
+    PhaseLimits,
+    Program,
+    RankPlan,
+    SlowPair,
+)
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.rank_environment import (
+    LOG_VARIABLES,
     LaunchFacts,
     RankPlace,
+    given_variables,
     platform_variables,
     rank_environment,
 )
-from broadgauge.platforms.supervisor.protocol import LaunchPlan, Link, Mode, RankPlan
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
+from broadgauge.specs.experiment import TimeLimits
 from broadgauge.specs.launching import LaunchRequest
 from broadgauge.specs.secrets import Secrets
 from broadgauge.specs.variables import FromEnvironment
 
-_PYTHON = (sys.executable, "-P", "-m")
-"""-P: a file of the user's in the working folder must not stand in for a module."""
 EMULATED_PORT = "29500"
 """In a network namespace of its own every port is free. torchrun's default."""
 FREE_PORT = "<a free port>"
@@ -34,14 +45,14 @@ FREE_PORT = "<a free port>"
 class Programs:
     """What a launch runs; tests put scripted ones in their place."""
 
-    worker: tuple[str, ...] = (*_PYTHON, "broadgauge.probes.worker")
+    worker: Program = "worker"
     """One process a rank, for our own workloads."""
-    command: tuple[str, ...] = (*_PYTHON, "broadgauge.probes.command")
+    command: Program = "command"
     """One process a node, which starts torchrun and the user's script."""
-    supervisor: tuple[str, ...] = (*_PYTHON, "broadgauge.platforms.supervisor")
-    """Given the descriptor of the tool's socket."""
+    supervisor: tuple[str, ...] = (sys.executable, "-P", "-m", "broadgauge.agent.supervisor")
+    """Given the folders for logs and work, and the descriptor of the tool's socket."""
 
-    def argv(self, case: Case) -> tuple[str, ...]:
+    def of(self, case: Case) -> Program:
         """What each process of this case runs."""
         return self.command if case.workload.is_under_torchrun else self.worker
 
@@ -59,38 +70,70 @@ class Terms:
     secrets: Secrets = field(default_factory=Secrets)
 
 
-def plan_launch(request: LaunchRequest, terms: Terms) -> tuple[LaunchPlan, tuple[str, ...]]:
+def plan_launch(request: LaunchRequest, terms: Terms) -> tuple[LaunchOrder, tuple[str, ...]]:
     """Which processes, where, with what; and what the user should know. Raises LaunchError."""
     case = shared_case(request)
     cores, note = share_out(cores_by_neighbourhood(), case.nodes, request.cores_per_node)
-    facts = launch_facts(request, terms, os.environ)
-    argv = terms.programs.argv(case)
+    facts = launch_facts(request, terms)
     stands = places(case, terms, len(cores[0]))
-    environments = [rank_environment(case, place, facts) for place in stands]
-    shared = dict(set.intersection(*(set(variables.items()) for variables in environments)))
+    given = [given_variables(case, place, facts) for place in stands]
+    shared = dict(set.intersection(*(set(variables.items()) for variables in given)))
+    shared = {name: value for name, value in shared.items() if name not in LOG_VARIABLES}
     ranks = tuple(
-        RankPlan(
-            rank=place.rank,
-            node=place.node,
-            argv=argv,
-            environment=dict(variables.items() - shared.items()),
-            log_path=f"{facts.log_stem}.rank{place.rank}.log",
-        )
-        for place, variables in zip(stands, environments, strict=True)
+        _rank_plan(request, terms, place, dict(variables.items() - shared.items()))
+        for place, variables in zip(stands, given, strict=True)
     )
-    plan = LaunchPlan(
+    order = LaunchOrder(
         launch_id=request.launch_id,
         mode=terms.mode,
-        node_cores=cores,
+        num_nodes=case.nodes,
+        nodes=tuple(NodePlan(node=node, cores=held) for node, held in enumerate(cores)),
         ranks=ranks,
         environment=shared,
         link=link_of(case),
-        working_folder=str(terms.folders.working_of(request.arm).absolute()),
-        limits=request.limits,
+        limits=phase_limits(request.limits),
         uid=os.getuid(),
         gid=os.getgid(),
     )
-    return plan, tuple(filter(None, (note, _gloo_note(case))))
+    return order, tuple(filter(None, (note, _gloo_note(case))))
+
+
+def _rank_plan(
+    request: LaunchRequest, terms: Terms, place: RankPlace, variables: Mapping[str, str]
+) -> RankPlan:
+    """What libraries write beside the logs is named as the order names the logs."""
+    folder = f"{terms.folders.logs.absolute()}{os.sep}"
+    in_logs = {
+        name: value.removeprefix(folder)
+        for name, value in variables.items()
+        if name in LOG_VARIABLES and value.startswith(folder)
+    }
+    return RankPlan(
+        rank=place.rank,
+        node=place.node,
+        program=terms.programs.of(request.cases[0]),
+        environment={name: value for name, value in variables.items() if name not in in_logs},
+        log_paths=in_logs,
+        log=f"{request.launch_id}.rank{place.rank}.log",
+    )
+
+
+def first_environment(request: LaunchRequest, terms: Terms) -> dict[str, str]:
+    """All variables of rank 0, on this machine."""
+    case = shared_case(request)
+    cores, _ = share_out(cores_by_neighbourhood(), case.nodes, request.cores_per_node)
+    facts = replace(launch_facts(request, terms), inherited=os.environ)
+    return rank_environment(case, places(case, terms, len(cores[0]))[0], facts)
+
+
+def phase_limits(limits: TimeLimits) -> PhaseLimits:
+    """As those who watch over ranks are told them."""
+    return PhaseLimits(
+        rendezvous_s=limits.rendezvous_s,
+        warm_up_s=limits.warm_up_s,
+        measure_s=limits.measure_s,
+        teardown_s=limits.teardown_s,
+    )
 
 
 def _gloo_note(case: Case) -> str | None:
@@ -116,8 +159,8 @@ def command_lines(request: LaunchRequest, terms: Terms) -> tuple[str, ...]:
     """
     case = shared_case(request)
     cores, _ = share_out(cores_by_neighbourhood(), case.nodes, request.cores_per_node)
-    facts = launch_facts(request, terms, os.environ)
-    argv = terms.programs.argv(case)
+    facts = launch_facts(request, terms)
+    argv = argv_of(terms.programs.of(case))
     lines = []
     for place in places(case, terms, len(cores[0])):
         variables = platform_variables(case, place, facts) | case.environment
@@ -166,7 +209,7 @@ def places(case: Case, terms: Terms, num_cores: int) -> tuple[RankPlace, ...]:
     )
 
 
-def launch_facts(request: LaunchRequest, terms: Terms, inherited: Mapping[str, str]) -> LaunchFacts:
+def launch_facts(request: LaunchRequest, terms: Terms) -> LaunchFacts:
     """What do all ranks have in common?"""
     return LaunchFacts(
         launch_id=request.launch_id,
@@ -175,7 +218,6 @@ def launch_facts(request: LaunchRequest, terms: Terms, inherited: Mapping[str, s
         is_emulated=terms.mode is Mode.NAMESPACES,
         gpus=terms.gpus,
         topology_files=terms.topology_files,
-        inherited=inherited,
         secrets=terms.secrets,
     )
 
@@ -192,7 +234,9 @@ def link_of(case: Case) -> Link | None:
         delay_s=network.delay_s,
         jitter_s=network.jitter_s,
         loss_ratio=network.loss_ratio,
-        slow_pairs=network.slow_pairs,
+        slow_pairs=tuple(
+            SlowPair(nodes=pair.nodes, rate_ratio=pair.rate_ratio) for pair in network.slow_pairs
+        ),
         overlay=network.overlay,
         nics_per_node=network.num_nics,
     )

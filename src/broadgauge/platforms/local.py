@@ -1,5 +1,6 @@
 """Where do cases run without emulation? On this machine as it is, one node: the reference."""
 
+from broadgauge.messages.agent import Mode
 from broadgauge.platforms.gpu_choice import choose_gpus
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.launch_plan import FREE_PORT, Programs, Terms, command_lines
@@ -7,7 +8,6 @@ from broadgauge.platforms.machine import cpu_quota_cores
 from broadgauge.platforms.path_check import path_check, refuse_impossible_path
 from broadgauge.platforms.starting import free_port, start_launch
 from broadgauge.platforms.supervised import SupervisedLaunch
-from broadgauge.platforms.supervisor.protocol import Mode
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import LaunchRequest, Progress
 from broadgauge.specs.secrets import Secrets

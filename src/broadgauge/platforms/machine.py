@@ -7,8 +7,8 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from broadgauge.platforms.cores import cores_by_neighbourhood
-from broadgauge.platforms.emulated.ability import Ability, probe_ability
+from broadgauge.agent.cores import cores_by_neighbourhood
+from broadgauge.agent.emulated.ability import Ability, probe_ability
 from broadgauge.platforms.gpu_watch import gpu_handle, open_nvml, text_of
 from broadgauge.platforms.nvlink import are_joined
 from broadgauge.specs.machine import Gpu, MachineFacts, Nic

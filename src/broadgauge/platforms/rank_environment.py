@@ -8,13 +8,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from broadgauge.messages.launcher_variables import is_set_by_a_launcher
 from broadgauge.platforms.paths import NCCL_VARIABLES
 from broadgauge.specs.case import Case
-from broadgauge.specs.launcher_variables import is_set_by_a_launcher
 from broadgauge.specs.secret_names import MASK, is_secret, without_credentials
 from broadgauge.specs.secrets import Secrets
 
 _RECORDED = re.compile(r"^(NCCL|GLOO|TORCH|OMP|CUDA)_")
+LOG_VARIABLES = ("NCCL_DEBUG_FILE", "NCCL_TOPO_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
+"""Those of ours that name files in the folder for logs."""
 LOOPBACK = "lo"
 """What a path inside a node uses of TCP, for sockets or to find each other."""
 UNSHAPED_SEEN_GBPS = 100.0
@@ -65,13 +67,21 @@ def rank_environment(case: Case, place: RankPlace, facts: LaunchFacts) -> dict[s
     inherited = {
         name: value for name, value in facts.inherited.items() if not is_set_by_a_launcher(name)
     }
+    return inherited | given_variables(case, place, facts)
+
+
+def given_variables(case: Case, place: RankPlace, facts: LaunchFacts) -> dict[str, str]:
+    """What a rank is given on top of what it inherits, with the true values of secrets.
+
+    Raises InputError where one is missing.
+    """
     own = {
         name: variable
         if isinstance(variable, str)
         else facts.secrets.value(name, variable).reveal()
         for name, variable in case.environment.items()
     }
-    return inherited | platform_variables(case, place, facts) | own
+    return platform_variables(case, place, facts) | own
 
 
 def platform_variables(case: Case, place: RankPlace, facts: LaunchFacts) -> dict[str, str]:

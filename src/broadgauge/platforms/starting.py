@@ -4,11 +4,12 @@ import shutil
 import socket
 from pathlib import Path
 
+from broadgauge.messages.agent import Ended, LaunchOrder, RankSaid, Ready, Refused
 from broadgauge.platforms.connection import SupervisorConnection, SupervisorLost
 from broadgauge.platforms.diagnosis import Symptoms
 from broadgauge.platforms.host_facts import make_environment
 from broadgauge.platforms.launch_folders import private
-from broadgauge.platforms.launch_plan import Terms, plan_launch
+from broadgauge.platforms.launch_plan import Terms, first_environment, plan_launch
 from broadgauge.platforms.log_tail import OWN_LINE
 from broadgauge.platforms.rank_environment import recorded_variables
 from broadgauge.platforms.supervised import (
@@ -17,7 +18,6 @@ from broadgauge.platforms.supervised import (
     SupervisedLaunch,
     TakeNotes,
 )
-from broadgauge.platforms.supervisor.protocol import Ended, LaunchPlan, RankSaid, Ready, Refused
 from broadgauge.specs.errors import LaunchError, RunFolderError
 from broadgauge.specs.launching import LaunchRequest, Progress, RankMessage
 from broadgauge.specs.record import ErrorKind, Phase
@@ -39,23 +39,26 @@ def start_launch(
 
     Raises LaunchError, or RunFolderError where logs can't be written, with nothing left.
     """
-    plan, notes = plan_launch(request, terms)
+    order, notes = plan_launch(request, terms)
     logs = terms.folders.logs
-    open_logs(plan, logs)
-    progress(Phase.RENDEZVOUS, f"starting {len(plan.ranks)} processes")
+    open_logs(order, logs)
+    progress(Phase.RENDEZVOUS, f"starting {len(order.ranks)} processes")
     try:
         supervisor_log = logs / f"{request.launch_id}.supervisor.log"
-        connection = SupervisorConnection(terms.programs.supervisor, plan, supervisor_log)
+        working_folder = terms.folders.working_of(request.arm)
+        connection = SupervisorConnection(
+            terms.programs.supervisor, order, supervisor_log, working_folder
+        )
     except (OSError, ValueError) as error:
         raise LaunchError(f"{request.launch_id}: the supervisor did not start: {error}") from error
     try:
-        more_notes, hello = _hear_hellos(connection, plan)
+        more_notes, hello = _hear_hellos(connection, order, logs)
         environment = make_environment(
             platform_name,
             hello,
             gpus=terms.gpus,
             variables=recorded_variables(
-                plan.environment | plan.ranks[0].environment,
+                first_environment(request, terms),
                 request.cases[0],
                 request.launch_id,
                 str(logs.absolute()),
@@ -68,24 +71,25 @@ def start_launch(
     take_notes((*notes, *more_notes))
     return SupervisedLaunch(
         connection,
-        plan,
+        order,
         environment,
+        log_folder=logs,
         gpus=terms.gpus,
         check=check,
         take_notes=take_notes,
     )
 
 
-def open_logs(plan: LaunchPlan, folder: Path) -> None:
+def open_logs(order: LaunchOrder, folder: Path) -> None:
     """Can the ranks' logs be written? Begin each with who writes it. Raises RunFolderError.
 
     The next launch would fare no better, and its trials can still be run when there is space.
     """
     try:
         folder.mkdir(0o700, parents=True, exist_ok=True)
-        for rank in plan.ranks:
-            header = f"{OWN_LINE} launch {plan.launch_id}, rank {rank.rank}, node {rank.node}\n"
-            with open(rank.log_path, "a", opener=private) as log:
+        for rank in order.ranks:
+            header = f"{OWN_LINE} launch {order.launch_id}, rank {rank.rank}, node {rank.node}\n"
+            with open(folder / rank.log, "a", opener=private) as log:
                 log.write(header)
         free_bytes = shutil.disk_usage(folder).free
     except OSError as error:
@@ -107,14 +111,14 @@ def free_port() -> str:
 
 
 def _hear_hellos(
-    connection: SupervisorConnection, plan: LaunchPlan
+    connection: SupervisorConnection, order: LaunchOrder, logs: Path
 ) -> tuple[tuple[str, ...], RankMessage]:
     """Wait for every rank's first words; the nodes' notes, and what rank 0 said."""
     symptoms = Symptoms()
     notes: tuple[str, ...] = ()
     hellos: dict[int, RankMessage] = {}
     try:
-        while len(hellos) < len(plan.ranks) or symptoms.is_failed:
+        while len(hellos) < len(order.ranks) or symptoms.is_failed:
             event = connection.receive(SILENCE_LIMIT_S)
             if event is None:
                 raise SupervisorLost(f"the supervisor did not answer for {SILENCE_LIMIT_S:g} s")
@@ -123,7 +127,7 @@ def _hear_hellos(
                 case Ready():
                     notes = event.notes
                 case Refused():
-                    raise LaunchError(f"{plan.launch_id}: {event.message}", hint=event.hint)
+                    raise LaunchError(f"{order.launch_id}: {event.message}", hint=event.hint)
                 case RankSaid() if event.message.get("type") == "hello":
                     hellos[event.rank] = event.message
                 case Ended():
@@ -131,22 +135,22 @@ def _hear_hellos(
                 case _:
                     pass
     except SupervisorLost as loss:
-        raise _failure(plan, symptoms) or LaunchError(f"{plan.launch_id}: {loss}") from None
-    failure = _failure(plan, symptoms)
+        raise _failure(order, logs, symptoms) or LaunchError(f"{order.launch_id}: {loss}") from None
+    failure = _failure(order, logs, symptoms)
     if failure is not None:
         raise failure
     return notes, hellos[0]
 
 
-def _failure(plan: LaunchPlan, symptoms: Symptoms) -> LaunchError | None:
+def _failure(order: LaunchOrder, logs: Path, symptoms: Symptoms) -> LaunchError | None:
     """Why did the ranks not come up, with the end of the guilty one's log?"""
-    error = symptoms.error(tuple(Path(rank.log_path) for rank in plan.ranks))
+    error = symptoms.error(tuple(logs / rank.log for rank in order.ranks))
     if error is None:
         return None
     kind = "did not come up in time" if error.kind is ErrorKind.HUNG else "did not come up"
     lines = [
-        f"{plan.launch_id} {kind}: {error.message}",
+        f"{order.launch_id} {kind}: {error.message}",
         *(f"  | {line}" for line in error.last_lines[-_SHOWN_LINES:]),
     ]
-    log = plan.ranks[error.rank or 0].log_path
+    log = logs / order.ranks[error.rank or 0].log
     return LaunchError("\n".join(lines), hint=f"all that it wrote is in {log}", error=error)

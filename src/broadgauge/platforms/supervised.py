@@ -5,24 +5,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from broadgauge.agent.supervisor.watch import limit_s
+from broadgauge.messages import counters
+from broadgauge.messages.agent import End as EndOrder
+from broadgauge.messages.agent import (
+    Ended,
+    Event,
+    LaunchOrder,
+    Marked,
+    PhaseExpired,
+    PhaseLimits,
+    RankSaid,
+    RunTrial,
+    TrialStarts,
+)
+from broadgauge.messages.codec import encode
 from broadgauge.messages.rank import TrialCommand
 from broadgauge.platforms.connection import SupervisorConnection, SupervisorLost
 from broadgauge.platforms.diagnosis import Symptoms, status_of
 from broadgauge.platforms.gpu_watch import GpuWatch
 from broadgauge.platforms.launch_plan import link_of
-from broadgauge.platforms.supervisor.protocol import End as EndOrder
-from broadgauge.platforms.supervisor.protocol import (
-    Ended,
-    Event,
-    LaunchPlan,
-    Marked,
-    PhaseExpired,
-    RankSaid,
-    RunTrial,
-    TrialStarts,
-)
-from broadgauge.platforms.supervisor.watch import limit_s
-from broadgauge.specs.experiment import TimeLimits
 from broadgauge.specs.launching import Mark, Progress, RankMessage, TrialOutcome, TrialRequest
 from broadgauge.specs.record import (
     Environment,
@@ -75,9 +77,9 @@ class Heard:
                 self.messages[event.rank].append(event.message)
                 self._follow(event, progress)
             case Marked():
-                self.marks.append(Mark(label=event.label, time_s=event.time_s, nodes=event.nodes))
+                self.marks.append(mark_of(event))
             case TrialStarts():
-                self.link, self.notes = event.facts, event.notes
+                self.link, self.notes = link_facts(event.facts), event.notes
             case PhaseExpired():
                 progress(event.phase, event.message)
             case Ended():
@@ -91,6 +93,18 @@ class Heard:
             self.done.add(event.rank)
         elif kind == "phase" and event.rank == 0 and event.message.get("phase") in tuple(Phase):
             progress(Phase(event.message["phase"]), str(event.message.get("detail", "")))
+
+
+def mark_of(event: Marked) -> Mark:
+    """One agent's mark is the launch's where it owns all of its nodes."""
+    nodes = sorted(event.nodes, key=lambda reading: reading.node)
+    read = tuple(reading.counters for reading in nodes)
+    return Mark(label=event.label, time_s=event.time_s, nodes=read)
+
+
+def link_facts(facts: counters.LinkFacts | None) -> LinkFacts | None:
+    """As they are stored."""
+    return None if facts is None else LinkFacts.model_validate(encode(facts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,9 +125,10 @@ class SupervisedLaunch:
     def __init__(
         self,
         connection: SupervisorConnection,
-        plan: LaunchPlan,
+        order: LaunchOrder,
         environment: Environment,
         *,
+        log_folder: Path,
         gpus: Sequence[str] = (),
         check: CheckTrial | None = None,
         take_notes: TakeNotes | None = None,
@@ -123,7 +138,8 @@ class SupervisedLaunch:
         `take_notes`: who is told what the user should know, again and again the same.
         """
         self._connection = connection
-        self._plan = plan
+        self._order = order
+        self._log_folder = log_folder
         self._environment = environment
         self._gpus = tuple(gpus)
         self._check = check
@@ -156,7 +172,7 @@ class SupervisedLaunch:
     def run_trial(self, request: TrialRequest, progress: Progress) -> TrialOutcome:
         """Run one trial on the living ranks; what ranks do wrong is a failed outcome."""
         started_unix_s = time.time()
-        heard = Heard(num_ranks=len(self._plan.ranks))
+        heard = Heard(num_ranks=len(self._order.ranks))
         watch = GpuWatch(self._gpus)
         with watch:
             error = self._pump(request, heard, progress)
@@ -188,13 +204,13 @@ class SupervisedLaunch:
         self._is_closed = True
         self._is_alive = False
         self._connection.send(EndOrder())
-        self._connection.close(self._plan.limits.teardown_s + END_GRACE_S)
+        self._connection.close(self._order.limits.teardown_s + END_GRACE_S)
 
     def _pump(self, request: TrialRequest, heard: Heard, progress: Progress) -> TrialError | None:
         """Have the trial run and take everything in; what went wrong, if anything did."""
         if not self.is_alive:
             return self._lost("the launch had ended before the trial")
-        self._connection.send(trial_order(request, self._plan.limits))
+        self._connection.send(trial_order(request, self._order.limits))
         try:
             while not heard.is_over:
                 event = self._connection.receive(SILENCE_LIMIT_S)
@@ -213,13 +229,13 @@ class SupervisedLaunch:
 
     @property
     def _log_paths(self) -> tuple[Path, ...]:
-        return tuple(Path(rank.log_path) for rank in self._plan.ranks)
+        return tuple(self._log_folder / rank.log for rank in self._order.ranks)
 
     def _lost(self, message: str) -> TrialError:
         return TrialError(kind=ErrorKind.LAUNCHER_LOST, message=message)
 
 
-def trial_order(request: TrialRequest, limits: TimeLimits) -> RunTrial:
+def trial_order(request: TrialRequest, limits: PhaseLimits) -> RunTrial:
     """What is the supervisor told to run this trial?"""
     command = TrialCommand(
         trial_id=request.trial_id,

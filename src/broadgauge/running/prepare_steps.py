@@ -4,7 +4,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from broadgauge.platforms.emulated.syscalls import PR_SET_PDEATHSIG, prctl
+from broadgauge.agent.emulated.syscalls import PR_SET_PDEATHSIG, prctl
 from broadgauge.running.baseline import arms
 from broadgauge.running.events import PrepareStepBegins, RunObserver
 from broadgauge.running.what_is_started import check_files, prepare_steps

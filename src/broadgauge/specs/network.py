@@ -8,19 +8,12 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from broadgauge.messages.limits import MAX_NICS_PER_NODE
+from broadgauge.messages.payload import VXLAN_HEADER_BYTES, payload_rate_gbps
 from broadgauge.specs.base import Name, Spec, placed_error
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.found import Found
 from broadgauge.specs.units import DelayS, RateGbps, show_rate, show_ratio, show_time
 from broadgauge.specs.variables import EnvironmentVariables
-
-ETHERNET_HEADER_BYTES = 14
-TCP_IP_HEADER_BYTES = 52
-"""IPv4 20 + TCP 20 + timestamps option 12 (RFC 791, RFC 9293, RFC 7323)."""
-VXLAN_HEADER_BYTES = 50
-"""Outer Ethernet 14 + IPv4 20 + UDP 8 + VXLAN 8 (RFC 7348, section 5). The tunnel's MTU is that
-much smaller than the link's, as an overlay's is."""
-
 
 FEWER_NICS = "`nics_per_node: 1`, or another number"
 
@@ -241,14 +234,3 @@ AnyNetwork = Annotated[
     Discriminator(_kind_of),
 ]
 """Between nodes or inside one: the key `path` tells."""
-
-
-def payload_rate_gbps(rate_gbps: float, mtu_bytes: int, overlay_bytes: int = 0) -> float:
-    """How much TCP payload fits a link of this rate? 95.7 % at MTU 1500, 99.3 % at 9000.
-
-    The shaper counts the Ethernet header and no preamble, so of each frame of MTU + 14 bytes
-    MTU − 52 are payload, less an overlay's headers: 92.3 % in VXLAN at MTU 1500. Source:
-    docs/architecture.md, "Shaping"; headers as named above.
-    """
-    payload_bytes = mtu_bytes - overlay_bytes - TCP_IP_HEADER_BYTES
-    return rate_gbps * payload_bytes / (mtu_bytes + ETHERNET_HEADER_BYTES)

@@ -16,8 +16,8 @@ from pydantic import (
     model_serializer,
 )
 
+from broadgauge.messages.launcher_variables import is_set_by_a_launcher
 from broadgauge.specs.base import Spec, placed_error
-from broadgauge.specs.launcher_variables import is_set_by_a_launcher
 from broadgauge.specs.secret_names import is_secret, without_credentials
 
 VARIABLE_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"

@@ -16,10 +16,10 @@ sys.path[0] = str(Path(__file__).parents[3])
 
 from tests.platforms.emulated.tap_forwarder import DelayedCable
 
-from broadgauge.platforms.emulated.nodes import Cluster, build_cluster
-from broadgauge.platforms.emulated.shaping import LinkPlan
-from broadgauge.platforms.supervisor import __main__ as supervisor
-from broadgauge.platforms.supervisor import ground
+from broadgauge.agent.emulated.nodes import Cluster, build_cluster
+from broadgauge.agent.emulated.shaping import LinkPlan
+from broadgauge.agent.supervisor import __main__ as supervisor
+from broadgauge.agent.supervisor import ground
 
 WISHES = json.loads(sys.argv.pop(1))
 shape = Cluster.shape

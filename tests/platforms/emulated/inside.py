@@ -17,20 +17,20 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from broadgauge.platforms.emulated.ceiling import (
+from broadgauge.agent.emulated.ceiling import (
     measure_ceiling,
     measure_stream,
     send_exactly,
 )
-from broadgauge.platforms.emulated.errors import EmulationError
-from broadgauge.platforms.emulated.namespaces import (
+from broadgauge.agent.emulated.errors import EmulationError
+from broadgauge.agent.emulated.namespaces import (
     drop_privileges_for_rank,
     enter_cluster_namespaces,
     prepare_cluster_root,
 )
-from broadgauge.platforms.emulated.nodes import Cluster, Node, build_cluster
-from broadgauge.platforms.emulated.round_trip import measure_round_trip_time_s
-from broadgauge.platforms.emulated.shaping import LinkPlan, SlowWay
+from broadgauge.agent.emulated.nodes import Cluster, Node, build_cluster
+from broadgauge.agent.emulated.round_trip import measure_round_trip_time_s
+from broadgauge.agent.emulated.shaping import LinkPlan, SlowWay
 
 REAL_IDS = (os.getuid(), os.getgid())
 RANK = """

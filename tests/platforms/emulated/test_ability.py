@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from broadgauge.platforms.emulated import ability_fixes
-from broadgauge.platforms.emulated.ability import probe_ability
-from broadgauge.platforms.emulated.ability_fixes import find_fix
+from broadgauge.agent.emulated import ability_fixes
+from broadgauge.agent.emulated.ability import probe_ability
+from broadgauge.agent.emulated.ability_fixes import find_fix
 
 
 @pytest.mark.namespaces
@@ -29,8 +29,8 @@ POWERLESS = """
 import json, os
 from dataclasses import asdict
 from pathlib import Path
-from broadgauge.platforms.emulated.ability import probe_ability
-from broadgauge.platforms.emulated.syscalls import CloneFlag, drop_every_capability, unshare
+from broadgauge.agent.emulated.ability import probe_ability
+from broadgauge.agent.emulated.syscalls import CloneFlag, drop_every_capability, unshare
 uid = os.getuid()
 unshare(CloneFlag.NEWUSER)
 Path("/proc/self/uid_map").write_text(f"0 {uid} 1")

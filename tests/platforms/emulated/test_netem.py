@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broadgauge.platforms.emulated import ability_fixes
-from broadgauge.platforms.emulated.ability import probe_ability
-from broadgauge.platforms.emulated.ability_fixes import find_fix
-from broadgauge.platforms.emulated.netem import Netem, limit_packets, netem_options
-from broadgauge.platforms.emulated.shaping import (
+from broadgauge.agent.emulated import ability_fixes
+from broadgauge.agent.emulated.ability import probe_ability
+from broadgauge.agent.emulated.ability_fixes import find_fix
+from broadgauge.agent.emulated.netem import Netem, limit_packets, netem_options
+from broadgauge.agent.emulated.shaping import (
     LinkPlan,
     htb_rate,
     receiving_plan,
     sending_plan,
 )
-from broadgauge.platforms.emulated.traffic_control import (
+from broadgauge.agent.emulated.traffic_control import (
     HtbLeaf,
     HtbTree,
     leaf_queue,

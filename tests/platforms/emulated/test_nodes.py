@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from broadgauge.agent.emulated.addresses import rank_address
+from broadgauge.agent.emulated.nodes import plan_nodes
 from broadgauge.messages.limits import MAX_NICS_PER_NODE, MAX_NODES
-from broadgauge.platforms.emulated.addresses import rank_address
-from broadgauge.platforms.emulated.nodes import plan_nodes
 
 
 @pytest.fixture(params=[1, 2])

@@ -9,8 +9,8 @@ from tests.platforms.emulated.judging import (
     skip_where_the_host_is_the_bound,
 )
 
-from broadgauge.platforms.emulated import overlay
-from broadgauge.platforms.emulated.addresses import overlay_address, overlay_hardware_address
+from broadgauge.agent.emulated import overlay
+from broadgauge.agent.emulated.addresses import overlay_address, overlay_hardware_address
 from broadgauge.specs.network import VXLAN_HEADER_BYTES, payload_rate_gbps
 
 PAYLOAD_BYTES = 1009 * 65_537

@@ -14,8 +14,8 @@ from tests.platforms.emulated.judging import (
     skip_where_the_host_is_the_bound,
 )
 
-from broadgauge.platforms.emulated.metering import Meter
-from broadgauge.platforms.emulated.shaping import (
+from broadgauge.agent.emulated.metering import Meter
+from broadgauge.agent.emulated.shaping import (
     GSO_MAX_BYTES,
     LinkPlan,
     burst_bytes,
@@ -25,7 +25,7 @@ from broadgauge.platforms.emulated.shaping import (
     sending_plan,
     switch_buffer_bytes,
 )
-from broadgauge.platforms.emulated.traffic_control import QdiscStatistics, htb_parameters
+from broadgauge.agent.emulated.traffic_control import QdiscStatistics, htb_parameters
 from broadgauge.specs.network import payload_rate_gbps
 
 PAYLOAD_BYTES = 1009 * 65_537  # primes: 66 MB that no other count is likely to equal

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.platforms.emulated.judging import is_reached, refuse_above
 
-from broadgauge.platforms.emulated.shaping import LinkPlan, SlowWay, sending_plan
+from broadgauge.agent.emulated.shaping import LinkPlan, SlowWay, sending_plan
 from broadgauge.specs.network import VXLAN_HEADER_BYTES, payload_rate_gbps
 
 RATE_GBPS, RATIO = 0.2, 0.4

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from broadgauge.platforms.emulated import sysctls
-from broadgauge.platforms.emulated.sysctls import keep_packets_in_order
+from broadgauge.agent.emulated import sysctls
+from broadgauge.agent.emulated.sysctls import keep_packets_in_order
 
 
 @pytest.fixture

@@ -26,9 +26,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from broadgauge.platforms.emulated.namespaces import enter_cluster_namespaces, prepare_cluster_root
-from broadgauge.platforms.emulated.nodes import Cluster, Node, build_cluster
-from broadgauge.platforms.emulated.shaping import LinkPlan
+from broadgauge.agent.emulated.namespaces import enter_cluster_namespaces, prepare_cluster_root
+from broadgauge.agent.emulated.nodes import Cluster, Node, build_cluster
+from broadgauge.agent.emulated.shaping import LinkPlan
 
 CONTROL_OF_TOOL = "10.200.0.254"
 SHARED = "/run/shared"

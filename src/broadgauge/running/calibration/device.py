@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from broadgauge.platforms.cores import share_out
+from broadgauge.agent.cores import share_out
 from broadgauge.specs.case import Device
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.machine import MachineFacts

@@ -8,17 +8,17 @@ plane writes them.
 from dataclasses import dataclass
 from typing import Any
 
-from broadgauge.platforms.emulated.ability_fixes import VXLAN_FIX
-from broadgauge.platforms.emulated.addresses import (
+from broadgauge.agent.emulated.ability_fixes import VXLAN_FIX
+from broadgauge.agent.emulated.addresses import (
     PREFIX_LENGTH,
     interface_name,
     nic_address,
     overlay_address,
     overlay_hardware_address,
 )
-from broadgauge.platforms.emulated.errors import building
-from broadgauge.platforms.emulated.shaping import EgressPlan
-from broadgauge.platforms.emulated.traffic_control import set_sizes
+from broadgauge.agent.emulated.errors import building
+from broadgauge.agent.emulated.shaping import EgressPlan
+from broadgauge.agent.emulated.traffic_control import set_sizes
 
 HEADER_BYTES = 50
 """Of every packet: outer Ethernet 14, IPv4 20, UDP 8, VXLAN 8 (RFC 7348, section 5). That of

@@ -4,10 +4,12 @@ import os
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
+from broadgauge.agent.supervisor.channel import Inlet, Outlet
+from broadgauge.agent.supervisor.programs import Folders, argv_of, rank_environment
+from broadgauge.messages.agent import LaunchOrder, RankPlan
 from broadgauge.messages.rank import COMMAND_FD_VARIABLE, RESULT_FD_VARIABLE
-from broadgauge.platforms.supervisor.channel import Inlet, Outlet
-from broadgauge.platforms.supervisor.protocol import LaunchPlan, RankPlan
 
 _CAUGHT_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGCHLD)
 """What this process ignores or handles, and a rank must find as the kernel has it."""
@@ -63,21 +65,26 @@ class RankProcess:
             self.log_fd = -1
 
 
-def start_rank(launch: LaunchPlan, plan: RankPlan, become: Callable[[], None]) -> RankProcess:
+def start_rank(
+    launch: LaunchOrder, plan: RankPlan, folders: Folders, become: Callable[[], None]
+) -> RankProcess:
     """Fork and exec one rank; `become` runs in the child, just before its exec.
 
     Raises RankStartError in words when any step up to the exec failed.
     """
+    log = folders.logs / plan.log
     try:
-        log_fd = os.open(plan.log_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        log_fd = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     except OSError as error:
-        raise RankStartError(f"the log {plan.log_path} can't be written: {error}") from error
+        raise RankStartError(f"the log {log} can't be written: {error}") from error
     command_in, command_out = os.pipe()
     result_in, result_out = os.pipe()
     error_in, error_out = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _become_rank(launch, plan, become, (command_in, result_out, log_fd, error_out))
+        environment = rank_environment(launch, plan, folders, os.environ)
+        start = _Start(argv=argv_of(plan.program), environment=environment, folder=folders.working)
+        _become_rank(start, become, (command_in, result_out, log_fd, error_out))
     for fd in (command_in, result_out, error_out):
         os.close(fd)
     with os.fdopen(error_in, "rb") as pipe:
@@ -90,9 +97,17 @@ def start_rank(launch: LaunchPlan, plan: RankPlan, become: Callable[[], None]) -
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Start:
+    """What the child becomes."""
+
+    argv: tuple[str, ...]
+    environment: dict[str, str]
+    folder: Path
+
+
 def _become_rank(
-    launch: LaunchPlan,
-    plan: RankPlan,
+    start: _Start,
     become: Callable[[], None],
     fds: tuple[int, int, int, int],
 ) -> None:
@@ -107,17 +122,16 @@ def _become_rank(
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         step = "its node"
         become()
-        step = f"the working folder {launch.working_folder}"
-        os.chdir(launch.working_folder)
-        step = f"the program {plan.argv[0]}"
+        step = f"the working folder {start.folder}"
+        os.chdir(start.folder)
+        step = f"the program {start.argv[0]}"
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(log_fd, 1)
         os.dup2(log_fd, 2)
         for fd in (command_in, result_out):
             os.set_inheritable(fd, True)  # noqa: FBT003
         pipes = {COMMAND_FD_VARIABLE: str(command_in), RESULT_FD_VARIABLE: str(result_out)}
-        environment = launch.environment | plan.environment | pipes
-        os.execvpe(plan.argv[0], plan.argv, environment)
+        os.execvpe(start.argv[0], start.argv, start.environment | pipes)
     except BaseException as error:  # noqa: BLE001  the last frame of a forked child
         os.write(error_out, f"{step}: {error}".encode(errors="replace")[:4000])
     finally:

@@ -6,11 +6,11 @@ Everything runs in PID 1 of the cluster, in one thread.
 from dataclasses import dataclass
 from typing import Any
 
-from broadgauge.platforms.emulated.addresses import PREFIX_LENGTH, device_name, nic_address
-from broadgauge.platforms.emulated.errors import building
-from broadgauge.platforms.emulated.links import Nic, ShapedInterface
-from broadgauge.platforms.emulated.overlay import add_tunnel, bring_up
-from broadgauge.platforms.emulated.shaping import LinkPlan
+from broadgauge.agent.emulated.addresses import PREFIX_LENGTH, device_name, nic_address
+from broadgauge.agent.emulated.errors import building
+from broadgauge.agent.emulated.links import Nic, ShapedInterface
+from broadgauge.agent.emulated.overlay import add_tunnel, bring_up
+from broadgauge.agent.emulated.shaping import LinkPlan
 
 HINT_VETH = (
     "veth and bridge must be in the kernel: `modprobe veth bridge` as root (Fedora, RHEL: package "

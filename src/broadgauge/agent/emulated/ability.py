@@ -11,7 +11,7 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from broadgauge.platforms.emulated.ability_fixes import BUSY_FIX, find_fix
+from broadgauge.agent.emulated.ability_fixes import BUSY_FIX, find_fix
 
 _LIMIT_S = 20.0
 
@@ -81,7 +81,7 @@ def _run_trial() -> Trial:
     source = str(Path(__file__).parents[3])
     paths = [source, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    command = [sys.executable, "-m", "broadgauge.platforms.emulated.ability_trial"]
+    command = [sys.executable, "-m", "broadgauge.agent.emulated.ability_trial"]
     as_root = os.geteuid() == 0
     try:
         child = subprocess.run(

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from broadgauge.platforms.emulated.errors import building
-from broadgauge.platforms.emulated.syscalls import MountFlag, mount, umount
+from broadgauge.agent.emulated.errors import building
+from broadgauge.agent.emulated.syscalls import MountFlag, mount, umount
 
 _GUARDED = MountFlag.NOSUID | MountFlag.NODEV
 HINT_MOUNT = "the kernel refused a mount in a namespace of its own; is AppArmor or SELinux denying?"

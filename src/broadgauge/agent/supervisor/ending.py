@@ -8,10 +8,10 @@ RUNNING ── a rank failed or ended ──▶ COLLECTING: what do the others s
 
 import signal
 from dataclasses import dataclass
-from enum import StrEnum
 
-from broadgauge.platforms.supervisor.rank_process import RankProcess
-from broadgauge.platforms.supervisor.watch import Watch
+from broadgauge.agent.supervisor.rank_process import RankProcess
+from broadgauge.agent.supervisor.watch import Watch
+from broadgauge.messages.vocabulary import TextEnum
 
 COLLECT_S = 1.0
 """The rank that failed first is often not the one that knows why."""
@@ -20,7 +20,7 @@ GRACE_S = 3.0
 """From TERM to KILL."""
 
 
-class Stage(StrEnum):
+class Stage(TextEnum):
     RUNNING = "running"
     COLLECTING = "collecting"
     DUMPING = "dumping"

@@ -11,18 +11,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from broadgauge.messages.limits import MAX_NICS_PER_NODE, MAX_NODES
-from broadgauge.platforms.cores import hold_to_cores
-from broadgauge.platforms.emulated.addresses import rank_address
-from broadgauge.platforms.emulated.cabling import HINT_VETH, NicPlace, add_nic, add_switch
-from broadgauge.platforms.emulated.errors import building
-from broadgauge.platforms.emulated.links import Nic, read_counters
-from broadgauge.platforms.emulated.metering import LinkCounters
-from broadgauge.platforms.emulated.namespaces import HINT_NAMESPACES
-from broadgauge.platforms.emulated.node_files import furnish_node, shm_bytes_per_node
-from broadgauge.platforms.emulated.shaping import LinkPlan
-from broadgauge.platforms.emulated.syscalls import CloneFlag, sethostname, setns, unshare
-from broadgauge.platforms.emulated.sysctls import (
+from broadgauge.agent.cores import hold_to_cores
+from broadgauge.agent.emulated.addresses import rank_address
+from broadgauge.agent.emulated.cabling import HINT_VETH, NicPlace, add_nic, add_switch
+from broadgauge.agent.emulated.errors import building
+from broadgauge.agent.emulated.links import Nic, read_counters
+from broadgauge.agent.emulated.metering import LinkCounters
+from broadgauge.agent.emulated.namespaces import HINT_NAMESPACES
+from broadgauge.agent.emulated.node_files import furnish_node, shm_bytes_per_node
+from broadgauge.agent.emulated.shaping import LinkPlan
+from broadgauge.agent.emulated.syscalls import CloneFlag, sethostname, setns, unshare
+from broadgauge.agent.emulated.sysctls import (
     CLUSTER_SETTINGS,
     NODE_SETTINGS,
     apply_settings,
@@ -31,6 +30,7 @@ from broadgauge.platforms.emulated.sysctls import (
     keep_packets_in_order,
     tcp_retransmits,
 )
+from broadgauge.messages.limits import MAX_NICS_PER_NODE, MAX_NODES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

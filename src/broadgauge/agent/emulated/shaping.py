@@ -10,8 +10,8 @@ reaches 71, 191, 292, with three million segments sent again because its one loc
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from broadgauge.platforms.emulated.netem import Netem, limit_packets
-from broadgauge.platforms.emulated.traffic_control import HtbLeaf, HtbRate, HtbTree
+from broadgauge.agent.emulated.netem import Netem, limit_packets
+from broadgauge.agent.emulated.traffic_control import HtbLeaf, HtbRate, HtbTree
 
 MAX_RATE_GBPS = 10_000.0
 BURST_S = 100e-6

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from broadgauge.platforms.emulated.traffic_control import QdiscStatistics
+from broadgauge.agent.emulated.traffic_control import QdiscStatistics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,14 +15,14 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 
-from broadgauge.platforms.emulated.namespaces import enter_cluster_namespaces
-from broadgauge.platforms.emulated.syscalls import (
+from broadgauge.agent.emulated.namespaces import enter_cluster_namespaces
+from broadgauge.agent.emulated.syscalls import (
     PR_SET_CHILD_SUBREAPER,
     PR_SET_PDEATHSIG,
     prctl,
 )
-from broadgauge.platforms.supervisor.descendants import kill_descendants
-from broadgauge.platforms.supervisor.protocol import Mode
+from broadgauge.agent.supervisor.descendants import kill_descendants
+from broadgauge.messages.agent import Mode
 
 Supervise = Callable[[int], int]
 """Given the descriptor that ends with the guard; gives the exit status."""

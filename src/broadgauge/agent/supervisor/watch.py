@@ -1,10 +1,11 @@
 """Where is each rank, how long has it been there, and who is silent? No I/O, no clock."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from broadgauge.specs.experiment import TimeLimits
-from broadgauge.specs.record import Phase
+from broadgauge.messages.agent import PhaseLimits
+from broadgauge.messages.vocabulary import Phase, assert_never
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,7 +39,7 @@ class Whereabouts:
         self.spent_s = {}
         self.waits_at, self.last_block, self.detail = None, None, ""
 
-    def deadline_s(self, limits: TimeLimits) -> float | None:
+    def deadline_s(self, limits: PhaseLimits) -> float | None:
         """When has it been in its phase for as long as it may in one trial, all parts together?"""
         if self.phase is None:
             return None
@@ -52,29 +53,32 @@ class Expiry:
     rank: int
     phase: Phase
     message: str
+    waits_at: str | None = None
+    """The mark at which it waits, for a rank of another agent's."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Watch:
     """The whereabouts of all ranks of a launch."""
 
-    limits: TimeLimits
-    ranks: list[Whereabouts] = field(default_factory=list)
+    limits: PhaseLimits
+    ranks: dict[int, Whereabouts] = field(default_factory=dict)
+    """By their numbers in the launch: another agent's are not among them."""
 
     @classmethod
-    def of(cls, num_ranks: int, limits: TimeLimits, now_s: float) -> "Watch":
+    def of(cls, numbers: Iterable[int], limits: PhaseLimits, now_s: float) -> "Watch":
         """All ranks have just been started."""
-        ranks = [Whereabouts(phase_since_s=now_s, heard_s=now_s) for _ in range(num_ranks)]
+        ranks = {n: Whereabouts(phase_since_s=now_s, heard_s=now_s) for n in numbers}
         return cls(limits=limits, ranks=ranks)
 
     @property
     def is_idle(self) -> bool:
         """Is no rank expected to do anything?"""
-        return all(rank.phase is None for rank in self.ranks)
+        return all(rank.phase is None for rank in self.ranks.values())
 
     def all_enter(self, phase: Phase, now_s: float) -> None:
         """Every rank was told to begin a trial."""
-        for rank in self.ranks:
+        for rank in self.ranks.values():
             rank.begin_trial(phase, now_s)
 
     def hear(self, number: int, message: dict[str, Any], now_s: float) -> None:
@@ -100,17 +104,17 @@ class Watch:
 
     def mark_reached(self) -> str | None:
         """The label at which all ranks wait; None while one does not."""
-        labels = {rank.waits_at for rank in self.ranks}
+        labels = {rank.waits_at for rank in self.ranks.values()}
         return labels.pop() if len(labels) == 1 else None
 
     def release(self, now_s: float) -> None:
         """All ranks go on from their mark."""
-        for rank in self.ranks:
+        for rank in self.ranks.values():
             rank.waits_at, rank.heard_s = None, now_s
 
     def deadline_s(self) -> float | None:
         """When does the next phase's limit pass? None: nothing is expected."""
-        deadlines = [rank.deadline_s(self.limits) for rank in self.ranks]
+        deadlines = [rank.deadline_s(self.limits) for rank in self.ranks.values()]
         return min((each for each in deadlines if each is not None), default=None)
 
     def expiry(self, now_s: float, stopped: frozenset[int]) -> Expiry | None:
@@ -121,7 +125,7 @@ class Watch:
         silent = self._silent_rank(stopped)
         rank = self.ranks[silent]
         phase = rank.phase or Phase.RENDEZVOUS
-        others = {other.waits_at for other in self.ranks if other is not rank} - {None}
+        others = {other.waits_at for other in self.ranks.values() if other is not rank} - {None}
         in_all = " in all" if phase in rank.spent_s else ""
         parts = [
             f"{phase.value} took longer than {limit_s(self.limits, phase):g} s{in_all}",
@@ -134,18 +138,18 @@ class Watch:
         if others and rank.waits_at is None:
             parts.append(f"others wait at {', '.join(sorted(map(str, others)))}")
         parts.append(f"its last block: {rank.last_block or 'none in this trial'}")
-        return Expiry(rank=silent, phase=phase, message="; ".join(parts))
+        return Expiry(rank=silent, phase=phase, message="; ".join(parts), waits_at=rank.waits_at)
 
     def _silent_rank(self, stopped: frozenset[int]) -> int:
         """Stopped by a signal, else not at the mark that others reached, else oldest to speak."""
-        expected = [n for n, rank in enumerate(self.ranks) if rank.phase is not None]
+        expected = [n for n, rank in self.ranks.items() if rank.phase is not None]
         waiting = [n for n in expected if self.ranks[n].waits_at is not None]
         missing = [n for n in expected if n not in waiting]
         candidates = [n for n in expected if n in stopped] or missing or expected
         return min(candidates, key=lambda n: self.ranks[n].heard_s)
 
 
-def limit_s(limits: TimeLimits, phase: Phase) -> float:
+def limit_s(limits: PhaseLimits, phase: Phase) -> float:
     """How long may this phase last?"""
     match phase:
         case Phase.RENDEZVOUS:
@@ -156,3 +160,5 @@ def limit_s(limits: TimeLimits, phase: Phase) -> float:
             return limits.measure_s
         case Phase.TEARDOWN:
             return limits.teardown_s
+        case unknown:
+            assert_never(unknown)

@@ -3,9 +3,9 @@
 import selectors
 from collections.abc import Callable
 
-from broadgauge.platforms.supervisor.link_facts import Measuring
-from broadgauge.platforms.supervisor.side_process import SideAnswer, SideProcess
-from broadgauge.specs.record import LinkFacts
+from broadgauge.agent.supervisor.link_facts import Measuring
+from broadgauge.agent.supervisor.side_process import SideAnswer, SideProcess
+from broadgauge.messages.counters import LinkFacts
 
 OnceMeasured = Callable[[LinkFacts | None], None]
 

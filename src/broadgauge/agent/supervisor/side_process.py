@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from broadgauge.platforms.emulated.errors import EmulationError
-from broadgauge.platforms.emulated.side_pairs import first_line
+from broadgauge.agent.emulated.errors import EmulationError
+from broadgauge.agent.emulated.side_pairs import first_line
 
 _READ_BYTES = 1 << 16
 

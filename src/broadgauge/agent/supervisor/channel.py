@@ -5,6 +5,7 @@ from collections import deque
 from contextlib import suppress
 from typing import Any
 
+from broadgauge.messages.codec import JsonObject
 from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
 
 _READ_BYTES = 1 << 16
@@ -63,9 +64,9 @@ class Inlet:
         self.is_open = True
         self._frames = FrameReader()
 
-    def read(self) -> tuple[list[dict[str, Any]], list[bytes]]:
+    def read(self) -> tuple[list[JsonObject], list[bytes]]:
         """All that is there now, at most 16 reads of it; `is_open` turns False at its end."""
-        messages: list[dict[str, Any]] = []
+        messages: list[JsonObject] = []
         others: list[bytes] = []
         for _ in range(16):
             try:

@@ -7,13 +7,13 @@ port towards the node.
 from dataclasses import dataclass, field
 from typing import Any
 
-from broadgauge.platforms.emulated import traffic_control
-from broadgauge.platforms.emulated.ability_fixes import FILTER_FIX, NETEM_FIX
-from broadgauge.platforms.emulated.addresses import device_name, nic_address, rank_address
-from broadgauge.platforms.emulated.errors import building
-from broadgauge.platforms.emulated.metering import LinkCounters, Meter, NicTotals, Totals
-from broadgauge.platforms.emulated.overlay import Tunnel
-from broadgauge.platforms.emulated.shaping import (
+from broadgauge.agent.emulated import traffic_control
+from broadgauge.agent.emulated.ability_fixes import FILTER_FIX, NETEM_FIX
+from broadgauge.agent.emulated.addresses import device_name, nic_address, rank_address
+from broadgauge.agent.emulated.errors import building
+from broadgauge.agent.emulated.metering import LinkCounters, Meter, NicTotals, Totals
+from broadgauge.agent.emulated.overlay import Tunnel
+from broadgauge.agent.emulated.shaping import (
     HINT_COUNTER,
     HINT_SHAPING,
     EgressPlan,
@@ -21,7 +21,7 @@ from broadgauge.platforms.emulated.shaping import (
     receiving_plan,
     sending_plan,
 )
-from broadgauge.platforms.emulated.traffic_control import HtbTree
+from broadgauge.agent.emulated.traffic_control import HtbTree
 
 
 @dataclass(slots=True, kw_only=True)

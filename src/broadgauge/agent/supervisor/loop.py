@@ -2,7 +2,7 @@
 
 It has the links measured by children beside it, starts the ranks, passes on what they say, reads
 the counters when all wait at a mark, and ends them: politely when told to, by force when one fails,
-is silent too long, or the tool is gone.
+is silent too long, or the leader is gone.
 """
 
 import os
@@ -10,21 +10,23 @@ import select
 import selectors
 import signal
 import time
-from typing import Any
 
+from broadgauge.agent.emulated.errors import EmulationError
+from broadgauge.agent.supervisor.channel import Inlet, Outlet
+from broadgauge.agent.supervisor.descendants import parent_and_state, reap_all
+from broadgauge.agent.supervisor.ending import Ending, Stage
+from broadgauge.agent.supervisor.ground import Ground, make_ground
+from broadgauge.agent.supervisor.marks import OpenMark
+from broadgauge.agent.supervisor.measuring import LinkMeasuring
+from broadgauge.agent.supervisor.programs import Folders
+from broadgauge.agent.supervisor.rank_process import RankProcess, RankStartError, start_rank
+from broadgauge.agent.supervisor.watch import Watch
+from broadgauge.messages import agent as protocol
+from broadgauge.messages.agent import LaunchOrder
+from broadgauge.messages.codec import JsonObject
+from broadgauge.messages.counters import LinkFacts
 from broadgauge.messages.rank import Command, EndCommand, ReleaseCommand
-from broadgauge.platforms.emulated.errors import EmulationError
-from broadgauge.platforms.supervisor import protocol
-from broadgauge.platforms.supervisor.channel import Inlet, Outlet
-from broadgauge.platforms.supervisor.descendants import parent_and_state, reap_all
-from broadgauge.platforms.supervisor.ending import Ending, Stage
-from broadgauge.platforms.supervisor.ground import Ground, make_ground
-from broadgauge.platforms.supervisor.measuring import LinkMeasuring
-from broadgauge.platforms.supervisor.protocol import LaunchPlan
-from broadgauge.platforms.supervisor.rank_process import RankProcess, RankStartError, start_rank
-from broadgauge.platforms.supervisor.watch import Watch
-from broadgauge.specs.plan import Stored
-from broadgauge.specs.record import ErrorKind, LinkFacts, Phase
+from broadgauge.messages.vocabulary import ErrorKind, Phase, assert_never
 
 ALIVE_EVERY_S = 1.0
 MAX_LOG_BYTES = 2**30
@@ -32,31 +34,33 @@ MAX_LOG_BYTES = 2**30
 _GARBAGE_NOTE_BYTES = 500
 
 
-class ToolIsGone(Exception):  # noqa: N818  no error: the signal to leave
-    """The tool or the guard has ended; nobody is left to work for."""
+class LeaderIsGone(Exception):  # noqa: N818  no error: the signal to leave
+    """The leader or the guard has ended; nobody is left to work for."""
 
 
 class Supervisor:
-    """All ranks of one launch."""
+    """All ranks of one launch on this machine."""
 
-    def __init__(self, plan: LaunchPlan, control_fd: int) -> None:
-        self._plan = plan
+    def __init__(self, order: LaunchOrder, folders: Folders, control_fd: int) -> None:
+        self._order = order
+        self._folders = folders
         self._control_fd = control_fd
         self._ranks: list[RankProcess] = []
-        self._ending = Ending(ranks=self._ranks, teardown_s=plan.limits.teardown_s)
+        self._ending = Ending(ranks=self._ranks, teardown_s=order.limits.teardown_s)
+        self._mark: OpenMark | None = None
 
     def run(self, guard_lives: int) -> int:
-        """Supervise until no rank or no tool is left; gives the exit status."""
+        """Supervise until no rank or no leader is left; gives the exit status."""
         self._selector = selectors.DefaultSelector()
         self._measuring = LinkMeasuring(self._selector)
         self._orders, self._events = Inlet(self._control_fd), Outlet(self._control_fd)
         self._guard_lives = guard_lives
         self._watch_descriptors()
         self._alive_due_s = time.monotonic() + ALIVE_EVERY_S
-        self._watch = Watch.of(0, self._plan.limits, time.monotonic())
+        self._watch = Watch.of((), self._order.limits, time.monotonic())
         try:
-            self._ground: Ground = make_ground(self._plan)
-            self._measuring.begin(self._ground.reshape(self._plan.link), self._start_ranks)
+            self._ground: Ground = make_ground(self._order)
+            self._measuring.begin(self._ground.reshape(self._order.link), self._start_ranks)
             while self._measuring.is_under_way or not self._ending.is_over:
                 self._turn()
             self._say(protocol.Ended())
@@ -65,7 +69,7 @@ class Supervisor:
             return self._refuse(f"{error.step}: {error.detail}", error.hint)
         except RankStartError as error:
             return self._refuse(str(error), error.hint)
-        except ToolIsGone:
+        except LeaderIsGone:
             return 0
         return 0
 
@@ -86,9 +90,10 @@ class Supervisor:
 
     def _start_ranks(self, _facts: LinkFacts | None) -> None:
         now_s = time.monotonic()
-        self._watch = Watch.of(len(self._plan.ranks), self._plan.limits, now_s)
-        for plan in self._plan.ranks:
-            rank = start_rank(self._plan, plan, self._ground.entrance(plan.node))
+        order = self._order
+        self._watch = Watch.of([plan.rank for plan in order.ranks], order.limits, now_s)
+        for plan in order.ranks:
+            rank = start_rank(order, plan, self._folders, self._ground.entrance(plan.node))
             self._ranks.append(rank)
             self._selector.register(rank.results.fd, selectors.EVENT_READ, rank)
         self._say(protocol.Ready(notes=self._ground.notes))
@@ -97,7 +102,7 @@ class Supervisor:
         """Wait for something to happen, and answer it."""
         for key, _ in self._selector.select(self._patience_s()):
             if key.fd == self._guard_lives:
-                raise ToolIsGone
+                raise LeaderIsGone
             if key.fd == self._control_fd:
                 self._events.flush()
                 self._obey()
@@ -124,16 +129,35 @@ class Supervisor:
         return max(0.0, min(due) - time.monotonic())
 
     def _obey(self) -> None:
-        """Carry out the tool's orders."""
+        """Carry out the leader's orders."""
         messages, _ = self._orders.read()
         for message in messages:
-            order = protocol.ORDER.validate_python(message)
-            if isinstance(order, protocol.RunTrial):
-                self._run_trial(order)
-            else:
-                self._end()
+            self._carry_out(protocol.ORDER(message))
         if not self._orders.is_open:
-            raise ToolIsGone
+            raise LeaderIsGone
+
+    def _carry_out(self, order: protocol.Order) -> None:
+        match order:
+            case protocol.RunTrial():
+                self._run_trial(order)
+            case protocol.ReadCounters(label=label):
+                if self._mark is not None and self._mark.label == label:
+                    self._read_counters(self._mark)
+                    self._say(protocol.CountersRead(label=label))
+            case protocol.Release(label=label):
+                if self._mark is not None and self._mark.label == label:
+                    self._release(self._mark)
+            case protocol.AskClock(number=number):
+                told = protocol.ClockTold(
+                    number=number, monotonic_s=time.monotonic(), unix_s=time.time()
+                )
+                self._say(told)
+            case protocol.End():
+                self._end()
+            case protocol.LaunchOrder():
+                raise ValueError("a second launch was ordered of one supervisor")
+            case unknown:
+                assert_never(unknown)
 
     def _run_trial(self, order: protocol.RunTrial) -> None:
         if self._ending.stage is not Stage.RUNNING:
@@ -170,7 +194,7 @@ class Supervisor:
             self._selector.unregister(rank.results.fd)
             rank.results.close()
 
-    def _hear(self, rank: RankProcess, message: dict[str, Any]) -> None:
+    def _hear(self, rank: RankProcess, message: JsonObject) -> None:
         number, now_s = rank.plan.rank, time.monotonic()
         self._watch.hear(number, message, now_s)
         try:
@@ -181,25 +205,31 @@ class Supervisor:
         if message.get("type") == "failed":
             self._ending.collect(now_s, saw_hang=message.get("kind") == ErrorKind.HUNG)
         label = self._watch.mark_reached()
-        if label is not None and self._ending.stage is Stage.RUNNING:
-            self._mark(label)
+        if label is not None and self._ending.stage is Stage.RUNNING and self._mark is None:
+            self._meet(OpenMark(label=label, reached_s=time.monotonic()))
 
-    def _mark(self, label: str) -> None:
-        """Read the counters while all ranks wait, and let them go on.
+    def _meet(self, mark: OpenMark) -> None:
+        """All ranks here wait. Where others are elsewhere, the leader says when all do."""
+        self._mark = mark
+        if self._order.owns_all:
+            self._read_counters(mark)
+            self._release(mark)
+        else:
+            self._say(protocol.RanksWait(label=mark.label))
 
-        What a mark begins is timed from the release, what it ends to the last rank's arrival: the
-        reading is part of neither.
-        """
-        reached_s = time.monotonic()
-        counters = self._ground.read_counters(
+    def _read_counters(self, mark: OpenMark) -> None:
+        mark.nodes = self._ground.read_counters(
             [(rank.plan.node, rank.pid if rank.is_running else None) for rank in self._ranks]
         )
+
+    def _release(self, mark: OpenMark) -> None:
+        """Let the ranks go on."""
+        self._mark = None
         released_s = time.monotonic()
         self._watch.release(released_s)
-        time_s = released_s if label.endswith(":begin") else reached_s
         for rank in self._ranks:
-            self._tell(rank, ReleaseCommand(label=label))
-        self._say(protocol.Marked(label=label, time_s=time_s, nodes=counters))
+            self._tell(rank, ReleaseCommand(label=mark.label))
+        self._say(mark.marked(released_s))
 
     def _reap(self) -> None:
         """Which processes have ended? A rank's last words are heard before its end is told."""
@@ -246,7 +276,12 @@ class Supervisor:
         if expiry is None:
             return
         self._say(
-            protocol.PhaseExpired(phase=expiry.phase, rank=expiry.rank, message=expiry.message)
+            protocol.PhaseExpired(
+                phase=expiry.phase,
+                rank=expiry.rank,
+                message=expiry.message,
+                waits_at=expiry.waits_at,
+            )
         )
         for rank in self._ranks:
             rank.note(f"time limit: {expiry.message}; stacks follow")
@@ -272,8 +307,8 @@ class Supervisor:
     def _tell(self, rank: RankProcess, command: Command) -> None:
         rank.commands.send(command)
 
-    def _say(self, event: Stored) -> None:
-        self._events.send(event.model_dump(mode="json"))
+    def _say(self, event: protocol.Event) -> None:
+        self._events.send(event)
 
     def _flush(self) -> None:
         """Write on what did not fit, and hear from the selector when more fits."""
@@ -281,7 +316,7 @@ class Supervisor:
             rank.commands.flush()
         self._events.flush()
         if not self._events.is_open:
-            raise ToolIsGone
+            raise LeaderIsGone
         wanted = selectors.EVENT_READ
         if self._events.has_waiting:
             wanted |= selectors.EVENT_WRITE
@@ -289,7 +324,7 @@ class Supervisor:
             self._selector.modify(self._control_fd, wanted)
 
     def _drain_events(self) -> None:
-        """Write the last events, for as long as the tool reads them."""
+        """Write the last events, for as long as the leader reads them."""
         while self._events.has_waiting:
             _, writable, _ = select.select([], [self._control_fd], [], 5.0)
             if not writable:

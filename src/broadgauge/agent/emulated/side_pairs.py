@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from broadgauge.platforms.emulated.errors import EmulationError
-from broadgauge.platforms.emulated.nodes import Node
+from broadgauge.agent.emulated.errors import EmulationError
+from broadgauge.agent.emulated.nodes import Node
 
 Figures = dict[str, float]
 TellPort = Callable[[int], None]

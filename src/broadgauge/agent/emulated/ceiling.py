@@ -11,9 +11,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from broadgauge.platforms.emulated.nodes import Node
-from broadgauge.platforms.emulated.round_trip import measure_round_trip_time_s
-from broadgauge.platforms.emulated.side_pairs import Call, Figures, Serve, TellPort, run_pairs
+from broadgauge.agent.emulated.nodes import Node
+from broadgauge.agent.emulated.round_trip import measure_round_trip_time_s
+from broadgauge.agent.emulated.side_pairs import Call, Figures, Serve, TellPort, run_pairs
 
 BUFFER_BYTES = 256 * 1024
 """One call's worth: it stays in the second-level cache."""

@@ -8,26 +8,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from broadgauge.messages.counters import NicCounters, NodeCounters
-from broadgauge.platforms.cores import hold_to_cores
-from broadgauge.platforms.emulated.metering import LinkCounters, NicTotals
-from broadgauge.platforms.emulated.namespaces import (
+from broadgauge.agent.cores import hold_to_cores
+from broadgauge.agent.emulated.metering import LinkCounters, NicTotals
+from broadgauge.agent.emulated.namespaces import (
     drop_privileges_for_rank,
     prepare_cluster_root,
 )
-from broadgauge.platforms.emulated.nodes import build_cluster
-from broadgauge.platforms.emulated.shaping import LinkPlan, SlowWay, unshaped
-from broadgauge.platforms.emulated.syscalls import PR_SET_PDEATHSIG, prctl
-from broadgauge.platforms.infiniband import ADAPTERS, port_counters
-from broadgauge.platforms.supervisor.cpu_use import (
+from broadgauge.agent.emulated.nodes import build_cluster
+from broadgauge.agent.emulated.shaping import LinkPlan, SlowWay, unshaped
+from broadgauge.agent.emulated.syscalls import PR_SET_PDEATHSIG, prctl
+from broadgauge.agent.infiniband import ADAPTERS, port_counters
+from broadgauge.agent.supervisor.cpu_use import (
     CoreSeconds,
     RankOnNode,
     cpu_seconds,
     node_seconds,
     ranks_seconds,
 )
-from broadgauge.platforms.supervisor.link_facts import LinkMeasurements, Measuring
-from broadgauge.platforms.supervisor.protocol import LaunchPlan, Link, Mode
+from broadgauge.agent.supervisor.link_facts import LinkMeasurements, Measuring
+from broadgauge.messages.agent import LaunchOrder, Link, Mode, NodeReading
+from broadgauge.messages.counters import NicCounters, NodeCounters
 
 _USUAL_MTU_BYTES = 1500
 
@@ -48,30 +48,32 @@ class Ground(Protocol):
         """Give every link this rate, and measure what the host could carry over it."""
         ...
 
-    def read_counters(self, ranks: Sequence[RankOnNode]) -> tuple[NodeCounters, ...]:
+    def read_counters(self, ranks: Sequence[RankOnNode]) -> tuple[NodeReading, ...]:
         """Each node's monotonic totals."""
         ...
 
 
-def make_ground(plan: LaunchPlan) -> Ground:
+def make_ground(order: LaunchOrder) -> Ground:
     """Build what this launch stands on. Raises EmulationError."""
-    return EmulatedGround(plan) if plan.mode is Mode.NAMESPACES else PlainGround(plan)
+    return EmulatedGround(order) if order.mode is Mode.NAMESPACES else PlainGround(order)
 
 
 class PlainGround:
-    """One node: this machine, its ranks held to their cores."""
+    """One node: this machine, its ranks held to their cores; all of them where it names none."""
 
-    def __init__(self, plan: LaunchPlan, *, adapters: Path = ADAPTERS) -> None:
+    def __init__(self, order: LaunchOrder, *, adapters: Path = ADAPTERS) -> None:
         """`adapters`: where the kernel shows InfiniBand adapters; tests plant their own."""
         self._adapters = adapters
-        self._node_cores = plan.node_cores
+        self._nodes = tuple(node.node for node in order.nodes)
+        every = tuple(sorted(os.sched_getaffinity(0)))
+        self._node_cores = tuple(node.cores or every for node in order.nodes)
 
     @property
     def notes(self) -> tuple[str, ...]:
         return ()
 
     def entrance(self, node: int) -> Callable[[], None]:
-        cores, parent = self._node_cores[node], os.getpid()
+        cores, parent = self._node_cores[self._nodes.index(node)], os.getpid()
 
         def enter() -> None:
             hold_to_cores(cores)
@@ -86,30 +88,38 @@ class PlainGround:
         yield from ()
         return None
 
-    def read_counters(self, ranks: Sequence[RankOnNode]) -> tuple[NodeCounters, ...]:
-        seconds, ranks_s = cpu_seconds(), ranks_seconds(self._node_cores, ranks)
+    def read_counters(self, ranks: Sequence[RankOnNode]) -> tuple[NodeReading, ...]:
+        here = [(self._nodes.index(node), pid) for node, pid in ranks]
+        seconds, ranks_s = cpu_seconds(), ranks_seconds(self._node_cores, here)
         ports = port_counters(self._adapters)
         return tuple(
-            replace(_node_counters(cores, None, seconds, rank_s), nics=ports)
-            for cores, rank_s in zip(self._node_cores, ranks_s, strict=True)
+            NodeReading(
+                node=node,
+                counters=replace(_node_counters(cores, None, seconds, rank_s), nics=ports),
+            )
+            for node, cores, rank_s in zip(self._nodes, self._node_cores, ranks_s, strict=True)
         )
 
 
 class EmulatedGround:
     """Nodes of namespaces, joined by shaped links. Lives in PID 1."""
 
-    def __init__(self, plan: LaunchPlan) -> None:
+    def __init__(self, order: LaunchOrder) -> None:
         prepare_cluster_root()
-        self._plan = plan
-        link = plan.link or Link(rate_gbps=None, mtu_bytes=_USUAL_MTU_BYTES)
+        assert order.owns_all, "the emulated nodes of a launch are all on one machine"
+        self._node_cores = tuple(node.cores for node in order.nodes)
+        assert order.uid is not None
+        assert order.gid is not None
+        self._ids = (order.uid, order.gid)
+        link = order.link or Link(rate_gbps=None, mtu_bytes=_USUAL_MTU_BYTES)
         self._built = (link.overlay, link.nics_per_node)
         has_overlay = link.overlay is not None
         self._cluster = build_cluster(
-            len(plan.node_cores),
+            len(self._node_cores),
             unshaped(link_plan(link)),
             nics_per_node=link.nics_per_node,
             has_overlay=has_overlay,
-            cores_per_node=plan.node_cores,
+            cores_per_node=self._node_cores,
         )
         self._measurements = LinkMeasurements(self._cluster, has_overlay=has_overlay)
 
@@ -118,11 +128,11 @@ class EmulatedGround:
         return (*self._cluster.warnings, *self._measurements.notes)
 
     def entrance(self, node: int) -> Callable[[], None]:
-        where, plan = self._cluster.nodes[node], self._plan
+        where, (uid, gid) = self._cluster.nodes[node], self._ids
 
         def enter() -> None:
             where.enter()
-            drop_privileges_for_rank(plan.uid, plan.gid)
+            drop_privileges_for_rank(uid, gid)
 
         return enter
 
@@ -132,14 +142,14 @@ class EmulatedGround:
         assert (link.overlay, link.nics_per_node) == self._built, "NICs are built with the nodes"
         return (yield from self._measurements.shape_and_measure(link_plan(link)))
 
-    def read_counters(self, ranks: Sequence[RankOnNode]) -> tuple[NodeCounters, ...]:
+    def read_counters(self, ranks: Sequence[RankOnNode]) -> tuple[NodeReading, ...]:
         has_link = len(self._cluster.nodes) > 1
         links = [node.read_counters() if has_link else None for node in self._cluster.nodes]
-        node_cores = self._plan.node_cores
-        seconds, ranks_s = cpu_seconds(), ranks_seconds(node_cores, ranks)
+        seconds, ranks_s = cpu_seconds(), ranks_seconds(self._node_cores, ranks)
+        each = zip(self._node_cores, links, ranks_s, strict=True)
         return tuple(
-            _node_counters(cores, link, seconds, rank_s)
-            for cores, link, rank_s in zip(node_cores, links, ranks_s, strict=True)
+            NodeReading(node=node, counters=_node_counters(cores, link, seconds, rank_s))
+            for node, (cores, link, rank_s) in enumerate(each)
         )
 
 

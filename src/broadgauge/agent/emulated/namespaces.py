@@ -8,8 +8,8 @@ node and then calls `drop_privileges_for_rank`.
 import os
 from pathlib import Path
 
-from broadgauge.platforms.emulated.errors import building
-from broadgauge.platforms.emulated.syscalls import (
+from broadgauge.agent.emulated.errors import building
+from broadgauge.agent.emulated.syscalls import (
     CAP_NET_ADMIN,
     CAP_SYS_ADMIN,
     CloneFlag,
@@ -25,7 +25,7 @@ _CLUSTER_NAMESPACES = (
 )
 
 HINT_NAMESPACES = (
-    "`broadgauge.platforms.emulated.ability` names what the kernel refuses and the exact fix"
+    "`broadgauge.agent.emulated.ability` names what the kernel refuses and the exact fix"
 )
 HINT_PROC = (
     "a container hides parts of /proc: start it with --security-opt systempaths=unconfined "

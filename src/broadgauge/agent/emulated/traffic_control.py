@@ -11,7 +11,7 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-from broadgauge.platforms.emulated.netem import NS_PER_TICK, Netem, netem_options
+from broadgauge.agent.emulated.netem import NS_PER_TICK, Netem, netem_options
 
 HTB_HANDLE = 0x1_0000
 _TRUNK_CLASS = 0x1_0001

@@ -1,21 +1,21 @@
 """What happens when this process tries to build two emulated nodes?
 
-Run as `python -m broadgauge.platforms.emulated.ability_trial`: it prints one line of JSON, and
+Run as `python -m broadgauge.agent.emulated.ability_trial`: it prints one line of JSON, and
 the kernel takes everything it built away with it.
 """
 
 import os
 import sys
 
-from broadgauge.platforms.emulated.ability import Trial, trial_to_json
-from broadgauge.platforms.emulated.errors import EmulationError
-from broadgauge.platforms.emulated.namespaces import (
+from broadgauge.agent.emulated.ability import Trial, trial_to_json
+from broadgauge.agent.emulated.errors import EmulationError
+from broadgauge.agent.emulated.namespaces import (
     enter_cluster_namespaces,
     needs_user_namespace,
     prepare_cluster_root,
 )
-from broadgauge.platforms.emulated.nodes import Cluster, build_cluster
-from broadgauge.platforms.emulated.shaping import LinkPlan
+from broadgauge.agent.emulated.nodes import Cluster, build_cluster
+from broadgauge.agent.emulated.shaping import LinkPlan
 
 _RATE_GBPS = 40.0
 """5 GB/s: above the 4 GB/s that 32-bit rates reach."""

@@ -9,8 +9,8 @@ import struct
 import time
 from statistics import median
 
-from broadgauge.platforms.emulated.nodes import Node
-from broadgauge.platforms.emulated.side_pairs import Figures, TellPort, run_pairs
+from broadgauge.agent.emulated.nodes import Node
+from broadgauge.agent.emulated.side_pairs import Figures, TellPort, run_pairs
 
 NUM_ROUND_TRIPS = 211
 """A prime, so that a count in another tool's output is recognisably this probe's."""

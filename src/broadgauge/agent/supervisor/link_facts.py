@@ -6,13 +6,13 @@ measured once in the life of a launch, unshaped, and so is the round trip of eac
 
 from collections.abc import Generator
 
-from broadgauge.platforms.emulated.ceiling import measure_stream
-from broadgauge.platforms.emulated.nodes import Cluster
-from broadgauge.platforms.emulated.round_trip import measure_round_trip_time_s
-from broadgauge.platforms.emulated.shaping import LinkPlan, burst_bytes, unshaped
-from broadgauge.platforms.supervisor.side_process import SideAnswer, SideProcess
-from broadgauge.specs.network import VXLAN_HEADER_BYTES, payload_rate_gbps
-from broadgauge.specs.record import LinkFacts
+from broadgauge.agent.emulated.ceiling import measure_stream
+from broadgauge.agent.emulated.nodes import Cluster
+from broadgauge.agent.emulated.round_trip import measure_round_trip_time_s
+from broadgauge.agent.emulated.shaping import LinkPlan, burst_bytes, unshaped
+from broadgauge.agent.supervisor.side_process import SideAnswer, SideProcess
+from broadgauge.messages.counters import LinkFacts
+from broadgauge.messages.payload import VXLAN_HEADER_BYTES, payload_rate_gbps
 
 Measuring = Generator[SideProcess, SideAnswer, LinkFacts | None]
 """Yields each child at work, is sent its answer, and returns what came of all."""
