@@ -6,6 +6,8 @@ import pytest
 
 from broadgauge.advise.judge import findings
 from broadgauge.advise.link import host_limit, link_of
+from broadgauge.advise.model import Bound
+from broadgauge.advise.verdict import verdict
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.summary import summarise_case
 from broadgauge.specs.case import Case
@@ -126,6 +128,31 @@ def test_busy_cores_mean_something_else_where_the_training_computes_on_them() ->
     assert rules(a_case(COLLECTIVES), computing.model_copy(update=full)) == []
     in_kernel = a_record(nodes=(a_node(cpu_system_s=4.0, cpu_softirq_s=1.5),))
     assert rules(a_case(), in_kernel) == ["host-cpu"]
+
+
+@pytest.mark.parametrize(("cost_s", "is_full"), [(1.2, True), (2.0, False)])
+def test_a_training_that_fills_its_line_has_cores_that_keep_up(
+    cost_s: float, is_full: bool
+) -> None:
+    """As its verdict says: 125 MB a step take 1 s at 1 Gbit/s."""
+    case = a_case()
+    busy = a_node(cpu_system_s=4.0, cpu_softirq_s=1.5)
+    metrics = {"wire_bytes": 125e6, "network_cost_s": cost_s, "network_share_ratio": 0.6}
+    records = [
+        a_record(
+            record_id=f"b{block}.l0.t0",
+            launch_id=f"b{block}.l0",
+            block=block,
+            case_key=case.key,
+            nodes=(busy,),
+            metrics=metrics,
+        )
+        for block in range(3)
+    ]
+    summary = summarise_case(case, tuple(records))
+    judged = verdict(summary, a_run(summary))
+    assert judged.bound is (Bound.NETWORK if is_full else Bound.HOST)
+    assert ("host-cpu" in rules(case, records[0])) is not is_full
 
 
 def test_a_busy_node_blames_the_network_stack_alone_only_where_no_other_program_ran() -> None:

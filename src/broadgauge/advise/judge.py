@@ -58,7 +58,7 @@ def _ceiling(case: Case, record: Record) -> Iterator[Finding]:
 
 
 def _busy(case: Case, record: Record) -> Iterator[Finding]:
-    if case.link is None or (case.device == "cpu" and is_link_full(record)):
+    if case.link is None or (case.device == "cpu" and is_link_full(case, record)):
         return
     for node in record.nodes:
         busy, in_kernel = node.cpu_busy_ratio, kernel_ratio(node)

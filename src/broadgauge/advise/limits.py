@@ -88,10 +88,23 @@ def is_host_saturated(case: Case, node: NodeUse) -> bool:
     return in_kernel > KERNEL_RATIO
 
 
-def is_link_full(record: Record) -> bool:
-    """Did the largest collective fill its line, so that the cores did keep up?"""
-    share = record.metrics.get("line_share_ratio")
-    return bool(record.collectives) and share is not None and share >= LINE_SHARE
+def is_link_full(case: Case, record: Record) -> bool:
+    """Did the largest collective, or the bytes of a step, fill the line, so that the cores did keep
+    up? As the verdict asks over all trials (advise/link.py)."""
+    if record.collectives:
+        share = record.metrics.get("line_share_ratio")
+    else:
+        share = _step_share(case, record)
+    return share is not None and share >= LINE_SHARE
+
+
+def _step_share(case: Case, record: Record) -> float | None:
+    """Which part of what the network costs a step do its bytes take at line rate?"""
+    rate_gbps = None if case.link is None else case.link.node_rate_gbps
+    wire_bytes, cost_s = (record.metrics.get(name) for name in ("wire_bytes", "network_cost_s"))
+    if rate_gbps is None or wire_bytes is None or cost_s is None or cost_s <= 0:
+        return None
+    return wire_bytes * 8e-9 / rate_gbps / cost_s
 
 
 def is_ceiling_low(ceiling_gbps: float, rate_gbps: float) -> bool:

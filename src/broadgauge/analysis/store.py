@@ -5,6 +5,7 @@ others than those it was made from, or it can't be read, it is made anew. Where 
 written, or is being written by a run, the analysis is made and not stored.
 """
 
+import os
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -63,7 +64,9 @@ def _kept(file: Path, made_from: MadeFrom) -> Analysis | None:
 def _keep(file: Path, analysis: Analysis) -> None:
     if is_being_written(file.parent):
         return
+    own = file.with_name(f"{file.name}.{os.getpid()}")  # two readers must not write into one file
     try:
-        disk.write_whole(file, analysis_json(analysis).encode())
+        disk.write_whole(own, analysis_json(analysis).encode())
+        own.replace(file)
     except OSError:
-        return
+        disk.remove(own)
