@@ -127,6 +127,10 @@ def test_show_compare_and_export_read_the_run(quickstart: tuple[Path, str]) -> N
     shown = run_command("show", "last", folder=folder)
     assert shown.returncode == 0
     assert "network-bound" in shown.stdout
+    judged = run_command("show", "last", "--json", folder=folder)
+    assert judged.stdout == (only_run(folder) / "analysis.json").read_text()
+    bounds = {case["verdict"]["bound"] for case in json.loads(judged.stdout)["cases"]}
+    assert "network-bound" in bounds
     compared = run_command("compare", "last", folder=folder)
     assert compared.returncode == 0
     assert "times as high in B, worse" in compared.stdout

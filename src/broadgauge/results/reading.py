@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
@@ -156,17 +157,23 @@ def _check_whole(path: Path, plan: Plan, ignored: Sequence[str]) -> None:
 def unknown_keys(stored: object, read: object, place: str = "") -> Iterator[str]:
     """Which keys of what is stored has the model not that was read from it? With their places."""
     if isinstance(read, BaseModel) and isinstance(stored, dict):
+        known = _fields_of(type(read))
+        yield from (f"{place}{key}" for key in stored if key not in known)
         for key, value in stored.items():
-            if key in type(read).model_fields:
+            if isinstance(value, (dict, list)) and key in known:
                 yield from unknown_keys(value, getattr(read, key), f"{place}{key}.")
-            else:
-                yield f"{place}{key}"
     elif isinstance(read, tuple) and isinstance(stored, list) and len(read) == len(stored):
         for number, (item, value) in enumerate(zip(stored, read, strict=True)):
-            yield from unknown_keys(item, value, f"{place}{number}.")
+            if isinstance(item, (dict, list)):
+                yield from unknown_keys(item, value, f"{place}{number}.")
     elif isinstance(read, dict) and isinstance(stored, dict):
         for key, value in read.items():
             yield from unknown_keys(stored.get(key), value, f"{place}{key}.")
+
+
+@cache
+def _fields_of(model: type[BaseModel]) -> frozenset[str]:
+    return frozenset(model.model_fields)
 
 
 def read_environments(folder: Path) -> tuple[dict[str, Environment], tuple[str, ...]]:
