@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.new_kind.registries import REGISTRIES, add_lines
+from tests.test_kinds import REGISTRIES as KNOWS_ALL_KINDS
 
 HERE = Path(__file__).parent / "new_kind"
 PACKAGE = Path(__file__).parents[1] / "src" / "broadgauge"
@@ -43,15 +44,47 @@ class Toy:
         return done.stdout
 
 
-@pytest.fixture(scope="module")
-def toy(tmp_path_factory: pytest.TempPathFactory) -> Toy:
-    folder = tmp_path_factory.mktemp("new-kind")
+def copied(folder: Path) -> Path:
+    """The package, with the toy's modules and none of its lines."""
     package = folder / "src" / "broadgauge"
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(PACKAGE, package, ignore=ignored)
     shutil.copytree(HERE / "modules", package, dirs_exist_ok=True, ignore=ignored)
+    return package
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Toy:
+    folder = tmp_path_factory.mktemp("new-kind")
+    package = copied(folder)
     add_lines(package)
     return Toy(package, folder / "runs")
+
+
+def type_errors(package: Path, repository: Path) -> str:
+    """What mypy says of the registries, as `make lint` asks it."""
+    words = (sys.executable, "-m", "mypy", "--config-file", repository / "pyproject.toml")
+    cache = ("--cache-dir", package.parent / "cache")
+    files = (package / name for name in sorted(KNOWS_ALL_KINDS))
+    folder = package.parents[1]
+    done = subprocess.run(
+        [*words, *cache, *files], capture_output=True, text=True, cwd=folder, check=False
+    )
+    assert done.returncode in (0, 1), done.stderr
+    return done.stdout if done.returncode else ""
+
+
+@pytest.mark.slow
+def test_the_type_checker_names_the_rooms_that_forgot_a_kind(
+    tmp_path: Path, repository: Path
+) -> None:
+    package = copied(tmp_path)
+    add_lines(package, ["specs/workload.py"])
+    said = type_errors(package, repository)
+    for name in KNOWS_ALL_KINDS:
+        assert f"{name}:" in said, f"{name} may forget a kind:\n{said}"
+    add_lines(package, REGISTRIES.keys() - {"specs/workload.py"})
+    assert type_errors(package, repository) == ""
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ docs/architecture.md tells the same list. By the file below src/broadgauge: a li
 and what stands in its place then.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 
 END = "        case _:\n"
@@ -89,11 +90,11 @@ REGISTRIES: dict[str, Lines] = {
 }
 
 
-def add_lines(package: Path) -> None:
+def add_lines(package: Path, names: Iterable[str] = tuple(REGISTRIES)) -> None:
     """Adds them to a copy of the package. Fails where a line is not there, or stands twice."""
-    for name, lines in REGISTRIES.items():
+    for name in names:
         text = (package / name).read_text()
-        for old, new in lines.items():
+        for old, new in REGISTRIES[name].items():
             assert text.count(old) == 1, f"{name}: {text.count(old)} times {old!r}"
             text = text.replace(old, new)
         (package / name).write_text(text)

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
+from broadgauge.analysis.model import AnalysedRun
 from broadgauge.report.cells import Cell, estimate_cell
 from broadgauge.report.chart_parts import Spec, frame, rows_of
 from broadgauge.report.kinds.kind import Chart, ChartGroup, KindInReport
 from broadgauge.report.markup import Html, tag
-from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.results.model import CaseSummary
 
 
-def _naps(run: RunSummary, cases: Sequence[CaseSummary]) -> Iterator[Chart]:
+def _naps(run: AnalysedRun, cases: Sequence[CaseSummary]) -> Iterator[Chart]:
     rows: list[Spec] = [{"case": s.case.label, "nap": s.value("nap_time_s")} for s in cases]
     encoding: Spec = {
         "x": {"field": "nap", "type": "quantitative"},
