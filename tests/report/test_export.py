@@ -224,7 +224,7 @@ def test_the_command_line_knows_every_table() -> None:
 def test_every_export_has_the_verdicts(run: RunSummary) -> None:
     judged = analysed(run)
     verdict = judged.analysis.case(CASE.key).verdict
-    for row in rows_of(to_csv(judged)):
+    for row in rows_of(to_csv(judged)) + rows_of(to_csv(judged, "collectives")):
         assert row["verdict_bound"] == verdict.bound.value
         assert row["verdict_sentence"] == verdict.sentence
     table = pyarrow.parquet.read_table(io.BytesIO(to_parquet(judged)))

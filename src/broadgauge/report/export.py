@@ -6,10 +6,9 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from broadgauge.advise.model import Verdict
 from broadgauge.analysis.model import AnalysedRun
 from broadgauge.results.kinds.registry import ROW_TABLES
-from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.results.model import CaseSummary
 from broadgauge.results.table_names import TableName
 from broadgauge.results.tables import Cell, CellKind, Column, RowTable, Table
 from broadgauge.specs.case import Case
@@ -27,6 +26,12 @@ LABEL_COLUMNS: dict[str, CellKind] = {
     "trial": "integer",
     "position": "integer",
 }
+VERDICT_COLUMNS: dict[str, CellKind] = {
+    "verdict_bound": "text",
+    "verdict_is_slower_than_one_node": "truth",
+    "verdict_sentence": "text",
+}
+"""Of the case over all its trials, in each of their rows."""
 _RECORD_COLUMNS: dict[str, CellKind] = {
     "line_rate_gbps": "number",
     "mtu_bytes": "integer",
@@ -53,9 +58,7 @@ _RECORD_COLUMNS: dict[str, CellKind] = {
     "loss_ratio": "number",
     "path_wanted": "text",
     "path_used": "text",
-    "verdict_bound": "text",
-    "verdict_is_slower_than_one_node": "truth",
-    "verdict_sentence": "text",
+    **VERDICT_COLUMNS,
     "platform": "text",
 }
 """Columns of a later version come behind those there are; readers go by the name."""
@@ -66,11 +69,11 @@ def table_of(analysed: AnalysedRun, name: TableName = "records") -> Table:
 
     Columns keep their order: labels, the registered metrics, then other metrics by name.
     """
-    return _records(analysed) if name == "records" else _rows(analysed.run, ROW_TABLES[name])
+    return _records(analysed) if name == "records" else _rows(analysed, ROW_TABLES[name])
 
 
 def _records(analysed: AnalysedRun) -> Table:
-    run, judged = analysed.run, {case.key: case for case in analysed.analysis.cases}
+    run, verdicts = analysed.run, _verdicts(analysed)
     seen = {name for record in run.records for name in record.metrics}
     metrics = [*REGISTRY, *sorted(seen - set(REGISTRY))]
     kinds = LABEL_COLUMNS | _RECORD_COLUMNS | dict.fromkeys(metrics, "number")
@@ -81,8 +84,7 @@ def _records(analysed: AnalysedRun) -> Table:
         cells |= {name: record.metrics.get(name) for name in metrics}
         if (environment := run.environments.get(record.environment or "")) is not None:
             cells["platform"] = environment.platform
-        if record.case_key in judged:
-            cells |= _of_verdict(judged[record.case_key].verdict)
+        cells |= verdicts.get(record.case_key, {})
         rows.append(tuple(cells.get(name) for name in kinds))
     return Table(columns=_columns(kinds), rows=tuple(rows))
 
@@ -133,27 +135,33 @@ def _of_case(case: Case) -> dict[str, Cell]:
     return cells
 
 
-def _of_verdict(verdict: Verdict) -> dict[str, Cell]:
-    """Of the case over all its trials, in each of their rows."""
+def _verdicts(analysed: AnalysedRun) -> dict[str, dict[str, Cell]]:
+    """The cells of VERDICT_COLUMNS, by the case's key."""
     return {
-        "verdict_bound": verdict.bound.value,
-        "verdict_is_slower_than_one_node": verdict.is_slower_than_one_node,
-        "verdict_sentence": verdict.sentence,
+        case.key: {
+            "verdict_bound": case.verdict.bound.value,
+            "verdict_is_slower_than_one_node": case.verdict.is_slower_than_one_node,
+            "verdict_sentence": case.verdict.sentence,
+        }
+        for case in analysed.analysis.cases
     }
 
 
-def _rows(run: RunSummary, table: RowTable) -> Table:
+def _rows(analysed: AnalysedRun, table: RowTable) -> Table:
+    run, verdicts = analysed.run, _verdicts(analysed)
     arms = {summary.case.key: summary.case.arm for summary in run.cases}
     rows = tuple(
         (
             *(getattr(record, name) for name in LABEL_COLUMNS),
             arms.get(record.case_key),
             *row.values(),
+            *(verdicts.get(record.case_key, {}).get(name) for name in VERDICT_COLUMNS),
         )
         for record in run.records
         for row in table.rows_of(record)
     )
-    return Table(columns=_columns(LABEL_COLUMNS | {"arm": "text"} | table.columns), rows=rows)
+    kinds = LABEL_COLUMNS | {"arm": "text"} | table.columns | VERDICT_COLUMNS
+    return Table(columns=_columns(kinds), rows=rows)
 
 
 def _columns(kinds: dict[str, CellKind]) -> tuple[Column, ...]:
