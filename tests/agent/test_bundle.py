@@ -17,12 +17,16 @@ def test_equal_sources_give_equal_bytes() -> None:
     assert len(first) < 500_000
 
 
-def test_it_runs_alone(tmp_path: Path) -> None:
+def test_all_but_the_probes_runs_alone(tmp_path: Path) -> None:
     """-I and -S: no site-packages, nothing of the working folder."""
     path = tmp_path / "broadgauge.zip"
     path.write_bytes(bundle.build())
     names = zipfile.ZipFile(BytesIO(bundle.build())).namelist()
-    modules = [name[:-3].replace("/", ".") for name in names if "__" not in name]
+    modules = [
+        name[:-3].replace("/", ".")
+        for name in names
+        if "__" not in name and not name.startswith("broadgauge/probes/")
+    ]
     program = f"import sys; sys.path.insert(0, {str(path)!r}); import " + ", ".join(modules)
     subprocess.run([sys.executable, "-I", "-S", "-c", program], check=True, env={}, cwd=tmp_path)
 

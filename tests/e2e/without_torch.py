@@ -6,10 +6,11 @@ from pathlib import Path
 
 from broadgauge.cli.main import entry_point
 from broadgauge.platforms import emulated_cluster, local
+from broadgauge.platforms.hosts import platform as hosts
 from broadgauge.platforms.launch_plan import Programs
 
 WORKER = (sys.executable, str(Path(__file__).with_name("scripted_worker.py")))
-for platform in (emulated_cluster, local):
+for platform in (emulated_cluster, local, hosts):
     setattr(platform, "Programs", functools.partial(Programs, worker=WORKER))  # noqa: B010
 
 entry_point()

@@ -14,6 +14,7 @@ from broadgauge.results.folder import RunFolder
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.machine import Gpu, MachineFacts
 from broadgauge.specs.plan import Plan
+from broadgauge.specs.platforms import Devices
 
 YAML = "name: tiny\n"
 TRAIN: dict[str, Any] = {
@@ -55,8 +56,19 @@ def a_machine(gpus: int = 0, cores: int = 2) -> MachineFacts:
 
 
 def devices_of(machine: MachineFacts) -> DevicesByPlatform:
-    """What the platforms of this machine have."""
-    return {"emulated": emulated_devices(machine), "local": local_devices(machine)}
+    """What the platforms of this machine have, and hosts of which each is like it."""
+    hosts = Devices(
+        place="a host",
+        num_gpus=len(machine.gpus),
+        num_cores=len(machine.cores),
+        are_shared=False,
+        finds_networks=True,
+    )
+    return {
+        "emulated": emulated_devices(machine),
+        "local": local_devices(machine),
+        "hosts": hosts,
+    }
 
 
 def a_plan(gpus: int = 0, cores: int = 2, **changes: Any) -> Plan:

@@ -1,5 +1,6 @@
 """A platform that can go on by itself is told what will be asked of it, and is asked just that."""
 
+import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from tests.engine.fake_platform import Failure, FakeClock, FakePlatform, Script,
 from tests.engine.making import a_plan, make_folder, trial_ids
 
 from broadgauge.engine.growing import Growth, growable
+from broadgauge.engine.interrupts import Interrupt
 from broadgauge.engine.run import MOST_LOST_LIVES, run
 from broadgauge.engine.several_platforms import SeveralPlatforms
 from broadgauge.leader import lives
@@ -24,9 +26,13 @@ class Foreseeing(FakePlatform):
     """Keeps what it was told to expect."""
 
     expected: tuple[LaunchRequest, ...] = ()
+    has_left = False
 
     def expect(self, requests: Sequence[LaunchRequest]) -> None:
         self.expected = tuple(requests)
+
+    def leave(self) -> None:
+        self.has_left = True
 
 
 def ran(folder: Path, script: Script | None = None) -> Foreseeing:
@@ -67,6 +73,18 @@ def test_a_leader_gives_up_as_the_engine_does(tmp_path: Path) -> None:
         lives_of_leader.lost()
     assert lives_of_leader.is_over
     assert lives.MOST_LOST_LIVES == MOST_LOST_LIVES
+
+
+@pytest.mark.parametrize(("number", "lives_on"), [(signal.SIGHUP, True), (signal.SIGINT, False)])
+def test_a_closed_terminal_leaves_it_running_and_ctrl_c_does_not(
+    tmp_path: Path, number: int, lives_on: bool
+) -> None:
+    def interrupt(moment: str) -> None:
+        if moment == "start b0.l1":
+            raise Interrupt(number)
+
+    platform = ran(tmp_path, Script(on_step=interrupt))
+    assert (platform.has_left, platform.is_closed) == (lives_on, True)
 
 
 def _job(name: str, platform: Foreseeing) -> Job:

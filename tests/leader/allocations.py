@@ -46,7 +46,7 @@ class Allocation:
         self.agents = [self.start_agent(number) for number in range(num_agents)]
 
     def start_agent(self, number: int, token: str | None = None) -> "subprocess.Popen[str]":
-        folder = self.folder / f"agent{number}"
+        folder = self.folder / f"agent{number}-{token or 'own'}"
         folder.mkdir(mode=0o700, exist_ok=True)
         start = AgentStart(
             number=number,
@@ -56,6 +56,7 @@ class Allocation:
             version="test",
             folder=str(folder),
             supervisor=self.supervisor,
+            logs=str(folder / "logs"),
             working_folder=str(ROOT),
             secrets={},
         )

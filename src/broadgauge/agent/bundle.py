@@ -9,7 +9,7 @@ import zipfile
 from functools import cache
 from pathlib import Path
 
-PACKAGES = ("agent", "leader", "messages")
+PACKAGES = ("agent", "leader", "messages", "probes", "wording")
 """Of broadgauge; with what is in its `__init__.py`."""
 MAIN = "import sys\n\nfrom broadgauge.agent.entrance import main\n\nsys.exit(main(sys.argv[1:]))\n"
 _EPOCH = (1980, 1, 1, 0, 0, 0)

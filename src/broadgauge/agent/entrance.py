@@ -1,25 +1,28 @@
 """Which of the programs in the zip file is meant? `python broadgauge.zip PROGRAM [ARGUMENT …]`."""
 
+import importlib
 import sys
 from collections.abc import Sequence
 
-PROGRAMS = ("agent", "facts", "leader", "relay")
+PROGRAMS = {
+    "agent": "broadgauge.agent.on_host",
+    "command": "broadgauge.probes.command",
+    "facts": "broadgauge.agent.facts",
+    "leader": "broadgauge.leader.main",
+    "relay": "broadgauge.leader.relay",
+    "supervise": "broadgauge.agent.supervisor.__main__",
+    "worker": "broadgauge.probes.worker",
+}
+"""By name, so that each is imported alone: a worker needs torch, and nothing else does."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run one of them; gives its exit status."""
     program, *rest = arguments or ("",)
-    sys.argv = [program, *rest]
-    if program == "agent":
-        from broadgauge.agent.on_host import main as run
-    elif program == "facts":
-        from broadgauge.agent.facts import main as run
-    elif program == "leader":
-        from broadgauge.leader.main import main as run
-    elif program == "relay":
-        from broadgauge.leader.relay import main as run
-    else:
+    if program not in PROGRAMS:
         known = ", ".join(PROGRAMS)
         sys.stderr.write(f"`{program}` is no program of this file: {known}\n")
         return 2
-    return run()
+    sys.argv = [program, *rest]
+    status: int = importlib.import_module(PROGRAMS[program]).main()
+    return status

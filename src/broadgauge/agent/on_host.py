@@ -16,8 +16,10 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from broadgauge.messages.agent import (
     EVENT,
@@ -31,6 +33,7 @@ from broadgauge.messages.agent import (
     Ended,
     Event,
     LaunchOrder,
+    LogText,
     Order,
     RankSaid,
     Refused,
@@ -48,6 +51,9 @@ ALIVE_IN_TIMED_PART_S = 10.0
 LAST_WORDS_S = 5.0
 """For a supervisor whose leader is gone."""
 TIMED_PART_BEGINS = ":begin"
+MAX_LOG_TEXT_BYTES = 2**19
+"""Of a file: its end. As JSON it is six times as long at the most, which one message may be."""
+MAX_LOG_FILES = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +70,8 @@ class AgentStart:
     """Its own, removed when it ends."""
     supervisor: tuple[str, ...]
     """The program that owns the ranks of one launch; the number of its socket is added."""
+    logs: str
+    """Where a launch writes; made here, and what is in it told when the launch has ended."""
     working_folder: str
     """Where ranks run; empty: where this process does."""
     secrets: dict[str, str]
@@ -165,6 +173,9 @@ class HostAgent:
             return
         for waiting in self._part.let_go():
             self._send(waiting)
+        if isinstance(event, (Ended, Refused)):
+            for text in take_log_texts(Path(self._start.logs)):
+                self._send(text)
         self._send(event)
 
     def _send(self, event: Event) -> None:
@@ -199,21 +210,26 @@ class _Launch:
     ) -> "_Launch | None":
         """Start the supervisor and give it its order; None where it can't be started."""
         ours, theirs = socket.socketpair()
-        with theirs:
-            try:
+        words = Path(start.logs) / f"{order.launch_id}.supervisor.log"
+        try:
+            words.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with theirs, words.open("ab") as log:
                 process = await asyncio.create_subprocess_exec(
                     *start.supervisor,
                     str(theirs.fileno()),
                     stdin=asyncio.subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
                     pass_fds=[theirs.fileno()],
                     cwd=start.working_folder or None,
                     env={**os.environ, **start.secrets},
                     start_new_session=True,
                 )
-            except OSError as error:
-                ours.close()
-                pass_on(Refused(message=f"the supervisor did not start: {error}", hint=None))
-                return None
+        except OSError as error:
+            ours.close()
+            theirs.close()
+            pass_on(Refused(message=f"the supervisor did not start: {error}", hint=None))
+            return None
         reader, writer = await asyncio.open_connection(sock=ours, limit=READ_BYTES)
         launch = cls(process, writer)
         launch.give(order)
@@ -249,6 +265,23 @@ class _Launch:
             code = await self._process.wait()
             message = f"the supervisor of the ranks ended with exit code {code}"
             pass_on(Refused(message=message, hint=None))
+
+
+def take_log_texts(folder: Path) -> Iterator[LogText]:
+    """What a launch has written there; it is gone then."""
+    try:
+        paths = sorted(path for path in folder.iterdir() if path.is_file())
+    except OSError:
+        return
+    for number, path in enumerate(paths):
+        with suppress(OSError):
+            with path.open("rb") as file:
+                left_out = max(0, path.stat().st_size - MAX_LOG_TEXT_BYTES)
+                file.seek(left_out)
+                text = file.read(MAX_LOG_TEXT_BYTES).decode(errors="replace")
+            if text and number < MAX_LOG_FILES:
+                yield LogText(name=path.name, text=text, left_out_bytes=left_out)
+            path.unlink()
 
 
 def _say(told: dict[str, object]) -> None:

@@ -7,6 +7,7 @@ from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.machine import MachineFacts, Nic
 from broadgauge.specs.network import AnyNetwork, Network
 from broadgauge.specs.plan import Plan
+from broadgauge.specs.platforms import PlatformKind
 from broadgauge.specs.units import show_rate, show_size, show_time
 
 MAX_NICS_SHOWN = 4
@@ -89,9 +90,15 @@ def _counted(number: int, what: str) -> str:
     return f"{number} {what}{ending}"
 
 
+_PLATFORMS: dict[PlatformKind, str] = {
+    "emulated": "emulated cluster",
+    "local": "local platform",
+    "hosts": "hosts",
+}
+
+
 def _platform(experiment: Experiment) -> str:
-    names = {"emulated": "emulated cluster", "local": "local platform"}
-    return " and the ".join(names[platform] for platform in experiment.platforms)
+    return " and the ".join(_PLATFORMS[platform] for platform in experiment.platforms)
 
 
 def schedule_lines(plan: Plan) -> Iterator[str]:

@@ -13,6 +13,7 @@ the run and reach the caller; what is stored stays. On Interrupt the trial under
 record.
 """
 
+import signal
 from collections.abc import Sequence
 
 from broadgauge.engine.backlog import Backlog
@@ -68,6 +69,8 @@ def run(plan: Plan, platform: Platform, store: Store, services: Services) -> Run
         runner.complete_all()
     except Interrupt as interrupt:
         interrupted_by = interrupt.signal_number
+        if interrupted_by == signal.SIGHUP and isinstance(platform, LooksAhead):
+            platform.leave()  # the terminal is gone, and what runs elsewhere does not need it
     finally:
         with services.interrupts.shielded():
             platform.close()

@@ -100,6 +100,7 @@ def measured_record(
             "gpus": outcome.gpus,
             "link": outcome.link,
             "path": outcome.path,
+            "clocks": outcome.clocks,
             "environment": environment,
         }
     )

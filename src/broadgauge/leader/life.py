@@ -18,6 +18,7 @@ from broadgauge.messages.agent import (
     Ended,
     Event,
     LogFlooded,
+    LogText,
     Marked,
     PhaseExpired,
     RankExited,
@@ -241,7 +242,7 @@ class Life:
                 self._expiries[heard.agent] = heard.event
             elif isinstance(heard.event, (Ended, Refused)):
                 self._ended.add(heard.agent)
-            elif isinstance(heard.event, (RankSaid, RankExited, LogFlooded)):
+            elif isinstance(heard.event, (RankSaid, RankExited, LogFlooded, LogText)):
                 self.tell(heard.event)
 
     def _lose(self, number: int, why: str) -> None:

@@ -17,7 +17,7 @@ whatever joins the two: a socket, a pipe, ssh's stdin and stdout.
       ask_clock    what time is it there?  clock
       end          end the ranks           ended (last)
                                            at any time: alive (once a second), rank_exited,
-                                           phase_expired, stacks_dumped, log_flooded
+                                           phase_expired, stacks_dumped, log_flooded, log_text
 
 An agent that owns all nodes of its launch sends no `ranks_wait`: it reads and releases at once, as
 no other machine has to be waited for.
@@ -90,6 +90,8 @@ class NodePlan:
     """Its number in the launch."""
     cores: tuple[int, ...]
     """That its ranks are held to; empty: all of the machine."""
+    interfaces: tuple[str, ...] = ()
+    """That lead to other nodes and were not made by us: what crosses them is counted."""
 
 
 Program = Literal["worker", "command"] | tuple[str, ...]
@@ -320,6 +322,19 @@ class LogFlooded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogText:
+    """A part of a file that a launch wrote, told when it has ended: its leader can't read it."""
+
+    type: Literal["log_text"] = "log_text"
+    name: str
+    """In the folder for logs."""
+    text: str
+    """What is no UTF-8 in it was replaced."""
+    left_out_bytes: int
+    """Before this part: of a longer file only the end is told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Alive:
     """Once a second: the agent has not stopped."""
 
@@ -347,6 +362,7 @@ Event = (
     | PhaseExpired
     | StacksDumped
     | LogFlooded
+    | LogText
     | Alive
     | Ended
 )

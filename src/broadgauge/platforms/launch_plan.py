@@ -223,9 +223,9 @@ def launch_facts(request: LaunchRequest, terms: Terms) -> LaunchFacts:
 
 
 def link_of(case: Case) -> Link | None:
-    """What must the links carry in this case? None: one node."""
+    """What must the links carry in this case? None: one node, or links that are not ours."""
     network = case.link
-    if network is None or case.nodes < 2:
+    if network is None or case.nodes < 2 or network.found is not None:
         return None
     return Link(
         rate_gbps=network.rate_gbps,

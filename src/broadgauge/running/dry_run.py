@@ -32,7 +32,12 @@ class DryRun:
 
 def dry_run(prepared: Prepared, *, platform_of: MakePlatform | None = None) -> DryRun:
     """Raises PlatformError and LaunchError where a launch could not be made here."""
-    platform_of = platform_of or partial(make_platform, assumed_gpus=prepared.assumed_gpus)
+    platform_of = platform_of or partial(
+        make_platform,
+        assumed_gpus=prepared.assumed_gpus,
+        hosts=prepared.experiment.hosts,
+        cases=prepared.plan.cases,
+    )
     return DryRun(plan=prepared.plan, launches=tuple(_launches(prepared, platform_of)))
 
 

@@ -10,6 +10,8 @@ from broadgauge.platforms.devices import emulated_devices, local_devices
 from broadgauge.platforms.emulated_cluster import EmulatedPlatform
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.local import LocalPlatform
+from broadgauge.specs.case import Case
+from broadgauge.specs.hosts import Host
 from broadgauge.specs.launching import Platform
 from broadgauge.specs.machine import MachineFacts
 from broadgauge.specs.plan import Plan
@@ -26,27 +28,42 @@ def make_platform(
     secrets: Secrets,
     *,
     assumed_gpus: int | None = None,
+    hosts: Sequence[Host] = (),
+    cases: Sequence[Case] = (),
 ) -> Platform:
-    """Raises PlatformError where this machine refuses it.
+    """Raises PlatformError where this machine refuses it, or a host can't be used.
 
-    `assumed_gpus`: as if so many were here, for a dry run.
+    `assumed_gpus`: as if so many were here, for a dry run. `hosts`: of the experiment. `cases`: of
+    the plan, whose secrets go where ranks run.
     """
     match kind:
         case "emulated":
             return EmulatedPlatform(folders, secrets=secrets, assumed_gpus=assumed_gpus)
         case "local":
             return LocalPlatform(folders, secrets=secrets, assumed_gpus=assumed_gpus)
+        case "hosts":
+            from broadgauge.platforms.hosts.platform import HostsPlatform
+
+            return HostsPlatform(folders, hosts, secrets=secrets, cases=cases)
         case _:
             assert_never(kind)
 
 
-def read_devices(kind: PlatformKind, machine: MachineFacts) -> Devices:
-    """What does this platform have? `machine`: this one, which is all that some are."""
+def read_devices(kind: PlatformKind, machine: MachineFacts, hosts: Sequence[Host] = ()) -> Devices:
+    """What does this platform have? `machine`: this one, which is all that some are.
+
+    Raises PlatformError where a host can't be asked.
+    """
     match kind:
         case "emulated":
             return emulated_devices(machine)
         case "local":
             return local_devices(machine)
+        case "hosts":
+            from broadgauge.platforms.hosts.checking import read_hosts
+            from broadgauge.platforms.hosts.devices import hosts_devices
+
+            return hosts_devices(read_hosts(hosts))
         case _:
             assert_never(kind)
 

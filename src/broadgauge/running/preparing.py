@@ -84,7 +84,7 @@ def prepare(
         if against is not None:
             others = without_emulation(against.experiment, emulated)
             against = replace(against, experiment=others)
-    devices = {kind: read_devices(kind, machine) for kind in experiment.platforms}
+    devices = {kind: read_devices(kind, machine, experiment.hosts) for kind in experiment.platforms}
     plan = make_plan(experiment, devices, working_folder=str(loaded.folder), against=against)
     check_torch(devices.values())
     for cases, folder in arms(plan):

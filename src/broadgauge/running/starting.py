@@ -3,6 +3,7 @@
 import os
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from broadgauge.engine.events import Noted
@@ -57,7 +58,7 @@ def start(
     *,
     observer: RunObserver = unobserved,
     interrupts: Interrupts | None = None,
-    platform_of: MakePlatform = make_platform,
+    platform_of: MakePlatform | None = None,
     grower: Grower = nothing_more,
 ) -> FinishedRun:
     """Run it, in a new folder.
@@ -101,7 +102,7 @@ def resume(
     *,
     observer: RunObserver = unobserved,
     interrupts: Interrupts | None = None,
-    platform_of: MakePlatform = make_platform,
+    platform_of: MakePlatform | None = None,
     grower: Grower = nothing_more,
 ) -> FinishedRun:
     """Go on with the run of this folder: its plan, less what is stored. Raises as `start` does.
@@ -121,7 +122,7 @@ def resume(
                     hint="commands and texts are looked for in it: put it back",
                 )
         machine = read_machine()
-        check_torch(read_devices(kind, machine) for kind in experiment.platforms)
+        check_torch(read_devices(kind, machine, experiment.hosts) for kind in experiment.platforms)
         if cases_left := _cases_left(folder):
             secrets.check(cases_left)
             run_prepare_steps(folder.plan, observer)
@@ -160,14 +161,13 @@ def _run_in(
     *,
     observer: RunObserver,
     interrupts: Interrupts | None,
-    platform_of: MakePlatform,
+    platform_of: MakePlatform | None,
     grower: Grower,
 ) -> RunResult:
     """Run what is left of the folder's plan; what the platform noted meanwhile is said last."""
     folders = folders_of(folder.plan, folder.log_folder)
-    platform = open_platforms(
-        experiment.platforms, lambda kind: platform_of(kind, folders, secrets)
-    )
+    make = platform_of or partial(make_platform, hosts=experiment.hosts, cases=folder.plan.cases)
+    platform = open_platforms(experiment.platforms, lambda kind: make(kind, folders, secrets))
     known = set(platform.notes)
     mask = secrets.masker(folder.plan.cases)
     services = replace(make_services(observer, interrupts or Interrupts(), mask), grower=grower)

@@ -11,7 +11,8 @@ from broadgauge.specs.base import (
     not_yet,
     placed_error,
 )
-from broadgauge.specs.cluster import Cluster, split_shape
+from broadgauge.specs.cluster import MAX_NODES, Cluster, split_shape
+from broadgauge.specs.hosts import AnyHost
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
 from broadgauge.specs.network import FEWER_NICS, AnyNetwork, Network
 from broadgauge.specs.platforms import PLANNED_PLATFORMS, PlatformKind
@@ -46,7 +47,11 @@ class Experiment(Spec):
     """One line for the report."""
     platform: PlatformKind | tuple[PlatformKind, ...] = "emulated"
     """`emulated`: nodes on this machine with networks between them. `local`: this machine as one
-    node. A list is an axis: every case on each of them, block by block."""
+    node. `hosts`: machines that your ssh reaches. A list is an axis: every case on each of them,
+    block by block."""
+    hosts: tuple[AnyHost, ...] = Field(default=(), max_length=MAX_NODES)
+    """Of the platform `hosts`: a shape of N nodes takes the first N. Each an object, or its `ssh`
+    alone."""
     cluster: Cluster = Cluster()
     """Nodes, ranks, and what computes."""
     networks: tuple[AnyNetwork, ...] = Field(default=(), max_length=64)
@@ -104,6 +109,20 @@ class Experiment(Spec):
             if isinstance(entry, dict) and entry.get("kind") in PLANNED_KINDS:
                 raise ValueError(not_yet(str(entry["kind"]), "a workload"))
         return workloads
+
+    @model_validator(mode="after")
+    def _hosts_are_named(self) -> "Experiment":
+        if "hosts" in self.platforms and not self.hosts:
+            raise placed_error(
+                "`platform: hosts` needs to know them",
+                ("platform",),
+                "`hosts: [gpu1, gpu2]`, as `ssh gpu1` reaches them",
+            )
+        names = [host.ssh for host in self.hosts]
+        for i, name in enumerate(names):
+            if name in names[:i]:
+                raise placed_error(f"host `{name}` stands twice", ("hosts", i))
+        return self
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> "Experiment":

@@ -15,6 +15,7 @@ from broadgauge.specs.case import Arm, Case
 from broadgauge.specs.experiment import TimeLimits
 from broadgauge.specs.platforms import PlatformKind
 from broadgauge.specs.record import (
+    ClockFacts,
     Environment,
     GpuUse,
     LinkFacts,
@@ -87,6 +88,7 @@ class TrialOutcome:
     gpus: tuple[GpuUse, ...] = ()
     link: LinkFacts | None = None
     path: PathFacts | None = None
+    clocks: tuple[ClockFacts, ...] = ()
 
 
 class Progress(Protocol):
@@ -145,4 +147,8 @@ class LooksAhead(Protocol):
 
     def expect(self, requests: Sequence[LaunchRequest]) -> None:
         """These will be asked for, in this order, if all goes well. Raises PlatformError."""
+        ...
+
+    def leave(self) -> None:
+        """Let go of what runs, which goes on by itself; `close` does nothing after this."""
         ...

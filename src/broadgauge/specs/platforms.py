@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 PLANNED_PLATFORMS = ("kubernetes", "slurm", "skypilot")
-PlatformKind = Literal["emulated", "local"]
+PlatformKind = Literal["emulated", "local", "hosts"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -112,6 +112,21 @@ class LinkFacts(Stored):
     """TCP's, in the nodes: `cubic`."""
 
 
+class ClockFacts(Stored):
+    """How far was a node's clock from the leader's, before and after a trial?
+
+    A delay of one rank below three times the uncertainty is unknown.
+    """
+
+    node: int
+    offset_s: float
+    """Positive: it is ahead."""
+    drift_s: float
+    """How much that grew during the trial."""
+    uncertainty_s: float
+    """Half of the shortest round trip."""
+
+
 class PathFacts(Stored):
     """Which way did the bytes inside a node really take? Read from the library's own log."""
 
@@ -176,6 +191,8 @@ class Record(Measurement):
     gpus: tuple[GpuUse, ...] = ()
     link: LinkFacts | None = None
     path: PathFacts | None = None
+    clocks: tuple[ClockFacts, ...] = ()
+    """By node; empty on one machine, where there is one clock."""
     series: dict[str, str] = Field(default_factory=dict)
     """Name → path of a .npy file in the run folder."""
     environment: str | None = None

@@ -18,6 +18,7 @@ from broadgauge.agent.emulated.nodes import build_cluster
 from broadgauge.agent.emulated.shaping import LinkPlan, SlowWay, unshaped
 from broadgauge.agent.emulated.syscalls import PR_SET_PDEATHSIG, prctl
 from broadgauge.agent.infiniband import ADAPTERS, port_counters
+from broadgauge.agent.interfaces import with_interfaces
 from broadgauge.agent.supervisor.cpu_use import (
     CoreSeconds,
     RankOnNode,
@@ -67,6 +68,7 @@ class PlainGround:
         self._nodes = tuple(node.node for node in order.nodes)
         every = tuple(sorted(os.sched_getaffinity(0)))
         self._node_cores = tuple(node.cores or every for node in order.nodes)
+        self._interfaces = tuple(node.interfaces for node in order.nodes)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -92,12 +94,13 @@ class PlainGround:
         here = [(self._nodes.index(node), pid) for node, pid in ranks]
         seconds, ranks_s = cpu_seconds(), ranks_seconds(self._node_cores, here)
         ports = port_counters(self._adapters)
+        read = (
+            replace(_node_counters(cores, None, seconds, rank_s), nics=ports)
+            for cores, rank_s in zip(self._node_cores, ranks_s, strict=True)
+        )
         return tuple(
-            NodeReading(
-                node=node,
-                counters=replace(_node_counters(cores, None, seconds, rank_s), nics=ports),
-            )
-            for node, cores, rank_s in zip(self._nodes, self._node_cores, ranks_s, strict=True)
+            NodeReading(node=node, counters=with_interfaces(counters, interfaces))
+            for node, counters, interfaces in zip(self._nodes, read, self._interfaces, strict=True)
         )
 
 

@@ -17,7 +17,7 @@ from broadgauge.messages.proof import new_token
 from broadgauge.platforms.hosts.bootstrap import FOLDER_WORD, start
 from broadgauge.platforms.hosts.checking import MOST_AT_ONCE
 from broadgauge.platforms.hosts.leader_link import LeaderLink, LinkLost, Stream
-from broadgauge.platforms.hosts.ssh import ssh_command
+from broadgauge.platforms.hosts.ssh import SSH_FAILED, ssh_command
 from broadgauge.platforms.launch_folders import private
 from broadgauge.specs.errors import PlatformError
 from broadgauge.specs.hosts import Host
@@ -73,7 +73,11 @@ def start_allocation(
             token=token,
             version=bundle.version(),
             folder=FOLDER_WORD,
-            supervisor=(host.python, f"{FOLDER_WORD}/broadgauge.zip", "supervise"),
+            supervisor=(
+                *(host.python, f"{FOLDER_WORD}/broadgauge.zip", "supervise"),
+                *(f"{FOLDER_WORD}/logs", host.working_folder or "."),
+            ),
+            logs=f"{FOLDER_WORD}/logs",
             working_folder=host.working_folder or "",
             secrets=secrets,
         )
@@ -106,8 +110,15 @@ class Attached:
         self.process.wait()
 
 
+class NoLeader(Exception):  # noqa: N818  says what is so, and is always caught
+    """The host answers, and there is no leader of this run on it."""
+
+
 def attach(place: LeaderPlace, after: int) -> Attached:
-    """Hear the leader from its event after this one. Raises LinkLost where none answers."""
+    """Hear the leader from its event after this one.
+
+    Raises NoLeader; LinkLost where nothing answers, now or in time.
+    """
     zip_path, socket_path = f"{place.folder}/broadgauge.zip", f"{place.folder}/socket"
     process = subprocess.Popen(
         ssh_command(place.host, place.python, zip_path, "relay", socket_path),
@@ -122,11 +133,22 @@ def attach(place: LeaderPlace, after: int) -> Attached:
     try:
         link = LeaderLink(stream, after)
         link.wait_for_hello(ATTACH_LIMIT_S)
-    except LinkLost:
-        process.kill()
-        process.wait()
+    except LinkLost as loss:
+        code = _exit_code(process)
+        if code not in (None, SSH_FAILED):
+            raise NoLeader(f"the leader on {place.host} has ended") from loss
         raise
     return Attached(process=process, link=link)
+
+
+def _exit_code(process: "subprocess.Popen[bytes]") -> int | None:
+    """Of a relay that leads nowhere; None: it had to be ended."""
+    try:
+        return process.wait(2)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return None
 
 
 def stop(place: LeaderPlace) -> bool:
@@ -135,7 +157,7 @@ def stop(place: LeaderPlace) -> bool:
 
     try:
         attached = attach(place, after=2**62)
-    except LinkLost:
+    except (LinkLost, NoLeader):
         return False
     try:
         attached.link.send(Stop())

@@ -1,0 +1,19 @@
+"""What have the hosts of an experiment for ranks to run on?"""
+
+from collections.abc import Sequence
+
+from broadgauge.agent.facts import HostFacts
+from broadgauge.specs.platforms import Devices
+
+
+def hosts_devices(facts: Sequence[HostFacts]) -> Devices:
+    """As much as the host with the least of each has."""
+    return Devices(
+        place="a host" if len(facts) > 1 else facts[0].hostname,
+        num_gpus=min(len(each.gpus) for each in facts),
+        num_cores=min(each.cores for each in facts),
+        are_shared=False,
+        most_nodes=len(facts),
+        finds_networks=True,
+        has_torch=all(each.torch is not None for each in facts),
+    )

@@ -1,0 +1,58 @@
+"""What do the figures of a launch on hosts depend on besides the experiment?"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from broadgauge.agent.facts import HostFacts, InterfaceFacts
+from broadgauge.platforms.host_facts import git_commit
+from broadgauge.platforms.hosts.interfaces import interfaces_of
+from broadgauge.platforms.hosts.orders import Allocated, facts_for, places_on, rank_variables
+from broadgauge.platforms.launch_folders import LaunchFolders
+from broadgauge.platforms.machine import installed_version
+from broadgauge.platforms.rank_environment import recorded_variables
+from broadgauge.specs.case import Case
+from broadgauge.specs.record import Environment, GpuFacts
+
+
+def hosts_environment(
+    case: Case, hosts: Allocated, hello: Mapping[str, Any], folders: LaunchFolders
+) -> Environment:
+    """The first host's, and what rank 0 said of its libraries."""
+    first = hosts.facts[0]
+    place = places_on(case, 0, hosts)[0]
+    variables = rank_variables(case, place, facts_for(case, first, interfaces_of))
+    return Environment(
+        broadgauge=installed_version("broadgauge") or "unknown",
+        platform="hosts",
+        python=first.python,
+        torch=_text_or_none(hello.get("torch")),
+        nccl=_text_or_none(hello.get("nccl")),
+        cuda=_text_or_none(hello.get("cuda")),
+        driver=first.driver,
+        kernel=first.kernel,
+        distribution=first.distribution,
+        cpu=first.cpu,
+        cores=first.cores,
+        memory_bytes=first.memory_bytes,
+        gpus=_gpus(case, hosts.facts),
+        nics=tuple(_in_words(each) for each in first.interfaces),
+        git_commit=git_commit(folders.working_of(case.arm)),
+        variables=recorded_variables(variables, case, "{life}", "{logs}"),
+    )
+
+
+def _gpus(case: Case, facts: Sequence[HostFacts]) -> tuple[GpuFacts, ...]:
+    if case.device != "cuda":
+        return ()
+    used = [gpu for host in facts[: case.nodes] for gpu in host.gpus[: case.ranks_per_node]]
+    return tuple(GpuFacts(name=gpu.name, memory_bytes=gpu.memory_bytes) for gpu in used)
+
+
+def _in_words(interface: InterfaceFacts) -> str:
+    speed = interface.speed_gbps
+    words = f"{interface.name} " + ("speed unknown" if speed is None else f"{speed:g} Gbit/s")
+    return words if interface.driver is None else f"{words} {interface.driver}"
+
+
+def _text_or_none(value: object) -> str | None:
+    return None if value is None else str(value)

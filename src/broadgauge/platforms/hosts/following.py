@@ -1,0 +1,135 @@
+"""How does the tool follow a leader that runs by itself, and what when the way to it breaks?"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from broadgauge.messages.agent import EVENT
+from broadgauge.messages.agent import Event as AgentEvent
+from broadgauge.messages.codec import DecodeError
+from broadgauge.messages.leader import (
+    LIFE_EVENT,
+    AgentLost,
+    Job,
+    JobsDone,
+    LeaderOrder,
+    LifeBegins,
+    LifeEnds,
+    LifeEvent,
+    Stored,
+    TakeJobs,
+    TrialBegins,
+    TrialEnds,
+)
+from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace, NoLeader, attach
+from broadgauge.platforms.hosts.leader_link import LinkLost
+
+AGAIN_AFTER_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
+RECONNECT_LIMIT_S = 900.0
+"""A laptop that changes its network comes back sooner; the leader waits a day for another tool."""
+
+Followed = AgentEvent | LifeEvent
+_LIFE_TYPES = frozenset(
+    form.__dataclass_fields__["type"].default
+    for form in (LifeBegins, TrialBegins, TrialEnds, AgentLost, LifeEnds, JobsDone)
+)
+
+
+class LeaderGone(Exception):  # noqa: N818  says what is so, and is always caught
+    """The leader has ended, or can't be reached any more."""
+
+
+@dataclass(slots=True)
+class Leading:
+    """One leader, as the tool follows it."""
+
+    place: LeaderPlace
+    attached: Attached
+    say: Callable[[str], None]
+    """Tells the user of what interrupts the following."""
+    generation: int = -1
+    _stored: int = field(default=-1)
+
+    @classmethod
+    def of(cls, place: LeaderPlace, after: int, say: Callable[[str], None]) -> "Leading":
+        """Raises LeaderGone."""
+        try:
+            attached = attach(place, after)
+        except NoLeader as error:
+            raise LeaderGone(str(error)) from error
+        except LinkLost as error:
+            raise LeaderGone(str(error)) from error
+        hello = attached.link.hello
+        assert hello is not None, "attach waits for it"
+        return cls(place, attached, say, generation=hello.generation)
+
+    def give(self, jobs: tuple[Job, ...]) -> None:
+        """These instead of all that it has. Raises LeaderGone."""
+        self.generation += 1
+        self._send(TakeJobs(generation=self.generation, jobs=jobs))
+
+    def stored(self) -> None:
+        """All that was received is in the run folder. Raises LeaderGone."""
+        if self.attached.link.last > self._stored:
+            self._stored = self.attached.link.last
+            self._send(Stored(number=self._stored))
+
+    def receive(self, timeout_s: float) -> Followed | None:
+        """The next event of the jobs given last; None: none in time. Raises LeaderGone."""
+        deadline_s = time.monotonic() + timeout_s
+        while True:
+            try:
+                spooled = self.attached.link.receive(deadline_s - time.monotonic())
+            except LinkLost as loss:
+                self._attach_again(loss)
+                continue
+            if spooled is None:
+                return None
+            if spooled.generation == self.generation:
+                return _event_of(spooled.event)
+
+    def close(self) -> None:
+        """Let go of it; it lives on."""
+        self.attached.close()
+
+    def _send(self, order: LeaderOrder) -> None:
+        try:
+            self.attached.link.send(order)
+        except LinkLost as loss:
+            self._attach_again(loss)
+            self._send(order)
+
+    def _attach_again(self, loss: LinkLost) -> None:
+        """Raises LeaderGone where there is no leader, or none within the limit."""
+        last = self.attached.link.last
+        self.attached.close()
+        self.say(f"{loss}; the run goes on there, trying again")
+        deadline_s = time.monotonic() + RECONNECT_LIMIT_S
+        for attempt in range(10_000):
+            try:
+                self.attached = attach(self.place, last)
+            except NoLeader as error:
+                raise LeaderGone(str(error)) from error
+            except LinkLost as error:
+                if time.monotonic() > deadline_s:
+                    raise LeaderGone(str(error)) from error
+            else:
+                self.say(f"{self.place.host} can be heard again")
+                return
+            time.sleep(AGAIN_AFTER_S[min(attempt, len(AGAIN_AFTER_S) - 1)])
+
+
+def _event_of(message: dict[str, object]) -> Followed:
+    """Raises LeaderGone for what no leader says."""
+    try:
+        if message.get("type") in _LIFE_TYPES:
+            return LIFE_EVENT(message)
+        return EVENT(message)
+    except DecodeError as error:
+        raise LeaderGone(f"the leader said what no leader says: {error}") from error
+
+
+def logs_of(folder: Path, life_id: str, num_ranks: int) -> tuple[Path, ...]:
+    """Where the ranks' logs of a life are, once they have come."""
+    return tuple(folder / f"{life_id}.rank{rank}.log" for rank in range(num_ranks))

@@ -1,0 +1,191 @@
+"""What is a launch that a leader runs, as the engine sees it?
+
+The leader may be far ahead: what is asked for here may have been measured long ago.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from broadgauge.messages.agent import AgentHello, LogText, RankSaid, Ready, Refused
+from broadgauge.messages.leader import (
+    AgentLost,
+    JobsDone,
+    LifeBegins,
+    LifeEnds,
+    TrialBegins,
+    TrialEnds,
+)
+from broadgauge.platforms.diagnosis import Symptoms, status_of
+from broadgauge.platforms.hosts.following import Followed, LeaderGone, Leading, logs_of
+from broadgauge.platforms.launch_folders import private
+from broadgauge.platforms.supervised import Heard
+from broadgauge.specs.launching import (
+    Launch,
+    Progress,
+    RankMessage,
+    TrialOutcome,
+    TrialRequest,
+)
+from broadgauge.specs.record import ClockFacts, Environment, ErrorKind, Status, TrialError
+
+PATIENCE_S = 5.0
+"""Between two looks at whether the user wants the run to end."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Life:
+    """What was heard of one life up to now."""
+
+    life_id: str
+    agents: tuple[AgentHello, ...]
+    num_ranks: int
+    notes: tuple[str, ...] = ()
+    hellos: dict[int, RankMessage] = field(default_factory=dict)
+    symptoms: Symptoms = field(default_factory=Symptoms)
+    refusal: Refused | None = None
+    lost: list[AgentLost] = field(default_factory=list)
+
+    def take(self, event: Followed) -> None:
+        """Before its first trial."""
+        match event:
+            case Ready():
+                self.notes = event.notes
+            case Refused():
+                self.refusal = event
+            case AgentLost():
+                self.lost.append(event)
+            case RankSaid() if event.message.get("type") == "hello":
+                self.hellos[event.rank] = event.message
+            case LifeBegins() | TrialBegins() | TrialEnds() | LifeEnds() | JobsDone():
+                return
+            case _:
+                pass
+        if not isinstance(event, AgentLost):
+            self.symptoms.see(event)
+
+
+def events(leading: Leading) -> Iterator[Followed]:
+    """What comes, however long it takes. Raises LeaderGone."""
+    while True:
+        event = leading.receive(PATIENCE_S)
+        if event is not None:
+            yield event
+
+
+def write_log(folder: Path, text: LogText) -> None:
+    """Keep what a launch wrote on a host. Raises OSError."""
+    name = Path(text.name).name
+    left_out = f"# broadgauge: {text.left_out_bytes} bytes before this are left out\n"
+    with open(folder / name, "a", opener=private, encoding="utf-8") as file:
+        file.write((left_out if text.left_out_bytes else "") + text.text)
+
+
+@dataclass(slots=True, kw_only=True)
+class FollowedLaunch:
+    """A launch of a leader's. Made by `platform.HostsPlatform`."""
+
+    leading: Leading
+    life: Life
+    known: Environment
+    log_folder: Path
+    begun: TrialBegins
+    """The trial that has begun already."""
+    host_names: tuple[str, ...]
+    lose_leader: Callable[[], None]
+    """Told when it is gone."""
+    _has_ended: bool = False
+
+    @property
+    def environment(self) -> Environment:
+        return self.known
+
+    @property
+    def is_alive(self) -> bool:
+        """Can more come of this life?"""
+        return not self._has_ended
+
+    def run_trial(self, request: TrialRequest, progress: Progress) -> TrialOutcome:
+        """Follow the leader through this trial; what goes wrong is a failed outcome."""
+        heard = Heard(num_ranks=self.life.num_ranks)
+        began_s, ended_s = self.begun.unix_s, self.begun.unix_s
+        error: TrialError | None = None
+        ends: TrialEnds | None = None
+        try:
+            ends, lost = self._follow(request, heard, progress)
+            error = heard.symptoms.error(self._logs) or lost
+            began_s, ended_s = self.begun.unix_s, ends.unix_s
+        except LeaderGone as gone:
+            self._has_ended = True
+            self.lose_leader()
+            error = heard.symptoms.error(self._logs) or lost_launcher(str(gone))
+        if error is not None:
+            self._has_ended = True
+        return TrialOutcome(
+            status=status_of(error) if error is not None else Status.OK,
+            started_unix_s=began_s,
+            ended_unix_s=ended_s,
+            error=error,
+            messages=tuple(tuple(messages) for messages in heard.messages),
+            marks=tuple(heard.marks),
+            link=heard.link,
+            clocks=() if ends is None else clock_facts(ends),
+        )
+
+    def close(self) -> None:
+        """The leader ends it by itself when its trials are done."""
+        self._has_ended = True
+
+    @property
+    def _logs(self) -> tuple[Path, ...]:
+        return logs_of(self.log_folder, self.life.life_id, self.life.num_ranks)
+
+    def _follow(
+        self, request: TrialRequest, heard: Heard, progress: Progress
+    ) -> tuple[TrialEnds, TrialError | None]:
+        """Take in all of the trial; which agent or supervisor was lost. Raises LeaderGone."""
+        self.leading.stored()
+        lost: TrialError | None = None
+        has_begun = self.begun.trial_id == request.trial_id
+        for event in events(self.leading):
+            match event:
+                case TrialBegins(trial_id=request.trial_id):
+                    self.begun, has_begun = event, True
+                case TrialEnds(trial_id=request.trial_id) if has_begun:
+                    return event, lost
+                case LogText():
+                    write_log(self.log_folder, event)
+                case AgentLost():
+                    host = self.host_names[event.agent]
+                    lost = lost or lost_launcher(f"the agent on {host}: {event.message}")
+                case Refused():
+                    lost = lost or lost_launcher(event.message)
+                case LifeEnds() | JobsDone() if not has_begun:
+                    raise LeaderGone(f"the leader did not run {request.trial_id}")
+                case LifeBegins() | LifeEnds() | TrialBegins() | TrialEnds() | JobsDone():
+                    pass
+                case _ if has_begun:
+                    heard.take(event, progress)
+        raise AssertionError("events do not end")
+
+
+def lost_launcher(message: str) -> TrialError:
+    return TrialError(kind=ErrorKind.LAUNCHER_LOST, message=message)
+
+
+def clock_facts(ends: TrialEnds) -> tuple[ClockFacts, ...]:
+    """Of each agent that was asked before and after the trial."""
+    after = {reading.agent: reading for reading in ends.clocks_after}
+    return tuple(
+        ClockFacts(
+            node=before.agent,
+            offset_s=before.offset_s,
+            drift_s=after[before.agent].offset_s - before.offset_s,
+            uncertainty_s=max(before.uncertainty_s, after[before.agent].uncertainty_s),
+        )
+        for before in ends.clocks_before
+        if before.agent in after
+    )
+
+
+_: type[Launch] = FollowedLaunch

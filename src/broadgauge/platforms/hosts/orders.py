@@ -1,0 +1,157 @@
+"""From a launch that the engine asks for to what the leader and the agents are told."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from broadgauge.agent.facts import HostFacts
+from broadgauge.messages.agent import (
+    LaunchOrder,
+    Mode,
+    NodePlan,
+    PhaseLimits,
+    Program,
+    RankPlan,
+    RunTrial,
+)
+from broadgauge.messages.leader import LIFE_WORD, PORT_WORD, AgentOrder, Job
+from broadgauge.platforms.launch_plan import Programs, phase_limits
+from broadgauge.platforms.rank_environment import LaunchFacts, RankPlace, platform_variables
+from broadgauge.specs.case import Case
+from broadgauge.specs.launching import LaunchRequest, TrialRequest
+
+_LOGS_WORD = "{logs}/"
+"""How the value of a variable begins that names a file in the agent's folder for logs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocated:
+    """The hosts that a launch may use, in the experiment's order."""
+
+    facts: tuple[HostFacts, ...]
+    master_address: str
+    """Of the first host, on the control network."""
+
+
+InterfacesOf = Callable[[Case, HostFacts], tuple[str, ...]]
+"""By what does this host reach the others in this case? Raises LaunchError."""
+
+
+def life_number(launch_id: str) -> tuple[str, int]:
+    """`b0.l1r2` → the planned launch `b0.l1` and 2; 0 for its first life."""
+    planned, found, number = launch_id.rpartition("r")
+    return (planned, int(number)) if found and number.isdigit() else (launch_id, 0)
+
+
+def job_of(
+    request: LaunchRequest,
+    hosts: Allocated,
+    interfaces_of: InterfacesOf,
+    trial_order: Callable[[TrialRequest, PhaseLimits], RunTrial],
+    programs: Programs,
+) -> Job:
+    """All that the leader must know to run what is left of a launch. Raises LaunchError."""
+    case = request.cases[0]
+    job_id, first_life = life_number(request.launch_id)
+    orders = tuple(
+        AgentOrder(agent=node, order=_order(request, node, hosts, interfaces_of, programs))
+        for node in range(case.nodes)
+    )
+    return Job(
+        job_id=job_id,
+        first_life=first_life,
+        num_ranks=sum(len(each.order.ranks) for each in orders),
+        orders=orders,
+        trials=tuple(trial_order(trial, phase_limits(request.limits)) for trial in request.trials),
+    )
+
+
+def _order(
+    request: LaunchRequest,
+    node: int,
+    hosts: Allocated,
+    interfaces_of: InterfacesOf,
+    programs: Programs,
+) -> LaunchOrder:
+    """Of the agent that owns this node."""
+    case = request.cases[0]
+    places = places_on(case, node, hosts)
+    facts = facts_for(case, hosts.facts[node], interfaces_of)
+    variables = [rank_variables(case, place, facts) for place in places]
+    common = set.intersection(*(set(each.items()) for each in variables))
+    shared = {name: value for name, value in common if not value.startswith(_LOGS_WORD)}
+    return LaunchOrder(
+        launch_id=LIFE_WORD,
+        mode=Mode.PLAIN,
+        num_nodes=case.nodes,
+        nodes=(NodePlan(node=node, cores=(), interfaces=interfaces_of(case, hosts.facts[node])),),
+        ranks=tuple(
+            _rank(place, dict(each.items() - shared.items()), programs.of(case))
+            for place, each in zip(places, variables, strict=True)
+        ),
+        environment=shared,
+        link=None,
+        limits=phase_limits(request.limits),
+    )
+
+
+def _rank(place: RankPlace, own: Mapping[str, str], program: Program) -> RankPlan:
+    log_paths = {
+        name: value.removeprefix(_LOGS_WORD)
+        for name, value in own.items()
+        if value.startswith(_LOGS_WORD)
+    }
+    return RankPlan(
+        rank=place.rank,
+        node=place.node,
+        program=program,
+        environment={name: value for name, value in own.items() if name not in log_paths},
+        log_paths=log_paths,
+        log=f"{LIFE_WORD}.rank{place.rank}.log",
+    )
+
+
+def rank_variables(case: Case, place: RankPlace, facts: LaunchFacts) -> dict[str, str]:
+    """Without secrets: these the agent has from the tool."""
+    own = {name: value for name, value in case.environment.items() if isinstance(value, str)}
+    return platform_variables(case, place, facts) | own
+
+
+def facts_for(case: Case, host: HostFacts, interfaces_of: InterfacesOf) -> LaunchFacts:
+    """What the ranks of one host have in common."""
+    local = tuple(str(number) for number in range(case.ranks_per_node))
+    return LaunchFacts(
+        launch_id=LIFE_WORD,
+        log_stem=f"{_LOGS_WORD}{LIFE_WORD}",
+        interface=",".join(interfaces_of(case, host)),
+        is_emulated=False,
+        gpus=local * case.nodes if case.device == "cuda" else (),
+    )
+
+
+def places_on(case: Case, node: int, hosts: Allocated) -> tuple[RankPlace, ...]:
+    """Where does each process of this host stand? A `command` has one."""
+    each = 1 if case.workload.is_under_torchrun else case.ranks_per_node
+    return tuple(
+        RankPlace(
+            rank=node * each + local_rank,
+            world_size=case.nodes * each,
+            local_rank=local_rank,
+            local_world_size=case.ranks_per_node,
+            node=node,
+            num_nodes=case.nodes,
+            num_cores=hosts.facts[node].cores,
+            master_address=hosts.master_address,
+            master_port=PORT_WORD,
+        )
+        for local_rank in range(each)
+    )
+
+
+def secret_names(cases: Sequence[Case]) -> frozenset[str]:
+    """Which variables of these cases does the tool look up in the user's environment?"""
+    return frozenset(
+        name
+        for case in cases
+        for name, value in case.environment.items()
+        if not isinstance(value, str)
+    )

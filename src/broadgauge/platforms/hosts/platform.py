@@ -1,0 +1,247 @@
+"""Where do cases run on machines that the user's ssh reaches? A leader there holds the launches."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from broadgauge.agent.facts import HostFacts
+from broadgauge.messages.agent import LogText
+from broadgauge.messages.leader import Job, JobsDone, LifeBegins, LifeEnds, TrialBegins
+from broadgauge.platforms.hosts.allocation import (
+    LeaderPlace,
+    forget_place,
+    read_place,
+    start_allocation,
+    stop,
+    write_place,
+)
+from broadgauge.platforms.hosts.checking import notes_on, read_hosts, refuse_differences
+from broadgauge.platforms.hosts.environment import hosts_environment
+from broadgauge.platforms.hosts.following import LeaderGone, Leading, logs_of
+from broadgauge.platforms.hosts.interfaces import interfaces_of
+from broadgauge.platforms.hosts.launch import FollowedLaunch, Life, events, write_log
+from broadgauge.platforms.hosts.orders import Allocated, job_of, life_number, secret_names
+from broadgauge.platforms.launch_folders import LaunchFolders
+from broadgauge.platforms.launch_plan import Programs
+from broadgauge.platforms.supervised import trial_order
+from broadgauge.specs.case import Case
+from broadgauge.specs.errors import LaunchError, PlatformError, RunFolderError
+from broadgauge.specs.hosts import Host
+from broadgauge.specs.launching import LaunchRequest, Progress
+from broadgauge.specs.record import Phase
+from broadgauge.specs.secrets import Secrets
+
+Say = Callable[[str], None]
+MOST_LEADERS = 5
+"""That may be lost in one run before it is given up; it can be resumed."""
+
+
+class HostsPlatform:
+    """The hosts of an experiment."""
+
+    name = "hosts"
+
+    def __init__(
+        self,
+        folders: LaunchFolders,
+        hosts: Sequence[Host],
+        *,
+        secrets: Secrets,
+        cases: Sequence[Case],
+        facts: Sequence[HostFacts] | None = None,
+    ) -> None:
+        """`cases`: of the whole plan: their secrets go to the agents. `facts`: where they were
+        read already. Raises PlatformError where a host can't be used."""
+        self._folders = folders
+        self._hosts = tuple(hosts)
+        self._secrets = secrets
+        self._cases = tuple(cases)
+        self._facts = tuple(facts) if facts is not None else read_hosts(hosts)
+        refuse_differences(self._hosts, self._facts)
+        self._notes = dict.fromkeys(notes_on(self._hosts, self._facts))
+        self._expected: list[LaunchRequest] = []
+        self._leading: Leading | None = None
+        self._num_lost = 0
+        self._programs = Programs()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know; it grows as launches start."""
+        return tuple(self._notes)
+
+    def expect(self, requests: Sequence[LaunchRequest]) -> None:
+        """The leader is given all of them at once, and goes on by itself."""
+        self._expected = list(requests)
+
+    def start(self, request: LaunchRequest, progress: Progress) -> FollowedLaunch:
+        """Follow the leader up to the first trial that is asked for. Raises LaunchError."""
+        progress(Phase.RENDEZVOUS, f"starting ranks on {request.cases[0].nodes} hosts")
+        while True:
+            try:
+                return self._find(request, self._lead(request, progress))
+            except LeaderGone as gone:
+                self._lose(str(gone))
+
+    def rank_commands(self, request: LaunchRequest) -> tuple[str, ...]:
+        """The environment and command of each rank, as a shell there would take them."""
+        from broadgauge.platforms.hosts.shown import shown_commands
+
+        return shown_commands(request, self._hosts, self._allocated)
+
+    def leave(self) -> None:
+        """Let go: the run goes on there, and `run --resume` collects."""
+        if self._leading is not None:
+            self._leading.close()
+            self._leading = None
+
+    def close(self) -> None:
+        """End what runs there, and leave nothing on the hosts; safe to call twice."""
+        leading, self._leading = self._leading, None
+        if leading is not None:
+            leading.close()
+            stop(leading.place)
+            forget_place(self._state_folder)
+
+    @property
+    def _allocated(self) -> Allocated:
+        address = self._facts[0].reached_at or self._hosts[0].ssh
+        return Allocated(facts=self._facts, master_address=address)
+
+    @property
+    def _state_folder(self) -> Path:
+        return self._folders.logs
+
+    def _lead(self, request: LaunchRequest, progress: Progress) -> Leading:
+        """A leader that has this launch among its jobs. Raises LaunchError, LeaderGone."""
+
+        def say(text: str) -> None:
+            progress(Phase.RENDEZVOUS, text)
+
+        if self._leading is None:
+            place = read_place(self._state_folder)
+            if place is not None:
+                self._leading = self._found(place, say)
+        if self._leading is None:
+            self._leading = self._anew(say)
+            self._give_from(request)
+        elif request not in self._expected:
+            self._leading.give((self._job(request),))
+        return self._leading
+
+    def _found(self, place: LeaderPlace, say: Say) -> Leading | None:
+        """The leader of an earlier life of the tool, with what it has measured meanwhile."""
+        try:
+            return Leading.of(place, -1, say)
+        except LeaderGone as gone:
+            self._note(f"{gone}: what is left is run anew")
+            forget_place(self._state_folder)
+            return None
+
+    def _anew(self, say: Say) -> Leading:
+        """Raises LaunchError, LeaderGone."""
+        place = start_allocation(self._hosts, self._facts, self._secret_values())
+        try:
+            self._state_folder.mkdir(0o700, parents=True, exist_ok=True)
+            write_place(self._state_folder, place)
+        except OSError as error:
+            stop(place)
+            raise RunFolderError(
+                f"{self._state_folder} can't be written: {error.strerror or error}",
+                hint="free some space, then `broadgauge run --resume` goes on",
+            ) from error
+        return Leading.of(place, -1, say)
+
+    def _give_from(self, request: LaunchRequest) -> None:
+        """This launch and those after it, where they were told; else this one alone."""
+        assert self._leading is not None
+        planned, _ = life_number(request.launch_id)
+        names = [life_number(each.launch_id)[0] for each in self._expected]
+        later = self._expected[names.index(planned) + 1 :] if planned in names else []
+        self._leading.give(tuple(self._job(each) for each in (request, *later)))
+
+    def _job(self, request: LaunchRequest) -> Job:
+        return job_of(request, self._allocated, interfaces_of, trial_order, self._programs)
+
+    def _find(self, request: LaunchRequest, leading: Leading) -> FollowedLaunch:
+        """Hear the leader up to the first trial that is left. Raises LaunchError, LeaderGone."""
+        leading.stored()
+        first = request.trials[0].trial_id
+        planned, number = life_number(request.launch_id)
+        life: Life | None = None
+        for event in events(leading):
+            match event:
+                case LifeBegins():
+                    ranks = _num_ranks(request.cases[0])
+                    life = Life(life_id=event.life_id, agents=event.agents, num_ranks=ranks)
+                case LogText():
+                    write_log(self._folders.logs, event)
+                case TrialBegins(trial_id=trial_id) if life is not None and trial_id == first:
+                    return self._launch(request, leading, life, event)
+                case LifeEnds() if life is not None and life_number(life.life_id)[0] == planned:
+                    if life_number(life.life_id)[1] >= number:
+                        self._raise_failure(life)
+                case JobsDone():
+                    self._give_from(request)
+                case _ if life is not None:
+                    life.take(event)
+                case _:
+                    pass
+        raise AssertionError("events do not end")
+
+    def _launch(
+        self, request: LaunchRequest, leading: Leading, life: Life, begun: TrialBegins
+    ) -> FollowedLaunch:
+        for note in life.notes:
+            self._note(note)
+        return FollowedLaunch(
+            leading=leading,
+            life=life,
+            known=hosts_environment(
+                request.cases[0], self._allocated, life.hellos[0], self._folders
+            ),
+            log_folder=self._folders.logs,
+            begun=begun,
+            host_names=tuple(host.ssh for host in self._hosts),
+            lose_leader=lambda: self._lose("the leader is gone"),
+        )
+
+    def _raise_failure(self, life: Life) -> None:
+        """Raises LaunchError: the ranks of this life did not come up."""
+        if life.lost:
+            lost = life.lost[0]
+            host = self._hosts[lost.agent].ssh
+            raise LaunchError(f"{life.life_id}: the agent on {host} is lost: {lost.message}")
+        if life.refusal is not None:
+            raise LaunchError(f"{life.life_id}: {life.refusal.message}", hint=life.refusal.hint)
+        logs = logs_of(self._folders.logs, life.life_id, life.num_ranks)
+        error = life.symptoms.error(logs)
+        message = "its ranks did not come up" if error is None else error.message
+        raise LaunchError(f"{life.life_id} did not come up: {message}", error=error)
+
+    def _lose(self, why: str) -> None:
+        """The leader is gone: another one has what is left. Raises PlatformError."""
+        if self._leading is not None:
+            self._leading.close()
+            self._leading = None
+            forget_place(self._state_folder)
+        self._num_lost += 1
+        self._note(f"the leader was lost: {why}")
+        if self._num_lost > MOST_LEADERS:
+            raise PlatformError(
+                f"{MOST_LEADERS} leaders were lost, the last one: {why}",
+                hint="`broadgauge run --resume` goes on when the hosts can be reached",
+            )
+
+    def _note(self, text: str) -> None:
+        self._notes[text] = None
+
+    def _secret_values(self) -> dict[str, str]:
+        found = {}
+        for name in sorted(secret_names(self._cases)):
+            secret = self._secrets.find(name)
+            if secret is not None:
+                found[name] = secret.reveal()
+        return found
+
+
+def _num_ranks(case: Case) -> int:
+    return case.nodes if case.workload.is_under_torchrun else case.world_size
