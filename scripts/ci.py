@@ -71,6 +71,13 @@ def missing_packages() -> list[str]:
     return [name for names in lacking for name in names.split()]
 
 
+def what_python310_needs() -> list[str]:
+    """scripts/python310 fetches CPython 3.10 with Maven where it is not there."""
+    search = ["scripts/python310", "--there"]
+    is_there = subprocess.run(search, capture_output=True, check=False).returncode == 0
+    return [] if is_there or shutil.which("mvn") else ["maven"]
+
+
 def install_command(packages: Sequence[str]) -> list[str]:
     """Installs them as root; nothing where nothing lacks."""
     if not packages:
@@ -97,7 +104,9 @@ def parts() -> list[Part]:
     packages, ready = ("packages",), ("environment",)
     beside, alone = ("make", "ci-beside", shard), ("make", "ci-alone", shard)
     return [
-        Part(name="packages", command=install_command(missing_packages())),
+        Part(
+            name="packages", command=install_command([*missing_packages(), *what_python310_needs()])
+        ),
         Part(name="environment", command=("make", "install")),
         Part(name="lint", command=("make", "lint"), needs=ready),
         Part(name="tests beside", command=beside, after=packages, needs=ready),

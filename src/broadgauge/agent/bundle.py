@@ -12,6 +12,8 @@ from pathlib import Path
 PACKAGES = ("agent", "leader", "messages", "probes", "wording")
 """Of broadgauge; with what is in its `__init__.py`."""
 MAIN = "import sys\n\nfrom broadgauge.agent.entrance import main\n\nsys.exit(main(sys.argv[1:]))\n"
+SUFFIXES = (".py", ".c", ".h")
+"""The stand-in for MPI is compiled where nccl-tests runs."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The earliest that a zip file can say: times of files don't count."""
 
@@ -20,7 +22,12 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 def build() -> bytes:
     """The zip file."""
     root = Path(__file__).parents[1]
-    sources = [path for package in PACKAGES for path in sorted((root / package).rglob("*.py"))]
+    sources = [
+        path
+        for package in PACKAGES
+        for path in sorted((root / package).rglob("*"))
+        if path.suffix in SUFFIXES
+    ]
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         _add(archive, "__main__.py", MAIN.encode())
