@@ -12,7 +12,17 @@ import pytest
 import broadgauge
 from broadgauge.specs.metrics import REGISTRY, unit_of
 
-PURE = ("messages", "specs", "catalog", "engine", "platforms", "results", "advise", "report")
+PURE = (
+    "messages",
+    "specs",
+    "catalog",
+    "engine",
+    "platforms",
+    "results",
+    "advise",
+    "analysis",
+    "report",
+)
 UNITLESS = {
     "at_least": "a bound, in the unit of the hypothesis' metric",
     "at_most": "as at_least",
