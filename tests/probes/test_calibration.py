@@ -10,6 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from broadgauge.messages.model_shape import ModelShape  # noqa: E402
 from broadgauge.probes.calibration.__main__ import main, measure  # noqa: E402
 from broadgauge.probes.calibration.shapes import (  # noqa: E402
     Attention,
@@ -20,7 +21,6 @@ from broadgauge.probes.calibration.shapes import (  # noqa: E402
 )
 from broadgauge.probes.calibration.timing import time_call, timing_of  # noqa: E402
 from broadgauge.probes.devices import CpuDevice  # noqa: E402
-from broadgauge.specs.gpt import GptModel  # noqa: E402
 from broadgauge.specs.system import Compute  # noqa: E402
 
 pytestmark = pytest.mark.measuring
@@ -37,7 +37,11 @@ SMALL = Choice(
     copy_bytes=(2**16, 2**24),
     optimizer=((2**10, 4), (2**21, 4)),
     trainings=(
-        Training(model=GptModel(layers=1, hidden=16, heads=2, seq_len=8), dtype="float32", batch=1),
+        Training(
+            model=ModelShape(layers=1, hidden=16, heads=2, vocabulary=256, seq_len=8),
+            dtype="float32",
+            batch=1,
+        ),
     ),
     budget_s=0.01,
 )
