@@ -230,7 +230,7 @@ def test_a_second_signal_cuts_the_closing_short(folder: RunFolder) -> None:
 def test_a_store_that_fails_ends_the_run_with_the_ranks_closed(
     folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(record: Record, series: object) -> Record:
+    def refuse(record: Record, series: object, left: object) -> Record:
         raise RunFolderError("the disk is full")
 
     monkeypatch.setattr(folder, "append", refuse)

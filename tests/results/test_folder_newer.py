@@ -169,6 +169,9 @@ RECORD = Record.model_validate(
         "link": {"ceiling_gbps": 10.0},
         "path": {"used": "nvlink"},
         "clocks": [{"node": 1, "offset_s": 0.1, "drift_s": 0.0, "uncertainty_s": 0.01}],
+        "artifacts": [
+            {"name": "t", "kind": "trace", "path": None, "size_bytes": 1, "sha256": "0"},
+        ],
         "environment": "a",
         "findings": [{"rule": "drift", "severity": "warning", "symptom": "x"}],
     }

@@ -45,7 +45,7 @@ class MemoryStore:
         self.environments["only"] = environment
         return "only"
 
-    def append(self, record: Record, series: Series) -> Record:
+    def append(self, record: Record, series: Series, left: object = ()) -> Record:
         self.records.append(record)
         return record
 

@@ -12,6 +12,7 @@ from broadgauge.engine.clock import Clock, SystemClock
 from broadgauge.engine.events import Event
 from broadgauge.engine.growing import Grower, nothing_more
 from broadgauge.engine.interrupts import Interrupts
+from broadgauge.messages.rank import Artifact
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import TrialOutcome
 from broadgauge.specs.plan import Plan
@@ -47,8 +48,11 @@ class Store(Protocol):
         """Stores what the plan has grown by, for good, before any of it runs."""
         ...
 
-    def append(self, record: Record, series: Series) -> Record:
-        """Stores a trial for good, or raises and leaves no part of it. Returns what is stored."""
+    def append(self, record: Record, series: Series, left: Sequence[Artifact] = ()) -> Record:
+        """Stores a trial for good, or raises and leaves no part of it. Returns what is stored.
+
+        `left`: files of its ranks; they are copied.
+        """
         ...
 
 

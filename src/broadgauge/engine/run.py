@@ -35,12 +35,15 @@ from broadgauge.engine.run_result import RunResult, count_results
 from broadgauge.engine.surroundings import Surroundings
 from broadgauge.engine.trial import (
     TrialPlace,
+    Unreadable,
+    artifacts_of,
     lost_record,
     measured_record,
     merge_safely,
     next_launch_id,
     skipped_record,
 )
+from broadgauge.messages.rank import Artifact
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import (
@@ -215,7 +218,9 @@ class _Runner:
         findings = services.judge(place.case, record, merged.series)
         elapsed_s = services.clock.monotonic_s() - began_s
         self._backlog.remaining.ran(place.case, elapsed_s, is_ok=record.status is Status.OK)
-        return self._write(place, record.model_copy(update={"findings": findings}), merged.series)
+        record = record.model_copy(update={"findings": findings})
+        artifacts = () if isinstance(merged, Unreadable) else artifacts_of(outcome)
+        return self._write(place, record, merged.series, artifacts)
 
     def _enter(self, life: Launch, cases: Sequence[Case]) -> str:
         """The hash of this life's environment, stored; a change is said aloud."""
@@ -265,10 +270,16 @@ class _Runner:
             position=self._backlog.position(trial),
         )
 
-    def _write(self, place: TrialPlace, record: Record, series: Series) -> Record:
+    def _write(
+        self,
+        place: TrialPlace,
+        record: Record,
+        series: Series,
+        artifacts: Sequence[Artifact] = (),
+    ) -> Record:
         record = masked_record(record, self._services.mask)
         with self._services.interrupts.shielded():
-            stored = self._store.append(record, series)
+            stored = self._store.append(record, series, artifacts)
             self._backlog.finish(stored.record_id)
         self._services.observer(
             RecordWritten(

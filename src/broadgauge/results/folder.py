@@ -6,6 +6,7 @@ runs/<experiment>-<utc time>/
   plan_growth.jsonl          what was added to the plan while it ran, a line each time, if anything
   records.jsonl              one line a trial, synced when the trial ends
   series/<trial>.<name>.npy  synced before their record
+  artifacts/<trial>.<name>   files that trials left, the same; if any did
   environments/<hash>.json   what records' figures depend on, synced before them
   logs/                      of the ranks
   lock                       held by the process that writes
@@ -24,7 +25,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from broadgauge.results import disk
+from broadgauge.messages.rank import Artifact
+from broadgauge.results import artifacts, disk
+from broadgauge.results.artifacts import keep_artifacts, remove_artifacts
 from broadgauge.results.growth_file import (
     GROWTH_FILE,
     growth_line,
@@ -195,8 +198,13 @@ class RunFolder:
         self._growth_file.append(line)
         self.plan = plan
 
-    def append(self, record: Record, series: Mapping[str, SeriesValues]) -> Record:
-        """Stores a trial: series first, then its line; all of it, or (an exception) nothing.
+    def append(
+        self,
+        record: Record,
+        series: Mapping[str, SeriesValues],
+        left: Sequence[Artifact] = (),
+    ) -> Record:
+        """Stores a trial: files first, then its line; all of it, or (an exception) nothing.
 
         Returns the record as stored: with its series' paths, cut to 64 KiB, without NaN.
         """
@@ -205,11 +213,14 @@ class RunFolder:
         before = self._records_file.good_bytes
         try:
             paths = write_series(self.path, record.record_id, series)
-            line, stored = record_line(record.model_copy(update={"series": paths}))
+            kept = keep_artifacts(self.path, record.record_id, left)
+            files = {"series": paths, "artifacts": kept}
+            line, stored = record_line(record.model_copy(update=files))
             self._records_file.append(line)
         except BaseException:
             if self._records_file.good_bytes == before:
                 remove_series(self.path, record.record_id)
+                remove_artifacts(self.path, record.record_id)
             raise
         self._ids.add(stored.record_id)
         self._records.append(stored)
@@ -281,7 +292,9 @@ def _mend(folder: Path, plan: Plan, records: Sequence[Record]) -> tuple[str, ...
             (folder / name).mkdir(disk.PRIVATE_FOLDER, exist_ok=True)
     trial_ids = [trial.trial_id for launch in plan.launches for trial in launch.trials]
     removed = remove_orphans(folder, trial_ids, records)
+    removed_artifacts = artifacts.remove_orphans(folder, trial_ids, records)
     for place in (folder, folder / ENVIRONMENTS_FOLDER):
         for part in place.glob(f"*{disk.PART}"):
             disk.remove(part)
-    return (f"{removed} series without a record were removed",) if removed else ()
+    counted = ((removed, "series"), (removed_artifacts, "artifacts"))
+    return tuple(f"{n} {what} without a record were removed" for n, what in counted if n)

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from broadgauge.results import disk
+from broadgauge.results.artifacts import artifact_notes
 from broadgauge.results.growth_file import GROWTH_FILE, ReadGrowth, added_to, read_growth
 from broadgauge.results.older_secrets import take_from_plan, with_stored_keys, without_values
 from broadgauge.results.records_file import RECORDS_FILE, read_records
@@ -215,4 +216,4 @@ def _record_notes(
         notes.append(f"{len(unknown)} environments that records name are missing")
     if lost:
         notes.append(f"{len(lost)} series that records name are missing, such as {lost[0]}")
-    return notes
+    return notes + artifact_notes(folder, records)

@@ -167,6 +167,22 @@ class Measurement(Stored):
     """Which text a training read, and how much of it; None: another workload, or it did not end."""
 
 
+class KeptArtifact(Stored):
+    """A file that a trial left, as results/artifacts.py keeps it."""
+
+    name: str
+    """`rank0.trace.json.gz`; unique in its trial."""
+    kind: str
+    """`trace`, `log`, `checkpoint_list`."""
+    path: str | None
+    """In the run folder; None: it was not kept."""
+    size_bytes: int
+    sha256: str
+    """Of its content, as hexadecimal digits; a rank took it when it had written the file."""
+    problem: str | None = None
+    """Why it was not kept."""
+
+
 class Record(Measurement):
     """One trial of one case in one launch."""
 
@@ -195,6 +211,8 @@ class Record(Measurement):
     """By node; empty on one machine, where there is one clock."""
     series: dict[str, str] = Field(default_factory=dict)
     """Name → path of a .npy file in the run folder."""
+    artifacts: tuple[KeptArtifact, ...] = ()
+    """Files that the trial left: profiler traces, libraries' logs, lists of checkpoints."""
     environment: str | None = None
     """Hash, the stem of environments/<hash>.json."""
     findings: tuple[Finding, ...] = ()
