@@ -95,7 +95,7 @@ def test_a_script_that_is_not_there_is_bad_input(tmp_path: Path, override: str, 
     (tmp_path / "my code" / "trian.py").touch()
     (tmp_path / "my code" / "deep" / "model.py").touch()
     with pytest.raises(InputError) as caught:
-        check_files(cases(override), tmp_path, is_prepared=False)
+        check_files(cases(override), tmp_path, ("emulated",), is_prepared=False)
     assert said.format(folder=tmp_path) in str(caught.value)
 
 
@@ -106,11 +106,20 @@ def test_a_script_that_is_there_or_a_module_passes(tmp_path: Path, command: str)
     (tmp_path / "my code").mkdir()
     (tmp_path / "my code" / "trian.py").touch()
     override = f"workloads.mine.command={command.format(folder=tmp_path)}"
-    check_files(cases(override), tmp_path, is_prepared=False)
+    check_files(cases(override), tmp_path, ("emulated",), is_prepared=False)
 
 
 def test_what_prepare_fetches_is_looked_for_after_it(tmp_path: Path) -> None:
     fetched = cases("workloads.mine.prepare=[wget, train.py]")
-    check_files(fetched, tmp_path, is_prepared=False)
+    check_files(fetched, tmp_path, ("emulated",), is_prepared=False)
     with pytest.raises(InputError):
-        check_files(fetched, tmp_path, is_prepared=True)
+        check_files(fetched, tmp_path, ("emulated",), is_prepared=True)
+
+
+def test_files_of_other_machines_are_not_looked_for_here(tmp_path: Path) -> None:
+    own = cases("launches=1")
+    check_files(own, tmp_path, ("hosts",), is_prepared=True)
+    on_both = [case.model_copy(update={"platform": "hosts"}) for case in own]
+    check_files(on_both, tmp_path, ("emulated", "hosts"), is_prepared=True)
+    with pytest.raises(InputError):
+        check_files(own, tmp_path, ("local",), is_prepared=True)

@@ -12,7 +12,8 @@ from broadgauge.specs.workload import HubDataset, JsonLines, TrainWorkload
 
 
 def check(folder, **changes):
-    check_files([make_case(TrainWorkload(kind="train", **changes))], folder, is_prepared=False)
+    case = make_case(TrainWorkload(kind="train", **changes))
+    check_files([case], folder, ("emulated",), is_prepared=False)
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ LEADER_ORDER: Decoder[LeaderOrder] = Decoder(LeaderOrder)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifeBegins:
-    """The agents are told to start the ranks of a life; theirs events follow up to `life_ends`."""
+    """The agents are told to start the ranks of a life; their events follow, up to `life_ends`."""
 
     type: Literal["life_begins"] = "life_begins"
     life_id: str

@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from broadgauge.agent.emulated.syscalls import PR_SET_PDEATHSIG, prctl
@@ -10,15 +11,16 @@ from broadgauge.running.events import PrepareStepBegins, RunObserver
 from broadgauge.running.what_is_started import check_files, prepare_steps
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.plan import Plan
+from broadgauge.specs.platforms import PlatformKind
 
 
-def run_prepare_steps(plan: Plan, observer: RunObserver) -> None:
+def run_prepare_steps(plan: Plan, platforms: Sequence[PlatformKind], observer: RunObserver) -> None:
     """Each `prepare` once in its arm's folder. Raises InputError where one fails."""
     for cases, folder in arms(plan):
         for command, name in prepare_steps(cases).items():
             observer(PrepareStepBegins(workload=name, command=command))
             _run_step(command, name, folder)
-        check_files(cases, folder, is_prepared=True)
+        check_files(cases, folder, platforms, is_prepared=True)
 
 
 def _run_step(command: tuple[str, ...], name: str, folder: Path) -> None:

@@ -88,7 +88,7 @@ def prepare(
     plan = make_plan(experiment, devices, working_folder=str(loaded.folder), against=against)
     check_torch(devices.values())
     for cases, folder in arms(plan):
-        check_files(cases, folder, is_prepared=False)
+        check_files(cases, folder, experiment.platforms, is_prepared=False)
     observer(PlanMade(experiment=experiment, plan=plan))
     return Prepared(
         experiment=experiment,

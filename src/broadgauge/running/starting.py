@@ -71,7 +71,7 @@ def start(
     if prepared.assumed_gpus is not None:
         raise InputError("assumed GPUs run nothing", hint="they are for a dry run")
     prepared.secrets.check(prepared.plan.cases)
-    run_prepare_steps(prepared.plan, observer)
+    run_prepare_steps(prepared.plan, prepared.experiment.platforms, observer)
     folder = RunFolder.create(
         prepared.runs_folder,
         plan=prepared.plan if grower is nothing_more else growable(prepared.plan),
@@ -125,7 +125,7 @@ def resume(
         check_torch(read_devices(kind, machine, experiment.hosts) for kind in experiment.platforms)
         if cases_left := _cases_left(folder):
             secrets.check(cases_left)
-            run_prepare_steps(folder.plan, observer)
+            run_prepare_steps(folder.plan, experiment.platforms, observer)
         result = _run_in(
             folder,
             experiment,

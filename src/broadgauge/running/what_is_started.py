@@ -1,19 +1,31 @@
 """Are the files of all workloads there, and what would be started for them?"""
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.running.kinds.registry import in_running
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import LaunchRequest
+from broadgauge.specs.platforms import ON_OTHER_MACHINES, PlatformKind
 
 
-def check_files(cases: Iterable[Case], working_folder: Path, *, is_prepared: bool) -> None:
-    """Raises InputError. `prepare` may fetch some: those are looked for only after it."""
+def check_files(
+    cases: Iterable[Case],
+    working_folder: Path,
+    platforms: Sequence[PlatformKind],
+    *,
+    is_prepared: bool,
+) -> None:
+    """Of cases that run on this machine. Raises InputError.
+
+    `platforms`: the experiment's; cases of a single one don't name it. `prepare` may fetch some
+    files: those are looked for only after it.
+    """
     for case in cases:
-        in_running(case.workload).check_files(working_folder, is_prepared=is_prepared)
+        if (case.platform or platforms[0]) not in ON_OTHER_MACHINES:
+            in_running(case.workload).check_files(working_folder, is_prepared=is_prepared)
 
 
 def started_lines(

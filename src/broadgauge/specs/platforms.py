@@ -5,6 +5,8 @@ from typing import Literal
 
 PLANNED_PLATFORMS = ("kubernetes", "slurm", "skypilot")
 PlatformKind = Literal["emulated", "local", "hosts"]
+ON_OTHER_MACHINES: frozenset[PlatformKind] = frozenset({"hosts"})
+"""Their ranks read other machines' files: what a workload needs can't be looked for here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
