@@ -8,9 +8,11 @@ import pytest
 from broadgauge.advise.judge import findings
 from broadgauge.advise.model import Bound, Verdict
 from broadgauge.advise.verdict import verdict
+from broadgauge.messages.vocabulary import CounterKind
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case
+from broadgauge.specs.found import Found
 from broadgauge.specs.network import Network
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.record import LinkFacts, NodeUse, Record, Status
@@ -48,6 +50,8 @@ def records_of(
     busy_ratio: float = 0.5,
     system_s: float = 1.0,
     foreign_ratio: float | None = None,
+    eight_streams_gbps: float | None = None,
+    counted_by: CounterKind | None = None,
 ) -> list[Record]:
     """One record a launch and block."""
     node = NodeUse(
@@ -59,6 +63,7 @@ def records_of(
         cpu_softirq_s=0.0,
         cpu_busy_ratio=busy_ratio,
         foreign_busy_ratio=foreign_ratio,
+        counted_by=counted_by,
     )
     records = [
         Record(
@@ -78,7 +83,11 @@ def records_of(
             nodes=(node,),
             link=None
             if ceiling_gbps is None
-            else LinkFacts(ceiling_gbps=ceiling_gbps, round_trip_s=5e-5),
+            else LinkFacts(
+                ceiling_gbps=ceiling_gbps,
+                eight_streams_gbps=eight_streams_gbps,
+                round_trip_s=5e-5,
+            ),
         )
         for block, values in enumerate(metrics)
     ]
@@ -119,8 +128,8 @@ def steps(share: float, *, launches: int = 5, spread: float = 0.0) -> list[dict[
 
 
 def judged(network: Network, metrics: list[dict[str, float]], **more: object) -> Verdict:
-    device = str(more.pop("device", "cpu"))
-    case = a_case(TRAIN, network, device)
+    device, workload = str(more.pop("device", "cpu")), more.pop("workload", TRAIN)
+    case = a_case(workload, network, device)
     run = a_run((case, records_of(case, metrics, **more)))
     return verdict(run.cases[0], run)
 
@@ -180,6 +189,50 @@ def test_the_host_is_blamed_where_it_is_the_limit(
     found = judged(network, steps(0.6), **more)
     assert found.bound is Bound.HOST
     assert words in found.sentence
+
+
+FOUND = Network(name="fabric", found=Found(interface="ens5", nominal_gbps=100))
+
+
+@pytest.mark.parametrize(
+    ("more", "bound", "words"),
+    [
+        ({"ceiling_gbps": None}, Bound.UNKNOWN, "over this network was not measured"),
+        ({"eight_streams_gbps": 40.0}, Bound.UNKNOWN, "at 40 Gbit/s of eight plain TCP streams"),
+        ({"ceiling_gbps": 0.15, "eight_streams_gbps": 0.2}, Bound.NETWORK, "of eight plain TCP"),
+        ({"ceiling_gbps": 0.2}, Bound.NETWORK, "at 200 Mbit/s of one plain TCP stream"),
+        ({"busy_ratio": 0.95, "device": "cuda"}, Bound.HOST, "no room left"),
+    ],
+)
+def test_a_network_that_was_found_is_held_against_what_streams_carried(
+    more: dict[str, object], bound: Bound, words: str
+) -> None:
+    """It has no rate that we set, for which nobody is to blame, and 100 Gbit/s only on paper."""
+    found = judged(FOUND, steps(0.6), **more)
+    assert found.bound is bound
+    assert words in found.sentence
+    assert "unshaped" not in " ".join((found.sentence, *found.evidence))
+
+
+def test_collectives_tell_how_full_a_network_is_that_was_found() -> None:
+    for rate_gbps, bound in ((18.0, Bound.NETWORK), (9.0, Bound.UNKNOWN)):
+        found = judged(
+            FOUND,
+            [{"link_rate_gbps": rate_gbps}] * 5,
+            workload=COLLECTIVES,
+            ceiling_gbps=8.0,
+            eight_streams_gbps=20.0,
+        )
+        assert found.bound is bound
+        assert "of the 20 Gbit/s of eight plain TCP streams" in found.sentence
+
+
+def test_what_rests_on_a_counter_that_misses_bytes_says_so() -> None:
+    streams = {"ceiling_gbps": 0.2, "counted_by": CounterKind.INTERFACE}
+    found = judged(FOUND, steps(0.6), **streams)
+    assert "by counters of interfaces, which may miss 4.4 % of the bytes" in found.sentence
+    streams["counted_by"] = CounterKind.QUEUE
+    assert "may miss" not in judged(FOUND, steps(0.6), **streams).sentence
 
 
 def test_on_cpus_saturated_cores_count_only_where_the_link_is_not_full() -> None:

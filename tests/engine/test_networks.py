@@ -10,6 +10,7 @@ from broadgauge.cli.opening import plan_lines
 from broadgauge.engine.plan import make_plan, on_local_platform
 from broadgauge.platforms.devices import emulated_devices
 from broadgauge.specs.errors import InputError
+from broadgauge.specs.network import Network
 
 DELAYED: dict[str, Any] = {"name": "far", "rate_gbps": 1, "delay_s": "1 ms"}
 SLOW: dict[str, Any] = {"name": "bad", "rate_gbps": 1}
@@ -48,3 +49,38 @@ def test_the_opening_shows_the_networks_as_they_are_built() -> None:
         ]
         assert line.endswith(words)
         assert ("no added" in line) != can_delay
+
+
+POD: dict[str, Any] = {"name": "pod", "found": {"subnet": "10.0.0.0/16"}}
+
+
+def test_nodes_that_are_emulated_have_no_network_to_be_found() -> None:
+    experiment = an_experiment(networks=[POD], cluster={"shapes": ["2x1"]})
+    with pytest.raises(InputError, match=r"networks\.pod: it is `found` on a cluster") as caught:
+        make_plan(experiment, devices_of(a_machine()))
+    assert "hint: say how to emulate it beside `found`" in str(caught.value)
+
+
+def test_a_network_found_elsewhere_is_left_out_beside_others_with_a_note() -> None:
+    experiment = an_experiment(networks=[POD, SLOW], cluster={"shapes": ["1x1", "2x1"]})
+    plan = make_plan(experiment, devices_of(a_machine()))
+    assert {case.plain_network_name for case in plan.cases if case.nodes == 2} == {"bad"}
+    assert "network pod is left out on emulated: it is found elsewhere, and not emulated" in (
+        plan.notes
+    )
+
+
+def test_an_entry_with_two_faces_is_emulated_as_if_it_had_one() -> None:
+    """Its case is the one it was before the other face was written down."""
+    both = an_experiment(networks=[{**SLOW, "found": {"interface": "ens5"}}])
+    one = an_experiment(networks=[SLOW])
+    plans = [make_plan(each, devices_of(a_machine())) for each in (both, one)]
+    assert [case.key for case in plans[0].cases] == [case.key for case in plans[1].cases]
+
+
+def test_what_is_found_keeps_nothing_that_would_be_set() -> None:
+    [network] = an_experiment(networks=[{**DELAYED, **POD}]).networks
+    assert isinstance(network, Network)
+    found = network.as_found()
+    assert (found.rate_gbps, found.delay_s, found.node_rate_gbps) == (None, 0.0, None)
+    assert found.label == "pod, found at 10.0.0.0/16"

@@ -6,6 +6,8 @@ import pytest
 from tests.merging.outcomes import between, counters
 
 from broadgauge.merging.counters import intervals_by_label, nodes_use
+from broadgauge.messages.counters import NicCounters
+from broadgauge.messages.vocabulary import CounterKind
 from broadgauge.specs.record import NodeUse
 
 START = replace(counters(None, None), ranks_cpu_s=7.0)
@@ -50,3 +52,35 @@ def test_intervals_add_up() -> None:
     marks = between("a", [START], [end]) + between("b", [START], [START])
     (node,) = nodes_use(list(intervals_by_label(marks).values()))
     assert node.foreign_busy_ratio == pytest.approx(0.5 / 4)
+
+
+def nics(gained: int, *kinds: CounterKind | None) -> tuple[NicCounters, ...]:
+    return tuple(
+        NicCounters(name=f"eth{number}", tx_bytes=gained, rx_bytes=gained, kind=kind)
+        for number, kind in enumerate(kinds)
+    )
+
+
+@pytest.mark.parametrize(
+    ("kinds", "of_sum"),
+    [
+        ((CounterKind.SHAPER, CounterKind.SHAPER), CounterKind.SHAPER),
+        ((CounterKind.QUEUE, CounterKind.INTERFACE), CounterKind.INTERFACE),
+        ((CounterKind.QUEUE, None), None),
+    ],
+)
+def test_a_sum_is_as_biased_as_the_worst_of_its_counters(
+    kinds: tuple[CounterKind | None, ...], of_sum: CounterKind | None
+) -> None:
+    begin = replace(counters(0, 0), nics=nics(0, *kinds))
+    end = replace(counters(16, 16), nics=nics(8, *kinds))
+    (node,) = nodes_use(list(intervals_by_label(between("a", [begin], [end])).values()))
+    assert tuple(nic.counted_by for nic in node.nics) == kinds
+    assert node.counted_by is of_sum
+
+
+def test_cores_that_were_not_counted_leave_all_that_rests_on_them_unknown() -> None:
+    unknown = dict.fromkeys(("cpu_user_s", "cpu_system_s", "cpu_softirq_s"))
+    begin = replace(START, **unknown)
+    (node,) = nodes_use(list(intervals_by_label(between("a", [begin], [begin])).values()))
+    assert (node.cpu_user_s, node.cpu_busy_ratio, node.foreign_busy_ratio) == (None, None, None)

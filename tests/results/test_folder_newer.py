@@ -26,7 +26,7 @@ from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
 from broadgauge.specs.network import Network, NodePath
 from broadgauge.specs.plan import BaselineRun, Plan, PlanGrowth, PlannedLaunch, PlannedTrial
-from broadgauge.specs.record import Environment, Record
+from broadgauge.specs.record import Environment, NodeFacts, Record
 from broadgauge.specs.variables import FromEnvironment
 from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload, TrainWorkload
 
@@ -184,6 +184,7 @@ ENVIRONMENT = Environment(
     cores=2,
     memory_bytes=1,
     gpus=({"name": "H200", "memory_bytes": 1},),  # type: ignore[arg-type]
+    nodes=(NodeFacts(nodes=(0, 1), hostnames=("a", "b"), kernel="7", cores=2, memory_bytes=1),),
 )
 
 

@@ -11,7 +11,11 @@ QUIET = "run again on a quiet machine"
 
 def how_full(link: Link) -> str:
     """The best that is known of it."""
-    return link.words[0] if link.words else "the link's bytes were not counted"
+    if link.words:
+        return link.words[0]
+    if link.is_found and link.ceiling_gbps is None and link.eight_streams_gbps is None:
+        return "what plain streams carry over this network was not measured"
+    return "the link's bytes were not counted"
 
 
 def evidence_of(summary: CaseSummary, link: Link, share: Estimate | None = None) -> tuple[str, ...]:
@@ -25,7 +29,13 @@ def evidence_of(summary: CaseSummary, link: Link, share: Estimate | None = None)
         lines.append(f"network share {show_ratio(share.value)}, 95 % interval {low} to {high}")
     lines.extend(link.words)
     if link.ceiling_gbps is not None:
-        lines.append(f"unshaped, one TCP stream carries {show_rate(link.ceiling_gbps)}")
+        how = "over this network" if link.is_found else "unshaped"
+        eight = (
+            ""
+            if link.eight_streams_gbps is None
+            else f", eight carry {show_rate(link.eight_streams_gbps)}"
+        )
+        lines.append(f"{how}, one TCP stream carries {show_rate(link.ceiling_gbps)}{eight}")
     elif link.rate_gbps is not None:
         lines.append("what this host carries unshaped was not measured")
     busy = summary.value("cpu_busy_ratio")

@@ -26,6 +26,7 @@ from broadgauge.advise.limits import (
 )
 from broadgauge.advise.paths import path_unknown
 from broadgauge.specs.case import Case
+from broadgauge.specs.network import Network
 from broadgauge.specs.record import Finding, NodeUse, Record, Severity, Status
 from broadgauge.specs.units import show_rate, show_ratio
 
@@ -127,10 +128,10 @@ def _resent(case: Case, record: Record) -> Iterator[Finding]:
         segments = (node.tx_bytes or 0) / case.link.mtu_bytes
         for rule, count, what in (
             ("retransmits", node.retransmits_count, "segments were sent again"),
-            ("drops", node.drops_count, "packets were dropped by the shaper"),
+            ("drops", node.drops_count, f"packets were dropped by the {_dropping(case.link)}"),
         ):
             if count and segments and count / segments > RESENT_RATIO:
-                severity, cause = _why_lost(count / segments, case.link.loss_ratio)
+                severity, cause = _why_lost(count / segments, case.link)
                 yield Finding(
                     rule=rule,
                     severity=severity,
@@ -140,9 +141,15 @@ def _resent(case: Case, record: Record) -> Iterator[Finding]:
                 )
 
 
-def _why_lost(lost_ratio: float, planted_ratio: float) -> tuple[Severity, str]:
+def _dropping(network: Network) -> str:
+    return "NIC" if network.found else "shaper"
+
+
+def _why_lost(lost_ratio: float, network: Network) -> tuple[Severity, str]:
     """What the experiment asked to lose is no fault; what is lost beyond it is."""
-    overflow = "the queue of the shaped link overflows, or a core was taken away"
+    planted_ratio = network.loss_ratio
+    queue = "a queue on the way" if network.found else "the queue of the shaped link"
+    overflow = f"{queue} overflows, or a core was taken away"
     if not planted_ratio:
         return Severity.WARNING, overflow
     asked = f"`loss_ratio` loses {show_ratio(planted_ratio)} of the packets"

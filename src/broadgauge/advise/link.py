@@ -1,24 +1,47 @@
-"""What is known of the link under a case: how fast, how full, and is the host its limit?"""
+"""What is known of the link under a case: how fast, how full, and is the host its limit?
 
+A link that we shape is held against its rate. One that is found has none that anybody can vouch
+for: it is held against what plain TCP streams carried over it in the same launches, one and eight
+at once, and nobody is blamed for want of a rate.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from broadgauge.advise.foreign import foreign_load_of
 from broadgauge.advise.limits import LINE_SHARE, is_ceiling_low, is_host_saturated
+from broadgauge.messages.vocabulary import UNDER_READ_RATIO
 from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.specs.network import Network
 from broadgauge.specs.units import show_rate, show_ratio, show_time
+
+_NO_ROOM = "a node's cores have no room left for its network stack"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Yardstick:
+    """What a link's bytes are held against."""
+
+    rate_gbps: float
+    """Of all NICs of a node, in the slower direction."""
+    words: str
+    """`200 Mbit/s`; `the 23 Gbit/s of eight plain streams`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
     """What is known of the link of a case."""
 
+    is_found: bool
+    """It was there already, and is not ours to shape."""
     rate_gbps: float | None
-    """Of all NICs of a node, in the slower direction; None where unshaped."""
+    """Of all NICs of a node, in the slower direction; None where unshaped or found."""
     nic_rate_gbps: float | None
     """Of one of them: what a single stream, and so the ceiling, is held against."""
     ceiling_gbps: float | None
+    eight_streams_gbps: float | None
     full_ratio: float | None
-    """How full it was when it mattered; None where unshaped or not counted."""
+    """How full it was when it mattered; None where nothing is known to hold it against."""
     words: tuple[str, ...]
     """How full it was, in words, the best first."""
     is_host_saturated: bool
@@ -43,29 +66,20 @@ def link_of(summary: CaseSummary, run: RunSummary, cost_s: float | None) -> Link
     network = summary.case.link
     assert network is not None
     beside = _collectives_on_same_network(summary, run)
-    rate = network.node_rate_gbps
-    share = None if beside is None or rate is None else beside.value("line_share_ratio")
-    wire_bytes = summary.value("wire_bytes")
-    own: float | None = None
-    words = []
-    if rate is not None and share is not None:
-        full = f"{show_ratio(share, 2)} of its {show_rate(rate)}"
-        words.append(f"the link runs at {full} in the largest collective")
-    if rate is not None and wire_bytes is not None and cost_s is not None and cost_s > 0:
-        wire_s = wire_bytes * 8e-9 / rate
-        own = wire_s / cost_s
-        part = "all" if own >= 1 else show_ratio(own, 2)
-        by_step = (
-            f"a step's bytes take {show_time(wire_s)} at {show_rate(rate)}, "
-            f"{part} of the {show_time(cost_s)} that the network costs"
-        )
-        words.insert(len(words) if own >= LINE_SHARE else 0, by_step)
     both = [s for s in (summary, beside) if s is not None]
-    ceilings = [s.ceiling_gbps.value for s in both if s.ceiling_gbps is not None]
+    one, eight = _ceilings(both)
+    yardstick = _yardstick(network, one, eight)
+    own, by_step = _by_step(summary, yardstick, cost_s)
+    share, by_collective = _by_collective(beside, yardstick)
+    words = [each for each in (by_collective,) if each]
+    if own is not None:
+        words.insert(len(words) if own >= LINE_SHARE else 0, by_step)
     return Link(
-        rate_gbps=rate,
+        is_found=network.found is not None,
+        rate_gbps=network.node_rate_gbps,
         nic_rate_gbps=network.slower_rate_gbps,
-        ceiling_gbps=ceilings[0] if ceilings else None,
+        ceiling_gbps=one,
+        eight_streams_gbps=eight,
         full_ratio=min((ratio for ratio in (own, share) if ratio is not None), default=None),
         words=tuple(words),
         is_host_saturated=any(_is_mostly_saturated(s) for s in both if foreign_load_of(s) is None),
@@ -74,8 +88,78 @@ def link_of(summary: CaseSummary, run: RunSummary, cost_s: float | None) -> Link
     )
 
 
+def _ceilings(summaries: Sequence[CaseSummary]) -> tuple[float | None, float | None]:
+    """One stream's and eight streams', of the first of these that knows."""
+    ones = [s.ceiling_gbps.value for s in summaries if s.ceiling_gbps is not None]
+    eights = [s.eight_streams_gbps.value for s in summaries if s.eight_streams_gbps is not None]
+    return (ones[0] if ones else None), (eights[0] if eights else None)
+
+
+def _yardstick(network: Network, one: float | None, eight: float | None) -> Yardstick | None:
+    """A rate that we set, or of a network that was found what plain streams carried. None: an
+    unshaped link's rate is this host's, and a link that was not measured has none."""
+    rate = network.node_rate_gbps
+    if rate is not None:
+        return Yardstick(rate_gbps=rate, words=show_rate(rate))
+    known = [(gbps, what) for gbps, what in ((one, "one"), (eight, "eight")) if gbps is not None]
+    if network.found is None or not known:
+        return None
+    gbps, what = max(known)
+    streams = "stream" if what == "one" else "streams"
+    return Yardstick(rate_gbps=gbps, words=f"{show_rate(gbps)} of {what} plain TCP {streams}")
+
+
+def _by_step(
+    summary: CaseSummary, yardstick: Yardstick | None, cost_s: float | None
+) -> tuple[float | None, str]:
+    """Which part of what the network costs do the step's bytes take, and that in words."""
+    wire_bytes = summary.value("wire_bytes")
+    if yardstick is None or wire_bytes is None or cost_s is None or cost_s <= 0:
+        return None, ""
+    wire_s = wire_bytes * 8e-9 / yardstick.rate_gbps
+    own = wire_s / cost_s
+    part = "all" if own >= 1 else show_ratio(own, 2)
+    return own, (
+        f"a step's bytes take {show_time(wire_s)} at {yardstick.words}, "
+        f"{part} of the {show_time(cost_s)} that the network costs{_bias_words(summary)}"
+    )
+
+
+def _by_collective(
+    beside: CaseSummary | None, yardstick: Yardstick | None
+) -> tuple[float | None, str]:
+    """How full was the link in the largest collective?"""
+    if beside is None or yardstick is None:
+        return None, ""
+    rate_gbps = beside.value("link_rate_gbps")
+    share = beside.value("line_share_ratio")
+    if share is None and rate_gbps is not None and beside.case.link is not None:
+        share = rate_gbps / yardstick.rate_gbps if beside.case.link.found else None
+    if share is None:
+        return None, ""
+    whose = "the" if beside.case.link is not None and beside.case.link.found else "its"
+    full = f"{show_ratio(share, 2)} of {whose} {yardstick.words}"
+    return share, f"the link runs at {full} in the largest collective{_bias_words(beside)}"
+
+
+def _bias_words(summary: CaseSummary) -> str:
+    """What should be known of a statement that rests on a counter that misses bytes?"""
+    kinds = {node.counted_by for record in summary.good for node in record.nodes}
+    missed = max((UNDER_READ_RATIO.get(kind, 0.0) for kind in kinds if kind is not None), default=0)
+    if not missed:
+        return ""
+    return f" (by counters of interfaces, which may miss {show_ratio(missed, 2)} of the bytes)"
+
+
 def host_limit(link: Link) -> str | None:
-    """Why is this host the limit, rather than the network emulated? None where it is not."""
+    """Why is this host the limit, rather than the network? None where it is not.
+
+    Of a network that was found only the cores tell: what its streams carried may be the host's
+    doing or its own.
+    """
+    if link.is_found:
+        is_kept_up = link.is_on_cpus and link.is_full
+        return _NO_ROOM if link.is_host_saturated and not is_kept_up else None
     if link.nic_rate_gbps is None:
         carries = (
             "" if link.ceiling_gbps is None else f" (one stream {show_rate(link.ceiling_gbps)})"
@@ -87,7 +171,7 @@ def host_limit(link: Link) -> str | None:
             f"less than twice the {show_rate(link.nic_rate_gbps)} they are shaped to"
         )
     if link.is_host_saturated and not (link.is_on_cpus and link.is_full):
-        return "a node's cores have no room left for its network stack"
+        return _NO_ROOM
     return None
 
 

@@ -9,10 +9,12 @@ A training with several nodes is judged by its network share, network_cost_s / s
    this host), a ceiling below twice the shaped rate, or nodes without a core left for the network
    stack (limits.is_host_saturated, in the job or in the collectives on that network). On CPUs the
    cores count only where the link is not full: they compute and wait, too, and a full link proves
-   that they kept up.
+   that they kept up. That a network was found, with no rate of ours, is no limit of the host's:
+   there the cores alone are asked.
 4. Share above, and the link is full: network-bound. Full is when the step's bytes at line rate
    take 80 % of the time that the network costs, and the largest collective on the same network
-   reached 80 % of the line rate by counters; where one is not known, the other alone.
+   reached 80 % of the line rate by counters; where one is not known, the other alone. A found
+   network's line rate is what one or eight plain TCP streams carried in the same launches.
 5. Share above, link not full, host idle: unknown. Latency or the library's settings are left.
    Where other programs used the cores in most trials, rule 3 does not ask how busy they were, and
    the sentence names those programs instead.

@@ -9,6 +9,7 @@ with RDMA or without.
 from pathlib import Path
 
 from broadgauge.messages.counters import NicCounters
+from broadgauge.messages.vocabulary import CounterKind
 
 ADAPTERS = Path("/sys/class/infiniband")
 BYTES_PER_COUNT = 4
@@ -41,6 +42,7 @@ def _read_port(port: Path) -> NicCounters | None:
         tx_bytes=sent * BYTES_PER_COUNT,
         rx_bytes=received * BYTES_PER_COUNT,
         drops_count=_count(port, "port_xmit_discards"),
+        kind=CounterKind.HCA_PORT,
     )
 
 

@@ -32,6 +32,7 @@ def networks_here(
             built, note = _built(experiment, cluster, network.as_emulated())
             networks.append(built)
             notes += [] if note is None else [note]
+    _refuse_if_none_is_left(experiment, cluster, networks)
     return tuple(networks), notes
 
 
@@ -50,6 +51,27 @@ def _built(
 
 def _here(cluster: ResolvedCluster, network: Network) -> str:
     return f"network {network.name} is left out on {cluster.platform}"
+
+
+def _refuse_if_none_is_left(
+    experiment: Experiment, cluster: ResolvedCluster, networks: list[AnyNetwork]
+) -> None:
+    """Nodes with no network between them can't be asked for, but where another platform has one.
+
+    Raises InputError.
+    """
+    if any(isinstance(each, Network) for each in networks) or cluster.has_one_node_only:
+        return
+    named = [each.name for each in experiment.networks if isinstance(each, Network)]
+    if not named or len(experiment.platforms) > 1:
+        return
+    if cluster.devices.finds_networks:
+        trouble = f"the platform {cluster.platform} has its own networks, and is not told which"
+        hint = "say where it is: `found: {interface: eth0}` or `found: {subnet: 10.0.0.0/24}`"
+    else:
+        trouble = f"it is `found` on a cluster, and the platform {cluster.platform} has none there"
+        hint = "say how to emulate it beside `found` (`rate_gbps: …`), or take shapes of one node"
+    raise InputError(f"networks.{named[0]}: {trouble}", hint=hint)
 
 
 def _without_netem(experiment: Experiment, network: Network) -> tuple[Network, str]:

@@ -37,6 +37,11 @@ class ResolvedCluster:
     """What the experiment says; None: `auto`."""
     notes: tuple[str, ...]
 
+    @property
+    def has_one_node_only(self) -> bool:
+        """Is there nothing between nodes?"""
+        return all(shape.nodes == 1 for shape in self.shapes)
+
     def cores_per_node(self, shape: Shape) -> int:
         """How many cores does each node of this shape get?
 

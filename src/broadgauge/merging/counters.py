@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 
 from broadgauge.messages.counters import NicCounters, NodeCounters
+from broadgauge.messages.vocabulary import UNDER_READ_RATIO, CounterKind
 from broadgauge.specs.launching import Mark
 from broadgauge.specs.record import NicUse, NodeUse
 
@@ -82,6 +83,7 @@ def _node_use(node: int, elapsed_s: float, intervals: Sequence[Interval]) -> Nod
     ranks_s, stolen_s, cores_s = gains["ranks_cpu_s"], gains["cpu_stolen_s"], elapsed_s * cores
     busy_s = total_of(user_s, system_s, softirq_s)
     programs_s = total_of(user_s, system_s)
+    nics = _nics_use(node, intervals)
     foreign_s = None if ranks_s is None or programs_s is None else programs_s - ranks_s
     return NodeUse(
         node=node,
@@ -89,7 +91,8 @@ def _node_use(node: int, elapsed_s: float, intervals: Sequence[Interval]) -> Nod
         tx_bytes=_whole(gains["tx_bytes"]),
         rx_bytes=_whole(gains["rx_bytes"]),
         drops_count=_whole(gains["drops_count"]),
-        nics=_nics_use(node, intervals),
+        nics=nics,
+        counted_by=None if gains["tx_bytes"] is None else _counted_by(nics),
         retransmits_count=_whole(gains["retransmits_count"]),
         cores_count=cores,
         cpu_user_s=user_s,
@@ -124,9 +127,19 @@ def _nics_use(node: int, intervals: Sequence[Interval]) -> tuple[NicUse, ...]:
                     tx_bytes=sum(after.tx_bytes - before.tx_bytes for before, after in known),
                     rx_bytes=sum(after.rx_bytes - before.rx_bytes for before, after in known),
                     drops_count=None if None in drops else int(sum(d or 0 for d in drops)),
+                    counted_by=known[0][1].kind,
                 )
             )
     return tuple(used)
+
+
+def _counted_by(nics: Sequence[NicUse]) -> CounterKind | None:
+    """Who counted their sum? Of several kinds the one that misses most; None: of one not known."""
+    kinds = [nic.counted_by for nic in nics]
+    known = [kind for kind in kinds if kind is not None]
+    if not known or len(known) < len(kinds):
+        return None
+    return max(known, key=lambda kind: UNDER_READ_RATIO.get(kind, 0.0))
 
 
 def _nic(name: str, nics: Sequence[NicCounters]) -> NicCounters | None:

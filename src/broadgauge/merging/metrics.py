@@ -13,6 +13,7 @@ ONE_RANK = "one rank: no communication"
 ONE_NODE = "one node: no link between nodes"
 NO_COUNTERS = "the link's counters were not read"
 UNSHAPED = "the network has no line rate: unshaped"
+FOUND = "the network was found: it has no line rate that we set"
 
 Series = dict[str, tuple[tuple[float, ...], ...] | tuple[float | None, ...]]
 
@@ -53,7 +54,8 @@ def put_link(found: Findings, case: Case, wire_bytes: float | None, time_s: floa
     share = None if rate_gbps is None or line_gbps is None else rate_gbps / line_gbps
     found.put("wire_bytes", wire_bytes, reason)
     found.put("link_rate_gbps", rate_gbps, reason)
-    found.put("line_share_ratio", share, reason if rate_gbps is None else UNSHAPED)
+    no_rate = FOUND if case.link is not None and case.link.found else UNSHAPED
+    found.put("line_share_ratio", share, reason if rate_gbps is None else no_rate)
 
 
 def put_nodes(found: Findings, case: Case, intervals: Sequence[Interval]) -> None:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from broadgauge.messages.vocabulary import CounterKind
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NicCounters:
@@ -12,6 +14,8 @@ class NicCounters:
     rx_bytes: int
     drops_count: int | None = None
     """None: the device does not say."""
+    kind: CounterKind | None = None
+    """None: not told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

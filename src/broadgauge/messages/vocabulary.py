@@ -66,6 +66,27 @@ class ErrorKind(TextEnum):
     """The agent of the ranks ended."""
 
 
+class CounterKind(TextEnum):
+    """Who counted the bytes of a NIC?"""
+
+    SHAPER = "shaper"
+    """The queue of an emulated link: every segment with its headers."""
+    QUEUE = "queue"
+    """The queue of a NIC that was there: as the shaper's, but what a device adds is not in it."""
+    INTERFACE = "interface"
+    """The interface: a packet that the NIC cuts into segments counts with one header only."""
+    HCA_PORT = "hca_port"
+    """A port of an InfiniBand or RoCE adapter: payload with its headers, whoever sent it."""
+
+
+UNDER_READ_RATIO = {CounterKind.INTERFACE: 0.044}
+"""At most this share of the bytes is missing from such a counter; the others miss none.
+
+An interface with segmentation offload counts 64 KiB with one header of 66 bytes instead of 45:
+at MTU 1500, 44 x 66 of 65,536 bytes. Source: docs/architecture.md, "Shaping"; seen there as 4 %.
+"""
+
+
 class StepMode(TextEnum):
     """How is a training step run? Only timed ones count for rates, bytes and the nodes' use."""
 

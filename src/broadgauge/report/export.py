@@ -46,6 +46,7 @@ _RECORD_COLUMNS: dict[str, CellKind] = {
     "error_message": "text",
     "environment": "text",
     "ceiling_gbps": "number",
+    "eight_streams_gbps": "number",
     "round_trip_s": "number",
     "arm": "text",
     "world_size": "integer",
@@ -107,7 +108,11 @@ def _of_record(record: Record) -> dict[str, Cell]:
             "error_message": error.message,
         }
     if link is not None:
-        cells |= {"ceiling_gbps": link.ceiling_gbps, "round_trip_s": link.round_trip_s}
+        cells |= {
+            "ceiling_gbps": link.ceiling_gbps,
+            "eight_streams_gbps": link.eight_streams_gbps,
+            "round_trip_s": link.round_trip_s,
+        }
     return cells
 
 
@@ -219,6 +224,9 @@ def _case(summary: CaseSummary) -> dict[str, object]:
         "missing": dict(summary.missing),
         "collectives": [asdict(row) for row in summary.collectives],
         "ceiling_gbps": None if summary.ceiling_gbps is None else asdict(summary.ceiling_gbps),
+        "eight_streams_gbps": None
+        if summary.eight_streams_gbps is None
+        else asdict(summary.eight_streams_gbps),
         "round_trip_s": None if summary.round_trip_s is None else asdict(summary.round_trip_s),
         "scaling": None
         if scaling is None

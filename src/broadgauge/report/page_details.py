@@ -10,6 +10,7 @@ from broadgauge.report.page_cells import estimate_content
 from broadgauge.report.quantities import interval, meaning_of, show, title_of
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.summary import estimate_over
+from broadgauge.specs.alike_nodes import node_words
 from broadgauge.specs.record import Environment, Record, Status
 from broadgauge.specs.units import show_ratio, show_size
 
@@ -173,6 +174,7 @@ def _environment(key: str, facts: Environment) -> Html:
         "memory_bytes": show_size(facts.memory_bytes),
         "gpus": "; ".join(gpus) or "none",
         "nics": ", ".join(facts.nics) or "unknown",
+        "nodes": "; ".join(map(node_words, facts.nodes)) or "this machine",
         "variables": " ".join(f"{k}={v}" for k, v in sorted(facts.variables.items())) or "none",
     }
     rows = [("hash", key)]

@@ -40,6 +40,7 @@ _TITLES = {
     "retransmits_count": "segments sent again",
     "drops_count": "packets dropped",
     "ceiling_gbps": "one stream unshaped",
+    "eight_streams_gbps": "eight streams unshaped",
 }
 
 

@@ -13,6 +13,7 @@ from broadgauge.report.terminal_matrix import print_nics, print_paths, print_pla
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
 from broadgauge.report.words import printable
 from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.specs.alike_nodes import node_words
 from broadgauge.specs.record import Environment, Record, Status
 from broadgauge.specs.units import show_size
 
@@ -52,7 +53,11 @@ def _print_case(summary: CaseSummary, console: Console) -> None:
     counts = f"{summary.num_ok} of {summary.num_planned} trials good, {summary.num_failed} failed"
     sentence(f"{counts}; case {summary.case.key}", console, "dim")
     if summary.estimates:
-        of_link = {"ceiling_gbps": summary.ceiling_gbps, "round_trip_s": summary.round_trip_s}
+        of_link = {
+            "ceiling_gbps": summary.ceiling_gbps,
+            "eight_streams_gbps": summary.eight_streams_gbps,
+            "round_trip_s": summary.round_trip_s,
+        }
         rows = [
             (title_of(name), show(name, e.value), interval(name, e), str(e.launches))
             for name, e in {**summary.estimates, **of_link}.items()
@@ -107,6 +112,8 @@ def _print_environment(key: str, facts: Environment, console: Console) -> None:
             value = ", ".join(gpu.name for gpu in facts.gpus) or "none"
         elif name == "variables":
             value = " ".join(f"{k}={v}" for k, v in sorted(facts.variables.items())) or "none"
+        elif name == "nodes":
+            value = "; ".join(map(node_words, facts.nodes)) or "this machine"
         elif isinstance(value, tuple):
             value = ", ".join(value)
         _print_indented(f"{title_of(name)}: {'unknown' if value is None else value}", console)

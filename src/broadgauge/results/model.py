@@ -97,6 +97,8 @@ class CaseSummary:
     num_planned: int
     ceiling_gbps: Estimate | None = None
     """What one plain TCP stream carries over the same link unshaped, on the wire."""
+    eight_streams_gbps: Estimate | None = None
+    """Eight at once, over all NICs of a node."""
     round_trip_s: Estimate | None = None
     scaling: Scaling | None = None
     """None: it is the smallest shape itself, or there is nothing to compare."""

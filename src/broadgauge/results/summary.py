@@ -126,6 +126,9 @@ def summarise_case(
         num_failed=sum(r.status in (Status.FAILED, Status.TIMEOUT) for r in records),
         num_planned=len(records) if num_planned is None else num_planned,
         ceiling_gbps=estimate_over(good, lambda r: r.link.ceiling_gbps if r.link else None),
+        eight_streams_gbps=estimate_over(
+            good, lambda r: r.link.eight_streams_gbps if r.link else None
+        ),
         round_trip_s=estimate_over(good, lambda r: r.link.round_trip_s if r.link else None),
     )
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
 
 from broadgauge.specs.base import Spec
+from broadgauge.specs.units import RateGbps, show_rate
 
 InterfaceName = Annotated[str, StringConstraints(pattern=r"^[^\s/,=]{1,15}$")]
 """As the kernel allows it, less what would mean two to Gloo or NCCL."""
@@ -24,6 +25,9 @@ class Found(Spec):
     """Its name, or several that are used together."""
     subnet: str | None = None
     """The addresses on it, `10.0.1.0/24`: each node's interface that has one of them."""
+    nominal_gbps: RateGbps | None = None
+    """Line rate of each NIC by its data sheet or the catalog. null: not known. It labels; what the
+    network carries is measured in each launch."""
 
     @field_validator("subnet")
     @classmethod
@@ -44,4 +48,5 @@ class Found(Spec):
     @property
     def label(self) -> str:
         """In words."""
-        return f"found at {self.subnet or ' and '.join(self.interface or ())}"
+        where = f"found at {self.subnet or ' and '.join(self.interface or ())}"
+        return where if self.nominal_gbps is None else f"{where}, {show_rate(self.nominal_gbps)}"

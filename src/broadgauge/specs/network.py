@@ -1,6 +1,8 @@
 """What is between the ranks, as far as an experiment can set it?
 
-Two kinds: a `Network` joins emulated nodes; a `NodePath` is a way inside one node.
+Two kinds: a `Network` joins nodes; a `NodePath` is a way inside one node. A network between nodes
+is emulated, with a rate that we set, or found where a cluster has it, with no rate but what its
+data sheet says; an entry may have both faces, each for its platforms.
 """
 
 from typing import Annotated, Any, ClassVar, Literal
@@ -34,7 +36,7 @@ class SlowPair(Spec):
 
 
 class Network(Spec):
-    """One network of an emulated cluster: what each node's NIC is given.
+    """One network between nodes: what each NIC of an emulated node is given, or where it is found.
 
     It emulates a TCP line rate, and where the kernel has netem delay and loss: not RDMA, offloads
     or a NIC's CPU cost. Labels in reports say so (`pod-like, 200 Mbit/s, TCP, no added delay`).

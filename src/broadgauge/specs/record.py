@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from broadgauge.messages.vocabulary import ErrorKind, Phase, Status
+from broadgauge.messages.vocabulary import CounterKind, ErrorKind, Phase, Status
 from broadgauge.specs.op_rows import AnyOpRow
 from broadgauge.specs.plan import Stored
 
@@ -34,6 +34,8 @@ class NicUse(Stored):
     tx_bytes: int
     rx_bytes: int
     drops_count: int | None = None
+    counted_by: CounterKind | None = None
+    """None: an older run."""
 
 
 class NodeUse(Stored):
@@ -48,6 +50,8 @@ class NodeUse(Stored):
     nics: tuple[NicUse, ...] = ()
     """Each by itself; the figures above are their sums. On one node the ports of the machine's
     InfiniBand adapters, whoever used them, and no sums."""
+    counted_by: CounterKind | None = None
+    """The sums: of several kinds the one that misses most. None: no sums, or an older run."""
     retransmits_count: int | None = None
     cores_count: int
     cpu_user_s: float | None
@@ -223,8 +227,32 @@ class GpuFacts(Stored):
     memory_bytes: int
 
 
+class NodeFacts(Stored):
+    """Machines of a cluster that are alike, and what they are. Made by specs/alike_nodes.py."""
+
+    nodes: tuple[int, ...]
+    """Their numbers."""
+    hostnames: tuple[str, ...]
+    """In the same order."""
+    python: str | None = None
+    torch: str | None = None
+    nccl: str | None = None
+    cuda: str | None = None
+    driver: str | None = None
+    kernel: str
+    distribution: str | None = None
+    cpu: str | None = None
+    cores: int
+    memory_bytes: int
+    gpus: tuple[GpuFacts, ...] = ()
+    nics: tuple[str, ...] = ()
+
+
 class Environment(Stored):
-    """What a figure depends on besides the experiment; each record names its own."""
+    """What a figure depends on besides the experiment; each record names its own.
+
+    Of several machines the fields of one are those of node 0, which old readers show.
+    """
 
     broadgauge: str
     platform: str
@@ -244,3 +272,5 @@ class Environment(Stored):
     """Of the working directory the command ran in, `+` when it had changes; None: no checkout."""
     variables: dict[str, str] = Field(default_factory=dict)
     """The ranks' NCCL_*, GLOO_*, TORCH_*, OMP_*, CUDA_* variables, secrets masked."""
+    nodes: tuple[NodeFacts, ...] = ()
+    """Equal ones once. Empty: all nodes are the one machine above, or an older run."""

@@ -29,6 +29,7 @@ from broadgauge.agent.supervisor.cpu_use import (
 from broadgauge.agent.supervisor.link_facts import LinkMeasurements, Measuring
 from broadgauge.messages.agent import LaunchOrder, Link, Mode, NodeReading
 from broadgauge.messages.counters import NicCounters, NodeCounters
+from broadgauge.messages.vocabulary import CounterKind
 
 _USUAL_MTU_BYTES = 1500
 
@@ -199,4 +200,5 @@ def _nic_counters(nic: NicTotals) -> NicCounters:
         tx_bytes=nic.sent.num_bytes,
         rx_bytes=nic.received.num_bytes,
         drops_count=nic.sent.num_drops + nic.received.num_drops,
+        kind=CounterKind.SHAPER,
     )
