@@ -11,6 +11,7 @@ from pathlib import Path
 from broadgauge.agent.emulated.sysctls import tcp_retransmits
 from broadgauge.agent.queues import read_root_queue
 from broadgauge.messages.counters import NicCounters, NodeCounters
+from broadgauge.messages.vocabulary import CounterKind
 
 _NET = Path("/sys/class/net")
 
@@ -39,6 +40,8 @@ def read_interface(name: str) -> NicCounters:
         tx_bytes=_statistic(name, "tx_bytes") if queue is None else queue.sent_bytes,
         rx_bytes=_statistic(name, "rx_bytes"),
         drops_count=drops + (0 if queue is None else queue.drops_count),
+        # What came is the interface's own count, below what its sender's queue says of the same.
+        kind=CounterKind.INTERFACE if queue is None else CounterKind.QUEUE,
     )
 
 

@@ -10,8 +10,9 @@ from broadgauge.platforms.hosts.orders import Allocated, facts_for, places_on, r
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.machine import installed_version
 from broadgauge.platforms.rank_environment import recorded_variables
+from broadgauge.specs.alike_nodes import alike_nodes
 from broadgauge.specs.case import Case
-from broadgauge.specs.record import Environment, GpuFacts
+from broadgauge.specs.record import Environment, GpuFacts, NodeFacts
 
 
 def hosts_environment(
@@ -38,6 +39,29 @@ def hosts_environment(
         nics=tuple(_in_words(each) for each in first.interfaces),
         git_commit=git_commit(folders.working_of(case.arm)),
         variables=recorded_variables(variables, case, "{life}", "{logs}"),
+        nodes=nodes_of(case, hosts.facts),
+    )
+
+
+def nodes_of(case: Case, facts: Sequence[HostFacts]) -> tuple[NodeFacts, ...]:
+    """Every host of the case by itself, equal ones together."""
+    return alike_nodes(
+        NodeFacts(
+            nodes=(number,),
+            hostnames=(host.hostname,),
+            python=host.python,
+            torch=host.torch,
+            nccl=host.nccl,
+            driver=host.driver,
+            kernel=host.kernel,
+            distribution=host.distribution,
+            cpu=host.cpu,
+            cores=host.cores,
+            memory_bytes=host.memory_bytes,
+            gpus=tuple(GpuFacts(name=gpu.name, memory_bytes=gpu.memory_bytes) for gpu in host.gpus),
+            nics=tuple(_in_words(each) for each in host.interfaces),
+        )
+        for number, host in enumerate(facts[: case.nodes])
     )
 
 
