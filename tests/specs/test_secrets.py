@@ -109,6 +109,7 @@ def test_of_a_url_all_but_the_credentials_is_kept() -> None:
         (f"{{HF_TOKEN: {{shown: 'http://a:{PLANTED}@h'}}}}", "e.yaml", "from_environment"),
         (f'{{HF_TOKEN: "{PLANTED}\\0"}}', "e.yaml:7:33", "NUL"),
         (f"{{RANK: 1, HF_TOKEN: {PLANTED}}}", "e.yaml:7:33", "a launcher sets"),
+        (f"HF_TOKEN={PLANTED}", "e.yaml:7:", "takes names with their values"),
     ],
 )
 def test_a_mistake_is_told_without_the_value(variables: str, where: str, said: str) -> None:
@@ -140,6 +141,13 @@ def test_a_flag_may_bring_one_and_no_error_repeats_it(flag: str) -> None:
         override += ": ["
     with pytest.raises(ExperimentError, match=r"--set environment") as caught:
         read_experiment(text(), "e.yaml", [override])
+    assert PLANTED not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["environment.HF_TOKEN.x", "enviroment.HF_TOKEN", "environment"])
+def test_a_mistaken_flag_is_told_without_the_value(key: str) -> None:
+    with pytest.raises(ExperimentError, match=r"--set envi") as caught:
+        read_experiment(text(), "e.yaml", [f"{key}={PLANTED}"])
     assert PLANTED not in str(caught.value)
 
 

@@ -43,8 +43,9 @@ def apply_override(document: Document, override: str) -> Document:
 def _flag(override: str) -> str:
     """As it was typed, for errors; the value of a secret is left out."""
     key, equals, value = override.partition("=")
-    last = key.strip().rpartition(".")[2]
-    is_hidden = is_secret(last) or last == ENVIRONMENT or without_credentials(value) != value
+    keys = key.strip().split(".")
+    is_named = keys[-1] == ENVIRONMENT or any(map(is_secret, keys))
+    is_hidden = is_named or without_credentials(value) != value
     return f"--set {key}{equals}{MASK if is_hidden else value}"
 
 

@@ -21,11 +21,19 @@ WITH_ENVIRONMENT = ("networks", "workloads")
 def take_secrets(document: Document) -> tuple[Document, SecretTexts]:
     """The experiment without the values of secrets, and these by name.
 
-    Raises ExperimentError where a secret is no text, is an axis, or has two values.
+    Raises ExperimentError where a secret is no text, is an axis, or has two values; and for one
+    text in the place of variables, which may hold one.
     """
     found: dict[str, SecretText] = {}
     declared: dict[Path, dict[str, Any]] = {}
     for path, variables in _environments(document.data):
+        if isinstance(variables, str):  # `environment: HF_TOKEN=hf_…`
+            _refuse(
+                document,
+                path,
+                f"`{ENVIRONMENT}` takes names with their values, and not one text",
+                f"{ENVIRONMENT}: {{NAME: value}}",
+            )
         for name, value in variables.items():
             text = _secret_text(document, (*path, name), name, value)
             if text is None:
@@ -47,16 +55,16 @@ def take_secrets(document: Document) -> tuple[Document, SecretTexts]:
     return assembly.document(document.filename, data), found
 
 
-def _environments(data: Any) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Every mapping of variables, and where it stands."""
+def _environments(data: Any) -> Iterator[tuple[Path, dict[str, Any] | str]]:
+    """All that stands for variables, and where: a mapping, or by mistake a text."""
     if not isinstance(data, dict):
         return
-    if isinstance(data.get(ENVIRONMENT), dict):
+    if isinstance(data.get(ENVIRONMENT), (dict, str)):
         yield (ENVIRONMENT,), data[ENVIRONMENT]
     for key in WITH_ENVIRONMENT:
         entries = data.get(key)
         for i, entry in enumerate(entries if isinstance(entries, list) else ()):
-            if isinstance(entry, dict) and isinstance(entry.get(ENVIRONMENT), dict):
+            if isinstance(entry, dict) and isinstance(entry.get(ENVIRONMENT), (dict, str)):
                 yield (key, i, ENVIRONMENT), entry[ENVIRONMENT]
 
 
