@@ -8,6 +8,7 @@ from broadgauge.agent.infiniband import port_counters
 from broadgauge.agent.supervisor.ground import PlainGround
 from broadgauge.messages.agent import LaunchOrder, Mode, NodePlan
 from broadgauge.messages.counters import NicCounters
+from broadgauge.messages.vocabulary import CounterKind
 from broadgauge.platforms.launch_plan import phase_limits
 from broadgauge.specs.experiment import TimeLimits
 
@@ -38,7 +39,11 @@ def plant(
 def test_counts_are_of_four_bytes(adapters: Path) -> None:
     first, *_ = port_counters(adapters)
     assert first == NicCounters(
-        name="mlx5_0:1", tx_bytes=4 * SENT, rx_bytes=4 * RECEIVED, drops_count=7
+        name="mlx5_0:1",
+        tx_bytes=4 * SENT,
+        rx_bytes=4 * RECEIVED,
+        drops_count=7,
+        kind=CounterKind.HCA_PORT,
     )
 
 
