@@ -106,7 +106,7 @@ def compare_once(folder: Path, number: int) -> dict[str, Any]:
             *("--against", str(only_run(folder / "baseline")), "--runs-folder", str(runs)),
         ],
     )
-    return what_is_said(summarise_stored(only_run(runs)))
+    return {"commit": commit_of(CHECKOUT), **what_is_said(summarise_stored(only_run(runs)))}
 
 
 def what_is_said(run: RunSummary) -> dict[str, Any]:
@@ -176,7 +176,8 @@ def together(said: Sequence[Said]) -> Said:
 
 def show(pieces: list[dict[str, Any]]) -> None:
     """The table, as docs/measurements.md has it."""
-    print(f"{when(pieces)}; {machine_line()}; commit {commit_of(CHECKOUT)}; {cores_line(pieces)}")
+    commits = " and ".join(dict.fromkeys(piece["commit"] for piece in pieces))
+    print(f"{when(pieces)}; {machine_line()}; commit {commits}; {cores_line(pieces)}")
     said = counted(pieces)
     print("| case and metric | compared | different (higher, lower) | ratios' spread | p |")
     print("| --- | --- | --- | --- | --- |")

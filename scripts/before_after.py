@@ -95,7 +95,8 @@ def run_pair(folder: Path, sources: Mapping[str, Path], number: int) -> dict[str
     """One run of each version; which was first, and what was measured of both."""
     order = SIDES if number % 2 == 0 else SIDES[::-1]
     runs = emptied(folder / "runs" / str(number))
-    found: dict[str, Any] = {"first": order[0]}
+    commits = " to ".join(commit_of(sources[side].parent) for side in SIDES)
+    found: dict[str, Any] = {"first": order[0], "commits": commits}
     for side in order:
         command = ["run", str(folder / "experiment.yaml"), "--set", f"seed={number}"]
         took = broadgauge(sources[side], [*command, "--runs-folder", str(runs / side)])
@@ -145,9 +146,9 @@ def bound_of(name: str) -> float | None:
     return LAUNCH_BOUND_RATIO if name in OF_LAUNCHES else None
 
 
-def show(pieces: list[dict[str, Any]], sources: Mapping[str, Path]) -> bool:
+def show(pieces: list[dict[str, Any]]) -> bool:
     """The table, as docs/measurements.md has it; is anything slower than its bound?"""
-    commits = " to ".join(commit_of(source.parent) for source in sources.values())
+    commits = " and ".join(dict.fromkeys(piece["commits"] for piece in pieces))
     print(f"{when(pieces)}; {machine_line()}; commits {commits}; {cores_line(pieces)}")
     print("| time of | before | after | after / before (95 %) | allowed | |")
     print("| --- | --- | --- | --- | --- | --- |")
@@ -219,7 +220,7 @@ def main() -> int:
         options.pairs, options.for_s, lambda number: run_pair(options.folder, sources, number)
     )
     found = pieces.read()
-    return int(bool(found) and show(found, sources))
+    return int(bool(found) and show(found))
 
 
 if __name__ == "__main__":

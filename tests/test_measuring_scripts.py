@@ -188,6 +188,7 @@ def test_a_slower_version_ends_the_script_badly(
         return [
             {
                 "first": before_after.SIDES[number % 2],
+                "commits": "a to b",
                 "before": {"command": [1 + 0.001 * rng.standard_normal()]},
                 "after": {"command": [ratio * (1 + 0.001 * rng.standard_normal())]},
                 "started_unix_s": 60.0 * number,
@@ -197,8 +198,7 @@ def test_a_slower_version_ends_the_script_badly(
             for number in range(12)
         ]
 
-    sources = {side: Path("/nowhere/src") for side in before_after.SIDES}
-    assert before_after.show(pieces_of(1.06), sources) is True
-    assert before_after.show(pieces_of(1.04), sources) is False
+    assert before_after.show(pieces_of(1.06)) is True
+    assert before_after.show(pieces_of(1.04)) is False
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| command")]
     assert [row.split("|")[-2].strip() for row in rows] == ["slower", "within"]
