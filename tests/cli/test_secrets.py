@@ -184,6 +184,8 @@ def test_a_dry_run_shows_no_value_and_needs_none(
     shown = capsys.readouterr()
     assert 'HF_TOKEN="$HF_TOKEN"' in shown.out
     assert "Planted0" not in shown.out + shown.err
+    unset = [line for line in shown.err.splitlines() if "is not set" in line]
+    assert unset == ["note       `MINE` is not set in your environment, and a run needs it"]
     assert bench.run("e.yaml") == 2
     assert "`MINE` is not set in your environment" in capsys.readouterr().err
     assert not bench.runs.exists()

@@ -10,6 +10,7 @@ from broadgauge.cli.console import PlainConsole, results_console
 from broadgauge.cli.opening import schedule_lines
 from broadgauge.cli.output import program, say, write
 from broadgauge.cli.progress import LiveLine, PlainLines
+from broadgauge.engine.events import Noted
 from broadgauge.engine.interrupts import Interrupt, Interrupts, signals_to
 from broadgauge.results.run_path import run_path
 from broadgauge.running.dry_run import DryRun, dry_run
@@ -75,9 +76,10 @@ def run_on(run_text: str, runs_folder: Path) -> "FinishedRun":
 
 def print_dry_run(wanted: Wanted) -> int:
     """The schedule and what each rank would be given. Runs nothing."""
-    prepared = prepare(
-        wanted.load(), wanted.options, observer=PlainLines(PlainConsole(stderr=True))
-    )
+    lines = PlainLines(PlainConsole(stderr=True))
+    prepared = prepare(wanted.load(), wanted.options, observer=lines)
+    for name in prepared.secrets.unset(prepared.plan.cases):
+        lines(Noted(text=f"`{name}` is not set in your environment, and a run needs it"))
     _print(dry_run(prepared))
     return ExitCode.PLATFORM_REFUSED if prepared.is_fallback else ExitCode.OK
 

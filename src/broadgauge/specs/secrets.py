@@ -88,6 +88,16 @@ class Secrets:
             )
         return found
 
+    def unset(self, cases: Iterable[Case]) -> tuple[str, ...]:
+        """The names of those that these cases need and that have no value here."""
+        names = {
+            name
+            for case in cases
+            for name, variable in case.environment.items()
+            if isinstance(variable, FromEnvironment)
+        }
+        return tuple(sorted(name for name in names if self.find(name) is None))
+
     def check(self, cases: Iterable[Case]) -> None:
         """Has each of these cases all its secrets? Raises InputError for the first that lacks."""
         for case in cases:
