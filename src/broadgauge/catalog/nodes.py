@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from broadgauge.catalog.entries import Entry, find_entry
+from broadgauge.catalog.entries import Entry
 from broadgauge.catalog.loading import shipped_entries
 
 
@@ -53,9 +53,3 @@ def known_nodes() -> tuple[NodeEntry, ...]:
 def known_prices() -> tuple[PriceEntry, ...]:
     """Every price that is shipped."""
     return shipped_entries("prices", PriceEntry)
-
-
-@functools.lru_cache(maxsize=256)
-def find_node(name: str) -> NodeEntry:
-    """The node of a name or alias, such as `p5.48xlarge`. Raises InputError with a hint."""
-    return find_entry(name, known_nodes(), "node")

@@ -1,4 +1,4 @@
-"""What do plain TCP streams reach between two emulated nodes, and how long is a round trip?
+"""What do plain TCP streams reach between two emulated nodes?
 
 One process a stream and side, large buffers, nothing else: what this host's processors and
 kernel can carry through a link, whatever a collective library makes of it.
@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from broadgauge.agent.emulated.nodes import Node
-from broadgauge.agent.emulated.round_trip import measure_round_trip_time_s
 from broadgauge.agent.emulated.side_pairs import Call, Figures, Serve, TellPort, run_pairs
 
 BUFFER_BYTES = 256 * 1024
@@ -37,25 +36,6 @@ class StreamResult:
     num_streams: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ceiling:
-    """What stands beside every figure measured on this host's emulated links."""
-
-    stream: StreamResult
-    round_trip_time_s: float
-    """Median of up to 211 exchanges of one small datagram."""
-
-
-def measure_ceiling(sender: Node, receiver: Node, *, duration_s: float = 1.0) -> Ceiling:
-    """What do one stream and one byte reach on the link between two idle nodes, as it is now?
-
-    Call it in PID 1; it forks, waits, and takes `duration_s` plus half a second.
-    """
-    round_trip_time_s = measure_round_trip_time_s(sender, receiver)
-    stream = measure_stream(sender, receiver, duration_s=duration_s)
-    return Ceiling(stream=stream, round_trip_time_s=round_trip_time_s)
-
-
 def measure_stream(
     sender: Node,
     receiver: Node,
@@ -64,7 +44,10 @@ def measure_stream(
     warm_up_s: float = 0.3,
     num_streams: int = 1,
 ) -> StreamResult:
-    """How much payload do `num_streams` TCP streams deliver for `duration_s`?"""
+    """How much payload do `num_streams` TCP streams deliver for `duration_s`?
+
+    Call it in PID 1, between idle nodes: it forks and waits.
+    """
     begin = time.monotonic() + warm_up_s
     end = begin + duration_s
 

@@ -36,8 +36,6 @@ class MountFlag(IntFlag):
     PRIVATE = 1 << 18
 
 
-MNT_DETACH = 2
-
 PR_SET_PDEATHSIG = 1
 PR_CAPBSET_READ = 23
 PR_CAPBSET_DROP = 24

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from broadgauge.catalog.articles import Articles, articles
 from broadgauge.predict.articles.scores import ArticleScores
 
-NOT_PREDICTED = "–"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedClaim:

@@ -33,8 +33,6 @@ OPTIONAL = (
 )
 UNREAD = ("origin", "node_gbps_basis")
 """Columns that help a reader of the table."""
-EVIDENCE_PREFIX = "published_"
-"""Columns in the source's own words: never read."""
 PRECISIONS = {
     **{name: name for name in ("fp32", "tf32", "fp16", "bf16", "fp8")},
     "float32": "fp32",
