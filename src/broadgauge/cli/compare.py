@@ -56,6 +56,7 @@ def _compare_within(run: "RunSummary", limit_ratio: float | None) -> int:
     from broadgauge.cli.console import results_console
     from broadgauge.report.terminal import print_networks_compared, print_platforms_compared
     from broadgauge.report.terminal_tables import sentence
+    from broadgauge.report.words import lasting
     from broadgauge.results.arms import of_arm
     from broadgauge.results.compare import against_reference, between_platforms
     from broadgauge.results.gate import gate
@@ -70,7 +71,7 @@ def _compare_within(run: "RunSummary", limit_ratio: float | None) -> int:
     networks = against_reference(of_arm(run, "candidate"))
     platforms = between_platforms(run)
     with results_console() as console:
-        for note in run.notes:
+        for note in lasting(run.notes):
             sentence(f"note: {note}", console, "dim")
         if run.plan.baseline is not None:
             code = show_arms(run, console, None if limit_ratio is None else gate(run, limit_ratio))
