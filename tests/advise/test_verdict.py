@@ -318,6 +318,8 @@ def test_failures_and_empty_cases_are_unknown() -> None:
     assert verdict(empty.cases[0], empty).sentence == "unknown: not measured yet"
     failed: CaseSummary = replace(empty.cases[0], num_failed=3)
     assert verdict(failed, empty).sentence == "unknown: all 3 trials failed"
+    once = replace(failed, num_failed=1)
+    assert verdict(once, empty).sentence == "unknown: its only trial failed"
 
 
 def _command_on_two_networks(times_slower: float) -> tuple[Verdict, Verdict]:

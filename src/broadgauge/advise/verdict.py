@@ -9,5 +9,10 @@ def verdict(summary: CaseSummary, run: RunSummary) -> Verdict:
     """What does this case wait for most?"""
     if summary.num_ok:
         return in_advise(summary.case.workload).verdict(summary, run)
-    why = f"all {summary.num_failed} trials failed" if summary.num_failed else "not measured yet"
-    return verdict_that(Bound.UNKNOWN, why)
+    return verdict_that(Bound.UNKNOWN, _why_without_figures(summary.num_failed))
+
+
+def _why_without_figures(num_failed: int) -> str:
+    if num_failed == 1:
+        return "its only trial failed"
+    return f"all {num_failed} trials failed" if num_failed else "not measured yet"
