@@ -97,7 +97,7 @@ class Background:
     tag: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def __enter__(self) -> "Background":
-        self.before = Surroundings.now()
+        self.before = MachineState.now()
         self.process = subprocess.Popen(
             [*self.command, *self.arguments],
             cwd=self.folder,
@@ -142,8 +142,8 @@ class Background:
     def assert_nothing_is_left(self) -> None:
         """No process, interface, mount, or file outside the run folder."""
         wait_until(lambda: not self.pids(), timeout_s=20)
-        wait_until(lambda: Surroundings.now().links == self.before.links, timeout_s=20)
-        after = Surroundings.now()
+        wait_until(lambda: MachineState.now().links == self.before.links, timeout_s=20)
+        after = MachineState.now()
         assert after.mounts == self.before.mounts
         assert after.files <= self.before.files, after.files - self.before.files
 
@@ -172,7 +172,7 @@ def tagged_processes(tag: str) -> Iterator[tuple[int, str]]:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class MachineState:
     """What a run might leave on the machine."""
 
     links: frozenset[str]
@@ -180,7 +180,7 @@ class Surroundings:
     files: frozenset[str]
 
     @classmethod
-    def now(cls) -> "Surroundings":
+    def now(cls) -> "MachineState":
         mounts = Path("/proc/self/mountinfo").read_text().splitlines()
         folders = [Path("/tmp"), Path("/dev/shm"), Path("/run"), Path("/run/netns")]
         ours = ("broadgauge", "torch", "nccl", "gloo")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from broadgauge.agent.infiniband import port_counters
-from broadgauge.agent.supervisor.ground import PlainGround
+from broadgauge.agent.supervisor.launch_nodes import PlainNodes
 from broadgauge.messages.agent import LaunchOrder, Mode, NodePlan
 from broadgauge.messages.counters import NicCounters
 from broadgauge.messages.vocabulary import CounterKind
@@ -68,7 +68,7 @@ def test_the_machine_as_one_node_shows_them(adapters: Path) -> None:
         link=None,
         limits=phase_limits(TimeLimits()),
     )
-    [reading] = PlainGround(order, adapters=adapters).read_counters([])
+    [reading] = PlainNodes(order, adapters=adapters).read_counters([])
     assert reading.node == 3
     node = reading.counters
     assert [nic.name for nic in node.nics] == ["mlx5_0:1", "mlx5_1:2", "mlx5_1:10"]

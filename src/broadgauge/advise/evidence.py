@@ -1,7 +1,7 @@
 """Which figures lead to a verdict, in lines of words?"""
 
 from broadgauge.advise.foreign import foreign_words
-from broadgauge.advise.link import Link
+from broadgauge.advise.link import LinkUse
 from broadgauge.results.model import CaseSummary
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_rate, show_ratio, show_time
@@ -9,7 +9,7 @@ from broadgauge.specs.units import show_rate, show_ratio, show_time
 QUIET = "run again on a quiet machine"
 
 
-def how_full(link: Link) -> str:
+def how_full(link: LinkUse) -> str:
     """The best that is known of it."""
     if link.words:
         return link.words[0]
@@ -18,7 +18,9 @@ def how_full(link: Link) -> str:
     return "the link's bytes were not counted"
 
 
-def evidence_of(summary: CaseSummary, link: Link, share: Estimate | None = None) -> tuple[str, ...]:
+def evidence_of(
+    summary: CaseSummary, link: LinkUse, share: Estimate | None = None
+) -> tuple[str, ...]:
     """Figures that lead to the sentence."""
     lines = []
     step, off = summary.value("step_time_s"), summary.value("step_without_communication_s")

@@ -7,7 +7,7 @@ Rules of one kind of workload: advise/kinds/.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from broadgauge.advise.kinds.kind import Rule
+from broadgauge.advise.kinds.kind import TrialRule
 from broadgauge.advise.kinds.registry import in_advise
 from broadgauge.advise.limits import (
     CEILING_OVER_RATE,
@@ -197,7 +197,7 @@ def _drift(series: Mapping[str, Sequence[float]]) -> Iterator[Finding]:
             )
 
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[TrialRule, ...] = (
     _ceiling,
     _busy,
     _foreign,

@@ -29,7 +29,7 @@ class Yardstick:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class LinkUse:
     """What is known of the link of a case."""
 
     is_found: bool
@@ -55,7 +55,7 @@ class Link:
         return self.full_ratio is not None and self.full_ratio >= LINE_SHARE
 
 
-def link_of(summary: CaseSummary, run: RunSummary, cost_s: float | None) -> Link:
+def link_of(summary: CaseSummary, run: RunSummary, cost_s: float | None) -> LinkUse:
     """What is known of the link, from this case and from the collectives on the same network?
 
     `cost_s` is what the network costs a step. Where it is known, the link is as full as the share
@@ -74,7 +74,7 @@ def link_of(summary: CaseSummary, run: RunSummary, cost_s: float | None) -> Link
     words = [each for each in (by_collective,) if each]
     if own is not None:
         words.insert(len(words) if own >= LINE_SHARE else 0, by_step)
-    return Link(
+    return LinkUse(
         is_found=network.found is not None,
         rate_gbps=network.node_rate_gbps,
         nic_rate_gbps=network.slower_rate_gbps,
@@ -151,7 +151,7 @@ def _bias_words(summary: CaseSummary) -> str:
     return f" (by counters of interfaces, which may miss {show_ratio(missed, 2)} of the bytes)"
 
 
-def host_limit(link: Link) -> str | None:
+def host_limit(link: LinkUse) -> str | None:
     """Why is this host the limit, rather than the network? None where it is not.
 
     Of a network that was found only the cores tell: what its streams carried may be the host's

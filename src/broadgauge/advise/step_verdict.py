@@ -31,7 +31,7 @@ estimate decides, and the sentence says so. Nothing here compares runs.
 
 from broadgauge.advise.evidence import QUIET, evidence_of, how_full
 from broadgauge.advise.limits import FEWEST_LAUNCHES, NETWORK_SHARE
-from broadgauge.advise.link import Link, host_limit, link_of
+from broadgauge.advise.link import LinkUse, host_limit, link_of
 from broadgauge.advise.model import Bound, Verdict, verdict_that
 from broadgauge.advise.one_node import verdict_on_one_node
 from broadgauge.advise.share import few_launches, percent, side_of
@@ -60,7 +60,7 @@ def verdict_of_steps(summary: CaseSummary, run: RunSummary) -> Verdict:
     return verdict_that(bound, sentence, evidence_of(summary, link, share), is_slower=is_slower)
 
 
-def _bound(share: Estimate | None, words: str, link: Link) -> tuple[Bound, str]:
+def _bound(share: Estimate | None, words: str, link: LinkUse) -> tuple[Bound, str]:
     """The rules of the module's docstring, in their order."""
     if share is None:
         return Bound.UNKNOWN, words

@@ -17,6 +17,7 @@ import signal
 from collections.abc import Sequence
 
 from broadgauge.engine.backlog import Backlog
+from broadgauge.engine.environment_changes import EnvironmentChanges
 from broadgauge.engine.events import (
     LaunchEnded,
     LaunchStarting,
@@ -32,7 +33,6 @@ from broadgauge.engine.interrupts import Interrupt
 from broadgauge.engine.masking import masked_environment, masked_loss, masked_record
 from broadgauge.engine.ports import Series, Services, Store
 from broadgauge.engine.run_result import RunResult, count_results
-from broadgauge.engine.surroundings import Surroundings
 from broadgauge.engine.trial import (
     TrialPlace,
     Unreadable,
@@ -96,7 +96,7 @@ class _Runner:
         self._platform = platform
         self._store = store
         self._services = services
-        self._surroundings = Surroundings(plan, store.records, store.environments)
+        self._environment_changes = EnvironmentChanges(plan, store.records, store.environments)
 
     @property
     def plan(self) -> Plan:
@@ -134,7 +134,7 @@ class _Runner:
         with services.interrupts.shielded():
             self._store.keep_growth(plan)
             added = self._backlog.grow(plan)
-            self._surroundings.follow_plan(plan)
+            self._environment_changes.follow_plan(plan)
         services.observer(
             PlanGrown(
                 reason=growth.reason,
@@ -227,7 +227,7 @@ class _Runner:
         environment = masked_environment(life.environment, self._services.mask)
         with self._services.interrupts.shielded():
             name = self._store.add_environment(environment)
-        changes = self._surroundings.enter(environment, [case.key for case in cases])
+        changes = self._environment_changes.enter(environment, [case.key for case in cases])
         if changes:
             what = "; ".join(changes)
             self._services.observer(
@@ -266,7 +266,7 @@ class _Runner:
             planned=trial,
             case=self._backlog.case(trial),
             launch_id=life_id,
-            block=self._surroundings.block(launch.block),
+            block=self._environment_changes.block(launch.block),
             position=self._backlog.position(trial),
         )
 

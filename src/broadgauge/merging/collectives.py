@@ -17,7 +17,7 @@ from broadgauge.merging.counters import (
 from broadgauge.merging.definitions import algbw_gbyte_per_s, busbw_gbyte_per_s
 from broadgauge.merging.metrics import (
     ONE_RANK,
-    Findings,
+    MeasurementBuilder,
     put_link,
     put_nodes,
     why_no_traffic,
@@ -38,9 +38,11 @@ SameBlock = tuple[CollectiveBlock, ...]
 """The same collective at the same size, of every rank."""
 
 
-def merge_collectives(case: Case, ranks: Sequence[RankBlocks], marks: Sequence[Mark]) -> Findings:
+def merge_collectives(
+    case: Case, ranks: Sequence[RankBlocks], marks: Sequence[Mark]
+) -> MeasurementBuilder:
     """Of a pairwise trial each message's times are its sender's: the others wait."""
-    found = Findings()
+    found = MeasurementBuilder()
     intervals = intervals_by_label(marks)
     blocks = same_of_all_ranks([rank.of(CollectiveBlock) for rank in ranks], case.world_size)
     barrier = _barrier_traffic(blocks, intervals)
@@ -170,7 +172,7 @@ def _all_correct(same: SameBlock) -> bool | None:
     return None if None in verdicts else True
 
 
-def _put_headline(found: Findings, case: Case) -> None:
+def _put_headline(found: MeasurementBuilder, case: Case) -> None:
     """The largest all_reduce, else the first collective's largest, in its first data type."""
     rows = found.collectives
     if not rows:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from broadgauge.merging.counters import intervals_by_label
-from broadgauge.merging.metrics import Findings, put_nodes
+from broadgauge.merging.metrics import MeasurementBuilder, put_nodes
 from broadgauge.merging.rank_blocks import RankBlocks
 from broadgauge.messages.rank import CommandSamples
 from broadgauge.specs.case import Case
@@ -13,10 +13,10 @@ from broadgauge.specs.workload import CommandWorkload
 
 def merge_command(
     case: Case, command: CommandWorkload, nodes: Sequence[RankBlocks], marks: Sequence[Mark]
-) -> Findings:
+) -> MeasurementBuilder:
     """The mean of each metric's samples; the samples are its series. Nodes' use is that of the
     whole command, its start included."""
-    found = Findings()
+    found = MeasurementBuilder()
     said = (node.last(CommandSamples) for node in nodes)
     samples = next((each.samples for each in said if each is not None), {})
     for metric in command.metrics:

@@ -10,7 +10,7 @@ from typing import assert_never
 
 from broadgauge.merging.collectives import merge_collectives
 from broadgauge.merging.command import merge_command
-from broadgauge.merging.metrics import Findings
+from broadgauge.merging.metrics import MeasurementBuilder
 from broadgauge.merging.rank_blocks import read_blocks
 from broadgauge.merging.training import merge_training
 from broadgauge.specs.case import Case
@@ -50,7 +50,7 @@ def merge(case: Case, outcome: TrialOutcome, peak_flops: float | None) -> Merged
     )
 
 
-def _find(case: Case, outcome: TrialOutcome, peak_flops: float | None) -> Findings:
+def _find(case: Case, outcome: TrialOutcome, peak_flops: float | None) -> MeasurementBuilder:
     """By the kind of workload: the only place here that asks."""
     ranks = read_blocks(outcome.messages)
     match case.workload:

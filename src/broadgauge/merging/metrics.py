@@ -19,7 +19,7 @@ Series = dict[str, tuple[tuple[float, ...], ...] | tuple[float | None, ...]]
 
 
 @dataclass(kw_only=True, slots=True)
-class Findings:
+class MeasurementBuilder:
     """What one kind of workload found; `measurement()` makes the record's part of it."""
 
     metrics: dict[str, float | None] = field(default_factory=dict)
@@ -46,7 +46,9 @@ class Findings:
         )
 
 
-def put_link(found: Findings, case: Case, wire_bytes: float | None, time_s: float | None) -> None:
+def put_link(
+    found: MeasurementBuilder, case: Case, wire_bytes: float | None, time_s: float | None
+) -> None:
     """How fast was the link used? Its rate, and its share of the network's line rate."""
     reason = why_no_traffic(case)
     rate_gbps = None if wire_bytes is None or not time_s else wire_bytes * 8 / time_s / 1e9
@@ -58,7 +60,7 @@ def put_link(found: Findings, case: Case, wire_bytes: float | None, time_s: floa
     found.put("line_share_ratio", share, reason if rate_gbps is None else no_rate)
 
 
-def put_nodes(found: Findings, case: Case, intervals: Sequence[Interval]) -> None:
+def put_nodes(found: MeasurementBuilder, case: Case, intervals: Sequence[Interval]) -> None:
     """What did the nodes use in the measured part?"""
     found.nodes = nodes = nodes_use(intervals)
     reason = why_no_traffic(case)

@@ -7,7 +7,7 @@ slow alike, as across a slow uplink, the median is one of them: advise/slow_pair
 
 import statistics
 
-from broadgauge.merging.metrics import Findings, put_link, why_no_traffic
+from broadgauge.merging.metrics import MeasurementBuilder, put_link, why_no_traffic
 from broadgauge.specs.case import Case
 from broadgauge.specs.op_rows import AnyOpRow, MessageRow
 from broadgauge.specs.pairs import largest_of_pairs, pair_rate_gbyte_per_s
@@ -15,7 +15,7 @@ from broadgauge.specs.pairs import largest_of_pairs, pair_rate_gbyte_per_s
 TWO_ENDS = "two ends only: no other pairs to compare with"
 
 
-def put_pairs(found: Findings, case: Case) -> None:
+def put_pairs(found: MeasurementBuilder, case: Case) -> None:
     """busbw and algbw are the same: a message crosses one link once."""
     rows = largest_of_pairs(found.collectives)
     median = _median_pair(list(rows.values()))

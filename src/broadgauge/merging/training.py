@@ -18,7 +18,7 @@ from broadgauge.merging.counters import (
 )
 from broadgauge.merging.metrics import (
     ONE_RANK,
-    Findings,
+    MeasurementBuilder,
     put_link,
     put_nodes,
     why_no_traffic,
@@ -45,8 +45,8 @@ def merge_training(
     ranks: Sequence[RankBlocks],
     marks: Sequence[Mark],
     peak_flops: float | None,
-) -> Findings:
-    found = Findings()
+) -> MeasurementBuilder:
+    found = MeasurementBuilder()
     intervals = intervals_by_label(marks)
     blocks = same_of_all_ranks([rank.of(StepsBlock) for rank in ranks], case.world_size)
     on = [same for same in blocks if same[0].mode is StepMode.TIMED]
@@ -82,7 +82,9 @@ def _slowest(blocks: Sequence[SameSteps]) -> tuple[float, ...]:
     return tuple(s for same in blocks for s in slowest_rank_s([b.seconds for b in same]))
 
 
-def _put_times(found: Findings, step_s: float | None, off_s: Sequence[float], reason: str) -> None:
+def _put_times(
+    found: MeasurementBuilder, step_s: float | None, off_s: Sequence[float], reason: str
+) -> None:
     """step_time_s, the same without communication, and what the network costs: the difference.
 
     `reason`: why there are no steps without communication, where there are none.
@@ -105,7 +107,10 @@ def _why_no_off_steps(case: Case, train: TrainWorkload) -> str:
 
 
 def _put_throughput(
-    found: Findings, summaries: Sequence[TrainSummary], step_s: float | None, world_size: int
+    found: MeasurementBuilder,
+    summaries: Sequence[TrainSummary],
+    step_s: float | None,
+    world_size: int,
 ) -> None:
     is_known = step_s is not None and len(summaries) == world_size
     reason = "the training did not end" if step_s is not None else NO_STEPS
@@ -119,7 +124,7 @@ def _put_throughput(
 
 
 def _put_mfu(
-    found: Findings,
+    found: MeasurementBuilder,
     summaries: Sequence[TrainSummary],
     step_s: float | None,
     peak_flops: float | None,
@@ -138,7 +143,7 @@ def _put_mfu(
     found.put("mfu_ratio", flops_per_rank / (step_s * peak_flops))
 
 
-def _put_loss(found: Findings, on: Sequence[SameSteps]) -> None:
+def _put_loss(found: MeasurementBuilder, on: Sequence[SameSteps]) -> None:
     """The mean over the last block of steps with communication on, and over ranks."""
     losses = mean_losses(on[-1]) if on else ()
     known = [loss for loss in losses if loss is not None]
@@ -151,7 +156,7 @@ def _put_loss(found: Findings, on: Sequence[SameSteps]) -> None:
 
 
 def _put_traffic(
-    found: Findings,
+    found: MeasurementBuilder,
     case: Case,
     used: Sequence[Interval],
     steps: tuple[float | None, int],

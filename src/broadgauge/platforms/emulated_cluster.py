@@ -8,8 +8,8 @@ from broadgauge.platforms.gpu_watch import GpuWatch
 from broadgauge.platforms.launch_folders import LaunchFolders, private
 from broadgauge.platforms.launch_plan import (
     EMULATED_PORT,
+    LaunchSettings,
     Programs,
-    Terms,
     command_lines,
     interfaces_of,
 )
@@ -20,7 +20,7 @@ from broadgauge.platforms.nccl_topology import topology_xml
 from broadgauge.platforms.path_check import path_check, refuse_impossible_path
 from broadgauge.platforms.rank_environment import nccl_seen_gbps
 from broadgauge.platforms.starting import start_launch
-from broadgauge.platforms.supervised import Checked, CheckTrial, Heard, SupervisedLaunch
+from broadgauge.platforms.supervised import CheckResult, CheckTrial, Heard, SupervisedLaunch
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, PlatformError
 from broadgauge.specs.launching import LaunchRequest, Progress
@@ -63,13 +63,13 @@ class EmulatedPlatform:
 
     def start(self, request: LaunchRequest, progress: Progress) -> SupervisedLaunch:
         """Build the cluster and start the ranks of one launch. Raises LaunchError."""
-        terms = self._terms(request)
-        refuse_impossible_path(request.cases[0], terms.gpus)
-        write_topology_files(request, terms)
+        settings = self._settings(request)
+        refuse_impossible_path(request.cases[0], settings.gpus)
+        write_topology_files(request, settings)
         return start_launch(
             request,
             progress,
-            terms,
+            settings,
             platform_name=self.name,
             take_notes=self._take_notes,
             check=self._nccl_check(request),
@@ -80,18 +80,18 @@ class EmulatedPlatform:
 
     def rank_commands(self, request: LaunchRequest) -> tuple[str, ...]:
         """The environment and command of each rank, as a shell would take them."""
-        return command_lines(request, self._terms(request))
+        return command_lines(request, self._settings(request))
 
     def close(self) -> None:
         """Nothing is held between launches."""
 
-    def _terms(self, request: LaunchRequest) -> Terms:
+    def _settings(self, request: LaunchRequest) -> LaunchSettings:
         case = request.cases[0]
         files: tuple[str, ...] = ()
         if case.nodes > 1 and nccl_seen_gbps(case) is not None:
             stem = self._folders.log_stem(request.launch_id)
             files = tuple(f"{stem}.node{node}.topology.xml" for node in range(case.nodes))
-        return Terms(
+        return LaunchSettings(
             mode=Mode.NAMESPACES,
             programs=self._programs,
             folders=self._folders,
@@ -108,28 +108,28 @@ class EmulatedPlatform:
         if case.nodes == 1 or case.backend != "nccl":
             return path_check(case, stem)
 
-        def check(_heard: Heard, _watch: GpuWatch) -> Checked:
+        def check(_heard: Heard, _watch: GpuWatch) -> CheckResult:
             facts = nccl_facts_of_rank(stem, 0)
             note = speed_note(case, facts, nccl_seen_gbps(case))
             if note is not None:
                 self._notes[note] = None
             contradiction = mismatch(case, facts)
             if contradiction is None:
-                return Checked()
-            return Checked(error=TrialError(kind=ErrorKind.REFUSED, message=contradiction))
+                return CheckResult()
+            return CheckResult(error=TrialError(kind=ErrorKind.REFUSED, message=contradiction))
 
         return check
 
 
-def write_topology_files(request: LaunchRequest, terms: Terms) -> None:
+def write_topology_files(request: LaunchRequest, settings: LaunchSettings) -> None:
     """Write what NCCL is told of each node's NICs. Raises LaunchError."""
     case: Case = request.cases[0]
     seen_gbps = nccl_seen_gbps(case)
     if seen_gbps is None:
         return
-    interfaces = interfaces_of(case, terms.mode)
-    for node, path in enumerate(terms.topology_files):
-        first = terms.gpus[node * case.ranks_per_node] if terms.gpus else None
+    interfaces = interfaces_of(case, settings.mode)
+    for node, path in enumerate(settings.topology_files):
+        first = settings.gpus[node * case.ranks_per_node] if settings.gpus else None
         numa_node = -1 if first is None else numa_node_of_gpu(first)
         try:
             Path(path).parent.mkdir(0o700, parents=True, exist_ok=True)

@@ -58,7 +58,7 @@ class Programs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class LaunchSettings:
     """What a platform decides before it plans a launch."""
 
     mode: Mode
@@ -70,22 +70,24 @@ class Terms:
     secrets: Secrets = field(default_factory=Secrets)
 
 
-def plan_launch(request: LaunchRequest, terms: Terms) -> tuple[LaunchOrder, tuple[str, ...]]:
+def plan_launch(
+    request: LaunchRequest, settings: LaunchSettings
+) -> tuple[LaunchOrder, tuple[str, ...]]:
     """Which processes, where, with what; and what the user should know. Raises LaunchError."""
     case = shared_case(request)
     cores, note = share_out(cores_by_neighbourhood(), case.nodes, request.cores_per_node)
-    facts = launch_facts(request, terms)
-    stands = places(case, terms, len(cores[0]))
+    facts = launch_facts(request, settings)
+    stands = places(case, settings, len(cores[0]))
     given = [given_variables(case, place, facts) for place in stands]
     shared = dict(set.intersection(*(set(variables.items()) for variables in given)))
     shared = {name: value for name, value in shared.items() if name not in LOG_VARIABLES}
     ranks = tuple(
-        _rank_plan(request, terms, place, dict(variables.items() - shared.items()))
+        _rank_plan(request, settings, place, dict(variables.items() - shared.items()))
         for place, variables in zip(stands, given, strict=True)
     )
     order = LaunchOrder(
         launch_id=request.launch_id,
-        mode=terms.mode,
+        mode=settings.mode,
         num_nodes=case.nodes,
         nodes=tuple(NodePlan(node=node, cores=held) for node, held in enumerate(cores)),
         ranks=ranks,
@@ -99,10 +101,10 @@ def plan_launch(request: LaunchRequest, terms: Terms) -> tuple[LaunchOrder, tupl
 
 
 def _rank_plan(
-    request: LaunchRequest, terms: Terms, place: RankPlace, variables: Mapping[str, str]
+    request: LaunchRequest, settings: LaunchSettings, place: RankPlace, variables: Mapping[str, str]
 ) -> RankPlan:
     """What libraries write beside the logs is named as the order names the logs."""
-    folder = f"{terms.folders.logs.absolute()}{os.sep}"
+    folder = f"{settings.folders.logs.absolute()}{os.sep}"
     in_logs = {
         name: value.removeprefix(folder)
         for name, value in variables.items()
@@ -111,19 +113,19 @@ def _rank_plan(
     return RankPlan(
         rank=place.rank,
         node=place.node,
-        program=terms.programs.of(request.cases[0]),
+        program=settings.programs.of(request.cases[0]),
         environment={name: value for name, value in variables.items() if name not in in_logs},
         log_paths=in_logs,
         log=f"{request.launch_id}.rank{place.rank}.log",
     )
 
 
-def first_environment(request: LaunchRequest, terms: Terms) -> dict[str, str]:
+def first_environment(request: LaunchRequest, settings: LaunchSettings) -> dict[str, str]:
     """All variables of rank 0, on this machine."""
     case = shared_case(request)
     cores, _ = share_out(cores_by_neighbourhood(), case.nodes, request.cores_per_node)
-    facts = replace(launch_facts(request, terms), inherited=os.environ)
-    return rank_environment(case, places(case, terms, len(cores[0]))[0], facts)
+    facts = replace(launch_facts(request, settings), inherited=os.environ)
+    return rank_environment(case, places(case, settings, len(cores[0]))[0], facts)
 
 
 def phase_limits(limits: TimeLimits) -> PhaseLimits:
@@ -152,17 +154,17 @@ def _gloo_note(case: Case) -> str | None:
     )
 
 
-def command_lines(request: LaunchRequest, terms: Terms) -> tuple[str, ...]:
+def command_lines(request: LaunchRequest, settings: LaunchSettings) -> tuple[str, ...]:
     """Environment and command of each rank as a shell would take them; starts nothing.
 
     Only what the platform and the case set is shown: the rest is the tool's own environment.
     """
     case = shared_case(request)
     cores, _ = share_out(cores_by_neighbourhood(), case.nodes, request.cores_per_node)
-    facts = launch_facts(request, terms)
-    argv = argv_of(terms.programs.of(case))
+    facts = launch_facts(request, settings)
+    argv = argv_of(settings.programs.of(case))
     lines = []
-    for place in places(case, terms, len(cores[0])):
+    for place in places(case, settings, len(cores[0])):
         variables = platform_variables(case, place, facts) | case.environment
         words = [_in_shell(name, variable) for name, variable in variables.items()]
         lines.append(" ".join([*words, shlex.join(argv)]))
@@ -186,12 +188,12 @@ def shared_case(request: LaunchRequest) -> Case:
     return case
 
 
-def places(case: Case, terms: Terms, num_cores: int) -> tuple[RankPlace, ...]:
+def places(case: Case, settings: LaunchSettings, num_cores: int) -> tuple[RankPlace, ...]:
     """Where does each process stand? A `command` has one a node, with the node as its rank."""
     each = 1 if case.workload.is_under_torchrun else case.ranks_per_node
     has_overlay = _is_tunnel(link_of(case))
     first_node = plan_nodes(case.nodes, has_overlay=has_overlay)[0]
-    master = "127.0.0.1" if terms.mode is Mode.PLAIN else first_node.address
+    master = "127.0.0.1" if settings.mode is Mode.PLAIN else first_node.address
     return tuple(
         RankPlace(
             rank=node * each + local_rank,
@@ -202,23 +204,23 @@ def places(case: Case, terms: Terms, num_cores: int) -> tuple[RankPlace, ...]:
             num_nodes=case.nodes,
             num_cores=num_cores,
             master_address=master,
-            master_port=terms.master_port,
+            master_port=settings.master_port,
         )
         for node in range(case.nodes)
         for local_rank in range(each)
     )
 
 
-def launch_facts(request: LaunchRequest, terms: Terms) -> LaunchFacts:
+def launch_facts(request: LaunchRequest, settings: LaunchSettings) -> LaunchFacts:
     """What do all ranks have in common?"""
     return LaunchFacts(
         launch_id=request.launch_id,
-        log_stem=terms.folders.log_stem(request.launch_id),
-        interface=",".join(interfaces_of(request.cases[0], terms.mode)),
-        is_emulated=terms.mode is Mode.NAMESPACES,
-        gpus=terms.gpus,
-        topology_files=terms.topology_files,
-        secrets=terms.secrets,
+        log_stem=settings.folders.log_stem(request.launch_id),
+        interface=",".join(interfaces_of(request.cases[0], settings.mode)),
+        is_emulated=settings.mode is Mode.NAMESPACES,
+        gpus=settings.gpus,
+        topology_files=settings.topology_files,
+        secrets=settings.secrets,
     )
 
 

@@ -3,7 +3,7 @@
 from broadgauge.messages.agent import Mode
 from broadgauge.platforms.gpu_choice import choose_gpus
 from broadgauge.platforms.launch_folders import LaunchFolders
-from broadgauge.platforms.launch_plan import FREE_PORT, Programs, Terms, command_lines
+from broadgauge.platforms.launch_plan import FREE_PORT, LaunchSettings, Programs, command_lines
 from broadgauge.platforms.machine import cpu_quota_cores
 from broadgauge.platforms.path_check import path_check, refuse_impossible_path
 from broadgauge.platforms.starting import free_port, start_launch
@@ -41,12 +41,12 @@ class LocalPlatform:
     def start(self, request: LaunchRequest, progress: Progress) -> SupervisedLaunch:
         """Start the ranks of one launch. Raises LaunchError."""
         case = request.cases[0]
-        terms = self._terms(request, free_port())
-        refuse_impossible_path(case, terms.gpus)
+        settings = self._settings(request, free_port())
+        refuse_impossible_path(case, settings.gpus)
         return start_launch(
             request,
             progress,
-            terms,
+            settings,
             platform_name=self.name,
             take_notes=self._take_notes,
             check=path_check(case, self._folders.log_stem(request.launch_id)),
@@ -57,19 +57,19 @@ class LocalPlatform:
 
     def rank_commands(self, request: LaunchRequest) -> tuple[str, ...]:
         """The environment and command of each rank, as a shell would take them."""
-        return command_lines(request, self._terms(request, FREE_PORT))
+        return command_lines(request, self._settings(request, FREE_PORT))
 
     def close(self) -> None:
         """Nothing is held between launches."""
 
-    def _terms(self, request: LaunchRequest, master_port: str) -> Terms:
+    def _settings(self, request: LaunchRequest, master_port: str) -> LaunchSettings:
         case = request.cases[0]
         if case.nodes != 1:
             raise LaunchError(
                 f"{request.launch_id}: the local platform is one node, not {case.nodes}",
                 hint="several nodes need `platform: emulated`",
             )
-        return Terms(
+        return LaunchSettings(
             mode=Mode.PLAIN,
             programs=self._programs,
             folders=self._folders,

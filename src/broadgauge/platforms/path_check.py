@@ -23,7 +23,7 @@ from broadgauge.platforms.paths import (
     mismatch,
     path_facts,
 )
-from broadgauge.platforms.supervised import Checked, CheckTrial, Heard
+from broadgauge.platforms.supervised import CheckResult, CheckTrial, Heard
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import RankMessage
@@ -69,7 +69,7 @@ def path_check(case: Case, stem: str) -> CheckTrial | None:
     if not has_path(case):
         return None
 
-    def check(heard: Heard, watch: GpuWatch) -> Checked:
+    def check(heard: Heard, watch: GpuWatch) -> CheckResult:
         facts, error = check_path(
             case,
             stem,
@@ -77,7 +77,7 @@ def path_check(case: Case, stem: str) -> CheckTrial | None:
             heard.messages,
             is_joined=joined_by_nvlink(watch.gpus),
         )
-        return Checked(error=error, path=facts)
+        return CheckResult(error=error, path=facts)
 
     return check
 

@@ -9,7 +9,7 @@ from broadgauge.platforms.connection import SupervisorConnection, SupervisorLost
 from broadgauge.platforms.diagnosis import Symptoms
 from broadgauge.platforms.host_facts import make_environment
 from broadgauge.platforms.launch_folders import private
-from broadgauge.platforms.launch_plan import Terms, first_environment, plan_launch
+from broadgauge.platforms.launch_plan import LaunchSettings, first_environment, plan_launch
 from broadgauge.platforms.log_tail import OWN_LINE
 from broadgauge.platforms.rank_environment import recorded_variables
 from broadgauge.platforms.supervised import (
@@ -29,7 +29,7 @@ _SHOWN_LINES = 10
 def start_launch(
     request: LaunchRequest,
     progress: Progress,
-    terms: Terms,
+    settings: LaunchSettings,
     *,
     platform_name: str,
     take_notes: TakeNotes,
@@ -39,15 +39,15 @@ def start_launch(
 
     Raises LaunchError, or RunFolderError where logs can't be written, with nothing left.
     """
-    order, notes = plan_launch(request, terms)
-    logs = terms.folders.logs
+    order, notes = plan_launch(request, settings)
+    logs = settings.folders.logs
     open_logs(order, logs)
     progress(Phase.RENDEZVOUS, f"starting {len(order.ranks)} processes")
     try:
         supervisor_log = logs / f"{request.launch_id}.supervisor.log"
-        working_folder = terms.folders.working_of(request.arm)
+        working_folder = settings.folders.working_of(request.arm)
         connection = SupervisorConnection(
-            terms.programs.supervisor, order, supervisor_log, working_folder
+            settings.programs.supervisor, order, supervisor_log, working_folder
         )
     except (OSError, ValueError) as error:
         raise LaunchError(f"{request.launch_id}: the supervisor did not start: {error}") from error
@@ -56,14 +56,14 @@ def start_launch(
         environment = make_environment(
             platform_name,
             hello,
-            gpus=terms.gpus,
+            gpus=settings.gpus,
             variables=recorded_variables(
-                first_environment(request, terms),
+                first_environment(request, settings),
                 request.cases[0],
                 request.launch_id,
                 str(logs.absolute()),
             ),
-            working_folder=terms.folders.working_of(request.arm),
+            working_folder=settings.folders.working_of(request.arm),
         )
     except BaseException:
         connection.close(0)
@@ -74,7 +74,7 @@ def start_launch(
         order,
         environment,
         log_folder=logs,
-        gpus=terms.gpus,
+        gpus=settings.gpus,
         check=check,
         take_notes=take_notes,
     )

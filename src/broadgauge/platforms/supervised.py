@@ -108,14 +108,14 @@ def link_facts(facts: counters.LinkFacts | None) -> LinkFacts | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class CheckResult:
     """What a look at the libraries' logs and the GPUs' counters said of a good trial."""
 
     error: TrialError | None = None
     path: PathFacts | None = None
 
 
-CheckTrial = Callable[[Heard, GpuWatch], Checked]
+CheckTrial = Callable[[Heard, GpuWatch], CheckResult]
 TakeNotes = Callable[[tuple[str, ...]], None]
 
 
@@ -178,7 +178,7 @@ class SupervisedLaunch:
             error = self._pump(request, heard, progress)
         if self._take_notes is not None:
             self._take_notes(heard.notes)
-        checked = Checked()
+        checked = CheckResult()
         if error is None and self._check is not None:
             checked = self._check(heard, watch)
             error = checked.error

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from broadgauge.advise.byte_findings import amplification_by_op, link_not_filled, wrong_result
-from broadgauge.advise.kinds.kind import KindInAdvise, Rule
+from broadgauge.advise.kinds.kind import KindInAdvise, TrialRule
 from broadgauge.advise.model import Verdict
 from broadgauge.advise.paths import path_expectation
 from broadgauge.advise.slow_pairs import slow_pair
@@ -13,7 +13,7 @@ from broadgauge.results.model import CaseSummary, RunSummary
 class CollectivesInAdvise(KindInAdvise):
     """Collectives as they are judged."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
+    rules: ClassVar[tuple[TrialRule, ...]] = (
         wrong_result,
         amplification_by_op,
         link_not_filled,

@@ -9,14 +9,14 @@ from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.case import Case
 from broadgauge.specs.record import Finding, Record
 
-Rule = Callable[[Case, Record], Iterator[Finding]]
+TrialRule = Callable[[Case, Record], Iterator[Finding]]
 """Reads a case and one good trial of it."""
 
 
 class KindInAdvise(ABC):
     """A workload as it is judged."""
 
-    rules: ClassVar[tuple[Rule, ...]] = ()
+    rules: ClassVar[tuple[TrialRule, ...]] = ()
     """What is looked for in a trial beside what is of any workload (advise/judge.py)."""
 
     @abstractmethod

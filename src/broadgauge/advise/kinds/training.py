@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from broadgauge.advise.byte_findings import amplification_of_step
-from broadgauge.advise.kinds.kind import KindInAdvise, Rule
+from broadgauge.advise.kinds.kind import KindInAdvise, TrialRule
 from broadgauge.advise.model import Verdict
 from broadgauge.results.model import CaseSummary, RunSummary
 
@@ -11,7 +11,7 @@ from broadgauge.results.model import CaseSummary, RunSummary
 class TrainingInAdvise(KindInAdvise):
     """A training as it is judged."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (amplification_of_step,)
+    rules: ClassVar[tuple[TrialRule, ...]] = (amplification_of_step,)
 
     def verdict(self, summary: CaseSummary, run: RunSummary) -> Verdict:
         from broadgauge.advise.step_verdict import verdict_of_steps

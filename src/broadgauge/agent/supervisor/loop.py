@@ -15,7 +15,7 @@ from broadgauge.agent.emulated.errors import EmulationError
 from broadgauge.agent.supervisor.channel import Inlet, Outlet
 from broadgauge.agent.supervisor.descendants import parent_and_state, reap_all
 from broadgauge.agent.supervisor.ending import Ending, Stage
-from broadgauge.agent.supervisor.ground import Ground, make_ground
+from broadgauge.agent.supervisor.launch_nodes import LaunchNodes, make_nodes
 from broadgauge.agent.supervisor.marks import OpenMark
 from broadgauge.agent.supervisor.measuring import LinkMeasuring
 from broadgauge.agent.supervisor.programs import Folders
@@ -59,8 +59,8 @@ class Supervisor:
         self._alive_due_s = time.monotonic() + ALIVE_EVERY_S
         self._watch = Watch.of((), self._order.limits, time.monotonic())
         try:
-            self._ground: Ground = make_ground(self._order)
-            self._measuring.begin(self._ground.reshape(self._order.link), self._start_ranks)
+            self._nodes: LaunchNodes = make_nodes(self._order)
+            self._measuring.begin(self._nodes.reshape(self._order.link), self._start_ranks)
             while self._measuring.is_under_way or not self._ending.is_over:
                 self._turn()
             self._say(protocol.Ended())
@@ -93,10 +93,10 @@ class Supervisor:
         order = self._order
         self._watch = Watch.of([plan.rank for plan in order.ranks], order.limits, now_s)
         for plan in order.ranks:
-            rank = start_rank(order, plan, self._folders, self._ground.entrance(plan.node))
+            rank = start_rank(order, plan, self._folders, self._nodes.entrance(plan.node))
             self._ranks.append(rank)
             self._selector.register(rank.results.fd, selectors.EVENT_READ, rank)
-        self._say(protocol.Ready(notes=self._ground.notes))
+        self._say(protocol.Ready(notes=self._nodes.notes))
 
     def _turn(self) -> None:
         """Wait for something to happen, and answer it."""
@@ -164,12 +164,12 @@ class Supervisor:
             return
 
         def begin(facts: LinkFacts | None) -> None:
-            self._say(protocol.TrialStarts(facts=facts, notes=self._ground.notes))
+            self._say(protocol.TrialStarts(facts=facts, notes=self._nodes.notes))
             self._watch.all_enter(Phase.RENDEZVOUS, time.monotonic())
             for rank in self._ranks:
                 self._tell(rank, order.command)
 
-        self._measuring.begin(self._ground.reshape(order.link), begin)
+        self._measuring.begin(self._nodes.reshape(order.link), begin)
 
     def _end(self) -> None:
         self._measuring.drop()
@@ -218,7 +218,7 @@ class Supervisor:
             self._say(protocol.RanksWait(label=mark.label))
 
     def _read_counters(self, mark: OpenMark) -> None:
-        mark.nodes = self._ground.read_counters(
+        mark.nodes = self._nodes.read_counters(
             [(rank.plan.node, rank.pid if rank.is_running else None) for rank in self._ranks]
         )
 

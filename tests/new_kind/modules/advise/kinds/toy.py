@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from broadgauge.advise.kinds.kind import KindInAdvise, Rule
+from broadgauge.advise.kinds.kind import KindInAdvise, TrialRule
 from broadgauge.advise.model import Bound, Verdict, verdict_that
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.case import Case
@@ -15,7 +15,7 @@ def _every_nap(case: Case, record: Record) -> Iterator[Finding]:
 
 
 class ToyInAdvise(KindInAdvise):
-    rules: ClassVar[tuple[Rule, ...]] = (_every_nap,)
+    rules: ClassVar[tuple[TrialRule, ...]] = (_every_nap,)
 
     def verdict(self, summary: CaseSummary, run: RunSummary) -> Verdict:
         return verdict_that(Bound.TOY, "naps wait for the clock")

@@ -1,7 +1,7 @@
 """Did what figures depend on change in the middle of a run?
 
 Pairs are compared within a block, so one block must not mix two torch versions. Each change of
-surroundings begins a new block: from then on every record's block is its planned one plus the
+environment begins a new block: from then on every record's block is its planned one plus the
 number of planned blocks for each change so far (with 5 planned, block 3 becomes 8, then 13). A plan
 that may grow counts the blocks that it may grow to.
 """
@@ -19,7 +19,7 @@ _BESIDE_THE_POINT = {"git_commit", "nics"}
 part the pairs of a run."""
 
 
-class Surroundings:
+class EnvironmentChanges:
     """The environments seen so far, by case."""
 
     def __init__(

@@ -34,7 +34,7 @@ from broadgauge.messages.vocabulary import CounterKind
 _USUAL_MTU_BYTES = 1500
 
 
-class Ground(Protocol):
+class LaunchNodes(Protocol):
     """Where ranks run and what is counted there."""
 
     @property
@@ -55,12 +55,12 @@ class Ground(Protocol):
         ...
 
 
-def make_ground(order: LaunchOrder) -> Ground:
+def make_nodes(order: LaunchOrder) -> LaunchNodes:
     """Build what this launch stands on. Raises EmulationError."""
-    return EmulatedGround(order) if order.mode is Mode.NAMESPACES else PlainGround(order)
+    return EmulatedNodes(order) if order.mode is Mode.NAMESPACES else PlainNodes(order)
 
 
-class PlainGround:
+class PlainNodes:
     """One node: this machine, its ranks held to their cores; all of them where it names none."""
 
     def __init__(self, order: LaunchOrder, *, adapters: Path = ADAPTERS) -> None:
@@ -105,7 +105,7 @@ class PlainGround:
         )
 
 
-class EmulatedGround:
+class EmulatedNodes:
     """Nodes of namespaces, joined by shaped links. Lives in PID 1."""
 
     def __init__(self, order: LaunchOrder) -> None:
