@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.platforms import PlatformKind
-from broadgauge.specs.record import Environment, Record
+from broadgauge.specs.record import Environment, NodeFacts, Record
 
-_OF_THE_CASE = {"variables", "gpus"}
+_OF_THE_CASE = {"variables", "gpus", "nodes"}
 """Differs between cases of one run (a smaller world uses fewer GPUs); the rest does not."""
 _BESIDE_THE_POINT = {"git_commit", "nics"}
 """Kept with each record, but an edit elsewhere in a checkout, or a container's new NIC, must not
@@ -80,8 +80,20 @@ def _differences(before: Environment, now: Environment, left_out: set[str]) -> l
         if name not in left_out
         and (old := getattr(before, name)) is not None
         and (new := getattr(now, name)) is not None
-        and old != new
+        and (_without_nics(old) != _without_nics(new) if name == "nodes" else old != new)
     ]
+
+
+def _without_nics(nodes: Sequence[NodeFacts]) -> list[NodeFacts]:
+    """Each node by itself, as far as a change of it parts a run; equal ones are stored once."""
+    return sorted(
+        (
+            facts.model_copy(update={"nodes": (node,), "hostnames": (hostname,), "nics": ()})
+            for facts in nodes
+            for node, hostname in zip(facts.nodes, facts.hostnames, strict=True)
+        ),
+        key=lambda facts: facts.nodes,
+    )
 
 
 def _shown(value: object) -> str:
