@@ -102,7 +102,8 @@ class Timing:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        cache = session.config.cache
+        # Without its plugin (`-p no:cacheprovider`) the configuration has no such attribute.
+        cache = getattr(session.config, "cache", None)
         if cache is None or hasattr(session.config, "workerinput"):
             return
         oldest_s = time.time() - KEPT_S
