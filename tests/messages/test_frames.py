@@ -1,6 +1,7 @@
 """Proves messages/frames.py: frames survive what happens to lines, and damage is never data."""
 
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -122,6 +123,39 @@ def test_what_a_hostile_sender_counts_is_no_frame() -> None:
         lines.append(b"@bg2 %b 2 %08x {}\n" % (counted, crc))
     messages, others, reader = read(b"".join(lines))
     assert (messages, len(others), reader.lost()) == ([], 4, ())
+
+
+def test_a_message_too_deep_to_be_written_on_is_no_message() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(200):
+        deep = {"a": [deep]}
+    writer = FrameWriter("a")
+    messages, _, reader = read(writer.write(deep) + writer.write({"b": 1}) + writer.close())
+    assert [received.message for received in messages] == [{"b": 1}]
+    assert reader.lost() == ()
+
+
+def test_a_log_with_many_gaps_is_read_again_without_walking_them() -> None:
+    looked_at: list[Any] = []
+
+    class Counting(list[tuple[int, int]]):
+        def __iter__(self) -> Iterator[tuple[int, int]]:
+            for gap in super().__iter__():
+                looked_at.append(gap)
+                yield gap
+
+        def __getitem__(self, place: Any) -> Any:
+            looked_at.append(place)
+            return super().__getitem__(place)
+
+    writer, reader = FrameWriter("a"), FrameReader()
+    lines = [writer.write({"n": number}) for number in range(2000)]
+    reader.feed(lines[0])
+    reader._senders["a"].gaps = Counting()
+    reader.feed(b"".join(lines[::2]))
+    messages, _ = reader.feed(b"".join(lines))
+    assert len(messages) == 1000
+    assert len(looked_at) < 2000 * 2 * 16
 
 
 def test_each_life_of_a_sender_has_another_name() -> None:

@@ -14,6 +14,7 @@ Lines may be cut, lost, doubled, joined, and other text may stand around a frame
 is read, once; what did not arrive is known by the numbers.
 """
 
+import bisect
 import json
 import os
 import re
@@ -34,6 +35,8 @@ MAX_PENDING_BYTES = 8 * MAX_FRAME_BYTES
 """Of a line whose end has not come; a longer one is none of ours."""
 _MOST_UNFINISHED = 8
 """Messages of one sender whose other parts may still come, in a log that is read again."""
+_MOST_NESTED = 64
+"""Of objects and lists in a message: ours have 10, and what is read must be written on."""
 _HEADER = re.compile(
     rb"@bg2 (?P<counted>(?P<sender>[A-Za-z0-9._-]{1,64}) (?P<number>\d{1,12}) (?P<part>\d{1,4}) "
     rb"(?P<parts>\d{1,4})) (?P<bytes>\d{1,4}) (?P<crc>[0-9a-f]{8}) "
@@ -184,7 +187,7 @@ class _Sender:
     next: int = 0
     """One more than the highest number seen."""
     gaps: list[tuple[int, int]] = field(default_factory=list)
-    """Numbers below `next` that have not come: first and last of each row."""
+    """Numbers below `next` that have not come: first and last of each row, in order."""
     is_closed: bool = False
     unfinished: dict[int, dict[int, bytes]] = field(default_factory=dict)
     """By message: the parts that came."""
@@ -217,12 +220,13 @@ class _Sender:
                 self.gaps.append((self.next, number - 1))
             self.next = number + 1
             return True
-        for place, (first, last) in enumerate(self.gaps):
-            if first <= number <= last:
-                halves = ((first, number - 1), (number + 1, last))
-                self.gaps[place : place + 1] = [half for half in halves if half[0] <= half[1]]
-                return True
-        return False
+        place = bisect.bisect_right(self.gaps, number, key=lambda gap: gap[0]) - 1
+        if place < 0 or number > self.gaps[place][1]:
+            return False
+        first, last = self.gaps[place]
+        halves = ((first, number - 1), (number + 1, last))
+        self.gaps[place : place + 1] = [half for half in halves if half[0] <= half[1]]
+        return True
 
     def lost(self, name: str) -> Iterator[LostFrames]:
         for first, last in self.gaps:
@@ -244,4 +248,15 @@ def _object_of(text: bytes) -> JsonObject | None:
         message = _DECODER.decode(text.decode("ascii"))
     except (ValueError, RecursionError):
         return None
-    return message if isinstance(message, dict) else None
+    return message if isinstance(message, dict) and _is_shallow(message) else None
+
+
+def _is_shallow(message: JsonObject) -> bool:
+    """Is it nested no deeper than any reader can follow? Without a call for each level."""
+    level: list[Any] = [message]
+    for _ in range(_MOST_NESTED):
+        parts = (each.values() if isinstance(each, dict) else each for each in level)
+        level = [item for part in parts for item in part if isinstance(item, (dict, list))]
+        if not level:
+            return True
+    return False
