@@ -207,6 +207,11 @@ def test_cores_that_the_hypervisor_took_are_found(
         assert "0.60 CPU seconds" in found[0].evidence[0]
 
 
+def test_a_node_without_time_or_cores_is_not_divided_by() -> None:
+    for none in ({"cores_count": 0}, {"elapsed_s": 0.0}):
+        assert "host-saturated" not in rules(a_case(), a_record(nodes=(a_node(**none),)))
+
+
 def test_segments_sent_again_count_from_one_in_a_hundred() -> None:
     segments = 1_000_000_000 / 1500
     few = a_record(nodes=(a_node(retransmits_count=round(segments * 0.009)),))

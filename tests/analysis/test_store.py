@@ -78,8 +78,17 @@ def forget_the_cases(folder: Path) -> None:
     (folder / ANALYSIS_FILE).write_text(json.dumps(stored))
 
 
+def empty_the_cases(folder: Path) -> None:
+    stored = json.loads((folder / ANALYSIS_FILE).read_text())
+    (folder / ANALYSIS_FILE).write_text(json.dumps({**stored, "cases": []}))
+
+
 @pytest.mark.parametrize(
-    "change", [remove_a_record, describe_the_plan, raise_the_version, tear, forget_the_cases]
+    "change",
+    [
+        *(remove_a_record, describe_the_plan, raise_the_version),
+        *(tear, forget_the_cases, empty_the_cases),
+    ],
 )
 def test_a_stale_one_is_made_anew(
     folder: Path, times_analysed: list[None], change: Callable[[Path], None]

@@ -67,10 +67,12 @@ LONG_MESSAGE_BYTES = 16 * 2**20
 
 
 def kernel_ratio(node: NodeUse) -> float | None:
-    """Which share of a node's cores ran the kernel (system and softirq)? None: not counted."""
-    if node.cpu_system_s is None or node.cpu_softirq_s is None:
+    """Which share of a node's cores ran the kernel (system and softirq)? None: not counted, or
+    over no time."""
+    cores_s = node.elapsed_s * node.cores_count
+    if node.cpu_system_s is None or node.cpu_softirq_s is None or cores_s <= 0:
         return None
-    return (node.cpu_system_s + node.cpu_softirq_s) / (node.elapsed_s * node.cores_count)
+    return (node.cpu_system_s + node.cpu_softirq_s) / cores_s
 
 
 def is_host_saturated(case: Case, node: NodeUse) -> bool:
@@ -80,7 +82,7 @@ def is_host_saturated(case: Case, node: NodeUse) -> bool:
     In a training on CPUs the cores compute; there the kernel's share decides. Neither matters on
     CPUs where the link was full all the same: `is_link_full`.
     """
-    in_kernel = kernel_ratio(node) if node.elapsed_s > 0 else None
+    in_kernel = kernel_ratio(node)
     if in_kernel is None or node.cpu_busy_ratio is None:
         return False
     if case.device == "cuda" or case.workload.only_communicates:

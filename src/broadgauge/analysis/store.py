@@ -29,7 +29,7 @@ def read_analysed(path: Path) -> AnalysedRun:
     made_from = made_from_bytes(stored)
     file = stored.folder / ANALYSIS_FILE
     analysis = _kept(file, made_from)
-    if analysis is None:
+    if analysis is None or not _has_all_cases(analysis, run):
         analysis = _made(run, made_from)
         _keep(file, analysis)
     return AnalysedRun(run=run, analysis=analysis)
@@ -59,6 +59,11 @@ def _kept(file: Path, made_from: MadeFrom) -> Analysis | None:
     except (OSError, RunFolderError, ValidationError):
         return None
     return analysis if analysis.made_from == made_from else None
+
+
+def _has_all_cases(analysis: Analysis, run: RunSummary) -> bool:
+    """One that was changed by hand may lack some, which every view asks for."""
+    return [case.key for case in analysis.cases] == [each.case.key for each in run.cases]
 
 
 def _keep(file: Path, analysis: Analysis) -> None:
