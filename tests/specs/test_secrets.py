@@ -109,6 +109,7 @@ def test_of_a_url_all_but_the_credentials_is_kept() -> None:
         (f"{{HF_TOKEN: {{shown: 'http://a:{PLANTED}@h'}}}}", "e.yaml", "from_environment"),
         (f'{{HF_TOKEN: "{PLANTED}\\0"}}', "e.yaml:7:33", "NUL"),
         (f"{{RANK: 1, HF_TOKEN: {PLANTED}}}", "e.yaml:7:33", "a launcher sets"),
+        (f"{{HF_TOKEN: {{{PLANTED}}}}}", "e.yaml:7:33", "without braces"),
         (f"HF_TOKEN={PLANTED}", "e.yaml:7:", "takes names with their values"),
     ],
 )
@@ -141,6 +142,40 @@ def test_a_flag_may_bring_one_and_no_error_repeats_it(flag: str) -> None:
         override += ": ["
     with pytest.raises(ExperimentError, match=r"--set environment") as caught:
         read_experiment(text(), "e.yaml", [override])
+    assert PLANTED not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        f"networks=[{{name: n, environment: {{HF_TOKEN: {PLANTED}}}, unknown: 1}}]",
+        f"workloads.train.environment.X={{from_environment: {PLANTED}}}",
+        f"environment.HF_TOKEN {PLANTED}",
+        f"unknown=HF_TOKEN: {PLANTED}",
+    ],
+)
+def test_a_flag_with_a_secret_inside_is_not_repeated(override: str) -> None:
+    with pytest.raises(ExperimentError, match=r"--set ") as caught:
+        read_experiment(text(), "e.yaml", [override])
+    assert PLANTED not in str(caught.value)
+
+
+def test_a_variable_with_a_secrets_value_is_one_too() -> None:
+    copies = f"{{COPY: {PLANTED}}}"
+    values = f"{{HF_TOKEN: &token {PLANTED}, COPY: *token, HEADER: Bearer {PLANTED}}}"
+    copied = text(values, network=copies, workload=copies)
+    experiment, secrets = read_with_secrets(copied, "e.yaml")
+    stored = dump_experiment(experiment)
+    assert PLANTED not in stored
+    assert secrets["COPY"].reveal() == PLANTED
+    assert secrets["HEADER"].reveal() == f"Bearer {PLANTED}"
+    assert read_experiment(stored, "stored.yaml") == experiment
+
+
+@pytest.mark.parametrize("other", [f"description: 'see {PLANTED}'", f"hosts: [{PLANTED}]"])
+def test_a_secrets_value_elsewhere_is_refused_without_it(other: str) -> None:
+    with pytest.raises(ExperimentError, match="the value of the secret `HF_TOKEN`") as caught:
+        read_experiment(text(f"{{HF_TOKEN: {PLANTED}}}") + other + "\n", "e.yaml")
     assert PLANTED not in str(caught.value)
 
 

@@ -1,5 +1,6 @@
 """What does `--set a.b=c` change in an experiment?"""
 
+import re
 from typing import Any
 
 from broadgauge.specs.base import did_you_mean
@@ -8,6 +9,9 @@ from broadgauge.specs.errors import ExperimentError, Problem
 from broadgauge.specs.secret_names import MASK, is_secret, without_credentials
 from broadgauge.specs.taking_secrets import ENVIRONMENT
 from broadgauge.specs.yaml_source import parse_yaml
+
+DECLARING = "from_environment"
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def apply_override(document: Document, override: str) -> Document:
@@ -45,8 +49,16 @@ def _flag(override: str) -> str:
     key, equals, value = override.partition("=")
     keys = key.strip().split(".")
     is_named = keys[-1] == ENVIRONMENT or any(map(is_secret, keys))
-    is_hidden = is_named or without_credentials(value) != value
+    is_hidden = is_named or _may_hold_secret(value)
+    if not equals and any(map(is_secret, _WORD.findall(key))):
+        return f"--set {MASK}"
     return f"--set {key}{equals}{MASK if is_hidden else value}"
+
+
+def _may_hold_secret(value: str) -> bool:
+    """Does it name a variable that is one, declare one, or have a URL with a password?"""
+    is_named = any(word == DECLARING or is_secret(word) for word in _WORD.findall(value))
+    return is_named or without_credentials(value) != value
 
 
 def _step(target: Any, key: str) -> tuple[str | int, bool]:

@@ -4,14 +4,15 @@ What is left says the same without them: `HF_TOKEN: {from_environment: true}`. S
 no dump, no hash and no model can hold one.
 """
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Collection, Iterator
 from typing import Any, NoReturn
 
 from broadgauge.specs.document import Assembly, Document, Path
 from broadgauge.specs.errors import ExperimentError, Problem
 from broadgauge.specs.secret_names import is_secret, without_credentials
-from broadgauge.specs.secrets import SecretText, SecretTexts
-from broadgauge.specs.variables import holds_secret
+from broadgauge.specs.secrets import SHORTEST_LOOKED_FOR, SecretText, SecretTexts
+from broadgauge.specs.variables import FromEnvironment, holds_secret
 
 ENVIRONMENT = "environment"
 WITH_ENVIRONMENT = ("networks", "workloads")
@@ -39,13 +40,9 @@ def take_secrets(document: Document) -> tuple[Document, SecretTexts]:
             if text is None:
                 continue
             if found.setdefault(name, SecretText(text)).reveal() != text:
-                _refuse(
-                    document,
-                    (*path, name),
-                    f"`{name}` has two values: a secret has one in a run",
-                    "two experiments are two files",
-                )
+                _refuse_second(document, (*path, name))
             declared[*path, name] = declared_form(name, text)
+    declared |= _copies(document, found, declared.keys())
     if not found:
         return document, found
     assembly = Assembly()
@@ -53,6 +50,51 @@ def take_secrets(document: Document) -> tuple[Document, SecretTexts]:
     for path, form in declared.items():
         _holder(data, path)[path[-1]] = form
     return assembly.document(document.filename, data), found
+
+
+def _copies(
+    document: Document, found: dict[str, SecretText], taken: Collection[Path]
+) -> dict[Path, dict[str, Any]]:
+    """The variables of other names that hold a secret's value, as by a YAML alias: they are secret,
+    too, and are added to `found`. A text elsewhere that holds one is refused."""
+    values = {
+        name: text.reveal()
+        for name, text in found.items()
+        if is_secret(name) and len(text.reveal()) >= SHORTEST_LOOKED_FOR
+    }
+    copies: dict[Path, dict[str, Any]] = {}
+    variables = {
+        (*path, name): value
+        for path, environment in _environments(document.data)
+        if isinstance(environment, dict)
+        for name, value in environment.items()
+    }
+    for path, text in _texts(document.data):
+        secret = next((name for name, value in values.items() if value in text), None)
+        if secret is None or path in taken:
+            continue
+        if path not in variables:
+            _refuse(
+                document,
+                path,
+                f"the value of the secret `{secret}` stands here, and would be stored",
+                f"let what runs read the variable `{secret}`",
+            )
+        name = str(path[-1])
+        if found.setdefault(name, SecretText(text)).reveal() != text:
+            _refuse_second(document, path)
+        copies[path] = {"from_environment": True}
+    return copies
+
+
+def _texts(data: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Every text of the experiment, and where it stands."""
+    if isinstance(data, str):
+        yield path, data
+    elif isinstance(data, (dict, list)):
+        items = data.items() if isinstance(data, dict) else enumerate(data)
+        for key, item in items:
+            yield from _texts(item, (*path, key))
 
 
 def _environments(data: Any) -> Iterator[tuple[Path, dict[str, Any] | str]]:
@@ -71,6 +113,13 @@ def _environments(data: Any) -> Iterator[tuple[Path, dict[str, Any] | str]]:
 def _secret_text(document: Document, path: Path, name: str, value: Any) -> str | None:
     """The secret that stands here; None: it is none, or it is declared already."""
     if isinstance(value, dict):
+        if is_secret(name) and any(_is_no_key(key) for key in value):  # `{hf_…}` is a mapping
+            _refuse(
+                document,
+                path,
+                f"`{name}` is a secret, and a secret is text",
+                f"without braces, or {name}: {{from_environment: true}}",
+            )
         return None
     if isinstance(value, list):
         if is_secret(name) or any(_has_credentials(item) for item in value):
@@ -92,6 +141,12 @@ def _secret_text(document: Document, path: Path, name: str, value: Any) -> str |
     return None
 
 
+def _is_no_key(key: str) -> bool:
+    """Neither one of a declared secret's, nor one that was mistyped."""
+    known = FromEnvironment.model_fields
+    return key not in known and not difflib.get_close_matches(key, known)
+
+
 def _has_credentials(value: Any) -> bool:
     return isinstance(value, str) and without_credentials(value) != value
 
@@ -106,6 +161,11 @@ def _holder(data: Any, path: Path) -> Any:
     for part in path[:-1]:
         data = data[part]
     return data
+
+
+def _refuse_second(document: Document, path: Path) -> NoReturn:
+    message = f"`{path[-1]}` has two values: a secret has one in a run"
+    _refuse(document, path, message, "two experiments are two files")
 
 
 def _refuse(document: Document, path: Path, message: str, hint: str | None = None) -> NoReturn:
