@@ -9,7 +9,7 @@ from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case
 from broadgauge.specs.network import Network
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.record import Environment, GpuFacts, Record, Status
+from broadgauge.specs.record import Environment, GpuFacts, NodeFacts, Record, Status
 from broadgauge.specs.workload import CommandMetric, CommandWorkload, TrainWorkload, Workload
 
 SLOW = Network(name="slow", rate_gbps=0.2)
@@ -165,6 +165,20 @@ def test_environments_that_differ_are_named() -> None:
     )
     assert any("environments differ" in note for note in compare_runs(a, b).notes)
     assert compare_runs(a, a).environment_differences == ()
+
+
+def test_hosts_that_differ_are_named_in_words() -> None:
+    host = NodeFacts(nodes=(0,), hostnames=("gpu0",), kernel="6.8", cores=8, memory_bytes=2**34)
+    a, b = (
+        a_run(
+            [(a_case(SLOW), [1.0])],
+            environments={"1": an_environment(nodes=(host.model_copy(update={"cores": cores}),))},
+        )
+        for cores in (8, 4)
+    )
+    (told,) = compare_runs(a, b).environment_differences
+    assert told.startswith("nodes: node 0 (gpu0): 8 cores")
+    assert "in A, node 0 (gpu0): 4 cores" in told
 
 
 def test_the_users_own_metric_has_the_users_direction() -> None:

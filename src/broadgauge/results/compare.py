@@ -15,6 +15,7 @@ from broadgauge.results.statistics import (
     compare_paired,
     compare_unpaired,
 )
+from broadgauge.specs.alike_nodes import node_words
 from broadgauge.specs.case import CaseName, counterpart_name
 from broadgauge.specs.record import Environment, Record
 
@@ -222,6 +223,8 @@ def _fact(environment: Environment, field: str) -> str:
         return "unknown"
     if field == "gpus":
         return ", ".join(gpu.name for gpu in value) or "none"
+    if field == "nodes":
+        return "; ".join(map(node_words, value)) or "one machine"
     if isinstance(value, tuple):
         return ", ".join(str(item) for item in value) or "none"
     return str(value)
