@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ from broadgauge.messages.leader import (
 )
 
 LOOK_EVERY_S = 1.0
+FIRST_JOBS_LIMIT_S = 180.0
+"""For a tool to start the agents and give the first jobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +51,7 @@ class LeaderStart:
     token: str
     version: str
     keep_s: float
-    """How long it waits for a tool when its jobs are done, and for its first jobs."""
+    """How long it waits for a tool when its jobs are done."""
 
 
 LEADER_START: Decoder[LeaderStart] = Decoder(LeaderStart)
@@ -76,10 +79,16 @@ class Leader:
         while not self._is_stopped:
             if self._jobs:
                 await self._run_next()
-            elif self._tools.absent_s > self._start.keep_s:
+            elif self._tools.absent_s > self._patience_s:
                 return
             else:
                 await self._wait_for_news()
+
+    @property
+    def _patience_s(self) -> float:
+        """A tool that is killed before it gave jobs does not know of this leader any more."""
+        has_jobs = self._generation >= 0
+        return self._start.keep_s if has_jobs else min(self._start.keep_s, FIRST_JOBS_LIMIT_S)
 
     async def _wait_for_news(self) -> None:
         self._has_news.clear()
@@ -106,7 +115,7 @@ class Leader:
                 lives.lived(life.num_run)
             else:
                 lives.lost()
-            if lives.is_over:
+            if lives.is_over and self._jobs:  # none: a stop came meanwhile
                 self._jobs.pop(0)
         self._tell_if_done()
 
@@ -118,13 +127,17 @@ class Leader:
         if isinstance(order, TakeJobs):
             self._take(order.generation, order.jobs)
         elif isinstance(order, Stored):
-            self._spool.stored(order.number)
+            self._forget(order.number)
         elif isinstance(order, Stop):
             self._is_stopped = True
             self._jobs = []
             self._cancel()
         else:
             assert isinstance(order, Attach), "the socket's own"
+
+    def _forget(self, number: int) -> None:
+        with suppress(OSError):  # no room to write it anew: it is kept
+            self._spool.stored(number)
 
     def _take(self, generation: int, jobs: Sequence[Job]) -> None:
         if generation <= self._generation:

@@ -49,6 +49,8 @@ class LeaderLink:
         self._reader = FrameReader()
         self._events: deque[Spooled] = deque()
         self._heard_s = time.monotonic()
+        self._gap: str | None = None
+        """Events that did not come, after those that wait to be received."""
         self.hello: LeaderHello | None = None
         self.last = after
         """The last event that was received."""
@@ -67,6 +69,8 @@ class LeaderLink:
         """The next event; None: none came in time. Raises LinkLost."""
         deadline_s = time.monotonic() + timeout_s
         while not self._events:
+            if self._gap is not None:
+                raise LinkLost(self._gap)
             left_s = deadline_s - time.monotonic()
             if left_s <= 0:
                 return None
@@ -108,7 +112,16 @@ class LeaderLink:
             if isinstance(event, LeaderHello):
                 self.hello = event
             elif isinstance(event, Spooled) and event.number > self._newest:
-                self._events.append(event)
+                self._take(event)
+
+    def _take(self, event: Spooled) -> None:
+        """Where events before it did not come, nothing more is taken: all is asked for again."""
+        newest = self._newest
+        if newest >= 0 and event.number > newest + 1 and self._gap is None:
+            missing = event.number - newest - 1
+            self._gap = f"{missing} of the leader's events did not come, from number {newest + 1}"
+        if self._gap is None:
+            self._events.append(event)
 
     @property
     def _newest(self) -> int:
