@@ -41,6 +41,7 @@ from broadgauge.messages.agent import (
 )
 from broadgauge.messages.codec import Decoder
 from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
+from broadgauge.messages.peers import watch_peer
 from broadgauge.messages.proof import MAX_LINE_BYTES, answer, is_right, new_challenge
 
 READ_BYTES = 1 << 16
@@ -119,6 +120,8 @@ class HostAgent:
         self._frames = FrameWriter(unique_sender(f"agent{start.number}"))
         self._part = TimedPart()
         self._launch: _Launch | None = None
+        self._is_over = False
+        """Has the launch said its last word?"""
 
     async def serve(self) -> None:
         """Until the leader is gone. Raises OSError, LeaderRefused."""
@@ -127,6 +130,7 @@ class HostAgent:
             asyncio.open_connection(start.leader_address, start.leader_port, limit=READ_BYTES),
             CONNECT_LIMIT_S,
         )
+        watch_peer(self._writer)
         await asyncio.wait_for(self._prove(reader), CONNECT_LIMIT_S)
         self._send(hello(start.version))
         _say({"pid": os.getpid()})
@@ -159,8 +163,9 @@ class HostAgent:
         elif isinstance(order, LaunchOrder):
             if self._launch is not None:
                 await self._launch.close()
+            self._is_over = False
             self._launch = await _Launch.begin(self._start, order, self._pass_on)
-        elif self._launch is not None:
+        elif self._launch is not None and not self._is_over:
             self._launch.give(order)
             if isinstance(order, Release) and order.label.endswith(TIMED_PART_BEGINS):
                 await self._writer.drain()
@@ -174,6 +179,7 @@ class HostAgent:
         for waiting in self._part.let_go():
             self._send(waiting)
         if isinstance(event, (Ended, Refused)):
+            self._is_over = True
             for text in take_log_texts(Path(self._start.logs)):
                 self._send(text)
         self._send(event)

@@ -1,7 +1,6 @@
 """Which agents are there, what do they say, and how are they told something?"""
 
 import asyncio
-import socket
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -9,18 +8,13 @@ from dataclasses import dataclass, field
 from broadgauge.messages.agent import EVENT, AgentHello, Alive, AskClock, ClockTold, Event, Order
 from broadgauge.messages.codec import DecodeError
 from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
+from broadgauge.messages.peers import watch_peer
 from broadgauge.messages.proof import MAX_LINE_BYTES, answer, is_right, new_challenge
 
 READ_BYTES = 1 << 16
 PROOF_LIMIT_S = 10.0
 SILENCE_LIMIT_S = 60.0
 """Agents say every second that they are there, in timed parts every ten."""
-_KEEP_ALIVE = (
-    (socket.TCP_KEEPIDLE, 10),
-    (socket.TCP_KEEPINTVL, 5),
-    (socket.TCP_KEEPCNT, 4),
-)
-"""Seconds, seconds, times: a peer whose machine is gone is seen after half a minute."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +103,7 @@ class Agents:
         except (asyncio.TimeoutError, OSError, ValueError, asyncio.IncompleteReadError):
             agent = None
         if agent is not None:
-            _keep_alive(writer)
+            watch_peer(writer)
             why = await self._listen_to(agent, reader, writer)
             link = self._links.get(agent)
             if link is not None and link.writer is writer:
@@ -168,10 +162,3 @@ class Agents:
                 waiting.set_result(event)
         elif not isinstance(event, Alive):
             self.events.put_nowait(Heard(agent=agent, event=event))
-
-
-def _keep_alive(writer: asyncio.StreamWriter) -> None:
-    peer = writer.get_extra_info("socket")
-    peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in _KEEP_ALIVE:
-        peer.setsockopt(socket.IPPROTO_TCP, option, value)

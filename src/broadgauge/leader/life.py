@@ -41,8 +41,8 @@ from broadgauge.messages.leader import (
     TrialEnds,
 )
 
-COME_LIMIT_S = 30.0
-"""For an agent that is started anew to come back."""
+COME_LIMIT_S = 5.0
+"""For an agent that is started anew to come back; the tool starts one that does not."""
 COLLECT_S = 1.0
 """After a first failure: the agent that tells of it first is often not the one that knows why."""
 END_GRACE_S = 15.0
@@ -88,6 +88,7 @@ class Life:
             for number in missing:
                 self._lose(number, "it is not connected to the leader")
             if missing:
+                self._ended.update(self._numbers)  # nobody was told to start anything
                 raise _Failed
             await self._come_up()
             has_come_up = True

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -13,6 +14,7 @@ from broadgauge.agent.facts import HostFacts
 from broadgauge.agent.on_host import AgentStart
 from broadgauge.leader.main import LeaderStart
 from broadgauge.messages.codec import DecodeError, Decoder, encode
+from broadgauge.messages.leader import Stop
 from broadgauge.messages.proof import new_token
 from broadgauge.platforms.hosts.bootstrap import FOLDER_WORD, start
 from broadgauge.platforms.hosts.checking import MOST_AT_ONCE
@@ -25,6 +27,8 @@ from broadgauge.specs.hosts import Host
 KEEP_S = 24 * 3600.0
 """How long a leader waits for a tool, with all done or nothing to do."""
 ATTACH_LIMIT_S = 30.0
+STOP_LIMIT_S = 90.0
+"""For ranks that do not end at once."""
 STATE_FILE = "leader.json"
 """In the run folder: where its leader is."""
 
@@ -63,6 +67,7 @@ def start_allocation(
     place = LeaderPlace(
         host=first.ssh, python=first.python, folder=told["folder"], zip_hash=bundle.version()
     )
+    has_started = False
 
     def start_agent(numbered: tuple[int, Host]) -> None:
         number, host = numbered
@@ -87,9 +92,10 @@ def start_allocation(
     try:
         with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
             list(pool.map(start_agent, enumerate(hosts)))
-    except PlatformError:
-        stop(place)
-        raise
+        has_started = True
+    finally:
+        if not has_started:  # one of them refused, or the user wants the run to end
+            stop(place)
     return place
 
 
@@ -152,19 +158,22 @@ def _exit_code(process: "subprocess.Popen[bytes]") -> int | None:
 
 
 def stop(place: LeaderPlace) -> bool:
-    """Have the leader and its agents end and leave nothing; False: there is none any more."""
-    from broadgauge.messages.leader import Stop
-
+    """Have the leader and its agents end and leave nothing; False: nobody knows whether it did."""
     try:
         attached = attach(place, after=2**62)
-    except (LinkLost, NoLeader):
+    except NoLeader:
+        return True
+    except LinkLost:
         return False
+    deadline_s = time.monotonic() + STOP_LIMIT_S
     try:
         attached.link.send(Stop())
-        while True:
+        while time.monotonic() < deadline_s:
             attached.link.receive(ATTACH_LIMIT_S)
     except LinkLost:
         return True
+    else:
+        return False
     finally:
         attached.close()
 

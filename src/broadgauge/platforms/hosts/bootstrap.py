@@ -2,7 +2,8 @@
 
 One ssh: a few lines of Python are its argument; the zip file and what the program is to know come
 on its standard input, so that no secret stands on a command line or in a file. The file is kept in
-a folder of its own, which the program removes when it ends.
+a folder of its own, which the program removes when it ends; a shell that waits for it does where
+it was killed.
 """
 
 import hashlib
@@ -15,6 +16,8 @@ from broadgauge.specs.errors import PlatformError
 
 OLDEST_PYTHON = (3, 10)
 START_LIMIT_S = 90.0
+GUARD = '"$@"; code=$?; if [ -d "$0" ]; then sleep 2; rm -rf "$0"; fi; exit $code'
+"""A killed program's ranks have a moment to end before their file is taken away."""
 _TOO_OLD = "broadgauge-python-too-old"
 FOLDER_WORD = "{folder}"
 """In what a program is to know: the folder of its zip file."""
@@ -30,20 +33,26 @@ if hashlib.sha256(data).hexdigest() != head["sha256"]:
     sys.exit("the zip file did not arrive whole")
 folder = tempfile.mkdtemp(prefix="broadgauge-")
 path = os.path.join(folder, "broadgauge.zip")
-with open(path, "wb") as file:
-    file.write(data)
-text = json.dumps(head["start"]).replace("{FOLDER_WORD}", folder)
 lives_on = head["lives_on"]
-log = open(os.path.join(folder, "log"), "wb")
-process = subprocess.Popen([sys.executable, "-P" if sys.version_info >= (3, 11) else "-s", path,
-    head["program"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
-    start_new_session=lives_on, cwd=head["working_folder"] or os.path.expanduser("~"))
+command = [sys.executable, "-P" if sys.version_info >= (3, 11) else "-s", path, head["program"]]
+try:
+    with open(path, "wb") as file:
+        file.write(data)
+    log = open(os.path.join(folder, "log"), "w+b")
+    process = subprocess.Popen(["/bin/sh", "-c", {GUARD!r}, folder, *command] if lives_on else
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+        start_new_session=lives_on, cwd=head["working_folder"] or os.path.expanduser("~"))
+except OSError as error:
+    shutil.rmtree(folder, ignore_errors=True)
+    sys.exit("%s: %s" % (error.filename or folder, error.strerror))
+text = json.dumps(head["start"]).replace("{FOLDER_WORD}", folder)
 process.stdin.write(text.encode() + b"\\n")
 process.stdin.close()
 line = process.stdout.readline()
 if not line or not lives_on:
     code = process.wait()
-    words = open(log.name, errors="replace").read()[-4000:] if os.path.exists(log.name) else ""
+    log.seek(0)
+    words = log.read()[-4000:].decode(errors="replace")
     shutil.rmtree(folder, ignore_errors=True)
     if not line:
         sys.exit(words or "it ended with exit code %d" % code)

@@ -24,6 +24,7 @@ from broadgauge.messages.leader import (
 )
 from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace, NoLeader, attach
 from broadgauge.platforms.hosts.leader_link import LinkLost
+from broadgauge.specs.errors import PlatformError
 
 AGAIN_AFTER_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
 RECONNECT_LIMIT_S = 900.0
@@ -37,7 +38,7 @@ _LIFE_TYPES = frozenset(
 
 
 class LeaderGone(Exception):  # noqa: N818  says what is so, and is always caught
-    """The leader has ended, or can't be reached any more."""
+    """The leader has ended."""
 
 
 @dataclass(slots=True)
@@ -53,13 +54,13 @@ class Leading:
 
     @classmethod
     def of(cls, place: LeaderPlace, after: int, say: Callable[[str], None]) -> "Leading":
-        """Raises LeaderGone."""
+        """Raises LeaderGone; PlatformError where nobody can tell whether it lives."""
         try:
             attached = attach(place, after)
         except NoLeader as error:
             raise LeaderGone(str(error)) from error
         except LinkLost as error:
-            raise LeaderGone(str(error)) from error
+            raise _unheard(place, error) from error
         hello = attached.link.hello
         assert hello is not None, "attach waits for it"
         return cls(place, attached, say, generation=hello.generation)
@@ -101,7 +102,10 @@ class Leading:
             self._send(order)
 
     def _attach_again(self, loss: LinkLost) -> None:
-        """Raises LeaderGone where there is no leader, or none within the limit."""
+        """Raises LeaderGone where there is no leader, PlatformError where its host is not heard.
+
+        It may live on then: another beside it would disturb what it measures.
+        """
         last = self.attached.link.last
         self.attached.close()
         self.say(f"{loss}; the run goes on there, trying again")
@@ -113,11 +117,18 @@ class Leading:
                 raise LeaderGone(str(error)) from error
             except LinkLost as error:
                 if time.monotonic() > deadline_s:
-                    raise LeaderGone(str(error)) from error
+                    raise _unheard(self.place, error) from error
             else:
                 self.say(f"{self.place.host} can be heard again")
                 return
             time.sleep(AGAIN_AFTER_S[min(attempt, len(AGAIN_AFTER_S) - 1)])
+
+
+def _unheard(place: LeaderPlace, loss: LinkLost) -> PlatformError:
+    return PlatformError(
+        f"{place.host}, where the run is led, can't be heard: {loss}",
+        hint="the run may go on there: `broadgauge run --resume` collects it later",
+    )
 
 
 def _event_of(message: dict[str, object]) -> Followed:

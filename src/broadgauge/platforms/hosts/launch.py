@@ -74,11 +74,14 @@ def events(leading: Leading) -> Iterator[Followed]:
 
 
 def write_log(folder: Path, text: LogText) -> None:
-    """Keep what a launch wrote on a host. Raises OSError."""
-    name = Path(text.name).name
+    """Keep what a launch wrote on a host; told again, it is kept once. Raises OSError."""
+    path = folder / Path(text.name).name
     left_out = f"# broadgauge: {text.left_out_bytes} bytes before this are left out\n"
-    with open(folder / name, "a", opener=private, encoding="utf-8") as file:
-        file.write((left_out if text.left_out_bytes else "") + text.text)
+    told = ((left_out if text.left_out_bytes else "") + text.text).encode()
+    with open(path, "a+b", opener=private) as file:
+        file.seek(0)
+        if told not in file.read():
+            file.write(told)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -92,8 +95,8 @@ class FollowedLaunch:
     begun: TrialBegins
     """The trial that has begun already."""
     host_names: tuple[str, ...]
-    lose_leader: Callable[[], None]
-    """Told when it is gone."""
+    lose_leader: Callable[[str], None]
+    """Told when it is gone, and why."""
     _has_ended: bool = False
 
     @property
@@ -117,7 +120,7 @@ class FollowedLaunch:
             began_s, ended_s = self.begun.unix_s, ends.unix_s
         except LeaderGone as gone:
             self._has_ended = True
-            self.lose_leader()
+            self.lose_leader(str(gone))
             error = heard.symptoms.error(self._logs) or lost_launcher(str(gone))
         if error is not None:
             self._has_ended = True
@@ -144,7 +147,6 @@ class FollowedLaunch:
         self, request: TrialRequest, heard: Heard, progress: Progress
     ) -> tuple[TrialEnds, TrialError | None]:
         """Take in all of the trial; which agent or supervisor was lost. Raises LeaderGone."""
-        self.leading.stored()
         lost: TrialError | None = None
         has_begun = self.begun.trial_id == request.trial_id
         for event in events(self.leading):

@@ -31,8 +31,12 @@ from broadgauge.specs.record import Phase
 from broadgauge.specs.secrets import Secrets
 
 Say = Callable[[str], None]
-MOST_LEADERS = 5
-"""That may be lost in one run before it is given up; it can be resumed."""
+MOST_LOST = 5
+"""Leaders or agents in a row, with no launch coming up between them; then the run is given up."""
+
+
+class _AgentGone(Exception):  # noqa: N818  says what is so, and is always caught
+    """No launch can come up with the agents that are left."""
 
 
 class HostsPlatform:
@@ -61,6 +65,7 @@ class HostsPlatform:
         self._expected: list[LaunchRequest] = []
         self._leading: Leading | None = None
         self._num_lost = 0
+        self._is_left = False
         self._programs = Programs()
 
     @property
@@ -79,7 +84,9 @@ class HostsPlatform:
             try:
                 return self._find(request, self._lead(request, progress))
             except LeaderGone as gone:
-                self._lose(str(gone))
+                self._lose(f"the leader was lost: {gone}")
+            except _AgentGone as gone:
+                self._replace(str(gone))
 
     def rank_commands(self, request: LaunchRequest) -> tuple[str, ...]:
         """The environment and command of each rank, as a shell there would take them."""
@@ -92,13 +99,18 @@ class HostsPlatform:
         if self._leading is not None:
             self._leading.close()
             self._leading = None
+        self._is_left = True
 
     def close(self) -> None:
-        """End what runs there, and leave nothing on the hosts; safe to call twice."""
+        """End what runs there, and leave nothing on the hosts; safe to call twice.
+
+        Also the leader of an earlier life of the tool, where the run is over before it was asked.
+        """
         leading, self._leading = self._leading, None
         if leading is not None:
             leading.close()
-            stop(leading.place)
+        place = None if self._is_left else read_place(self._state_folder)
+        if place is not None and stop(place):
             forget_place(self._state_folder)
 
     @property
@@ -120,6 +132,8 @@ class HostsPlatform:
             place = read_place(self._state_folder)
             if place is not None:
                 self._leading = self._found(place, say)
+                if self._leading is not None:
+                    return self._leading  # with what it has measured, and what it has left
         if self._leading is None:
             self._leading = self._anew(say)
             self._give_from(request)
@@ -162,7 +176,10 @@ class HostsPlatform:
         return job_of(request, self._allocated, interfaces_of, trial_order, self._programs)
 
     def _find(self, request: LaunchRequest, leading: Leading) -> FollowedLaunch:
-        """Hear the leader up to the first trial that is left. Raises LaunchError, LeaderGone."""
+        """Hear the leader up to the first trial that is left.
+
+        Raises LaunchError, LeaderGone, _AgentGone.
+        """
         leading.stored()
         first = request.trials[0].trial_id
         planned, number = life_number(request.launch_id)
@@ -192,6 +209,7 @@ class HostsPlatform:
     ) -> FollowedLaunch:
         for note in life.notes:
             self._note(note)
+        self._num_lost = 0
         return FollowedLaunch(
             leading=leading,
             life=life,
@@ -201,21 +219,31 @@ class HostsPlatform:
             log_folder=self._folders.logs,
             begun=begun,
             host_names=tuple(host.ssh for host in self._hosts),
-            lose_leader=lambda: self._lose("the leader is gone"),
+            lose_leader=lambda why: self._lose(f"the leader was lost: {why}"),
         )
 
     def _raise_failure(self, life: Life) -> None:
-        """Raises LaunchError: the ranks of this life did not come up."""
+        """Raises LaunchError: the ranks of this life did not come up. Raises _AgentGone."""
         if life.lost:
-            lost = life.lost[0]
-            host = self._hosts[lost.agent].ssh
-            raise LaunchError(f"{life.life_id}: the agent on {host} is lost: {lost.message}")
+            raise _AgentGone(self._loss(life))
         if life.refusal is not None:
             raise LaunchError(f"{life.life_id}: {life.refusal.message}", hint=life.refusal.hint)
         logs = logs_of(self._folders.logs, life.life_id, life.num_ranks)
         error = life.symptoms.error(logs)
         message = "its ranks did not come up" if error is None else error.message
         raise LaunchError(f"{life.life_id} did not come up: {message}", error=error)
+
+    def _loss(self, life: Life) -> str:
+        lost = life.lost[0]
+        host = self._hosts[lost.agent].ssh
+        return f"{life.life_id}: the agent on {host} was lost: {lost.message}"
+
+    def _replace(self, why: str) -> None:
+        """An agent is gone: another leader and other agents have what is left. Raises
+        PlatformError."""
+        if self._leading is not None:
+            stop(self._leading.place)
+        self._lose(why)
 
     def _lose(self, why: str) -> None:
         """The leader is gone: another one has what is left. Raises PlatformError."""
@@ -224,10 +252,10 @@ class HostsPlatform:
             self._leading = None
             forget_place(self._state_folder)
         self._num_lost += 1
-        self._note(f"the leader was lost: {why}")
-        if self._num_lost > MOST_LEADERS:
+        self._note(why)
+        if self._num_lost > MOST_LOST:
             raise PlatformError(
-                f"{MOST_LEADERS} leaders were lost, the last one: {why}",
+                f"{self._num_lost} times in a row, at last: {why}",
                 hint="`broadgauge run --resume` goes on when the hosts can be reached",
             )
 

@@ -56,6 +56,7 @@ def run(host: str, words: Sequence[str], data: bytes, timeout_s: float) -> Finis
             capture_output=True,
             timeout=timeout_s,
             check=False,
+            start_new_session=True,  # Ctrl-C is the tool's: it ends what it has started there
         )
     except FileNotFoundError:
         raise PlatformError("there is no `ssh` here", hint="install OpenSSH's client") from None
