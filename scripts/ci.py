@@ -28,6 +28,8 @@ DEBIAN_PACKAGES = {
     "unshare": "util-linux",
     "ip": "iproute2",
     "cc": "gcc libc6-dev",
+    "ssh": "openssh-client",
+    "sshd": "openssh-server libfaketime",
 }
 """By the program that shows whether it is there."""
 NUM_SHARDS = 8

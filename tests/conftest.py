@@ -51,11 +51,18 @@ def missing_gpus() -> str | None:
     return None if count >= 2 else f"{count} GPU, two are needed"
 
 
+def missing_sshd() -> str | None:
+    lacking = [name for name in ("ssh", "sshd", "nsenter") if shutil.which(name) is None]
+    install = "apt install openssh-server openssh-client"
+    return f"no {', '.join(lacking)}: {install}" if lacking else None
+
+
 NEEDS: dict[str, Callable[[], str | None]] = {
     "namespaces": refusal_of_namespaces,
     "measuring": missing_torch,
     "gpu": missing_gpus,
     "root": lambda: None if os.geteuid() == 0 else "not root",
+    "sshd": missing_sshd,
     "browser": lambda: None if CHROMIUM else "no Chromium: apt install chromium",
 }
 

@@ -1,7 +1,8 @@
 """A rank without torch: says at once what a real one measures, and lingers where it is told to.
 
 `LINGER_IN=measure` keeps the second trial of a run in that phase until something ends it, on all
-ranks or on `LINGER_RANK`. What is measured is made up and the same in every trial.
+ranks or on `LINGER_RANK`, or for `LINGER_S` seconds. What is measured is made up and the same in
+every trial.
 """
 
 # ruff: noqa: T201
@@ -19,6 +20,7 @@ COMMANDS = int(os.environ["BROADGAUGE_COMMAND_FD"])
 RESULTS = int(os.environ["BROADGAUGE_RESULT_FD"])
 RANK, WORLD_SIZE = os.environ["RANK"], int(os.environ["WORLD_SIZE"])
 LINGER_IN = os.environ.get("LINGER_IN")
+LINGER_S = float(os.environ.get("LINGER_S", "inf"))
 LINGER_RANK = os.environ.get("LINGER_RANK", RANK)
 SECOND_TRIAL = "b0.l0.t1"
 reader = FrameReader()
@@ -45,8 +47,9 @@ def begin_phase(phase: str) -> None:
     say(type="phase", trial_id=told[-1], phase=phase, detail="scripted")
     if (phase, RANK, told[-1]) == (LINGER_IN, LINGER_RANK, SECOND_TRIAL):
         print(f"lingers in {phase}", flush=True)
-        while True:
-            time.sleep(1)
+        end_s = time.monotonic() + LINGER_S
+        while time.monotonic() < end_s:
+            time.sleep(min(1, LINGER_S))
 
 
 def mark(label: str) -> None:

@@ -7,8 +7,8 @@
 Nodes are those of the emulated platform, joined by its shaped links, with a second, unshaped
 interface for control, a /tmp of their own, and an sshd. `ssh` in PATH is OpenSSH's with a
 configuration of this module's: `node0` and `node1` are known hosts; `stranger` is node 0 with
-another host key; `refused` is node 0 with a key that it does not take; `nowhere` is an address
-that nobody has.
+another host key; `refused` is node 0 with a key that it does not take; `noisy` is node 1 with a
+login that prints a banner; `nowhere` is an address that nobody has.
 
 When the command has ended, a report is written to `report` in the folder: which processes and files
 are left on the machines. Whatever happens, PID 1's end takes all of it away. Needs root and sshd.
@@ -34,6 +34,7 @@ CONTROL_OF_TOOL = "10.200.0.254"
 SHARED = "/run/shared"
 """Where each machine sees the rig's folder, as it would a file system that they share."""
 SSHD = "/usr/sbin/sshd"
+BANNER = r"echo Welcome to the cluster; echo No jobs on this node; eval \"$SSH_ORIGINAL_COMMAND\""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,14 +123,18 @@ def _be_root(plan: RigPlan, command: Sequence[str]) -> int:
 
 def write_keys(folder: Path, num_nodes: int) -> None:
     """Host and user keys, the client's configuration, and `ssh` in a folder for PATH."""
-    for name in ("host", "user", "other"):
+    for name in ("host", "user", "noisy", "other"):
         _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name))
-    (folder / "authorized").write_text((folder / "user.pub").read_text())
+    noisy = f'command="{BANNER}" ' + (folder / "noisy.pub").read_text()
+    (folder / "authorized").write_text((folder / "user.pub").read_text() + noisy)
     addresses = {f"node{number}": address_of(number) for number in range(num_nodes)}
     key, others = (_public_key(folder / f"{name}.pub") for name in ("host", "other"))
-    (folder / "known").write_text("".join(f"{name} {key}\n" for name in (*addresses, "refused")))
+    (folder / "known").write_text(
+        "".join(f"{name} {key}\n" for name in (*addresses, "refused", "noisy"))
+    )
     (folder / "known-strange").write_text(f"stranger {others}\n")
-    addresses |= {"stranger": address_of(0), "refused": address_of(0), "nowhere": "10.200.0.99"}
+    addresses |= {"stranger": address_of(0), "refused": address_of(0), "noisy": address_of(1)}
+    addresses |= {"nowhere": "10.200.0.99"}
     hosts = [_host_entry(folder, name, address) for name, address in addresses.items()]
     (folder / "config").write_text("".join(hosts))
     wrapper = folder / "bin" / "ssh"
@@ -145,7 +150,7 @@ def address_of(number: int) -> str:
 
 def _host_entry(folder: Path, name: str, address: str) -> str:
     known = folder / ("known-strange" if name == "stranger" else "known")
-    identity = folder / ("other" if name == "refused" else "user")
+    identity = folder / {"refused": "other", "noisy": "noisy"}.get(name, "user")
     return (
         f"Host {name}\n  HostName {address}\n  HostKeyAlias {name}\n  User root\n"
         f"  IdentityFile {identity}\n  IdentitiesOnly yes\n  UserKnownHostsFile {known}\n"

@@ -1,0 +1,251 @@
+"""Two machines with sshd that stay while tests come and go, and the tool on a machine beside them?
+
+The rig of rig.py runs a program that waits. A test's command is run in its namespaces, in a folder
+of the test's own; what it leaves on the machines is asked afterwards.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.driving import only_run, records_of, wait_until
+from tests.platforms.hosts.rig import RigPlan, run_beside
+
+ROOT = Path(__file__).parents[3]
+TOOL = (sys.executable, "-m", "broadgauge")
+SCRIPTED = (sys.executable, "-m", "tests.e2e.without_torch")
+"""The same with ranks that start in no time and make up what they measure."""
+SIGNALS = "INT,HUP,TERM"
+IGNORING = 'trap "" INT HUP TERM; exec "$0" "$@"'
+"""What enters the namespaces outlives what it is to tell the end of."""
+UP_LIMIT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """Something that runs on the machines."""
+
+    pid: int
+    """As seen from here."""
+    machine: str
+    line: str
+
+
+@dataclass(slots=True)
+class Machines:
+    """The rig while it lives."""
+
+    folder: Path
+    root_pid: int
+    """The rig's PID 1, as seen from here."""
+
+    def processes(self, word: str = "", machine: str = "") -> list[Process]:
+        """What lives there and holds this word in its command line; no sshd, nor the rig."""
+        mine = _namespace(self.root_pid, "pid")
+        names = {_namespace(pid, "uts"): name for name, pid in self._servers().items()}
+        found = []
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit() or int(entry.name) == self.root_pid:
+                continue
+            try:
+                if _namespace(int(entry.name), "pid") != mine:
+                    continue
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                name = names.get(_namespace(int(entry.name), "uts"), "tool")
+            except OSError:
+                continue
+            line = b" ".join(words).decode(errors="replace").strip()
+            if line and not line.startswith(("sshd", "/usr/sbin/sshd", "sleep infinity")):
+                found.append(Process(pid=int(entry.name), machine=name, line=line))
+        return [each for each in found if word in each.line and machine in each.machine]
+
+    def temporary(self, machine: str) -> list[str]:
+        """Files in its /tmp."""
+        folder = Path(f"/proc/{self._servers()[machine]}/root/tmp")
+        return [str(path.relative_to(folder)) for path in folder.rglob("*")]
+
+    def on(self, machine: str, *command: str) -> None:
+        """Run a command as root of this machine (`tool`: where the tool is)."""
+        pid = self.root_pid if machine == "tool" else self._servers()[machine]
+        subprocess.run(["nsenter", "-t", str(pid), "-a", *command], check=True, timeout=30)
+
+    def left_over(self, patience_s: float = 15.0) -> list[str]:
+        """What is there after a while that should not be."""
+        end_s = time.monotonic() + patience_s
+        while True:
+            found = [f"{each.machine}: {each.line[:200]}" for each in self.processes()]
+            found += [f"{name}: /tmp/{p}" for name in self._servers() for p in self.temporary(name)]
+            if not found or time.monotonic() > end_s:
+                return found
+            time.sleep(0.1)
+
+    def clear(self) -> None:
+        """So that one test's fault is not the next one's."""
+        for process in self.processes():
+            os.kill(process.pid, signal.SIGKILL)
+        for name in self._servers():
+            self.on(name, "find", "/tmp", "-mindepth", "1", "-delete")
+
+    def _servers(self) -> dict[str, int]:
+        found = {}
+        for pid in _children(self.root_pid):
+            line = Path(f"/proc/{pid}/cmdline").read_bytes().decode()
+            if line.startswith("sshd") or "/usr/sbin/sshd" in line:
+                found[line.split("/")[-1].split(".sshd")[0]] = pid
+        return found
+
+
+@dataclass(slots=True)
+class Tool:
+    """A command of the tool beside the machines, in a folder of its own."""
+
+    machines: Machines
+    folder: Path
+
+    def start(
+        self, *arguments: str, command: tuple[str, ...] = SCRIPTED, **variables: str
+    ) -> "Started":
+        """In a session of its own, as in a terminal's: signals reach it and its children."""
+        environment = {
+            **os.environ,
+            "PATH": f"{self.machines.folder}/bin:{os.environ['PATH']}",
+            "PYTHONPATH": f"{ROOT}/src:{ROOT}",
+            "COLUMNS": "200",
+            **variables,
+        }
+        enter = ("sh", "-c", IGNORING, "nsenter", "-t", str(self.machines.root_pid), "-a")
+        there = ("env", f"--default-signal={SIGNALS}", "sh", "-c", 'cd "$0" && exec "$@"')
+        return Started(
+            subprocess.Popen(
+                [*enter, *there, str(self.folder), *command, *arguments],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                start_new_session=True,
+            )
+        )
+
+    def run(self, *arguments: str, code: int = 0, **options: Any) -> str:
+        """To its end; what it said."""
+        return self.start(*arguments, **options).end(code)
+
+    def write(self, text: str) -> None:
+        (self.folder / "e.yaml").write_text(text)
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        return records_of(only_run(self.folder))
+
+    def wait_for_ranks(self, number: int = 2, words: str = "lingers") -> None:
+        """Until so many ranks stand where LINGER_IN says, as their logs on the machines do."""
+        wait_until(lambda: self._count_logs(words) >= number, 30)
+
+    def _count_logs(self, words: str) -> int:
+        found = 0
+        for pid in self.machines._servers().values():
+            for path in Path(f"/proc/{pid}/root/tmp").glob("broadgauge-*/logs/*"):
+                try:
+                    found += words in path.read_text(errors="replace")
+                except OSError:  # it ended meanwhile
+                    continue
+        return found
+
+
+@dataclass(slots=True)
+class Started:
+    """The tool while it runs."""
+
+    process: "subprocess.Popen[str]"
+
+    @property
+    def pid(self) -> int:
+        """Of the tool, and not of what entered the namespaces."""
+        wait_until(lambda: bool(_children(self.process.pid)), 10)
+        return _children(self.process.pid)[0]
+
+    def interrupt(self, number: int = signal.SIGINT) -> None:
+        """As a terminal does: the tool and all in its process group."""
+        os.killpg(self.process.pid, number)
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+        self.process.communicate()
+
+    def end(self, code: int | None = 0, timeout_s: float = 120) -> str:
+        said, _ = self.process.communicate(timeout=timeout_s)
+        assert code is None or self.process.returncode == code, (self.process.returncode, said)
+        return said
+
+
+@contextmanager
+def machines_in(folder: Path, **plan: Any) -> Iterator[Machines]:
+    """The rig in this folder, until the end."""
+    up = folder / "up"
+    command = ("sh", "-c", f"touch {up}; exec sleep infinity")
+    beside = run_beside(RigPlan(folder=str(folder), **plan), command, cwd=ROOT)
+    try:
+        wait_until(lambda: up.exists() or beside.process.poll() is not None, UP_LIMIT_S)
+        assert beside.process.poll() is None, "the rig ended"
+        (root_pid,) = _children(beside.process.pid)
+        yield Machines(folder=folder, root_pid=root_pid)
+    finally:
+        for pid in _children(beside.process.pid):
+            os.kill(pid, signal.SIGKILL)  # PID 1: all in its namespace ends with it
+        beside.process.wait()
+
+
+def host(name: str, python: str = sys.executable, **more: str) -> str:
+    """An entry of `hosts`."""
+    told = {"ssh": name, "python": python, **more}
+    return "{" + ", ".join(f"{key}: {value}" for key, value in told.items()) + "}"
+
+
+def experiment(
+    *hosts: str,
+    shapes: str = "2x1",
+    launches: int = 2,
+    more: str = "",
+    platform: str = "hosts",
+) -> str:
+    """Two trials a launch, of ranks that make up what they measure."""
+    listed = ", ".join(hosts or (host("node0"), host("node1")))
+    return f"""\
+name: hosts-test
+platform: {platform}
+hosts: [{listed}]
+cluster: {{shapes: [{shapes}], device: cpu}}
+networks:
+  - {{name: slow, rate_gbps: 200 Mbit/s, found: {{interface: eth0}}}}
+workloads:
+  - {{kind: collectives, name: one, ops: [all_reduce], sizes: [1 MiB], budget_s: 200 ms{more}}}
+  - {{kind: collectives, name: two, ops: [all_reduce], sizes: [2 MiB], budget_s: 200 ms{more}}}
+launches: {launches}
+"""
+
+
+def wrapped_python(folder: Path, name: str, script: str) -> str:
+    """A `python:` that is this script; `$PYTHON` in it is the true one."""
+    path = folder / name
+    path.write_text("#!/bin/sh\n" + script.replace("$PYTHON", sys.executable) + "\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def _namespace(pid: int, kind: str) -> str:
+    return str(Path(f"/proc/{pid}/ns/{kind}").readlink())

@@ -1,0 +1,195 @@
+"""`platform: hosts`: what becomes of a run when the tool, the leader, an agent or a rank goes?"""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.e2e.driving import only_run, wait_until
+from tests.platforms.hosts.machines import Started, Tool, experiment, host, wrapped_python
+
+pytestmark = [pytest.mark.root, pytest.mark.namespaces, pytest.mark.sshd, pytest.mark.slow]
+
+LIBFAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
+LINGERING = (
+    ", environment: {LINGER_IN: {from_environment: true}, LINGER_S: {from_environment: true}}"
+)
+ALL = ["b0.l0.t0", "b0.l0.t1", "b1.l0.t0", "b1.l0.t1"]
+
+
+def statuses(tool: Tool) -> dict[str, str]:
+    """Of each trial, none of which may have two records."""
+    found = [(each["record_id"], each["status"]) for each in tool.records]
+    assert len(dict(found)) == len(found), found
+    return dict(sorted(found))
+
+
+def linger(tool: Tool, linger_s: float, more: str = "") -> Started:
+    """A run whose second trial has begun, and stays for so long."""
+    tool.write(experiment(more=LINGERING + more))
+    started = tool.start("run", "e.yaml", LINGER_IN="measure", LINGER_S=str(linger_s))
+    tool.wait_for_ranks()
+    wait_until(lambda: statuses(tool) == {ALL[0]: "ok"})
+    return started
+
+
+def resume(tool: Tool, code: int = 0) -> str:
+    return tool.run("run", "--resume", "last", code=code, LINGER_IN="none", LINGER_S="0")
+
+
+def kill(tool: Tool, word: str, machine: str = "") -> None:
+    for process in tool.machines.processes(word, machine):
+        if not process.line.startswith("/bin/sh"):
+            os.kill(process.pid, signal.SIGKILL)
+
+
+def test_a_run_is_whole_and_nothing_is_left(tool: Tool) -> None:
+    tool.write(experiment())
+    tool.run("run", "e.yaml")
+    assert statuses(tool) == dict.fromkeys(ALL, "ok")
+    assert not (only_run(tool.folder) / "logs" / "leader.json").exists()
+
+
+def test_ctrl_c_ends_it_on_the_hosts_and_resume_goes_on(tool: Tool) -> None:
+    started = linger(tool, 60)
+    started.interrupt()
+    started.end(130)
+    assert tool.machines.left_over() == []
+    assert statuses(tool) == {"b0.l0.t0": "ok"}
+    resume(tool)
+    assert statuses(tool) == dict.fromkeys(ALL, "ok")
+
+
+def test_a_killed_tool_is_not_missed_and_resume_collects(tool: Tool) -> None:
+    linger(tool, 1).kill()
+    before = statuses(tool)
+    assert len(before) < len(ALL)
+    wait_until(lambda: not tool.machines.processes("supervise"))  # all is run, with nobody there
+    assert statuses(tool) == before
+    resume(tool)
+    assert statuses(tool) == dict.fromkeys(ALL, "ok")
+    assert {each["launch_id"] for each in tool.records} == {"b0.l0", "b1.l0"}
+
+
+@pytest.mark.thorough
+def test_a_tool_that_is_killed_twice_collects_what_both_missed(tool: Tool) -> None:
+    linger(tool, 2).kill()
+    again = tool.start("run", "--resume", "last", LINGER_IN="none", LINGER_S="0")
+    wait_until(lambda: bool(tool.machines.processes("relay")))
+    again.kill()
+    resume(tool)
+    assert statuses(tool) == dict.fromkeys(ALL, "ok")
+    logs = [path.read_text() for path in (only_run(tool.folder) / "logs").glob("*rank*")]
+    assert [text.count("lingers") for text in logs if "lingers" in text] == [1, 1]
+
+
+def test_a_run_whose_terminal_closes_goes_on(tool: Tool) -> None:
+    started = linger(tool, 1)
+    started.interrupt(signal.SIGHUP)
+    started.end(129)
+    assert tool.machines.processes("leader")
+    resume(tool)
+    assert statuses(tool) == dict.fromkeys(ALL, "ok")
+
+
+@pytest.mark.thorough
+def test_ctrl_c_right_after_resume_ends_what_an_earlier_life_began(tool: Tool) -> None:
+    linger(tool, 60).kill()
+    again = tool.start("run", "--resume", "last", LINGER_IN="none", LINGER_S="0")
+    wait_until(lambda: bool(tool.machines.processes("facts")), 20)
+    again.interrupt()
+    again.end(130)
+    # Before the run began nothing was ended: the next one finds it.
+    started = tool.start("run", "--resume", "last", LINGER_IN="none", LINGER_S="0")
+    wait_until(lambda: bool(tool.machines.processes("relay")), 20)
+    started.interrupt()
+    started.end(130)
+
+
+def test_a_killed_leader_is_replaced(tool: Tool) -> None:
+    started = linger(tool, 2)
+    kill(tool, "zip leader")
+    started.end(None)
+    found = statuses(tool)
+    assert list(found) == ALL
+    assert [name for name, status in found.items() if status != "ok"] in ([], ["b0.l0.t1"])
+
+
+def test_a_killed_agent_is_named_and_replaced(tool: Tool) -> None:
+    started = linger(tool, 60)
+    kill(tool, "zip agent", "node1")
+    started.end(3)
+    found = statuses(tool)
+    assert found == dict.fromkeys(ALL, "ok") | {"b0.l0.t1": "failed"}
+    (lost,) = (each for each in tool.records if each["status"] == "failed")
+    assert lost["error"]["kind"] == "launcher_lost"
+    assert "the agent on node1" in lost["error"]["message"]
+
+
+@pytest.mark.thorough
+def test_a_killed_agent_whose_tool_is_gone_too_costs_one_trial(tool: Tool) -> None:
+    linger(tool, 60).kill()
+    kill(tool, "zip agent", "node1")
+    wait_until(lambda: not tool.machines.processes("supervise"))
+    resume(tool, code=3)
+    assert statuses(tool) == dict.fromkeys(ALL, "ok") | {"b0.l0.t1": "failed"}
+
+
+def test_a_killed_rank_fails_its_trial_alone(tool: Tool) -> None:
+    started = linger(tool, 60)
+    kill(tool, "scripted_worker", "node1")
+    started.end(3)
+    found = statuses(tool)
+    assert found == dict.fromkeys(ALL, "ok") | {"b0.l0.t1": "failed"}
+    (lost,) = (each for each in tool.records if each["status"] == "failed")
+    assert lost["error"]["kind"] == "killed"
+    assert lost["error"]["rank"] == 1
+
+
+def test_a_clock_that_is_off_is_told_and_harms_nothing(tool: Tool) -> None:
+    ahead = wrapped_python(
+        tool.machines.folder,
+        "ahead",
+        f"export LD_PRELOAD={LIBFAKETIME} FAKETIME=+3s FAKETIME_DONT_FAKE_MONOTONIC=1\n"
+        'exec $PYTHON "$@"',
+    )
+    tool.write(experiment(host("node0"), host("node1", "/run/shared/ahead")))
+    assert Path(ahead).exists()
+    tool.run("run", "e.yaml")
+    assert statuses(tool) == dict.fromkeys(ALL, "ok")
+    for record in tool.records:
+        here, there = record["clocks"]
+        assert abs(here["offset_s"]) <= here["uncertainty_s"]
+        assert abs(there["offset_s"] - 3) <= there["uncertainty_s"]
+
+
+def test_a_login_that_prints_a_banner_harms_nothing(tool: Tool) -> None:
+    tool.write(experiment(host("noisy"), host("node0"), launches=1))
+    tool.run("run", "e.yaml")
+    assert set(statuses(tool).values()) == {"ok"}
+
+
+def test_a_secret_stands_in_no_file_and_on_no_command_line(tool: Tool) -> None:
+    secret = "a-planted-secret-4711"
+    tool.write(experiment(more=LINGERING.replace("}}", "}, MY_TOKEN: {from_environment: true}}")))
+    started = tool.start("run", "e.yaml", LINGER_IN="measure", LINGER_S="60", MY_TOKEN=secret)
+    tool.wait_for_ranks()
+    processes = tool.machines.processes()
+    assert not [each for each in processes if secret in each.line]
+    ranks = [each for each in processes if "scripted_worker" in each.line]
+    assert len(ranks) == 2
+    for rank in ranks:
+        assert secret.encode() in Path(f"/proc/{rank.pid}/environ").read_bytes()
+    folders = [Path(f"/proc/{rank.pid}/root/tmp") for rank in ranks]
+    for folder in (*folders, tool.folder):
+        found = subprocess.run(
+            ["grep", "-rl", secret, str(folder)], check=False, capture_output=True, text=True
+        )
+        assert found.stdout == ""
+    leader = json.loads((only_run(tool.folder) / "logs" / "leader.json").read_text())
+    assert leader.keys() == {"host", "python", "folder", "zip_hash"}  # and no token
+    assert (only_run(tool.folder) / "logs" / "leader.json").stat().st_mode & 0o077 == 0
+    started.interrupt()
+    started.end(130)
