@@ -107,9 +107,15 @@ def _interrupted(interrupt: Interrupt) -> int:
 
 def entry_point() -> None:
     """What the installed command calls. SIGTERM and SIGHUP end it as SIGINT does, in words."""
+    interrupts = Interrupts()
     try:
-        with signals_to(Interrupts()):
+        with signals_to(interrupts):
             code = main()
     except Interrupt as interrupt:  # a second one, while the first was being told
         code = interrupt.exit_code
+    except Exception:
+        # One that comes while pydantic builds a model is turned into an error of pydantic's.
+        if interrupts.requested is None:
+            raise
+        code = _interrupted(Interrupt(interrupts.requested))
     sys.exit(code)

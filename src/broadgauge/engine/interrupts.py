@@ -34,10 +34,13 @@ class Interrupts:
         self._num_requests = 0
         self._shields = 0
         self._pending: int | None = None
+        self.requested: int | None = None
+        """The last signal that asked."""
 
     def request(self, signal_number: int) -> None:
         """Raises Interrupt, now or when the shielded part is done."""
         self._num_requests += 1
+        self.requested = signal_number
         if self._shields and self._num_requests == 1:
             self._pending = signal_number
             return
