@@ -1,7 +1,7 @@
 """Nothing of ours crosses a network while something is measured on it."""
 
 from broadgauge.agent.on_host import TimedPart
-from broadgauge.messages.agent import RankExited, RankSaid, RanksWait
+from broadgauge.messages.agent import Marked, RankExited, RankSaid, RanksWait
 
 
 def said(kind: str) -> RankSaid:
@@ -15,6 +15,16 @@ def test_words_of_ranks_wait_for_the_end_of_a_timed_part() -> None:
     assert not part.hold(RanksWait(label="steps:end"))
     assert part.let_go() == [said("block"), said("phase")]
     assert not part.goes_on
+
+
+def test_what_is_told_of_a_beginning_does_not_end_it() -> None:
+    part = TimedPart(goes_on=True)
+    begun = Marked(label="steps:begin", time_s=0.0, nodes=())
+    assert part.hold(begun)
+    assert part.hold(said("block"))
+    assert part.goes_on
+    assert not part.hold(Marked(label="steps:end", time_s=1.0, nodes=()))
+    assert part.let_go() == [begun, said("block")]
 
 
 def test_failures_do_not_wait() -> None:

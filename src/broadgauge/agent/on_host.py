@@ -4,8 +4,8 @@
 
 It connects, proves that it knows the allocation's token, and says which machine it is on. Each
 launch has a supervisor of its own; what is said is passed on both ways. In timed parts nothing is
-passed on but what ends them, so that no byte of ours shares a NIC with what is measured; what had
-to be is counted. Without its leader it ends its ranks and leaves, and its folder goes with it.
+passed on but what ends them, and a sign of life every ten seconds, so that ours hardly shares a NIC
+with what is measured. Without its leader it ends its ranks and leaves, and its folder goes with it.
 """
 
 import asyncio
@@ -34,6 +34,7 @@ from broadgauge.messages.agent import (
     Event,
     LaunchOrder,
     LogText,
+    Marked,
     Order,
     RankSaid,
     Refused,
@@ -96,15 +97,21 @@ class TimedPart:
 
     goes_on: bool = False
     waiting: list[Event] = field(default_factory=list)
-    num_bytes: int = 0
-    """Sent in timed parts so far."""
 
     def hold(self, event: Event) -> bool:
-        """Is it to wait? What is no rank's word ends a timed part, or is part of its end."""
-        if self.goes_on and isinstance(event, RankSaid) and event.message.get("type") != "failed":
+        """Is it to wait? What is neither a rank's word nor of its beginning ends a timed part."""
+        if not self.goes_on:
+            return False
+        match event:
+            case RankSaid(message=message):
+                must_wait = message.get("type") != "failed"
+            case Marked(label=label):
+                must_wait = label.endswith(TIMED_PART_BEGINS)
+            case _:
+                must_wait = False
+        if must_wait:
             self.waiting.append(event)
-            return True
-        return False
+        return must_wait
 
     def let_go(self) -> list[Event]:
         """It is over: what waited, in its order."""
@@ -166,10 +173,10 @@ class HostAgent:
             self._is_over = False
             self._launch = await _Launch.begin(self._start, order, self._pass_on)
         elif self._launch is not None and not self._is_over:
-            self._launch.give(order)
             if isinstance(order, Release) and order.label.endswith(TIMED_PART_BEGINS):
                 await self._writer.drain()
                 self._part.goes_on = True
+            self._launch.give(order)
         elif isinstance(order, End):
             self._send(Ended())  # of a launch that is over
 
@@ -185,11 +192,8 @@ class HostAgent:
         self._send(event)
 
     def _send(self, event: Event) -> None:
-        data = self._frames.write(event)
-        if self._part.goes_on:
-            self._part.num_bytes += len(data)
         if not self._writer.is_closing():
-            self._writer.write(data)
+            self._writer.write(self._frames.write(event))
 
     async def _say_alive(self) -> None:
         last_s = 0.0

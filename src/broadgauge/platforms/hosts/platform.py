@@ -64,6 +64,9 @@ class HostsPlatform:
         self._notes = dict.fromkeys(notes_on(self._hosts, self._facts))
         self._expected: list[LaunchRequest] = []
         self._leading: Leading | None = None
+        self._life: Life | None = None
+        """The last that was heard of: the leader may go on with it where the tool asks for
+        another."""
         self._num_lost = 0
         self._is_left = False
         self._programs = Programs()
@@ -137,9 +140,14 @@ class HostsPlatform:
         if self._leading is None:
             self._leading = self._anew(say)
             self._give_from(request)
-        elif request not in self._expected:
+        elif not self._is_expected(request):
             self._leading.give((self._job(request),))
         return self._leading
+
+    def _is_expected(self, request: LaunchRequest) -> bool:
+        """Does the leader come to it by itself? Also to another life of a launch that it has."""
+        planned, _ = life_number(request.launch_id)
+        return planned in {life_number(each.launch_id)[0] for each in self._expected}
 
     def _found(self, place: LeaderPlace, say: Say) -> Leading | None:
         """The leader of an earlier life of the tool, with what it has measured meanwhile."""
@@ -164,6 +172,17 @@ class HostsPlatform:
             ) from error
         return Leading.of(place, -1, say)
 
+    def _note_shared_interfaces(self, case: Case) -> None:
+        """Say where what we tell each other shares a NIC with what is measured."""
+        control = self._facts[0].reached_at
+        own = {each.name for each in self._facts[0].interfaces if each.address == control}
+        shared = own & set(interfaces_of(case, self._facts[0]))
+        if case.link is not None and shared:
+            self._note(
+                f"network {case.link.name} is also the control network ({', '.join(shared)}): "
+                "between timed parts it carries what ranks say, in them a sign of life every 10 s"
+            )
+
     def _give_from(self, request: LaunchRequest) -> None:
         """This launch and those after it, where they were told; else this one alone."""
         assert self._leading is not None
@@ -183,12 +202,13 @@ class HostsPlatform:
         leading.stored()
         first = request.trials[0].trial_id
         planned, number = life_number(request.launch_id)
-        life: Life | None = None
+        life = self._life
         for event in events(leading):
             match event:
                 case LifeBegins():
                     ranks = _num_ranks(request.cases[0])
                     life = Life(life_id=event.life_id, agents=event.agents, num_ranks=ranks)
+                    self._life = life
                 case LogText():
                     write_log(self._folders.logs, event)
                 case TrialBegins(trial_id=trial_id) if life is not None and trial_id == first:
@@ -209,6 +229,7 @@ class HostsPlatform:
     ) -> FollowedLaunch:
         for note in life.notes:
             self._note(note)
+        self._note_shared_interfaces(request.cases[0])
         self._num_lost = 0
         return FollowedLaunch(
             leading=leading,
