@@ -67,8 +67,8 @@ class Machines:
         return [each for each in found if word in each.line and machine in each.machine]
 
     def temporary(self, machine: str) -> list[str]:
-        """Files in its /tmp."""
-        folder = Path(f"/proc/{self._servers()[machine]}/root/tmp")
+        """Files in its temporary folder."""
+        folder = Path(f"/proc/{self._servers()[machine]}/root/run/temporary")
         return [str(path.relative_to(folder)) for path in folder.rglob("*")]
 
     def on(self, machine: str, *command: str) -> None:
@@ -81,7 +81,7 @@ class Machines:
         end_s = time.monotonic() + patience_s
         while True:
             found = [f"{each.machine}: {each.line[:200]}" for each in self.processes()]
-            found += [f"{name}: /tmp/{p}" for name in self._servers() for p in self.temporary(name)]
+            found += [f"{name}: {p}" for name in self._servers() for p in self.temporary(name)]
             if not found or time.monotonic() > end_s:
                 return found
             time.sleep(0.1)
@@ -91,7 +91,7 @@ class Machines:
         for process in self.processes():
             os.kill(process.pid, signal.SIGKILL)
         for name in self._servers():
-            self.on(name, "find", "/tmp", "-mindepth", "1", "-delete")
+            self.on(name, "find", "/run/temporary", "-mindepth", "1", "-delete")
 
     def _servers(self) -> dict[str, int]:
         found = {}
@@ -152,7 +152,7 @@ class Tool:
     def _count_logs(self, words: str) -> int:
         found = 0
         for pid in self.machines._servers().values():
-            for path in Path(f"/proc/{pid}/root/tmp").glob("broadgauge-*/logs/*"):
+            for path in Path(f"/proc/{pid}/root/run/temporary").glob("broadgauge-*/logs/*"):
                 try:
                     found += words in path.read_text(errors="replace")
                 except OSError:  # it ended meanwhile

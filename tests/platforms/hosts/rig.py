@@ -5,10 +5,10 @@
                         └─ sshd in node 1     `ctl` 10.200.0.2, `eth0` 10.80.0.2 (shaped)
 
 Nodes are those of the emulated platform, joined by its shaped links, with a second, unshaped
-interface for control, a /tmp of their own, and an sshd. `ssh` in PATH is OpenSSH's with a
-configuration of this module's: `node0` and `node1` are known hosts; `stranger` is node 0 with
-another host key; `refused` is node 0 with a key that it does not take; `noisy` is node 1 with a
-login that prints a banner; `nowhere` is an address that nobody has.
+interface for control, a temporary folder of their own, and an sshd. `ssh` in PATH is OpenSSH's
+with a configuration of this module's: `node0` and `node1` are known hosts; `stranger` is node 0
+with another host key; `refused` is node 0 with a key that it does not take; `noisy` is node 1 with
+a login that prints a banner; `nowhere` is an address that nobody has.
 
 When the command has ended, a report is written to `report` in the folder: which processes and files
 are left on the machines. Whatever happens, PID 1's end takes all of it away. Needs root and sshd.
@@ -31,6 +31,8 @@ from broadgauge.agent.emulated.nodes import Cluster, Node, build_cluster
 from broadgauge.agent.emulated.shaping import LinkPlan
 
 CONTROL_OF_TOOL = "10.200.0.254"
+TEMPORARY = "/run/temporary"
+"""Each machine's TMPDIR. Its /tmp is this machine's: the checkout may be there."""
 SHARED = "/run/shared"
 """Where each machine sees the rig's folder, as it would a file system that they share."""
 SSHD = "/usr/sbin/sshd"
@@ -63,7 +65,7 @@ class Report:
     processes: tuple[str, ...]
     """Command lines of all but PID 1 and the sshds."""
     files: dict[str, tuple[str, ...]]
-    """In /tmp of each machine."""
+    """In the temporary folder of each machine."""
 
 
 def run_beside(plan: RigPlan, command: Sequence[str], **options: object) -> "Beside":
@@ -174,7 +176,8 @@ def _start_server(plan: RigPlan, number: int, node: Node) -> int:
             Path("/run/sshd").mkdir()
             Path(SHARED).mkdir()
             _run("mount", "--bind", plan.folder, SHARED)
-            _run("mount", "-t", "tmpfs", "none", "/tmp")
+            Path(TEMPORARY).mkdir()
+            _run("mount", "-t", "tmpfs", "none", TEMPORARY)
             os.write(entered_out, b"x")
             os.read(go_in, 1)
             _run("ip", "addr", "add", f"{address_of(number)}/24", "dev", "ctl")
@@ -206,7 +209,7 @@ def _become_server(plan: RigPlan, node: Node) -> None:
         "PermitRootLogin yes",
         "AcceptEnv LANG",
     ]
-    variables = dict(plan.environment)
+    variables = {"TMPDIR": TEMPORARY, **plan.environment}
     if node.hostname in plan.clock_offset_s:
         variables["LD_PRELOAD"] = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
         variables["FAKETIME"] = f"{plan.clock_offset_s[node.hostname]:+g}s"
@@ -260,10 +263,10 @@ def _reap(servers: Sequence[int]) -> None:
 
 
 def _files(plan: RigPlan, cluster: Cluster) -> dict[str, tuple[str, ...]]:
-    """What is in /tmp of each machine, asked over ssh as it is the server's own."""
+    """What is in the temporary folder of each, asked over ssh as it is the server's own."""
     found = {}
     for node in cluster.nodes:
-        ssh = [f"{plan.folder}/bin/ssh", node.hostname, "find /tmp -mindepth 1"]
+        ssh = [f"{plan.folder}/bin/ssh", node.hostname, f"find {TEMPORARY} -mindepth 1"]
         listed = subprocess.run(ssh, check=True, capture_output=True, text=True).stdout
         found[node.hostname] = tuple(listed.splitlines())
     return found

@@ -78,11 +78,11 @@ def test_a_working_folder_that_is_not_there(tool: Tool) -> None:
 
 
 def test_a_full_disk(tool: Tool) -> None:
-    tool.machines.on("node1", "mount", "-o", "remount,size=8k", "/tmp")
+    tool.machines.on("node1", "mount", "-o", "remount,size=8k", "/run/temporary")
     try:
         said = refusal(tool)
     finally:
-        tool.machines.on("node1", "mount", "-o", "remount,size=50%", "/tmp")
+        tool.machines.on("node1", "mount", "-o", "remount,size=50%", "/run/temporary")
     assert "node1: " in said
     assert "No space left on device" in said
 

@@ -185,7 +185,7 @@ def test_a_secret_stands_in_no_file_and_on_no_command_line(tool: Tool) -> None:
     assert len(ranks) == 2
     for rank in ranks:
         assert secret.encode() in Path(f"/proc/{rank.pid}/environ").read_bytes()
-    folders = [Path(f"/proc/{rank.pid}/root/tmp") for rank in ranks]
+    folders = [Path(f"/proc/{rank.pid}/root/run/temporary") for rank in ranks]
     for folder in (*folders, tool.folder):
         found = subprocess.run(
             ["grep", "-rl", secret, str(folder)], check=False, capture_output=True, text=True
