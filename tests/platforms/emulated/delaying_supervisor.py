@@ -19,7 +19,7 @@ from tests.platforms.emulated.tap_forwarder import DelayedCable
 from broadgauge.agent.emulated.nodes import Cluster, build_cluster
 from broadgauge.agent.emulated.shaping import LinkPlan
 from broadgauge.agent.supervisor import __main__ as supervisor
-from broadgauge.agent.supervisor import ground
+from broadgauge.agent.supervisor import launch_nodes
 
 WISHES = json.loads(sys.argv.pop(1))
 shape = Cluster.shape
@@ -40,5 +40,5 @@ def build_with_cable(*arguments: Any, **options: Any) -> Cluster:
     return cluster
 
 
-ground.build_cluster = build_with_cable
+launch_nodes.build_cluster = build_with_cable
 sys.exit(supervisor.main())
