@@ -94,8 +94,8 @@ def test_a_worker_whose_agent_is_gone_leaves(tmp_path):
 
 
 def test_each_phase_has_its_own_limit_of_the_process_group(tmp_path):
-    """The warm-up sends as much, and may take longer."""
-    case = make_case(WORKLOAD.model_copy(update={"sizes": (2**25,), "dtypes": ("float32",)}))
+    """The warm-up sends as much, and may take longer: 256 MiB take ten times the limit anywhere."""
+    case = make_case(WORKLOAD.model_copy(update={"sizes": (2**28,), "dtypes": ("float32",)}))
     with Ranks(2, tmp_path) as ranks:
         outcome = ranks.run_trial(case, timeouts_s={Phase.MEASURE: 0.01})
     assert outcome.error is not None
