@@ -84,3 +84,31 @@ def test_what_is_found_keeps_nothing_that_would_be_set() -> None:
     found = network.as_found()
     assert (found.rate_gbps, found.delay_s, found.node_rate_gbps) == (None, 0.0, None)
     assert found.label == "pod, found at 10.0.0.0/16"
+
+
+def test_each_network_that_is_found_elsewhere_has_launches_of_its_own() -> None:
+    """Ranks are told their interface when they start, and it is theirs for life."""
+    networks = [
+        {"name": name, "rate_gbps": rate, "found": {"interface": interface}}
+        for name, rate, interface in (("slow", 0.2, "eth0"), ("fast", 1, "eth1"))
+    ]
+    plan = make_plan(
+        an_experiment(
+            platform=["emulated", "hosts"],
+            hosts=["node0", "node1"],
+            networks=networks,
+            cluster={"shapes": ["2x1"]},
+        ),
+        devices_of(a_machine()),
+    )
+    by_key = {case.key: case for case in plan.cases}
+    launches = [
+        {by_key[trial.case_key].network_name for trial in launch.trials}
+        for launch in plan.launches
+        if launch.block == 0
+    ]
+    assert sorted(map(sorted, launches)) == [
+        ["fast on emulated", "slow on emulated"],
+        ["fast on hosts"],
+        ["slow on hosts"],
+    ]

@@ -2,8 +2,9 @@
 
 A block is one pass over all cases; there are as many as the experiment has launches. Cases that
 differ neither in ranks nor in variables share a launch: over Gloo the link is reshaped between
-two trials, while NCCL caches what it saw of a network, so each network has its own launch. A
-command is a launch of its own with one trial.
+two trials, while NCCL caches what it saw of a network, so each network has its own launch; so has
+each that is found on a cluster, as its interface is another. A command is a launch of its own with
+one trial.
 
 Order: A B C, C B A, B C A, A C B, … Each odd block runs the one before it backwards, so that any
 two cases are in both orders equally often and a steady drift within blocks cancels; each pair of
@@ -70,8 +71,9 @@ def _shared(case: Case) -> tuple[object, ...]:
 
 def _network_of_life(case: Case) -> tuple[object, ...]:
     """What of its network do ranks keep for life? NCCL all of it; Gloo looks anew at each trial,
-    but the NICs and their overlay are built with the nodes."""
-    if case.backend == "nccl" or case.link is None:
+    but the NICs and their overlay are built with the nodes. Where a network is found is told to
+    both when they start."""
+    if case.backend == "nccl" or case.link is None or case.link.found is not None:
         return (case.network_name,)
     return (case.link.num_nics, case.link.overlay)
 
