@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from tests.engine.making import TRAIN, a_machine, an_experiment, devices_of
 
-from broadgauge.cli.opening import plan_lines
 from broadgauge.engine.plan import make_plan, on_local_platform
 from broadgauge.platforms.devices import emulated_devices
+from broadgauge.report.opening import plan_lines
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.network import Network
 

@@ -53,12 +53,12 @@ def handle(options: argparse.Namespace) -> int:
     import time
 
     from broadgauge.cli.console import PlainConsole, results_console
-    from broadgauge.cli.opening import machine_lines
     from broadgauge.cli.output import say, write_file
     from broadgauge.cli.progress import PlainLines
     from broadgauge.engine.interrupts import Interrupts, signals_to
     from broadgauge.platforms.machine import read_machine
     from broadgauge.predict.system.file import dump_system
+    from broadgauge.report.opening import machine_lines
     from broadgauge.report.terminal_system import print_system
     from broadgauge.running.calibration.measuring import Telling, calibrate
     from broadgauge.specs.errors import InputError

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from broadgauge.cli.console import PlainConsole, results_console
-from broadgauge.cli.opening import schedule_lines
 from broadgauge.cli.output import program, say, write
 from broadgauge.cli.progress import LiveLine, PlainLines
 from broadgauge.engine.events import Noted
 from broadgauge.engine.interrupts import Interrupt, Interrupts, signals_to
+from broadgauge.report.opening import schedule_lines
 from broadgauge.results.run_path import run_path
 from broadgauge.running.dry_run import DryRun, dry_run
 from broadgauge.running.events import RunObserver

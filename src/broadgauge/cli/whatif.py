@@ -51,10 +51,10 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.catalog.catalog import load_catalog
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import write
-    from broadgauge.cli.whatif_flags import changes_of, check_model, notes_of
     from broadgauge.predict.runs.cases import pick_case, picked_words
     from broadgauge.predict.system.file import read_system
     from broadgauge.predict.whatif.whatif import what_if
+    from broadgauge.predict.whatif.wishes import Wishes, changes_of, check_model, notes_of
     from broadgauge.report.terminal_whatif import print_whatif, whatif_document
     from broadgauge.results.run_path import read_summary, run_path
 
@@ -62,7 +62,9 @@ def handle(options: argparse.Namespace) -> int:
     run = read_summary(run_path(options.run))
     base = pick_case(run, options.case)
     check_model(options.model, base, catalog)
-    changes = changes_of(options, run, base, catalog)
+    axes = ("network", "nodes", "strategy", "accumulation", "gradient_dtype")
+    wishes = Wishes(**{axis: _items(getattr(options, axis)) for axis in axes})
+    changes = changes_of(wishes, run, base, catalog)
     picked = picked_words(run, options.case, base)
     notes = notes_of(options.storage, base, changes, catalog)
     notes = notes if picked is None else (picked, *notes)
@@ -75,3 +77,13 @@ def handle(options: argparse.Namespace) -> int:
     with results_console() as console:
         print_whatif(found, notes, console)
     return 0
+
+
+def _items(text: str | None) -> tuple[str, ...]:
+    """Of a list with commas. Raises InputError."""
+    from broadgauge.specs.errors import InputError
+
+    parts = () if text is None else tuple(part.strip() for part in text.split(","))
+    if not all(parts):
+        raise InputError(f"an empty item in the list `{text}`", hint="`a,b`")
+    return parts

@@ -1,10 +1,9 @@
-"""What do the flags of `whatif` ask for? Lists become every combination."""
+"""Which changes of a run are asked for, by flags or from Python? Lists become every combination."""
 
-import argparse
 import itertools
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from broadgauge.catalog.catalog import Catalog
 from broadgauge.predict.asking.from_catalog import fabric_named
@@ -28,16 +27,27 @@ _RATE = re.compile(r"[0-9.]+ *[kKMGT]?(bit/s|bps|b)")
 Part = Callable[[Change], Change]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """Values of each property, as texts; of an empty one the run's own stays."""
+
+    network: Sequence[str] = ()
+    nodes: Sequence[str] = ()
+    strategy: Sequence[str] = ()
+    accumulation: Sequence[str] = ()
+    gradient_dtype: Sequence[str] = ()
+
+
 def changes_of(
-    options: argparse.Namespace, run: RunSummary, base: RunCase, catalog: Catalog
+    wishes: Wishes, run: RunSummary, base: RunCase, catalog: Catalog
 ) -> tuple[Change, ...]:
     """Every combination, each with its label. Raises InputError."""
     axes = [
-        [_network(text, run, base, catalog) for text in _items(options.network)],
-        [_nodes(text) for text in _items(options.nodes)],
-        [_strategy(text) for text in _items(options.strategy)],
-        [_accumulation(text) for text in _items(options.accumulation)],
-        [_gradients(text) for text in _items(options.gradient_dtype)],
+        [_network(text, run, base, catalog) for text in dict.fromkeys(wishes.network)],
+        [_nodes(text) for text in dict.fromkeys(wishes.nodes)],
+        [_strategy(text) for text in dict.fromkeys(wishes.strategy)],
+        [_accumulation(text) for text in dict.fromkeys(wishes.accumulation)],
+        [_gradients(text) for text in dict.fromkeys(wishes.gradient_dtype)],
     ]
     combinations = list(itertools.product(*(axis or [_same] for axis in axes)))
     if len(combinations) > MOST_CHANGES:
@@ -92,16 +102,6 @@ def _combined(parts: Sequence[Part]) -> Change:
 
 def _same(change: Change) -> Change:
     return change
-
-
-def _items(text: str | None) -> tuple[str, ...]:
-    """Each once."""
-    if text is None:
-        return ()
-    parts = [part.strip() for part in text.split(",")]
-    if not all(parts):
-        raise InputError(f"an empty item in the list `{text}`", hint="`a,b`")
-    return tuple(dict.fromkeys(parts))
 
 
 def _labelled(change: Change, words: str) -> str:

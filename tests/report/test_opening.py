@@ -2,7 +2,7 @@
 
 import pytest
 
-from broadgauge.cli.opening import plan_lines
+from broadgauge.report.opening import plan_lines
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
 
