@@ -194,7 +194,7 @@ def test_what_a_board_reaches_is_beside_the_one_that_its_generation_was_measured
 
 
 def test_a_board_that_nobody_measured_is_like_the_others_of_its_kind() -> None:
-    """So that a larger board of a kind is not foretold slower than its smaller one."""
+    """So that a larger board of a kind is not predicted slower than its smaller one."""
     geforce = [clock_ratio(find_gpu_named(name)) for name in ("rtx-3080", "rtx-3090", "rtx-3080ti")]
     assert clock_ratio(find_gpu_named("rtx-3090ti")) == sorted(geforce)[1] > 1.2
     cards = [clock_ratio(find_gpu_named(name)) for name in ("a100-pcie-40gb", "rtx-a6000")]

@@ -25,7 +25,7 @@ def golden(repository: Path) -> Path:
     return repository / "tests/results/golden/schema-1"
 
 
-def test_a_run_is_foretold_from_a_system_file(
+def test_a_run_is_predicted_from_a_system_file(
     golden: Path, capsys: Captured, tmp_path: Path
 ) -> None:
     environments = [json.loads(path.read_text()) for path in golden.glob("environments/*.json")]
@@ -39,7 +39,7 @@ def test_a_run_is_foretold_from_a_system_file(
     assert "train 2x1 slow" in written.out
 
 
-def test_a_run_of_another_machine_is_not_foretold(
+def test_a_run_of_another_machine_is_not_predicted(
     golden: Path, capsys: Captured, tmp_path: Path
 ) -> None:
     path = tmp_path / "system.yaml"

@@ -1,4 +1,4 @@
-"""Holds that a calibrated machine foretells its own trainings: the installed command, real ranks.
+"""Holds that a calibrated machine predicts its own trainings: the installed command, real ranks.
 
 Cores that are busy with something else slow what computes, and not what is on the wire. So held are
 orders, bytes, which nothing disturbs, and steps whose compute is taken as it was in the same trial;
@@ -82,12 +82,12 @@ def by_workload(steps: list[Step]) -> dict[str, list[Step]]:
     return found
 
 
-def test_every_training_is_foretold(checked: dict[str, Any]) -> None:
+def test_every_training_is_predicted(checked: dict[str, Any]) -> None:
     assert checked["overall"]["num_steps"] == (len(CHANGES) + 1) * 4
 
 
 @pytest.mark.needs_cores
-def test_steps_are_foretold_in_their_order(checked: dict[str, Any]) -> None:
+def test_steps_are_predicted_in_their_order(checked: dict[str, Any]) -> None:
     with judging(checked["records"]):
         assert checked["overall"]["pair_order_ratio"] >= 0.9
 
@@ -101,7 +101,7 @@ def test_the_bytes_are_those_that_were_counted(checked: dict[str, Any]) -> None:
 
 
 @pytest.mark.needs_cores
-def test_a_step_waits_as_long_as_was_foretold(checked: dict[str, Any]) -> None:
+def test_a_step_waits_as_long_as_was_predicted(checked: dict[str, Any]) -> None:
     """Where the network decides: the large model, up to 500 Mbit/s. Also the ratio of the slowest
     rate to each faster one."""
     errors, ratios = [], []

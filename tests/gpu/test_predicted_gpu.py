@@ -1,4 +1,4 @@
-"""Holds on two GPUs that a calibrated machine foretells its trainings within 5 %.
+"""Holds on two GPUs that a calibrated machine predicts its trainings within 5 %.
 
 `pytest -m gpu -s tests/gpu/test_predicted_gpu.py` prints the table for docs/measurements.md; some
 15 minutes.
@@ -33,14 +33,14 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
-def test_steps_are_foretold_within_five_percent(checked: dict[str, Any]) -> None:
+def test_steps_are_predicted_within_five_percent(checked: dict[str, Any]) -> None:
     overall = checked["overall"]
     assert overall["num_steps"] == 48
     assert overall["mape_ratio"] <= 0.05
     assert overall["pair_order_ratio"] >= 0.95
 
 
-def test_the_run_foretells_itself_from_one_of_its_networks(
+def test_the_run_predicts_itself_from_one_of_its_networks(
     checked: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """What-if from the slowest rate of each training to its others."""

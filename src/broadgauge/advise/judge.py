@@ -127,7 +127,7 @@ def _resent(case: Case, record: Record) -> Iterator[Finding]:
     for node in record.nodes:
         segments = (node.tx_bytes or 0) / case.link.mtu_bytes
         for rule, count, what in (
-            ("retransmits", node.retransmits_count, "segments were sent again"),
+            ("retransmits", node.retransmits_count, "segments were retransmitted"),
             ("drops", node.drops_count, f"packets were dropped by the {_dropping(case.link)}"),
         ):
             if count and segments and count / segments > RESENT_RATIO:

@@ -34,7 +34,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--check",
         metavar="RUN",
-        help="measure nothing: foretell this run's trainings from the system file, and compare",
+        help="measure nothing: predict this run's trainings from the system file, and compare",
     )
     parser.add_argument(
         "--runs-folder",

@@ -20,7 +20,7 @@ def hosts(run: RunSummary) -> Html:
     cases = [summary for summary in run.cases if any(record.nodes for record in summary.good)]
     if not cases:
         return Html()
-    head = ("case", "moved a trial", "CPU per GB", "cores busy", "sent again", "dropped")
+    head = ("case", "bytes per trial", "CPU per GB", "cores busy", "retransmits", "dropped")
     link = ("one stream unshaped", "round trip")
     has_gpus = any(record.gpus for record in run.records)
     gpu_head = ("GPU clock", "GPU power", "throttled") if has_gpus else ()

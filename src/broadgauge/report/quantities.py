@@ -37,7 +37,7 @@ _TITLES = {
     "link_rate_gbps": "rate on the wire",
     "line_share_ratio": "share of the line rate",
     "amplification_ratio": "bytes over the ring's",
-    "retransmits_count": "segments sent again",
+    "retransmits_count": "retransmits",
     "drops_count": "packets dropped",
     "ceiling_gbps": "one stream unshaped",
     "eight_streams_gbps": "eight streams unshaped",

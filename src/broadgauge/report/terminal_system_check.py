@@ -1,4 +1,4 @@
-"""How well does a system file foretell a run? A row a training, then errors and order."""
+"""How well does a system file predict a run? A row a training, then errors and order."""
 
 import math
 import statistics
@@ -27,7 +27,7 @@ class Scores:
     bias_ratio: float
     """Geometric mean of predicted over measured, less one."""
     pair_order_ratio: float | None
-    """Of the pairs that differ by more than 10 %, how many are foretold in their order?"""
+    """Of the pairs that differ by more than 10 %, how many are predicted in their order?"""
 
 
 def scores(steps: Sequence[CheckedStep]) -> Scores:
@@ -64,7 +64,7 @@ def print_check(steps: Sequence[CheckedStep], console: Console) -> None:
         )
         for step in steps
     ]
-    print_table(("training", "measured", "foretold", "error", "of compute"), rows, console)
+    print_table(("training", "measured", "predicted", "error", "of compute"), rows, console)
     found = scores(steps)
     heading(f"{found.num_steps} steps", console)
     order = "–" if found.pair_order_ratio is None else show_ratio(found.pair_order_ratio)

@@ -85,7 +85,7 @@ def _calibration(found: WhatIf) -> Iterator[str]:
 
 
 def check_lines(found: WhatIf) -> Iterator[str]:
-    """How well does the chosen case foretell the run's other networks?"""
+    """How well does the chosen case predict the run's other networks?"""
     for each in found.checks:
         error = f"{each.error_ratio:+.1%}".replace("%", " %")
         yield (

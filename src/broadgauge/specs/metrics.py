@@ -144,7 +144,7 @@ REGISTRY: dict[str, Metric] = {
         Metric(
             name="retransmits_count",
             direction="lower",
-            meaning="TCP segments sent again, all nodes",
+            meaning="TCP segments retransmitted, all nodes",
         ),
         Metric(name="drops_count", direction="lower", meaning="packets the shapers dropped"),
         Metric(

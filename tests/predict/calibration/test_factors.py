@@ -60,7 +60,7 @@ def test_slow_kernels_are_found_in_a_step_of_one_node() -> None:
 
 @pytest.mark.parametrize("spread", [0.05, 0.3])
 def test_a_measured_step_is_weighed_against_what_the_interval_said(spread: float) -> None:
-    """Where others' kernels were foretold well, one slow step moves a system less."""
+    """Where others' kernels were predicted well, one slow step moves a system less."""
     said = {"all": (-1.28 * spread, 1.28 * spread)}
     known = replace(default_knowledge(), residuals=said)
     found = fit([observe(ONE_NODE, true(compute=1.25))], known)

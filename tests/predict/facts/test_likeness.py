@@ -111,7 +111,7 @@ def test_nothing_known_changes_nothing() -> None:
 
 
 def test_a_slow_way_of_training_says_little_of_another() -> None:
-    """Three steps with adapters, far apart in size, each half as fast again as foretold."""
+    """Three steps with adapters, far apart in size, each half as fast again as predicted."""
     adapted = [replace(batch(size), lora=True) for size in (1, 16, 256)]
     known = fit([observed(case, 1.5) for case in adapted], default_knowledge())
 

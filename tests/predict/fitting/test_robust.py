@@ -104,7 +104,7 @@ def test_twins_far_from_all_others_are_one_outlier() -> None:
 
 
 def test_one_disturbed_twin_says_nothing_of_the_other() -> None:
-    """Three configurations twice, all as foretold but one row, three times as long."""
+    """Three configurations twice, all as predicted but one row, three times as long."""
     pairs = np.kron(np.eye(3), np.ones((2, 2)))
     measured = np.array([0.0, 0.0, 0.0, math.log(3), 0.0, 0.0])
     linear = by_differences(lambda x: np.repeat(x, 6) - measured)

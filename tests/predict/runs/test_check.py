@@ -1,4 +1,4 @@
-"""Is a stored run set beside what the system file of its machine foretells?"""
+"""Is a stored run set beside what the system file of its machine predicts?"""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Are a file's trainings foretold on the machine that was calibrated?"""
+"""Are a file's trainings predicted on the machine that was calibrated?"""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ skip_if: [{workload: other, reason: not now}]
 """
 
 
-def test_each_training_is_foretold_once() -> None:
+def test_each_training_is_predicted_once() -> None:
     steps, left_out = steps_here(read_experiment(TEXT, "example.yaml", ()), system(has_steps=True))
     # On cores `auto` is one rank a node, so 2xauto is 2x1.
     assert [step.label for step in steps] == [

@@ -1,4 +1,4 @@
-"""Does a calibrated machine foretell steps by its own rates, in the right order?"""
+"""Does a calibrated machine predict steps by its own rates, in the right order?"""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ from broadgauge.predict.system.costs import stand_in, system_costs
 from broadgauge.predict.system.curves import fabric_on, host_share
 from broadgauge.predict.system.hiding import hidings
 from broadgauge.predict.system.measured_points import gemm
-from broadgauge.predict.system.steps import Asked, Foretold, foretell
+from broadgauge.predict.system.steps import Asked, PredictedStep, predict_steps
 from broadgauge.specs.gpt import GptModel
 from broadgauge.specs.model_messages import fsdp_units
 from broadgauge.specs.network import Network, payload_rate_gbps
@@ -43,8 +43,8 @@ def asked(rate_gbps: float | None = 1.0, nodes: int = 2, **changes: object) -> A
     return Asked(workload=training(**changes), network=network, nodes=nodes, ranks_per_node=1)
 
 
-def one(made: System, question: Asked) -> Foretold:
-    return foretell(made, [question])[0]
+def one(made: System, question: Asked) -> PredictedStep:
+    return predict_steps(made, [question])[0]
 
 
 def test_a_product_of_any_size_has_the_rate_that_all_have() -> None:
@@ -78,7 +78,7 @@ def test_a_step_of_one_rank_is_no_less_than_its_products_and_launches() -> None:
     assert products_s + launches_s < step.step_s < 3 * (products_s + launches_s)
 
 
-def test_the_step_that_was_measured_is_foretold_as_measured() -> None:
+def test_the_step_that_was_measured_is_predicted_as_measured() -> None:
     assert one(system(has_steps=True), asked(nodes=1)).step_s == pytest.approx(0.1, rel=1e-6)
 
 
@@ -180,7 +180,7 @@ def test_more_bandwidth_is_never_slower_and_no_step_beats_its_parts(
     slow, fast = sorted(rates)
     changes = {"strategy": strategy, "accumulation": accumulation}
     made = system(has_steps=True)
-    steps = foretell(made, [asked(slow, **changes), asked(fast, **changes)])
+    steps = predict_steps(made, [asked(slow, **changes), asked(fast, **changes)])
     assert steps[0].step_s >= steps[1].step_s * (1 - 1e-9)
     for rate, step in zip((slow, fast), steps, strict=True):
         wire_s = step.network_bytes / (payload_rate_gbps(rate, 1500) * 1e9 / 8)
@@ -255,8 +255,8 @@ def test_costs_are_of_the_case_and_not_of_its_neighbours() -> None:
     made = system(has_steps=True)
     questions = [asked(), asked(strategy="fsdp"), asked(0.1, accumulation=3), asked(None)]
     alone = [one(made, each).step_s for each in questions]
-    assert [each.step_s for each in foretell(made, questions)] == pytest.approx(alone)
-    assert foretell(made, []) == []
+    assert [each.step_s for each in predict_steps(made, questions)] == pytest.approx(alone)
+    assert predict_steps(made, []) == []
     columns = columns_of(
         [training_case(training(), gpu=stand_in(made), nodes=1, ranks_per_node=1, fabric=Fabric())]
     )

@@ -86,11 +86,11 @@ def test_no_network_is_faster_than_the_compute_that_was_measured(run: RunSummary
     assert answer.basis is None
 
 
-def test_the_runs_other_networks_are_foretold_in_order_and_within_a_quarter(
+def test_the_runs_other_networks_are_predicted_in_order_and_within_a_quarter(
     run: RunSummary,
 ) -> None:
     """The made-up run hides nothing of its communication and shares no core with it; what is
-    foretold is for a run that does."""
+    predicted is for a run that does."""
     found = what_if(run, pick_case(run, "network=pod-like"), [Change()])
     assert {check.label for check in found.checks} == {"vnic-like", "reference"}
     assert all(abs(check.error_ratio) < 0.25 for check in found.checks)

@@ -42,7 +42,7 @@ class LinkCounters:
     backlog_bytes: int
     """Waiting now in either direction; a gauge, not a total."""
     tcp_retransmits: int
-    """Segments that TCP in this node sent again (RetransSegs of /proc/net/snmp)."""
+    """Segments that TCP in this node retransmitted (RetransSegs of /proc/net/snmp)."""
     nics: tuple[NicTotals, ...]
     """What the sums are of."""
 

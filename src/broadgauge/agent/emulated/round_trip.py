@@ -1,6 +1,6 @@
 """How long is one byte's way to another emulated node and back?
 
-Datagrams, as they know no handshake and are not sent again: on a link with a long delay one
+Datagrams, as they know no handshake and are not retransmitted: on a link with a long delay one
 exchange is enough, and on one that loses packets those that come back tell what the way takes.
 """
 

@@ -4,7 +4,7 @@ Both directions are shaped by HTB: the node's egress, and the bridge's egress to
 loss and slower ways to single nodes are the node's egress's. A link that is none of that has no
 queue, only a counter. Measured on 16 cores, kernel 6.18, MTU 1500, in Gbit/s
 for 1, 4 and 16 streams: no qdisc 78, 300, 490; the counter 74, 302, 450; HTB at a rate no machine
-reaches 71, 191, 292, with three million segments sent again because its one lock reorders them.
+reaches 71, 191, 292, with three million segments retransmitted because its one lock reorders them.
 """
 
 from collections.abc import Mapping

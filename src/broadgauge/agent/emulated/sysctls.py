@@ -107,7 +107,7 @@ def choose_congestion_control() -> str:
 
 
 def tcp_retransmits() -> int:
-    """How many segments has TCP in the current network namespace sent again?
+    """How many segments has TCP in the current network namespace retransmitted?
 
     Source: RetransSegs of /proc/net/snmp (RFC 4022, tcpRetransSegs), which follows its reader.
     """

@@ -109,7 +109,7 @@ def _configurations(
     """What of the rows' variances beyond `scale` is their configurations', and its covariance.
 
     The least among a row's twins, where all err to the same side: one disturbed row says nothing of
-    the others, and one that is as foretold says that it was the row's.
+    the others, and one that is as predicted says that it was the row's.
     """
     sided = np.abs(twins.same @ np.sign(own)) == twins.same.sum(axis=1)
     least = np.where(twins.same > 0, np.maximum(beyond, 0.0), np.inf).min(axis=1)

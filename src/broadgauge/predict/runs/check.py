@@ -1,9 +1,9 @@
-"""Do the trainings of a stored run take what the system file of its machine foretells?"""
+"""Do the trainings of a stored run take what the system file of its machine predicts?"""
 
 from dataclasses import dataclass
 
 from broadgauge.predict.runs.cases import train_cases
-from broadgauge.predict.system.steps import Asked, foretell
+from broadgauge.predict.system.steps import Asked, predict_steps
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.system import System
@@ -11,7 +11,7 @@ from broadgauge.specs.system import System
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedStep:
-    """A stored run's training, as the system file foretells it and as it was measured."""
+    """A stored run's training, as the system file predicts it and as it was measured."""
 
     label: str
     network: str
@@ -22,7 +22,7 @@ class CheckedStep:
     wire_bytes: float | None = None
     """Counted, headers included; None: one node."""
     network_bytes: float = 0.0
-    """Foretold, payload alone."""
+    """Predicted, payload alone."""
 
     @property
     def error_ratio(self) -> float:
@@ -31,7 +31,7 @@ class CheckedStep:
 
 
 def check_run(system: System, run: RunSummary) -> tuple[CheckedStep, ...]:
-    """Every training of a stored run, foretold. Raises InputError for another machine's run."""
+    """Every training of a stored run, predicted. Raises InputError for another machine's run."""
     stored = train_cases(run)
     if not stored:
         raise InputError(f"{run.folder.name} holds no training that ended well")
@@ -43,7 +43,7 @@ def check_run(system: System, run: RunSummary) -> tuple[CheckedStep, ...]:
                 f"{each.device_name or each.case.device}",
                 hint="`broadgauge calibrate` on the run's machine",
             )
-    answers = foretell(
+    answers = predict_steps(
         system,
         [
             Asked(

@@ -1,1 +1,1 @@
-"""What does a calibrated machine foretell? From its system file."""
+"""What does a calibrated machine predict? From its system file."""

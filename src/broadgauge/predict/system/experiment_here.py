@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from broadgauge.predict.kinds import training_of
-from broadgauge.predict.system.steps import Asked, backend_of, foretell
+from broadgauge.predict.system.steps import Asked, backend_of, predict_steps
 from broadgauge.specs.case import Case
 from broadgauge.specs.cluster import split_shape
 from broadgauge.specs.errors import InputError
@@ -67,7 +67,7 @@ def steps_here(
             network_bytes=answer.network_bytes,
         )
         for (case, question), answer in zip(
-            pairs, foretell(system, [question for _, question in pairs]), strict=True
+            pairs, predict_steps(system, [question for _, question in pairs]), strict=True
         )
     ]
     return tuple(found), tuple(left_out.items())

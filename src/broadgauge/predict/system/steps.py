@@ -43,7 +43,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foretold:
+class PredictedStep:
     """Its step."""
 
     step_s: float
@@ -52,7 +52,7 @@ class Foretold:
     network_bytes: float
 
 
-def foretell(system: System, asked: Sequence[Asked]) -> list[Foretold]:
+def predict_steps(system: System, asked: Sequence[Asked]) -> list[PredictedStep]:
     """One answer each."""
     if not asked:
         return []
@@ -71,7 +71,7 @@ def foretell(system: System, asked: Sequence[Asked]) -> list[Foretold]:
     found = evaluate(columns, costs)
     step_s, without_s = steps_of(found, columns, is_cpu=system.device.kind == "cpu")
     return [
-        Foretold(
+        PredictedStep(
             step_s=float(step_s[index]),
             without_s=float(without_s[index]),
             network_bytes=step_bytes(

@@ -71,7 +71,7 @@ def what_if(
 
 
 def _checked(answer: Answer, change: Change, checks: Sequence[Check]) -> Answer:
-    """No surer than the run's own other networks were foretold: as wide as the worst of them."""
+    """No surer than the run's own other networks were predicted: as wide as the worst of them."""
     if change.is_nothing or not checks:
         return answer
     worst = math.exp(max(abs(math.log(check.predicted_s / check.measured_s)) for check in checks))

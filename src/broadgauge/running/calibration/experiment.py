@@ -130,7 +130,7 @@ def _collective_times(record: Record) -> Iterator[CollectiveTime]:
 
 def trained_of(summary: RunSummary) -> tuple[TrainedStep, ...]:
     """The short trainings over a path, with and without communication. On several GPUs of one node
-    they run without one, too: nothing is foretold from those."""
+    they run without one, too: nothing is predicted from those."""
     found = []
     for each in summary.cases:
         workload, network = training_of(each.case.workload), each.case.network
