@@ -3,6 +3,8 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from broadgauge.results.run_path import RUN_HELP
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -19,7 +21,7 @@ def add_parser(subparsers: Any) -> None:
         "have. Ratios with 95 % intervals over launches.",
         allow_abbrev=False,
     )
-    parser.add_argument("a", metavar="A", help="a run folder, or `last`")
+    parser.add_argument("a", metavar="A", help=RUN_HELP)
     parser.add_argument("b", metavar="B", nargs="?", help="another, compared with A")
     parser.add_argument(
         "--fail-above",

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from broadgauge.results.run_path import RUN_HELP
 from broadgauge.results.table_names import TABLE_NAMES
 
 
@@ -15,7 +16,7 @@ def add_parser(subparsers: Any) -> None:
         "and trial) or as one JSON object with everything. To stdout unless --output names a file.",
         allow_abbrev=False,
     )
-    parser.add_argument("run", metavar="RUN", help="a run folder, or `last`")
+    parser.add_argument("run", metavar="RUN", help=RUN_HELP)
     parser.add_argument(
         "--format", "--to", dest="format", choices=("csv", "json", "parquet"), required=True
     )

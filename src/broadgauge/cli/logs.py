@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from broadgauge.results.run_path import RUN_HELP
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -23,7 +25,7 @@ def add_parser(subparsers: Any) -> None:
         "of one rank, as it is. With -f until the run ends, across launches.",
         allow_abbrev=False,
     )
-    parser.add_argument("run", metavar="RUN", help="a run folder, or `last`")
+    parser.add_argument("run", metavar="RUN", help=RUN_HELP)
     parser.add_argument("--rank", type=int, metavar="N", help="of this rank only")
     parser.add_argument("--launch", metavar="ID", help="of this launch, such as `b0.l1`")
     parser.add_argument("-f", "--follow", action="store_true", help="go on until the run ends")

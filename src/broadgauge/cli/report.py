@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from broadgauge.results.run_path import RUN_HELP
+
 
 def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
@@ -13,7 +15,7 @@ def add_parser(subparsers: Any) -> None:
         "names a file.",
         allow_abbrev=False,
     )
-    parser.add_argument("run", metavar="RUN", help="a run folder, or `last`")
+    parser.add_argument("run", metavar="RUN", help=RUN_HELP)
     parser.add_argument("--output", type=Path, metavar="FILE")
     parser.set_defaults(handler=handle)
 

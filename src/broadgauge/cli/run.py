@@ -40,8 +40,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--against",
         metavar="RUN",
-        help="repeat this run's cases (a run folder, or `last`) beside the experiment's, in the "
-        "same blocks, and compare",
+        help="repeat this run's cases (a run folder, `last`, `last~1`) beside the experiment's, in "
+        "the same blocks, and compare",
     )
     parser.add_argument(
         "--fail-above",

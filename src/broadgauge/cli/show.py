@@ -3,6 +3,8 @@
 import argparse
 from typing import Any
 
+from broadgauge.results.run_path import RUN_HELP
+
 
 def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
@@ -11,7 +13,7 @@ def add_parser(subparsers: Any) -> None:
         description="Prints a stored run: the table, every case, its failures, the environment.",
         allow_abbrev=False,
     )
-    parser.add_argument("run", metavar="RUN", help="a run folder, or `last`")
+    parser.add_argument("run", metavar="RUN", help=RUN_HELP)
     parser.add_argument(
         "--json",
         action="store_true",

@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from broadgauge.results.run_path import RUN_HELP
+
 
 def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
@@ -14,7 +16,7 @@ def add_parser(subparsers: Any) -> None:
         "was modelled. Lists with commas ask for each combination.",
         allow_abbrev=False,
     )
-    parser.add_argument("run", metavar="RUN", help="a run folder, or `last`")
+    parser.add_argument("run", metavar="RUN", help=RUN_HELP)
     parser.add_argument(
         "--case",
         metavar="KEY=VALUE",
