@@ -14,6 +14,7 @@ from broadgauge.results.reading import PLAN_FILE, read_plan
 from broadgauge.results.records_file import RECORDS_FILE, read_records
 from broadgauge.results.run_path import newest_first
 from broadgauge.specs.errors import RunFolderError
+from broadgauge.specs.record import Status
 
 
 class RunStatus(StrEnum):
@@ -82,8 +83,8 @@ def look_at(folder: Path) -> ListedRun:
         started_unix_s=started_s,
         experiment_name=plan.experiment_name,
         num_planned=num_planned,
-        num_ok=counts["ok"],
-        num_failed=len(records) - counts["ok"] - counts["skipped"],
+        num_ok=counts[Status.OK],
+        num_failed=len(records) - counts[Status.OK] - counts[Status.SKIPPED],
         num_stored=len(records),
     )
 
