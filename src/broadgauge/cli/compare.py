@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from broadgauge.results.gate import Gate
-    from broadgauge.results.model import RunSummary
+    from broadgauge.results.model import RunComparison, RunSummary
+
+_NOTHING_HINT = "cases match by the names of workload and network, shape, backend and platform"
 
 
 def add_parser(subparsers: Any) -> None:
@@ -18,7 +20,7 @@ def add_parser(subparsers: Any) -> None:
         help="compare two runs, or the networks of one",
         description="With one run: its cases against those of its baseline (`run --against`), and "
         "its networks against the fastest, paired block by block. With two: each case that both "
-        "have. Ratios with 95 % intervals over launches.",
+        "have, by its settings or else its names. Ratios with 95 % intervals over launches.",
         allow_abbrev=False,
     )
     parser.add_argument("a", metavar="A", help=RUN_HELP)
@@ -38,6 +40,7 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.results.compare import compare_runs
     from broadgauge.results.gate import gate_across_runs, parse_limit
     from broadgauge.results.run_path import read_summary, run_path
+    from broadgauge.specs.errors import InputError
 
     limit_ratio = None if options.fail_above is None else parse_limit(options.fail_above)
     a = read_summary(run_path(options.a))
@@ -46,11 +49,19 @@ def handle(options: argparse.Namespace) -> int:
     runs = compare_runs(a, read_summary(run_path(options.b)))
     with results_console() as console:
         print_runs_compared(runs, console)
+        if not runs.rows:
+            raise InputError(_why_nothing(runs), hint=_NOTHING_HINT)
         if limit_ratio is None:
             return 0
         found = gate_across_runs(runs, limit_ratio)
         print_gate(found, console)
     return found.outcome.exit_code
+
+
+def _why_nothing(runs: "RunComparison") -> str:
+    if len(runs.only_in_a) < len(runs.a.candidates):
+        return "no case that both runs have was measured in both"
+    return "the two runs have no case in common, not even by name"
 
 
 def _compare_within(run: "RunSummary", limit_ratio: float | None) -> int:

@@ -22,18 +22,28 @@ def print_runs_compared(comparison: RunComparison, console: Console) -> None:
         sentence(f"note: {note}", console, "dim")
     for difference in comparison.environment_differences:
         sentence(f"  {difference}", console, "yellow")
+    _print_changed(comparison, console)
     console.print()
     if comparison.rows:
         _print_rows(comparison.rows, console)
-    else:
-        sentence(
-            "No case is in both runs: their keys differ, so they measure other things.", console
-        )
     for name, labels in (("A", comparison.only_in_a), ("B", comparison.only_in_b)):
         if labels:
             heading(f"Only in {name}", console)
         for label in labels:
             sentence(f"  {label}", console)
+
+
+def _print_changed(comparison: RunComparison, console: Console) -> None:
+    """What the user changed between the runs, once for all cases that it was changed in alike."""
+    by_words: dict[tuple[str, ...], list[str]] = {}
+    for label, differences in comparison.setting_differences.items():
+        by_words.setdefault(differences, []).append(label)
+    for differences, labels in by_words.items():
+        is_in_all = len(labels) == len({row.a_label for row in comparison.rows})
+        where = "every case" if is_in_all and len(labels) > 1 else ", ".join(labels)
+        sentence(f"Changed in {where}:", console)
+        for words in differences:
+            sentence(f"  {words}", console)
 
 
 def print_networks_compared(rows: Sequence[CaseComparison], console: Console) -> None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from broadgauge.results.blocks import ValueOf, blocks_of, has_only_positive
 from broadgauge.results.kinds.registry import in_results
 from broadgauge.results.model import CaseComparison, CaseSummary, RunComparison, RunSummary
+from broadgauge.results.run_matching import alone, match_cases
 from broadgauge.results.statistics import (
     Comparison,
     compare_paired,
@@ -158,17 +159,16 @@ def fastest_peer(summary: CaseSummary, run: RunSummary) -> CaseSummary | None:
 def compare_runs(a: RunSummary, b: RunSummary) -> RunComparison:
     """Is run B different from run A, for every case that both have?
 
-    Cases match by key: the hash of everything that decides what was measured. Baselines that ran
+    Cases match by key, the hash of everything that decides what was measured; what is left, by
+    the names that `--against` goes by, and then it is said what was changed. Baselines that ran
     beside them are left out.
     """
+    matched = match_cases(a, b)
     rows: list[CaseComparison] = []
-    for of_a in a.candidates:
-        of_b = b.case(of_a.case.key)
-        if of_b is None:
-            continue
-        metrics = [m for m in headline_metrics(of_a) if m in of_a.estimates and m in of_b.estimates]
-        rows.extend(compare_across_runs(of_a, of_b, metric) for metric in metrics)
-    a_keys, b_keys = ({s.case.key for s in run.candidates} for run in (a, b))
+    for pair in matched:
+        has = (pair.a.estimates, pair.b.estimates)
+        metrics = [m for m in headline_metrics(pair.a) if all(m in each for each in has)]
+        rows.extend(compare_across_runs(pair.a, pair.b, metric) for metric in metrics)
     differences = _environment_differences(a.environments, b.environments)
     notes = ["The runs were not interleaved: what changed between them is in every ratio."]
     if differences:
@@ -177,8 +177,11 @@ def compare_runs(a: RunSummary, b: RunSummary) -> RunComparison:
         a=a,
         b=b,
         rows=tuple(rows),
-        only_in_a=tuple(s.case.label for s in a.candidates if s.case.key not in b_keys),
-        only_in_b=tuple(s.case.label for s in b.candidates if s.case.key not in a_keys),
+        only_in_a=alone(a.candidates, [pair.a for pair in matched]),
+        only_in_b=alone(b.candidates, [pair.b for pair in matched]),
+        setting_differences={
+            pair.a.case.label: pair.differences for pair in matched if pair.differences
+        },
         environment_differences=differences,
         notes=tuple(notes),
     )

@@ -228,6 +228,8 @@ class RunComparison:
     only_in_a: tuple[str, ...]
     """Labels of the cases that B has not."""
     only_in_b: tuple[str, ...]
+    setting_differences: Mapping[str, tuple[str, ...]]
+    """By A's label: `workload.batch_per_rank: 4 in A, 8 in B`, of cases that were changed."""
     environment_differences: tuple[str, ...]
     """`torch: 2.11.0 in A, 2.10.0 in B`."""
     notes: tuple[str, ...]
