@@ -115,7 +115,10 @@ def test_a_name_of_several_kinds_gives_all(mine: Path) -> None:
         ("nodes:\n  - {name: a, gpu: b, gpus_per_node: 8}", "mine.yaml:2:5: `provider` is missing"),
         (MINE.replace("transport:", "transprot:"), "did you mean `transport`"),
         (MINE.replace("value: 2.1", "value: 9"), "order"),
-        (MINE.replace("value: 2.1", "value: -1"), "mine.yaml:5:27: `value`: .*greater than 0"),
+        (
+            MINE.replace("value: 2.1", "value: -1"),
+            r"mine.yaml:5:27: `typical_gbyte_per_s.value` takes a number above 0, not `-1`",
+        ),
         (MINE.replace("virtio", "smoke"), "`transport`"),
     ],
 )

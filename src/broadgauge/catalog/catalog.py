@@ -103,15 +103,17 @@ class Catalog:
         return find_entry(name, self.storage, "storage")
 
     def gpu_price(self, gpu: str, node: str | None = None) -> GpuPrice | None:
-        """What an hour of one GPU costs: of this node, else the lowest of any with this GPU.
+        """What an hour of one GPU costs: of this node, else the lowest of any with this GPU, where
+        the user's own files have prices of it the lowest of those.
 
         None: not known. Raises InputError for a GPU or node that nobody knows.
         """
         wanted = self.gpu(gpu).name
         prices = list(self._gpu_prices(wanted))
-        if node is not None:
-            of_node = self.node(node).name
-            prices = [each for each in prices if each.price.node == of_node] or prices
+        of_node = None if node is None else self.node(node).name
+        own = [each for each in prices if ("prices", each.price.name) in self.places]
+        of_that = [each for each in prices if of_node is not None and each.price.node == of_node]
+        prices = of_that or own or prices
         return min(prices, key=lambda each: each.price_usd_per_hour, default=None)
 
     def _gpu_prices(self, gpu: str) -> Iterator[GpuPrice]:

@@ -16,7 +16,7 @@ from broadgauge.specs.gpt import DataType
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"]
 Nvidia = Literal["pascal", "volta", "turing", "ampere", "ada", "hopper", "blackwell"]
 Amd = Literal["cdna1", "cdna2", "cdna3", "cdna4"]
-Generation = Nvidia | Amd
+Generation = Literal[Nvidia, Amd]
 Topology = Literal["nvswitch", "mesh", "bridge"]
 
 _PRECISIONS: dict[str, Precision] = {
@@ -107,6 +107,10 @@ class Gpu(Entry):
     matches: tuple[str, ...] = ()
     """All these words stand in the name that NVML gives; none: it is not found by that name, but
     for a user's entry, whose own name may be in it."""
+    like: str | None = None
+    """The entry that a user's own took the rest from."""
+    price_usd_per_hour: float | None = Field(default=None, gt=0)
+    """Of one, where a user's own entry says it; the shipped ones' are in prices.yaml."""
     generation: Generation
     form: Literal["sxm", "pcie", "nvl", "superchip", "oam"]
     peaks: Peaks

@@ -82,8 +82,13 @@ class ModelEntry(Entry):
         filled.setdefault("kv_heads", heads)
         filled.setdefault("expert_ffn_hidden", data.get("ffn_hidden"))
         latent = data.get("latent_attention")
-        if isinstance(latent, dict) and {"plain_dim", "rotary_dim"} <= latent.keys():
-            filled.setdefault("head_dim", latent["plain_dim"] + latent["rotary_dim"])
+        parts = (
+            [latent.get(key) for key in ("plain_dim", "rotary_dim")]
+            if isinstance(latent, dict)
+            else []
+        )
+        if parts and all(isinstance(part, int) for part in parts):
+            filled.setdefault("head_dim", sum(parts))
         elif isinstance(hidden, int) and isinstance(heads, int) and heads > 0:
             filled.setdefault("head_dim", hidden // heads)
         return filled

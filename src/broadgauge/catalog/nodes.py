@@ -13,6 +13,8 @@ class NodeEntry(Entry):
     """One entry of nodes.yaml."""
 
     provider: str
+    like: str | None = None
+    """The entry that a user's own took the rest from."""
     gpu: str
     """A name of gpus.yaml."""
     gpus_per_node: int = Field(ge=1)

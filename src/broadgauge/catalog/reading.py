@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from broadgauge.catalog import like
 from broadgauge.catalog.entries import Entry
 from broadgauge.catalog.gpus import Gpu
 from broadgauge.catalog.models import ModelEntry
@@ -19,8 +20,9 @@ from broadgauge.catalog.networks import (
 from broadgauge.catalog.nodes import NodeEntry, PriceEntry
 from broadgauge.catalog.references import BusbwFigure, StorageEntry
 from broadgauge.specs.base import did_you_mean
-from broadgauge.specs.document import Document
-from broadgauge.specs.errors import ExperimentError, Problem
+from broadgauge.specs.document import Document, Path
+from broadgauge.specs.errors import ExperimentError, InputError, Problem
+from broadgauge.specs.plain_messages import value_problem
 
 MODELS: dict[str, type[Entry]] = {
     "gpus": Gpu,
@@ -33,6 +35,17 @@ MODELS: dict[str, type[Entry]] = {
     "busbw": BusbwFigure,
 }
 """The kinds, in the order in which they are read: a network asks the transports."""
+EXAMPLES = {
+    "gpus": "h100-sxm",
+    "transports": "roce",
+    "networks": "vnic-100g",
+    "nodes": "p5.48xlarge",
+    "models": "llama3-8b",
+    "storage": "nvme-pcie4",
+    "prices": "aws-p5.48xlarge",
+    "busbw": "h100-8-8g",
+}
+"""A shipped entry of each kind, for hints."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,19 +66,51 @@ def read_entries(text: str, filename: str) -> tuple[Read, ...]:
     problems = list(_problems_of_form(document))
     read: list[Read] = []
     if not problems:
-        for kind, model in MODELS.items():
-            for i, data in enumerate(document.data.get(kind, ())):
-                try:
-                    entry = model.model_validate(_filled(kind, data, read))
-                except ValidationError as error:
-                    problems += _problems(document, kind, i, error)
+        for kind in MODELS:
+            for i in range(len(document.data.get(kind, ()))):
+                entry = _entry(document, kind, i, read)
+                if isinstance(entry, list):
+                    problems += entry
                 else:
-                    where = document.where((kind, i))
-                    read.append(Read(kind=kind, entry=entry, filename=filename, where=where))
+                    read.append(_read(document, (kind, i), kind, entry))
     problems += _named_twice(read)
     if problems:
         raise ExperimentError(problems)
-    return tuple(read)
+    return (*read, *_prices_of_gpus(document, read))
+
+
+def _read(document: Document, place: Path, kind: str, entry: Entry) -> Read:
+    where = document.where(place)
+    return Read(kind=kind, entry=entry, filename=document.filename, where=where)
+
+
+def _entry(document: Document, kind: str, i: int, read: Sequence[Read]) -> Entry | list[Problem]:
+    """The entry, or what is wrong with it."""
+    data = document.data[kind][i]
+    try:
+        return MODELS[kind].model_validate(_filled(kind, data, read))
+    except InputError as error:  # of the entry that it is like
+        return [Problem(document.where((kind, i, like.KEY)), error.message, error.hint)]
+    except ValidationError as error:
+        return list(_problems(document, (kind, i), error))
+
+
+def _prices_of_gpus(document: Document, read: Sequence[Read]) -> Iterator[Read]:
+    """An entry of `prices` for each GPU that says its own."""
+    places = {each["name"]: i for i, each in enumerate(document.data.get("gpus", ()))}
+    priced = {each.entry.name for each in read if each.kind == "prices"}
+    for gpu in (each.entry for each in read):
+        if not isinstance(gpu, Gpu) or gpu.price_usd_per_hour is None or gpu.name in priced:
+            continue
+        price = PriceEntry(
+            name=gpu.name,
+            gpu=gpu.name,
+            price_usd_per_hour=gpu.price_usd_per_hour,
+            source=gpu.source,
+            date=gpu.date,
+        )
+        place = ("gpus", places[gpu.name], "price_usd_per_hour")
+        yield _read(document, place, "prices", price)
 
 
 def _named_twice(read: Sequence[Read]) -> Iterator[Problem]:
@@ -82,7 +127,12 @@ def _named_twice(read: Sequence[Read]) -> Iterator[Problem]:
 
 
 def _filled(kind: str, data: dict[str, Any], read: Sequence[Read]) -> dict[str, Any]:
-    """A network's entry with what its transport says, the file's own transports first."""
+    """An entry with what its transport says, or the entry that it is like; the file's own first.
+
+    Raises InputError where nobody knows that entry.
+    """
+    if kind in like.KINDS and data.get(like.KEY) is not None:
+        return like.filled(kind, data, [each.entry for each in read if each.kind == kind])
     if kind != "networks":
         return data
     own = [each.entry for each in read if isinstance(each.entry, TransportPrior)]
@@ -92,34 +142,64 @@ def _filled(kind: str, data: dict[str, Any], read: Sequence[Read]) -> dict[str, 
 def _problems_of_form(document: Document) -> Iterator[Problem]:
     """A mapping of kinds to lists of mappings, and nothing else."""
     if not isinstance(document.data, dict):
-        yield Problem(document.where(()), "a catalog is a mapping of kinds to lists of entries")
+        message = "a catalog is a mapping of kinds to lists of entries"
+        yield Problem(document.where(()), message, f"kinds: {', '.join(MODELS)}")
         return
     for key, entries in document.data.items():
         where = document.where((key,))
         if key not in MODELS:
-            yield Problem(where, f"unknown kind `{key}`", did_you_mean(key, MODELS))
+            kinds = did_you_mean(key, MODELS) or f"kinds: {', '.join(MODELS)}"
+            yield Problem(where, f"unknown kind `{key}`", kinds)
         elif not isinstance(entries, list):
-            yield Problem(where, f"`{key}` takes a list of entries")
+            yield Problem(where, f"`{key}` takes a list of entries", _example(key))
         else:
             for i, entry in enumerate(entries):
                 if not isinstance(entry, dict):
-                    yield Problem(document.where((key, i)), "an entry is a mapping of keys")
+                    where = document.where((key, i))
+                    yield Problem(where, "an entry is a mapping of keys", _example(key))
 
 
-def _problems(document: Document, kind: str, i: int, error: ValidationError) -> Iterator[Problem]:
-    for detail in error.errors():
-        yield _problem(document, (kind, i, *detail["loc"]), detail)
+def _problems(document: Document, place: Path, error: ValidationError) -> Iterator[Problem]:
+    """What is wrong with an entry: all that is missing in one, and nothing that only follows."""
+    kind, data = str(place[0]), document.data[place[0]][place[1]]
+    details = error.errors()
+    missing = [each["loc"] for each in details if each["type"] == "missing"]
+    told = [each for each in details if each["type"] != "missing"]
+    written = [each for each in told if not each["loc"] or each["loc"][0] in data]
+    for each in written or told:
+        yield _problem(document, (*place, *each["loc"]), each)
+    is_of_transport = kind == "networks" and any(each["loc"][:1] == ("transport",) for each in told)
+    if missing and not is_of_transport:  # which would have said the rest
+        yield _missing(document, place, missing)
 
 
-def _problem(document: Document, path: tuple[str | int, ...], detail: ErrorDetails) -> Problem:
-    where, key = document.where(path), str(path[-1])
+def _missing(document: Document, place: Path, missing: Sequence[Path]) -> Problem:
+    kind = str(place[0])
+    keys = ", ".join(f"`{_key((*place, *each))}`" for each in missing)
+    hint = _example(kind)
+    if kind in like.KINDS and any(len(each) == 1 for each in missing):
+        hint = f"take what you do not know from a known one: `{like.KEY}: {EXAMPLES[kind]}`"
+    where = document.where((*place, *missing[0]))
+    return Problem(where, f"{keys} {'is' if len(missing) == 1 else 'are'} missing", hint)
+
+
+def _problem(document: Document, path: Path, detail: ErrorDetails) -> Problem:
+    """One thing that is wrong with an entry, with a hint that works."""
+    kind, key = str(path[0]), _key(path)
+    where = document.where(path)
     if detail["type"] == "extra_forbidden":
-        known = MODELS[str(path[0])].model_fields if len(path) == 3 else {}
-        return Problem(where, f"unknown key `{key}`", did_you_mean(key, known))
-    if detail["type"] == "missing":
-        return Problem(where, f"`{key}` is missing")
-    message = detail["msg"].removeprefix("Value error, ")
-    message = message[:1].lower() + message[1:]
-    if isinstance(detail["input"], (dict, list)):
-        return Problem(where, message)
-    return Problem(where, f"`{key}`: {message}, not `{detail['input']}`")
+        known = MODELS[kind].model_fields if len(path) == 3 else {}
+        return Problem(where, f"unknown key `{key}`", did_you_mean(key, known) or _example(kind))
+    message, hint = value_problem(key, detail)
+    return Problem(where, message, hint or _example(kind))
+
+
+def _key(path: Path) -> str:
+    """`("gpus", 0, "peaks", "bf16")` → `peaks.bf16`; of the whole entry its kind."""
+    words = [str(part) for part in path[2:]]
+    return ".".join(words) if words else str(path[0]).removesuffix("s")
+
+
+def _example(kind: str) -> str:
+    """A shipped entry shows what one says."""
+    return f"`broadgauge catalog show {EXAMPLES[kind]}` shows such an entry"

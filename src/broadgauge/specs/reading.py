@@ -17,6 +17,7 @@ from broadgauge.specs.extending import EXTENDS, BaseReader, with_bases
 from broadgauge.specs.fields import alternatives, discriminators, models_in
 from broadgauge.specs.network import Network, NodePath
 from broadgauge.specs.overriding import apply_override
+from broadgauge.specs.plain_messages import value_problem
 from broadgauge.specs.secrets import SecretTexts
 from broadgauge.specs.taking_secrets import take_secrets
 from broadgauge.specs.variables import VARIABLE_PATTERN, FromEnvironment
@@ -48,12 +49,6 @@ _RULES = {
 _ONE_VALUE_WANTED = (
     *("string_type", "int_type", "float_type", "bool_type", "literal_error"),
     *("dict_type", "model_type", "model_attributes_type", "union_tag_not_found"),
-)
-_WORDS = (
-    (r"valid tuple", "list"),
-    (r"[Tt]uple should have", "the list should have"),
-    (r" after validation", ""),
-    (r"valid dictionary( or instance of \w+)?", "mapping of keys to values"),
 )
 
 
@@ -159,8 +154,10 @@ def _where_axes_are(path: Path) -> str:
 
 
 def _as_told(where: str, name: str, path: Path, detail: ErrorDetails) -> Problem:
-    """In the words of a rule of ours or of pydantic."""
-    message = _in_words_of_yaml(detail["msg"].removeprefix("Value error, "))
+    """In the words of a rule of ours, else of the kind of value that is wanted."""
+    if detail["type"] != "value_error":
+        return Problem(where, *value_problem(name, detail))
+    message = detail["msg"].removeprefix("Value error, ")
     message = message[:1].lower() + message[1:]
     if not path or isinstance(detail["input"], (dict, list)):
         return Problem(where, message)
@@ -204,13 +201,6 @@ def _wrong_text(where: str, name: str, detail: ErrorDetails) -> Problem:
     valid = re.sub(refused, filler, seen.lower()).strip("._-")[:63]
     hint = f"for example `{valid}`" if re.fullmatch(pattern, valid) else None
     return Problem(where, f"`{name}`: {rule}, not `{_short(seen)}`", hint)
-
-
-def _in_words_of_yaml(message: str) -> str:
-    """pydantic names Python's types; a file has lists and mappings."""
-    for pythons, ours in _WORDS:
-        message = re.sub(pythons, ours, message)
-    return message
 
 
 def _is_of_the_branch_taken(detail: ErrorDetails, data: Any) -> bool:

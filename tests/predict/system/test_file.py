@@ -22,8 +22,8 @@ def test_what_is_written_is_read_back() -> None:
     [
         ("format: broadgauge system", "format: something", "system.yaml: no system file"),
         ("version: 1", "version: 7", "system.yaml:2:1: version 7 of a system file"),
-        ("kind: cpu", "kind: tpu", "`device.kind`: input should be 'cpu' or 'cuda', not `tpu`"),
-        ("median_s: 0.1,", "median_s: -1,", "input should be greater than 0, not `-1`"),
+        ("kind: cpu", "kind: tpu", "`device.kind` can't be `tpu`"),
+        ("median_s: 0.1,", "median_s: -1,", "median_s` takes a number above 0, not `-1`"),
         ("median_s: 0.1,", "mean_s: 0.1,", "`compute.steps.0.time.median_s` is missing"),
         ("broadgauge: 0.1.0", "broadgauges: 0.1.0", "`broadgauge` is missing"),
         ("compute:", "\tcompute:", "not YAML"),

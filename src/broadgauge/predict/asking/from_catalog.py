@@ -115,11 +115,14 @@ def fabric_named(text: str, catalog: Catalog) -> Fabric:
 
 
 def usual_gpus_per_node(gpu: Gpu, catalog: Catalog) -> tuple[int, str]:
-    """So many, and why: what most known nodes of this GPU have, else its largest board up to 8."""
-    sizes = Counter(node.gpus_per_node for node in catalog.nodes if node.gpu == gpu.name)
-    if sizes:
-        number = max(sizes, key=lambda size: (sizes[size], size))
-        return number, "as most known nodes of this GPU"
+    """So many, and why: what most known nodes of this GPU have, or of the one that it is like, else
+    its largest board up to 8."""
+    for name in filter(None, (gpu.name, gpu.like)):
+        sizes = Counter(node.gpus_per_node for node in catalog.nodes if node.gpu == name)
+        if sizes:
+            number = max(sizes, key=lambda size: (sizes[size], size))
+            which = "this GPU" if name == gpu.name else f"{name}, which it is like"
+            return number, f"as most known nodes of {which}"
     if gpu.nvlink is not None:
         boards = [board.gpus for board in gpu.nvlink.boards if board.topology != "bridge"]
         largest = max((size for size in boards if size <= 8), default=None)

@@ -9,6 +9,7 @@ from ruamel.yaml import YAML
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.document import Document
 from broadgauge.specs.errors import ExperimentError, InputError
+from broadgauge.specs.plain_messages import value_problem
 from broadgauge.specs.system import SYSTEM_FORMAT, SYSTEM_VERSION, System
 from broadgauge.specs.yaml_source import MAX_TEXT_BYTES, parse_yaml
 from broadgauge.wording.file_kinds import special_kind
@@ -91,10 +92,5 @@ def _problem(document: Document, error: ValidationError) -> InputError:
         return InputError(f"{where}: unknown key `{name}`", hint=hint or HINT)
     if first["type"] == "missing":
         return InputError(f"{where}: `{name}` is missing", hint=HINT)
-    message = first["msg"].removeprefix("Value error, ")
-    message = message[:1].lower() + message[1:]
-    if first["type"] == "value_error":  # of several values, which it tells
-        return InputError(f"{where}: `{name}`: {message}", hint=HINT)
-    seen = str(first["input"])
-    seen = seen if len(seen) <= 60 else seen[:57] + "…"
-    return InputError(f"{where}: `{name}`: {message}, not `{seen}`", hint=HINT)
+    message, hint = value_problem(name, first)
+    return InputError(f"{where}: {message}", hint=hint or HINT)

@@ -1,0 +1,53 @@
+"""What does `like: h100-sxm` mean? An entry that says only what it has of its own.
+
+The rest is taken from the entry that it is like: of a mapping (`peaks`, `nvlink`) key by key, of
+anything else as a whole. Names, sources and prices are never taken: they are of the other one.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from broadgauge.catalog.entries import Entry, find_entry
+from broadgauge.catalog.gpus import known_gpus
+from broadgauge.catalog.nodes import known_nodes
+
+KEY = "like"
+KINDS = ("gpus", "nodes")
+"""Those whose entries have so many figures that few know them all."""
+_NOT_TAKEN = frozenset(
+    ("name", "aliases", "matches", "source", "sources", "date", "note", "fitted_on", "like")
+) | {"price_usd_per_hour"}
+
+
+def filled(kind: str, data: Mapping[str, Any], own: Sequence[Entry]) -> dict[str, Any]:
+    """The data with what it does not say. `own`: entries of the same kind above it in the file.
+
+    Raises InputError where nobody knows the entry that it is like.
+    """
+    shipped: Sequence[Entry] = known_gpus() if kind == "gpus" else known_nodes()
+    base = find_entry(str(data[KEY]), (*own, *shipped), kind.removesuffix("s"))
+    known = base.model_dump(by_alias=True, exclude_unset=True, exclude=set(_NOT_TAKEN))
+    merged = _merged(known, data) | {KEY: base.name}
+    if kind == "gpus" and "products" in known and "products" not in data:
+        merged["products"] = _products(known, merged)
+    return merged
+
+
+def _merged(known: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(known)
+    for key, value in said.items():
+        below = known.get(key)
+        is_part = isinstance(value, Mapping) and isinstance(below, Mapping)
+        merged[key] = _merged(below, value) if is_part else value  # type: ignore[arg-type]
+    return merged
+
+
+def _products(known: Mapping[str, Any], merged: Mapping[str, Any]) -> dict[str, Any]:
+    """What large products reach stays the same share of the peak, be that another one."""
+    products = dict(known["products"])
+    precision = products["precision"]
+    peaks = merged.get("peaks")
+    peak = peaks.get(precision) if isinstance(peaks, Mapping) else None
+    if isinstance(peak, (int, float)) and not isinstance(peak, bool):
+        products["reached_tflops"] *= peak / known["peaks"][precision]
+    return products

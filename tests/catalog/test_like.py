@@ -1,0 +1,107 @@
+"""Is an entry that is like another one that one, but for what it says of its own?"""
+
+from pathlib import Path
+
+import pytest
+
+from broadgauge.catalog.catalog import Catalog, load_catalog, shipped_catalog
+from broadgauge.catalog.gpus import clock_ratio, find_gpu
+from broadgauge.specs.errors import ExperimentError
+
+OURS = """
+gpus:
+  - name: ours
+    like: h100-sxm
+    memory_gib: 141
+    memory_gbyte_per_s: 4800
+    peaks: {bf16: 1200}
+    price_usd_per_hour: 2.1
+    source: the offer of 2026-11-02
+    date: 2026-11-02
+nodes:
+  - {name: our-node, like: p5.48xlarge, gpu: ours, networks: ["roce-400g*8"]}
+"""
+
+
+def read(text: str, folder: Path) -> Catalog:
+    path = folder / "mine.yaml"
+    path.write_text(text)
+    return load_catalog([path])
+
+
+def test_what_is_not_said_is_the_other_ones(tmp_path: Path) -> None:
+    known = read(OURS, tmp_path)
+    ours, other = known.gpu("ours"), known.gpu("h100-sxm")
+    assert (ours.memory_gib, ours.memory_gbyte_per_s) == (141, 4800)
+    assert ours.peaks.bf16_tflops == 1200
+    assert ours.peaks.fp16_tflops == other.peaks.fp16_tflops
+    for field in ("generation", "form", "sms", "nvlink", "pcie_generation", "max_mhz"):
+        assert getattr(ours, field) == getattr(other, field), field
+    node, p5 = known.node("our-node"), known.node("p5.48xlarge")
+    assert (node.gpu, node.gpus_per_node, node.vcpus) == ("ours", p5.gpus_per_node, p5.vcpus)
+    assert node.networks == ("roce-400g*8",)
+
+
+def test_names_sources_and_prices_are_its_own(tmp_path: Path) -> None:
+    known = read(OURS, tmp_path)
+    ours = known.gpu("ours")
+    assert ours.like == "h100-sxm"
+    assert (ours.aliases, ours.matches) == ((), ())
+    assert ours.source == "the offer of 2026-11-02"
+    assert find_gpu("NVIDIA H100 80GB HBM3", known.gpus) == known.gpu("h100-sxm")
+    price = known.gpu_price("ours")
+    assert price is not None
+    assert price.price_usd_per_hour == 2.1
+    assert price.price.date == "2026-11-02"
+    assert known.where("prices", price.price).endswith("mine.yaml:8:5")
+    silent = read(OURS.replace("    price_usd_per_hour: 2.1\n", ""), tmp_path)
+    assert silent.gpu_price("ours") is None, "the other one's price is not its own"
+
+
+def test_large_products_reach_the_same_share_of_another_peak(tmp_path: Path) -> None:
+    known = read(OURS, tmp_path)
+    assert known.gpu("h100-sxm").products is not None
+    assert clock_ratio(known.gpu("ours")) == pytest.approx(clock_ratio(known.gpu("h100-sxm")))
+
+
+def test_an_entry_may_be_like_one_above_it(tmp_path: Path) -> None:
+    more = "  - {name: next, like: ours, memory_gib: 192}\nnodes:"
+    known = read(OURS.replace("nodes:", more), tmp_path)
+    assert known.gpu("next").memory_gbyte_per_s == 4800
+    assert known.gpu_price("next") is None
+
+
+def test_ones_own_price_of_a_shipped_gpu_is_taken(tmp_path: Path) -> None:
+    text = "prices: [{name: mine, gpu: h100-sxm, price_usd_per_hour: 40, date: 2026-11}]"
+    price = read(text, tmp_path).gpu_price("h100-sxm")
+    usual = shipped_catalog().gpu_price("h100-sxm")
+    assert price is not None
+    assert usual is not None
+    assert price.price_usd_per_hour == 40 > usual.price_usd_per_hour
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "h100-sxm",
+            "h100-smx",
+            "mine.yaml:4:5: the catalog has no gpu `h100-smx`\n  hint: did you mean `h100-sxm`?",
+        ),
+        ("p5.48xlarge", "p5.96xlarge", "mine.yaml:12:22: the catalog has no node `p5.96xlarge`"),
+        ("memory_gib: 141", "memory_gib: 141 GB", "5:5: `memory_gib` takes a whole number, not"),
+        ("{bf16: 1200}", "1200", "`peaks` takes a mapping of keys to values, not `1200`"),
+        ("{bf16: 1200}", "{bf16: fast}", "`peaks.bf16` takes a number, not `fast`"),
+        ("{bf16: 1200}", "{bf61: 1200}", "unknown key `peaks.bf61`"),
+        ("h100-sxm", "[a]", "mine.yaml:4:5: the catalog has no gpu `['a']`"),
+        ("    like: h100-sxm\n", "", "hint: take what you do not know from a known one: `like:"),
+    ],
+)
+def test_mistakes_are_told_with_place_value_and_hint(
+    old: str, new: str, said: str, tmp_path: Path
+) -> None:
+    assert old in OURS
+    with pytest.raises(ExperimentError) as refused:
+        read(OURS.replace(old, new, 1), tmp_path)
+    assert said in str(refused.value)
+    assert all(problem.hint for problem in refused.value.problems)
