@@ -34,7 +34,7 @@ def test_what_is_not_said_is_the_other_ones(tmp_path: Path) -> None:
     ours, other = known.gpu("ours"), known.gpu("h100-sxm")
     assert (ours.memory_gib, ours.memory_gbyte_per_s) == (141, 4800)
     assert ours.peaks.bf16_tflops == 1200
-    assert ours.peaks.fp16_tflops == other.peaks.fp16_tflops
+    assert ours.peaks.fp8_tflops == other.peaks.fp8_tflops
     for field in ("generation", "form", "sms", "nvlink", "pcie_generation", "max_mhz"):
         assert getattr(ours, field) == getattr(other, field), field
     node, p5 = known.node("our-node"), known.node("p5.48xlarge")
@@ -62,6 +62,14 @@ def test_large_products_reach_the_same_share_of_another_peak(tmp_path: Path) -> 
     known = read(OURS, tmp_path)
     assert known.gpu("h100-sxm").products is not None
     assert clock_ratio(known.gpu("ours")) == pytest.approx(clock_ratio(known.gpu("h100-sxm")))
+
+
+def test_an_offer_that_names_one_half_means_both(tmp_path: Path) -> None:
+    assert read(OURS, tmp_path).gpu("ours").peaks.fp16_tflops == 1200
+    both = read(OURS.replace("{bf16: 1200}", "{bf16: 1200, fp16: 900}"), tmp_path).gpu("ours")
+    assert (both.peaks.bf16_tflops, both.peaks.fp16_tflops) == (1200, 900)
+    none = read(OURS.replace("{bf16: 1200}", "{fp8: 2400}"), tmp_path).gpu("ours")
+    assert none.peaks.bf16_tflops == none.peaks.fp16_tflops == 989.5
 
 
 def test_an_entry_may_be_like_one_above_it(tmp_path: Path) -> None:

@@ -129,10 +129,65 @@ def test_what_does_not_fit_gets_no_advice(capsys: pytest.CaptureFixture[str]) ->
     words = ("predict", "--model", "llama3-405b", "--gpu", "h100-sxm", "--network")
     out = said(capsys, *words, "pod,roce-400g*8", "--nodes", "1,2,3,4")
     flat = " ".join(out.split())
-    assert "none of 7 fits in the GPUs' memory; nearest: pod, 4 nodes" in flat
+    assert "none of 7 fits in the GPUs' memory; pod, 4 nodes misses by least" in flat
     assert "2 more that need more memory" in flat
     for part in ("What follows", "Throughput", "Step time by bandwidth", "suffices"):
         assert part not in out
+
+
+def test_the_nearest_settings_that_fit_are_rows_and_said_to_be_so(
+    capsys: pytest.CaptureFixture[str], width: int
+) -> None:
+    words = ("predict", "--model", "llama3-70b", "--gpu", "h100-sxm", "--network", "roce-400g*8")
+    out = said(capsys, *words, "--nodes", "1")
+    assert max(map(len, out.splitlines())) <= width
+    flat = " ".join(out.split())
+    assert "↳ not asked for: the nearest settings that fit" in flat
+    assert (
+        "it fits with full recomputation and CPU offload, or with full recomputation and 4" in flat
+    )
+    document = json.loads(said(capsys, *words, "--nodes", "1", "--tokens", "1B", "--json"))
+    assert len(document["cases"]) == 1
+    assert [each["change"] for each in document["nearest"]] == document["fits_with"][0]["changes"]
+    for each in document["nearest"]:
+        assert each["memory"]["is_fitting"]
+        assert each["instead_of"] == document["cases"][0]["label"] == "1 node"
+        assert each["training"]["usd"]["value"] > 0
+    rows = list(csv.DictReader(io.StringIO(said(capsys, *words, "--nodes", "1", "--csv"))))
+    assert [(row["change"], row["is_fitting"]) for row in rows] == [
+        ("", "no"), *((each["change"], "yes") for each in document["nearest"]),
+    ]  # fmt: skip
+
+
+def test_days_and_dollars_of_a_whole_training(
+    capsys: pytest.CaptureFixture[str], width: int
+) -> None:
+    words = (*LLAMA, "--nodes", "4", "--network", "roce-400g*8", "--tokens", "1.5T")
+    out = said(capsys, *words)
+    assert max(map(len, out.splitlines())) <= width
+    for part in ("1.5T tokens", " days", "cost of 1.5T", "without restarts"):
+        assert part in " ".join(out.split()), part
+    (case,) = json.loads(said(capsys, *words, "--usd-per-gpu-hour", "2", "--json"))["cases"]
+    training = case["training"]
+    assert training["tokens_count"] == 1.5e12
+    for end in ("value", "low", "high"):
+        steps = 1.5e12 / (case["question"]["global_batch"] * case["question"]["seq_len"])
+        assert training["time_s"][end] == pytest.approx(steps * case["step_time_s"][end])
+        hours = training["time_s"][end] / 3600
+        assert training["usd"][end] == pytest.approx(32 * 2 * hours)
+    unpriced = ("predict", "--model", "llama3-8b", "--node", "a3-megagpu-8g", "--tokens", "1T")
+    (case,) = json.loads(said(capsys, *unpriced, "--json"))["cases"]
+    assert case["training"]["usd"] is None
+    assert case["training"]["time_s"]["value"] > 0
+    assert "unknown" in said(capsys, *unpriced)
+
+
+@pytest.mark.parametrize("tokens", ["lots", "0", "-5", "1.5X", "T", "1e40", "nan", "", "300B,1T"])
+def test_what_is_no_number_of_tokens_is_refused(
+    tokens: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*LLAMA, f"--tokens={tokens}"]) == 2
+    assert "hint: --tokens 300B, or 1.5T" in capsys.readouterr().err
 
 
 def test_what_fits_comes_first(capsys: pytest.CaptureFixture[str]) -> None:

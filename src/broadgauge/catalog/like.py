@@ -28,6 +28,8 @@ def filled(kind: str, data: Mapping[str, Any], own: Sequence[Entry]) -> dict[str
     base = find_entry(str(data[KEY]), (*own, *shipped), kind.removesuffix("s"))
     known = base.model_dump(by_alias=True, exclude_unset=True, exclude=set(_NOT_TAKEN))
     merged = _merged(known, data) | {KEY: base.name}
+    if kind == "gpus":
+        merged["peaks"] = _peaks(known["peaks"], data.get("peaks"), merged["peaks"])
     if kind == "gpus" and "products" in known and "products" not in data:
         merged["products"] = _products(known, merged)
     return merged
@@ -40,6 +42,15 @@ def _merged(known: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]
         is_part = isinstance(value, Mapping) and isinstance(below, Mapping)
         merged[key] = _merged(below, value) if is_part else value  # type: ignore[arg-type]
     return merged
+
+
+def _peaks(known: Mapping[str, Any], said: Any, merged: Any) -> Any:
+    """fp16 and bf16 stay equal where they were: an offer names one of them."""
+    halves = ("fp16", "bf16")
+    if not isinstance(said, Mapping) or known.get("fp16") != known.get("bf16"):
+        return merged
+    named = [half for half in halves if half in said]
+    return merged | dict.fromkeys(halves, said[named[0]]) if len(named) == 1 else merged
 
 
 def _products(known: Mapping[str, Any], merged: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from broadgauge.cli import predict_here, predict_known
+from broadgauge.cli import cost_flags, predict_here, predict_known
 from broadgauge.cli.predict_flags import add_flags
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ def add_parser(subparsers: Any) -> None:
     given.add_argument(
         "--catalog", type=Path, metavar="FILE", action="append", default=[], help="entries of yours"
     )
-    given.add_argument(
-        "--usd-per-gpu-hour", type=float, metavar="USD", help="instead of the catalog's price"
-    )
+    cost_flags.add_flags(given)
     given.add_argument(
         "--pays",
         default="10%",
@@ -63,7 +61,8 @@ def _handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import say, write, write_file
     from broadgauge.cli.predict_flags import read_ratio, read_wish
-    from broadgauge.report.predict_data import to_csv, to_json
+    from broadgauge.predict.answering.answers import MOST_OVER
+    from broadgauge.report.predict_data import MOST_FITTED, to_csv, to_json
     from broadgauge.report.terminal_advice import print_recommendations
     from broadgauge.report.terminal_explain import print_explanations
     from broadgauge.report.terminal_predict import print_answers
@@ -78,13 +77,15 @@ def _handle(options: argparse.Namespace) -> int:
         experiment=options.experiment,
         system_file=options.system,
         measured_file=options.measured,
-        usd_per_gpu_hour=options.usd_per_gpu_hour,
+        usd_per_gpu_hour=cost_flags.read_price(options),
+        tokens_count=cost_flags.read_tokens(options),
         pays_ratio=read_ratio("--pays", options.pays),
     )
     reply = reply_to(
         question,
         is_cut=not (options.json or options.csv),
         with_curves=not options.csv,
+        most_over=MOST_FITTED if options.json or options.csv else MOST_OVER,
         with_sweeps=options.explain or options.json or options.html is not None,
     )
     answers, assumed, notes = reply.answers, reply.assumed, reply.notes

@@ -27,8 +27,9 @@ def handle(options: argparse.Namespace) -> int:
     others = {f"wish_{each.field}": each.name for each in FLAGS}
     others |= {name: f"--{name}" for name in ("csv", "html", "trace", "explain", "measured")}
     others |= {"catalog": "--catalog", "usd_per_gpu_hour": "--usd-per-gpu-hour"}
+    others |= {"tokens": "--tokens"}
     for name, flag in others.items():
-        if getattr(options, name):
+        if getattr(options, name) not in (None, False, []):
             raise InputError(
                 f"{flag} does not go with an experiment on its own system file",
                 hint="name a cluster: --gpu h100-sxm --network roce-400g",

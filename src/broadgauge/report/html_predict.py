@@ -5,11 +5,13 @@ from collections.abc import Iterator, Sequence
 from broadgauge.advise.recommendation import Recommendation
 from broadgauge.predict.answering.answers import Answer, Answers
 from broadgauge.report.charts_predict import step_by_bandwidth, throughput_by_nodes
+from broadgauge.report.cost_words import tokens_title, usd_words, whole_cells
 from broadgauge.report.drawing import runtime
 from broadgauge.report.html import LARGEST_PAGE_BYTES, whole_page
 from broadgauge.report.markup import Html, table, tag
 from broadgauge.report.page_charts import figure
 from broadgauge.report.predict_words import (
+    NEAREST_WORDS,
     NOTHING,
     above_floor,
     bottleneck,
@@ -24,7 +26,7 @@ from broadgauge.report.predict_words import (
     show_gib,
     show_interval,
     tokens_words,
-    usd_words,
+    with_nearest,
 )
 from broadgauge.specs.units import show_ratio, show_time
 
@@ -60,6 +62,8 @@ def _page(
     found: Sequence[Recommendation],
     script: str | None,
 ) -> str:
+    num_asked = len(answers.answers)
+    shown = [*with_nearest(fitting_first(answers.answers), answers.over)]
     sections = [
         tag(
             "header",
@@ -69,12 +73,13 @@ def _page(
             _cut(answers),
         ),
         *(tag("p", f"{words}.") for words in limits(answers.answers)),
-        table(HEAD, [_row(answer) for answer in fitting_first(answers.answers)]),
+        table(_head(answers), [_row(answer) for answer in shown]),
+        *([tag("p", f"{NEAREST_WORDS}.", class_="faint")] if len(shown) > num_asked else []),
         tag("h2", "Pictures"),
         tag("section", list(_figures(answers, is_interactive=script is not None)), class_="charts"),
         *_advice(found),
         tag("h2", "Memory of the fullest GPU"),
-        table(MEMORY_HEAD, [_memory(answer) for answer in answers.answers]),
+        table(MEMORY_HEAD, [_memory(answer) for answer in shown]),
         *(tag("p", f"Note: {note}", class_="faint") for note in notes),
     ]
     return whole_page("Prediction", sections, script)
@@ -112,7 +117,24 @@ def _row(answer: Answer) -> tuple[str, ...]:
         memory_words(prediction.memory),
         bottleneck(answer),
         usd_words(answer.usd_per_gigatoken),
+        *_whole(answer),
     )
+
+
+def _head(answers: Answers) -> tuple[str, ...]:
+    """With a whole training's time and cost where its tokens were said."""
+    whole = answers.answers[0].whole
+    if whole is None:
+        return HEAD
+    title = tokens_title(whole.tokens_count)
+    return (*HEAD, f"time of {title}", f"cost of {title}")
+
+
+def _whole(answer: Answer) -> tuple[str, ...]:
+    if answer.whole is None:
+        return ()
+    time, times, usd, usds = whole_cells(answer.whole)
+    return f"{time} · {times}", f"{usd} · {usds}".removesuffix(" · ")
 
 
 def _memory(answer: Answer) -> tuple[str, ...]:

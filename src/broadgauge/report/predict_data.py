@@ -11,14 +11,13 @@ from broadgauge.advise.recommendation import Recommendation
 from broadgauge.catalog.catalog import Replaced
 from broadgauge.predict.answering.answers import Answer, Answers
 from broadgauge.predict.answering.knee import BandwidthCurve
-from broadgauge.predict.answering.making_fit import what_fits
 from broadgauge.predict.answering.simple_estimates import explain
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.prediction import Prediction
 from broadgauge.report.predict_words import label_words, widened_words
 
 MOST_FITTED = 40
-"""Cases, the first of all, for which it is asked what would make them fit."""
+"""Cases for which it is asked what would make them fit: those that miss by least."""
 
 
 def to_json(
@@ -38,24 +37,34 @@ def to_json(
         "notes": list(notes),
         "replaced": [asdict(each) for each in replaced],
         "cases": [_case(answer, is_explained=is_explained) for answer in answers.answers],
-        "fits_with": _fits_with(answers.answers[:MOST_FITTED]),
+        "fits_with": _fits_with(answers),
+        "nearest": [
+            {"instead_of": label_words(over.answer), **_case(each, is_explained=is_explained)}
+            for over in answers.over
+            for each in over.nearest
+        ],
         "bandwidth": [_curve(curve) for curve in answers.curves],
         "recommendations": [asdict(each) for each in found],
     }
     return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def _fits_with(answers: Sequence[Answer]) -> list[dict[str, str | None]]:
+def _fits_with(answers: Answers) -> list[dict[str, Any]]:
     """Of each case that does not fit: what would make it fit; null: nothing that was tried."""
-    over = [each for each in answers if not each.prediction.memory.is_fitting]
     return [
-        {"label": label_words(each), "change": what_fits(each.prediction.case)} for each in over
+        {
+            "label": label_words(over.answer),
+            "change": over.words[0] if over.words else None,
+            "changes": list(over.words),
+        }
+        for over in answers.over
     ]
 
 
 def to_csv(answers: Answers) -> str:
-    """A header and a line a case."""
-    rows = [_flat(answer) for answer in answers.answers]
+    """A header and a line a case; behind them those near one that does not fit, with `change`."""
+    nearest = [each for over in answers.over for each in over.nearest]
+    rows = [_flat(answer) for answer in (*answers.answers, *nearest)]
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -91,8 +100,16 @@ def _case(answer: Answer, *, is_explained: bool) -> dict[str, Any]:
             "is_fitting": memory.is_fitting,
         },
         "usd_per_gigatoken": answer.usd_per_gigatoken,
+        "change": None if answer.setting is None else answer.setting.words,
+        "training": _training(answer),
         **({"explanation": asdict(explain(prediction))} if is_explained else {}),
     }
+
+
+def _training(answer: Answer) -> dict[str, Any] | None:
+    """The whole of it; null: nobody said how many tokens."""
+    whole = answer.whole
+    return None if whole is None else asdict(whole)
 
 
 def _widened(prediction: Prediction) -> dict[str, Any] | None:
@@ -155,4 +172,25 @@ def _flat(answer: Answer) -> dict[str, object]:
         "memory_capacity_bytes": memory.capacity_bytes,
         "is_fitting": "yes" if memory.is_fitting else "no",
         "usd_per_gigatoken": answer.usd_per_gigatoken,
+        "lora": "yes" if case.lora else "no",
+        "quantized_base": "yes" if case.quantized_base else "no",
+        "cpu_offload": "yes" if case.cpu_offload else "no",
+        "change": "" if answer.setting is None else answer.setting.words,
+        **_flat_training(answer),
+    }
+
+
+def _flat_training(answer: Answer) -> dict[str, object]:
+    """Days are for people: seconds and dollars, with their 80 % intervals."""
+    whole = answer.whole
+    time = None if whole is None else whole.time_s
+    usd = None if whole is None else whole.usd
+    return {
+        "training_tokens_count": None if whole is None else whole.tokens_count,
+        "training_time_s": None if time is None else time.value,
+        "training_time_low_s": None if time is None else time.low,
+        "training_time_high_s": None if time is None else time.high,
+        "training_usd": None if usd is None else usd.value,
+        "training_low_usd": None if usd is None else usd.low,
+        "training_high_usd": None if usd is None else usd.high,
     }

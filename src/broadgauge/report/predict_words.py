@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from broadgauge.catalog.widenings import known_widenings
-from broadgauge.predict.answering.answers import Answer, Answers
+from broadgauge.predict.answering.answers import Answer, Answers, Over, over_bytes
 from broadgauge.predict.answering.knee import GAIN_RATIO, BandwidthCurve
 from broadgauge.predict.answering.labels import OF_PLACE, worded
 from broadgauge.predict.answering.settings import on_any_network
@@ -14,6 +14,12 @@ from broadgauge.specs.units import TIME_UNITS_S, show_count, show_rate, show_rat
 
 GIB = 2.0**30
 NOTHING = "–"
+NEAREST = "↳"
+"""Before a setting that nobody asked for."""
+NEAREST_WORDS = (
+    f"{NEAREST} not asked for: the nearest settings that fit, on the same GPUs, on more nodes, or "
+    "of another training (shorter sequences, adapters)"
+)
 MOST_NAMED = 4
 LEAST_WAIT = 0.03
 """Of a step: what is waited for the network below it is not worth a word."""
@@ -63,12 +69,15 @@ def memory_words(use: MemoryUse) -> str:
 
 def fitting_first(answers: Sequence[Answer]) -> list[Answer]:
     """Those that fit in their order, then the others by what they are over."""
-
-    def over_bytes(answer: Answer) -> float:
-        use = answer.prediction.memory
-        return max(0.0, use.total_bytes - use.capacity_bytes)
-
     return sorted(answers, key=over_bytes)
+
+
+def with_nearest(shown: Sequence[Answer], over: Sequence[Over]) -> Iterator[Answer]:
+    """Below each that does not fit the nearest settings that do."""
+    below = {each.answer.prediction.case: each.nearest for each in over}
+    for answer in shown:
+        yield answer
+        yield from below.get(answer.prediction.case, ())
 
 
 def memory_parts(use: MemoryUse) -> str:
@@ -89,13 +98,10 @@ def bottleneck(answer: Answer) -> str:
     return BOTTLENECKS[answer.prediction.bound]
 
 
-def usd_words(usd: float | None) -> str:
-    """Of 10^9 tokens."""
-    return UNKNOWN if usd is None else f"${usd:,.0f}" if usd >= 100 else f"${usd:.3g}"
-
-
 def label_words(answer: Answer) -> str:
     """`roce-400g, 8 nodes`: what tells it from the others."""
+    if answer.setting is not None:
+        return f"{NEAREST} with {answer.setting.words}"
     label = dict(answer.label)
     case = answer.prediction.case
     if case.nodes == 1 and "nodes" in label:

@@ -8,10 +8,10 @@ from rich.text import Text
 
 from broadgauge.predict.answering.answers import Answer, Answers
 from broadgauge.predict.answering.knee import BandwidthCurve
-from broadgauge.predict.answering.making_fit import what_fits
+from broadgauge.report.cost_words import UNKNOWN, tokens_title, usd_words, whole_cells
 from broadgauge.report.predict_words import (
+    NEAREST_WORDS,
     NOTHING,
-    UNKNOWN,
     above_floor,
     bottleneck,
     common_words,
@@ -28,7 +28,7 @@ from broadgauge.report.predict_words import (
     tokens_words,
     uncertain,
     unfamiliar,
-    usd_words,
+    with_nearest,
 )
 from broadgauge.report.terminal_tables import fits_columns, heading, print_table, sentence
 from broadgauge.specs.units import show_rate, show_ratio, show_time
@@ -36,8 +36,6 @@ from broadgauge.specs.units import show_rate, show_ratio, show_time
 BARS = " ▏▎▍▌▋▊▉█"
 HEIGHTS = "▁▂▃▄▅▆▇█"
 MOST_BARS = 24
-MOST_OVER = 3
-"""Cases that don't fit whose parts are told."""
 MOST_UNCERTAIN = 3
 """Terms, of the first cases that rest on one."""
 MOST_NEAREST = 5
@@ -71,14 +69,18 @@ def print_answers(
         few = shown[:MOST_NEAREST]
         number = f"none of {answers.num_cases:,}" if answers.num_cases > 1 else "it does not"
         verb = "fits" if answers.num_cases > 1 else "fit"
-        more = f"; nearest: {nearest}" if answers.num_cases > 1 else ""
+        more = f"; {nearest} misses by least" if answers.num_cases > 1 else ""
         sentence(f"{number} {verb} in the GPUs' memory{more}", console, "bold yellow")
         shown = few
-    print_rows(shown, console)
+    print_rows([*with_nearest(shown, answers.over)], console)
+    if any(each.nearest for each in answers.over):
+        sentence(NEAREST_WORDS, console, "dim")
     if len(shown) < len(answers.answers):
         words = f"{len(answers.answers) - len(shown)} more that need more memory: --csv or --json"
         sentence(words, console, "dim")
     _print_limits(shown, console)
+    _print_over(answers, console)
+    _print_uncertain(shown, console)
     _print_throughput(fitting, console)
     for curve, title in zip(answers.curves, curve_titles(answers), strict=True):
         _print_curve(curve, title, console)
@@ -93,24 +95,33 @@ def print_answers(
 
 def print_rows(answers: Sequence[Answer], console: Console) -> None:
     """One table where it fits, else as few as do, each with the cases' names."""
-    rows = [_cells(answer) for answer in answers]
+    head, rows = _head(answers), [_cells(answer) for answer in answers]
     start = 1
-    while start < len(HEAD):
-        end = len(HEAD)
-        while end > start + 1 and not fits_columns(*_part(rows, start, end), console):
+    while start < len(head):
+        end = len(head)
+        while end > start + 1 and not fits_columns(*_part(head, rows, start, end), console):
             end -= 1
         if start > 1:
             console.print()
-        print_table(*_part(rows, start, end), console)
+        print_table(*_part(head, rows, start, end), console)
         start = end
 
 
 Rows = Sequence[tuple[str, ...]]
 
 
-def _part(rows: Rows, start: int, end: int) -> tuple[tuple[str, ...], Rows]:
+def _head(answers: Sequence[Answer]) -> tuple[str, ...]:
+    """With a whole training's time and cost where its tokens were said."""
+    whole = next((answer.whole for answer in answers if answer.whole is not None), None)
+    if whole is None:
+        return HEAD
+    title = tokens_title(whole.tokens_count)
+    return (*HEAD, f"{title}\n80 % interval", f"cost of {title}\n80 % interval")
+
+
+def _part(head: tuple[str, ...], rows: Rows, start: int, end: int) -> tuple[tuple[str, ...], Rows]:
     """The names, and these columns."""
-    return (HEAD[0], *HEAD[start:end]), [(row[0], *row[start:end]) for row in rows]
+    return (head[0], *head[start:end]), [(row[0], *row[start:end]) for row in rows]
 
 
 def _cells(answer: Answer) -> tuple[str, ...]:
@@ -128,24 +139,43 @@ def _cells(answer: Answer) -> tuple[str, ...]:
         memory_words(prediction.memory),
         bottleneck(answer),
         usd_words(answer.usd_per_gigatoken),
+        *_whole(answer),
     )
 
 
+def _whole(answer: Answer) -> tuple[str, ...]:
+    if answer.whole is None:
+        return ()
+    time, times, usd, usds = whole_cells(answer.whole)
+    return f"{time}\n{times}", f"{usd}\n{usds}".strip()
+
+
 def _print_limits(answers: Sequence[Answer], console: Console) -> None:
-    """What limits, what does not fit and by what, and what would narrow the intervals most."""
+    """What a step waits for."""
     console.print()
     for words in limits(answers):
         sentence(words, console)
-    over = [answer for answer in answers if not answer.prediction.memory.is_fitting]
-    for answer in over[:MOST_OVER]:
-        use = answer.prediction.memory
+
+
+def _print_over(answers: Answers, console: Console) -> None:
+    """What does not fit, by how much, and what would make it fit; those alike together."""
+    said: dict[str, list[str]] = {}
+    for over in answers.over:
+        use = over.answer.prediction.memory
         much = show_gib(use.total_bytes - use.capacity_bytes)
-        with_what = what_fits(answer.prediction.case)
-        fits = f"; it fits with {with_what}" if with_what else ""
-        words = f"{label_words(answer)} does not fit, {much} too much: {memory_parts(use)}{fits}"
-        sentence(words, console, "yellow")
-    if len(over) > MOST_OVER:
-        sentence(f"{len(over) - MOST_OVER} more do not fit", console, "yellow")
+        fits = f"; it fits with {', or with '.join(over.words)}" if over.words else ""
+        words = f"not fit, {much} too much: {memory_parts(use)}{fits}"
+        said.setdefault(words, []).append(label_words(over.answer))
+    for words, labels in said.items():
+        verb = "does" if len(labels) == 1 else "do"
+        sentence(f"{'; '.join(labels)} {verb} {words}", console, "yellow")
+    num_over = sum(not each.prediction.memory.is_fitting for each in answers.answers)
+    if num_over > len(answers.over):
+        sentence(f"{num_over - len(answers.over)} more do not fit", console, "yellow")
+
+
+def _print_uncertain(answers: Sequence[Answer], console: Console) -> None:
+    """What would narrow the intervals most, and which of them are guesses."""
     for words in itertools.islice(uncertain(answers), MOST_UNCERTAIN):
         sentence(words, console, "dim")
     for words in itertools.islice(unfamiliar(answers), MOST_UNCERTAIN):

@@ -8,7 +8,7 @@ from typing import Any
 from broadgauge.advise.network_choice import recommend
 from broadgauge.advise.recommendation import Recommendation
 from broadgauge.catalog.catalog import Catalog
-from broadgauge.predict.answering.answers import Answers, answer
+from broadgauge.predict.answering.answers import MOST_OVER, Answers, answer
 from broadgauge.predict.answering.known import Known, read_known
 from broadgauge.predict.answering.prices import prices_of
 from broadgauge.predict.asking.experiment_cases import Instead, experiment_cases
@@ -43,6 +43,8 @@ class Question:
     measured_file: Path | None = None
     usd_per_gpu_hour: float | None = None
     """Instead of the catalog's price."""
+    tokens_count: float | None = None
+    """Of a whole training, whose days and dollars are wanted."""
     pays_ratio: float = PAYS_RATIO
     """What a better network must bring to be recommended."""
 
@@ -66,10 +68,12 @@ def reply_to(
     is_cut: bool = True,
     with_curves: bool = True,
     with_sweeps: bool = True,
+    most_over: int = MOST_OVER,
 ) -> Reply:
     """Predictions of all cases; `is_cut`: of very many the best.
 
-    `with_sweeps`: recommendations also say from where on a network would pay. Raises InputError.
+    `with_sweeps`: recommendations also say from where on a network would pay. `most_over`: of how
+    many cases that don't fit the nearest settings are looked for. Raises InputError.
     """
     catalog = question.catalog
     known = read_known(
@@ -88,17 +92,27 @@ def reply_to(
         known.knowledge,
         most=BEST_SHOWN if is_cut and len(asked.cases) > MOST_SHOWN else None,
         with_curves=with_curves,
+        tokens_count=question.tokens_count,
+        network=asked.network,
+        most_over=most_over,
     )
     is_whole = len(answers.answers) == answers.num_cases <= MOST_SHOWN
     found = _recommendations(answers, known, question, with_sweeps=with_sweeps) if is_whole else ()
     return Reply(
         answers=answers,
-        assumed=(*asked.assumed, *price_words, *known.words),
+        assumed=(*asked.assumed, *price_words, *known.words, *_of_training(question)),
         notes=(*notes, *catalog.replaced_words()),
         recommendations=found,
         cases=asked.cases,
         knowledge=known.knowledge,
     )
+
+
+def _of_training(question: Question) -> tuple[str, ...]:
+    """What days and dollars leave out."""
+    if question.tokens_count is None:
+        return ()
+    return ("days and dollars without restarts, evaluation or a wait for GPUs",)
 
 
 def _recommendations(

@@ -159,3 +159,18 @@ def test_a_framework_that_nobody_knows_is_told() -> None:
     assert "framework our-own-trainer (not in the catalog" in own
     for known in ("torch", "nanogpt", "megatron"):
         assert "not in the catalog" not in "; ".join(asked(**wish, framework=[known]).assumed)
+
+
+def test_nics_a_node_are_assumed_unless_they_are_said() -> None:
+    def told(**wish: Any) -> str:
+        return "; ".join(asked(nodes=[2], **wish).assumed)
+
+    one = told(gpu=["h100-sxm"], network=["roce-400g"])
+    assert "NICs a node: 1 (roce-400g; with eight roce-400g*8)" in one
+    assert "NICs a node: 1" in told(gpu=["h100-sxm"], network=["pod=0.48GB/s"])
+    assert "NICs" not in told(gpu=["h100-sxm"], network=["roce-400g*8"])
+    assert "NICs a node: 8 (as a3-ultragpu-8g has)" in told(node=["a3-ultragpu-8g"])
+    alone = asked(gpu=["h100-sxm"], network=["roce-400g"], nodes=[1])
+    assert "NICs" not in "; ".join(alone.assumed)
+    assert alone.network is not None
+    assert alone.network.name == "roce-400g"

@@ -1,7 +1,22 @@
-"""What does training cost? US dollars for 10^9 tokens, from a GPU's price by the hour."""
+"""What does training cost? US dollars for 10^9 tokens, from a GPU's price by the hour; and days and
+dollars of a whole training."""
+
+from dataclasses import dataclass
+
+from broadgauge.predict.prediction import Interval, Prediction
 
 SECONDS_AN_HOUR = 3600.0
 TOKENS = 1e9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeTraining:
+    """So many tokens at the predicted step: without restarts, evaluation or waiting for GPUs."""
+
+    tokens_count: float
+    time_s: Interval
+    usd: Interval | None
+    """None: no price is known."""
 
 
 def usd_per_gigatoken(
@@ -15,3 +30,22 @@ def usd_per_gigatoken(
         return None
     hours = TOKENS / tokens_per_s / SECONDS_AN_HOUR
     return gpus * usd_per_gpu_hour * hours
+
+
+def whole_training(
+    prediction: Prediction, tokens_count: float, usd_per_gpu_hour: float | None
+) -> WholeTraining:
+    """Steps of all tokens × the step's time, with the step's own interval."""
+    case = prediction.case
+    steps = tokens_count / (case.global_batch * case.seq_len)
+    time_s = _times(prediction.step_time_s, steps)
+    usd = None
+    if usd_per_gpu_hour is not None:
+        usd = _times(time_s, case.gpus * usd_per_gpu_hour / SECONDS_AN_HOUR)
+    return WholeTraining(tokens_count=tokens_count, time_s=time_s, usd=usd)
+
+
+def _times(interval: Interval, factor: float) -> Interval:
+    return Interval(
+        value=interval.value * factor, low=interval.low * factor, high=interval.high * factor
+    )

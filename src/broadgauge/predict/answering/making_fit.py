@@ -1,35 +1,95 @@
-"""What would make a training fit? One change that is enough, else several added up."""
+"""What would make a training fit? The nearest settings that do, from what changes least.
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+Three ways are looked at: the same training on the same GPUs, the same on more nodes, and another
+training (shorter sequences, adapters). Each is one change that is enough, else the fewest that are.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from broadgauge.predict.asking.question import fault_of
-from broadgauge.predict.case import TrainingCase
+from broadgauge.predict.case import Fabric, TrainingCase
 from broadgauge.predict.memory.fullest_gpu import memory_use
 
 MOST_DOUBLINGS = 6
 """Of nodes."""
+SHORTEST_SEQUENCE = 512
+"""Tokens: what is shorter trains little that is asked for here."""
 Change = tuple[str, TrainingCase]
 """In words, and the case with it."""
+Kind = Callable[[TrainingCase], Iterator[Change]]
+"""Changes of one kind, the smallest first."""
+What = Literal["same GPUs", "more nodes", "other training"]
 
 
-def what_fits(case: TrainingCase) -> str | None:
-    """`full recomputation`, or several joined by `and`; None: all together are not enough."""
-    for kind in _KINDS:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One that fits, near one that does not."""
+
+    words: str
+    """What was changed: `full recomputation and micro-batch 1`."""
+    case: TrainingCase
+    what: What
+
+
+def nearest_fits(case: TrainingCase, network: Fabric | None = None) -> tuple[Setting, ...]:
+    """The nearest setting on the same GPUs; where there is none, or only with states in the host's
+    memory, also those on more nodes and of another training.
+
+    `network` joins nodes where the case has one alone; None: nobody named any.
+    """
+    here = _nearest(case, _HERE, "same GPUs")
+    if here is not None:
+        return (here,)
+    offloaded = _nearest(case, (*_HERE, _offload), "same GPUs")
+    more = _nearest(case, (*_HERE, lambda each: _nodes(each, network)), "more nodes")
+    other = _nearest(case, (*_HERE, _sequences, _adapters), "other training")
+    return tuple(each for each in (offloaded, more, other) if each is not None)
+
+
+def what_fits(case: TrainingCase, network: Fabric | None = None) -> str | None:
+    """The nearest in words; None: nothing that was tried is enough."""
+    return next((each.words for each in nearest_fits(case, network)), None)
+
+
+def _nearest(case: TrainingCase, kinds: Sequence[Kind], what: What) -> Setting | None:
+    """One change that is enough, else several of which none is needless."""
+    for kind in kinds:
         for words, changed in kind(case):
             if _fits(changed):
-                return words
+                return Setting(words=words, case=changed, what=what)
+    found, needed = _added_up(case, kinds), list(kinds)
+    if found is None:
+        return None
+    for kind in reversed(kinds):  # what changes most first
+        fewer = [each for each in needed if each is not kind]
+        without = _added_up(case, fewer)
+        if without is not None:
+            found, needed = without, fewer
+    return Setting(words=_listed(found[0]), case=found[1], what=what)
+
+
+def _added_up(
+    case: TrainingCase, kinds: Sequence[Kind]
+) -> tuple[tuple[str, ...], TrainingCase] | None:
+    """The strongest of each kind, one after the other, until it fits."""
     told: list[str] = []
-    for kind in _KINDS:
+    for kind in kinds:
         strongest = None
         for words, changed in kind(case):
             strongest = words, changed
             if _fits(changed):
-                return " and ".join([*told, words])
+                return (*told, words), changed
         if strongest is not None:
             told.append(strongest[0])
             case = strongest[1]
     return None
+
+
+def _listed(words: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def _fits(case: TrainingCase) -> bool:
@@ -57,7 +117,7 @@ def _micro_batch(case: TrainingCase) -> Iterator[Change]:
 def _shard(case: TrainingCase) -> Iterator[Change]:
     if case.data_parallel == 1:
         return
-    if case.strategy == "ddp":
+    if case.strategy in ("ddp", "hsdp"):
         yield "fsdp", replace(case, strategy="fsdp")
     elif case.strategy == "megatron" and not case.zero_stage:
         yield "ZeRO stage 1", replace(case, zero_stage=1)
@@ -93,16 +153,27 @@ def _stages(case: TrainingCase) -> Iterator[Change]:
         times *= 2
 
 
-def _nodes(case: TrainingCase) -> Iterator[Change]:
+def _offload(case: TrainingCase) -> Iterator[Change]:
+    if not case.cpu_offload:
+        yield "CPU offload", replace(case, cpu_offload=True)
+
+
+def _nodes(case: TrainingCase, network: Fabric | None) -> Iterator[Change]:
     """Where states are sharded over all ranks; the batch grows with the cluster."""
-    if case.strategy != "fsdp" or case.nodes == 1:
+    is_alone = case.gpus == 1
+    if case.strategy != "fsdp" and not is_alone:
+        return
+    fabric = network if case.nodes == 1 else case.fabric
+    if fabric is None or fabric.transport == "none":
         return
     for doubling in range(1, MOST_DOUBLINGS + 1):
         times = 2**doubling
         yield (
-            f"{case.nodes * times} nodes",
+            f"{case.nodes * times} nodes{' with fsdp' if is_alone else ''}",
             replace(
                 case,
+                strategy="fsdp",
+                fabric=fabric,
                 nodes=case.nodes * times,
                 data_parallel=case.data_parallel * times,
                 global_batch=case.global_batch * times,
@@ -110,13 +181,20 @@ def _nodes(case: TrainingCase) -> Iterator[Change]:
         )
 
 
-_KINDS: tuple[Callable[[TrainingCase], Iterator[Change]], ...] = (
-    _flash,
-    _recompute,
-    _micro_batch,
-    _shard,
-    _tensor,
-    _stages,
-    _nodes,
-)
-"""From what costs least."""
+def _sequences(case: TrainingCase) -> Iterator[Change]:
+    """Shorter ones, as many a step."""
+    length = case.seq_len // 2
+    while length >= SHORTEST_SEQUENCE:
+        yield f"sequences of {length:,} tokens", replace(case, seq_len=length)
+        length //= 2
+
+
+def _adapters(case: TrainingCase) -> Iterator[Change]:
+    if not case.lora:
+        yield "LoRA", replace(case, lora=True)
+    if not case.quantized_base:
+        yield "QLoRA", replace(case, lora=True, quantized_base=True)
+
+
+_HERE: tuple[Kind, ...] = (_flash, _recompute, _micro_batch, _shard, _tensor, _stages)
+"""From what costs least; none changes what is learned."""

@@ -13,7 +13,7 @@ from broadgauge.specs.errors import InputError
 def prices_of(
     cases: Sequence[TrainingCase], catalog: Catalog, usd_per_gpu_hour: float | None = None
 ) -> tuple[Prices, list[str]]:
-    """A price for each case, and the words that say whose.
+    """A price for each case, and the words that say whose and of when.
 
     `usd_per_gpu_hour`: the user's own, for all. Raises InputError where that is none.
     """
@@ -21,7 +21,7 @@ def prices_of(
     if own is not None:
         if not (math.isfinite(own) and own >= 0):
             raise InputError(f"--usd-per-gpu-hour {own:g}: not a price")
-        return (lambda _case: float(own)), []
+        return (lambda _case: float(own)), [f"${own:.3g} for a GPU and hour (as given)"]
 
     nodes = {each.name for each in catalog.nodes}
 
@@ -31,7 +31,7 @@ def prices_of(
         found = catalog.gpu_price(gpu, node if node in nodes else None)
         if found is None or (node in nodes and found.price.node != node):
             return None
-        return found.price_usd_per_hour, f"{found.price.name}, {found.price.date}"
+        return found.price_usd_per_hour, f"{found.price.name}, {found.price.date or 'no date'}"
 
     def price(case: TrainingCase) -> float | None:
         found = known(case.gpu, case.name)

@@ -37,7 +37,7 @@ def experiment_cases(
     experiment: Experiment, gpus: Sequence[str], instead: Instead, catalog: Catalog
 ) -> Asked:
     """Every training of the file on each GPU. Raises InputError where there is none."""
-    assumed: dict[str, None] = {}
+    assumed = dict.fromkeys(_nics_words(instead, catalog))
     left_out: dict[str, int] = {}
     cases: dict[TrainingCase, None] = {}
     for gpu in (catalog.gpu(name).name for name in gpus):
@@ -56,7 +56,17 @@ def experiment_cases(
             f"{experiment.name}: there is no training to predict: {reasons}",
             hint="a workload of `kind: train`; or ask by flags: --model llama3-8b",
         )
-    return Asked(cases=tuple(cases), assumed=tuple(assumed), left_out=tuple(left_out.items()))
+    return Asked(
+        cases=tuple(cases),
+        assumed=tuple(assumed),
+        left_out=tuple(left_out.items()),
+        network=next((case.fabric for case in cases if case.nodes > 1), None),
+    )
+
+
+def _nics_words(instead: Instead, catalog: Catalog) -> Iterator[str]:
+    for name in (each.partition("=")[0] for each in instead.networks):
+        yield f"NICs a node: {catalog.network(name).nics} ({name})"
 
 
 def _all_cases(
@@ -75,6 +85,8 @@ def _all_cases(
                 )
                 case = replace(case, own_gpu=own_gpu_of(catalog.gpu(gpu)))
                 yield case, _skipped(experiment, workload, network, shape)
+                if isinstance(network, Network):
+                    assumed[f"NICs a node: {network.num_nics} ({network.name})"] = None
                 if isinstance(network, Network) and network.rate_gbps is None:
                     assumed[f"{network.name} has no rate: its transport's is guessed"] = None
 

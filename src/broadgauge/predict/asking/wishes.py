@@ -40,6 +40,8 @@ class Asked:
     """What was silent, and what was taken."""
     left_out: tuple[tuple[str, int], ...]
     """Combinations that can't be: why, and how many."""
+    network: Fabric | None = None
+    """The first that was named, or the node's; None: nobody named any."""
 
 
 def expand(wish: Wish, catalog: Catalog) -> Asked:
@@ -65,7 +67,14 @@ def expand(wish: Wish, catalog: Catalog) -> Asked:
         cases=tuple(found),
         assumed=tuple(assumptions.told()),
         left_out=tuple((message, number) for (message, _), number in faults.items()),
+        network=_first_network(wish, known),
     )
+
+
+def _first_network(wish: Wish, known: "_Known") -> Fabric | None:
+    names = [*wish.get("network", ())]
+    names += [name for node in wish.get("node", ()) for name in known.node(node).networks]
+    return known.fabric(names[0]) if names else None
 
 
 def _check(wish: Wish) -> None:
@@ -91,11 +100,13 @@ class _Known:
         self.node = functools.cache(catalog.node)
         self.shape = functools.cache(lambda name: shape_of(self.model(name)))
         self.fabric = functools.cache(lambda name: fabric_named(name, catalog))
+        self.nics = functools.cache(lambda name: catalog.network(name.partition("=")[0]).nics)
         self.gpus_per_node = functools.cache(lambda gpu: usual_gpus_per_node(gpu, catalog))
 
 
 def _case(given: Mapping[str, Any], assumptions: Assumptions, known: _Known) -> TrainingCase:
     """One combination, the silent rest filled in."""
+    _tell_nics(given, assumptions, known)
     given = _with_node(given, assumptions, known)
     entry, gpu = known.model(given["model"]), known.gpu(given["gpu"])
     nodes = int(given.get("nodes", 1))
@@ -151,6 +162,16 @@ def _case(given: Mapping[str, Any], assumptions: Assumptions, known: _Known) -> 
     )
 
 
+def _tell_nics(given: Mapping[str, Any], assumptions: Assumptions, known: _Known) -> None:
+    """How many NICs of a named network has a node? Each is worth its rate."""
+    name = given.get("network", "").partition("=")[0]
+    if not name or given.get("nodes", 1) == 1:
+        return
+    nics = known.nics(name)
+    if not name.endswith(f"*{nics}"):
+        assumptions.tell("NICs a node:", nics, f"{name}; with eight {name}*8")
+
+
 def _tell_unknown_framework(same: Mapping[str, Any], assumptions: Assumptions) -> None:
     """A framework of the user's own is no mistake; a mistyped one is."""
     name = same.get("framework")
@@ -201,6 +222,7 @@ def _with_node(
     if node.networks and "network" not in given:
         told["network"] = node.networks[0]
         assumptions.tell("network", node.networks[0], f"the fastest of {node.name}")
+        assumptions.tell("NICs a node:", known.nics(node.networks[0]), f"as {node.name} has")
     return {**told, **given, "node": node.name}
 
 
