@@ -35,6 +35,7 @@ HEAD = (
     *("memory a GPU", "bottleneck", "$/10⁹ tokens"),
 )
 
+TRAINING_HEAD = ("case", "time", "80 % interval", "cost", "80 % interval")
 MEMORY_HEAD = (
     *("case", "parameters", "gradients", "optimizer", "activations", "buffers", "margin"),
     "of the GPU's",
@@ -73,8 +74,9 @@ def _page(
             _cut(answers),
         ),
         *(tag("p", f"{words}.") for words in limits(answers.answers)),
-        table(_head(answers), [_row(answer) for answer in shown]),
+        table(HEAD, [_row(answer) for answer in shown]),
         *([tag("p", f"{NEAREST_WORDS}.", class_="faint")] if len(shown) > num_asked else []),
+        *_training(shown),
         tag("h2", "Pictures"),
         tag("section", list(_figures(answers, is_interactive=script is not None)), class_="charts"),
         *_advice(found),
@@ -117,24 +119,16 @@ def _row(answer: Answer) -> tuple[str, ...]:
         memory_words(prediction.memory),
         bottleneck(answer),
         usd_words(answer.usd_per_gigatoken),
-        *_whole(answer),
     )
 
 
-def _head(answers: Answers) -> tuple[str, ...]:
-    """With a whole training's time and cost where its tokens were said."""
-    whole = answers.answers[0].whole
-    if whole is None:
-        return HEAD
-    title = tokens_title(whole.tokens_count)
-    return (*HEAD, f"time of {title}", f"cost of {title}")
-
-
-def _whole(answer: Answer) -> tuple[str, ...]:
-    if answer.whole is None:
-        return ()
-    time, times, usd, usds = whole_cells(answer.whole)
-    return f"{time} · {times}", f"{usd} · {usds}".removesuffix(" · ")
+def _training(shown: Sequence[Answer]) -> Iterator[Html]:
+    """Time and cost of a whole training, where its tokens were said."""
+    wholes = [(label_words(each), each.whole) for each in shown if each.whole is not None]
+    if not wholes:
+        return
+    yield tag("h2", f"A training of {tokens_title(wholes[0][1].tokens_count)}")
+    yield table(TRAINING_HEAD, [(label, *whole_cells(whole)) for label, whole in wholes])
 
 
 def _memory(answer: Answer) -> tuple[str, ...]:
