@@ -21,7 +21,7 @@ def prices_of(
     if own is not None:
         if not (math.isfinite(own) and own >= 0):
             raise InputError(f"--usd-per-gpu-hour {own:g}: not a price")
-        return (lambda _case: float(own)), [f"${own:.3g} for a GPU and hour (as given)"]
+        return (lambda _case: float(own)), [f"${own:.4g} for a GPU and hour (as given)"]
 
     nodes = {each.name for each in catalog.nodes}
 
@@ -39,7 +39,7 @@ def prices_of(
 
     kinds = dict.fromkeys((case.gpu, case.name) for case in cases)
     found = [(gpu, entry) for gpu, node in kinds if (entry := known(gpu, node)) is not None]
-    words = [f"${usd:.3g} for a GPU ({gpu}) and hour ({whose})" for gpu, (usd, whose) in found]
+    words = [f"${usd:.4g} for a GPU ({gpu}) and hour ({whose})" for gpu, (usd, whose) in found]
     unpriced = [node for gpu, node in kinds if node in nodes and known(gpu, node) is None]
     if unpriced:
         words.append(f"no price of {', '.join(dict.fromkeys(unpriced))} is known")
