@@ -82,13 +82,10 @@ class ModelEntry(Entry):
         filled.setdefault("kv_heads", heads)
         filled.setdefault("expert_ffn_hidden", data.get("ffn_hidden"))
         latent = data.get("latent_attention")
-        parts = (
-            [latent.get(key) for key in ("plain_dim", "rotary_dim")]
-            if isinstance(latent, dict)
-            else []
-        )
-        if parts and all(isinstance(part, int) for part in parts):
-            filled.setdefault("head_dim", sum(parts))
+        parts = latent if isinstance(latent, dict) else {}
+        plain, rotary = parts.get("plain_dim"), parts.get("rotary_dim")
+        if isinstance(plain, int) and isinstance(rotary, int):
+            filled.setdefault("head_dim", plain + rotary)
         elif isinstance(hidden, int) and isinstance(heads, int) and heads > 0:
             filled.setdefault("head_dim", hidden // heads)
         return filled
