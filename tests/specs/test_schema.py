@@ -23,7 +23,7 @@ TYPES: dict[str, Any] = {
     "object": dict,
 }
 KNOWN = {
-    *("$defs", "$ref", "type", "enum", "const", "anyOf", "oneOf", "properties", "required"),
+    *("$schema", "$id", "$defs", "$ref", "type", "enum", "const", "anyOf", "oneOf", "properties", "required"),
     *("additionalProperties", "patternProperties", "items", "prefixItems", "pattern"),
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems"),
     *("minLength", "maxLength", "title", "description", "default", "examples", "discriminator"),
@@ -181,3 +181,8 @@ def test_a_file_that_extends_may_leave_out_the_rest() -> None:
     assert fits({"extends": "quickstart"}, SCHEMA)
     assert fits({"extends": "q", "hypotheses": [{"name": "h", "at_most": 2}]}, SCHEMA)
     assert not fits({"name": "x"}, SCHEMA)
+
+
+def test_an_editor_knows_the_schemas_language_and_name() -> None:
+    assert SCHEMA["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert SCHEMA["$id"].startswith("urn:")  # no address that an editor would look up

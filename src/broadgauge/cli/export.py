@@ -13,12 +13,13 @@ def add_parser(subparsers: Any) -> None:
         "export",
         help="write a run as CSV, JSON or Parquet",
         description="Writes a run as CSV or Parquet (one row a trial, or one a collective, size "
-        "and trial) or as one JSON object with everything. To stdout unless --output names a file.",
+        "and trial) or as one JSON object with everything. To stdout unless --output names a file. "
+        "With --describe: what the columns mean, in words, CSV, JSON or markdown.",
         allow_abbrev=False,
     )
-    parser.add_argument("run", metavar="RUN", help=RUN_HELP)
+    parser.add_argument("run", metavar="RUN", nargs="?", help=RUN_HELP)
     parser.add_argument(
-        "--format", "--to", dest="format", choices=("csv", "json", "parquet"), required=True
+        "--format", "--to", dest="format", choices=("csv", "json", "parquet", "markdown")
     )
     parser.add_argument(
         "--table",
@@ -26,26 +27,19 @@ def add_parser(subparsers: Any) -> None:
         default="records",
         help="which rows a CSV or a Parquet file has (default: records)",
     )
+    parser.add_argument(
+        "--describe", action="store_true", help="say what each column means; needs no RUN"
+    )
     parser.add_argument("--output", type=Path, metavar="FILE")
     parser.set_defaults(handler=handle)
 
 
 def handle(options: argparse.Namespace) -> int:
-    from broadgauge.analysis.store import read_analysed
     from broadgauge.cli.output import write, write_binary, write_file
-    from broadgauge.report.export import to_csv, to_json
-    from broadgauge.report.parquet import to_parquet
-    from broadgauge.results.run_path import run_path
 
-    analysed = read_analysed(run_path(options.run))
-    data: str | bytes
-    match options.format:
-        case "json":
-            data = to_json(analysed)
-        case "csv":
-            data = to_csv(analysed, options.table)
-        case _:
-            data = to_parquet(analysed, options.table)
+    data = _described(options) if options.describe else _exported(options)
+    if data is None:
+        return 0
     if options.output is not None:
         write_file(options.output, data)
     elif isinstance(data, bytes):
@@ -53,3 +47,55 @@ def handle(options: argparse.Namespace) -> int:
     else:
         write(data)
     return 0
+
+
+def _exported(options: argparse.Namespace) -> str | bytes:
+    """The run's table, or all of it as JSON. Raises InputError."""
+    from broadgauge.analysis.store import read_analysed
+    from broadgauge.report.export import to_csv, to_json
+    from broadgauge.report.parquet import to_parquet
+    from broadgauge.results.run_path import run_path
+    from broadgauge.specs.errors import InputError
+
+    if options.run is None:
+        raise InputError("which run?", hint="broadgauge export last --format csv")
+    if options.format in (None, "markdown"):
+        asked = "no --format was given" if options.format is None else "a run is no markdown"
+        raise InputError(asked, hint="--format csv, json or parquet")
+    analysed = read_analysed(run_path(options.run))
+    match options.format:
+        case "json":
+            return to_json(analysed)
+        case "csv":
+            return to_csv(analysed, options.table)
+        case _:
+            return to_parquet(analysed, options.table)
+
+
+def _described(options: argparse.Namespace) -> str | None:
+    """The dictionary of columns. None: it was printed, for people. Raises InputError."""
+    from broadgauge.cli.console import results_console
+    from broadgauge.report import column_meanings
+    from broadgauge.report.terminal_tables import print_table
+    from broadgauge.specs.errors import InputError
+
+    match options.format:
+        case "markdown":
+            return column_meanings.to_markdown()
+        case "json":
+            return column_meanings.to_json()
+        case "csv":
+            return column_meanings.to_csv()
+        case "parquet":
+            raise InputError(
+                "the dictionary of columns is no Parquet file",
+                hint="--format csv, json or markdown; a Parquet export has it in its fields",
+            )
+    rows = [
+        (each.name, each.unit or "–", each.meaning)
+        for each in column_meanings.described()
+        if each.table == options.table
+    ]
+    with results_console() as console:
+        print_table(("column", "unit", "meaning"), rows, console)
+    return None

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -73,11 +74,24 @@ def table_of(analysed: AnalysedRun, name: TableName = "records") -> Table:
     return _records(analysed) if name == "records" else _rows(analysed, ROW_TABLES[name])
 
 
+def columns_of(name: TableName) -> tuple[Column, ...]:
+    """Those of every run; a command's own metrics come on top."""
+    return _columns(_record_kinds(REGISTRY) if name == "records" else _row_kinds(ROW_TABLES[name]))
+
+
+def _record_kinds(metrics: Iterable[str]) -> dict[str, CellKind]:
+    return LABEL_COLUMNS | _RECORD_COLUMNS | dict.fromkeys(metrics, "number")
+
+
+def _row_kinds(table: RowTable) -> dict[str, CellKind]:
+    return LABEL_COLUMNS | {"arm": "text"} | table.columns | VERDICT_COLUMNS
+
+
 def _records(analysed: AnalysedRun) -> Table:
     run, verdicts = analysed.run, _verdicts(analysed)
     seen = {name for record in run.records for name in record.metrics}
     metrics = [*REGISTRY, *sorted(seen - set(REGISTRY))]
-    kinds = LABEL_COLUMNS | _RECORD_COLUMNS | dict.fromkeys(metrics, "number")
+    kinds = _record_kinds(metrics)
     rows = []
     for record in run.records:
         summary = run.case(record.case_key)
@@ -165,8 +179,7 @@ def _rows(analysed: AnalysedRun, table: RowTable) -> Table:
         for record in run.records
         for row in table.rows_of(record)
     )
-    kinds = LABEL_COLUMNS | {"arm": "text"} | table.columns | VERDICT_COLUMNS
-    return Table(columns=_columns(kinds), rows=rows)
+    return Table(columns=_columns(_row_kinds(table)), rows=rows)
 
 
 def _columns(kinds: dict[str, CellKind]) -> tuple[Column, ...]:

@@ -9,6 +9,7 @@ import io
 from typing import TYPE_CHECKING
 
 from broadgauge.analysis.model import AnalysedRun
+from broadgauge.report.column_meanings import meaning_of, unit_of_column
 from broadgauge.report.export import table_of
 from broadgauge.results.table_names import TableName
 from broadgauge.results.tables import CellKind
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def to_parquet(analysed: AnalysedRun, name: TableName = "records") -> bytes:
-    """The table; its missing values are nulls. Raises InputError where pyarrow is missing."""
+    """The table; its missing values are nulls, its fields say what they mean.
+
+    Raises InputError where pyarrow is missing.
+    """
     try:
         import pyarrow as pa
         import pyarrow.parquet
@@ -31,7 +35,17 @@ def to_parquet(analysed: AnalysedRun, name: TableName = "records") -> bytes:
     table = table_of(analysed, name)
     types = _types()
     schema = pa.schema(
-        [(column.name, types[column.kind]) for column in table.columns],
+        [
+            pa.field(
+                column.name,
+                types[column.kind],
+                metadata={
+                    "meaning": meaning_of(column.name, name),
+                    "unit": unit_of_column(column.name, column.kind),
+                },
+            )
+            for column in table.columns
+        ],
         metadata={
             "broadgauge.table": name,
             "broadgauge.experiment": analysed.run.plan.experiment_name,

@@ -21,6 +21,9 @@ from broadgauge.specs.fields import models_in, models_taken, takes_list
 from broadgauge.specs.units import parse_rate_gbps, parse_size_bytes, parse_time_s
 
 Form = dict[str, Any]
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+SCHEMA_ID = "urn:broadgauge:experiment"
+"""A name, and no address: the schema is what the installed version prints."""
 EXTENDS_FORM: Form = {
     "type": "string",
     "description": "The experiment that this one changes: the name of an example, or a path from "
@@ -54,7 +57,7 @@ def experiment_schema() -> Form:
     required = schema.pop("required")
     schema["anyOf"] = [{"required": required}, {"required": [EXTENDS]}]
     schema["properties"] = {EXTENDS: EXTENDS_FORM, **schema["properties"]}
-    return schema
+    return {"$schema": DIALECT, "$id": SCHEMA_ID, **schema}
 
 
 class _Generator(GenerateJsonSchema):
