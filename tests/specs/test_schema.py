@@ -23,7 +23,8 @@ TYPES: dict[str, Any] = {
     "object": dict,
 }
 KNOWN = {
-    *("$schema", "$id", "$defs", "$ref", "type", "enum", "const", "anyOf", "oneOf", "properties", "required"),
+    *("$schema", "$id"),
+    *("$defs", "$ref", "type", "enum", "const", "anyOf", "oneOf", "properties", "required"),
     *("additionalProperties", "patternProperties", "items", "prefixItems", "pattern"),
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems"),
     *("minLength", "maxLength", "title", "description", "default", "examples", "discriminator"),
