@@ -72,3 +72,18 @@ def test_failures_are_taken_off_and_teach_nothing() -> None:
     remaining.started(OWN, 3.0)
     remaining.ran(OWN, 900.0, is_ok=False)
     assert remaining.seconds() == pytest.approx(COMMAND_S)
+
+
+def test_a_command_is_expected_to_take_on_the_others_what_it_took_on_the_first() -> None:
+    here, there = OWN, OWN.model_copy(update={"ranks_per_node": 3})
+    other = OWN.model_copy(
+        update={"workload": COMMAND.model_copy(update={"name": "other", "command": ("b.py",)})}
+    )
+    remaining = Remaining()
+    for case in (here, there, other):
+        remaining.expect([case])
+    before_s = remaining.seconds()
+    remaining.ran(here, 7.0, is_ok=True)
+    assert before_s - remaining.seconds() == pytest.approx(2 * COMMAND_S - 7.0)
+    remaining.ran(there, 9.0, is_ok=False)
+    assert before_s - remaining.seconds() == pytest.approx(2 * COMMAND_S)

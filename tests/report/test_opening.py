@@ -1,10 +1,14 @@
 """Does the first screen count in words that fit?"""
 
 import pytest
+from tests.engine.making import COMMAND, TRAIN, a_machine, a_plan, an_experiment, devices_of
 
+from broadgauge.engine.kinds.command import COMMAND_S
+from broadgauge.engine.plan import make_plan
 from broadgauge.report.opening import plan_lines
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
+from broadgauge.specs.units import show_time
 
 
 @pytest.mark.parametrize(
@@ -24,3 +28,14 @@ def test_one_is_singular(number: int, words: str) -> None:
     plan = Plan(experiment_name="x", seed=0, cases=(), launches=launches, expected_s=1)
     experiment = Experiment.model_construct(name="x", platform="local", networks=(), workloads=())
     assert next(plan_lines(experiment, plan)).endswith(f": {words}")
+
+
+def test_what_is_guessed_of_a_command_is_said_beside_what_is_expected() -> None:
+    experiment = an_experiment(workloads=[TRAIN, COMMAND], launches=2)
+    plan = make_plan(experiment, devices_of(a_machine()))
+    num_commands = sum(case.workload.kind == "command" for case in plan.cases)
+    *_, line = plan_lines(experiment, plan)
+    guess = show_time(COMMAND_S * 2 * num_commands, 2)
+    assert line.endswith(f", {guess} of it a guess until the first command has ended")
+    *_, line = plan_lines(experiment, a_plan(workloads=[TRAIN]))
+    assert "guess" not in line

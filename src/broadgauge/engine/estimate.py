@@ -7,6 +7,7 @@ engine/kinds/.
 
 from broadgauge.engine.kinds.registry import in_engine
 from broadgauge.specs.case import Case
+from broadgauge.specs.plan import Plan
 
 _START_S = {"cpu": 3.0, "cuda": 10.0}
 """Processes, imports, first process group, end. 2.8 s for two Gloo ranks (measured)."""
@@ -22,3 +23,14 @@ def start_s(case: Case) -> float:
 def trial_s(case: Case) -> float:
     """How long does one trial of this case take, its process group included?"""
     return in_engine(case.workload).trial_s(case)
+
+
+def guessed_s(plan: Plan) -> float:
+    """How much of the time that is expected of a run is a guess at a user's commands?"""
+    guesses = {
+        case.key: trial_s(case)
+        for case in plan.cases
+        if not in_engine(case.workload).is_duration_known
+    }
+    trials = (trial for launch in plan.launches for trial in launch.trials)
+    return sum(guesses.get(trial.case_key, 0.0) for trial in trials)

@@ -1,8 +1,13 @@
-"""How long will the rest take? As long as the same case took, else the plan's estimate, scaled."""
+"""How long will the rest take?
+
+As long as the same case took. Else, of a user's command, as long as it took on other networks and
+shapes; of what can be estimated, the plan's estimate, scaled by how wrong the others were.
+"""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 
 from broadgauge.engine.estimate import start_s, trial_s
 from broadgauge.engine.kinds.registry import in_engine
@@ -23,8 +28,9 @@ class _Pace:
 
     expected_s: float
     """Of one."""
-    can_scale: bool = True
-    """False: the estimate is a guess that knows nothing of the case, as of a user's command."""
+    guessed_of: str | None = None
+    """The workload of which the estimate is a guess that knows nothing of it, as of a user's
+    command; None: it can be scaled."""
     elapsed_s: list[float] = field(default_factory=list)
 
 
@@ -56,8 +62,9 @@ class Remaining:
 
     def _trial(self, case: Case) -> _Part:
         part = ("trial", case.key)
-        can_scale = in_engine(case.workload).is_duration_known
-        self._paces.setdefault(part, _Pace(expected_s=trial_s(case), can_scale=can_scale))
+        is_known = in_engine(case.workload).is_duration_known
+        guessed_of = None if is_known else case.workload.name
+        self._paces.setdefault(part, _Pace(expected_s=trial_s(case), guessed_of=guessed_of))
         return part
 
     def _pass(self, part: _Part, elapsed_s: float | None) -> None:
@@ -67,23 +74,34 @@ class Remaining:
 
     def seconds(self) -> float:
         """How long will the rest take?"""
-        factor = self._factor()
+        factor, learnt_s = self._factor(), self._learnt_s()
         return sum(
-            count * self._one_s(self._paces[part], factor)
+            count * _one_s(self._paces[part], factor, learnt_s)
             for part, count in self._left.items()
             if count > 0
         )
 
-    def _one_s(self, pace: _Pace, factor: float) -> float:
-        if pace.elapsed_s:
-            return sum(pace.elapsed_s) / len(pace.elapsed_s)
-        return pace.expected_s * (factor if pace.can_scale else 1.0)
+    def _learnt_s(self) -> dict[str, float]:
+        """How long did one trial of each guessed workload take, its cases alike?"""
+        seen: dict[str, list[float]] = {}
+        for pace in self._paces.values():
+            if pace.guessed_of is not None and pace.elapsed_s:
+                seen.setdefault(pace.guessed_of, []).append(fmean(pace.elapsed_s))
+        return {name: fmean(elapsed_s) for name, elapsed_s in seen.items()}
 
     def _factor(self) -> float:
         """How many times as long as estimated did it take so far, guesses left out?"""
-        paces = [pace for pace in self._paces.values() if pace.can_scale]
+        paces = [pace for pace in self._paces.values() if pace.guessed_of is None]
         elapsed_s = sum(sum(pace.elapsed_s) for pace in paces)
         expected_s = sum(pace.expected_s * len(pace.elapsed_s) for pace in paces)
         if elapsed_s < _TRUSTED_FROM_S:
             return 1.0
         return min(_MOST_SCALED, max(1 / _MOST_SCALED, elapsed_s / expected_s))
+
+
+def _one_s(pace: _Pace, factor: float, learnt_s: Mapping[str, float]) -> float:
+    if pace.elapsed_s:
+        return fmean(pace.elapsed_s)
+    if pace.guessed_of is not None:
+        return learnt_s.get(pace.guessed_of, pace.expected_s)
+    return pace.expected_s * factor

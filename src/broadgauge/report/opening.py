@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from broadgauge.engine.estimate import guessed_s
 from broadgauge.specs.case import Case
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.machine import MachineFacts, Nic
@@ -73,7 +74,15 @@ def plan_lines(experiment: Experiment, plan: Plan) -> Iterator[str]:
         yield f"           {workload.name} on {', '.join(shapes)} (nodes x ranks a node)"
     for note in plan.notes:
         yield f"note       {note}"
-    yield f"expected   about {show_time(plan.expected_s, 2)}"
+    yield f"expected   about {show_time(plan.expected_s, 2)}{_guessed(plan)}"
+
+
+def _guessed(plan: Plan) -> str:
+    """Nobody knows how long a user's command takes before one has ended."""
+    guess_s = guessed_s(plan)
+    if not guess_s:
+        return ""
+    return f", {show_time(guess_s, 2)} of it a guess until the first command has ended"
 
 
 def _network_label(network: AnyNetwork, case: Case) -> str:
