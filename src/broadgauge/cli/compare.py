@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from broadgauge.cli.collector import no_collections
 from broadgauge.results.run_path import RUN_HELP
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def add_parser(subparsers: Any) -> None:
     parser.set_defaults(handler=handle)
 
 
+@no_collections()
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.console import results_console
     from broadgauge.report.terminal import print_gate, print_runs_compared

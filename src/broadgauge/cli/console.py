@@ -24,4 +24,6 @@ class PlainConsole(Console):
 def results_console() -> Iterator[Console]:
     """A console for results, on stdout. Raises InputError and BrokenPipeError."""
     with telling("stdout"):
-        yield PlainConsole()
+        console = PlainConsole()
+        console.size = console.size  # asked of the terminal once, not for every line
+        yield console

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from broadgauge.cli.collector import no_collections
 from broadgauge.results.run_path import RUN_HELP
 from broadgauge.results.table_names import TABLE_NAMES
 
@@ -34,6 +35,7 @@ def add_parser(subparsers: Any) -> None:
     parser.set_defaults(handler=handle)
 
 
+@no_collections()
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.output import write, write_binary, write_file
 

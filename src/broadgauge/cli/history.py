@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from broadgauge.cli.collector import no_collections
+
 if TYPE_CHECKING:
     from broadgauge.results.history import FoundRun, History, Point
 
@@ -28,6 +30,7 @@ def add_parser(subparsers: Any) -> None:
     parser.set_defaults(handler=handle)
 
 
+@no_collections()
 def handle(options: argparse.Namespace) -> int:
     from dataclasses import replace
 

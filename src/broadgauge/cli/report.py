@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from broadgauge.cli.collector import no_collections
 from broadgauge.results.run_path import RUN_HELP
 
 
@@ -20,6 +21,7 @@ def add_parser(subparsers: Any) -> None:
     parser.set_defaults(handler=handle)
 
 
+@no_collections()
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.analysis.store import read_analysed
     from broadgauge.cli.output import say, write_file

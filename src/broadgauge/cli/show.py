@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from broadgauge.cli.collector import no_collections
 from broadgauge.results.run_path import RUN_HELP
 
 
@@ -23,6 +24,7 @@ def add_parser(subparsers: Any) -> None:
     parser.set_defaults(handler=handle)
 
 
+@no_collections()
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.analysis.store import analysis_json, read_analysed
     from broadgauge.cli.console import results_console

@@ -32,15 +32,15 @@ def print_closing_table(analysed: AnalysedRun, console: Console, *, has_all: boo
     shown = columns(rows)
     cells = [[cell_text(column.cell(row)) for column in shown] for row in rows]
     verdicts = [verdict_text(row.verdict) for row in rows]
-    with_verdicts = _table(cells, shown, verdicts=verdicts)
-    tables = (_table(cells, shown, gap=gap) for gap in (2, 1))
-    table = next((table for table in tables if fits(table, console)), None)
-    if fits(with_verdicts, console):
-        console.print(with_verdicts)
-    elif table is not None:
-        console.print(Group(table, Text(), *_sentences(rows, console)))
-    else:
+    narrow = _table(cells, shown, gap=1)
+    if not fits(narrow, console):
         console.print(_stacked(rows, shown, console))
+    elif fits(with_verdicts := _table(cells, shown, verdicts=verdicts), console):
+        console.print(with_verdicts)
+    else:
+        table = _table(cells, shown)
+        table = table if fits(table, console) else narrow
+        console.print(Group(table, Text(), *_sentences(rows, console)))
     print_pairs(run, analysis, console)
     print_hypotheses(analysis, console, has_all=has_all)
     for note in (*analysis.notes, *lasting(run.notes)):

@@ -15,7 +15,9 @@ _GAP = 2
 
 def indented(text: Text, console: Console, indent: int = 2) -> list[Text]:
     """The text wrapped to the console, every line indented, nothing at the ends of lines."""
-    lines = text.wrap(console, max(20, console.width - indent))
+    width = max(20, console.width - indent)
+    is_one_line = text.plain.isprintable() and text.cell_len <= width
+    lines = [text] if is_one_line else text.wrap(console, width)
     for line in lines:
         line.rstrip()
     return [Text(" " * indent).append_text(line) for line in lines]

@@ -159,7 +159,8 @@ def unknown_keys(stored: object, read: object, place: str = "") -> Iterator[str]
     """Which keys of what is stored has the model not that was read from it? With their places."""
     if isinstance(read, BaseModel) and isinstance(stored, dict):
         known = _fields_of(type(read))
-        yield from (f"{place}{key}" for key in stored if key not in known)
+        if not stored.keys() <= known:
+            yield from (f"{place}{key}" for key in stored if key not in known)
         for key, value in stored.items():
             if isinstance(value, (dict, list)) and key in known:
                 yield from unknown_keys(value, getattr(read, key), f"{place}{key}.")

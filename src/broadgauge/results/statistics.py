@@ -4,16 +4,20 @@ The repeat unit is the launch: steps and trials of one launch are correlated, la
 How the paired comparison was chosen: docs/decisions/0002-paired-comparison.md.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import TYPE_CHECKING
 
 from broadgauge.results import student
 from broadgauge.specs.estimate import Estimate
+
+if TYPE_CHECKING:  # a run is shown without numpy
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
 FEWEST_FOR_A_VERDICT = 3
 FEWEST_UNFLAGGED = 5
@@ -82,7 +86,7 @@ def mean_of_launches(values_by_launch: Sequence[Sequence[float]]) -> Estimate:
         low=low,
         high=high,
         launches=len(values_by_launch),
-        trials=sum(len(values) for values in values_by_launch),
+        trials=sum(map(len, values_by_launch)),
         method="mean of launches, t interval" if len(values_by_launch) > 1 else WITHIN_ONE,
     )
 
@@ -189,10 +193,10 @@ def _exp(log_ratio: float) -> float:
 
 
 def _launch_means(values_by_launch: Sequence[Sequence[float]]) -> list[float]:
-    if not values_by_launch or not all(len(values) > 0 for values in values_by_launch):
+    if not values_by_launch or not all(map(len, values_by_launch)):
         raise ValueError("a figure needs a launch at least, and a trial at least in each")
     means = [student.mean(values) for values in values_by_launch]
-    if not all(math.isfinite(value) for value in means):
+    if not all(map(math.isfinite, means)):
         raise ValueError(f"values are finite numbers, but the launches' means are {means!r}")
     return means
 
@@ -209,6 +213,8 @@ def drift_ratio(series: ArrayLike) -> float | None:
 
     That is below 60 samples, or when the first third's median is not positive.
     """
+    import numpy as np
+
     values = np.asarray(series, dtype=np.float64)
     third = values.size // 3
     if values.size < FEWEST_SAMPLES_FOR_DRIFT or not np.median(values[:third]) > 0:
@@ -224,6 +230,8 @@ def is_drifting(series: ArrayLike) -> bool:
     and ρ are of residuals around the drift, cut at 3 deviations, so a few stragglers neither hide
     nor make one. Source: Kenney & Keeping (median); Box & Jenkins (ρ); the rates are in its test.
     """
+    import numpy as np
+
     ratio = drift_ratio(series)
     if ratio is None or abs(ratio - 1) < 0.02:
         return False

@@ -113,7 +113,7 @@ def num_needed(
 
 def mean(values: Sequence[float]) -> float:
     """What is the mean?"""
-    return math.fsum(values) / len(values)
+    return values[0] if len(values) == 1 else math.fsum(values) / len(values)
 
 
 def student_cdf(t: float, dof: float) -> float:
