@@ -61,7 +61,7 @@ def _svg(spec: Spec, name: str) -> str:
 
 @lru_cache(maxsize=64)
 def drawn(spec_json: str) -> str:
-    """The SVG as the runtime made it. A page too large to live is put together twice."""
+    """The SVG as the runtime made it. A page of predictions that is too large is made twice."""
     import vl_convert
 
     svg: str = vl_convert.vegalite_to_svg(spec_json)

@@ -44,16 +44,17 @@ def write_report(analysed: AnalysedRun, path: Path | None = None) -> Path:
 def render(analysed: AnalysedRun) -> str:
     """The page. The same run gives the same bytes."""
     script = runtime()
-    page = _page(analysed, script)
-    if script is not None and len(page.encode()) > LARGEST_PAGE_BYTES:
-        return _page(analysed, None)
-    return page
+    above, below = _above_pictures(analysed), _below_pictures(analysed)
+    pictures = page_charts.pictures(analysed)
 
+    def page(script: str | None) -> str:
+        """With the runtime's script the charts live; without it they are drawn only."""
+        drawn = page_charts.figures(pictures, is_interactive=script is not None)
+        return whole_page(analysed.run.plan.experiment_name, [*above, drawn, *below], script)
 
-def _page(analysed: AnalysedRun, script: str | None) -> str:
-    """With the runtime's script the charts live; without it they are drawn only."""
-    sections = _sections(analysed, is_interactive=script is not None)
-    return whole_page(analysed.run.plan.experiment_name, sections, script)
+    living = page(script)
+    is_too_large = script is not None and len(living.encode()) > LARGEST_PAGE_BYTES
+    return page(None) if is_too_large else living
 
 
 def whole_page(title: str, sections: list[Html], script: str | None) -> str:
@@ -72,7 +73,7 @@ def whole_page(title: str, sections: list[Html], script: str | None) -> str:
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
 
 
-def _sections(analysed: AnalysedRun, *, is_interactive: bool) -> list[Html]:
+def _above_pictures(analysed: AnalysedRun) -> list[Html]:
     run, analysis = analysed.run, analysed.analysis
     rows = table_rows(run, analysis)
     return [
@@ -88,7 +89,12 @@ def _sections(analysed: AnalysedRun, *, is_interactive: bool) -> list[Html]:
         page_claims.published(analysis),
         page_matrix.placement(run),
         tag("h2", "Pictures"),
-        page_charts.figures(analysed, is_interactive=is_interactive),
+    ]
+
+
+def _below_pictures(analysed: AnalysedRun) -> list[Html]:
+    run, analysis = analysed.run, analysed.analysis
+    return [
         page_top.comparisons(analysis),
         page_matrix.paths(analysis),
         page_matrix.nics(run),

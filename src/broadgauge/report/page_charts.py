@@ -1,6 +1,7 @@
 """Which pictures stand on the page, with which words?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from broadgauge.analysis.model import AnalysedRun
 from broadgauge.report.chart_parts import Spec
@@ -14,14 +15,34 @@ from broadgauge.report.rows import by_workload
 from broadgauge.results.model import CaseSummary
 
 
-def figures(analysed: AnalysedRun, *, is_interactive: bool) -> Html:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A chart that is drawn."""
+
+    name: str
+    """Unique in the page."""
+    title: str
+    how: str
+    drawing: Drawing
+
+
+def pictures(analysed: AnalysedRun) -> tuple[Picture, ...]:
     """All charts that this run has figures for."""
-    drawn = [
-        figure(f"chart-{index}", chart.title, chart.how, chart.spec, is_interactive=is_interactive)
+    return tuple(
+        _picture(f"chart-{index}", chart.title, chart.how, chart.spec)
         for index, chart in enumerate(_charts(analysed))
         if chart.spec is not None
-    ]
-    return tag("section", drawn, class_="charts")
+    )
+
+
+def _picture(name: str, title: str, how: str, spec: Spec) -> Picture:
+    return Picture(name=name, title=title, how=how, drawing=draw(spec, name))
+
+
+def figures(drawn: Iterable[Picture], *, is_interactive: bool) -> Html:
+    """They stand under each other."""
+    figures = [_figure(picture, is_interactive=is_interactive) for picture in drawn]
+    return tag("section", figures, class_="charts")
 
 
 def _charts(analysed: AnalysedRun) -> Iterator[Chart]:
@@ -43,12 +64,15 @@ def _charts(analysed: AnalysedRun) -> Iterator[Chart]:
 
 def figure(name: str, title: str, how: str, spec: Spec, *, is_interactive: bool) -> Html:
     """One chart under its title, with the words that say how it was made."""
-    drawing = draw(spec, name)
-    caption = tag("figcaption", title, tag("span", how, class_="how"))
+    return _figure(_picture(name, title, how, spec), is_interactive=is_interactive)
+
+
+def _figure(picture: Picture, *, is_interactive: bool) -> Html:
+    caption = tag("figcaption", picture.title, tag("span", picture.how, class_="how"))
     if not is_interactive:
-        still = tag("div", Html(drawing.wide_svg), class_="still")
+        still = tag("div", Html(picture.drawing.wide_svg), class_="still")
         return tag("figure", caption, tag("div", still, class_="drawn"), role="group")
-    return tag("figure", caption, _living(name, drawing), role="group")
+    return tag("figure", caption, _living(picture.name, picture.drawing), role="group")
 
 
 def _living(name: str, drawing: Drawing) -> Html:

@@ -1,19 +1,14 @@
 """What does a run say, once its trials are put together? The types that tables and reports show."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from broadgauge.results.statistics import Comparison
 from broadgauge.specs.case import Case, Ranks
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.record import Environment, Record
-
-if TYPE_CHECKING:  # statistics imports numpy, which tables do without
-    from broadgauge.results.statistics import Comparison
+from broadgauge.specs.record import Environment, Record, Status
 
 STEP_SERIES = "step_time_s"
 """Series of the steps with communication on, slowest rank per step, in the order they ran."""
@@ -105,10 +100,12 @@ class CaseSummary:
     pauses: tuple[Pause, ...] = ()
     """Of the whole run: what ran before one and what ran after it are no pair."""
 
-    @property
-    def good(self) -> tuple[Record, ...]:
-        """The trials that ended well."""
-        return tuple(record for record in self.records if record.status == "ok")
+    good: tuple[Record, ...] = field(init=False, repr=False, compare=False)
+    """The trials that ended well."""
+
+    def __post_init__(self) -> None:
+        good = tuple(record for record in self.records if record.status is Status.OK)
+        object.__setattr__(self, "good", good)
 
     def value(self, metric: str) -> float | None:
         """The point estimate of a metric; None where it was not measured."""

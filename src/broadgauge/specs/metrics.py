@@ -1,6 +1,7 @@
 """Which metrics are there, in which unit, which direction is better, and what do they mean?"""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 Direction = Literal["lower", "higher", "neither"]
@@ -25,6 +26,7 @@ UNIT_SUFFIXES: dict[str, str] = {
 UNITLESS = ("loss",)
 
 
+@cache
 def unit_of(name: str) -> str | None:
     """`step_time_s` → `s`; None when the name does not end with a known unit."""
     if name in UNITLESS or name.endswith("_loss"):
