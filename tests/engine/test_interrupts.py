@@ -1,7 +1,11 @@
 """Signals end a run between two writes, never inside one."""
 
+import importlib
 import os
 import signal
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -60,3 +64,37 @@ def test_signals_become_requests_and_handlers_come_back(number: signal.Signals) 
         os.kill(os.getpid(), number)
     assert caught.value.signal_number == number
     assert signal.getsignal(number) is before
+
+
+SENDS = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
+
+
+@pytest.mark.parametrize(("times", "is_whole"), [(1, True), (2, False)])
+def test_a_module_is_imported_to_its_end_unless_asked_twice(
+    times: int, is_whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C parts of numpy print what is raised in them, and lose it."""
+    name = f"sends_{times}"
+    (tmp_path / f"{name}.py").write_text(SENDS * times + "is_whole = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def imported_and_more() -> None:
+        importlib.import_module(name)
+        time.sleep(60)
+
+    with pytest.raises(Interrupt) as caught, signals_to(Interrupts()):
+        imported_and_more()
+    assert caught.value.signal_number == signal.SIGINT
+    assert (name in sys.modules) == is_whole
+    sys.modules.pop(name, None)
+
+
+def test_no_request_is_lost_that_waits_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sends_last.py").write_text(SENDS)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(Interrupt), signals_to(Interrupts()):
+        importlib.import_module("sends_last")
+    sys.modules.pop("sends_last", None)
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ASK_AGAIN_S = 0.02
+_IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
 
 
 class Interrupt(BaseException):
@@ -64,17 +66,43 @@ class Interrupts:
 def signals_to(interrupts: Interrupts) -> Iterator[None]:
     """Main thread only: SIGINT, SIGTERM and SIGHUP become requests while this lasts.
 
-    SIGHUP stays ignored where it was, as under nohup.
+    SIGHUP stays ignored where it was, as under nohup. The first one that comes while a module is
+    imported waits for the end of that: numpy's C parts print what is raised in them, and go on.
     """
+    waiting: list[int] = []
 
     def handle(signal_number: int, frame: FrameType | None) -> None:
-        del frame
+        if not waiting and _is_importing(frame):
+            waiting.append(signal_number)
+            signal.setitimer(signal.ITIMER_REAL, ASK_AGAIN_S)
+            return
+        waiting.clear()
         interrupts.request(signal_number)
+
+    def ask_again(signal_number: int, frame: FrameType | None) -> None:
+        del signal_number
+        if waiting and _is_importing(frame):
+            signal.setitimer(signal.ITIMER_REAL, ASK_AGAIN_S)
+        elif waiting:
+            interrupts.request(waiting.pop())
 
     heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, handle) for number in heard}
+    before[signal.SIGALRM] = signal.signal(signal.SIGALRM, ask_again)
     try:
         yield
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
+        if waiting:
+            interrupts.request(waiting.pop())
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Is a module being imported in the main thread at this moment?"""
+    while frame is not None:
+        if frame.f_code.co_filename == _IMPORT_SYSTEM:
+            return True
+        frame = frame.f_back
+    return False
