@@ -163,8 +163,8 @@ def test_what_is_no_number_is_null_with_a_reason(value: float) -> None:
     assert read.metrics == {"loss": None, "step_time_s": 0.5}
     assert read.missing["loss"] == f"not a finite number: {value}"
     assert len(read.collectives) == 1
-    assert read.missing["collectives"] == "1 of 2 held no finite number"
-    assert read.missing["nodes"] == "1 of 1 held no finite number"
+    assert read.missing["collectives"] == "1 of 2 held no number that can be used"
+    assert read.missing["nodes"] == "1 of 1 held no number that can be used"
 
 
 @given(

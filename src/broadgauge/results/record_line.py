@@ -6,10 +6,10 @@ error's message, digits beyond the 7th, nodes' rows, collectives' rows.
 """
 
 import json
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from broadgauge.results.usable_figures import without_unusable
 from broadgauge.specs.plan import Stored
 from broadgauge.specs.record import MAX_RECORD_BYTES, Finding, Record, Severity
 
@@ -20,7 +20,7 @@ _MOST_FINDINGS = 20
 
 def record_line(record: Record) -> tuple[bytes, Record]:
     """The line with its newline, and the record as it will be read back."""
-    record = _without_nan(record)
+    record = without_unusable(record)
     for shorten in (_as_it_is, *_SHORTENINGS):
         record = shorten(record)
         line = _line(record)
@@ -46,34 +46,6 @@ def _line(record: Record) -> bytes:
         allow_nan=False,
     )
     return text.encode("utf-8", errors="replace") + b"\n"
-
-
-def _without_nan(record: Record) -> Record:
-    """Metrics that are no number become null with the reason; rows that hold one are left out."""
-    bad = {
-        name: f"not a finite number: {value}"
-        for name, value in record.metrics.items()
-        if value is not None and not math.isfinite(value)
-    }
-    update: dict[str, object] = {}
-    missing = dict(record.missing) | bad
-    if bad:
-        update["metrics"] = {name: None if name in bad else v for name, v in record.metrics.items()}
-    for name in ("collectives", "nodes", "gpus"):
-        rows: tuple[Stored, ...] = getattr(record, name)
-        finite = tuple(row for row in rows if _is_finite(row))
-        if len(finite) < len(rows):
-            update[name] = finite
-            missing[name] = f"{len(rows) - len(finite)} of {len(rows)} held no finite number"
-    if record.link is not None and not _is_finite(record.link):
-        update["link"] = None
-        missing["link"] = "not a finite number"
-    return record.model_copy(update={**update, "missing": missing}) if update else record
-
-
-def _is_finite(row: Stored) -> bool:
-    values: Iterable[object] = row.model_dump().values()
-    return all(math.isfinite(value) for value in values if isinstance(value, float))
 
 
 def _as_it_is(record: Record) -> Record:

@@ -17,6 +17,7 @@ from pydantic_core import from_json
 
 from broadgauge.results import disk
 from broadgauge.results.unreadable import why_unreadable
+from broadgauge.results.usable_figures import without_unusable
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.record import SCHEMA_VERSION, Record
 
@@ -46,7 +47,7 @@ def read_records(path: Path) -> ReadRecords:
         if record is None:
             torn = line + b"\n"
         else:
-            records.append(record)
+            records.append(without_unusable(record))
     _refuse_twins(path, records)
     good_bytes = len(data) - len(torn)
     return ReadRecords(

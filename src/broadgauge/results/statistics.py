@@ -172,7 +172,7 @@ def _judged(
     elif launches < FEWEST_UNFLAGGED:
         notes = (f"only {launches} launches: provisional below {FEWEST_UNFLAGGED}", *notes)
     ratio = Estimate(
-        value=math.exp(fitted.value),
+        value=_exp(fitted.value),
         low=low,
         high=high,
         launches=launches,

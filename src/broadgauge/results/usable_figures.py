@@ -1,0 +1,73 @@
+"""Which figures of a record can be reckoned with? Finite ones, as far from 0 as anything measured.
+
+A trial's command may print whatever it likes, and older folders hold what it printed. The square of
+1e308 is no double any more, and would end every view of the run.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from broadgauge.specs.plan import Stored
+from broadgauge.specs.record import Record
+
+LARGEST = 1e100
+"""Far above all that can be measured; squares and sums of many of them are still doubles."""
+_ROWS = ("collectives", "nodes", "gpus", "clocks")
+
+
+def without_unusable(record: Record) -> Record:
+    """Metrics that can't be used become null with the reason; rows that hold one are left out."""
+    if _are_usable(record.metrics.values()) and all(map(_is_usable, _rows_of(record))):
+        return record
+    bad = {name: _why(value) for name, value in record.metrics.items() if not _are_usable((value,))}
+    update: dict[str, object] = {}
+    missing = dict(record.missing) | bad
+    if bad:
+        update["metrics"] = {name: None if name in bad else v for name, v in record.metrics.items()}
+    for name in _ROWS:
+        rows: tuple[Stored, ...] = getattr(record, name)
+        if all(map(_is_usable, rows)):
+            continue
+        usable = tuple(row for row in rows if _is_usable(row))
+        update[name] = usable
+        missing[name] = f"{len(rows) - len(usable)} of {len(rows)} held no number that can be used"
+    if record.link is not None and not _is_usable(record.link):
+        update["link"] = None
+        missing["link"] = "no number that can be used"
+    return record.model_copy(update={**update, "missing": missing}) if update else record
+
+
+def _rows_of(record: Record) -> Iterator[Stored]:
+    yield from chain.from_iterable(getattr(record, name) for name in _ROWS)
+    if record.link is not None:
+        yield record.link
+
+
+def _why(value: float | None) -> str:
+    if value is not None and LARGEST < abs(value) < float("inf"):
+        return f"a number above {LARGEST:.0e} can't be used: {value:.3g}"
+    return f"not a finite number: {value}"
+
+
+def _is_usable(row: Stored) -> bool:
+    return _are_usable(_numbers_of(row))
+
+
+def _numbers_of(row: Stored) -> list[float]:
+    """Its own, and those of the NICs in it. (A dump would take ten times as long.)"""
+    values = list(row.__dict__.values())
+    numbers = [value for value in values if value.__class__ is float or value.__class__ is int]
+    inner = (item for value in values if value.__class__ is tuple for item in value)
+    for item in inner:
+        if isinstance(item, Stored):
+            numbers += _numbers_of(item)
+    return numbers
+
+
+def _are_usable(numbers: Iterable[float | None]) -> bool:
+    """At once: the root of their squares is no less than the largest, and NaN where one is."""
+    try:
+        return math.hypot(*(number for number in numbers if number is not None)) <= LARGEST
+    except OverflowError:  # a whole number of hundreds of digits
+        return False
