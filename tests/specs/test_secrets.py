@@ -267,3 +267,37 @@ def test_no_masked_text_holds_a_value(values: list[str], around: str) -> None:
     mask = Masker(SecretText(value) for value in values)
     masked = mask(around + around.join(values))
     assert not [value for value in values if value in masked]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        f"!!binary {PLANTED}",
+        f"!{PLANTED}",
+        f"!{PLANTED} {PLANTED}",
+        f"[!!binary {PLANTED}]",
+        f"{{{PLANTED}, {PLANTED}}}",
+        f"*{PLANTED}",
+        f"!{PLANTED}! x",
+        f"&{PLANTED} [*{PLANTED}1]",
+    ],
+)
+def test_what_yaml_makes_of_one_is_told_without_it(value: str) -> None:
+    with pytest.raises(ExperimentError) as caught:
+        read_with_secrets(text(experiment=f"{{HF_TOKEN: {value}}}"), "e.yaml")
+    assert "e.yaml:8:" in str(caught.value)
+    assert PLANTED not in str(caught.value)
+
+
+def test_an_alias_of_what_can_not_be_read_is_told_without_it() -> None:
+    anchored = f"{{OPEN: &a !!binary {PLANTED}, HF_TOKEN: *a}}"
+    with pytest.raises(ExperimentError) as caught:
+        read_with_secrets(text(experiment=anchored), "e.yaml")
+    assert PLANTED not in str(caught.value)
+
+
+def test_a_number_too_large_is_repeated_where_it_is_no_secret() -> None:
+    for name, is_told in (("HF_TOKEN", False), ("OPEN", True)):
+        with pytest.raises(ExperimentError) as caught:
+            read_with_secrets(text(experiment=f"{{{name}: 12345e999}}"), "e.yaml")
+        assert ("12345e999" in str(caught.value)) == is_told

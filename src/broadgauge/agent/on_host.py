@@ -40,10 +40,11 @@ from broadgauge.messages.agent import (
     Refused,
     Release,
 )
-from broadgauge.messages.codec import Decoder
+from broadgauge.messages.codec import DecodeError, Decoder
 from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
 from broadgauge.messages.peers import watch_peer
 from broadgauge.messages.proof import MAX_LINE_BYTES, answer, is_right, new_challenge
+from broadgauge.messages.start_line import WrongStart, read_start
 
 READ_BYTES = 1 << 16
 CONNECT_LIMIT_S = 10.0
@@ -56,6 +57,8 @@ TIMED_PART_BEGINS = ":begin"
 MAX_LOG_TEXT_BYTES = 2**19
 """Of a file: its end. As JSON it is six times as long at the most, which one message may be."""
 MAX_LOG_FILES = 1000
+WRONG_START = 2
+"""Exit code: a wrong command."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +69,7 @@ class AgentStart:
     """Of its host in the allocation."""
     leader_address: str
     leader_port: int
-    token: str
+    token: str = field(repr=False)
     version: str
     folder: str
     """Its own, removed when it ends."""
@@ -76,7 +79,7 @@ class AgentStart:
     """Where a launch writes; made here, and what is in it told when the launch has ended."""
     working_folder: str
     """Where ranks run; empty: where this process does."""
-    secrets: dict[str, str]
+    secrets: dict[str, str] = field(repr=False)
     """Variables that stand in no order: ranks inherit them."""
 
 
@@ -88,7 +91,7 @@ PassOn = Callable[[Event], None]
 
 
 class LeaderRefused(Exception):  # noqa: N818  says what is so
-    """What answers at the leader's address does not know the token."""
+    """What answers at the leader's address does not know the token, or says what no leader says."""
 
 
 @dataclass(slots=True)
@@ -146,7 +149,7 @@ class HostAgent:
         try:
             while data := await reader.read(READ_BYTES):
                 for received in frames.feed(data)[0]:
-                    await self._obey(ORDER(received.message))
+                    await self._obey(_order(received.message))
         except OSError:
             pass  # as at its end: the leader is gone
         finally:
@@ -277,6 +280,15 @@ class _Launch:
             pass_on(Refused(message=message, hint=None))
 
 
+def _order(message: object) -> Order:
+    """Raises LeaderRefused, which repeats no value: a launch's environment has secrets."""
+    try:
+        return ORDER(message)
+    except DecodeError as error:
+        told = error.without_value
+    raise LeaderRefused(f"the leader said what no leader says: {told}")
+
+
 def take_log_texts(folder: Path) -> Iterator[LogText]:
     """What a launch has written there; it is gone then."""
     try:
@@ -319,7 +331,11 @@ def hello(version: str) -> AgentHello:
 
 def main() -> int:
     """Serve one leader, and leave nothing."""
-    start = AGENT_START(json.loads(sys.stdin.readline()))
+    try:
+        start = read_start(AGENT_START, sys.stdin)
+    except WrongStart as error:
+        sys.stderr.write(f"agent: {error}\n")
+        return WRONG_START
     try:
         asyncio.run(HostAgent(start).serve())
     except (OSError, LeaderRefused, asyncio.TimeoutError) as error:

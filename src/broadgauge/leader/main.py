@@ -12,7 +12,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +34,11 @@ from broadgauge.messages.leader import (
     Stored,
     TakeJobs,
 )
+from broadgauge.messages.start_line import WrongStart, read_start
 
 LOOK_EVERY_S = 1.0
+WRONG_START = 2
+"""Exit code: a wrong command."""
 FIRST_JOBS_LIMIT_S = 180.0
 """For a tool to start the agents and give the first jobs."""
 
@@ -48,7 +51,7 @@ class LeaderStart:
     """Its own: the spool and the socket; removed when it ends."""
     address: str
     """Of this host on the control network, where agents find it."""
-    token: str
+    token: str = field(repr=False)
     version: str
     keep_s: float
     """How long it waits for a tool when its jobs are done."""
@@ -194,7 +197,11 @@ def _free_port() -> int:
 
 def main() -> int:
     """Lead until the end, and leave nothing."""
-    start = LEADER_START(json.loads(sys.stdin.readline()))
+    try:
+        start = read_start(LEADER_START, sys.stdin)
+    except WrongStart as error:
+        sys.stderr.write(f"leader: {error}\n")
+        return WRONG_START
     try:
         asyncio.run(Leader(start).lead())
     finally:

@@ -32,18 +32,25 @@ _SHOWN_CHARACTERS = 60
 class DecodeError(ValueError):
     """A value that is not what its place asks for."""
 
-    def __init__(self, problem: str, place: str = "") -> None:
-        super().__init__(problem, place)
+    def __init__(self, problem: str, place: str = "", got: str = "") -> None:
+        super().__init__(problem, place, got)
         self.problem = problem
         self.place = place
+        self.got = got
+        """The value, as it is shown; empty where there is none."""
 
     def inside(self, outer: str) -> "DecodeError":
         """The same, seen from one level further out."""
-        return DecodeError(self.problem, outer + self.place)
+        return DecodeError(self.problem, outer + self.place, self.got)
 
-    def __str__(self) -> str:
+    @property
+    def without_value(self) -> str:
+        """In words, where the value may be a secret."""
         place = self.place.removeprefix(".")
         return f"{place}: {self.problem}" if place else self.problem
+
+    def __str__(self) -> str:
+        return f"{self.without_value}, got {self.got}" if self.got else self.without_value
 
 
 def encode(value: Any) -> Any:
@@ -118,7 +125,7 @@ def _expected(what: str, value: Any) -> DecodeError:
     shown = repr(value)
     if len(shown) > _SHOWN_CHARACTERS:
         shown = shown[:_SHOWN_CHARACTERS] + "…"
-    return DecodeError(f"expected {what}, got {shown}")
+    return DecodeError(f"expected {what}", got=shown)
 
 
 def _text(value: Any) -> str:

@@ -21,6 +21,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from broadgauge.specs.document import Document, Path
 from broadgauge.specs.errors import ExperimentError, Problem
+from broadgauge.specs.secret_names import is_secret
 
 MAX_TEXT_BYTES = 2**20
 MAX_VALUES = 50_000
@@ -30,6 +31,7 @@ _INTEGER = re.compile(r"[-+]?\d+")
 _FLOAT = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _PLAIN_KINDS = ("str", "int", "float", "bool", "null", "timestamp")  # 1.2 has no timestamps: text
 _PLAIN_TAGS = {f"tag:yaml.org,2002:{kind}" for kind in _PLAIN_KINDS}
+_NAMED = re.compile(r"\b(alias|anchor|tag handle)\b.*", re.DOTALL)
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF|nan|NaN|NAN)")
 
 
@@ -54,7 +56,8 @@ def _compose(text: str, filename: str) -> Node | None:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = filename if mark is None else f"{filename}:{mark.line + 1}:{mark.column + 1}"
-        problem = str(error.problem or error.context or "not YAML")
+        # What is named may be a secret that begins with `*`, `&` or `!`.
+        problem = _NAMED.sub(r"\1", str(error.problem or error.context or "not YAML"))
         raise _error(where, f"not YAML: {problem.strip()}", _syntax_hint(problem)) from error
     except YAMLError as error:
         first_line = str(error).strip().splitlines()[0]
@@ -90,6 +93,8 @@ def _syntax_hint(problem: str) -> str | None:
         return "indent with spaces, not tabs"
     if "mapping values are not allowed" in problem:
         return "text with `: ` in it needs quotes"
+    if "undefined alias" in problem:
+        return "text that begins with `*` needs quotes"
     if "another document" in problem:
         return "one experiment a file: remove the `---` between documents"
     return None
@@ -120,7 +125,7 @@ class _Values:
             items = enumerate(node.value)
             return [self.build(item, (*path, i), depth + 1) for i, item in items]
         assert isinstance(node, ScalarNode)
-        return self._scalar(node)
+        return self._scalar(node, path)
 
     def _entries(self, node: MappingNode, path: Path, depth: int) -> Iterator[tuple[str, Any]]:
         seen: dict[str, Node] = {}
@@ -132,16 +137,19 @@ class _Values:
                 raise self.problem(key_node, "merge keys (`<<`) are not part of YAML 1.2")
             if key in seen:
                 line = _line_and_column(seen[key])[0]
-                raise self.problem(key_node, f"`{key}` stands twice, first on line {line}")
+                shown = "a key" if _is_in_secret(path) else f"`{key}`"
+                raise self.problem(key_node, f"{shown} stands twice, first on line {line}")
             seen[key] = key_node
             self.places[(*path, key)] = self.where(key_node)
             yield key, self.build(value_node, (*path, key), depth + 1)
 
-    def _scalar(self, node: ScalarNode) -> Any:
+    def _scalar(self, node: ScalarNode, path: Path) -> Any:
         text = str(node.value)
         tag = str(node.tag)
         if tag not in _PLAIN_TAGS:
-            raise self.problem(node, f"`{text}` is tagged `{tag}`; only plain values are read")
+            # Not the text: an alias may put it in a secret's place.
+            shown = "with a tag" if _is_in_secret(path) else f"tagged `{tag}`"
+            raise self.problem(node, f"a value is {shown}; only plain values are read")
         if node.style in ("'", '"', "|", ">"):
             return text
         if tag.endswith(":null"):
@@ -154,7 +162,8 @@ class _Values:
             return int(text)
         if _FLOAT.fullmatch(text) and len(text) <= 40:
             if not math.isfinite(float(text)):
-                raise self.problem(node, f"`{text}` is too large a number")
+                shown = "this" if _is_in_secret(path) else f"`{text}`"
+                raise self.problem(node, f"{shown} is too large a number")
             return float(text)
         return text
 
@@ -163,6 +172,11 @@ class _Values:
 
     def where(self, node: Node) -> str:
         return _where(node, self.filename)
+
+
+def _is_in_secret(path: Path) -> bool:
+    """Does it stand in a secret's place, so that no error may repeat it?"""
+    return any(isinstance(part, str) and is_secret(part) for part in path)
 
 
 def _where(part: Node | NodeEvent, filename: str) -> str:
