@@ -1,12 +1,23 @@
 """Do the charts say what the figures say?"""
 
+import itertools
 from dataclasses import replace
 
-from broadgauge.report.chart_parts import decade_ticks, linear_ticks, log_ticks
+import pytest
+
+from broadgauge.report.chart_parts import (
+    LABEL_WIDTH,
+    Spec,
+    case_colours,
+    decade_ticks,
+    label_lines,
+    linear_ticks,
+    log_ticks,
+)
 from broadgauge.report.charts_collectives import busbw_chart
 from broadgauge.report.charts_training import cost_chart, throughput_chart
 from broadgauge.report.drawing import draw, script_json
-from broadgauge.report.points import MOST_DOTS, MOST_POINTS, loss_curves, step_boxes
+from broadgauge.report.points import MOST_DOTS, MOST_POINTS, loss_curves, smoothed, step_boxes
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.workload import CommandMetric, CommandWorkload
 
@@ -97,3 +108,34 @@ def test_drawings_in_one_page_share_no_ids(run: RunSummary) -> None:
 
 def test_json_never_ends_its_script() -> None:
     assert "</script" not in script_json({"label": "</script><!--"})
+
+
+def test_long_labels_stay_apart() -> None:
+    labels = [
+        f"a-workload-of-a-very-long-name-{end} a-network-that-is-long-too 16x8" for end in "ab"
+    ]
+    first, second = label_lines(labels)
+    assert first != second
+    assert all(len(line) <= LABEL_WIDTH for lines in (first, second) for line in lines)
+    assert list(label_lines(["pod-like 2x1"])) == [["pod-like 2x1"]]
+    in_the_middle = ["x" * 40 + middle + "y" * 40 for middle in "ab"]
+    assert list(label_lines(in_the_middle)) == [[label] for label in in_the_middle]
+
+
+def test_a_loss_is_smoothed_and_keeps_its_trend() -> None:
+    line = [10.0 - 0.01 * step for step in range(200)]
+    assert smoothed(line) == pytest.approx(line)
+    zigzag = [value + (0.5 if step % 2 else -0.5) for step, value in enumerate(line)]
+    rough, smooth = (_roughness(values) for values in (zigzag, smoothed(zigzag)))
+    assert smooth < 0.1 * rough
+    assert smoothed([1.0, float("nan"), 3.0] * 20)[30] == pytest.approx(2.0, abs=0.5)
+
+
+def _roughness(values: list[float]) -> float:
+    return sum(abs(b - a) for a, b in itertools.pairwise(values))
+
+
+def test_two_trainings_on_one_network_have_two_colours(run: RunSummary) -> None:
+    rows: list[Spec] = [{"case": f"{name} slow", "network": "slow"} for name in ("a", "b")]
+    assert case_colours(rows, run)["field"] == "case"
+    assert case_colours(rows[:1], run)["field"] == "network"

@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from broadgauge.report.quantities import interval, show
 from broadgauge.results.model import CaseSummary, RunSummary
@@ -21,6 +22,8 @@ COST_COLOUR = "#D55E00"
 INK = "#1f2430"
 FAINT = "#5b6472"
 TICKS = 5
+LABEL_WIDTH = 24
+"""Characters of a bar's label on one line."""
 
 _CONFIG: Spec = {
     "font": "sans-serif",
@@ -45,7 +48,7 @@ _CONFIG: Spec = {
         "labelFontSize": 11,
         "columns": 3,
         "symbolType": "square",
-        "labelLimit": 150,
+        "labelLimit": 260,
         "offset": 6,
     },
 }
@@ -94,12 +97,52 @@ def network_colours(run: RunSummary, shown: Iterable[object] | None = None) -> S
     }
 
 
+def case_colours(rows: Sequence[Spec], run: RunSummary) -> Spec:
+    """As `network_colours`; by case where several of those shown are on one network."""
+    cases = list(dict.fromkeys(str(row["case"]) for row in rows))
+    if len(cases) == len({row["network"] for row in rows}):
+        return network_colours(run, (row["network"] for row in rows))
+    return {
+        "field": "case",
+        "type": "nominal",
+        "scale": {
+            "domain": cases,
+            "range": [PALETTE[index % len(PALETTE)] for index in range(len(cases))],
+        },
+        "legend": {"symbolType": "stroke", "symbolStrokeWidth": 3, "columns": 2},
+    }
+
+
 def bar_label(summary: CaseSummary, run: RunSummary) -> str:
     """`pod-like 2x1`; with the workload's name where several would look alike."""
     label = f"{summary.case.network_name} {summary.case.shape}"
     bars = (s.case.workload for s in run.cases if s.case.workload.has_steps)  # share a chart
     names = {summary.case.workload.name, *(workload.name for workload in bars)}
     return label if len(names) == 1 else f"{summary.case.workload.name} {label}"
+
+
+def label_lines(labels: Sequence[str], width: int = LABEL_WIDTH) -> Iterator[list[str]]:
+    """Each label on one line or two, of so many characters at most where it has spaces.
+
+    What is longer loses its middle, where the labels stay apart by what is left; where they would
+    read the same, they are left whole.
+    """
+    wrapped = [textwrap.wrap(label, width, break_long_words=False) for label in labels]
+    cut = [[_cut(line, width) for line in _two(lines, width)] for lines in wrapped]
+    for lines, short in zip(wrapped, cut, strict=True):
+        yield short if cut.count(short) == 1 else lines
+
+
+def _two(lines: list[str], width: int) -> list[str]:
+    """The first, and all others as one that is cut."""
+    return lines if len(lines) <= 2 else [lines[0], _cut(" ".join(lines[1:]), width)]
+
+
+def _cut(line: str, width: int) -> str:
+    if len(line) <= width:
+        return line
+    half = (width - 1) // 2
+    return f"{line[:half]}…{line[-half:]}"
 
 
 def printed_axis(ticks: Sequence[float], printed: Callable[[float], str], **more: object) -> Spec:
@@ -160,9 +203,19 @@ def bar(run: RunSummary, summary: CaseSummary, metric: str) -> Spec:
 
 
 def bars_axis(rows: Sequence[Spec]) -> Spec:
-    """One bar a case, in the order given."""
-    order = list(dict.fromkeys(row["case"] for row in rows))
-    axis: Spec = {"title": None, "ticks": False, "domain": False, "labelFontSize": 12}
+    """One bar a case, in the order given, long labels on two lines."""
+    order = list(dict.fromkeys(str(row["case"]) for row in rows))
+    names = json.dumps(order, ensure_ascii=False)
+    lines = json.dumps([*label_lines(order)], ensure_ascii=False)
+    axis: Spec = {
+        "title": None,
+        "ticks": False,
+        "domain": False,
+        "labelFontSize": 12,
+        "labelLineHeight": 13,
+        "labelLimit": 220,
+        "labelExpr": f"{lines}[indexof({names}, datum.value)]",
+    }
     return {"field": "case", "type": "nominal", "sort": order, "axis": axis}
 
 

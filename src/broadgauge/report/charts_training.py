@@ -11,6 +11,7 @@ from broadgauge.report.chart_parts import (
     bar,
     bar_label,
     bars_axis,
+    case_colours,
     error_bar,
     frame,
     linear_ticks,
@@ -217,7 +218,7 @@ def loss_chart(run: RunSummary, curves: Sequence[LossCurve]) -> Spec | None:
         "encoding": {
             "x": x,
             "y": y,
-            "color": network_colours(run, (row["network"] for row in rows)),
+            "color": case_colours(rows, run),
             "detail": {"field": "case", "type": "nominal"},
             "tooltip": tips(case="case", time="when", loss="words"),
         },

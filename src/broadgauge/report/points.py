@@ -21,6 +21,8 @@ MOST_DOTS = 160
 """Single steps drawn a case; the box rests on all of them."""
 MOST_POINTS = 200
 """Points of a loss curve."""
+SMOOTHED_RATIO = 0.1
+"""The share of a launch's steps whose mean is one point of its loss curve."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +43,11 @@ class Box:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossCurve:
-    """Loss against time in steps, of the first launch that has both series."""
+    """Loss against time in steps, of the first launch that has both series.
+
+    Each point is the mean of the SMOOTHED_RATIO of all steps around it: the loss of one batch says
+    more of the batch than of the training.
+    """
 
     label: str
     network: str
@@ -103,12 +109,32 @@ def _loss_curve(run: RunSummary, summary: CaseSummary) -> LossCurve | None:
         if steps is None or losses is None or steps.size != losses.size:
             continue
         stride = -(-steps.size // MOST_POINTS)
-        pairs = zip(steps.cumsum().tolist(), losses.tolist(), strict=True)
+        pairs = zip(steps.cumsum().tolist(), smoothed(losses.tolist()), strict=True)
         points = tuple(pair for pair in list(pairs)[::stride] if pair[1] == pair[1])
         return LossCurve(
             label=bar_label(summary, run), network=summary.case.network_name, points=points
         )
     return None
+
+
+def smoothed(values: Sequence[float]) -> list[float]:
+    """Each with the mean of its neighbours, as many on either side; fewer towards the ends.
+
+    So a straight line stays what it is. A value that is no number takes its neighbours' means.
+    """
+    import numpy as np
+
+    given = np.asarray(values, dtype=float)
+    is_known = np.isfinite(given)
+    sums = np.concatenate(([0.0], np.cumsum(np.where(is_known, given, 0.0))))
+    counts = np.concatenate(([0], np.cumsum(is_known)))
+    at = np.arange(given.size)
+    reach = round(given.size * SMOOTHED_RATIO / 2)
+    side = np.minimum(reach, np.minimum(at, given.size - 1 - at))
+    known = counts[at + side + 1] - counts[at - side]
+    total = sums[at + side + 1] - sums[at - side]
+    means: list[float] = np.where(known, total / np.maximum(known, 1), np.nan).tolist()
+    return means
 
 
 def _series(folder: Path, record: Record, name: str) -> NDArray[np.float64] | None:

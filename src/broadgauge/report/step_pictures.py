@@ -37,7 +37,7 @@ def _of_steps(analysed: AnalysedRun, jobs: Sequence[CaseSummary]) -> Iterator[Ch
     yield Chart(
         title="Loss against time",
         how="Training loss with communication on, against the time its steps took; first launch "
-        "of each case.",
+        "of each case. Smoothed: each point is the mean of the tenth of all steps around it.",
         spec=loss_chart(run, loss_curves(run, jobs)),
     )
 
