@@ -20,11 +20,11 @@ class SizeRange(Spec):
     """Message sizes from `from_bytes` to `to_bytes`, each `factor` times the one before."""
 
     from_bytes: SizeBytes
-    """The smallest."""
+    """Smallest message size."""
     to_bytes: SizeBytes
-    """The largest, where the factor hits it."""
+    """Largest message size; left out where the factor passes it by."""
     factor: float = Field(default=4, gt=1, le=1024)
-    """Of each size over the one before."""
+    """Ratio of each size to the one before."""
 
     @model_validator(mode="after")
     def _in_order(self) -> "SizeRange":
@@ -46,13 +46,13 @@ class ModelMessages(Spec):
     """The sizes that training this model really sends, one of each."""
 
     model: GptModel
-    """Whose training."""
+    """Shape of the model whose training's messages are sent."""
     strategy: Strategy = "ddp"
     """ddp: gradient buckets. fsdp: each unit's parameters (a block, and the rest)."""
     bucket_cap_bytes: SizeBytes | None = None
-    """As in a training: null is DDP's own choice. Buckets are cut by their float32 bytes."""
+    """DDP's bucket size; null: DDP's own choice. Buckets are cut by their float32 bytes."""
     dtype: DataType = "float32"
-    """Of what is sent: bfloat16 halves every message."""
+    """Element type of what is sent: bfloat16 halves every message."""
 
     @model_validator(mode="after")
     def _buckets_are_ddps(self) -> "ModelMessages":
@@ -82,9 +82,9 @@ class CollectivesWorkload(WorkloadBase):
     """
 
     kind: Literal["collectives"]
-    """What it is read as."""
+    """The kind of workload: says which keys the entry has."""
     name: Name = "collectives"
-    """In labels and selectors."""
+    """Name in tables, labels and selectors."""
     ops: tuple[CollectiveOp, ...] = Field(
         default=("all_reduce", "all_gather", "reduce_scatter"), min_length=1
     )
@@ -92,15 +92,15 @@ class CollectivesWorkload(WorkloadBase):
     sizes: SizeRange | ModelMessages | tuple[SizeBytes, ...] = SizeRange(
         from_bytes=2**10, to_bytes=2**26
     )
-    """A list, a range, or those of a model's training."""
+    """Message sizes: a list, a range, or those that a model's training sends."""
     dtypes: tuple[DataType, ...] = Field(default=("float32",), min_length=1)
-    """Each op and size is measured in each."""
+    """Element types; each op and size is measured in each of them."""
     warm_up_iterations: int = Field(default=2, ge=1, le=1000)
-    """Of each size, not measured."""
+    """Iterations of each size before timing begins."""
     min_iterations: int = Field(default=5, ge=2, le=100_000)
-    """Of each size, however long they take."""
+    """Timed iterations of each size, at least; however long they take."""
     max_iterations: int = Field(default=100, ge=2, le=100_000)
-    """Of each size, however short they are."""
+    """Timed iterations of each size, at most; however short they are."""
     budget_s: TimeS = 0.5
     """Time to spend on each size: its iterations are this over the warm-up's time, bounded."""
     check: bool = True

@@ -32,9 +32,9 @@ class CommandMetric(Spec):
     """What a comma in a number of the regex means, `decimal` in `1,5` or `thousands` in `1,234`;
     null: numbers that may be either are refused."""
     lower_is_better: bool = True
-    """Which direction comparisons call better."""
+    """Is less of it better? Comparisons say `better` and `worse` by this."""
     skip_first: int = Field(default=0, ge=0, le=1_000_000)
-    """Samples of the warm-up, left out."""
+    """How many first samples are left out, as warm-up."""
 
     @field_validator("name")
     @classmethod
@@ -69,15 +69,15 @@ class CommandWorkload(WorkloadBase):
     """The user's own script under torchrun, one torchrun a node."""
 
     kind: Literal["command"]
-    """What it is read as."""
+    """The kind of workload: says which keys the entry has."""
     name: Name = "command"
-    """In labels and selectors."""
+    """Name in tables, labels and selectors."""
     command: tuple[str, ...] = Field(min_length=1)
     """The script and its arguments, as torchrun takes them: `[train.py, --epochs, "1"]`."""
     working_directory: str | None = None
     """Where the command runs; null: the experiment file's folder."""
     metrics: tuple[CommandMetric, ...] = Field(min_length=1, max_length=64)
-    """What is read from its output."""
+    """Figures that are read from the command's output."""
     prepare: tuple[str, ...] | None = Field(default=None, min_length=1)
     """Runs once on the host, before any node exists: downloads belong here."""
 

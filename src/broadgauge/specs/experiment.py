@@ -63,7 +63,7 @@ class Experiment(Spec):
     trials_per_launch: int = Field(default=1, ge=1, le=1000)
     """Measurements of a case in one launch; they describe its spread and widen no evidence."""
     seed: int = Field(default=0, ge=0, lt=2**32)
-    """Of the schedule, the weights and the data order."""
+    """Seed of the schedule, the weights and the data order."""
     limits: TimeLimits = TimeLimits()
     """How long each phase of a launch may last."""
     environment: EnvironmentVariables = Field(default_factory=dict)
@@ -74,7 +74,7 @@ class Experiment(Spec):
     skip_if: tuple[SkippedCases, ...] = Field(default=(), max_length=64)
     """Cases that any of these matches are not run."""
     hypotheses: tuple[Hypothesis, ...] = Field(default=(), max_length=64)
-    """What you expect; the report says supported, refuted or can't tell."""
+    """Statements with bounds; the report says of each: supported, refuted or can't tell."""
     published: tuple[PublishedFigure, ...] = Field(default=(), max_length=200)
     """Figures of others that stand beside ours in the report."""
 

@@ -16,15 +16,15 @@ class GptModel(Spec):
     """
 
     layers: int = Field(default=4, ge=1, le=512)
-    """Blocks."""
+    """Number of transformer blocks."""
     hidden: int = Field(default=256, ge=8, le=65_536)
-    """Width; a multiple of `heads`."""
+    """Hidden size; a multiple of `heads`."""
     heads: int = Field(default=4, ge=1, le=1024)
-    """Of attention."""
+    """Attention heads."""
     vocabulary: int = Field(default=256, ge=256, le=1_000_000)
-    """Rows of the token embedding, which is the head too."""
+    """Vocabulary size; the output layer shares the token embedding's weights."""
     seq_len: int = Field(default=128, ge=1, le=1_048_576)
-    """Tokens a sequence."""
+    """Tokens per sequence."""
 
     @model_validator(mode="after")
     def _heads_divide(self) -> "GptModel":

@@ -43,9 +43,9 @@ class Hypothesis(Spec):
     """The partner: of the cases selected here, the one that agrees with the case in everything
     else (workload, network, shape, backend)."""
     at_least: float | None = None
-    """In the metric's unit, or 1 for equal."""
+    """Lower bound: in the metric's unit; of a ratio or an efficiency, 1 means equal."""
     at_most: float | None = None
-    """As `at_least`; one of them, or both."""
+    """Upper bound, as `at_least`; one of them, or both."""
 
     @field_validator("metric")
     @classmethod
@@ -71,7 +71,7 @@ class PublishedFigure(Spec):
     label: Annotated[str, Field(min_length=1, max_length=200)]
     """What was measured, in the publication's words: `e-15-6-2, GPT-2 Large, HDR`."""
     metric: str
-    """Ours that it stands beside."""
+    """The metric of ours that it stands beside."""
     value: float
     """In the metric's unit; of `over`'s case too where a ratio was published."""
     cases: CaseSelector

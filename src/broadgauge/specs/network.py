@@ -26,7 +26,7 @@ class SlowPair(Spec):
     nodes: tuple[int, int]
     """Numbers of the nodes, from 0; both directions are slowed."""
     rate_ratio: float = Field(gt=0, le=1)
-    """Of the network's rate."""
+    """The pair's rate over the network's, 0..1."""
 
     @model_validator(mode="after")
     def _two_nodes(self) -> "SlowPair":
@@ -49,7 +49,7 @@ class Network(Spec):
     receive_rate_gbps: RateGbps | None = None
     """Line rate towards each node, where it differs; null: `rate_gbps`."""
     mtu_bytes: int = Field(default=1500, ge=576, le=65_000)
-    """Of the link; under an overlay the ranks' own interface has 50 bytes less."""
+    """MTU of the link; under an overlay the ranks' own interface has 50 bytes less."""
     delay_s: DelayS = 0.0
     """Added to each packet that a node sends: half of what is added to the round trip."""
     jitter_s: DelayS = 0.0
@@ -63,7 +63,7 @@ class Network(Spec):
     """NICs of each node, each on a subnet of its own and with the full rate. `nodes`: as many as
     there are nodes."""
     slow_pairs: tuple[SlowPair, ...] = Field(default=(), max_length=64)
-    """Planted bad links."""
+    """Pairs of nodes with a slower link, to see whether it is found."""
     nccl_seen_gbps: RateGbps | Literal["default"] | None = None
     """The NIC speed NCCL is told by its topology file. null: the line rate (or, unshaped,
     100 Gbit/s). `default`: what NCCL reads from the device, 10 Gbit/s for a veth. Source:
@@ -74,7 +74,7 @@ class Network(Spec):
     environment: EnvironmentVariables = Field(default_factory=dict)
     """Variables for the ranks on this network, such as NCCL_SOCKET_NTHREADS."""
     description: str = ""
-    """What it stands for."""
+    """What it stands for, for the report."""
 
     @model_validator(mode="after")
     def _parts_agree(self) -> "Network":
@@ -202,14 +202,14 @@ class NodePath(Spec):
     """
 
     name: Name
-    """As a network's."""
+    """Name in tables, labels and selectors."""
     path: PathKind
     """`nvlink`; `pcie`: peer to peer without NVLink; `shm`: through the host's shared memory;
     `sockets`: TCP over the loopback interface."""
     environment: EnvironmentVariables = Field(default_factory=dict)
     """Variables for the ranks on this path."""
     description: str = ""
-    """What it stands for."""
+    """What it stands for, for the report."""
 
     planned: ClassVar[dict[str, str]] = {}
 

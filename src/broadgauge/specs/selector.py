@@ -27,17 +27,17 @@ class CaseSelector(Spec):
     network: Patterns | None = None
     """A network's or path's name; `one node` where there is none."""
     shape: Patterns | None = None
-    """`2x1`."""
+    """Nodes x ranks per node, such as `2x1`."""
     backend: Patterns | None = None
     """`gloo` or `nccl`."""
     platform: Patterns | None = None
-    """Of a run with several: `emulated`."""
+    """In a run with several platforms: which one, such as `emulated`."""
     nodes: Numbers | None = None
-    """How many there are; a list means any of these."""
+    """Number of nodes; a list means any of these."""
     ranks_per_node: Numbers | None = None
-    """As `nodes`."""
+    """Ranks per node; a list means any of these."""
     world_size: Numbers | None = None
-    """Nodes x ranks a node."""
+    """Number of ranks; a list means any of these."""
 
     def matches(self, case: Case) -> bool:
         """Is this case meant?"""
@@ -70,4 +70,4 @@ class SkippedCases(CaseSelector):
     """Cases that are left out of the matrix."""
 
     reason: Annotated[str, Field(min_length=1)] = "`skip_if` names it"
-    """Why, for the plan's note: `… is left out: …`."""
+    """Why these cases are left out; stands in the plan's notes."""

@@ -31,7 +31,7 @@ class HubDataset(Spec):
     subset: str | None = None
     """The hub's configuration, such as `wikitext-2-raw-v1`."""
     split: str = Field(default="train", min_length=1)
-    """Which part of it."""
+    """Split of the dataset, such as `train`."""
     field: str = Field(default="text", min_length=1)
     """The column of the text; dots step into objects."""
 
@@ -41,16 +41,16 @@ class TrainWorkload(WorkloadBase):
     communication off."""
 
     kind: Literal["train"]
-    """What it is read as."""
+    """The kind of workload: says which keys the entry has."""
     name: Name = "train"
-    """In labels and selectors."""
+    """Name in tables, labels and selectors."""
     strategy: Strategy = "ddp"
     """ddp: every rank has the whole model. fsdp: parameters, gradients and optimizer are sharded
     over all ranks (FSDP2, `fully_shard` of each block)."""
     model: GptModel = GptModel()
-    """Its shape."""
+    """Shape of the GPT that is trained."""
     batch_per_rank: int = Field(default=2, ge=1, le=65_536)
-    """Sequences a rank and micro-batch."""
+    """Sequences per rank and micro-batch."""
     accumulation: int = Field(default=1, ge=1, le=4096)
     """Micro-batches a step; gradients are reduced with the last one only. FSDP keeps the whole
     model's gradients until then."""
@@ -63,7 +63,7 @@ class TrainWorkload(WorkloadBase):
     steps: int = Field(default=12, ge=4, le=1_000_000)
     """Measured steps of each kind (communication on, communication off)."""
     warm_up_steps: int = Field(default=3, ge=1, le=10_000)
-    """Not measured."""
+    """Steps before timing begins."""
     block_steps: int = Field(default=4, ge=1, le=10_000)
     """Steps in a row before the trial changes between communication on and off."""
     communication_off: bool = True
@@ -77,7 +77,7 @@ class TrainWorkload(WorkloadBase):
     number, 25 MiB too, turns the small first bucket off.) Source: torch 2.11
     DistributedDataParallel, `bucket_cap_mb`."""
     learning_rate: float = Field(default=3e-4, gt=0, le=10)
-    """Of AdamW."""
+    """Learning rate of AdamW."""
     text: str | None = None
     """A text file of yours; null: the sources of Python's standard library, byte by byte."""
     data: JsonLines | HubDataset | None = None

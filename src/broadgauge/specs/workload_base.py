@@ -17,7 +17,7 @@ class WorkloadBase(Spec):
     """What each workload has: a name, and the networks it runs on (all, when not named)."""
 
     networks: tuple[Name, ...] | None = Field(default=None, min_length=1)
-    """Those it runs on, by name; null: all."""
+    """Names of the networks that it runs on; null: all."""
     environment: EnvironmentVariables = Field(default_factory=dict)
     """Variables for its ranks; they win over the network's and the experiment's."""
 
