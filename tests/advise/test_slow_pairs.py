@@ -12,7 +12,7 @@ from broadgauge.advise.judge import findings
 from broadgauge.advise.slow_pairs import slow_ways
 from broadgauge.specs.case import Case
 from broadgauge.specs.network import Network
-from broadgauge.specs.pairs import RankPair
+from broadgauge.specs.pair_rates import RankPair
 from broadgauge.specs.record import Finding, Severity
 from broadgauge.specs.workload import CollectivesWorkload
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broadgauge.catalog.traffic import bus_factor
+from broadgauge.catalog.busbw import bus_factor
 from broadgauge.merging.definitions import algbw_gbyte_per_s, busbw_gbyte_per_s
 from broadgauge.probes.collectives.sizes import even_size_bytes
 from broadgauge.specs.workload import CollectiveOp

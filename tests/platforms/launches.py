@@ -9,10 +9,10 @@ from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.launch_plan import Programs
 from broadgauge.platforms.local import LocalPlatform
 from broadgauge.specs.case import Case
-from broadgauge.specs.experiment import TimeLimits
 from broadgauge.specs.launching import LaunchRequest, Platform, TrialOutcome, TrialRequest
 from broadgauge.specs.network import Network
 from broadgauge.specs.record import Phase
+from broadgauge.specs.time_limits import TimeLimits
 from broadgauge.specs.workload import CollectivesWorkload
 
 WORKER = Path(__file__).with_name("fake_worker.py")

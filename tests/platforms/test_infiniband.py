@@ -10,7 +10,7 @@ from broadgauge.messages.agent import LaunchOrder, Mode, NodePlan
 from broadgauge.messages.counters import NicCounters
 from broadgauge.messages.vocabulary import CounterKind
 from broadgauge.platforms.launch_plan import phase_limits
-from broadgauge.specs.experiment import TimeLimits
+from broadgauge.specs.time_limits import TimeLimits
 
 SENT, RECEIVED = 1_000_003, 2**40 + 15
 

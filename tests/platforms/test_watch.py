@@ -1,8 +1,8 @@
 """Is the right rank named when a time limit passes?"""
 
 from broadgauge.agent.supervisor.watch import Watch
-from broadgauge.specs.experiment import TimeLimits
 from broadgauge.specs.record import Phase
+from broadgauge.specs.time_limits import TimeLimits
 
 LIMITS = TimeLimits(rendezvous_s=10, warm_up_s=20, measure_s=30, teardown_s=5)
 NOBODY: frozenset[int] = frozenset()

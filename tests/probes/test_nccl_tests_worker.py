@@ -13,10 +13,10 @@ from broadgauge.platforms.emulated_cluster import EmulatedPlatform
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.launch_plan import Programs
 from broadgauge.probes.nccl_tests.output import read_text
-from broadgauge.specs.experiment import TimeLimits
 from broadgauge.specs.launching import LaunchRequest, TrialRequest
 from broadgauge.specs.op_rows import NcclTestsRow
 from broadgauge.specs.record import ErrorKind, Status
+from broadgauge.specs.time_limits import TimeLimits
 from broadgauge.specs.workload import CollectivesWorkload
 
 from .harness import Ranks

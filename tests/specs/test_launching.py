@@ -6,9 +6,9 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from broadgauge.specs.case import Case
-from broadgauge.specs.experiment import TimeLimits
 from broadgauge.specs.launching import LaunchRequest
 from broadgauge.specs.network import Network
+from broadgauge.specs.time_limits import TimeLimits
 from broadgauge.specs.workload import TrainWorkload
 
 

@@ -7,8 +7,8 @@ fastest as measured, since which one that is differs between machines.
 from broadgauge.advise.foreign import foreign_words
 from broadgauge.advise.limits import FEWEST_LAUNCHES
 from broadgauge.advise.model import Bound, Verdict, verdict_that
-from broadgauge.advise.pairs import judged_pairs
 from broadgauge.advise.share import few_launches, percent, side_of
+from broadgauge.advise.slow_pairs_over_launches import judged_pairs
 from broadgauge.results.compare import compare_cases, direction_of, headline_metrics
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.estimate import Estimate

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
-from broadgauge.messages.pairs import RankPair
+from broadgauge.messages.pair_order import RankPair
 from broadgauge.specs.case import Case
 
 MOST_NAMED = 3

@@ -35,7 +35,7 @@ from broadgauge.advise.pair_words import (
     what_groups_share,
 )
 from broadgauge.specs.case import Case
-from broadgauge.specs.pairs import RankPair, largest_of_pairs, pair_rate_gbyte_per_s
+from broadgauge.specs.pair_rates import RankPair, largest_of_pairs, pair_rate_gbyte_per_s
 from broadgauge.specs.record import Finding, Record, Severity
 from broadgauge.specs.units import show_rate, show_ratio
 

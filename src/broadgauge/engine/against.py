@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from broadgauge.engine.kinds.registry import in_engine
 from broadgauge.specs.case import Case, CaseName, case_name
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.experiment import Experiment, TimeLimits
+from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.plan import BaselineRun
+from broadgauge.specs.time_limits import TimeLimits
 
 FEWEST_LAUNCHES = 3
 """Below, nothing can be told: results/statistics.py, FEWEST_FOR_A_VERDICT."""

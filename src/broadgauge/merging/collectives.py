@@ -22,13 +22,13 @@ from broadgauge.merging.metrics import (
     put_nodes,
     why_no_traffic,
 )
-from broadgauge.merging.pairs import put_pairs
+from broadgauge.merging.pairwise import put_pairs
 from broadgauge.merging.rank_blocks import RankBlocks, same_of_all_ranks
 from broadgauge.messages.rank import BARRIER, CollectiveBlock
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import Mark
 from broadgauge.specs.op_rows import AnyOpRow, CollectiveRow, MessageRow, NcclTestsRow, OpRow
-from broadgauge.specs.pairs import largest_of_pairs
+from broadgauge.specs.pair_rates import largest_of_pairs
 from broadgauge.specs.record import ErrorKind, NodeUse, Phase, TrialError
 from broadgauge.specs.units import show_size
 from broadgauge.specs.workload import CollectiveOp

@@ -4,7 +4,7 @@ Source: NVIDIA/nccl-tests, doc/PERFORMANCE.md and the `GetBw` functions of src/*
 probes/collectives/sizes.py.
 """
 
-from broadgauge.catalog.traffic import bus_factor
+from broadgauge.catalog.busbw import bus_factor
 from broadgauge.specs.workload import CollectiveOp
 
 

@@ -31,9 +31,9 @@ from broadgauge.platforms.rank_environment import (
 )
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
-from broadgauge.specs.experiment import TimeLimits
 from broadgauge.specs.launching import LaunchRequest
 from broadgauge.specs.secrets import Secrets
+from broadgauge.specs.time_limits import TimeLimits
 from broadgauge.specs.variables import FromEnvironment
 
 EMULATED_PORT = "29500"

@@ -1,10 +1,10 @@
 """Which way between two nodes is slow? A heat map as a Vega-Lite specification."""
 
-from broadgauge.advise.pairs import JudgedPairs
+from broadgauge.advise.slow_pairs_over_launches import JudgedPairs
 from broadgauge.report.chart_parts import INK, Spec, frame, rows_of, tips
 from broadgauge.report.matrix_rows import pair_number
 from broadgauge.report.quantities import interval
-from broadgauge.results.pairs import PairMatrix
+from broadgauge.results.pair_summaries import PairMatrix
 from broadgauge.specs.units import show_bandwidth, show_ratio
 
 CELL_STEP = 34

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from broadgauge.advise.pairs import JudgedPairs
+from broadgauge.advise.slow_pairs_over_launches import JudgedPairs
 from broadgauge.analysis.model import Analysis, PathTaken
 from broadgauge.report.quantities import show, spread, title_of
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.nics import IMBALANCE, NicBalance, NicShare
-from broadgauge.results.pairs import PairMatrix, pair_matrix
+from broadgauge.results.pair_summaries import PairMatrix, pair_matrix
 from broadgauge.results.placement import Placed, Placement, PlacementRow
 from broadgauge.specs.units import show_bandwidth, show_count, show_ratio, show_size
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from rich.console import Console
 
-from broadgauge.catalog.traffic import bus_factor
+from broadgauge.catalog.busbw import bus_factor
 from broadgauge.report.terminal_tables import heading, print_table, sentence
 from broadgauge.specs.system import CollectiveTime, PathTimes, System, Timing
 from broadgauge.specs.units import show_bandwidth, show_ratio, show_size, show_time

@@ -10,8 +10,8 @@ from itertools import chain
 
 from broadgauge.results.model import CaseSummary, Pause
 from broadgauge.results.statistics import LaunchPair
-from broadgauge.specs.experiment import TimeLimits
 from broadgauge.specs.record import Record
+from broadgauge.specs.time_limits import TimeLimits
 
 ValueOf = Callable[[Record], float | None]
 SLACK_S = 60.0

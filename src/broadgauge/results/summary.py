@@ -22,7 +22,7 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.metrics import may_be_negative
 from broadgauge.specs.op_rows import AnyOpRow, MessageRow
-from broadgauge.specs.pairs import RankPair, pair_rate_gbyte_per_s
+from broadgauge.specs.pair_rates import RankPair, pair_rate_gbyte_per_s
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.record import Environment, Record, Status
 

@@ -12,7 +12,6 @@ from typing import Any, Protocol, runtime_checkable
 
 from broadgauge.messages.counters import NodeCounters
 from broadgauge.specs.case import Arm, Case
-from broadgauge.specs.experiment import TimeLimits
 from broadgauge.specs.platforms import PlatformKind
 from broadgauge.specs.record import (
     ClockFacts,
@@ -24,6 +23,7 @@ from broadgauge.specs.record import (
     Status,
     TrialError,
 )
+from broadgauge.specs.time_limits import TimeLimits
 
 RankMessage = Mapping[str, Any]
 """One decoded frame; `merging/rank_blocks.py` validates it."""

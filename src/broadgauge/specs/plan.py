@@ -3,8 +3,8 @@
 from pydantic import BaseModel, ConfigDict
 
 from broadgauge.specs.case import Case
-from broadgauge.specs.experiment import TimeLimits
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
+from broadgauge.specs.time_limits import TimeLimits
 
 
 class Stored(BaseModel):

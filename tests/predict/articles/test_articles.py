@@ -8,7 +8,6 @@ from tests.predict.making_articles import articles_found
 from broadgauge.catalog.articles import articles
 from broadgauge.catalog.gpus import find_gpu_named
 from broadgauge.predict.articles.claims import checked_claims
-from broadgauge.predict.articles.pairs import line_curve
 from broadgauge.predict.articles.rows import Role
 from broadgauge.predict.articles.scores import (
     FITTED_AS,
@@ -16,6 +15,7 @@ from broadgauge.predict.articles.scores import (
     article_rows,
     article_scores,
 )
+from broadgauge.predict.articles.two_gpus import line_curve
 from broadgauge.predict.costs.curves import time_at
 from broadgauge.predict.facts.knowledge import default_knowledge
 from broadgauge.predict.tables.table import read_table

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.predict.making_cases import BASE, case
 
+from broadgauge.catalog.busbw import bus_factor
 from broadgauge.catalog.networks import find_network
 from broadgauge.catalog.references import BusbwFigure, known_busbw
-from broadgauge.catalog.traffic import bus_factor
 from broadgauge.predict.asking.from_catalog import fabric_of_class
 from broadgauge.predict.case import Curve, Fabric, ModelShape, Op, TrainingCase
 from broadgauge.predict.costs.groups import group_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from broadgauge.engine.kinds.kind import KindInEngine
 from broadgauge.engine.shapes import ResolvedCluster, Shape
 from broadgauge.engine.transfers import LATENCY_S, PROCESS_GROUP_S, transfer_s
-from broadgauge.messages.pairs import ordered_pairs
+from broadgauge.messages.pair_order import ordered_pairs
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import Problem
 from broadgauge.specs.workload import CollectiveOp, CollectivesWorkload

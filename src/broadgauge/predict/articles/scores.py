@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from broadgauge.catalog.articles import articles
-from broadgauge.predict.articles import clusters, pairs
+from broadgauge.predict.articles import clusters, two_gpus
 from broadgauge.predict.articles.rows import ArticleRow, Goal, Role
 from broadgauge.predict.calibration.factors import Observation, fit
 from broadgauge.predict.facts.knowledge import Knowledge, default_knowledge
@@ -16,7 +16,7 @@ from broadgauge.predict.predictor import predict
 from broadgauge.predict.scoring.scoring import Scored
 from broadgauge.predict.tables.table import Row
 
-GOALS: tuple[Goal, ...] = (*clusters.GOALS, *pairs.GOALS)
+GOALS: tuple[Goal, ...] = (*clusters.GOALS, *two_gpus.GOALS)
 FITTED_AS = {"nebius-h100": "maknee/SkyPilot on Nebius"}
 """Series whose figures are rows of references/measured-training.csv too, and their source there:
 they are predicted with the constants that were fitted without it."""
@@ -80,8 +80,8 @@ def article_rows() -> tuple[ArticleRow, ...]:
     return (
         *clusters.granite_rows(tables),
         *clusters.lora_rows(tables),
-        *pairs.gpt2_rows(tables),
-        *pairs.gemma_rows(tables),
+        *two_gpus.gpt2_rows(tables),
+        *two_gpus.gemma_rows(tables),
     )
 
 

@@ -1,13 +1,13 @@
 """What does a measured curve say of other numbers of nodes, of other collectives and groups?
 
 A ring's time follows the bytes that leave a node, so a curve is read at the size that sends as many
-bytes. Source: collectives' factors as in catalog/traffic.py; NVIDIA/nccl, src/graph/tuning.cc (the
+bytes. Source: collectives' factors as in catalog/busbw.py; NVIDIA/nccl, src/graph/tuning.cc (the
 latency's steps grow with the nodes in the same way).
 """
 
 import numpy as np
 
-from broadgauge.catalog.traffic import bus_factor
+from broadgauge.catalog.busbw import bus_factor
 from broadgauge.predict.case import Curve, Fabric, Op
 from broadgauge.predict.costs.curves import time_at
 from broadgauge.predict.costs.pieces import Group

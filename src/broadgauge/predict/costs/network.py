@@ -8,7 +8,7 @@ transport (link_rates.py); α and what small messages lose come from NCCL's own 
 
 import numpy as np
 
-from broadgauge.catalog.traffic import bus_factor
+from broadgauge.catalog.busbw import bus_factor
 from broadgauge.predict.case import Op
 from broadgauge.predict.costs.curve_scaling import curve_s
 from broadgauge.predict.costs.link_rates import hop_s, inside_rate, is_nvlink, is_rdma, node_rate

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from broadgauge.messages.pairs import RankPair, ordered_pairs
+from broadgauge.messages.pair_order import RankPair, ordered_pairs
 from broadgauge.messages.rank import CollectiveBlock
 from broadgauge.messages.tasks import CollectivesTask
 from broadgauge.messages.vocabulary import DATA_TYPE_BYTES, CollectiveOp, DataType, Phase

@@ -8,7 +8,7 @@ from broadgauge.report.cells import Cell, estimate_cell
 from broadgauge.report.kinds.kind import ChartGroup, KindInReport
 from broadgauge.report.markup import Html
 from broadgauge.results.model import CaseSummary
-from broadgauge.results.pairs import pair_matrix
+from broadgauge.results.pair_summaries import pair_matrix
 
 if TYPE_CHECKING:  # the page does without rich
     from rich.console import Console

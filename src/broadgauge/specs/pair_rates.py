@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from broadgauge.messages.pairs import RankPair
+from broadgauge.messages.pair_order import RankPair
 from broadgauge.specs.op_rows import AnyOpRow, MessageRow, OpRow
 
 

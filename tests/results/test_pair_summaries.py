@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 from tests.results import simulated_experiments as made
 
-from broadgauge.results.pairs import PairMatrix, pair_matrix
+from broadgauge.results.pair_summaries import PairMatrix, pair_matrix
 from broadgauge.results.summary import summarise_case
 from broadgauge.specs.case import Case
 from broadgauge.specs.op_rows import AnyOpRow, CollectiveRow, MessageRow

@@ -15,9 +15,9 @@ from broadgauge.advise.pair_words import (
     what_groups_share,
 )
 from broadgauge.advise.slow_pairs import SlowWays, slow_ways
-from broadgauge.messages.pairs import RankPair
+from broadgauge.messages.pair_order import RankPair
 from broadgauge.results.model import CaseSummary
-from broadgauge.results.pairs import PairCell, PairMatrix, pair_matrix
+from broadgauge.results.pair_summaries import PairCell, PairMatrix, pair_matrix
 from broadgauge.specs.units import show_bandwidth, show_ratio
 
 

@@ -1,7 +1,7 @@
 """How fast is each way between two nodes, and what is it of the median way of the same trial?
 
 Over the median of its own trial, what the machine did to all ways cancels. Directions count by
-themselves: a transceiver may be bad one way. Which way is slow: advise/pairs.py.
+themselves: a transceiver may be bad one way. Which way is slow: advise/slow_pairs_over_launches.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from broadgauge.results.model import CaseSummary, PairSummary
 from broadgauge.results.summary import estimate_over
 from broadgauge.specs.case import Case
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.pairs import RankPair, largest_of_pairs, pair_rate_gbyte_per_s
+from broadgauge.specs.pair_rates import RankPair, largest_of_pairs, pair_rate_gbyte_per_s
 from broadgauge.specs.record import Record
 
 
