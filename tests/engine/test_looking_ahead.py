@@ -6,18 +6,41 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.engine.fake_platform import Failure, FakeClock, FakePlatform, Script, services
-from tests.engine.making import a_plan, make_folder, trial_ids
+from tests.engine.fake_platform import (
+    Failure,
+    FakeClock,
+    FakeLaunch,
+    FakePlatform,
+    Script,
+    services,
+)
+from tests.engine.making import (
+    TRAIN,
+    a_machine,
+    a_plan,
+    an_experiment,
+    devices_of,
+    make_folder,
+    trial_ids,
+)
 
 from broadgauge.engine.growing import Growth, growable
 from broadgauge.engine.interrupts import Interrupt
+from broadgauge.engine.plan import make_plan
 from broadgauge.engine.run import MOST_LOST_LIVES, run
 from broadgauge.engine.several_platforms import SeveralPlatforms
 from broadgauge.leader import lives
 from broadgauge.leader.lives import Lives
 from broadgauge.messages.leader import Job
+from broadgauge.results.folder import RunFolder
 from broadgauge.specs.errors import LaunchError
-from broadgauge.specs.launching import LaunchRequest, LooksAhead
+from broadgauge.specs.launching import (
+    LaunchRequest,
+    LooksAhead,
+    Progress,
+    TrialOutcome,
+    TrialRequest,
+)
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.record import ErrorKind, Record
 
@@ -108,8 +131,65 @@ def test_what_a_plan_grows_by_is_told_before_it_is_asked_for(tmp_path: Path) -> 
     assert list(platform.expected) == platform.requests[-2:]
 
 
+@pytest.mark.parametrize(
+    ("moment", "number", "lives_on"),
+    [
+        ("start b0.l1", signal.SIGHUP, True),
+        ("start b0.l0", signal.SIGHUP, False),
+        ("start b0.l1", signal.SIGINT, False),
+    ],
+)
+def test_of_several_platforms_the_one_that_runs_goes_on_without_a_terminal(
+    tmp_path: Path, moment: str, number: int, *, lives_on: bool
+) -> None:
+    def interrupt(reached: str) -> None:
+        if reached == moment:
+            raise Interrupt(number)
+
+    clock, script = FakeClock(), Script(on_step=interrupt)
+    here, there = FakePlatform(clock, script), Foreseeing(clock, script)
+    changes = {"platform": ["emulated", "local"], "cluster": {"shapes": ["1x1"], "device": "cpu"}}
+    plan = make_plan(an_experiment(workloads=[TRAIN], **changes), devices_of(a_machine()))
+    kinds = {case.key: case.platform for case in plan.cases}
+    first, second = (kinds[launch.trials[0].case_key] for launch in plan.launches[:2])
+    assert {first, second} == {"emulated", "local"}
+    assert first is not None
+    assert second is not None
+    with make_folder(tmp_path, plan) as store:
+        run(plan, SeveralPlatforms({first: here, second: there}), store, services(clock))
+        num_before, path = len(store.records), Path(store.location)
+    assert (there.has_left, here.is_closed, there.is_closed) == (lives_on, True, True)
+    with RunFolder.open_for_resume(path) as store:
+        clock = FakeClock()
+        again = {first: FakePlatform(clock), second: Foreseeing(clock)}
+        run(store.plan, SeveralPlatforms(again), store, services(clock))
+        assert len(store.records) == sum(len(launch.trials) for launch in plan.launches)
+    assert num_before < len(plan.launches)
+
+
 def test_of_several_platforms_none_goes_ahead_of_the_others() -> None:
     clock = FakeClock()
     both = SeveralPlatforms({"emulated": FakePlatform(clock), "local": Foreseeing(clock)})
     assert isinstance(Foreseeing(clock), LooksAhead)
     assert not isinstance(both, LooksAhead)
+
+
+def test_a_record_says_in_which_life_it_was_measured(tmp_path: Path) -> None:
+    """Its leader went on with the life that the tool knew, and `run --resume` asks for another."""
+
+    class Leads(FakePlatform):
+        def start(self, request: LaunchRequest, progress: Progress) -> FakeLaunch:
+            return GoneOn(self, replace(request, launch_id=request.launch_id.partition("r")[0]))
+
+    class GoneOn(FakeLaunch):
+        def run_trial(self, request: TrialRequest, progress: Progress) -> TrialOutcome:
+            outcome = super().run_trial(request, progress)
+            return replace(outcome, launch_id=self.request.launch_id)
+
+    plan = a_plan()
+    with make_folder(tmp_path, plan) as store:
+        script = Script(dying_after={"b0.l1.t0"})
+        run(plan, Leads(FakeClock(), script), store, services(FakeClock()))
+        lives_of = {record.record_id: record.launch_id for record in store.records}
+    assert {trial: life.partition("r")[0] for trial, life in lives_of.items()} == lives_of
+    assert lives_of["b0.l1.t1"] == "b0.l1"

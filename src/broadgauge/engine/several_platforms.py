@@ -1,13 +1,14 @@
 """How do cases of several platforms run in one run? Each launch asks the platform of its cases.
 
 None of them is told ahead what will be asked of it (`LooksAhead`): one that went on by itself would
-not take turns with the others.
+not take turns with the others. When the terminal is gone the launch that runs goes on to its end where
+its platform can (`GoesOn`), and `run --resume` collects it.
 """
 
 from collections.abc import Mapping
 from contextlib import ExitStack
 
-from broadgauge.specs.launching import Launch, LaunchRequest, Platform, Progress
+from broadgauge.specs.launching import GoesOn, Launch, LaunchRequest, Platform, Progress
 from broadgauge.specs.platforms import PlatformKind
 
 
@@ -16,6 +17,7 @@ class SeveralPlatforms:
 
     def __init__(self, platforms: Mapping[PlatformKind, Platform]) -> None:
         self._platforms = dict(platforms)
+        self._asked_last: Platform | None = None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -28,10 +30,16 @@ class SeveralPlatforms:
 
     def start(self, request: LaunchRequest, progress: Progress) -> Launch:
         """Raises LaunchError, PlatformError and RunFolderError, as that platform does."""
-        return self._of(request).start(request, progress)
+        self._asked_last = self._of(request)
+        return self._asked_last.start(request, progress)
 
     def rank_commands(self, request: LaunchRequest) -> tuple[str, ...]:
         return self._of(request).rank_commands(request)
+
+    def leave(self) -> None:
+        """Of the others nothing runs: `close` ends what they hold."""
+        if isinstance(self._asked_last, GoesOn):
+            self._asked_last.leave()
 
     def close(self) -> None:
         """All of them, also where one can't be closed in good order."""

@@ -117,6 +117,7 @@ def measured_record(
             "path": outcome.path,
             "clocks": outcome.clocks,
             "environment": environment,
+            "launch_id": outcome.launch_id or place.launch_id,
         }
     )
 

@@ -89,6 +89,8 @@ class TrialOutcome:
     link: LinkFacts | None = None
     path: PathFacts | None = None
     clocks: tuple[ClockFacts, ...] = ()
+    launch_id: str | None = None
+    """Of the life that it ran in; None: the one that was asked for. A leader went on by itself."""
 
 
 class Progress(Protocol):
@@ -142,13 +144,18 @@ class Platform(Protocol):
 
 
 @runtime_checkable
-class LooksAhead(Protocol):
+class GoesOn(Protocol):
+    """A platform on which what runs may go on without the tool."""
+
+    def leave(self) -> None:
+        """Let go of what runs there; `close` does not end it after this."""
+        ...
+
+
+@runtime_checkable
+class LooksAhead(GoesOn, Protocol):
     """A platform that can run several launches by itself, and so wants to know of them."""
 
     def expect(self, requests: Sequence[LaunchRequest]) -> None:
         """These will be asked for, in this order, if all goes well. Raises PlatformError."""
-        ...
-
-    def leave(self) -> None:
-        """Let go of what runs, which goes on by itself; `close` does nothing after this."""
         ...

@@ -74,6 +74,7 @@ def test_a_killed_tool_is_not_missed_and_resume_collects(tool: Tool) -> None:
     assert statuses(tool) == dict.fromkeys(ALL, "ok")
     (missed,) = (each for each in tool.records if each["record_id"] == ALL[1])
     assert missed["ended_unix_s"] < resumed_s
+    assert missed["launch_id"] == missed["record_id"].rpartition(".")[0], "the life it ran in"
 
 
 @pytest.mark.thorough

@@ -133,6 +133,7 @@ class FollowedLaunch:
             marks=tuple(heard.marks),
             link=heard.link,
             clocks=() if ends is None else clock_facts(ends),
+            launch_id=self.life.life_id,
         )
 
     def close(self) -> None:
