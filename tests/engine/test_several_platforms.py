@@ -1,10 +1,12 @@
 """Proves that a platform can be an arm: one run interleaves the cases of several platforms."""
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from tests.engine.fake_platform import FakeClock, FakePlatform, Moment, Script, services
 from tests.engine.fake_script import an_environment, ideal
 from tests.engine.making import TRAIN, a_machine, an_experiment, devices_of, make_folder
@@ -17,6 +19,8 @@ from broadgauge.engine.run import run
 from broadgauge.engine.several_platforms import SeveralPlatforms
 from broadgauge.platforms.devices import emulated_devices
 from broadgauge.report.export import table_of
+from broadgauge.report.page_top import comparisons
+from broadgauge.report.terminal import print_run
 from broadgauge.results.compare import against_reference, between_platforms
 from broadgauge.results.folder import RunFolder
 from broadgauge.results.hypotheses import evaluate
@@ -153,6 +157,20 @@ def test_the_same_case_on_two_platforms_is_compared_in_pairs(tmp_path: Path) -> 
     assert [row[column] for row in table.rows[:4]] == ["emulated", "local"] * 2
     (asked,) = folder.plan.hypotheses
     assert evaluate(asked, summary).verdict == "refuted"
+
+
+def test_every_view_compares_the_platforms(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path, planned())
+    with folder:
+        run_both(folder)
+    seen = analysed(read_summary(folder.path))
+    console = Console(file=io.StringIO(), width=120)
+    print_run(seen, console)
+    assert isinstance(console.file, io.StringIO)
+    for text in (console.file.getvalue(), comparisons(seen.analysis)):
+        assert "Against the first platform" in text
+        assert "train 1x2 one node on local" in text
+        assert f"{SLOWER}×" in text
 
 
 def test_scaling_is_against_the_smallest_world_of_the_same_platform(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """How do cases of several platforms run in one run? Each launch asks the platform of its cases.
 
 None of them is told ahead what will be asked of it (`LooksAhead`): one that went on by itself would
-not take turns with the others. When the terminal is gone the launch that runs goes on to its end where
-its platform can (`GoesOn`), and `run --resume` collects it.
+not take turns with the others. When the terminal is gone the launch that runs goes on to its
+end where its platform can (`GoesOn`), and `run --resume` collects it.
 """
 
 from collections.abc import Mapping

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from broadgauge.advise.model import Bound
 from broadgauge.analysis.model import Analysis, JudgedRatio
 from broadgauge.report.cells import EMPTY, Cell
+from broadgauge.report.failure_words import all_failed, has_failed_whole
 from broadgauge.report.markup import Html, join, table, tag
 from broadgauge.report.quantities import interval, show, title_of
 from broadgauge.report.rows import Row, columns
@@ -54,6 +55,9 @@ def disturbed(analysis: Analysis) -> Html:
 
 def headline(rows: Sequence[Row]) -> Html:
     """Which networks hold the job back, in one line a workload?"""
+    failed = all_failed(row.job for row in rows)
+    if failed is not None:
+        return _line(f"{failed[:1].upper()}{failed[1:]}")
     jobs = [row for row in rows if not row.job.case.workload.only_communicates]
     workloads: dict[str, list[Row]] = {}
     for row in jobs or rows:
@@ -70,8 +74,12 @@ def _line(text: str) -> Html:
 
 
 def _headline(rows: Sequence[Row]) -> str:
-    judged = [row for row in rows if row.job.case.network is not None] or rows
-    sentences = []
+    failed = [row for row in rows if has_failed_whole(row.job)]
+    if failed and len(failed) == len(rows):
+        return "every trial failed"
+    sentences = [f"every trial failed on {listed(_names(failed, rows))}"] if failed else []
+    ran = [row for row in rows if not has_failed_whole(row.job)]
+    judged = [row for row in ran if row.job.case.network is not None] or ran
     for bound in Bound:
         names = _names([row for row in judged if row.verdict.bound is bound], judged)
         if names:
@@ -167,11 +175,18 @@ def notes(run: RunSummary, analysis: Analysis) -> Html:
 
 
 def comparisons(analysis: Analysis) -> Html:
-    """How does each network do against the fastest, pair by pair?"""
-    if not analysis.networks:
+    """How does each network do against the fastest, and each platform against the first?"""
+    return join(
+        _compared("Against the first platform", analysis.platforms),
+        _compared("Against the fastest network", analysis.networks),
+    )
+
+
+def _compared(title: str, rows: Sequence[JudgedRatio]) -> Html:
+    if not rows:
         return Html()
     return join(
-        tag("h2", "Against the fastest network"),
+        tag("h2", title),
         tag(
             "p",
             "Ratios of launches in the same block (mean log-ratio of pairs, 95 % interval), so "
@@ -180,7 +195,7 @@ def comparisons(analysis: Analysis) -> Html:
         ),
         table(
             ("case", "against", "metric", "ratio", "95 % interval", "finding"),
-            [_comparison(row) for row in analysis.networks],
+            [_comparison(row) for row in rows],
             class_="text cards-below",
         ),
     )

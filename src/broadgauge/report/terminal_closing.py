@@ -9,9 +9,11 @@ from rich.text import Text
 from broadgauge.advise.model import Bound, Verdict
 from broadgauge.analysis.model import AnalysedRun
 from broadgauge.report.cells import EMPTY, Cell
+from broadgauge.report.failure_words import all_failed
 from broadgauge.report.rows import Column, Row, columns, table_rows
 from broadgauge.report.terminal_claims import print_hypotheses
 from broadgauge.report.terminal_matrix import print_pairs
+from broadgauge.report.terminal_platforms import print_platforms
 from broadgauge.report.terminal_tables import fits, indented, plain_table, sentence
 from broadgauge.report.words import lasting, printable
 
@@ -29,6 +31,10 @@ def print_closing_table(analysed: AnalysedRun, console: Console, *, has_all: boo
     """The end of `broadgauge run`: what each network gave, what it means, and what was asked."""
     run, analysis = analysed.run, analysed.analysis
     rows = table_rows(run, analysis)
+    failed = all_failed(row.job for row in rows)
+    if failed is not None:
+        sentence(f"{failed[:1].upper()}{failed[1:]}.", console, "bold red")
+        console.print()
     shown = columns(rows)
     cells = [[cell_text(column.cell(row)) for column in shown] for row in rows]
     verdicts = [verdict_text(row.verdict) for row in rows]
@@ -41,6 +47,7 @@ def print_closing_table(analysed: AnalysedRun, console: Console, *, has_all: boo
         table = _table(cells, shown)
         table = table if fits(table, console) else narrow
         console.print(Group(table, Text(), *_sentences(rows, console)))
+    print_platforms(analysis, console)
     print_pairs(run, analysis, console)
     print_hypotheses(analysis, console, has_all=has_all)
     for note in (*analysis.notes, *lasting(run.notes)):

@@ -1,0 +1,59 @@
+"""Does a reader see first that nothing ended well, before any verdict?"""
+
+import io
+from collections.abc import Callable
+
+from rich.console import Console
+
+from broadgauge.analysis.analyse import analysed
+from broadgauge.report.page_top import headline
+from broadgauge.report.rows import table_rows
+from broadgauge.report.terminal import print_closing_table
+from broadgauge.results.model import RunSummary
+from broadgauge.results.summary import summarise_run
+from broadgauge.specs.record import ErrorKind, Record, Status, TrialError
+
+
+def failing(run: RunSummary, fails: Callable[[Record], bool]) -> RunSummary:
+    """The same run, where these trials failed."""
+    error = TrialError(kind=ErrorKind.NOT_STARTED, message="no such file: train.py")
+    bad = {"status": Status.FAILED, "metrics": {}, "collectives": (), "error": error}
+    records = [r.model_copy(update=bad) if fails(r) else r for r in run.records]
+    return summarise_run(
+        folder=run.folder,
+        plan=run.plan,
+        records=records,
+        experiment_yaml=run.experiment_yaml,
+        environments=run.environments,
+    )
+
+
+def first_line(run: RunSummary) -> str:
+    console = Console(file=io.StringIO(), width=160)
+    print_closing_table(analysed(run), console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()[0]
+
+
+def on_page(run: RunSummary) -> str:
+    return headline(table_rows(run, analysed(run).analysis))
+
+
+def test_that_every_trial_failed_is_all_that_is_said(run: RunSummary) -> None:
+    failed = failing(run, lambda _: True)
+    said = "Every trial failed: no such file: train.py."
+    assert on_page(failed) == f'<p class="headline">{said}</p>'
+    assert first_line(failed) == said
+
+
+def test_where_every_trial_failed_stands_before_the_verdicts(run: RunSummary) -> None:
+    some = failing(run, lambda record: record.network == "vnic-like")
+    text = on_page(some)
+    assert text.startswith('<p class="headline">Every trial failed on vnic-like; network-bound on')
+    assert text.count("vnic-like") == 1
+    assert "failed:" not in first_line(some)
+
+
+def test_of_a_run_that_went_well_no_failure_is_told(run: RunSummary) -> None:
+    assert "failed" not in on_page(run)
+    assert "failed" not in first_line(run).lower()
