@@ -1,6 +1,7 @@
 """Proves `broadgauge sensitivity`: the ladder made of an experiment, and what is said of a run."""
 
 import json
+import shutil
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +21,8 @@ from broadgauge.specs.errors import InputError
 from broadgauge.specs.network import Network
 from broadgauge.specs.reading import read_experiment
 from broadgauge.specs.writing import dump_experiment
+
+GOLDEN = Path(__file__).parents[1] / "results/golden/schema-1"
 
 
 def test_a_ladder_is_the_same_network_at_other_rates() -> None:
@@ -223,3 +226,15 @@ def test_a_run_that_ended_early_says_how_to_go_on_and_failed_trials_hide_no_answ
     else:
         assert out == ""
         assert err.rstrip().endswith(f"sensitivity {path}")
+
+
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+def test_too_few_rates_are_an_error_with_a_way_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list[str]
+) -> None:
+    path = shutil.copytree(GOLDEN, tmp_path / "run")
+    assert main(["sensitivity", str(path), *flags]) == 2
+    out, err = capsys.readouterr()
+    assert "1 rate can be used" in out, "what there is, is shown"
+    assert err.startswith(f"broadgauge: no curve can be drawn of {path}: 1 rate can be used")
+    assert "hint: `broadgauge sensitivity EXPERIMENT` measures a job at several rates" in err

@@ -105,7 +105,7 @@ def handle(options: argparse.Namespace) -> int:
         ),
     )
     if options.dry_run:
-        return print_dry_run(wanted)
+        return print_dry_run(wanted, may_assume_gpus=True)
     return show_finished(run_new(wanted))
 
 

@@ -17,7 +17,7 @@ from broadgauge.running.dry_run import DryRun, dry_run
 from broadgauge.running.events import RunObserver
 from broadgauge.running.experiments import LoadedExperiment, load
 from broadgauge.running.preparing import RunOptions, prepare
-from broadgauge.specs.errors import ExitCode
+from broadgauge.specs.errors import ExitCode, InputError, TooFewGpusError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.workload import Engine
 
@@ -74,10 +74,21 @@ def run_on(run_text: str, runs_folder: Path) -> "FinishedRun":
     return _followed(begin)
 
 
-def print_dry_run(wanted: Wanted) -> int:
-    """The schedule and what each rank would be given. Runs nothing."""
+def print_dry_run(wanted: Wanted, *, may_assume_gpus: bool = False) -> int:
+    """The schedule and what each rank would be given. Runs nothing.
+
+    `may_assume_gpus`: the command has the flag for it.
+    """
     lines = PlainLines(PlainConsole(stderr=True))
-    prepared = prepare(wanted.load(), wanted.options, observer=lines)
+    try:
+        prepared = prepare(wanted.load(), wanted.options, observer=lines)
+    except TooFewGpusError as error:
+        if not may_assume_gpus or wanted.options.assumed_gpus is not None:
+            raise
+        flag = f"--assume-gpus {error.num_wanted}"
+        raise InputError(
+            error.message, hint=f"{flag} plans as if they were here; else {error.hint}"
+        ) from error
     for name in prepared.secrets.unset(prepared.plan.cases):
         lines(Noted(text=f"`{name}` is not set in your environment, and a run needs it"))
     _print(dry_run(prepared))

@@ -82,7 +82,8 @@ def handle(options: argparse.Namespace) -> int:
     if not path.is_dir() and (options.experiment != LAST or path.exists()):
         return _run_ladder(options)
     _refuse_for_a_run(options)
-    return _show(run_path(options.experiment, options.runs_folder), options)
+    _show(run_path(options.experiment, options.runs_folder), options)
+    return 0
 
 
 def _refuse_for_a_run(options: argparse.Namespace) -> None:
@@ -107,7 +108,7 @@ def _run_ladder(options: argparse.Namespace) -> int:
     from broadgauge.platforms.machine import read_machine
     from broadgauge.running.ladder import as_ladder, check_nodes, parse_rates_gbps
     from broadgauge.running.preparing import RunOptions
-    from broadgauge.specs.errors import ExitCode
+    from broadgauge.specs.errors import ExitCode, InputError
 
     rates = () if options.rates is None else parse_rates_gbps(options.rates)
     wanted = Wanted(
@@ -125,7 +126,13 @@ def _run_ladder(options: argparse.Namespace) -> int:
     if code > ExitCode.TRIALS_FAILED:
         say(f"then: {program()} sensitivity {finished.folder}")
         return code
-    return _show(finished.folder, options) or code
+    try:
+        _show(finished.folder, options)
+    except InputError as error:
+        if code == ExitCode.OK:
+            raise
+        say(f"broadgauge: {error}")  # no curve, since trials failed: the code says that
+    return code
 
 
 def _stderr() -> Any:
@@ -134,7 +141,8 @@ def _stderr() -> Any:
     return sys.stderr
 
 
-def _show(folder: Path, options: argparse.Namespace) -> int:
+def _show(folder: Path, options: argparse.Namespace) -> None:
+    """Raises InputError where there is no curve, after what there is."""
     from broadgauge.advise.ladder_predictions import predicted_steps
     from broadgauge.advise.ladders import ladders
     from broadgauge.cli.console import results_console
@@ -142,6 +150,7 @@ def _show(folder: Path, options: argparse.Namespace) -> int:
     from broadgauge.predict.system.file import read_system
     from broadgauge.report.terminal_sensitivity import print_ladders
     from broadgauge.results.run_path import read_summary
+    from broadgauge.specs.errors import InputError
 
     system = None if options.system is None else read_system(options.system)
     run = read_summary(folder)
@@ -153,10 +162,16 @@ def _show(folder: Path, options: argparse.Namespace) -> int:
     )
     if options.json:
         write(_json(run, found))
-        return 0
-    with results_console() as console:
-        print_ladders(found, console)
-    return 0
+    else:
+        with results_console() as console:
+            print_ladders(found, console)
+    if not any(ladder.found for ladder in found):
+        reasons = "; ".join(dict.fromkeys(ladder.why for ladder in found))
+        raise InputError(
+            f"no curve can be drawn of {folder}: {reasons}",
+            hint="`broadgauge sensitivity EXPERIMENT` measures a job at several rates, and "
+            "--rates says at which",
+        )
 
 
 def _within_ratio(text: str) -> float:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from broadgauge.specs.case import Backend, Device
 from broadgauge.specs.cluster import MAX_RANKS_PER_NODE, Cluster, split_shape
-from broadgauge.specs.errors import InputError
+from broadgauge.specs.errors import InputError, TooFewGpusError
 from broadgauge.specs.platforms import Devices, PlatformKind
 
 
@@ -102,9 +102,10 @@ def _device(cluster: Cluster, devices: Devices) -> tuple[Device, str | None]:
     found = f"{num_gpus} GPU{'' if num_gpus == 1 else 's'}" if num_gpus else "no GPU"
     wanted = f"{largest.world_size} rank{'' if largest.world_size == 1 else 's'}"
     if cluster.device == "cuda":
-        raise InputError(
+        raise TooFewGpusError(
             f"cluster.shapes: {largest} needs a GPU for each of its {wanted}, "
             f"and {devices.place} has {found}",
+            num_wanted=largest.world_size,
             hint="fewer ranks (`2xauto` shares the GPUs out), or `device: cpu`",
         )
     return "cpu", f"{found} for {wanted}: CPUs are used"

@@ -2,7 +2,8 @@
 
     BroadgaugeError                 1  something is wrong with Broadgauge itself
     ├── InputError                  2  the user's file, flag or folder is wrong: place, value, hint
-    │   └── ExperimentError         2  one or more problems in an experiment file
+    │   ├── ExperimentError         2  one or more problems in an experiment file
+    │   └── TooFewGpusError         2  ranks need GPUs that are not there
     ├── PlatformError               4  this machine or cluster refuses what the experiment needs
     │   └── LaunchError             3  the rank processes of one launch did not come up
     └── RunFolderError              5  the run folder can't be written, read, locked or trusted
@@ -58,6 +59,14 @@ class InputError(BroadgaugeError):
     """What the user gave can't be used."""
 
     exit_code = ExitCode.BAD_INPUT
+
+
+class TooFewGpusError(InputError):
+    """A plan needs more GPUs than there are."""
+
+    def __init__(self, message: str, *, num_wanted: int, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.num_wanted = num_wanted
 
 
 class PlatformError(BroadgaugeError):
