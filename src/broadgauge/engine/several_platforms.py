@@ -38,8 +38,9 @@ class SeveralPlatforms:
 
     def leave(self) -> None:
         """Of the others nothing runs: `close` ends what they hold."""
-        if isinstance(self._asked_last, GoesOn):
-            self._asked_last.leave()
+        platform = self._asked_last
+        if platform is not None and isinstance(platform, GoesOn):
+            platform.leave()
 
     def close(self) -> None:
         """All of them, also where one can't be closed in good order."""
