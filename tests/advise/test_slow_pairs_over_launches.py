@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.results import simulated_experiments as made
-from tests.results.test_pairs import PAIRS, a_case, a_row
+from tests.results.test_pair_summaries import PAIRS, a_case, a_row
 
 from broadgauge.advise.model import Bound
 from broadgauge.advise.slow_pairs_over_launches import judged_pairs
