@@ -22,13 +22,8 @@ from broadgauge.messages.agent import (
     End,
     Ended,
     Event,
-    LaunchOrder,
     Marked,
-    Mode,
-    NodePlan,
     Order,
-    PhaseLimits,
-    RankPlan,
     RankSaid,
     RanksWait,
     ReadCounters,
@@ -38,6 +33,7 @@ from broadgauge.messages.agent import (
     TrialStarts,
 )
 from broadgauge.messages.frames import FrameReader, FrameWriter
+from broadgauge.messages.launch_order import LaunchOrder, Mode, NodePlan, PhaseLimits, RankPlan
 from broadgauge.messages.rank import TrialCommand
 from broadgauge.messages.tasks import CommandTask, MetricSource, RankLayout
 from broadgauge.messages.vocabulary import Phase

@@ -13,7 +13,8 @@ from typing import Any
 
 from broadgauge.agent.on_host import AgentStart
 from broadgauge.leader.main import LeaderStart
-from broadgauge.messages.agent import LaunchOrder, Mode, NodePlan, PhaseLimits, RankPlan, RunTrial
+from broadgauge.messages.agent import RunTrial
+from broadgauge.messages.launch_order import LaunchOrder, Mode, NodePlan, PhaseLimits, RankPlan
 from broadgauge.messages.leader import LIFE_WORD, AgentOrder, Job, TakeJobs
 from broadgauge.messages.proof import new_token
 from broadgauge.messages.rank import TrialCommand

@@ -18,7 +18,6 @@ from broadgauge.messages.agent import (
     CountersRead,
     End,
     Ended,
-    LaunchOrder,
     Marked,
     NodeReading,
     Order,
@@ -35,6 +34,7 @@ from broadgauge.messages.agent import (
 )
 from broadgauge.messages.counters import NodeCounters
 from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
+from broadgauge.messages.launch_order import LaunchOrder
 from broadgauge.messages.vocabulary import Phase
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from broadgauge.agent.infiniband import port_counters
 from broadgauge.agent.supervisor.launch_nodes import PlainNodes
-from broadgauge.messages.agent import LaunchOrder, Mode, NodePlan
 from broadgauge.messages.counters import NicCounters
+from broadgauge.messages.launch_order import LaunchOrder, Mode, NodePlan
 from broadgauge.messages.vocabulary import CounterKind
 from broadgauge.platforms.launch_plan import phase_limits
 from broadgauge.specs.time_limits import TimeLimits

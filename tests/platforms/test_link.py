@@ -6,7 +6,7 @@ import pytest
 from tests.platforms.launches import make_case
 
 from broadgauge.agent.supervisor.launch_nodes import link_plan
-from broadgauge.messages.agent import Mode
+from broadgauge.messages.launch_order import Mode
 from broadgauge.platforms.launch_plan import interfaces_of, link_of
 from broadgauge.specs.network import Network, SlowPair
 

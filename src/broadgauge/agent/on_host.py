@@ -32,7 +32,6 @@ from broadgauge.messages.agent import (
     End,
     Ended,
     Event,
-    LaunchOrder,
     LogText,
     Marked,
     Order,
@@ -42,6 +41,7 @@ from broadgauge.messages.agent import (
 )
 from broadgauge.messages.codec import DecodeError, Decoder
 from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
+from broadgauge.messages.launch_order import LaunchOrder
 from broadgauge.messages.peers import watch_peer
 from broadgauge.messages.proof import MAX_LINE_BYTES, answer, is_right, new_challenge
 from broadgauge.messages.start_line import WrongStart, read_start

@@ -24,6 +24,30 @@ def add_parser(subparsers: Any) -> None:
     what.add_argument(
         "--resume", metavar="RUN", help="go on with this run folder, or with the `last` one"
     )
+    _add_what_is_run(parser)
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="print the schedule and each rank's environment and command; run nothing",
+    )
+    parser.add_argument(
+        "--assume-gpus",
+        type=int,
+        metavar="COUNT",
+        help="with --dry-run: plan as if this machine had so many GPUs",
+    )
+    parser.add_argument(
+        "--runs-folder",
+        type=Path,
+        default=Path("runs"),
+        metavar="DIR",
+        help="where the run's folder is made (default: runs)",
+    )
+    parser.set_defaults(handler=handle)
+
+
+def _add_what_is_run(parser: argparse.ArgumentParser) -> None:
+    """Flags that change what a new run measures."""
     parser.add_argument(
         "--set",
         dest="overrides",
@@ -49,25 +73,6 @@ def add_parser(subparsers: Any) -> None:
         help="with --against: end with exit code 6 where a case is slower than its baseline by "
         "more than this (`3%%`), and with 7 where that can't be told",
     )
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="print the schedule and each rank's environment and command; run nothing",
-    )
-    parser.add_argument(
-        "--assume-gpus",
-        type=int,
-        metavar="COUNT",
-        help="with --dry-run: plan as if this machine had so many GPUs",
-    )
-    parser.add_argument(
-        "--runs-folder",
-        type=Path,
-        default=Path("runs"),
-        metavar="DIR",
-        help="where the run's folder is made (default: runs)",
-    )
-    parser.set_defaults(handler=handle)
 
 
 def handle(options: argparse.Namespace) -> int:

@@ -21,125 +21,19 @@ whatever joins the two: a socket, a pipe, ssh's stdin and stdout.
 
 An agent that owns all nodes of its launch sends no `ranks_wait`: it reads and releases at once, as
 no other machine has to be waited for.
-
-Nothing here names a path of the leader's machine. A plan's paths are relative to two folders that
-each agent is started with: one for logs and what libraries write, and the working folder.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from broadgauge.messages.codec import Decoder
 from broadgauge.messages.counters import LinkFacts, NodeCounters
+from broadgauge.messages.launch_order import LaunchOrder, Link
 from broadgauge.messages.rank import TrialCommand
-from broadgauge.messages.vocabulary import Phase, TextEnum
+from broadgauge.messages.vocabulary import Phase
 
 PROTOCOL_VERSION = 1
 """Grows when an agent of the old one would go wrong; new keys and messages alone don't."""
-
-
-class Mode(TextEnum):
-    NAMESPACES = "namespaces"
-    """Nodes are namespaces, the agent is PID 1 of its own."""
-    PLAIN = "plain"
-    """No namespaces: the one node is this machine, its ranks are ordinary processes."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlowPair:
-    """Two nodes with a slower way between them, in both directions."""
-
-    nodes: tuple[int, int]
-    rate_ratio: float
-    """Of the network's rate."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
-    """What every emulated node's link is to carry: all of a network that shapes it."""
-
-    rate_gbps: float | None
-    """Line rate of each NIC, 10^9 bit/s with Ethernet headers; None: unshaped."""
-    mtu_bytes: int
-    receive_rate_gbps: float | None = None
-    """Towards a node, where it differs."""
-    delay_s: float = 0.0
-    jitter_s: float = 0.0
-    loss_ratio: float = 0.0
-    slow_pairs: tuple[SlowPair, ...] = ()
-    overlay: Literal["vxlan"] | None = None
-    nics_per_node: int = 1
-    """These two are built with the nodes and stay."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PhaseLimits:
-    """How long may each phase last before it is ended as a time-out?"""
-
-    rendezvous_s: float
-    warm_up_s: float
-    measure_s: float
-    teardown_s: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodePlan:
-    """A node that the agent owns."""
-
-    node: int
-    """Its number in the launch."""
-    cores: tuple[int, ...]
-    """That its ranks are held to; empty: all of the machine."""
-    interfaces: tuple[str, ...] = ()
-    """That lead to other nodes and were not made by us: what crosses them is counted."""
-
-
-Program = Literal["worker", "command"] | tuple[str, ...]
-"""Our own: one process a rank, or one a node that starts torchrun; else a program and its
-arguments. Who starts our own knows with which Python, and from which files."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankPlan:
-    """One process to start, on a node of this agent's."""
-
-    rank: int
-    """Of the whole launch."""
-    node: int
-    program: Program
-    environment: dict[str, str] = field(repr=False)
-    """What differs between the ranks; the rest is the launch's. Secrets are among them."""
-    log_paths: dict[str, str] = field(default_factory=dict)
-    """Variables that hold a path, relative to the agent's folder for logs."""
-    log: str
-    """The rank's own, relative to that folder."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchOrder:
-    """All that this agent must know to start its ranks."""
-
-    type: Literal["launch"] = "launch"
-    launch_id: str
-    mode: Mode
-    num_nodes: int
-    """Of the whole launch."""
-    nodes: tuple[NodePlan, ...]
-    ranks: tuple[RankPlan, ...]
-    environment: dict[str, str] = field(repr=False)
-    """What all ranks share, the true values of secrets too. It is added to the agent's own; only
-    the numbers of a rank's two pipes come on top."""
-    link: Link | None
-    """None: one node, or links that are not ours to shape."""
-    limits: PhaseLimits
-    uid: int | None = None
-    gid: int | None = None
-    """The user's ids outside of all namespaces, which the ranks get back; None: the agent's."""
-
-    @property
-    def owns_all(self) -> bool:
-        """Is there no other agent to wait for at a mark?"""
-        return len(self.nodes) == self.num_nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

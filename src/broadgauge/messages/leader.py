@@ -17,8 +17,9 @@ Events are numbered from 0 and kept in the leader's spool until the tool says th
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from broadgauge.messages.agent import AgentHello, LaunchOrder, RunTrial
+from broadgauge.messages.agent import AgentHello, RunTrial
 from broadgauge.messages.codec import Decoder
+from broadgauge.messages.launch_order import LaunchOrder
 
 LIFE_WORD = "{life}"
 PORT_WORD = "{port}"

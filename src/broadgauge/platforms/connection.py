@@ -10,8 +10,9 @@ from collections import deque
 from contextlib import suppress
 from pathlib import Path
 
-from broadgauge.messages.agent import EVENT, Event, LaunchOrder, Order
+from broadgauge.messages.agent import EVENT, Event, Order
 from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
+from broadgauge.messages.launch_order import LaunchOrder
 from broadgauge.platforms.launch_folders import private
 
 _READ_BYTES = 1 << 16

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from broadgauge.messages.agent import Mode
+from broadgauge.messages.launch_order import Mode
 from broadgauge.platforms.gpu_choice import choose_gpus, numa_node_of_gpu
 from broadgauge.platforms.gpu_watch import GpuWatch
 from broadgauge.platforms.launch_folders import LaunchFolders, private

@@ -10,7 +10,7 @@ from broadgauge.agent.cores import cores_by_neighbourhood, share_out
 from broadgauge.agent.emulated.addresses import interface_name
 from broadgauge.agent.emulated.nodes import plan_nodes
 from broadgauge.agent.supervisor.programs import argv_of
-from broadgauge.messages.agent import (
+from broadgauge.messages.launch_order import (
     LaunchOrder,
     Link,
     Mode,

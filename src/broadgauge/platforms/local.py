@@ -1,6 +1,6 @@
 """Where do cases run without emulation? On this machine as it is, one node: the reference."""
 
-from broadgauge.messages.agent import Mode
+from broadgauge.messages.launch_order import Mode
 from broadgauge.platforms.gpu_choice import choose_gpus
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.launch_plan import FREE_PORT, LaunchSettings, Programs, command_lines

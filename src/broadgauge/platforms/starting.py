@@ -4,7 +4,8 @@ import shutil
 import socket
 from pathlib import Path
 
-from broadgauge.messages.agent import Ended, LaunchOrder, RankSaid, Ready, Refused
+from broadgauge.messages.agent import Ended, RankSaid, Ready, Refused
+from broadgauge.messages.launch_order import LaunchOrder
 from broadgauge.platforms.connection import SupervisorConnection, SupervisorLost
 from broadgauge.platforms.diagnosis import Symptoms
 from broadgauge.platforms.host_facts import make_environment

@@ -11,15 +11,14 @@ from broadgauge.messages.agent import End as EndOrder
 from broadgauge.messages.agent import (
     Ended,
     Event,
-    LaunchOrder,
     Marked,
     PhaseExpired,
-    PhaseLimits,
     RankSaid,
     RunTrial,
     TrialStarts,
 )
 from broadgauge.messages.codec import encode
+from broadgauge.messages.launch_order import LaunchOrder, PhaseLimits
 from broadgauge.messages.rank import TrialCommand
 from broadgauge.platforms.connection import SupervisorConnection, SupervisorLost
 from broadgauge.platforms.diagnosis import Symptoms, status_of

@@ -14,8 +14,9 @@ from broadgauge.agent.emulated.errors import EmulationError
 from broadgauge.agent.supervisor.guard import guard
 from broadgauge.agent.supervisor.loop import Supervisor
 from broadgauge.agent.supervisor.programs import Folders
-from broadgauge.messages.agent import ORDER, LaunchOrder, Refused
+from broadgauge.messages.agent import ORDER, Refused
 from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
+from broadgauge.messages.launch_order import LaunchOrder
 
 
 def main() -> int:

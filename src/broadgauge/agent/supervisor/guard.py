@@ -22,7 +22,7 @@ from broadgauge.agent.emulated.syscalls import (
     prctl,
 )
 from broadgauge.agent.supervisor.descendants import kill_descendants
-from broadgauge.messages.agent import Mode
+from broadgauge.messages.launch_order import Mode
 
 Supervise = Callable[[int], int]
 """Given the descriptor that ends with the guard; gives the exit status."""

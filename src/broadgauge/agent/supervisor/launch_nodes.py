@@ -27,8 +27,9 @@ from broadgauge.agent.supervisor.cpu_use import (
     ranks_seconds,
 )
 from broadgauge.agent.supervisor.link_facts import LinkMeasurements, Measuring
-from broadgauge.messages.agent import LaunchOrder, Link, Mode, NodeReading
+from broadgauge.messages.agent import NodeReading
 from broadgauge.messages.counters import NicCounters, NodeCounters
+from broadgauge.messages.launch_order import LaunchOrder, Link, Mode
 from broadgauge.messages.vocabulary import CounterKind
 
 _USUAL_MTU_BYTES = 1500

@@ -22,9 +22,9 @@ from broadgauge.agent.supervisor.programs import Folders
 from broadgauge.agent.supervisor.rank_process import RankProcess, RankStartError, start_rank
 from broadgauge.agent.supervisor.watch import Watch
 from broadgauge.messages import agent as protocol
-from broadgauge.messages.agent import LaunchOrder
 from broadgauge.messages.codec import JsonObject
 from broadgauge.messages.counters import LinkFacts
+from broadgauge.messages.launch_order import LaunchOrder
 from broadgauge.messages.rank import Command, EndCommand, ReleaseCommand
 from broadgauge.messages.vocabulary import ErrorKind, Phase, assert_never
 
@@ -154,7 +154,7 @@ class Supervisor:
                 self._say(told)
             case protocol.End():
                 self._end()
-            case protocol.LaunchOrder():
+            case LaunchOrder():
                 raise ValueError("a second launch was ordered of one supervisor")
             case unknown:
                 assert_never(unknown)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from broadgauge.messages.agent import LaunchOrder, Program, RankPlan
+from broadgauge.messages.launch_order import LaunchOrder, Program, RankPlan
 from broadgauge.messages.launcher_variables import is_set_by_a_launcher
 
 

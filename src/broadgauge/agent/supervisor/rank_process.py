@@ -8,7 +8,7 @@ from pathlib import Path
 
 from broadgauge.agent.supervisor.channel import Inlet, Outlet
 from broadgauge.agent.supervisor.programs import Folders, argv_of, rank_environment
-from broadgauge.messages.agent import LaunchOrder, RankPlan
+from broadgauge.messages.launch_order import LaunchOrder, RankPlan
 from broadgauge.messages.rank import COMMAND_FD_VARIABLE, RESULT_FD_VARIABLE
 
 _CAUGHT_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGCHLD)

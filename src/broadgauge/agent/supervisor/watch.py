@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from broadgauge.messages.agent import PhaseLimits
+from broadgauge.messages.launch_order import PhaseLimits
 from broadgauge.messages.vocabulary import Phase, assert_never
 
 

@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from broadgauge.agent.facts import HostFacts
-from broadgauge.messages.agent import (
+from broadgauge.messages.agent import RunTrial
+from broadgauge.messages.launch_order import (
     LaunchOrder,
     Mode,
     NodePlan,
     PhaseLimits,
     Program,
     RankPlan,
-    RunTrial,
 )
 from broadgauge.messages.leader import LIFE_WORD, PORT_WORD, AgentOrder, Job
 from broadgauge.platforms.launch_plan import Programs, phase_limits

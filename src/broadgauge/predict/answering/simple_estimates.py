@@ -77,29 +77,6 @@ def bytes_over_rate(
     )
 
 
-def measured_collective(
-    *,
-    compute_s: float,
-    num_steps: int,
-    collective_s: float,
-    method: str = "a measured all-reduce",
-) -> SimpleEstimate:
-    """Steps × the measured time of the collective, after the compute.
-
-    Source: net1-2025, "Recalculating Training Time Differences".
-    """
-    communication_s = num_steps * collective_s
-    steps = "" if num_steps == 1 else f"{num_steps:,} steps × "
-    return SimpleEstimate(
-        method=method,
-        compute_s=compute_s,
-        communication_s=communication_s,
-        total_s=compute_s + communication_s,
-        arithmetic=f"{steps}{_show_s(collective_s)} = {_show_s(communication_s)}, "
-        f"after {_show_s(compute_s)} of compute",
-    )
-
-
 def explain(prediction: Prediction) -> Explanation:
     """One step by hand with each rate that is known, beside the model's answer.
 

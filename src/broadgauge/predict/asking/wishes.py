@@ -114,10 +114,7 @@ def _case(given: Mapping[str, Any], assumptions: Assumptions, known: _Known) -> 
     if gpus_per_node is None:
         gpus_per_node, why = known.gpus_per_node(gpu)
         assumptions.tell("GPUs a node:", gpus_per_node, why)
-    inner = 1
-    for name in ("tensor_parallel", "pipeline_parallel", "context_parallel"):
-        inner *= max(1, given.get(name, 1))
-    data = max(1, nodes * gpus_per_node // inner)
+    data = max(1, nodes * gpus_per_node // _ranks_in_a_replica(given))
     precision = given.get("precision") or defaults.precision(gpu, assumptions)
     strategy = given.get("strategy")
     if strategy is None:
@@ -135,12 +132,7 @@ def _case(given: Mapping[str, Any], assumptions: Assumptions, known: _Known) -> 
         batch = defaults.global_batch(given, data, micro, assumptions)
     same = {name: given[name] for name in _AS_THEY_ARE if name in given}
     if strategy == "megatron":
-        same.setdefault("framework", "megatron")
-        if given.get("tensor_parallel", 1) > 1:
-            same.setdefault("sequence_parallel", True)
-        if data > 1 and "zero_stage" not in same:
-            same["zero_stage"] = 1
-            assumptions.tell("ZeRO stage", 1, "Megatron's distributed optimizer")
+        same = _as_megatron_does(same, given, data, assumptions)
     _tell_unknown_framework(same, assumptions)
     if data > 1:
         _tell_gradients(same, strategy, precision, assumptions, has_passes=batch > micro * data)
@@ -160,6 +152,25 @@ def _case(given: Mapping[str, Any], assumptions: Assumptions, known: _Known) -> 
         precision=precision,
         **same,
     )
+
+
+def _ranks_in_a_replica(given: Mapping[str, Any]) -> int:
+    """How many ranks share one copy of the model?"""
+    ways = ("tensor_parallel", "pipeline_parallel", "context_parallel")
+    return math.prod(max(1, given.get(way, 1)) for way in ways)
+
+
+def _as_megatron_does(
+    same: dict[str, Any], given: Mapping[str, Any], data: int, assumptions: Assumptions
+) -> dict[str, Any]:
+    """Megatron's own defaults, where nothing else was asked for."""
+    same = {"framework": "megatron", **same}
+    if given.get("tensor_parallel", 1) > 1:
+        same.setdefault("sequence_parallel", True)
+    if data > 1 and "zero_stage" not in same:
+        same["zero_stage"] = 1
+        assumptions.tell("ZeRO stage", 1, "Megatron's distributed optimizer")
+    return same
 
 
 def _tell_nics(given: Mapping[str, Any], assumptions: Assumptions, known: _Known) -> None:
