@@ -27,3 +27,38 @@ def test_report_and_export_keep_it_too(tmp_path: Path, capsys: pytest.CaptureFix
         assert main([command[0], str(run), *command[1:]]) == 0
         assert (run / "analysis.json").is_file(), command
     capsys.readouterr()
+
+
+def test_a_price_that_is_given_is_in_every_view(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = str(shutil.copytree(GOLDEN, tmp_path / "run"))
+    page = tmp_path / "page.html"
+    price = ("--usd-per-node-hour", "2", "--tokens", "1B")
+    assert main(["show", run, *price]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert "$/10⁹ tokens" in words
+    assert "$2 for a node and hour (as given)" in words
+    assert main(["report", run, "--output", str(page), *price]) == 0
+    assert "1B tokens" in page.read_text()
+    capsys.readouterr()
+    assert main(["export", run, "--to", "csv", *price]) == 0
+    assert "$2 for a node and hour (as given)" in capsys.readouterr().out
+    stored = (Path(run) / "analysis.json").read_text()
+    assert "$" not in stored, "prices are of the day of looking"
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--usd-per-gpu-hour", "cheap"), "hint: --usd-per-gpu-hour 2.95, in US dollars"),
+        (("--usd-per-node-hour", "inf"), "--usd-per-node-hour inf: not a price"),
+        (("--usd-per-gpu-hour", "1", "--usd-per-node-hour", "2"), "one of them"),
+        (("--tokens", "many"), "hint: --tokens 300B, or 1.5T"),
+    ],
+)
+def test_what_is_no_price_is_refused(
+    flags: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", str(GOLDEN), *flags]) == 2
+    assert said in capsys.readouterr().err

@@ -15,6 +15,7 @@ from broadgauge.report.cost_words import days_words, tokens_title, usd_words, wh
         (None, "unknown"),
         (0.0, "$0"),
         (0.00314159, "$0.00314"),
+        (2.8e-5, "<$0.001"),
         (3.14159, "$3.14"),
         (99.96, "$100"),
         (838.4, "$838"),

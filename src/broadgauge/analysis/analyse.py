@@ -12,13 +12,14 @@ from broadgauge.analysis.judged_cases import judged_case
 from broadgauge.analysis.model import AnalysedRun, Analysis, JudgedRatio, MadeFrom
 from broadgauge.results.arms import arms_compared, of_arm
 from broadgauge.results.compare import against_reference, between_platforms
+from broadgauge.results.cost import cost_of
 from broadgauge.results.gate import Gate, gate
 from broadgauge.results.model import CaseComparison, RunSummary
 
 
 def analysed(run: RunSummary) -> AnalysedRun:
     """The run with its analysis, which is not stored."""
-    return AnalysedRun(run=run, analysis=analyse(run))
+    return AnalysedRun(run=run, analysis=analyse(run), cost=cost_of(run))
 
 
 def analyse(run: RunSummary, made_from: MadeFrom | None = None) -> Analysis:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from broadgauge import __version__
 from broadgauge.advise.model import Verdict
+from broadgauge.results.cost import NO_COST, RunCost
 from broadgauge.results.gate import Gate
 from broadgauge.results.hypotheses import HypothesisVerdict
 from broadgauge.results.model import RunSummary
@@ -186,3 +187,5 @@ class AnalysedRun:
 
     run: RunSummary
     analysis: Analysis
+    cost: RunCost = NO_COST
+    """In dollars; never stored, as prices are of the day of looking."""

@@ -12,18 +12,23 @@ from pydantic import ValidationError
 
 from broadgauge.analysis.model import AnalysedRun, Analysis, MadeFrom
 from broadgauge.results import disk
+from broadgauge.results.cost import cost_of
 from broadgauge.results.lock import is_being_written
 from broadgauge.results.model import RunSummary
 from broadgauge.results.reading import StoredRun, read_run
 from broadgauge.results.summary import summarise_read
 from broadgauge.specs.base import AS_STORED
+from broadgauge.specs.cost import Cost
 from broadgauge.specs.errors import RunFolderError
 
 ANALYSIS_FILE = "analysis.json"
 
 
-def read_analysed(path: Path) -> AnalysedRun:
-    """The run of this folder and its analysis, which is stored. Raises RunFolderError."""
+def read_analysed(path: Path, cost: Cost | None = None) -> AnalysedRun:
+    """The run of this folder and its analysis, which is stored. Raises RunFolderError.
+
+    `cost`: prices that are given instead of those of the experiment or the catalog.
+    """
     stored = read_run(path)
     run = summarise_read(stored)
     made_from = made_from_bytes(stored)
@@ -32,7 +37,7 @@ def read_analysed(path: Path) -> AnalysedRun:
     if analysis is None or not _has_all_cases(analysis, run):
         analysis = _made(run, made_from)
         _keep(file, analysis)
-    return AnalysedRun(run=run, analysis=analysis)
+    return AnalysedRun(run=run, analysis=analysis, cost=cost_of(run, cost))
 
 
 def _made(run: RunSummary, made_from: MadeFrom) -> Analysis:

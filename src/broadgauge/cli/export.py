@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from broadgauge.cli.collector import no_collections
+from broadgauge.cli.cost_flags import add_measured_flags, read_cost
 from broadgauge.results.run_path import RUN_HELP
 from broadgauge.results.table_names import TABLE_NAMES
 
@@ -32,6 +33,7 @@ def add_parser(subparsers: Any) -> None:
         "--describe", action="store_true", help="say what each column means; needs no RUN"
     )
     parser.add_argument("--output", type=Path, metavar="FILE")
+    add_measured_flags(parser)
     parser.set_defaults(handler=handle)
 
 
@@ -64,7 +66,7 @@ def _exported(options: argparse.Namespace) -> str | bytes:
     if options.format in (None, "markdown"):
         asked = "no --format was given" if options.format is None else "a run is no markdown"
         raise InputError(asked, hint="--format csv, json or parquet")
-    analysed = read_analysed(run_path(options.run))
+    analysed = read_analysed(run_path(options.run), read_cost(options))
     match options.format:
         case "json":
             return to_json(analysed)

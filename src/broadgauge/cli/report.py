@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from broadgauge.cli.collector import no_collections
+from broadgauge.cli.cost_flags import add_measured_flags, read_cost
 from broadgauge.results.run_path import RUN_HELP
 
 
@@ -18,6 +19,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("run", metavar="RUN", help=RUN_HELP)
     parser.add_argument("--output", type=Path, metavar="FILE")
+    add_measured_flags(parser)
     parser.set_defaults(handler=handle)
 
 
@@ -28,7 +30,7 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.report.html import render, write_report
     from broadgauge.results.run_path import run_path
 
-    analysed = read_analysed(run_path(options.run))
+    analysed = read_analysed(run_path(options.run), read_cost(options))
     if options.output is None:
         path = write_report(analysed)
     else:

@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from broadgauge.cli.collector import no_collections
+from broadgauge.cli.cost_flags import add_measured_flags, read_cost
 from broadgauge.results.run_path import RUN_HELP
 
 
@@ -21,6 +22,7 @@ def add_parser(subparsers: Any) -> None:
         help="print the run's analysis (its analysis.json): verdicts, findings, comparisons, "
         "hypotheses",
     )
+    add_measured_flags(parser)
     parser.set_defaults(handler=handle)
 
 
@@ -32,7 +34,7 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.report.terminal import print_run
     from broadgauge.results.run_path import run_path
 
-    analysed = read_analysed(run_path(options.run))
+    analysed = read_analysed(run_path(options.run), read_cost(options))
     if options.json:
         write(analysis_json(analysed.analysis))
         return 0

@@ -71,6 +71,7 @@ def make_plan(
         working_folder=working_folder,
         hypotheses=experiment.hypotheses,
         published=experiment.published,
+        cost=experiment.cost,
         baseline=baseline,
         notes=(*notes, *_guess_notes(cases, trials)),
     )

@@ -55,6 +55,11 @@ OF_TRIALS: Mapping[str, str] = {
     "verdict_is_slower_than_one_node": "all nodes together were slower than one node alone",
     "verdict_sentence": "the verdict with its figures, in words",
     "platform": "where it ran: emulated, local or hosts",
+    "usd_per_gigatoken": "US dollars for 10^9 tokens: all GPUs (or nodes) of the case are paid for "
+    "as long as it trains",
+    "usd_per_run": "US dollars for the trial from its start to its end, warm-up included",
+    "price_usd_per_hour": "of all GPUs (or nodes) of the case; empty: no price is known",
+    "price_source": "what one costs, who says so, and when",
 }
 """By name; the registered metrics say theirs themselves (specs/metrics.py)."""
 OF_OPERATIONS: Mapping[str, str] = {

@@ -1,11 +1,16 @@
 """How are dollars, and the days of a whole training, written?"""
 
-from broadgauge.predict.answering.cost import WholeTraining
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # which brings the catalog, and tables of runs do without
+    from broadgauge.predict.answering.cost import WholeTraining
 
 UNKNOWN = "unknown"
 DAY_S = 86_400.0
 HOUR_S = 3600.0
 FEWEST_DAYS = 2
+LEAST_USD = 0.001
+"""What is less is said to be."""
 _TOKEN_UNITS = ((1e12, "T"), (1e9, "B"), (1e6, "M"))
 
 
@@ -13,6 +18,8 @@ def usd_words(usd: float | None) -> str:
     """`$3.14`, `$67.4`, `$12,300`, `$1.23M`: three digits that count."""
     if usd is None:
         return UNKNOWN
+    if 0 < usd < LEAST_USD:
+        return f"<${LEAST_USD:g}"
     if usd >= 999_500:
         return f"${_three_digits(usd / 1e6)}M"
     return f"${_three_digits(usd)}"
@@ -35,7 +42,7 @@ def tokens_title(tokens_count: float) -> str:
     return f"{tokens_count:,.0f} tokens"
 
 
-def whole_cells(whole: WholeTraining) -> tuple[str, str, str, str]:
+def whole_cells(whole: "WholeTraining") -> tuple[str, str, str, str]:
     """Time and its 80 % interval, cost and its own."""
     time, usd = whole.time_s, whole.usd
     days = days_words(time.value), _range(days_words(time.low), days_words(time.high))

@@ -8,13 +8,14 @@ from dataclasses import asdict
 from typing import Any
 
 from broadgauge.analysis.model import AnalysedRun
+from broadgauge.results.cost import GIGATOKEN, HOUR_S, CaseCost, seconds_a_token
 from broadgauge.results.kinds.registry import ROW_TABLES
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.table_names import TableName
 from broadgauge.results.tables import Cell, CellKind, Column, RowTable, Table
 from broadgauge.specs.case import Case
 from broadgauge.specs.metrics import REGISTRY
-from broadgauge.specs.record import Record
+from broadgauge.specs.record import Record, Status
 
 LABEL_COLUMNS: dict[str, CellKind] = {
     "record_id": "text",
@@ -33,6 +34,13 @@ VERDICT_COLUMNS: dict[str, CellKind] = {
     "verdict_sentence": "text",
 }
 """Of the case over all its trials, in each of their rows."""
+COST_COLUMNS: dict[str, CellKind] = {
+    "usd_per_gigatoken": "number",
+    "usd_per_run": "number",
+    "price_usd_per_hour": "number",
+    "price_source": "text",
+}
+"""Of the trial, where a price is known; the price is of all GPUs or nodes of its case."""
 _RECORD_COLUMNS: dict[str, CellKind] = {
     "line_rate_gbps": "number",
     "mtu_bytes": "integer",
@@ -62,6 +70,7 @@ _RECORD_COLUMNS: dict[str, CellKind] = {
     "path_used": "text",
     **VERDICT_COLUMNS,
     "platform": "text",
+    **COST_COLUMNS,
 }
 """Columns of a later version come behind those there are; readers go by the name."""
 
@@ -100,8 +109,26 @@ def _records(analysed: AnalysedRun) -> Table:
         if (environment := run.environments.get(record.environment or "")) is not None:
             cells["platform"] = environment.platform
         cells |= verdicts.get(record.case_key, {})
+        cells |= _of_cost(record, analysed.cost.cases.get(record.case_key))
         rows.append(tuple(cells.get(name) for name in kinds))
     return Table(columns=_columns(kinds), rows=tuple(rows))
+
+
+def _of_cost(record: Record, cost: CaseCost | None) -> dict[str, Cell]:
+    """Of a trial that ended well; the cells are empty where no price is known."""
+    if cost is None or cost.price is None or cost.price_usd_per_hour is None:
+        return {}
+    cells: dict[str, Cell] = {
+        "price_usd_per_hour": cost.price_usd_per_hour,
+        "price_source": cost.price.words,
+    }
+    if record.status is not Status.OK:
+        return cells
+    a_second, a_token = cost.price_usd_per_hour / HOUR_S, seconds_a_token(record)
+    return cells | {
+        "usd_per_gigatoken": None if a_token is None else a_token * GIGATOKEN * a_second,
+        "usd_per_run": (record.ended_unix_s - record.started_unix_s) * a_second,
+    }
 
 
 def _of_record(record: Record) -> dict[str, Cell]:
@@ -206,7 +233,8 @@ def to_json(analysed: AnalysedRun) -> str:
         "experiment": run.plan.experiment_name,
         "experiment_yaml": run.experiment_yaml,
         "notes": list(run.notes),
-        "cases": [_case(summary) for summary in run.cases],
+        "cost": {"total_usd": analysed.cost.total_usd, "prices": list(analysed.cost.words)},
+        "cases": [_case(each, analysed.cost.cases.get(each.case.key)) for each in run.cases],
         "analysis": analysed.analysis.model_dump(mode="json"),
         "records": [_record(record) for record in run.records],
         "environments": {
@@ -224,7 +252,7 @@ def _record(record: Record) -> dict[str, Any]:
     return record.model_dump(mode="json") | rows
 
 
-def _case(summary: CaseSummary) -> dict[str, object]:
+def _case(summary: CaseSummary, cost: CaseCost | None) -> dict[str, object]:
     scaling = summary.scaling
     return {
         "key": summary.case.key,
@@ -235,6 +263,7 @@ def _case(summary: CaseSummary) -> dict[str, object]:
         "num_failed": summary.num_failed,
         "estimates": {name: asdict(value) for name, value in summary.estimates.items()},
         "missing": dict(summary.missing),
+        "cost": None if cost is None else asdict(cost),
         "collectives": [asdict(row) for row in summary.collectives],
         "ceiling_gbps": None if summary.ceiling_gbps is None else asdict(summary.ceiling_gbps),
         "eight_streams_gbps": None

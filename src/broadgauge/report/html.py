@@ -75,7 +75,7 @@ def whole_page(title: str, sections: list[Html], script: str | None) -> str:
 
 def _above_pictures(analysed: AnalysedRun) -> list[Html]:
     run, analysis = analysed.run, analysed.analysis
-    rows = table_rows(run, analysis)
+    rows = table_rows(run, analysis, analysed.cost)
     return [
         page_top.header(run),
         page_top.disturbed(analysis),
@@ -84,7 +84,7 @@ def _above_pictures(analysed: AnalysedRun) -> list[Html]:
         tag("h2", "What limits the job") if run.plan.hypotheses else Html(),
         page_top.cards(rows),
         page_top.closing_table(rows),
-        page_top.notes(run, analysis),
+        page_top.notes(run, analysis, analysed.cost),
         page_baseline.baseline(run, analysis),
         page_claims.published(analysis),
         page_matrix.placement(run),
@@ -101,8 +101,8 @@ def _below_pictures(analysed: AnalysedRun) -> list[Html]:
         page_details.hosts(run),
         page_details.failures(run),
         page_details.findings(analysis),
-        page_details.all_metrics(run),
-        page_details.meanings(run),
+        page_details.all_metrics(run, analysed.cost),
+        page_details.meanings(run, analysed.cost),
         page_details.environments(run),
         page_details.experiment(run),
     ]

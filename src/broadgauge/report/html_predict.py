@@ -124,7 +124,11 @@ def _row(answer: Answer) -> tuple[str, ...]:
 
 def _training(shown: Sequence[Answer]) -> Iterator[Html]:
     """Time and cost of a whole training, where its tokens were said."""
-    wholes = [(label_words(each), each.whole) for each in shown if each.whole is not None]
+    wholes = [
+        (label_words(each), each.whole)
+        for each in shown
+        if each.whole is not None and each.prediction.memory.is_fitting
+    ]
     if not wholes:
         return
     yield tag("h2", f"A training of {tokens_title(wholes[0][1].tokens_count)}")

@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterable
 
 from broadgauge.advise.limits import THROTTLED_RATIO
 from broadgauge.analysis.model import Analysis
+from broadgauge.report.cost_rows import MEANINGS, cost_rows
 from broadgauge.report.kinds.registry import in_report
 from broadgauge.report.markup import Content, Html, join, table, tag
 from broadgauge.report.page_cells import estimate_content
 from broadgauge.report.quantities import interval, meaning_of, show, title_of
+from broadgauge.results.cost import NO_COST, CaseCost, RunCost
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.summary import estimate_over
 from broadgauge.specs.alike_nodes import node_words
@@ -75,9 +77,9 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def all_metrics(run: RunSummary) -> Html:
+def all_metrics(run: RunSummary, cost: RunCost = NO_COST) -> Html:
     """Every figure of every case, with its interval and how it was obtained."""
-    parts = [_metrics_of(summary) for summary in run.cases]
+    parts = [_metrics_of(each, cost.cases.get(each.case.key)) for each in run.cases]
     return join(
         tag("h2", "Every figure"),
         tag(
@@ -90,7 +92,7 @@ def all_metrics(run: RunSummary) -> Html:
     )
 
 
-def _metrics_of(summary: CaseSummary) -> Html:
+def _metrics_of(summary: CaseSummary, cost: CaseCost | None) -> Html:
     counts = f"{summary.num_ok} of {summary.num_planned} trials good"
     if summary.num_failed:
         counts += f", {summary.num_failed} failed"
@@ -103,6 +105,10 @@ def _metrics_of(summary: CaseSummary) -> Html:
             estimate.method,
         )
         for name, estimate in summary.estimates.items()
+    ]
+    rows += [
+        (title, value, ends, str(estimate.launches), estimate.method)
+        for title, value, ends, estimate in cost_rows(cost)
     ]
     rows += [(title_of(name), "–", "–", "–", reason) for name, reason in summary.missing.items()]
     body: list[Html] = []
@@ -184,10 +190,12 @@ def _environment(key: str, facts: Environment) -> Html:
     return table(("fact", "value"), rows, class_="text")
 
 
-def meanings(run: RunSummary) -> Html:
+def meanings(run: RunSummary, cost: RunCost = NO_COST) -> Html:
     """What does each metric mean?"""
     names = {n: None for s in run.cases for n in (*s.estimates, *s.missing)}
     rows = [(title_of(name), name, meaning_of(name)) for name in names]
+    if cost.total_usd is not None:
+        rows += [(title_of(name), name, meaning) for name, meaning in MEANINGS.items()]
     if not rows:
         return Html()
     share = show_ratio(0.95)

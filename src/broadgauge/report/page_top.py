@@ -6,11 +6,13 @@ from datetime import UTC, datetime
 from broadgauge.advise.model import Bound
 from broadgauge.analysis.model import Analysis, JudgedRatio
 from broadgauge.report.cells import EMPTY, Cell
+from broadgauge.report.cost_rows import cost_notes
 from broadgauge.report.failure_words import all_failed, has_failed_whole
 from broadgauge.report.markup import Html, join, table, tag
 from broadgauge.report.quantities import interval, show, title_of
 from broadgauge.report.rows import Row, columns
 from broadgauge.report.words import lasting, listed
+from broadgauge.results.cost import NO_COST, RunCost
 from broadgauge.results.model import RunSummary
 
 MOST_OPEN_CARDS = 12
@@ -166,9 +168,9 @@ def _cell(index: int, title: str, cell: Cell | None) -> Html:
     return tag("td", content, data_title=title, title=shown.detail or None, class_=empty)
 
 
-def notes(run: RunSummary, analysis: Analysis) -> Html:
+def notes(run: RunSummary, analysis: Analysis, cost: RunCost = NO_COST) -> Html:
     """What must a reader know besides the figures?"""
-    all_notes = (*analysis.notes, *lasting(run.notes))
+    all_notes = (*cost_notes(cost), *analysis.notes, *lasting(run.notes))
     return (
         tag("ul", [tag("li", note) for note in all_notes], class_="faint") if all_notes else Html()
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from broadgauge.report.cost_words import usd_words
 from broadgauge.results.model import CollectiveSummary
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.metrics import REGISTRY, unit_of
@@ -26,6 +27,8 @@ _SHOWN_BY: dict[str, Callable[[float, int], str]] = {
     "ratio": show_ratio,
     "1/s": lambda value, digits: f"{show_count(value, digits)} /s",
     "count": show_count,
+    "USD": lambda value, _: usd_words(value),
+    "USD/10⁹ tokens": lambda value, _: usd_words(value),
 }
 
 _TITLES = {
@@ -41,6 +44,8 @@ _TITLES = {
     "drops_count": "packets dropped",
     "ceiling_gbps": "one stream unshaped",
     "eight_streams_gbps": "eight streams unshaped",
+    "usd_per_gigatoken": "$/10⁹ tokens",
+    "usd_per_run": "$ a run",
 }
 
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from broadgauge.advise.model import Verdict
 from broadgauge.analysis.model import Analysis
 from broadgauge.report.cells import Cell, estimate_cell
+from broadgauge.report.cost_words import days_words, tokens_title, usd_words
 from broadgauge.report.kinds.registry import in_report
-from broadgauge.report.quantities import interval, show
+from broadgauge.report.quantities import interval, show, spread
+from broadgauge.results.cost import NO_COST, CaseCost, RunCost
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.units import show_rate
 
@@ -21,6 +23,8 @@ class Row:
     """The training, the user's command, or what only communicates where nothing else ran."""
     collectives: CaseSummary | None
     verdict: Verdict
+    cost: CaseCost | None = None
+    """None: nothing is known of it."""
     has_company: bool = False
     """Another row is on the same network and shape: the workload's name tells them apart."""
 
@@ -45,9 +49,11 @@ class Row:
 class Column:
     title: str
     cell: Callable[[Row], Cell | None]
+    is_price: bool = False
+    """It may stand in a table of its own."""
 
 
-def table_rows(run: RunSummary, analysis: Analysis) -> tuple[Row, ...]:
+def table_rows(run: RunSummary, analysis: Analysis, cost: RunCost = NO_COST) -> tuple[Row, ...]:
     """One row for each job at each network and shape, one-node references first.
 
     The cases of a baseline stand in a table of their own.
@@ -66,6 +72,7 @@ def table_rows(run: RunSummary, analysis: Analysis) -> tuple[Row, ...]:
             job=summary,
             collectives=beside.get(id(summary), summary),
             verdict=analysis.case(summary.case.key).verdict,
+            cost=cost.cases.get(summary.case.key),
             has_company=has_company,
         )
         for summary in ordered
@@ -104,6 +111,9 @@ def columns(rows: tuple[Row, ...]) -> tuple[Column, ...]:
         Column(title="figure", cell=_figure),
         Column(title="scaling", cell=_scaling),
         Column(title="network cost", cell=_network_cost),
+        Column(title="$/10⁹ tokens", cell=_usd_per_gigatoken, is_price=True),
+        Column(title="$ a run", cell=_usd_per_run, is_price=True),
+        Column(title=_whole_title(rows), cell=_whole, is_price=True),
     )
     return tuple(c for c in candidates if any(c.cell(row) is not None for row in rows))
 
@@ -181,3 +191,44 @@ def _network_cost(row: Row) -> Cell | None:
         sub=f"{cell.sub}\n{show('network_share_ratio', share, 2)} of step",
         detail=cell.detail,
     )
+
+
+def _usd_per_gigatoken(row: Row) -> Cell | None:
+    """With what one run costs."""
+    cost = row.cost
+    cell = None if cost is None else estimate_cell("usd_per_gigatoken", cost.usd_per_gigatoken)
+    if cost is None or cell is None or cost.usd_per_run is None or cost.price is None:
+        return None
+    return Cell(
+        main=cell.main,
+        sub=f"{cell.sub}\n{usd_words(cost.usd_per_run.value)} a run",
+        detail=f"{cost.price.words}; {cell.detail}",
+    )
+
+
+def _usd_per_run(row: Row) -> Cell | None:
+    """Where no tokens are counted."""
+    cost = row.cost
+    if cost is None or cost.price is None or cost.usd_per_gigatoken is not None:
+        return None
+    cell = estimate_cell("usd_per_run", cost.usd_per_run)
+    return cell and Cell(main=cell.main, sub=cell.sub, detail=f"{cost.price.words}; {cell.detail}")
+
+
+def _whole_title(rows: tuple[Row, ...]) -> str:
+    wholes = (row.cost.whole for row in rows if row.cost is not None)
+    whole = next((each for each in wholes if each is not None), None)
+    return "" if whole is None else tokens_title(whole.tokens)
+
+
+def _whole(row: Row) -> Cell | None:
+    """Days and dollars of a whole training."""
+    whole = None if row.cost is None else row.cost.whole
+    if whole is None:
+        return None
+    days = days_words(whole.time_s.value)
+    detail = f"{days}, {whole.time_s.launches} launches"
+    if whole.usd is None:
+        return Cell(main=days, sub=spread("step_time_s", whole.time_s), detail=detail)
+    sub = f"{spread('whole_usd', whole.usd)}\n{days}"
+    return Cell(main=usd_words(whole.usd.value), sub=sub, detail=detail)

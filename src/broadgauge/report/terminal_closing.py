@@ -9,6 +9,7 @@ from rich.text import Text
 from broadgauge.advise.model import Bound, Verdict
 from broadgauge.analysis.model import AnalysedRun
 from broadgauge.report.cells import EMPTY, Cell
+from broadgauge.report.cost_rows import cost_notes
 from broadgauge.report.failure_words import all_failed
 from broadgauge.report.rows import Column, Row, columns, table_rows
 from broadgauge.report.terminal_claims import print_hypotheses
@@ -30,30 +31,48 @@ STYLES = {
 def print_closing_table(analysed: AnalysedRun, console: Console, *, has_all: bool = False) -> None:
     """The end of `broadgauge run`: what each network gave, what it means, and what was asked."""
     run, analysis = analysed.run, analysed.analysis
-    rows = table_rows(run, analysis)
+    rows = table_rows(run, analysis, analysed.cost)
     failed = all_failed(row.job for row in rows)
     if failed is not None:
         sentence(f"{failed[:1].upper()}{failed[1:]}.", console, "bold red")
         console.print()
     shown = columns(rows)
+    unpriced = tuple(column for column in shown if not column.is_price)
+    if not _print_table(rows, shown, console):
+        if len(unpriced) < len(shown) and _print_table(rows, unpriced, console):
+            _print_prices(rows, (shown[0], *(each for each in shown if each.is_price)), console)
+        else:
+            console.print(_stacked(rows, shown, console))
+    print_platforms(analysis, console)
+    print_pairs(run, analysis, console)
+    print_hypotheses(analysis, console, has_all=has_all)
+    for note in (*cost_notes(analysed.cost), *analysis.notes, *lasting(run.notes)):
+        sentence(f"note: {printable(note)}", console, "dim")
+    if analysis.shared_cores is not None:
+        sentence(f"warning: {analysis.shared_cores}", console, "bold yellow")
+
+
+def _print_table(rows: tuple[Row, ...], shown: tuple[Column, ...], console: Console) -> bool:
+    """With the verdicts in it or below it; False: it is too wide for either."""
     cells = [[cell_text(column.cell(row)) for column in shown] for row in rows]
     verdicts = [verdict_text(row.verdict) for row in rows]
     narrow = _table(cells, shown, gap=1)
     if not fits(narrow, console):
-        console.print(_stacked(rows, shown, console))
-    elif fits(with_verdicts := _table(cells, shown, verdicts=verdicts), console):
+        return False
+    if fits(with_verdicts := _table(cells, shown, verdicts=verdicts), console):
         console.print(with_verdicts)
-    else:
-        table = _table(cells, shown)
-        table = table if fits(table, console) else narrow
-        console.print(Group(table, Text(), *_sentences(rows, console)))
-    print_platforms(analysis, console)
-    print_pairs(run, analysis, console)
-    print_hypotheses(analysis, console, has_all=has_all)
-    for note in (*analysis.notes, *lasting(run.notes)):
-        sentence(f"note: {printable(note)}", console, "dim")
-    if analysis.shared_cores is not None:
-        sentence(f"warning: {analysis.shared_cores}", console, "bold yellow")
+        return True
+    table = _table(cells, shown)
+    table = table if fits(table, console) else narrow
+    console.print(Group(table, Text(), *_sentences(rows, console)))
+    return True
+
+
+def _print_prices(rows: tuple[Row, ...], shown: tuple[Column, ...], console: Console) -> None:
+    """The dollars of those rows that have any."""
+    console.print()
+    priced = [row for row in rows if row.cost is not None]
+    console.print(_table([[cell_text(each.cell(row)) for each in shown] for row in priced], shown))
 
 
 def _table(

@@ -146,6 +146,8 @@ def _cells(answer: Answer) -> tuple[str, ...]:
 def _whole(answer: Answer) -> tuple[str, ...]:
     if answer.whole is None:
         return ()
+    if not answer.prediction.memory.is_fitting:
+        return NOTHING, NOTHING
     time, times, usd, usds = whole_cells(answer.whole)
     return f"{time}\n{times}", f"{usd}\n{usds}".strip()
 

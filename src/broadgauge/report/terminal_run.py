@@ -4,6 +4,7 @@ from rich.console import Console
 from rich.text import Text
 
 from broadgauge.analysis.model import AnalysedRun, Analysis
+from broadgauge.report.cost_rows import cost_rows
 from broadgauge.report.kinds.registry import in_report
 from broadgauge.report.quantities import interval, show, title_of
 from broadgauge.report.rows import table_rows
@@ -12,6 +13,7 @@ from broadgauge.report.terminal_closing import print_closing_table
 from broadgauge.report.terminal_matrix import print_nics, print_paths, print_placements
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
 from broadgauge.report.words import printable
+from broadgauge.results.cost import CaseCost
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.alike_nodes import node_words
 from broadgauge.specs.record import Environment, Record, Status
@@ -30,13 +32,13 @@ def print_run(analysed: AnalysedRun, console: Console) -> None:
     print_paths(analysis, console)
     print_nics(run, console)
     heading("Evidence", console)
-    for row in table_rows(run, analysis):
+    for row in table_rows(run, analysis, analysed.cost):
         if row.verdict.evidence:
             console.print(Text(row.job.case.label, style="bold"))
         for line in row.verdict.evidence:
             _print_indented(f"- {line}", console)
     for summary in run.cases:
-        _print_case(summary, console)
+        _print_case(summary, analysed.cost.cases.get(summary.case.key), console)
     _print_failures(run, console)
     _print_findings(analysis, console)
     for key, environment in sorted(run.environments.items()):
@@ -48,7 +50,7 @@ def _print_indented(words: str, console: Console, style: str = "") -> None:
         console.print(line)
 
 
-def _print_case(summary: CaseSummary, console: Console) -> None:
+def _print_case(summary: CaseSummary, cost: CaseCost | None, console: Console) -> None:
     heading(summary.case.label, console)
     counts = f"{summary.num_ok} of {summary.num_planned} trials good, {summary.num_failed} failed"
     sentence(f"{counts}; case {summary.case.key}", console, "dim")
@@ -63,6 +65,7 @@ def _print_case(summary: CaseSummary, console: Console) -> None:
             for name, e in {**summary.estimates, **of_link}.items()
             if e is not None
         ]
+        rows += [(title, value, low, str(e.launches)) for title, value, low, e in cost_rows(cost)]
         print_table(("metric", "value", "95 % interval", "launches"), rows, console)
     for name, reason in summary.missing.items():
         _print_indented(f"{title_of(name)}: not measured, {reason}", console, "dim")

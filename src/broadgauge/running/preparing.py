@@ -86,6 +86,7 @@ def prepare(
             against = replace(against, experiment=others)
     devices = {kind: read_devices(kind, machine, experiment.hosts) for kind in experiment.platforms}
     plan = make_plan(experiment, devices, working_folder=str(loaded.folder), against=against)
+    _check_price(experiment)
     check_torch(devices.values())
     for cases, folder in arms(plan):
         check_files(cases, folder, experiment.platforms, is_prepared=False)
@@ -98,6 +99,21 @@ def prepare(
         is_fallback=is_fallback,
         assumed_gpus=options.assumed_gpus,
     )
+
+
+def _check_price(experiment: Experiment) -> None:
+    """Is the node whose price is taken known, with a price? Raises InputError."""
+    if experiment.cost is None or experiment.cost.node is None:
+        return
+    from broadgauge.catalog.catalog import shipped_catalog  # a tenth of a second
+
+    catalog, name = shipped_catalog(), experiment.cost.node
+    node = catalog.node(name)
+    if not any(price.node == node.name for price in catalog.prices):
+        raise InputError(
+            f"cost: no price of {node.name} is known",
+            hint="write it yourself: `usd_per_node_hour`, or `usd_per_gpu_hour`",
+        )
 
 
 def _assumed(machine: MachineFacts, num_gpus: int | None) -> MachineFacts:

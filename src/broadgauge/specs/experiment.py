@@ -12,6 +12,7 @@ from broadgauge.specs.base import (
     placed_error,
 )
 from broadgauge.specs.cluster import MAX_NODES, Cluster, split_shape
+from broadgauge.specs.cost import Cost
 from broadgauge.specs.hosts import AnyHost
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
 from broadgauge.specs.network import FEWER_NICS, AnyNetwork, Network
@@ -61,6 +62,9 @@ class Experiment(Spec):
     """Statements with bounds; the report says of each: supported, refuted or can't tell."""
     published: tuple[PublishedFigure, ...] = Field(default=(), max_length=200)
     """Figures of others that stand beside ours in the report."""
+    cost: Cost | None = None
+    """What is paid by the hour; tables show dollars where it is known. Without it GPUs have the
+    catalog's price."""
 
     planned: ClassVar[dict[str, str]] = {"storage": "storages as an axis"}
 

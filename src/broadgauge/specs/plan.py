@@ -3,6 +3,7 @@
 from pydantic import BaseModel, ConfigDict
 
 from broadgauge.specs.case import Case
+from broadgauge.specs.cost import Cost
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
 from broadgauge.specs.time_limits import TimeLimits
 
@@ -78,6 +79,8 @@ class Plan(Stored):
     """Where the user's commands run and relative paths start: the experiment file's folder."""
     hypotheses: tuple[Hypothesis, ...] = ()
     published: tuple[PublishedFigure, ...] = ()
+    cost: Cost | None = None
+    """As the experiment says it; None: nothing."""
     baseline: BaselineRun | None = None
     most_blocks: int | None = None
     """Blocks that it may grow to; None: it is whole, and has those that its launches name."""

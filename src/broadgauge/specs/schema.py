@@ -18,7 +18,12 @@ from broadgauge.specs.axes import NEVER_AXES, UNFOLDED
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.extending import EXTENDS, MERGED_BY_NAME
 from broadgauge.specs.fields import models_in, models_taken, takes_list
-from broadgauge.specs.units import parse_rate_gbps, parse_size_bytes, parse_time_s
+from broadgauge.specs.units import (
+    parse_rate_gbps,
+    parse_size_bytes,
+    parse_time_s,
+    parse_token_count,
+)
 
 Form = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -31,7 +36,12 @@ EXTENDS_FORM: Form = {
     "`hypotheses` with the same `name`; other lists and values are replaced.",
 }
 AXIS = "A list is an axis: an entry for each value."
-UNITS = {parse_rate_gbps: "10 Gbit/s", parse_size_bytes: "64 MiB", parse_time_s: "500 ms"}
+UNITS = {
+    parse_rate_gbps: "10 Gbit/s",
+    parse_size_bytes: "64 MiB",
+    parse_time_s: "500 ms",
+    parse_token_count: "300B",
+}
 """What reads text with a unit, and an example of it."""
 TELLING = ("name", "kind", "path")
 """What tells one entry, or one kind of entry, from another: the rest may come from `extends`."""

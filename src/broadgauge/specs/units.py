@@ -27,9 +27,11 @@ __all__ = [
     "RateGbps",
     "SizeBytes",
     "TimeS",
+    "TokenCount",
     "parse_rate_gbps",
     "parse_size_bytes",
     "parse_time_s",
+    "parse_token_count",
     "show_bandwidth",
     "show_count",
     "show_rate",
@@ -96,6 +98,25 @@ def parse_time_s(value: object) -> object:
     return _parse(value, TIME_UNITS_S, "a time", "90 s")
 
 
+MOST_TOKENS = 1e18
+_TOKENS = re.compile(r"(?P<number>\d+(?:\.\d*)?(?:e\d+)?)\s*(?P<unit>[kmbgt]?)", re.IGNORECASE)
+_TOKEN_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
+
+
+def parse_token_count(value: object) -> object:
+    """`300B`, `1.5T`, `15e12`, `300_000_000_000` → a whole number. A bare number is one already."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return value
+    match = _TOKENS.fullmatch(
+        str(value).strip().replace("_", "").replace(",", "").replace("e+", "e")
+    )
+    number = 0.0 if match is None else float(match["number"]) * _TOKEN_UNITS[match["unit"].lower()]
+    if not 1 <= number <= MOST_TOKENS:
+        raise ValueError("a number of tokens is written like `300B` or `1.5T`")
+    return round(number)
+
+
+TokenCount = Annotated[int, BeforeValidator(parse_token_count)]
 RateGbps = Annotated[float, BeforeValidator(parse_rate_gbps), Field(ge=0.001, le=10_000)]
 """1 Mbit/s to 10 Tbit/s: what the shaper takes."""
 SizeBytes = Annotated[int, BeforeValidator(parse_size_bytes), Field(gt=0, le=2**40)]
