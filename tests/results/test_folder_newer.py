@@ -22,6 +22,7 @@ from broadgauge.results.records_file import read_records
 from broadgauge.results.summary import summarise_stored
 from broadgauge.specs.base import Spec
 from broadgauge.specs.case import Case
+from broadgauge.specs.cost import Cost
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
 from broadgauge.specs.network import Network, NodePath
@@ -119,6 +120,7 @@ PLAN = Plan(
             }
         ),
     ),
+    cost=Cost(usd_per_gpu_hour=2.0, tokens=10**9),
     growths=(PlanGrowth(grown_unix_s=1.0, reason="why", num_cases=0, num_launches=0),),
     baseline=BaselineRun(run="runs/x", experiment_name="x", started_unix_s=1.0, working_folder="."),
 )
