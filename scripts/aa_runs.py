@@ -1,7 +1,9 @@
-"""How often is "different" said where nothing differs? Interleaved A/A comparisons on a platform.
+r"""How often is "different" said where nothing differs? Interleaved A/A comparisons on a platform.
 
     python scripts/aa_runs.py FOLDER [--platform local] [--comparisons 15] [--for-s 240]
-    python scripts/aa_runs.py FOLDER --experiment hosts.yaml
+    python scripts/two_hosts.py --rates '500 Mbit/s' -- \
+        python scripts/aa_runs.py FOLDER --platform hosts
+    python scripts/aa_runs.py FOLDER --experiment yours.yaml
 
 Each comparison is a whole run of an experiment `--against` its own stored run: both arms are the
 same cases, launched anew and interleaved block by block, and each headline metric is compared as
@@ -63,8 +65,13 @@ workloads:
     communication_off: false
 launches: 5
 """
-SHAPES = {"emulated": "2x1", "local": "1x2"}
-NETWORKS = {"emulated": "networks: [{name: link, rate_gbps: 500 Mbit/s}]", "local": ""}
+SHAPES = {"emulated": "2x1", "local": "1x2", "hosts": "2x1"}
+NETWORKS = {
+    "emulated": "networks: [{name: link, rate_gbps: 500 Mbit/s}]",
+    "local": "",
+    "hosts": "hosts: [node0, node1]\nnetworks: [{name: link, found: {interface: eth0}}]",
+}
+"""Hosts are those of scripts/two_hosts.py."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,15 +133,16 @@ def what_is_said(run: RunSummary) -> dict[str, Any]:
     return {"rows": rows, "gate": str(gate(run, LIMIT_RATIO).outcome), "num_failed": num_failed}
 
 
+def experiment_on(platform: str) -> str:
+    """The small one."""
+    return EXPERIMENT.format(platform=platform, shape=SHAPES[platform], networks=NETWORKS[platform])
+
+
 def prepare(folder: Path, options: argparse.Namespace) -> None:
     """The experiment, and a run of one launch to be compared against."""
     experiment = folder / "experiment.yaml"
     if not experiment.is_file():
-        text = EXPERIMENT.format(
-            platform=options.platform,
-            shape=SHAPES[options.platform],
-            networks=NETWORKS[options.platform],
-        )
+        text = experiment_on(options.platform)
         experiment.write_text(options.experiment.read_text() if options.experiment else text)
     if not (folder / "baseline").exists():
         runs = ["--runs-folder", str(folder / "baseline")]

@@ -3,6 +3,8 @@
 import importlib
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,6 +14,8 @@ import pytest
 from scipy.stats import binomtest
 from tests.engine.making import TRAIN
 from tests.results.test_gate_runs import measured, plan_of
+
+from broadgauge.specs.reading import read_experiment
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 NETWORKS = ("shaped", "unshaped")
@@ -35,6 +39,42 @@ def before_after(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 @pytest.fixture
 def pieces(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return script("pieces", monkeypatch)
+
+
+@pytest.fixture
+def two_hosts(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    return script("two_hosts", monkeypatch)
+
+
+@pytest.mark.parametrize("platform", ["emulated", "local", "hosts"])
+def test_the_experiment_of_equal_arms_is_one(aa_runs: ModuleType, platform: str) -> None:
+    experiment = read_experiment(aa_runs.experiment_on(platform), "a-a")
+    assert experiment.platform == platform
+    assert {each.kind for each in experiment.workloads} == {"collectives", "train"}
+
+
+def test_rates_of_two_hosts_are_read_as_an_experiments(two_hosts: ModuleType) -> None:
+    assert two_hosts.parse_rates_gbps("200 Mbit/s, 1 Gbit/s,unshaped") == (0.2, 1.0, None)
+    with pytest.raises(ValueError, match="no unit of a rate"):
+        two_hosts.parse_rates_gbps("200 Mbps/s")
+
+
+@pytest.mark.root
+@pytest.mark.namespaces
+@pytest.mark.sshd
+def test_two_hosts_run_a_command_between_them_and_are_gone() -> None:
+    asked = "cat /sys/class/net/eth0/address; tc qdisc show dev eth0; exit 7"
+    command = [sys.executable, str(SCRIPTS / "two_hosts.py"), "--rates", "200 Mbit/s, unshaped"]
+    ran = subprocess.run(
+        [*command, "--", "ssh", "node1", asked],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.returncode == 7, ran.stderr
+    assert "htb" in ran.stdout
+    assert "left" not in ran.stderr
 
 
 @pytest.mark.parametrize(("at_least", "number"), [(0, 15), (1, 15), (3, 45), (45, 45)])

@@ -134,9 +134,9 @@ class Tool:
             )
         )
 
-    def run(self, *arguments: str, code: int = 0, **options: Any) -> str:
+    def run(self, *arguments: str, code: int = 0, timeout_s: float = 120, **options: Any) -> str:
         """To its end; what it said."""
-        return self.start(*arguments, **options).end(code)
+        return self.start(*arguments, **options).end(code, timeout_s)
 
     def write(self, text: str) -> None:
         (self.folder / "e.yaml").write_text(text)

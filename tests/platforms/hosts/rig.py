@@ -4,7 +4,7 @@
                         ├─ sshd in node 0     `ctl` 10.200.0.1, `eth0` 10.80.0.1 (shaped)
                         └─ sshd in node 1     `ctl` 10.200.0.2, `eth0` 10.80.0.2 (shaped)
 
-Nodes are those of the emulated platform, joined by its shaped links, with a second, unshaped
+Nodes are those of the emulated platform, joined by its shaped links, with one more, unshaped
 interface for control, a temporary folder of their own, and an sshd. `ssh` in PATH is OpenSSH's
 with a configuration of this module's: `node0` and `node1` are known hosts; `stranger` is node 0
 with another host key; `refused` is node 0 with a key that it does not take; `noisy` is node 1 with
@@ -48,6 +48,8 @@ class RigPlan:
     num_nodes: int = 2
     rate_gbps: float | None = None
     """Of the data network; None: unshaped."""
+    more_rates_gbps: tuple[float | None, ...] = ()
+    """Of further data networks: `eth1`, `eth2`."""
     mtu_bytes: int = 1500
     cores: tuple[tuple[int, ...], ...] = ()
     """Of each machine; empty: all of them."""
@@ -91,7 +93,11 @@ class Beside:
 
 def main() -> int:
     told = json.loads(sys.argv[1])
-    plan = RigPlan(**{**told, "cores": tuple(map(tuple, told["cores"]))})
+    lists = {
+        "cores": tuple(map(tuple, told["cores"])),
+        "more_rates_gbps": tuple(told["more_rates_gbps"]),
+    }
+    plan = RigPlan(**{**told, **lists})
     enter_cluster_namespaces()
     pid = os.fork()
     if pid == 0:
@@ -105,8 +111,7 @@ def _be_root(plan: RigPlan, command: Sequence[str]) -> int:
     prepare_cluster_root()
     folder = Path(plan.folder)
     write_keys(folder, plan.num_nodes)
-    link = LinkPlan(rate_gbps=plan.rate_gbps, mtu=plan.mtu_bytes)
-    cluster = build_cluster(plan.num_nodes, link, cores_per_node=plan.cores or None)
+    cluster = _build(plan)
     _run("ip", "link", "set", "lo", "up")
     _run("ip", "link", "add", "ctl0", "type", "bridge")
     _run("ip", "addr", "add", f"{CONTROL_OF_TOOL}/24", "dev", "ctl0")
@@ -121,6 +126,19 @@ def _be_root(plan: RigPlan, command: Sequence[str]) -> int:
     report = Report(exit_code=code, processes=_others(servers), files=_files(plan, cluster))
     (folder / "report").write_text(json.dumps(asdict(report)))
     return code if code >= 0 else 128 - code
+
+
+def _build(plan: RigPlan) -> Cluster:
+    """The nodes and their data networks, each with its rate."""
+    rates_gbps = (plan.rate_gbps, *plan.more_rates_gbps)
+    links = [LinkPlan(rate_gbps=rate_gbps, mtu=plan.mtu_bytes) for rate_gbps in rates_gbps]
+    cluster = build_cluster(
+        plan.num_nodes, links[0], nics_per_node=len(links), cores_per_node=plan.cores or None
+    )
+    for node in cluster.nodes:
+        for nic, link in zip(node.nics, links, strict=True):
+            nic.shape(link)
+    return cluster
 
 
 def write_keys(folder: Path, num_nodes: int) -> None:

@@ -21,6 +21,8 @@ from broadgauge.specs.launching import LaunchRequest, TrialRequest
 
 _LOGS_WORD = "{logs}/"
 """How the value of a variable begins that names a file in the agent's folder for logs."""
+_CACHE_OF_TORCH = "TORCHINDUCTOR_CACHE_DIR"
+"""Source: torch/_inductor/runtime/cache_dir_utils.py of torch 2.11."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +87,7 @@ def _order(
         num_nodes=case.nodes,
         nodes=(NodePlan(node=node, cores=(), interfaces=interfaces_of(case, hosts.facts[node])),),
         ranks=tuple(
-            _rank(place, dict(each.items() - shared.items()), programs.of(case))
+            _rank(place, dict(each.items() - shared.items()), programs.of(case), _caches(case))
             for place, each in zip(places, variables, strict=True)
         ),
         environment=shared,
@@ -94,7 +96,18 @@ def _order(
     )
 
 
-def _rank(place: RankPlace, own: Mapping[str, str], program: Program) -> RankPlan:
+def _caches(case: Case) -> dict[str, str]:
+    """What a library would leave in the temporary folder of a host. Torch makes a folder there
+    with its first optimizer; what a command of the user's keeps there for the next time is the
+    user's."""
+    if case.workload.is_under_torchrun or _CACHE_OF_TORCH in case.environment:
+        return {}
+    return {_CACHE_OF_TORCH: "torchinductor"}
+
+
+def _rank(
+    place: RankPlace, own: Mapping[str, str], program: Program, caches: Mapping[str, str]
+) -> RankPlan:
     log_paths = {
         name: value.removeprefix(_LOGS_WORD)
         for name, value in own.items()
@@ -105,7 +118,7 @@ def _rank(place: RankPlace, own: Mapping[str, str], program: Program) -> RankPla
         node=place.node,
         program=program,
         environment={name: value for name, value in own.items() if name not in log_paths},
-        log_paths=log_paths,
+        log_paths={**caches, **log_paths},
         log=f"{LIFE_WORD}.rank{place.rank}.log",
     )
 
