@@ -38,8 +38,9 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
 
 
 def test_a_shaped_step_takes_as_long_on_hosts(tool: Tool) -> None:
-    run = run_of(tool, launches=2, only="vnic-like")
-    assert_alike(tool, run, ("vnic-like",))
+    """Once on each platform: at this rate a launch's steps scatter by a third of a percent."""
+    run = run_of(tool, launches=1, only="pod-like")
+    assert_alike(tool, run, ("pod-like",))
 
 
 @pytest.mark.thorough
