@@ -13,6 +13,7 @@ _OF_MAKERS = ("nvidia", "tesla", "geforce", "amd", "instinct", "meta", "google")
 _OF_TUNING = ("base", "chat", "hf", "instruct", "it", "v0.1", "v0.3")
 _TELL_NOTHING = frozenset((*_OF_MAKERS, *_OF_TUNING))
 """Words that say whose product it is, or how a model was tuned: never which GPU or shape."""
+_OWN = dict.fromkeys(("gpu", "node"), "; one of yours is `like` a known one (docs/catalog.md)")
 MOST_MEANT = 8
 """Names with the word that was written, which a hint lists."""
 DATE_PATTERN = r"^(19|20)\d\d(-\d\d){0,2}$"
@@ -95,7 +96,7 @@ def find_entry(name: str, entries: Sequence[EntryType], what: str) -> EntryType:
     else:
         hint = did_you_mean(wanted, known_names)
     listed = what if what == "storage" else f"{what}s"
-    hint = hint or f"`broadgauge catalog list {listed}` prints those known"
+    hint = hint or f"`broadgauge catalog list {listed}` prints those known{_OWN.get(what, '')}"
     raise InputError(f"the catalog has no {what} `{name}`", hint=hint)
 
 

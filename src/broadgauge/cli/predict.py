@@ -29,7 +29,12 @@ def add_parser(subparsers: Any) -> None:
     given = parser.add_argument_group("what is known")
     predict_known.add_flags(given)
     given.add_argument(
-        "--catalog", type=Path, metavar="FILE", action="append", default=[], help="entries of yours"
+        "--catalog",
+        type=Path,
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="entries of yours, as a GPU `like: h100-sxm`: docs/catalog.md",
     )
     cost_flags.add_flags(given)
     given.add_argument(

@@ -166,6 +166,8 @@ def _print_over(answers: Answers, console: Console) -> None:
         use = over.answer.prediction.memory
         much = show_gib(use.total_bytes - use.capacity_bytes)
         fits = f"; it fits with {', or with '.join(over.words)}" if over.words else ""
+        if over.answer.prediction.case.nodes == 1 and not over.has_network:
+            fits += "; for more nodes name a --network"
         words = f"not fit, {much} too much: {memory_parts(use)}{fits}"
         said.setdefault(words, []).append(label_words(over.answer))
     for words, labels in said.items():

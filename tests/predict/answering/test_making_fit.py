@@ -143,3 +143,6 @@ def test_what_is_near_fits_and_can_be_asked(case: TrainingCase) -> None:
         assert is_larger == (each.what == "more nodes")
         is_other = each.case.lora or each.case.seq_len < case.seq_len
         assert is_other == (each.what == "other training")
+        if each.case.seq_len < case.seq_len:  # no more than is needed
+            longer = replace(each.case, seq_len=2 * each.case.seq_len)
+            assert not memory_use(longer).is_fitting

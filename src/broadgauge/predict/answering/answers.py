@@ -55,6 +55,8 @@ class Over:
     """Those that are not among the answers anyway."""
     words: tuple[str, ...]
     """What would make it fit; empty: nothing that was tried is enough."""
+    has_network: bool
+    """Was one named that would join more nodes?"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +175,12 @@ def _over(answers: Sequence[Answer], asked: _Asked, knowledge: Knowledge | None)
             _answer(prediction, asked, label=answer.label, setting=setting)
             for prediction, setting in zip(predictions, new, strict=True)
         )
-        yield Over(answer=answer, nearest=nearest, words=tuple(each.words for each in found))
+        yield Over(
+            answer=answer,
+            nearest=nearest,
+            words=tuple(each.words for each in found),
+            has_network=asked.network is not None,
+        )
 
 
 def _best(table: PredictionTable, most: int) -> list[int]:

@@ -14,6 +14,8 @@ from broadgauge.predict.memory.fullest_gpu import memory_use
 
 MOST_DOUBLINGS = 6
 """Of nodes."""
+MOST_STEPS = 16
+"""Of one kind: halvings and doublings."""
 SHORTEST_SEQUENCE = 512
 """Tokens: what is shorter trains little that is asked for here."""
 Change = tuple[str, TrainingCase]
@@ -67,12 +69,38 @@ def _nearest(case: TrainingCase, kinds: Sequence[Kind], what: What) -> Setting |
         without = _added_up(case, fewer)
         if without is not None:
             found, needed = without, fewer
-    return Setting(words=_listed(found[0]), case=found[1], what=what)
+    told, changed = _mildest(case, needed) or found
+    return Setting(words=_listed(told), case=changed, what=what)
 
 
-def _added_up(
-    case: TrainingCase, kinds: Sequence[Kind]
-) -> tuple[tuple[str, ...], TrainingCase] | None:
+Several = tuple[tuple[str, ...], TrainingCase]
+"""Changes in words, and the case with all of them."""
+
+
+def _mildest(case: TrainingCase, kinds: Sequence[Kind]) -> Several | None:
+    """Each of them as little as the others allow, what changes most first. None: not all apply."""
+    steps = [MOST_STEPS] * len(kinds)
+    for index in reversed(range(len(kinds))):
+        for steps[index] in range(1, MOST_STEPS + 1):
+            applied = _applied(case, kinds, steps)
+            if applied is not None and _fits(applied[1]):
+                break
+    applied = _applied(case, kinds, steps)
+    return applied if applied is not None and _fits(applied[1]) else None
+
+
+def _applied(case: TrainingCase, kinds: Sequence[Kind], steps: Sequence[int]) -> Several | None:
+    told: list[str] = []
+    for kind, step in zip(kinds, steps, strict=True):
+        changes = list(kind(case))
+        if not changes:
+            return None
+        words, case = changes[min(step, len(changes)) - 1]
+        told.append(words)
+    return tuple(told), case
+
+
+def _added_up(case: TrainingCase, kinds: Sequence[Kind]) -> Several | None:
     """The strongest of each kind, one after the other, until it fits."""
     told: list[str] = []
     for kind in kinds:

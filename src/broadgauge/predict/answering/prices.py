@@ -31,7 +31,9 @@ def prices_of(
         found = catalog.gpu_price(gpu, node if node in nodes else None)
         if found is None or (node in nodes and found.price.node != node):
             return None
-        return found.price_usd_per_hour, f"{found.price.name}, {found.price.date or 'no date'}"
+        lowest = "" if node in nodes else ", the lowest known"
+        date = found.price.date or "no date"
+        return found.price_usd_per_hour, f"{found.price.name}, {date}{lowest}"
 
     def price(case: TrainingCase) -> float | None:
         found = known(case.gpu, case.name)

@@ -1,0 +1,27 @@
+"""Is what an experiment needs looked for before anything runs?"""
+
+import pytest
+from tests.engine.making import a_machine
+
+from broadgauge.running.experiments import load
+from broadgauge.running.preparing import prepare
+from broadgauge.specs.cost import Cost
+from broadgauge.specs.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("node", "said"),
+    [("p5.49xlarge", "no node `p5.49xlarge`"), ("r760xa-a40", "no price of r760xa-a40 is known")],
+)
+def test_a_node_without_a_price_is_refused_before_anything_runs(node: str, said: str) -> None:
+    loaded = load("quickstart", overrides=(f"cost.node={node}",))
+    with pytest.raises(InputError, match=said) as refused:
+        prepare(loaded, machine=a_machine())
+    assert refused.value.hint
+
+
+def test_the_plan_keeps_what_the_experiment_says_of_cost() -> None:
+    loaded = load("quickstart", overrides=("cost={usd_per_node_hour: 2, tokens: 300B}",))
+    cost = prepare(loaded, machine=a_machine()).plan.cost
+    assert cost == Cost(usd_per_node_hour=2.0, tokens=300_000_000_000)
+    assert prepare(load("quickstart", overrides=()), machine=a_machine()).plan.cost is None
