@@ -33,7 +33,7 @@ _EARLIEST_YEAR = 1990
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class CatalogFault:
     """One thing that is wrong with one entry."""
 
     where: str
@@ -48,7 +48,7 @@ class Finding:
 
 def check_catalog(
     catalog: Catalog, *, only_own: bool = False, today: date | None = None
-) -> tuple[Finding, ...]:
+) -> tuple[CatalogFault, ...]:
     """Every problem, by kind in the catalog's order; `only_own`: of the user's files alone.
 
     With `today`, dates that are still to come are problems too.
@@ -66,7 +66,7 @@ def check_catalog(
                 messages.append(twice[entry.name])
             where = catalog.where(kind, entry)
             found += [
-                Finding(where=where, kind=kind, name=entry.name, message=message)
+                CatalogFault(where=where, kind=kind, name=entry.name, message=message)
                 for message in messages
             ]
     return tuple(found)

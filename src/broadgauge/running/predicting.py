@@ -12,7 +12,7 @@ from broadgauge.predict.answering.answers import MOST_OVER, Answers, answer
 from broadgauge.predict.answering.known import Known, read_known
 from broadgauge.predict.answering.prices import prices_of
 from broadgauge.predict.asking.experiment_cases import Instead, experiment_cases
-from broadgauge.predict.asking.wishes import Asked, expand
+from broadgauge.predict.asking.wishes import AskedTrainings, expand
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.facts.knowledge import Knowledge
 from broadgauge.predict.predictor import predict_table
@@ -132,7 +132,7 @@ def _recommendations(
     )
 
 
-def _asked(question: Question, known: Known) -> Asked:
+def _asked(question: Question, known: Known) -> AskedTrainings:
     """The trainings meant. Raises InputError."""
     wish = dict(question.wish)
     if known.gpu is not None:
@@ -164,7 +164,7 @@ def _check_measured(wish: dict[str, Sequence[Any]], gpu: str, catalog: Catalog) 
         )
 
 
-def _of_experiment(name: str, wish: dict[str, Sequence[Any]], catalog: Catalog) -> Asked:
+def _of_experiment(name: str, wish: dict[str, Sequence[Any]], catalog: Catalog) -> AskedTrainings:
     """The trainings of a file, on the cluster of the wish. Raises InputError."""
     others = [field for field in wish if field not in OF_CLUSTER]
     if others:

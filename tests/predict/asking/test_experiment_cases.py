@@ -4,7 +4,7 @@ import pytest
 
 from broadgauge.catalog.catalog import shipped_catalog
 from broadgauge.predict.asking.experiment_cases import Instead, experiment_cases
-from broadgauge.predict.asking.wishes import Asked
+from broadgauge.predict.asking.wishes import AskedTrainings
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.reading import read_experiment
 
@@ -31,7 +31,7 @@ skip_if:
 """
 
 
-def cases(text: str = TEXT, instead: Instead | None = None) -> Asked:
+def cases(text: str = TEXT, instead: Instead | None = None) -> AskedTrainings:
     experiment = read_experiment(text, "example.yaml", ())
     return experiment_cases(experiment, ["h100-sxm"], instead or Instead(), shipped_catalog())
 

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from broadgauge.catalog.catalog import shipped_catalog
-from broadgauge.predict.asking.wishes import Asked, expand
+from broadgauge.predict.asking.wishes import AskedTrainings, expand
 from broadgauge.predict.memory.columns import GIB
 from broadgauge.predict.memory.fullest_gpu import memory_use
 from broadgauge.specs.errors import InputError
 
 
-def asked(**wish: Sequence[Any]) -> Asked:
+def asked(**wish: Sequence[Any]) -> AskedTrainings:
     return expand({"model": ["llama3-8b"], **wish}, shipped_catalog())
 
 

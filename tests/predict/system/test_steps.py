@@ -24,7 +24,7 @@ from broadgauge.predict.system.costs import stand_in, system_costs
 from broadgauge.predict.system.curves import fabric_on, host_share
 from broadgauge.predict.system.hiding import hidings
 from broadgauge.predict.system.measured_points import gemm
-from broadgauge.predict.system.steps import Asked, PredictedStep, predict_steps
+from broadgauge.predict.system.steps import AskedStep, PredictedStep, predict_steps
 from broadgauge.specs.gpt import GptModel
 from broadgauge.specs.model_messages import fsdp_units
 from broadgauge.specs.network import Network, payload_rate_gbps
@@ -38,12 +38,12 @@ def training(**changes: object) -> TrainWorkload:
     return TrainWorkload.model_validate({"kind": "train", "model": MODEL} | changes)
 
 
-def asked(rate_gbps: float | None = 1.0, nodes: int = 2, **changes: object) -> Asked:
+def asked(rate_gbps: float | None = 1.0, nodes: int = 2, **changes: object) -> AskedStep:
     network = Network(name="x", rate_gbps=rate_gbps) if nodes > 1 else None
-    return Asked(workload=training(**changes), network=network, nodes=nodes, ranks_per_node=1)
+    return AskedStep(workload=training(**changes), network=network, nodes=nodes, ranks_per_node=1)
 
 
-def one(made: System, question: Asked) -> PredictedStep:
+def one(made: System, question: AskedStep) -> PredictedStep:
     return predict_steps(made, [question])[0]
 
 

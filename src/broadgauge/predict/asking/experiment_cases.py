@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from broadgauge.catalog.catalog import Catalog
 from broadgauge.predict.asking.from_catalog import fabric_named, usual_gpus_per_node
 from broadgauge.predict.asking.question import fault_of
-from broadgauge.predict.asking.wishes import Asked
+from broadgauge.predict.asking.wishes import AskedTrainings
 from broadgauge.predict.asking.workload_case import fabric_of, training_case
 from broadgauge.predict.case import Fabric, TrainingCase, own_gpu_of
 from broadgauge.predict.kinds import training_of
@@ -35,7 +35,7 @@ Way = tuple[AnyNetwork | None, Fabric]
 
 def experiment_cases(
     experiment: Experiment, gpus: Sequence[str], instead: Instead, catalog: Catalog
-) -> Asked:
+) -> AskedTrainings:
     """Every training of the file on each GPU. Raises InputError where there is none."""
     assumed = dict.fromkeys(_nics_words(instead, catalog))
     left_out: dict[str, int] = {}
@@ -56,7 +56,7 @@ def experiment_cases(
             f"{experiment.name}: there is no training to predict: {reasons}",
             hint="a workload of `kind: train`; or ask by flags: --model llama3-8b",
         )
-    return Asked(
+    return AskedTrainings(
         cases=tuple(cases),
         assumed=tuple(assumed),
         left_out=tuple(left_out.items()),

@@ -32,7 +32,7 @@ Wish = Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AskedTrainings:
     """The trainings of one command."""
 
     cases: tuple[TrainingCase, ...]
@@ -44,7 +44,7 @@ class Asked:
     """The first that was named, or the node's; None: nobody named any."""
 
 
-def expand(wish: Wish, catalog: Catalog) -> Asked:
+def expand(wish: Wish, catalog: Catalog) -> AskedTrainings:
     """Every combination that can be. Raises InputError: an unknown name, too many, or none."""
     _check(wish)
     assumptions, known = Assumptions(), _Known(catalog)
@@ -63,7 +63,7 @@ def expand(wish: Wish, catalog: Catalog) -> Asked:
     found = list(cases)
     if "recompute" not in wish:
         found = defaults.recomputing(found, assumptions)
-    return Asked(
+    return AskedTrainings(
         cases=tuple(found),
         assumed=tuple(assumptions.told()),
         left_out=tuple((message, number) for (message, _), number in faults.items()),

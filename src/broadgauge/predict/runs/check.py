@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from broadgauge.predict.runs.cases import train_cases
-from broadgauge.predict.system.steps import Asked, predict_steps
+from broadgauge.predict.system.steps import AskedStep, predict_steps
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.system import System
@@ -46,7 +46,7 @@ def check_run(system: System, run: RunSummary) -> tuple[CheckedStep, ...]:
     answers = predict_steps(
         system,
         [
-            Asked(
+            AskedStep(
                 workload=each.workload,
                 network=each.case.network,
                 nodes=each.case.nodes,

@@ -17,7 +17,7 @@ from broadgauge.predict.costs.curves import time_at
 from broadgauge.predict.runs.cases import RunCase
 from broadgauge.predict.system.curves import (
     OPS,
-    Link,
+    CrossedLink,
     fabric_on,
     host_path,
     host_share,
@@ -97,7 +97,7 @@ def _by_line(base: RunCase, network: Network, nodes: int) -> Fabric:
     round_trip_s = 2 * HOST_LATENCY_S
     if summary.round_trip_s is not None:
         round_trip_s = summary.round_trip_s.value
-    link = Link(
+    link = CrossedLink(
         nodes=nodes,
         ranks_per_node=case.ranks_per_node,
         backend=case.backend,

@@ -40,7 +40,7 @@ def fabric_on(paths: Paths, network: Network, nodes: int, ranks_per_node: int) -
     payload = network.payload_rate_gbps
     seen = hidings(paths, host)
     usual = usual_hiding(seen.values(), host.backend)
-    link = Link(
+    link = CrossedLink(
         nodes=nodes,
         ranks_per_node=ranks_per_node,
         backend=host.backend,
@@ -95,7 +95,7 @@ def _derived(base: Curve, op: CollectiveOp, backend: Backend) -> Curve:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class CrossedLink:
     """What a collective crosses."""
 
     nodes: int
@@ -107,7 +107,7 @@ class Link:
     delay_s: float
 
 
-def link_curve(host: Curve, link: Link) -> Curve:
+def link_curve(host: Curve, link: CrossedLink) -> Curve:
     """The host's curve with the wire's time, for another number of nodes where need be."""
     was, now = host.nodes * host.ranks_per_node, link.nodes * link.ranks_per_node
     turns = (2 if host.op == "all_reduce" else 1) * (now - 1)

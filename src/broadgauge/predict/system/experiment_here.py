@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from broadgauge.predict.kinds import training_of
-from broadgauge.predict.system.steps import Asked, backend_of, predict_steps
+from broadgauge.predict.system.steps import AskedStep, backend_of, predict_steps
 from broadgauge.specs.case import Case
 from broadgauge.specs.cluster import split_shape
 from broadgauge.specs.errors import InputError
@@ -35,7 +35,7 @@ def steps_here(
     experiment: Experiment, system: System
 ) -> tuple[tuple[HereStep, ...], tuple[tuple[str, int], ...]]:
     """Every training, and what was left out: why, and how many. Raises InputError: none."""
-    asked: dict[str, tuple[Case, Asked]] = {}
+    asked: dict[str, tuple[Case, AskedStep]] = {}
     left_out: dict[str, int] = {}
     for case in _cases(experiment, system):
         workload = training_of(case.workload)
@@ -45,7 +45,7 @@ def steps_here(
         if reason is not None:
             left_out[reason] = left_out.get(reason, 0) + 1
         elif workload is not None:
-            question = Asked(
+            question = AskedStep(
                 workload=workload,
                 network=case.network,
                 nodes=case.nodes,
@@ -73,7 +73,7 @@ def steps_here(
     return tuple(found), tuple(left_out.items())
 
 
-def _tokens(asked: Asked) -> float:
+def _tokens(asked: AskedStep) -> float:
     """Of a step, all ranks."""
     workload = asked.workload
     sequences = workload.batch_per_rank * workload.accumulation * asked.nodes * asked.ranks_per_node

@@ -33,7 +33,7 @@ that was busy with something else. Source: docs/measurements.md: 0.66 for FSDP2 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AskedStep:
     """One training on one network of the calibrated machine."""
 
     workload: TrainWorkload
@@ -52,7 +52,7 @@ class PredictedStep:
     network_bytes: float
 
 
-def predict_steps(system: System, asked: Sequence[Asked]) -> list[PredictedStep]:
+def predict_steps(system: System, asked: Sequence[AskedStep]) -> list[PredictedStep]:
     """One answer each."""
     if not asked:
         return []
@@ -87,7 +87,7 @@ def backend_of(system: System) -> Backend:
     return "nccl" if system.device.kind == "cuda" else "gloo"
 
 
-def question_on(system: System, asked: Asked) -> TrainingCase:
+def question_on(system: System, asked: AskedStep) -> TrainingCase:
     """The case, its fabric with curves."""
     return training_case(
         asked.workload,
@@ -155,7 +155,7 @@ def _workload_of(trained: TrainedStep) -> TrainWorkload:
 
 
 def _with_overheads(
-    columns: Columns, costs: ComputeCosts, overheads: dict[str, float], asked: Sequence[Asked]
+    columns: Columns, costs: ComputeCosts, overheads: dict[str, float], asked: Sequence[AskedStep]
 ) -> ComputeCosts:
     """A block's share in its passes, one third forward as its work is; only where there are ranks
     to hook for."""

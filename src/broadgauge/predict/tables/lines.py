@@ -13,7 +13,7 @@ MAX_LINES_OF_A_RECORD = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class TableLine:
     """One row's cells by column."""
 
     line: int
@@ -22,7 +22,7 @@ class Record:
 
 def read_records(
     data: bytes, filename: str, known: Sequence[str]
-) -> tuple[tuple[str, ...], list[Record], list[tuple[int, str]]]:
+) -> tuple[tuple[str, ...], list[TableLine], list[tuple[int, str]]]:
     """Header, records, and the lines that are none, each with its reason. Raises InputError.
 
     The delimiter is the one that finds most of the `known` columns in the header.
@@ -38,13 +38,13 @@ def read_records(
     twice = sorted({name for name in header if name and header.count(name) > 1})
     if twice:
         raise InputError(f"{filename}:{first + 1}: the column `{twice[0]}` stands twice")
-    records: list[Record] = []
+    records: list[TableLine] = []
     broken: list[tuple[int, str]] = []
     for number, cells in _records(lines, first + 1, delimiter, len(header)):
         if isinstance(cells, str):
             broken.append((number, cells))
         elif any(cell.strip() for cell in cells):
-            records.append(Record(line=number, cells=dict(zip(header, cells, strict=False))))
+            records.append(TableLine(line=number, cells=dict(zip(header, cells, strict=False))))
     if not records and not broken:
         raise InputError(f"{filename} has a header and no rows")
     return header, records, broken

@@ -14,7 +14,7 @@ from broadgauge.catalog.gpus import Gpu, find_gpu, find_gpu_named
 from broadgauge.predict.case import Fabric, ModelShape, TrainingCase, own_gpu_of
 from broadgauge.predict.facts.splits import split_fault_of
 from broadgauge.predict.tables.cells import BadCellError, Cells
-from broadgauge.predict.tables.lines import Record, read_records
+from broadgauge.predict.tables.lines import TableLine, read_records
 from broadgauge.predict.tables.recomputed import as_they_ran
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
@@ -155,7 +155,7 @@ def _notes(header: tuple[str, ...], rows: list[Row]) -> list[str]:
     return notes
 
 
-def _row(record: Record, filename: str, find: FindGpu) -> Row:
+def _row(record: TableLine, filename: str, find: FindGpu) -> Row:
     """Raises BadCellError."""
     cells = Cells(record.cells)
     step_time_s = cells.number("step_time_s")

@@ -10,7 +10,7 @@ from broadgauge.predict.costs.pieces import CollectiveCost, ComputeCosts
 from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.timeline.timeline import Steps, Stream
 
-Record = TypeVar("Record", ComputeCosts, CollectiveCost)
+Costs = TypeVar("Costs", ComputeCosts, CollectiveCost)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,12 +106,12 @@ def scaled(work: Work, names: Sequence[str], ratio: Times) -> Work:
     return replace(work, collectives=changed)
 
 
-def _map_fields(record: Record, change: Callable[[Times], Times]) -> Record:
+def _map_fields(record: Costs, change: Callable[[Times], Times]) -> Costs:
     changed = {field.name: change(getattr(record, field.name)) for field in fields(record)}
     return replace(record, **changed)
 
 
-def _join_fields(records: Sequence[Record]) -> Record:
+def _join_fields(records: Sequence[Costs]) -> Costs:
     names = [field.name for field in fields(records[0])]
     joined = {name: np.concatenate([getattr(each, name) for each in records]) for name in names}
     return replace(records[0], **joined)
