@@ -5,8 +5,7 @@ A trial's command may print whatever it likes, and older folders hold what it pr
 """
 
 import math
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterable
 
 from broadgauge.specs.plan import Stored
 from broadgauge.specs.record import Record
@@ -18,9 +17,10 @@ _ROWS = ("collectives", "nodes", "gpus", "clocks")
 
 def without_unusable(record: Record) -> Record:
     """Metrics that can't be used become null with the reason; rows that hold one are left out."""
-    if _are_usable(record.metrics.values()) and all(map(_is_usable, _rows_of(record))):
+    metrics = {name: value for name, value in record.metrics.items() if value is not None}
+    if _are_usable((*metrics.values(), *_numbers_of(_rows_of(record)))):
         return record
-    bad = {name: _why(value) for name, value in record.metrics.items() if not _are_usable((value,))}
+    bad = {name: _why(value) for name, value in metrics.items() if not _are_usable((value,))}
     update: dict[str, object] = {}
     missing = dict(record.missing) | bad
     if bad:
@@ -38,36 +38,37 @@ def without_unusable(record: Record) -> Record:
     return record.model_copy(update={**update, "missing": missing}) if update else record
 
 
-def _rows_of(record: Record) -> Iterator[Stored]:
-    yield from chain.from_iterable(getattr(record, name) for name in _ROWS)
-    if record.link is not None:
-        yield record.link
+def _rows_of(record: Record) -> Iterable[Stored]:
+    link = () if record.link is None else (record.link,)
+    return (*record.collectives, *record.nodes, *record.gpus, *record.clocks, *link)
 
 
-def _why(value: float | None) -> str:
-    if value is not None and LARGEST < abs(value) < float("inf"):
+def _why(value: float) -> str:
+    if LARGEST < abs(value) < float("inf"):
         return f"a number above {LARGEST:.0e} can't be used: {value:.3g}"
     return f"not a finite number: {value}"
 
 
 def _is_usable(row: Stored) -> bool:
-    return _are_usable(_numbers_of(row))
+    return _are_usable(_numbers_of((row,)))
 
 
-def _numbers_of(row: Stored) -> list[float]:
-    """Its own, and those of the NICs in it. (A dump would take ten times as long.)"""
-    values = list(row.__dict__.values())
-    numbers = [value for value in values if value.__class__ is float or value.__class__ is int]
-    inner = (item for value in values if value.__class__ is tuple for item in value)
-    for item in inner:
-        if isinstance(item, Stored):
-            numbers += _numbers_of(item)
+def _numbers_of(rows: Iterable[Stored]) -> list[float]:
+    """Theirs, and those of the NICs in them. (Dumps would take ten times as long.)"""
+    numbers: list[float] = []
+    for row in rows:
+        for value in row.__dict__.values():
+            kind = value.__class__
+            if kind is float or kind is int:
+                numbers.append(value)
+            elif kind is tuple and value and isinstance(value[0], Stored):
+                numbers += _numbers_of(value)
     return numbers
 
 
-def _are_usable(numbers: Iterable[float | None]) -> bool:
+def _are_usable(numbers: Iterable[float]) -> bool:
     """At once: the root of their squares is no less than the largest, and NaN where one is."""
     try:
-        return math.hypot(*(number for number in numbers if number is not None)) <= LARGEST
+        return math.hypot(*numbers) <= LARGEST
     except OverflowError:  # a whole number of hundreds of digits
         return False
