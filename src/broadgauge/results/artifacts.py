@@ -6,17 +6,22 @@ rank said is not kept, and the record says why. A reader is told of files that a
 another size, and `read_artifact` gives no byte that is not the record's.
 """
 
+from __future__ import annotations
+
 import hashlib
 import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from broadgauge.messages.rank import Artifact
 from broadgauge.results import disk
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.record import KeptArtifact, Record
 from broadgauge.specs.units import show_size
+
+if TYPE_CHECKING:  # a run is shown without what ranks say
+    from broadgauge.messages.rank import Artifact
 
 ARTIFACTS_FOLDER = "artifacts"
 MAX_ARTIFACT_BYTES = 256 * 2**20

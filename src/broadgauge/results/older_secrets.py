@@ -13,8 +13,6 @@ from broadgauge.specs.plan import Plan
 from broadgauge.specs.secret_names import is_secret, without_credentials
 from broadgauge.specs.taking_secrets import declared_form, take_secrets
 from broadgauge.specs.variables import holds_secret
-from broadgauge.specs.writing import dump_data
-from broadgauge.specs.yaml_source import parse_yaml
 
 _KEY = re.compile(r"^\s*([A-Za-z_]\w*):", re.MULTILINE)
 _PARTS = ("workload", "network")
@@ -65,6 +63,10 @@ def without_values(experiment_yaml: str, filename: str) -> str:
     has_name = any(is_secret(name) for name in _KEY.findall(experiment_yaml))
     if not has_name and without_credentials(experiment_yaml) == experiment_yaml:
         return experiment_yaml
+    # Here, so that a run that needs none of it is shown without YAML.
+    from broadgauge.specs.writing import dump_data
+    from broadgauge.specs.yaml_source import parse_yaml
+
     try:
         document, secrets = take_secrets(parse_yaml(experiment_yaml, filename))
     except ExperimentError:
