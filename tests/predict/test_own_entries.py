@@ -226,3 +226,24 @@ def test_a_step_on_the_priors_rate_moves_no_rate_that_is_known(tmp_path: Path) -
     silent, *sure = expand(wish, known).cases
     found = calibrated(measured_rows(silent, 20.0, ""))
     assert step_s(sure, found) == pytest.approx(step_s(sure, default_knowledge()), rel=0.03)
+
+
+def test_a_gpu_like_a_known_one_is_predicted_with_its_own_memory_rate_and_price(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A buyer's offer: four figures, and the rest of a GPU that is known."""
+    like = "{name: ours, like: h100-sxm, memory_gib: 160, peaks: {bf16: 1979}, PRICE}"
+    known = catalog_of(f"gpus: [{like.replace('PRICE', 'price_usd_per_hour: 4')}]", tmp_path)
+    (own,) = expand({**LLAMA, "gpu": ["ours"]}, known).cases
+    (usual,) = expand({**LLAMA, "gpu": ["h100-sxm"]}, known).cases
+    assert own.gpus_per_node == usual.gpus_per_node == 8
+    fast, slow = predict([own, usual])
+    assert fast.memory.capacity_bytes == 2 * slow.memory.capacity_bytes
+    assert 0.4 < fast.step_time_s.value / slow.step_time_s.value < 0.8
+    words = ("predict", "--model", "llama3-8b", "--gpu", "ours", "--tokens", "1T")
+    assert main((*words, "--catalog", str(tmp_path / "mine.yaml"))) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "$4 for a GPU (ours) and hour (ours, no date)" in told
+    catalog_of(f"gpus: [{like.replace(', PRICE', '')}]", tmp_path)
+    assert main((*words, "--catalog", str(tmp_path / "mine.yaml"))) == 0
+    assert "cost unknown: --usd-per-gpu-hour tells the price" in capsys.readouterr().out

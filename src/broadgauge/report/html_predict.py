@@ -118,7 +118,7 @@ def _row(answer: Answer) -> tuple[str, ...]:
         " · ".join(word for word in exposed_words(answer) if word),
         memory_words(prediction.memory),
         bottleneck(answer),
-        usd_words(answer.usd_per_gigatoken),
+        usd_words(answer.usd_per_gigatoken) if prediction.memory.is_fitting else NOTHING,
     )
 
 

@@ -138,7 +138,7 @@ def _cells(answer: Answer) -> tuple[str, ...]:
         f"{waiting}\n{share}".strip(),
         memory_words(prediction.memory),
         bottleneck(answer),
-        usd_words(answer.usd_per_gigatoken),
+        usd_words(answer.usd_per_gigatoken) if prediction.memory.is_fitting else NOTHING,
         *_whole(answer),
     )
 

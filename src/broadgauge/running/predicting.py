@@ -44,7 +44,7 @@ class Question:
     usd_per_gpu_hour: float | None = None
     """Instead of the catalog's price."""
     tokens_count: float | None = None
-    """Of a whole training, whose days and dollars are wanted."""
+    """Of a whole training, whose days and dollars are wanted; None: as an experiment says."""
     pays_ratio: float = PAYS_RATIO
     """What a better network must bring to be recommended."""
 
@@ -84,6 +84,7 @@ def reply_to(
         has_experiment=question.experiment is not None,
     )
     asked = _asked(question, known)
+    tokens = asked.tokens if question.tokens_count is None else question.tokens_count
     prices, price_words = prices_of(asked.cases, catalog, question.usd_per_gpu_hour)
     notes = [f"{number} × left out: {why}" for why, number in asked.left_out]
     answers = answer(
@@ -92,7 +93,7 @@ def reply_to(
         known.knowledge,
         most=BEST_SHOWN if is_cut and len(asked.cases) > MOST_SHOWN else None,
         with_curves=with_curves,
-        tokens_count=question.tokens_count,
+        tokens_count=tokens,
         network=asked.network,
         most_over=most_over,
     )
@@ -100,7 +101,7 @@ def reply_to(
     found = _recommendations(answers, known, question, with_sweeps=with_sweeps) if is_whole else ()
     return Reply(
         answers=answers,
-        assumed=(*asked.assumed, *price_words, *known.words, *_of_training(question)),
+        assumed=(*asked.assumed, *price_words, *known.words, *_of_training(tokens)),
         notes=(*notes, *catalog.replaced_words()),
         recommendations=found,
         cases=asked.cases,
@@ -108,9 +109,9 @@ def reply_to(
     )
 
 
-def _of_training(question: Question) -> tuple[str, ...]:
+def _of_training(tokens: float | None) -> tuple[str, ...]:
     """What days and dollars leave out."""
-    if question.tokens_count is None:
+    if tokens is None:
         return ()
     return ("days and dollars without restarts, evaluation or a wait for GPUs",)
 

@@ -77,3 +77,15 @@ def test_an_experiment_without_training_is_refused() -> None:
     text = "name: x\nnetworks: [{name: n, rate_gbps: 1}]\nworkloads: [{kind: collectives}]\n"
     with pytest.raises(InputError, match="there is no training to predict"):
         cases(text)
+
+
+def test_nics_and_tokens_are_those_of_the_file() -> None:
+    found = cases()
+    assert "NICs a node: 2 (fast)" in found.assumed
+    assert "NICs a node: 1 (slow)" in found.assumed
+    assert found.tokens is None
+    assert cases(TEXT + "cost: {usd_per_gpu_hour: 2, tokens: 300B}").tokens == 300_000_000_000
+    named = cases(instead=Instead(networks=("roce-400g*8",), nodes=(2,)))
+    assert "NICs a node: 8 (roce-400g*8)" in named.assumed
+    assert named.network is not None
+    assert named.network.name == "roce-400g*8"

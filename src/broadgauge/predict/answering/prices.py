@@ -31,7 +31,8 @@ def prices_of(
         found = catalog.gpu_price(gpu, node if node in nodes else None)
         if found is None or (node in nodes and found.price.node != node):
             return None
-        lowest = "" if node in nodes else ", the lowest known"
+        is_own = ("prices", found.price.name) in catalog.places
+        lowest = "" if node in nodes or is_own else ", the lowest known"
         date = found.price.date or "no date"
         return found.price_usd_per_hour, f"{found.price.name}, {date}{lowest}"
 

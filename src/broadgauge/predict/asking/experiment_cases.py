@@ -61,6 +61,7 @@ def experiment_cases(
         assumed=tuple(assumed),
         left_out=tuple(left_out.items()),
         network=next((case.fabric for case in cases if case.nodes > 1), None),
+        tokens=None if experiment.cost is None else experiment.cost.tokens,
     )
 
 

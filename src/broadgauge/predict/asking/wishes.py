@@ -42,6 +42,8 @@ class AskedTrainings:
     """Combinations that can't be: why, and how many."""
     network: Fabric | None = None
     """The first that was named, or the node's; None: nobody named any."""
+    tokens: int | None = None
+    """Of a whole training, as an experiment says it; None: nobody did."""
 
 
 def expand(wish: Wish, catalog: Catalog) -> AskedTrainings:
