@@ -146,6 +146,8 @@ class Agents:
                 except DecodeError as error:
                     return f"it said what no agent says: {error}"
                 await self._take(agent, event, writer)
+            for lost in frames.overtaken():  # what they said of a trial would be missing from it
+                return f"{lost} did not come"
 
     async def _take(self, agent: int, event: Event, writer: asyncio.StreamWriter) -> None:
         if isinstance(event, AgentHello):

@@ -62,6 +62,12 @@ class LostFrames:
     last: int | None
     """None: the sender's last frame has not come, so nobody knows how many there were."""
 
+    def __str__(self) -> str:
+        if self.last == self.first:
+            return f"frame {self.first} of {self.sender}"
+        until = "on" if self.last is None else f"to {self.last}"
+        return f"frames {self.first} {until} of {self.sender}"
+
 
 def unique_sender(role: str) -> str:
     """`rank3-5f2a9c31`: another in each life of the process, as numbers begin again with it."""
@@ -142,6 +148,10 @@ class FrameReader:
         return tuple(
             lost for name in sorted(self._senders) for lost in self._senders[name].lost(name)
         )
+
+    def overtaken(self) -> tuple[LostFrames, ...]:
+        """Of these, the ones that a later frame has come after: where order is kept, they won't."""
+        return tuple(lost for lost in self.lost() if lost.last is not None)
 
     def _take_line(self, line: bytes, messages: list[Received], others: list[bytes]) -> None:
         rest = 0

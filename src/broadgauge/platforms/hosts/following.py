@@ -13,6 +13,7 @@ from broadgauge.messages.leader import (
     AgentLost,
     Job,
     JobsDone,
+    LeaderHello,
     LeaderOrder,
     LifeBegins,
     LifeEnds,
@@ -27,6 +28,8 @@ from broadgauge.platforms.hosts.leader_link import LinkLost
 from broadgauge.specs.errors import PlatformError
 
 AGAIN_AFTER_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
+FIRST_ATTACH_LIMIT_S = 60.0
+"""At first: the host has answered a moment ago."""
 RECONNECT_LIMIT_S = 900.0
 """A laptop that changes its network comes back sooner; the leader waits a day for another tool."""
 
@@ -51,24 +54,19 @@ class Leading:
     """Tells the user of what interrupts the following."""
     generation: int = -1
     _stored: int = field(default=-1)
+    _given: TakeJobs | None = None
 
     @classmethod
     def of(cls, place: LeaderPlace, after: int, say: Callable[[str], None]) -> "Leading":
         """Raises LeaderGone; PlatformError where nobody can tell whether it lives."""
-        try:
-            attached = attach(place, after)
-        except NoLeader as error:
-            raise LeaderGone(str(error)) from error
-        except LinkLost as error:
-            raise _unheard(place, error) from error
-        hello = attached.link.hello
-        assert hello is not None, "attach waits for it"
-        return cls(place, attached, say, generation=hello.generation)
+        attached = _attach_until(place, after, say, FIRST_ATTACH_LIMIT_S)
+        return cls(place, attached, say, generation=_hello_of(attached).generation)
 
     def give(self, jobs: tuple[Job, ...]) -> None:
         """These instead of all that it has. Raises LeaderGone."""
         self.generation += 1
-        self._send(TakeJobs(generation=self.generation, jobs=jobs))
+        self._given = TakeJobs(generation=self.generation, jobs=jobs)
+        self._send(self._given)
 
     def stored(self) -> None:
         """All that was received is in the run folder. Raises LeaderGone."""
@@ -109,19 +107,34 @@ class Leading:
         last = self.attached.link.last
         self.attached.close()
         self.say(f"{loss}; the run goes on there, trying again")
-        deadline_s = time.monotonic() + RECONNECT_LIMIT_S
-        for attempt in range(10_000):
-            try:
-                self.attached = attach(self.place, last)
-            except NoLeader as error:
-                raise LeaderGone(str(error)) from error
-            except LinkLost as error:
-                if time.monotonic() > deadline_s:
-                    raise _unheard(self.place, error) from error
-            else:
-                self.say(f"{self.place.host} can be heard again")
-                return
-            time.sleep(AGAIN_AFTER_S[min(attempt, len(AGAIN_AFTER_S) - 1)])
+        self.attached = _attach_until(self.place, last, self.say, RECONNECT_LIMIT_S)
+        self.say(f"{self.place.host} can be heard again")
+        given = self._given
+        if given is not None and _hello_of(self.attached).generation < given.generation:
+            self._send(given)  # the connection broke before the leader had it
+
+
+def _attach_until(
+    place: LeaderPlace, after: int, say: Callable[[str], None], limit_s: float
+) -> Attached:
+    """Try for so long. Raises LeaderGone; PlatformError where nobody can tell whether it lives."""
+    deadline_s = time.monotonic() + limit_s
+    for attempt in range(10_000):
+        try:
+            return attach(place, after)
+        except NoLeader as error:
+            raise LeaderGone(str(error)) from error
+        except LinkLost as error:
+            if time.monotonic() > deadline_s:
+                raise _unheard(place, error) from error
+            say(f"{place.host} can't be heard: {error}; trying again")
+        time.sleep(AGAIN_AFTER_S[min(attempt, len(AGAIN_AFTER_S) - 1)])
+    raise AssertionError("the limit comes first")
+
+
+def _hello_of(attached: Attached) -> LeaderHello:
+    assert attached.link.hello is not None, "attach waits for it"
+    return attached.link.hello
 
 
 def _unheard(place: LeaderPlace, loss: LinkLost) -> PlatformError:

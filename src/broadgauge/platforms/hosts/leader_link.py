@@ -11,6 +11,7 @@ from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
 from broadgauge.messages.leader import (
     LEADER_EVENT,
     Attach,
+    LeaderEvent,
     LeaderHello,
     LeaderOrder,
     Spooled,
@@ -50,7 +51,7 @@ class LeaderLink:
         self._events: deque[Spooled] = deque()
         self._heard_s = time.monotonic()
         self._gap: str | None = None
-        """Events that did not come, after those that wait to be received."""
+        """What did not come, after the events that wait to be received."""
         self.hello: LeaderHello | None = None
         self.last = after
         """The last event that was received."""
@@ -83,6 +84,8 @@ class LeaderLink:
         """Raises LinkLost."""
         deadline_s = time.monotonic() + timeout_s
         while self.hello is None:
+            if self._gap is not None:
+                raise LinkLost(self._gap)
             left_s = deadline_s - time.monotonic()
             if left_s <= 0:
                 raise LinkLost(f"the leader did not answer for {timeout_s:g} s")
@@ -107,15 +110,20 @@ class LeaderLink:
         if not data:
             raise LinkLost("the connection to the leader ended")
         self._heard_s = time.monotonic()
-        for received in self._reader.feed(data)[0]:
-            event = LEADER_EVENT(received.message)
-            if isinstance(event, LeaderHello):
-                self.hello = event
-            elif isinstance(event, Spooled) and event.number > self._newest:
-                self._take(event)
+        came = self._reader.feed(data)[0]
+        lost = next(iter(self._reader.overtaken()), None)
+        for received in came:
+            if lost is None or received.number < lost.first:
+                self._take(LEADER_EVENT(received.message))
+        if lost is not None and self._gap is None:
+            self._gap = f"{lost} did not come"
 
-    def _take(self, event: Spooled) -> None:
-        """Where events before it did not come, nothing more is taken: all is asked for again."""
+    def _take(self, event: LeaderEvent) -> None:
+        """Where something before it did not come, nothing more is taken: it is asked for again."""
+        if isinstance(event, LeaderHello):
+            self.hello = event
+        if not isinstance(event, Spooled) or event.number <= self._newest:
+            return
         newest = self._newest
         if newest >= 0 and event.number > newest + 1 and self._gap is None:
             missing = event.number - newest - 1
