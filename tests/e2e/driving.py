@@ -78,12 +78,12 @@ def records_of(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def wait_until(is_so: Callable[[], bool], timeout_s: float = 60) -> None:
+def wait_until(is_so: Callable[[], bool], timeout_s: float = 60, every_s: float = 0.02) -> None:
     """Raises AssertionError when it does not become so in time."""
     end_s = time.monotonic() + timeout_s
     while not is_so():
         assert time.monotonic() < end_s, "waited in vain"
-        time.sleep(0.02)
+        time.sleep(every_s)
 
 
 @dataclass

@@ -16,11 +16,11 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from broadgauge.agent.host_logs import failed_rank, is_full, no_space, take_log_texts
 from broadgauge.messages.agent import (
     EVENT,
     ORDER,
@@ -32,7 +32,6 @@ from broadgauge.messages.agent import (
     End,
     Ended,
     Event,
-    LogText,
     Marked,
     Order,
     RankSaid,
@@ -54,9 +53,6 @@ ALIVE_IN_TIMED_PART_S = 10.0
 LAST_WORDS_S = 5.0
 """For a supervisor whose leader is gone."""
 TIMED_PART_BEGINS = ":begin"
-MAX_LOG_TEXT_BYTES = 2**19
-"""Of a file: its end. As JSON it is six times as long at the most, which one message may be."""
-MAX_LOG_FILES = 1000
 WRONG_START = 2
 """Exit code: a wrong command."""
 
@@ -188,6 +184,9 @@ class HostAgent:
             return
         for waiting in self._part.let_go():
             self._send(waiting)
+        rank = failed_rank(event)
+        if rank is not None and is_full(self._start.logs):
+            self._send(RankSaid(rank=rank, message=no_space(self._start.logs)))
         if isinstance(event, (Ended, Refused)):
             self._is_over = True
             for text in take_log_texts(Path(self._start.logs)):
@@ -241,7 +240,12 @@ class _Launch:
         except OSError as error:
             ours.close()
             theirs.close()
-            pass_on(Refused(message=f"the supervisor did not start: {error}", hint=None))
+            pass_on(
+                Refused(
+                    message=_here(f"the supervisor did not start: {error}"),
+                    hint=None,
+                )
+            )
             return None
         reader, writer = await asyncio.open_connection(sock=ours, limit=READ_BYTES)
         launch = cls(process, writer)
@@ -276,7 +280,7 @@ class _Launch:
             pass  # as at its end
         if not isinstance(last, (Ended, Refused)):
             code = await self._process.wait()
-            message = f"the supervisor of the ranks ended with exit code {code}"
+            message = _here(f"the supervisor of the ranks ended with exit code {code}")
             pass_on(Refused(message=message, hint=None))
 
 
@@ -289,21 +293,8 @@ def _order(message: object) -> Order:
     raise LeaderRefused(f"the leader said what no leader says: {told}")
 
 
-def take_log_texts(folder: Path) -> Iterator[LogText]:
-    """What a launch has written there; it is gone then."""
-    try:
-        paths = sorted(path for path in folder.iterdir() if path.is_file())
-    except OSError:
-        return
-    for number, path in enumerate(paths):
-        with suppress(OSError):
-            with path.open("rb") as file:
-                left_out = max(0, path.stat().st_size - MAX_LOG_TEXT_BYTES)
-                file.seek(left_out)
-                text = file.read(MAX_LOG_TEXT_BYTES).decode(errors="replace")
-            if text and number < MAX_LOG_FILES:
-                yield LogText(name=path.name, text=text, left_out_bytes=left_out)
-            path.unlink()
+def _here(message: str) -> str:
+    return f"{socket.gethostname()}: {message}"
 
 
 def _say(told: dict[str, object]) -> None:

@@ -161,7 +161,7 @@ class Leader:
             self._spool.append(generation, event)
         except (SpoolFull, OSError) as error:
             # Nobody could read what comes after a gap: the trials that are left are run again.
-            print(f"leader: {error}", file=sys.stderr, flush=True)  # noqa: T201  its log
+            self._tools.give_up(_in_words(error, self._start.folder))
             self._is_stopped = True
             self._jobs = []
             self._cancel()
@@ -175,6 +175,12 @@ class Leader:
             generation=self._generation,
             next_number=self._spool.next_number,
         )
+
+
+def _in_words(error: SpoolFull | OSError, folder: str) -> str:
+    if isinstance(error, SpoolFull):
+        return str(error)
+    return f"{Path(folder).parent}: {error.strerror or error}"
 
 
 def _say_ready(port: int, folder: str) -> None:

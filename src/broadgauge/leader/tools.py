@@ -17,6 +17,7 @@ from broadgauge.messages.leader import (
     LEADER_ORDER,
     Attach,
     LeaderAlive,
+    LeaderGivesUp,
     LeaderHello,
     LeaderOrder,
     Spooled,
@@ -39,6 +40,7 @@ class Tools:
         self._obey = obey
         self._grown = asyncio.Event()
         self._attached: asyncio.StreamWriter | None = None
+        self._last_words: str | None = None
         self._last_seen_s = asyncio.get_running_loop().time()
 
     async def listen(self, path: Path) -> asyncio.AbstractServer:
@@ -54,6 +56,11 @@ class Tools:
 
     def announce(self) -> None:
         """The spool has grown."""
+        self._grown.set()
+
+    def give_up(self, message: str) -> None:
+        """Tell the tool that is there why nothing more will come."""
+        self._last_words = message
         self._grown.set()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -90,6 +97,10 @@ class Tools:
                     writer.write(frames.write(spooled))
                     after = spooled.number
                     await writer.drain()
+                if self._last_words is not None:
+                    writer.write(frames.write(LeaderGivesUp(message=self._last_words)))
+                    await writer.drain()
+                    return
                 if not await self._wait_for_more(after):
                     writer.write(frames.write(LeaderAlive()))
                     await writer.drain()
@@ -100,7 +111,7 @@ class Tools:
     async def _wait_for_more(self, after: int) -> bool:
         """There is one tool, so one waits."""
         self._grown.clear()
-        if self._spool.next_number > after + 1:
+        if self._last_words is not None or self._spool.next_number > after + 1:
             return True
         try:
             await asyncio.wait_for(self._grown.wait(), ALIVE_EVERY_S)

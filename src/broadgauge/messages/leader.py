@@ -186,5 +186,13 @@ class LeaderAlive:
     type: Literal["leader_alive"] = "leader_alive"
 
 
-LeaderEvent = LeaderHello | Spooled | LeaderAlive
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderGivesUp:
+    """The last that it says: it ends its agents and itself, and the tool starts another."""
+
+    type: Literal["leader_gives_up"] = "leader_gives_up"
+    message: str
+
+
+LeaderEvent = LeaderHello | Spooled | LeaderAlive | LeaderGivesUp
 LEADER_EVENT: Decoder[LeaderEvent] = Decoder(LeaderEvent)

@@ -66,6 +66,13 @@ class Report:
     """It waited for another rank in vain, so the cause is elsewhere."""
     is_bare: bool = False
     """It says that a process ended, and not why."""
+    is_at_a_mark: bool = False
+    """Its host's ranks had all come to a mark, and waited for another host's."""
+
+    @property
+    def is_of_another(self) -> bool:
+        """Is the cause elsewhere, as far as it tells?"""
+        return self.knowledge is Knowledge.PEER or self.has_waited or self.is_at_a_mark
 
 
 class Symptoms:
@@ -127,6 +134,11 @@ class Symptoms:
             rank=best.rank,
             last_lines=last_lines(logs[best.rank]),
         )
+
+    def are_of_others(self, logs: Sequence[Path]) -> bool:
+        """Did ranks tell only that another one was gone, or did not come?"""
+        reports = [told_by_log(report, logs[report.rank]) for report in self._reports]
+        return all(report.is_of_another for report in reports)
 
     def _hear(self, rank: int, message: dict[str, Any]) -> None:
         self._said.pop(rank, None)
@@ -238,6 +250,7 @@ def report_of_expiry(event: PhaseExpired) -> Report:
         rank=event.rank,
         message=event.message,
         phase=event.phase,
+        is_at_a_mark=event.waits_at is not None,
     )
 
 

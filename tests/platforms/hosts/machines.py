@@ -16,16 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.driving import only_run, records_of, wait_until
-from tests.platforms.hosts.rig import RigPlan, run_beside
+from tests.platforms.hosts.rig import TEMPORARY, RigPlan, run_beside
 
 ROOT = Path(__file__).parents[3]
 TOOL = (sys.executable, "-m", "broadgauge")
 SCRIPTED = (sys.executable, "-m", "tests.e2e.without_torch")
 """The same with ranks that start in no time and make up what they measure."""
+TOOL_WITHOUT_PATIENCE = (sys.executable, "-m", "tests.platforms.hosts.without_patience")
 SIGNALS = "INT,HUP,TERM"
 IGNORING = 'trap "" INT HUP TERM; exec "$0" "$@"'
 """What enters the namespaces outlives what it is to tell the end of."""
 UP_LIMIT_S = 30.0
+LOOK_EVERY_S = 0.25
+"""To read all of /proc takes some hundredths of a second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +79,29 @@ class Machines:
         pid = self.root_pid if machine == "tool" else self._servers()[machine]
         subprocess.run(["nsenter", "-t", str(pid), "-a", *command], check=True, timeout=30)
 
+    def cut_off(self, machine: str) -> None:
+        """What is sent to or from it on the control network is dropped; no side is told."""
+        self._set_port(machine, "disabled")
+
+    def join(self, machine: str) -> None:
+        """Again."""
+        self._set_port(machine, "forwarding")
+
+    def _set_port(self, machine: str, state: str) -> None:
+        number = {"disabled": "0", "forwarding": "3"}[state]
+        port = machine.replace("node", "c")
+        self.on("tool", "bridge", "link", "set", "dev", port, "state", number)
+
+    def fill_disk(self, machine: str) -> None:
+        """Its temporary folder takes no byte more."""
+        self.on(machine, "mount", "-o", "remount,size=16m", TEMPORARY)
+        self.on(machine, "sh", "-c", f"cat /dev/zero > {TEMPORARY}/filler || true")
+
+    def free_disk(self, machine: str) -> None:
+        """Again."""
+        self.on(machine, "rm", "-f", f"{TEMPORARY}/filler")
+        self.on(machine, "mount", "-o", "remount,size=50%", TEMPORARY)
+
     def left_over(self, patience_s: float = 15.0) -> list[str]:
         """What is there after a while that should not be."""
         end_s = time.monotonic() + patience_s
@@ -84,7 +110,15 @@ class Machines:
             found += [f"{name}: {p}" for name in self._servers() for p in self.temporary(name)]
             if not found or time.monotonic() > end_s:
                 return found
-            time.sleep(0.1)
+            time.sleep(LOOK_EVERY_S)
+
+    def wait_for_end(self, word: str = "", machine: str = "", limit_s: float = 60.0) -> None:
+        """Until no such process is there."""
+        wait_until(lambda: not self.processes(word, machine), limit_s, LOOK_EVERY_S)
+
+    def wait_for(self, word: str, machine: str = "") -> None:
+        """Until there is one."""
+        wait_until(lambda: bool(self.processes(word, machine)), 30, LOOK_EVERY_S)
 
     def clear(self) -> None:
         """So that one test's fault is not the next one's."""
@@ -147,7 +181,7 @@ class Tool:
 
     def wait_for_ranks(self, number: int = 2, words: str = "lingers") -> None:
         """Until so many ranks stand where LINGER_IN says, as their logs on the machines do."""
-        wait_until(lambda: self._count_logs(words) >= number, 30)
+        wait_until(lambda: self._count_logs(words) >= number, 30, LOOK_EVERY_S)
 
     def _count_logs(self, words: str) -> int:
         found = 0

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.e2e.driving import only_run, wait_until
@@ -27,10 +28,10 @@ def statuses(tool: Tool) -> dict[str, str]:
     return dict(sorted(found))
 
 
-def linger(tool: Tool, linger_s: float, more: str = "") -> Started:
+def linger(tool: Tool, linger_s: float, more: str = "", **options: Any) -> Started:
     """A run whose second trial has begun, and stays for so long."""
     tool.write(experiment(more=LINGERING + more))
-    started = tool.start("run", "e.yaml", LINGER_IN="measure", LINGER_S=str(linger_s))
+    started = tool.start("run", "e.yaml", LINGER_IN="measure", LINGER_S=str(linger_s), **options)
     tool.wait_for_ranks()
     wait_until(lambda: statuses(tool) == {ALL[0]: "ok"})
     return started
@@ -67,7 +68,7 @@ def test_a_killed_tool_is_not_missed_and_resume_collects(tool: Tool) -> None:
     linger(tool, 1).kill()
     before = statuses(tool)
     assert len(before) < len(ALL)
-    wait_until(lambda: not tool.machines.processes("supervise"))  # all is run, with nobody there
+    tool.machines.wait_for_end("supervise")  # all is run, with nobody there
     assert statuses(tool) == before
     resumed_s = time.time()
     resume(tool)
@@ -81,7 +82,7 @@ def test_a_killed_tool_is_not_missed_and_resume_collects(tool: Tool) -> None:
 def test_a_tool_that_is_killed_twice_collects_what_both_missed(tool: Tool) -> None:
     linger(tool, 2).kill()
     again = tool.start("run", "--resume", "last", LINGER_IN="none", LINGER_S="0")
-    wait_until(lambda: bool(tool.machines.processes("relay")))
+    tool.machines.wait_for("relay")
     again.kill()
     resume(tool)
     assert statuses(tool) == dict.fromkeys(ALL, "ok")
@@ -102,12 +103,12 @@ def test_a_run_whose_terminal_closes_goes_on(tool: Tool) -> None:
 def test_ctrl_c_right_after_resume_ends_what_an_earlier_life_began(tool: Tool) -> None:
     linger(tool, 60).kill()
     again = tool.start("run", "--resume", "last", LINGER_IN="none", LINGER_S="0")
-    wait_until(lambda: bool(tool.machines.processes("facts")), 20)
+    tool.machines.wait_for("facts")
     again.interrupt()
     again.end(130)
     # Before the run began nothing was ended: the next one finds it.
     started = tool.start("run", "--resume", "last", LINGER_IN="none", LINGER_S="0")
-    wait_until(lambda: bool(tool.machines.processes("relay")), 20)
+    tool.machines.wait_for("relay")
     started.interrupt()
     started.end(130)
 
@@ -136,7 +137,7 @@ def test_a_killed_agent_is_named_and_replaced(tool: Tool) -> None:
 def test_a_killed_agent_whose_tool_is_gone_too_costs_one_trial(tool: Tool) -> None:
     linger(tool, 60).kill()
     kill(tool, "zip agent", "node1")
-    wait_until(lambda: not tool.machines.processes("supervise"))
+    tool.machines.wait_for_end("supervise")
     resume(tool, code=3)
     assert statuses(tool) == dict.fromkeys(ALL, "ok") | {"b0.l0.t1": "failed"}
 

@@ -104,8 +104,10 @@ class Leading:
 
         It may live on then: another beside it would disturb what it measures.
         """
-        last = self.attached.link.last
+        last, words = self.attached.link.last, self.attached.link.last_words
         self.attached.close()
+        if words is not None:
+            raise LeaderGone(f"{self.place.host}: {words}") from loss
         self.say(f"{loss}; the run goes on there, trying again")
         self.attached = _attach_until(self.place, last, self.say, RECONNECT_LIMIT_S)
         self.say(f"{self.place.host} can be heard again")

@@ -116,12 +116,12 @@ class FollowedLaunch:
         ends: TrialEnds | None = None
         try:
             ends, lost = self._follow(request, heard, progress)
-            error = heard.symptoms.error(self._logs) or lost
+            error = self._cause(heard.symptoms, lost)
             began_s, ended_s = self.begun.unix_s, ends.unix_s
         except LeaderGone as gone:
             self._has_ended = True
             self.lose_leader(str(gone))
-            error = heard.symptoms.error(self._logs) or lost_launcher(str(gone))
+            error = self._cause(heard.symptoms, lost_launcher(str(gone)))
         if error is not None:
             self._has_ended = True
         return TrialOutcome(
@@ -139,6 +139,16 @@ class FollowedLaunch:
     def close(self) -> None:
         """The leader ends it by itself when its trials are done."""
         self._has_ended = True
+
+    def _cause(self, symptoms: Symptoms, lost: TrialError | None) -> TrialError | None:
+        """Where an agent or the leader is lost, ranks elsewhere often say first that they wait."""
+        told = symptoms.error(self._logs)
+        if lost is None or told is None:
+            return told or lost
+        if not symptoms.are_of_others(self._logs):
+            return told
+        message = f"{lost.message}; before that {told.message}"
+        return lost.model_copy(update={"message": message, "last_lines": told.last_lines})
 
     @property
     def _logs(self) -> tuple[Path, ...]:

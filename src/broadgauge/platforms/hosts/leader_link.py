@@ -12,6 +12,7 @@ from broadgauge.messages.leader import (
     LEADER_EVENT,
     Attach,
     LeaderEvent,
+    LeaderGivesUp,
     LeaderHello,
     LeaderOrder,
     Spooled,
@@ -53,6 +54,8 @@ class LeaderLink:
         self._gap: str | None = None
         """What did not come, after the events that wait to be received."""
         self.hello: LeaderHello | None = None
+        self.last_words: str | None = None
+        """Why the leader ends; None: it has not said that it does."""
         self.last = after
         """The last event that was received."""
         self.send(Attach(after=after))
@@ -122,6 +125,8 @@ class LeaderLink:
         """Where something before it did not come, nothing more is taken: it is asked for again."""
         if isinstance(event, LeaderHello):
             self.hello = event
+        if isinstance(event, LeaderGivesUp):
+            self.last_words = self._gap = event.message
         if not isinstance(event, Spooled) or event.number <= self._newest:
             return
         newest = self._newest

@@ -1,0 +1,171 @@
+"""A tool that follows a leader: what if the way breaks, the leader ends, or a host is gone?"""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.engine.fake_script import an_environment
+from tests.platforms.launches import make_case, quiet
+
+from broadgauge.messages.agent import PhaseExpired, RankSaid
+from broadgauge.messages.frames import FrameReader, FrameWriter
+from broadgauge.messages.leader import (
+    AgentLost,
+    LeaderEvent,
+    LeaderGivesUp,
+    LeaderHello,
+    TrialBegins,
+    TrialEnds,
+)
+from broadgauge.messages.vocabulary import Phase
+from broadgauge.platforms.hosts import following
+from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace, NoLeader
+from broadgauge.platforms.hosts.following import Followed, LeaderGone, Leading
+from broadgauge.platforms.hosts.launch import FollowedLaunch, Life
+from broadgauge.platforms.hosts.leader_link import LeaderLink, LinkLost, Stream
+from broadgauge.specs.launching import TrialRequest
+from broadgauge.specs.record import ErrorKind, TrialError
+
+PLACE = LeaderPlace(host="node0", python="p", folder="f", zip_hash="z")
+
+
+class FakeWay:
+    """Each attachment hears what is scripted for it, and then the connection ends."""
+
+    def __init__(self, folder: Path, *attachments: Sequence[LeaderEvent]) -> None:
+        self.folder, self.left = folder, list(attachments)
+        self.num_made = 0
+
+    def attach(self, place: LeaderPlace, after: int) -> Attached:
+        if not self.left:
+            raise NoLeader(f"the leader on {place.host} has ended")
+        self.num_made += 1
+        said, written = self.folder / f"said{self.num_made}", self.folder / f"to{self.num_made}"
+        frames = FrameWriter(f"leader{self.num_made}")
+        said.write_bytes(b"".join(map(frames.write, self.left.pop(0))))
+        reading = os.open(said, os.O_RDONLY)
+        writing = os.open(written, os.O_WRONLY | os.O_CREAT)
+        link = LeaderLink(Stream(reading=reading, writing=writing), after)
+        try:
+            link.wait_for_hello(1)
+        except LinkLost:
+            link.close()
+            raise
+        return _Attached(process=None, link=link)  # type: ignore[arg-type]
+
+    def told(self, number: int) -> list[str]:
+        """Types of what the leader was told in an attachment."""
+        data = (self.folder / f"to{number}").read_bytes()
+        return [received.message["type"] for received in FrameReader().feed(data)[0]]
+
+
+class _Attached(Attached):
+    def close(self) -> None:
+        self.link.close()
+
+
+def hello(generation: int) -> LeaderHello:
+    return LeaderHello(version="", pid=1, generation=generation, next_number=0)
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setattr(following, "AGAIN_AFTER_S", (0.0,))
+    return []
+
+
+def lead(way: FakeWay, said: list[str], monkeypatch: pytest.MonkeyPatch) -> Leading:
+    monkeypatch.setattr(following, "attach", way.attach)
+    return Leading.of(PLACE, -1, said.append)
+
+
+def test_jobs_that_a_broken_connection_took_are_given_again(
+    tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    way = FakeWay(tmp_path, [hello(-1)], [hello(-1)], [hello(0)])
+    leading = lead(way, said, monkeypatch)
+    leading.give(())
+    with pytest.raises(LeaderGone):
+        leading.receive(5)
+    assert [way.told(number) for number in (1, 2, 3)] == [
+        ["attach", "take_jobs"],
+        ["attach", "take_jobs"],
+        ["attach"],  # it says that it has them
+    ]
+
+
+def test_a_first_try_that_reaches_nobody_is_repeated_and_said(
+    tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leading = lead(FakeWay(tmp_path, [], [hello(3)]), said, monkeypatch)
+    assert leading.generation == 3
+    assert said == ["node0 can't be heard: the connection to the leader ended; trying again"]
+    leading.close()
+
+
+def test_a_leaders_last_words_say_why_it_ends(
+    tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = LeaderGivesUp(message="/tmp: No space left on device")
+    leading = lead(FakeWay(tmp_path, [hello(0), words]), said, monkeypatch)
+    with pytest.raises(LeaderGone, match=r"^node0: /tmp: No space left on device$"):
+        leading.receive(5)
+
+
+class FakeLeading:
+    """Events as a leader would tell them."""
+
+    def __init__(self, events: Iterator[Followed]) -> None:
+        self.events = events
+
+    def receive(self, timeout_s: float) -> Followed:
+        del timeout_s
+        return next(self.events)
+
+
+LOST = AgentLost(agent=1, message="it said nothing for 60 s")
+PEER = "Connection closed by peer [10.80.0.2]:3741"
+MARK = PhaseExpired(phase=Phase.MEASURE, rank=0, message="rank 0 was silent", waits_at="a:end")
+HANGS = PhaseExpired(phase=Phase.MEASURE, rank=0, message="rank 0 was silent", waits_at=None)
+
+
+def error_after(folder: Path, *events: Any) -> TrialError | None:
+    begins = TrialBegins(trial_id="t", unix_s=1.0)
+    told = iter([*events, TrialEnds(trial_id="t", unix_s=2.0)])
+    case = make_case("emulated")
+    launch = FollowedLaunch(
+        leading=FakeLeading(told),  # type: ignore[arg-type]
+        life=Life(life_id="l", agents=(), num_ranks=2),
+        known=an_environment(),
+        log_folder=folder,
+        begun=begins,
+        host_names=("node0", "node1"),
+        lose_leader=lambda why: None,
+    )
+    return launch.run_trial(TrialRequest(trial_id="t", case=case, seed=1), quiet).error
+
+
+def failed(words: str) -> RankSaid:
+    return RankSaid(rank=0, message={"type": "failed", "kind": "crashed", "message": words})
+
+
+@pytest.mark.parametrize("seen", [failed(PEER), failed("Socket Timeout"), MARK])
+def test_a_host_that_is_gone_is_the_cause_of_what_others_miss(tmp_path: Path, seen: Any) -> None:
+    error = error_after(tmp_path, seen, LOST)
+    assert error is not None
+    assert error.kind is ErrorKind.LAUNCHER_LOST
+    assert error.message.startswith(
+        "the agent on node1: it said nothing for 60 s; before that rank 0"
+    )
+
+
+@pytest.mark.parametrize("seen", [failed("CUDA out of memory"), HANGS])
+def test_a_rank_that_knows_a_cause_is_believed_before_an_agent_is_missed(
+    tmp_path: Path, seen: Any
+) -> None:
+    error = error_after(tmp_path, seen, LOST)
+    assert error is not None
+    assert error.kind is not ErrorKind.LAUNCHER_LOST
+    assert error.rank == 0

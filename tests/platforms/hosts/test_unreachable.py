@@ -1,0 +1,107 @@
+"""`platform: hosts`: what becomes of a run when a host can't be reached any more, or is full?"""
+
+import pytest
+from tests.platforms.hosts.machines import (
+    TOOL_WITHOUT_PATIENCE,
+    Tool,
+    experiment,
+    host,
+    wrapped_python,
+)
+from tests.platforms.hosts.test_runs import ALL, LINGERING, linger, resume, statuses
+
+pytestmark = [pytest.mark.root, pytest.mark.namespaces, pytest.mark.sshd, pytest.mark.slow]
+
+HELD = 'while [ "$2" = supervise -a -e /run/shared/hold ]; do sleep 0.2; done; exec $PYTHON "$@"'
+
+
+def test_a_host_that_is_cut_off_in_a_trial_is_named_and_resume_goes_on(tool: Tool) -> None:
+    started = linger(tool, 300)
+    tool.machines.cut_off("node1")
+    try:
+        tool.machines.wait_for_end(machine="node1")  # nobody has told it to
+        said = started.end(4)
+    finally:
+        tool.machines.join("node1")
+    print(said)
+    assert "node1 can't be reached" in " ".join(said.split())
+    assert statuses(tool) == {ALL[0]: "ok", ALL[1]: "failed"}
+    error = tool.records[1]["error"]
+    assert error["kind"] == "launcher_lost"
+    assert "the agent on node1" in error["message"]
+    assert tool.machines.left_over() == []
+    resume(tool, code=3)
+    assert statuses(tool) == dict.fromkeys(ALL, "ok") | {ALL[1]: "failed"}
+
+
+@pytest.mark.thorough
+def test_a_host_that_is_cut_off_between_launches_costs_no_trial(tool: Tool) -> None:
+    shared = tool.machines.folder
+    wrapped_python(shared, "held", HELD)
+    tool.write(experiment(host("node0"), host("node1", "/run/shared/held"), more=LINGERING))
+    started = tool.start("run", "e.yaml", LINGER_IN="measure", LINGER_S="3")
+    tool.wait_for_ranks()
+    (shared / "hold").touch()
+    try:
+        tool.machines.wait_for("/bin/sh /run/shared/held", "node1")
+        tool.machines.cut_off("node1")
+        tool.machines.wait_for_end("agent", "node1")
+        said = started.end(4)
+    finally:
+        (shared / "hold").unlink()
+        tool.machines.join("node1")
+    print(said)
+    assert "node1 can't be reached" in " ".join(said.split())
+    assert statuses(tool) == {ALL[0]: "ok", ALL[1]: "ok"}
+    assert tool.machines.left_over() == []
+    resume(tool)
+    assert statuses(tool) == dict.fromkeys(ALL, "ok")
+
+
+def test_a_leader_that_is_cut_off_is_named_and_found_again(tool: Tool) -> None:
+    """Its agents end by themselves, and what it measured before is there."""
+    started = linger(tool, 300)
+    tool.machines.cut_off("node0")
+    try:
+        tool.machines.wait_for_end(machine="node1")
+        tool.machines.wait_for_end("scripted_worker")
+    finally:
+        tool.machines.join("node0")
+    said = started.end(3)
+    print(said)
+    assert "node0" in said
+    assert statuses(tool) == dict.fromkeys(ALL, "ok") | {ALL[1]: "failed"}
+    assert "the agent on node1" in tool.records[1]["error"]["message"]
+
+
+@pytest.mark.thorough
+def test_a_leader_that_stays_cut_off_is_named_and_resume_collects(tool: Tool) -> None:
+    started = linger(tool, 300, command=TOOL_WITHOUT_PATIENCE)
+    tool.machines.cut_off("node0")
+    try:
+        said = started.end(4)
+        tool.machines.wait_for_end(machine="node1")
+    finally:
+        tool.machines.join("node0")
+    print(said)
+    assert "node0, where the run is led, can't be heard" in " ".join(said.split())
+    assert statuses(tool) == {ALL[0]: "ok"}
+    resume(tool, code=3)
+    assert statuses(tool) == dict.fromkeys(ALL, "ok") | {ALL[1]: "failed"}
+
+
+@pytest.mark.parametrize("machine", ["node0", "node1"])
+def test_a_disk_that_fills_up_is_named_and_resume_goes_on(tool: Tool, machine: str) -> None:
+    started = linger(tool, 5)
+    tool.machines.fill_disk(machine)
+    try:
+        said = started.end(None)
+        print(started.process.returncode, said)
+        print(tool.records)
+        assert not tool.machines.processes()
+    finally:
+        tool.machines.free_disk(machine)
+    assert said.count("No space left on device") == 1
+    assert f"{machine}: " in said
+    assert tool.machines.left_over() == []
+    resume(tool)
