@@ -134,10 +134,8 @@ class Agents:
         while True:
             try:
                 data = await asyncio.wait_for(reader.read(READ_BYTES), SILENCE_LIMIT_S)
-            except asyncio.TimeoutError:
-                return f"it said nothing for {SILENCE_LIMIT_S:g} s"
-            except OSError as error:
-                return f"the connection broke: {error.strerror or error}"
+            except (OSError, asyncio.TimeoutError) as error:
+                return _in_words(error)
             if not data:
                 return "it closed the connection"
             for received in frames.feed(data)[0]:
@@ -164,3 +162,10 @@ class Agents:
                 waiting.set_result(event)
         elif not isinstance(event, Alive):
             self.events.put_nowait(Heard(agent=agent, event=event))
+
+
+def _in_words(error: Exception) -> str:
+    """Since Python 3.11 a time limit of asyncio's and of the kernel's are one type."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return f"the connection broke: {error.strerror}"
+    return f"it said nothing for {SILENCE_LIMIT_S:g} s"

@@ -12,6 +12,7 @@ from tests.platforms.hosts.test_runs import ALL, LINGERING, linger, resume, stat
 
 pytestmark = [pytest.mark.root, pytest.mark.namespaces, pytest.mark.sshd, pytest.mark.slow]
 
+FULL = "/run/temporary: No space left on device"
 HELD = 'while [ "$2" = supervise -a -e /run/shared/hold ]; do sleep 0.2; done; exec $PYTHON "$@"'
 
 
@@ -23,7 +24,6 @@ def test_a_host_that_is_cut_off_in_a_trial_is_named_and_resume_goes_on(tool: Too
         said = started.end(4)
     finally:
         tool.machines.join("node1")
-    print(said)
     assert "node1 can't be reached" in " ".join(said.split())
     assert statuses(tool) == {ALL[0]: "ok", ALL[1]: "failed"}
     error = tool.records[1]["error"]
@@ -50,7 +50,6 @@ def test_a_host_that_is_cut_off_between_launches_costs_no_trial(tool: Tool) -> N
     finally:
         (shared / "hold").unlink()
         tool.machines.join("node1")
-    print(said)
     assert "node1 can't be reached" in " ".join(said.split())
     assert statuses(tool) == {ALL[0]: "ok", ALL[1]: "ok"}
     assert tool.machines.left_over() == []
@@ -67,7 +66,16 @@ def test_a_leader_that_is_cut_off_is_named_and_found_again(tool: Tool) -> None:
         tool.machines.wait_for_end("scripted_worker")
     finally:
         tool.machines.join("node0")
-    said = started.end(3)
+    import subprocess
+
+    try:
+        said = started.end(3, timeout_s=60)
+    except subprocess.TimeoutExpired:
+        for each in tool.machines.processes():
+            print(each)
+        for name in ("node0", "node1"):
+            tool.machines.on(name, "sh", "-c", "tail -n 50 /run/temporary/*/log; find /run/temporary -name log*; ss -tnp; ip a; uptime")
+        raise
     print(said)
     assert "node0" in said
     assert statuses(tool) == dict.fromkeys(ALL, "ok") | {ALL[1]: "failed"}
@@ -83,7 +91,6 @@ def test_a_leader_that_stays_cut_off_is_named_and_resume_collects(tool: Tool) ->
         tool.machines.wait_for_end(machine="node1")
     finally:
         tool.machines.join("node0")
-    print(said)
     assert "node0, where the run is led, can't be heard" in " ".join(said.split())
     assert statuses(tool) == {ALL[0]: "ok"}
     resume(tool, code=3)
@@ -91,17 +98,14 @@ def test_a_leader_that_stays_cut_off_is_named_and_resume_collects(tool: Tool) ->
 
 
 @pytest.mark.parametrize("machine", ["node0", "node1"])
-def test_a_disk_that_fills_up_is_named_and_resume_goes_on(tool: Tool, machine: str) -> None:
+def test_a_disk_that_fills_up_costs_one_trial_and_is_named(tool: Tool, machine: str) -> None:
+    """That of the leader's spool, and that of a rank's log."""
     started = linger(tool, 5)
     tool.machines.fill_disk(machine)
     try:
-        said = started.end(None)
-        print(started.process.returncode, said)
-        print(tool.records)
-        assert not tool.machines.processes()
+        said = started.end(3)
     finally:
         tool.machines.free_disk(machine)
-    assert said.count("No space left on device") == 1
-    assert f"{machine}: " in said
-    assert tool.machines.left_over() == []
-    resume(tool)
+    assert statuses(tool) == dict.fromkeys(ALL, "ok") | {ALL[1]: "failed"}
+    assert f"FAILED rank 1: node1: {FULL}" in said or f"FAILED node0: {FULL}" in said
+    assert machine in tool.records[1]["error"]["message"]

@@ -108,7 +108,7 @@ class Leading:
         self.attached.close()
         if words is not None:
             raise LeaderGone(f"{self.place.host}: {words}") from loss
-        self.say(f"{loss}; the run goes on there, trying again")
+        self.say(f"{self.place.host}: {loss}; the run goes on there, trying again")
         self.attached = _attach_until(self.place, last, self.say, RECONNECT_LIMIT_S)
         self.say(f"{self.place.host} can be heard again")
         given = self._given

@@ -130,6 +130,7 @@ class HostsPlatform:
 
         def say(text: str) -> None:
             progress(Phase.RENDEZVOUS, text)
+            self._note(text)
 
         if self._leading is None:
             place = read_place(self._state_folder)
