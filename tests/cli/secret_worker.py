@@ -11,33 +11,10 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-COMMANDS = int(os.environ["BROADGAUGE_COMMAND_FD"])
-RESULTS = int(os.environ["BROADGAUGE_RESULT_FD"])
-reader = FrameReader()
-writer = FrameWriter(unique_sender("rank"))
-pending: list[dict[str, Any]] = []
-
-
-def say(**message: Any) -> None:
-    os.write(RESULTS, writer.write(message))
-
-
-def next_command() -> dict[str, Any]:
-    while not pending:
-        data = os.read(COMMANDS, 65536)
-        if not data:
-            sys.exit(0)
-        pending.extend(received.message for received in reader.feed(data)[0])
-    return pending.pop(0)
-
-
-def wait_at(trial_id: str, label: str) -> None:
-    say(type="mark", trial_id=trial_id, label=label)
-    next_command()
+from tests.rank_channel import next_command, say, say_hello, wait_at
 
 
 def command_lines() -> list[str]:
@@ -50,7 +27,7 @@ def command_lines() -> list[str]:
 
 def main() -> None:
     seen, scenario = Path(sys.argv[1]), sys.argv[2]
-    say(type="hello", rank=0, pid=os.getpid(), torch="fake", nccl=None, cuda=None)
+    say_hello(0, "fake")
     command = next_command()
     given = {"variables": dict(os.environ), "command": command, "lines": command_lines()}
     seen.write_text(json.dumps(given))

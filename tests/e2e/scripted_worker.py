@@ -12,35 +12,20 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
-from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-COMMANDS = int(os.environ["BROADGAUGE_COMMAND_FD"])
-RESULTS = int(os.environ["BROADGAUGE_RESULT_FD"])
+from tests.rank_channel import next_command, say, say_hello, wait_at
+
 RANK, WORLD_SIZE = os.environ["RANK"], int(os.environ["WORLD_SIZE"])
 LINGER_IN = os.environ.get("LINGER_IN")
 LINGER_S = float(os.environ.get("LINGER_S", "inf"))
 LINGER_RANK = os.environ.get("LINGER_RANK", RANK)
 SECOND_TRIAL = "b0.l0.t1"
-reader = FrameReader()
-writer = FrameWriter(unique_sender("rank"))
-pending: list[dict[str, Any]] = []
 told: list[str] = []
 """Trials."""
-
-
-def say(**message: Any) -> None:
-    os.write(RESULTS, writer.write(message))
-
-
-def next_command() -> dict[str, Any]:
-    while not pending:
-        data = os.read(COMMANDS, 65536)
-        if not data:
-            sys.exit(1)
-        pending.extend(received.message for received in reader.feed(data)[0])
-    return pending.pop(0)
 
 
 def begin_phase(phase: str) -> None:
@@ -54,9 +39,7 @@ def begin_phase(phase: str) -> None:
 
 
 def mark(label: str) -> None:
-    say(type="mark", trial_id=told[-1], label=label)
-    command = next_command()
-    assert command == {"type": "release", "label": label}, command
+    wait_at(told[-1], label)
 
 
 def say_block(label: str, **figures: Any) -> None:
@@ -108,7 +91,7 @@ def run_trial(command: dict[str, Any]) -> None:
 
 def main() -> None:
     faulthandler.register(signal.SIGUSR1)
-    say(type="hello", rank=int(RANK), pid=os.getpid(), torch="scripted", nccl=None, cuda=None)
+    say_hello(int(RANK), "scripted")
     while (command := next_command())["type"] != "end":
         run_trial(command)
 

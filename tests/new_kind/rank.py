@@ -2,34 +2,14 @@
 
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
-from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-COMMANDS = int(os.environ["BROADGAUGE_COMMAND_FD"])
-RESULTS = int(os.environ["BROADGAUGE_RESULT_FD"])
+from tests.rank_channel import next_command, say, say_hello, wait_at
+
 RANK = int(os.environ["RANK"])
-reader = FrameReader()
-writer = FrameWriter(unique_sender("rank"))
-pending: list[dict[str, Any]] = []
-
-
-def say(**message: Any) -> None:
-    os.write(RESULTS, writer.write(message))
-
-
-def next_command() -> dict[str, Any]:
-    while not pending:
-        data = os.read(COMMANDS, 65536)
-        if not data:
-            sys.exit(0)
-        pending.extend(received.message for received in reader.feed(data)[0])
-    return pending.pop(0)
-
-
-def wait_at(trial_id: str, label: str) -> None:
-    say(type="mark", trial_id=trial_id, label=label)
-    assert next_command() == {"type": "release", "label": label}
 
 
 def nap(command: dict[str, Any]) -> None:
@@ -42,6 +22,6 @@ def nap(command: dict[str, Any]) -> None:
     say(type="done", trial_id=trial_id)
 
 
-say(type="hello", rank=RANK, pid=os.getpid(), torch="none", nccl=None, cuda=None)
+say_hello(RANK, "none")
 while (command := next_command())["type"] == "trial":
     nap(command)

@@ -12,37 +12,15 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any
+from pathlib import Path
 
-from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.rank_channel import RESULTS, next_command, say, say_hello, wait_at
 
 RANK = int(os.environ["RANK"])
 SCENARIO = sys.argv[1]
 IS_MINE = (int(sys.argv[2]) if len(sys.argv) > 2 else 1) == RANK
-COMMANDS = int(os.environ["BROADGAUGE_COMMAND_FD"])
-RESULTS = int(os.environ["BROADGAUGE_RESULT_FD"])
-reader = FrameReader()
-writer = FrameWriter(unique_sender("rank"))
-pending: list[dict[str, Any]] = []
-
-
-def say(**message: Any) -> None:
-    os.write(RESULTS, writer.write(message))
-
-
-def next_command() -> dict[str, Any]:
-    while not pending:
-        data = os.read(COMMANDS, 65536)
-        if not data:
-            sys.exit(0)
-        pending.extend(received.message for received in reader.feed(data)[0])
-    return pending.pop(0)
-
-
-def wait_at(trial_id: str, label: str) -> None:
-    say(type="mark", trial_id=trial_id, label=label)
-    command = next_command()
-    assert command == {"type": "release", "label": label}, command
 
 
 def misbehave(trial_id: str) -> None:
@@ -112,7 +90,7 @@ def main() -> None:
         print("ImportError: no such library", file=sys.stderr, flush=True)
         sys.exit(3)
     faulthandler.register(signal.SIGUSR1)
-    say(type="hello", rank=RANK, pid=os.getpid(), torch="fake", nccl=None, cuda=None)
+    say_hello(RANK, "fake")
     while True:
         command = next_command()
         if command["type"] == "end":

@@ -74,7 +74,12 @@ def test_a_leader_that_is_cut_off_is_named_and_found_again(tool: Tool) -> None:
         for each in tool.machines.processes():
             print(each)
         for name in ("node0", "node1"):
-            tool.machines.on(name, "sh", "-c", "tail -n 50 /run/temporary/*/log; find /run/temporary -name log*; ss -tnp; ip a; uptime")
+            tool.machines.on(
+                name,
+                "sh",
+                "-c",
+                "tail -n 50 /run/temporary/*/log; find /run/temporary -name log*; ss -tnp; ip a; uptime",
+            )
         raise
     print(said)
     assert "node0" in said
