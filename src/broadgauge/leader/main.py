@@ -76,9 +76,16 @@ class Leader:
     async def lead(self) -> None:
         """Until the tool says stop, or has been away too long with nothing left to run."""
         self._tools = Tools(self._spool, self._hello, self._obey)
-        _, port = await self._agents.listen(self._start.address)
-        await self._tools.listen(Path(self._start.folder) / "socket")
+        for_agents, port = await self._agents.listen(self._start.address)
+        for_tools = await self._tools.listen(Path(self._start.folder) / "socket")
         _say_ready(port, self._start.folder)
+        try:
+            await self._lead_on()
+        finally:
+            for_agents.close()
+            for_tools.close()
+
+    async def _lead_on(self) -> None:
         while not self._is_stopped:
             if self._jobs:
                 await self._run_next()

@@ -123,7 +123,9 @@ class Rig:
         self.folder, self.to_tool, self.to_leader = folder, to_tool, to_leader
         self.num_allocations = 0
         self._ports: dict[str, int] = {}
+        self._leader: Leader | None = None
         self._leading: asyncio.Future[None] | None = None
+        self._agents: list[HostAgent] = []
         self._tasks: list[asyncio.Future[None]] = []
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
@@ -167,7 +169,7 @@ class Rig:
 
     async def _end(self) -> None:
         """The leader as it is told to, then all that its process and the agents' would take."""
-        if self._leading is not None:
+        if self._leading is not None and self._leader is not None:
             self._leader._obey(Stop())
             await self._leading
             self._leading = None
@@ -176,6 +178,12 @@ class Rig:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+        if self._leader is not None:
+            self._leader._agents.dismiss()
+        for agent in self._agents:
+            agent._writer.close()
+        self._agents.clear()
+        await asyncio.sleep(0.01)  # so that what is closed is let go
 
     async def _begin(self, place: Path) -> None:
         token = new_token()
@@ -203,7 +211,8 @@ class Rig:
                 working_folder="",
                 secrets={},
             )
-            self._keep(HostAgent(agent).serve())
+            self._agents.append(HostAgent(agent))
+            self._keep(self._agents[-1].serve())
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:
         """The loop alone would forget a task."""

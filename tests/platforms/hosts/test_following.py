@@ -1,6 +1,8 @@
 """A tool that follows a leader: what if the way breaks, the leader ends, or a host is gone?"""
 
+import gc
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,18 +12,22 @@ from tests.engine.fake_script import an_environment
 from tests.platforms.launches import make_case, quiet
 
 from broadgauge.messages.agent import PhaseExpired, RankSaid
+from broadgauge.messages.codec import encode
 from broadgauge.messages.frames import FrameReader, FrameWriter
 from broadgauge.messages.leader import (
     AgentLost,
+    JobsDone,
     LeaderEvent,
     LeaderGivesUp,
     LeaderHello,
+    Spooled,
+    Stored,
     TrialBegins,
     TrialEnds,
 )
 from broadgauge.messages.vocabulary import Phase
 from broadgauge.platforms.hosts import following
-from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace, NoLeader
+from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace, NoLeader, attach
 from broadgauge.platforms.hosts.following import Followed, LeaderGone, Leading
 from broadgauge.platforms.hosts.launch import FollowedLaunch, Life
 from broadgauge.platforms.hosts.leader_link import LeaderLink, LinkLost, Stream
@@ -112,6 +118,38 @@ def test_a_leaders_last_words_say_why_it_ends(
     leading = lead(FakeWay(tmp_path, [hello(0), words]), said, monkeypatch)
     with pytest.raises(LeaderGone, match=r"^node0: /tmp: No space left on device$"):
         leading.receive(5)
+
+
+FAKE_SSH = """\
+#!{python}
+import sys
+sys.stdout.write({hello!r})
+sys.stdout.flush()
+for line in sys.stdin.buffer:  # until the tool lets go; each order has an answer
+    sys.stdout.write({answer!r})
+    sys.stdout.flush()
+"""
+
+
+def test_a_way_that_is_given_up_does_not_take_the_next_one_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next one's descriptors have the same numbers."""
+    frames = FrameWriter("leader")
+    spooled = Spooled(number=0, generation=0, event=encode(JobsDone()))
+    words = {"hello": frames.write(hello(0)).decode(), "answer": frames.write(spooled).decode()}
+    ssh = tmp_path / "ssh"
+    ssh.write_text(FAKE_SSH.format(python=sys.executable, **words))
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    attached = attach(PLACE, -1)
+    for _ in range(2):
+        attached.close()
+        attached = attach(PLACE, -1)
+        gc.collect()
+        attached.link.send(Stored(number=0))
+        assert attached.link.receive(20) == spooled
+    attached.close()
 
 
 class FakeLeading:

@@ -66,23 +66,8 @@ def test_a_leader_that_is_cut_off_is_named_and_found_again(tool: Tool) -> None:
         tool.machines.wait_for_end("scripted_worker")
     finally:
         tool.machines.join("node0")
-    import subprocess
-
-    try:
-        said = started.end(3, timeout_s=60)
-    except subprocess.TimeoutExpired:
-        for each in tool.machines.processes():
-            print(each)
-        for name in ("node0", "node1"):
-            tool.machines.on(
-                name,
-                "sh",
-                "-c",
-                "tail -n 50 /run/temporary/*/log; find /run/temporary -name log*; ss -tnp; ip a; uptime",
-            )
-        raise
-    print(said)
-    assert "node0" in said
+    said = started.end(3)
+    assert "node0: the leader said nothing for 30 s" in " ".join(said.split())
     assert statuses(tool) == dict.fromkeys(ALL, "ok") | {ALL[1]: "failed"}
     assert "the agent on node1" in tool.records[1]["error"]["message"]
 

@@ -1,6 +1,7 @@
 """A leader and an agent on each host: how are they started, found again, and ended?"""
 
 import json
+import os
 import subprocess
 import time
 from collections.abc import Sequence
@@ -135,12 +136,16 @@ def attach(place: LeaderPlace, after: int) -> Attached:
     )
     assert process.stdin is not None
     assert process.stdout is not None
-    stream = Stream(reading=process.stdout.fileno(), writing=process.stdin.fileno())
+    # Of our own: Popen's files would close their numbers again, when they are another stream's.
+    stream = Stream(reading=os.dup(process.stdout.fileno()), writing=os.dup(process.stdin.fileno()))
+    process.stdout.close()
+    process.stdin.close()
     try:
         link = LeaderLink(stream, after)
         link.wait_for_hello(ATTACH_LIMIT_S)
     except LinkLost as loss:
         code = _exit_code(process)
+        stream.close()  # not before: the relay would end as if there were no leader
         if code not in (None, SSH_FAILED):
             raise NoLeader(f"the leader on {place.host} has ended") from loss
         raise
