@@ -27,7 +27,8 @@ from broadgauge.agent.facts import HostFacts, InterfaceFacts
 from broadgauge.agent.on_host import AgentStart, HostAgent
 from broadgauge.leader import clocks, life, main
 from broadgauge.leader.main import Leader, LeaderStart
-from broadgauge.messages.agent import LaunchOrder, Marked, RunTrial, TrialStarts
+from broadgauge.messages.agent import Marked, RunTrial, TrialStarts
+from broadgauge.messages.launch_order import LaunchOrder
 from broadgauge.messages.leader import Stop
 from broadgauge.messages.proof import new_token
 from broadgauge.platforms.hosts import following, platform
