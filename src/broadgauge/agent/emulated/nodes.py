@@ -173,11 +173,10 @@ def build_cluster(
 
     On an error the cluster is unfinished: let PID 1 exit, which leaves nothing behind.
     """
-    if not 1 <= nics_per_node <= MAX_NICS_PER_NODE:
-        raise ValueError(f"nics_per_node is {nics_per_node}; hint: 1 to {MAX_NICS_PER_NODE}")
-    plans = plan_nodes(num_nodes, cores_per_node, has_overlay=has_overlay)
     from pyroute2 import IPRoute
 
+    _check_nics_per_node(nics_per_node)
+    plans = plan_nodes(num_nodes, cores_per_node, has_overlay=has_overlay)
     home = Namespaces.of_this_process()
     own_cores = tuple(os.sched_getaffinity(0))
     warnings = [*apply_settings(CLUSTER_SETTINGS), *keep_packets_in_order(own_cores)]
@@ -185,8 +184,7 @@ def build_cluster(
     switches = [add_switch(netlink, number) for number in range(nics_per_node)]
     hosts = {plan.name: plan.address for plan in plans}
     shm_bytes = shm_bytes_per_node(num_nodes)
-    congestion_control = ""
-    nodes = []
+    congestion_control, nodes = "", []
     for number, plan in enumerate(plans):
         with building(f"make the namespaces of {plan.name}", HINT_NAMESPACES), _returning_to(home):
             warnings += _enter_new_node(plan, hosts, shm_bytes)
@@ -196,28 +194,11 @@ def build_cluster(
             inside = IPRoute()
         with building(f"bring up lo of {plan.name}", HINT_VETH):
             inside.link("set", index=1, state="up")
-        nics = tuple(
-            add_nic(
-                netlink,
-                inside,
-                NicPlace(
-                    node_number=number,
-                    number=nic_number,
-                    num_nodes=num_nodes,
-                    net_fd=namespaces.net,
-                    switch_index=switch,
-                    has_overlay=has_overlay,
-                ),
-                link,
-            )
-            for nic_number, switch in enumerate(switches)
+        places = _nic_places(
+            switches, number, num_nodes, net_fd=namespaces.net, has_overlay=has_overlay
         )
-        with building(f"set up the NICs of {plan.name}", HINT_NAMESPACES):
-            setns(namespaces.net, CloneFlag.NEWNET)
-            try:
-                warnings += ask_neighbours_long([nic.device for nic in nics])
-            finally:
-                setns(home.net, CloneFlag.NEWNET)
+        nics = tuple(add_nic(netlink, inside, place, link) for place in places)
+        warnings += _patient_neighbours(plan, nics, namespaces, home)
         nodes.append(Node(plan=plan, nics=nics, namespaces=namespaces, home=home))
     return Cluster(
         nodes=tuple(nodes),
@@ -225,6 +206,38 @@ def build_cluster(
         shm_bytes_per_node=shm_bytes,
         warnings=tuple(dict.fromkeys(warnings)),
     )
+
+
+def _nic_places(
+    switches: Sequence[int], node_number: int, num_nodes: int, *, net_fd: int, has_overlay: bool
+) -> Iterator[NicPlace]:
+    """One NIC of a node at each switch."""
+    for number, switch in enumerate(switches):
+        yield NicPlace(
+            node_number=node_number,
+            number=number,
+            num_nodes=num_nodes,
+            net_fd=net_fd,
+            switch_index=switch,
+            has_overlay=has_overlay,
+        )
+
+
+def _check_nics_per_node(number: int) -> None:
+    if not 1 <= number <= MAX_NICS_PER_NODE:
+        raise ValueError(f"nics_per_node is {number}; hint: 1 to {MAX_NICS_PER_NODE}")
+
+
+def _patient_neighbours(
+    plan: NodePlan, nics: Sequence[Nic], namespaces: Namespaces, home: Namespaces
+) -> tuple[str, ...]:
+    """Let a node's NICs ask for their neighbours long; what could not be had, in words."""
+    with building(f"set up the NICs of {plan.name}", HINT_NAMESPACES):
+        setns(namespaces.net, CloneFlag.NEWNET)
+        try:
+            return ask_neighbours_long([nic.device for nic in nics])
+        finally:
+            setns(home.net, CloneFlag.NEWNET)
 
 
 def _enter_new_node(plan: NodePlan, hosts: dict[str, str], shm_bytes: int) -> list[str]:
