@@ -4,9 +4,11 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from broadgauge.cli.main import main
+from broadgauge.report.drawing import Drawing
 from broadgauge.results.reading import read_run
 from broadgauge.results.record_line import record_line
 from broadgauge.results.records_file import RECORDS_FILE
@@ -41,6 +43,22 @@ def test_a_run_is_shown_whatever_its_figures_are(
     verb, *options = command.split()
     assert main([verb, str(run), *options]) == 0
     assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("value", [1e308, 1e99, 1e-99])
+def test_a_report_is_made_whatever_its_figures_are(
+    value: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its series, too. The pictures are not drawn, which takes long; their axes are made."""
+    monkeypatch.setattr("broadgauge.report.html.runtime", lambda: None)
+    empty = Drawing(wide_svg="", narrow_svg="", vega_json="{}")
+    monkeypatch.setattr("broadgauge.report.page_charts.draw", lambda *_: empty)
+    run = golden_with(tmp_path, value)
+    for path in (run / "series").glob("*.npy"):
+        values = np.load(path)
+        values.flat[::2] = value
+        np.save(path, values)
+    assert main(["report", str(run)]) == 0
 
 
 @pytest.mark.parametrize("value", [1e308, float("nan"), float("-inf")])

@@ -174,7 +174,8 @@ def decade_ticks(low: float, high: float) -> list[float]:
 
 def log_ticks(low: float, high: float) -> list[float]:
     """Round steps between powers of ten that enclose the two."""
-    ticks = [m * 10.0**p for p in range(-12, 13) for m in (1, 1.5, 2, 3, 5, 7)]
+    powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
+    ticks = [m * 10.0**power for power in powers for m in (1, 1.5, 2, 3, 5, 7)]
     first = max(index for index, tick in enumerate(ticks) if tick <= low)
     last = min(index for index, tick in enumerate(ticks) if tick >= high)
     return ticks[first : max(last, first + 1) + 1]

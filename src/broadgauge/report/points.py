@@ -103,14 +103,19 @@ def loss_curves(run: RunSummary, cases: Sequence[CaseSummary]) -> tuple[LossCurv
 
 
 def _loss_curve(run: RunSummary, summary: CaseSummary) -> LossCurve | None:
+    import numpy as np
+
     for record in summary.good:
         steps = _series(run.folder, record, STEP_SERIES)
         losses = _series(run.folder, record, LOSS_SERIES)
         if steps is None or losses is None or steps.size != losses.size:
             continue
         stride = -(-steps.size // MOST_POINTS)
-        pairs = zip(steps.cumsum().tolist(), smoothed(losses.tolist()), strict=True)
+        times = np.nancumsum(steps).tolist()  # of a step without a time nothing is known
+        pairs = zip(times, smoothed(losses.tolist()), strict=True)
         points = tuple(pair for pair in list(pairs)[::stride] if pair[1] == pair[1])
+        if not points:
+            return None
         return LossCurve(
             label=bar_label(summary, run), network=summary.case.network_name, points=points
         )

@@ -1,6 +1,7 @@
 """Where are the values of single steps and iterations? `series/<trial_id>.<name>.npy`, float64.
 
-A value that is not there (a loss that is not finite) is NaN in the file.
+A value that is not there (a loss that is not finite) is NaN in the file; one that can't be reckoned
+with (results/usable_figures.py) is NaN when it is read.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broadgauge.results import disk
+from broadgauge.results.usable_figures import LARGEST
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.record import Record
 
@@ -65,7 +67,8 @@ def read_series(folder: Path, record: Record, name: str) -> NDArray[np.float64] 
             array = np.load(path, allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise RunFolderError(f"{path} is no series: {error}") from error
-    return np.asarray(array, dtype=np.float64)
+    values = np.asarray(array, dtype=np.float64)
+    return np.where(np.abs(values) <= LARGEST, values, np.nan)
 
 
 def remove_orphans(folder: Path, trial_ids: Iterable[str], records: Sequence[Record]) -> int:
