@@ -288,6 +288,8 @@ class _ThreadOfRanks:
 
 async def _begin_launch(start: AgentStart, order: LaunchOrder, pass_on: Any) -> Any:
     """In place of `_Launch.begin`."""
+    Path(start.logs).mkdir(exist_ok=True)
+    (Path(start.logs) / f"{order.launch_id}.rank{start.number}.log").write_text("its words\n")
     ours, theirs = socket.socketpair()
     reader, writer = await asyncio.open_connection(sock=ours)
     launch = on_host._Launch(_ThreadOfRanks(theirs), writer)  # type: ignore[arg-type]

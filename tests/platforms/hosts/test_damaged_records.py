@@ -46,6 +46,15 @@ def plan() -> Plan:
     )
 
 
+def test_every_launch_leaves_what_its_ranks_wrote_the_last_one_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran(tmp_path / "run", monkeypatch)
+    logs = {path.name: path.read_text() for path in (tmp_path / "run" / "logs").glob("*.log")}
+    wanted = {f"b{n}.l0.rank{rank}.log" for n in range(3) for rank in (0, 1)}
+    assert logs == dict.fromkeys(wanted, "its words\n")
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a run left, and what it said."""

@@ -179,6 +179,7 @@ def error_after(folder: Path, *events: Any) -> TrialError | None:
         known=an_environment(),
         log_folder=folder,
         begun=begins,
+        num_left=1,
         host_names=("node0", "node1"),
         lose_leader=lambda why: None,
     )

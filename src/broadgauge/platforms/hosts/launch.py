@@ -3,7 +3,9 @@
 The leader may be far ahead: what is asked for here may have been measured long ago.
 """
 
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,6 +31,8 @@ from broadgauge.specs.launching import (
 )
 from broadgauge.specs.record import ClockFacts, Environment, ErrorKind, Status, TrialError
 
+END_LIMIT_S = 30.0
+"""For ranks that are told to end, and for what they wrote."""
 PATIENCE_S = 5.0
 """Between two looks at whether the user wants the run to end."""
 
@@ -94,6 +98,8 @@ class FollowedLaunch:
     log_folder: Path
     begun: TrialBegins
     """The trial that has begun already."""
+    num_left: int
+    """Trials of this life that are still to be asked for."""
     host_names: tuple[str, ...]
     lose_leader: Callable[[str], None]
     """Told when it is gone, and why."""
@@ -122,6 +128,7 @@ class FollowedLaunch:
             self._has_ended = True
             self.lose_leader(str(gone))
             error = self._cause(heard.symptoms, lost_launcher(str(gone)))
+        self.num_left -= 1
         if error is not None:
             self._has_ended = True
         return TrialOutcome(
@@ -137,8 +144,23 @@ class FollowedLaunch:
         )
 
     def close(self) -> None:
-        """The leader ends it by itself when its trials are done."""
+        """The leader ends it by itself when its trials are done; then its logs come."""
+        if not self._has_ended and self.num_left == 0:
+            with suppress(LeaderGone):
+                self._hear_its_end()
         self._has_ended = True
+
+    def _hear_its_end(self) -> None:
+        """Raises LeaderGone."""
+        deadline_s = time.monotonic() + END_LIMIT_S
+        while (left_s := deadline_s - time.monotonic()) > 0:
+            match self.leading.receive(left_s):
+                case LogText() as text:
+                    write_log(self.log_folder, text)
+                case LifeEnds() | JobsDone():
+                    return
+                case _:
+                    pass
 
     def _cause(self, symptoms: Symptoms, lost: TrialError | None) -> TrialError | None:
         """Where an agent or the leader is lost, ranks elsewhere often say first that they wait."""

@@ -240,6 +240,7 @@ class HostsPlatform:
             ),
             log_folder=self._folders.logs,
             begun=begun,
+            num_left=len(request.trials),
             host_names=tuple(host.ssh for host in self._hosts),
             lose_leader=lambda why: self._lose(f"the leader was lost: {why}"),
         )
