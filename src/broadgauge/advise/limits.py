@@ -15,7 +15,8 @@ FEWEST_LAUNCHES = 3
 fewer than these the point estimate decides, and the sentence says so."""
 CEILING_OVER_RATE = 2.0
 """Below twice the shaped rate the host's own limit shows through: at line rate, moving the
-packets takes more than half of what the cores can do, and the job needs them too."""
+packets takes more than half of what the cores can do, and the job needs them too. From there on
+eight streams are not measured either (agent/supervisor/link_facts.py)."""
 BUSY_RATIO = 0.9
 """Above it a node has no core left for its network stack: this is a mean over the trial, also of
 the moments in which its ranks wait for each other."""

@@ -42,12 +42,14 @@ class NodeCounters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkFacts:
-    """What this host can carry between two nodes, whatever the shaped rate."""
+    """What can be carried between two nodes, whatever the shaped rate."""
 
     ceiling_gbps: float
     """One plain TCP stream over the same link unshaped, with its MTU and offload, on the wire."""
     eight_streams_gbps: float | None = None
-    """Eight at once, over all NICs of a node together; None: unknown."""
+    """Eight at once, over all NICs of a node together; None: unknown, or not needed."""
+    is_one_stream_enough: bool = False
+    """It carries twice the line rate or more: eight were not asked, as nothing rests on them."""
     round_trip_s: float | None = None
     """Median of 1-byte ping-pongs over the link as shaped."""
     burst_bytes: int | None = None

@@ -2,6 +2,7 @@
 
 A ceiling is of a link's MTU and offload, with the launch's NICs and overlay: each distinct one is
 measured once in the life of a launch, unshaped, and so is the round trip of each link as shaped.
+Eight streams are measured only where one of them does not carry twice a line rate asked for.
 """
 
 from collections.abc import Generator
@@ -19,6 +20,8 @@ Measuring = Generator[SideProcess, SideAnswer, LinkFacts | None]
 
 MANY_STREAMS = 8
 """As many as a node's library may well open: what they reach together, one stream may not."""
+ENOUGH_OVER_RATE = 2.0
+"""As CEILING_OVER_RATE of advise/limits.py; a test holds that they are equal."""
 _STREAM_S = 0.1
 _WARM_UP_S = 0.05
 _WARM_UP_OF_A_STREAM_S = 0.01
@@ -37,31 +40,43 @@ class LinkMeasurements:
         self.notes: tuple[str, ...] = ()
         self._cluster = cluster
         self._overlay_bytes = VXLAN_HEADER_BYTES if has_overlay else 0
-        self._ceilings: dict[LinkPlan, tuple[float | None, float | None]] = {}
+        self._one_gbps: dict[LinkPlan, float | None] = {}
+        self._many_gbps: dict[LinkPlan, float | None] = {}
+        """What one stream and many carry over bare links, of those that were measured."""
         self._facts: dict[LinkPlan, LinkFacts | None] = {}
 
     def shape_and_measure(self, plan: LinkPlan) -> Measuring:
         """Give every link this plan; what is known of it, once it is."""
-        bare = unshaped(plan)
-        if bare not in self._ceilings:
-            self._cluster.shape(bare)
-            one = yield from self._stream_gbps(plan, 1)
-            many = None if one is None else (yield from self._stream_gbps(plan, MANY_STREAMS))
-            self._ceilings[bare] = (one, many)
+        yield from self._measure_ceilings(plan)
         self._cluster.shape(plan)
         if plan not in self._facts:
             self._facts[plan] = yield from self._measure_facts(plan)
         return self._facts[plan]
 
+    def _measure_ceilings(self, plan: LinkPlan) -> Generator[SideProcess, SideAnswer, None]:
+        """What is still to be known of the link with nothing held back."""
+        bare = unshaped(plan)
+        if bare not in self._one_gbps:
+            self._cluster.shape(bare)
+            self._one_gbps[bare] = yield from self._stream_gbps(plan, 1)
+        one_gbps = self._one_gbps[bare]
+        if one_gbps is None or bare in self._many_gbps or _is_enough(one_gbps, plan):
+            return
+        self._cluster.shape(bare)
+        self._many_gbps[bare] = yield from self._stream_gbps(plan, MANY_STREAMS)
+
     def _measure_facts(self, plan: LinkPlan) -> Measuring:
-        one_gbps, many_gbps = self._ceilings[unshaped(plan)]
+        bare = unshaped(plan)
+        one_gbps = self._one_gbps[bare]
         if one_gbps is None:
             return None
+        is_enough = _is_enough(one_gbps, plan)
         round_trip_s = yield from self._round_trip_s(plan)
         rate_gbps = plan.slower_rate_gbps
         return LinkFacts(
             ceiling_gbps=one_gbps,
-            eight_streams_gbps=many_gbps,
+            eight_streams_gbps=None if is_enough else self._many_gbps[bare],
+            is_one_stream_enough=is_enough,
             round_trip_s=round_trip_s,
             burst_bytes=None if rate_gbps is None else burst_bytes(rate_gbps),
             congestion_control=self._cluster.congestion_control,
@@ -106,6 +121,12 @@ class LinkMeasurements:
 
     def _note(self, note: str) -> None:
         self.notes += (note,)
+
+
+def _is_enough(one_gbps: float, plan: LinkPlan) -> bool:
+    """Does one stream carry so much that no verdict on this link can rest on eight?"""
+    rate_gbps = plan.slower_rate_gbps
+    return rate_gbps is not None and one_gbps >= ENOUGH_OVER_RATE * rate_gbps
 
 
 def _streams(number: int) -> str:
