@@ -8,19 +8,22 @@ import math
 import socket
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 
 from broadgauge.agent.emulated.nodes import Node
-from broadgauge.agent.emulated.side_pairs import Call, Figures, Serve, TellPort, run_pairs
+from broadgauge.agent.emulated.side_pairs import Call, Serve, TellPort, run_pairs
+from broadgauge.agent.sides import Figures
+from broadgauge.agent.streams import (
+    BUFFER_BYTES,
+    OVERRUN_S,
+    receive_between,
+    send_until,
+    sum_gbps,
+)
 
-BUFFER_BYTES = 256 * 1024
-"""One call's worth: it stays in the second-level cache."""
 _CONNECT_S = 60.0
 """A link may delay each packet by 10 s, and TCP's handshake takes three of them."""
 Work = Callable[[socket.socket], Figures]
-_OVERRUN_S = 0.1
-"""How long senders go on, so that no receiver's window ends for want of data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,14 +55,11 @@ def measure_stream(
     end = begin + duration_s
 
     def send(connection: socket.socket) -> Figures:
-        payload = memoryview(bytearray(BUFFER_BYTES))
-        with suppress(ConnectionError):
-            while time.monotonic() < end + _OVERRUN_S:
-                connection.send(payload)
+        send_until(connection, end + OVERRUN_S)
         return {}
 
     def receive(connection: socket.socket) -> Figures:
-        return _receive_between(connection, begin, end)
+        return receive_between(connection, begin, end)
 
     return _sum_streams(
         run_pairs(sender, receiver, _sends(send), _receives(receive), num_pairs=num_streams)
@@ -77,7 +77,7 @@ def send_exactly(sender: Node, receiver: Node, payload_bytes: int) -> StreamResu
         return {}
 
     def receive(connection: socket.socket) -> Figures:
-        return _receive_between(connection, 0.0, math.inf)
+        return receive_between(connection, 0.0, math.inf)
 
     return _sum_streams(run_pairs(sender, receiver, _sends(send), _receives(receive)))
 
@@ -109,37 +109,10 @@ def _receives(work: Work) -> Serve:
     return serve
 
 
-def _receive_between(connection: socket.socket, begin: float, end: float) -> Figures:
-    """Count what arrives from `begin` to `end` (of the monotonic clock), or till the stream ends.
-
-    All streams of one probe share the window, so that their rates may be added.
-    """
-    buffer = bytearray(BUFFER_BYTES)
-    total = connection.recv_into(buffer)
-    first = now = time.monotonic()
-    first_bytes = 0 if first >= begin else None
-    while received := connection.recv_into(buffer):
-        total += received
-        now = time.monotonic()
-        if first_bytes is None and now >= begin:
-            first, first_bytes = now, total
-        if now >= end:
-            break
-    if first_bytes is None:
-        raise TimeoutError("the stream ended within its warm-up")
-    if total == first_bytes and math.isfinite(end):
-        raise TimeoutError("nothing arrived in the time it was counted in")
-    return {
-        "payload_bytes": total,
-        "measured_bytes": total - first_bytes,
-        "duration_s": max(now - first, 1e-9),
-    }
-
-
 def _sum_streams(pairs: list[tuple[Figures, Figures]]) -> StreamResult:
     received = [side for _, side in pairs]
     return StreamResult(
-        payload_gbps=sum(8e-9 * one["measured_bytes"] / one["duration_s"] for one in received),
+        payload_gbps=sum_gbps(received),
         duration_s=max(one["duration_s"] for one in received),
         payload_bytes=round(sum(one["payload_bytes"] for one in received)),
         num_streams=len(pairs),

@@ -10,7 +10,8 @@ import time
 from statistics import median
 
 from broadgauge.agent.emulated.nodes import Node
-from broadgauge.agent.emulated.side_pairs import Figures, TellPort, run_pairs
+from broadgauge.agent.emulated.side_pairs import TellPort, run_pairs
+from broadgauge.agent.sides import Figures
 
 NUM_ROUND_TRIPS = 211
 """A prime, so that a count in another tool's output is recognisably this probe's."""

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from broadgauge.agent.emulated.errors import EmulationError
-from broadgauge.agent.emulated.side_pairs import first_line
+from broadgauge.agent.sides import SideFailed, first_line
 
 _READ_BYTES = 1 << 16
 
@@ -85,6 +85,8 @@ def _work_and_leave(work: Callable[[], Mapping[str, float]], answer_fd: int) -> 
         answer: dict[str, object] = {"figures": dict(work())}
     except EmulationError as error:
         answer = {"figures": {}, "trouble": error.detail}
+    except SideFailed as error:
+        answer = {"figures": {}, "trouble": str(error)}
     except BaseException as error:  # noqa: BLE001  the last frame of a forked child
         answer = {"figures": {}, "trouble": first_line(error)}
     os.write(answer_fd, json.dumps(answer).encode())

@@ -1,0 +1,54 @@
+"""What does a plain TCP stream carry? Large buffers, nothing else, as the receiver counts it."""
+
+import math
+import socket
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+
+from broadgauge.agent.sides import Figures
+
+BUFFER_BYTES = 256 * 1024
+"""One call's worth: it stays in the second-level cache."""
+OVERRUN_S = 0.1
+"""How long senders go on, so that no receiver's window ends for want of data."""
+
+
+def send_until(connection: socket.socket, end_s: float) -> None:
+    """Send till this time of the monotonic clock, or till the receiver has had enough."""
+    payload = memoryview(bytearray(BUFFER_BYTES))
+    with suppress(ConnectionError):
+        while time.monotonic() < end_s:
+            connection.send(payload)
+
+
+def receive_between(connection: socket.socket, begin: float, end: float) -> Figures:
+    """Count what arrives from `begin` to `end` (of the monotonic clock), or till the stream ends.
+
+    All streams of one probe share the window, so that their rates may be added.
+    """
+    buffer = bytearray(BUFFER_BYTES)
+    total = connection.recv_into(buffer)
+    first = now = time.monotonic()
+    first_bytes = 0 if first >= begin else None
+    while received := connection.recv_into(buffer):
+        total += received
+        now = time.monotonic()
+        if first_bytes is None and now >= begin:
+            first, first_bytes = now, total
+        if now >= end:
+            break
+    if first_bytes is None:
+        raise TimeoutError("the stream ended within its warm-up")
+    if total == first_bytes and math.isfinite(end):
+        raise TimeoutError("nothing arrived in the time it was counted in")
+    return {
+        "payload_bytes": total,
+        "measured_bytes": total - first_bytes,
+        "duration_s": max(now - first, 1e-9),
+    }
+
+
+def sum_gbps(received: Iterable[Figures]) -> float:
+    """10^9 bit/s of payload, of streams that were counted in one window."""
+    return sum(8e-9 * one["measured_bytes"] / one["duration_s"] for one in received)
