@@ -96,26 +96,35 @@ def _start(module: str, start: Any) -> "subprocess.Popen[str]":
     return process
 
 
-def job(name: str, trials: Sequence[str], num_nodes: int = 2, **variables: str) -> Job:
+def job(
+    name: str,
+    trials: Sequence[str],
+    num_nodes: int = 2,
+    *,
+    interfaces: tuple[str, ...] = (),
+    **variables: str,
+) -> Job:
     """One rank a node; trials by what they are to do (fake_supervisor.py)."""
     return Job(
         job_id=name,
         first_life=0,
         num_ranks=num_nodes,
         orders=tuple(
-            AgentOrder(agent=node, order=_launch(node, num_nodes, variables))
+            AgentOrder(agent=node, order=_launch(node, num_nodes, interfaces, variables))
             for node in range(num_nodes)
         ),
         trials=tuple(trial(f"{name}.{word}") for word in trials),
     )
 
 
-def _launch(node: int, num_nodes: int, variables: dict[str, str]) -> LaunchOrder:
+def _launch(
+    node: int, num_nodes: int, interfaces: tuple[str, ...], variables: dict[str, str]
+) -> LaunchOrder:
     return LaunchOrder(
         launch_id=LIFE_WORD,
         mode=Mode.PLAIN,
         num_nodes=num_nodes,
-        nodes=(NodePlan(node=node, cores=()),),
+        nodes=(NodePlan(node=node, cores=(), interfaces=interfaces),),
         ranks=(
             RankPlan(rank=node, node=node, program="worker", environment={}, log=f"{node}.log"),
         ),

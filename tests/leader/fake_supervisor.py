@@ -2,7 +2,8 @@
 
 Ranks are words only. What goes wrong is asked for by the name of a trial: `fails-<rank>`,
 `dies-<rank>`, `kills-supervisor-<node>`, `hangs-<rank>`; a launch with `refused-<node>` in its
-variables does not come up there. `pause=<s>` lies between two marks.
+variables does not come up there; with `deaf` a node can't measure its link, and with `dies_probing`
+a rank of it fails meanwhile. `pause=<s>` lies between two marks.
 """
 
 import os
@@ -33,6 +34,13 @@ from broadgauge.messages.agent import (
     TrialStarts,
 )
 from broadgauge.messages.counters import NodeCounters
+from broadgauge.messages.found_links import (
+    CallOnLink,
+    Endpoint,
+    LinkProbed,
+    ListenOnLink,
+    ListensOnLink,
+)
 from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
 from broadgauge.messages.launch_order import LaunchOrder
 from broadgauge.messages.vocabulary import Phase
@@ -67,14 +75,33 @@ class Supervisor:
         self.say(Ready(notes=(f"node {self.node} stands",)))
         for rank in launch.ranks:
             self.hear(rank.rank, type="hello", torch=launch.environment.get("torch", "2.11"))
-        while isinstance(order := self.order(), RunTrial):
-            if not self.trial(order):
+        while isinstance(order := self.order(), (RunTrial, ListenOnLink, CallOnLink)):
+            if not isinstance(order, RunTrial):
+                self.probe_link(order)
+            elif not self.trial(order):
                 break
         if order is not None:
             self.say(Ended())
 
     def hear(self, rank: int, **message: Any) -> None:
         self.say(RankSaid(rank=rank, message={"rank": rank, **message}))
+
+    def probe_link(self, order: ListenOnLink | CallOnLink) -> None:
+        """Streams carry 9 Gbit/s each, and a byte's way is 0.1 ms."""
+        number, num_streams = order.probe.number, order.probe.num_streams
+        variables = self.launch.environment
+        if variables.get("dies_probing") == str(self.node):
+            self.hear(self.launch.ranks[0].rank, type="failed", kind="crashed", message="planted")
+        elif variables.get("deaf") == str(self.node):
+            self.say(LinkProbed(number=number, trouble=f"node {self.node} is deaf"))
+        elif isinstance(order, CallOnLink):
+            assert order.endpoints == (Endpoint(address="10.0.0.9", port=99),)
+            took_s = None if num_streams else 1e-4
+            self.say(LinkProbed(number=number, round_trip_s=took_s, congestion_control="cubic"))
+        else:
+            where = (Endpoint(address="10.0.0.9", port=99),)
+            self.say(ListensOnLink(number=number, endpoints=where))
+            self.say(LinkProbed(number=number, stream_gbps=9.0 * num_streams or None))
 
     def trial(self, order: RunTrial) -> bool:
         trial_id = order.command.trial_id

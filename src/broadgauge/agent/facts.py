@@ -8,21 +8,16 @@ import os
 import platform
 import shutil
 import socket
-import struct
 import subprocess
 import sys
-from contextlib import suppress
 from dataclasses import dataclass
-from fcntl import ioctl
 from importlib import metadata
 from pathlib import Path
 
+from broadgauge.agent.addresses import address_of, netmask_of
 from broadgauge.messages.codec import Decoder, encode
 
 NVIDIA_SMI_LIMIT_S = 30.0
-_SIOCGIFADDR = 0x8915
-_SIOCGIFNETMASK = 0x891B
-"""Source: Linux, include/uapi/linux/sockios.h; struct ifreq in netdevice(7)."""
 _NET = Path("/sys/class/net")
 
 
@@ -133,19 +128,12 @@ def _read_interface(name: str) -> InterfaceFacts:
     driver = _NET / name / "device" / "driver"
     return InterfaceFacts(
         name=name,
-        address=_ask_ipv4(name, _SIOCGIFADDR),
-        netmask=_ask_ipv4(name, _SIOCGIFNETMASK),
+        address=address_of(name),
+        netmask=netmask_of(name),
         mtu_bytes=int(_text(_NET / name / "mtu") or 1500),
         speed_gbps=int(speed) / 1000 if speed.isdigit() and int(speed) > 0 else None,
         driver=driver.resolve().name if driver.exists() else None,
     )
-
-
-def _ask_ipv4(interface: str, request: int) -> str | None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking, suppress(OSError):
-        answer = ioctl(asking.fileno(), request, struct.pack("256s", interface.encode()[:15]))
-        return socket.inet_ntoa(answer[20:24])
-    return None
 
 
 def _machine_id() -> str:

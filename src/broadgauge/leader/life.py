@@ -11,6 +11,7 @@ from typing import Any
 
 from broadgauge.leader.agents import Agents, Heard
 from broadgauge.leader.clocks import compare_clocks
+from broadgauge.leader.link_facts import MeasuredLink, ends_of, measure_link
 from broadgauge.leader.meeting import Meeting
 from broadgauge.messages.agent import (
     CountersRead,
@@ -31,6 +32,7 @@ from broadgauge.messages.agent import (
     RunTrial,
     TrialStarts,
 )
+from broadgauge.messages.found_links import LinkProbed, ListensOnLink
 from broadgauge.messages.leader import (
     AgentLost,
     ClockReading,
@@ -72,6 +74,8 @@ class Life:
     """Agents that have no rank of it left."""
     _is_over: bool = False
     _expiries: dict[int, PhaseExpired] = field(default_factory=dict)
+    _link: MeasuredLink = field(default_factory=MeasuredLink)
+    """Of the network between its hosts."""
 
     @property
     def _numbers(self) -> tuple[int, ...]:
@@ -91,6 +95,9 @@ class Life:
                 self._ended.update(self._numbers)  # nobody was told to start anything
                 raise _Failed
             await self._come_up()
+            ends = ends_of(self.job)
+            if ends is not None:
+                self._link = await measure_link(ends, self._send, self._hear_of_link)
             has_come_up = True
             for trial in trials:
                 await self._run(trial)
@@ -158,7 +165,8 @@ class Life:
             if isinstance(event, TrialStarts):
                 begun.add(number)
                 if begun == set(self._numbers):
-                    self.tell(event)
+                    notes = (*event.notes, *self._link.notes)
+                    self.tell(replace(event, facts=self._link.facts, notes=notes))
             elif isinstance(event, (RanksWait, CountersRead, Marked)):
                 self._meet(meeting, number, event)
             else:
@@ -188,6 +196,20 @@ class Life:
                 self._lose(heard.agent, heard.why)
                 raise _Failed
             return heard.agent, heard.event
+
+    async def _hear_of_link(
+        self, deadline_s: float
+    ) -> tuple[int, ListensOnLink | LinkProbed] | None:
+        """The next that an agent says of its link; what else is said goes on. Raises _Failed."""
+        while True:
+            try:
+                heard = await asyncio.wait_for(self._next(), deadline_s - time.monotonic())
+            except asyncio.TimeoutError:
+                return None
+            number, event = heard
+            if isinstance(event, (ListensOnLink, LinkProbed)):
+                return number, event
+            self._follow(number, event)
 
     def _follow(self, number: int, event: Event) -> None:
         """Tell it on. Raises _Failed where it says that something went wrong."""
@@ -265,35 +287,3 @@ def _is_failure(event: Event) -> bool:
             return message.get("type") == "failed"
         case _:
             return False
-
-
-def with_words(job: Job, words: dict[str, str]) -> Job:
-    """The job with `{life}` and `{port}` filled in, wherever a text of its orders has them."""
-
-    def fill(text: str) -> str:
-        for word, value in words.items():
-            text = text.replace(word, value)
-        return text
-
-    def fill_all(texts: dict[str, str]) -> dict[str, str]:
-        return {name: fill(text) for name, text in texts.items()}
-
-    orders = []
-    for each in job.orders:
-        ranks = tuple(
-            replace(
-                rank,
-                environment=fill_all(rank.environment),
-                log_paths=fill_all(rank.log_paths),
-                log=fill(rank.log),
-            )
-            for rank in each.order.ranks
-        )
-        order = replace(
-            each.order,
-            launch_id=fill(each.order.launch_id),
-            environment=fill_all(each.order.environment),
-            ranks=ranks,
-        )
-        orders.append(replace(each, order=order))
-    return replace(job, orders=tuple(orders))

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from broadgauge.leader.agents import Agents
-from broadgauge.leader.life import Life, with_words
+from broadgauge.leader.job_words import with_words
+from broadgauge.leader.life import Life
 from broadgauge.leader.lives import Lives
 from broadgauge.leader.spool import Spool, SpoolFull
 from broadgauge.leader.tools import Tools

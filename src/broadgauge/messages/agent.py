@@ -15,6 +15,7 @@ whatever joins the two: a socket, a pipe, ssh's stdin and stdout.
       release      all counters are read: let the ranks go on
                                            marked         what the counters said, and when
       ask_clock    what time is it there?  clock
+      listen_on_link, call_on_link         listens_on_link, link_probed: found_links.py
       end          end the ranks           ended (last)
                                            at any time: alive (once a second), rank_exited,
                                            phase_expired, stacks_dumped, log_flooded, log_text
@@ -28,6 +29,7 @@ from typing import Any, Literal
 
 from broadgauge.messages.codec import Decoder
 from broadgauge.messages.counters import LinkFacts, NodeCounters
+from broadgauge.messages.found_links import CallOnLink, LinkProbed, ListenOnLink, ListensOnLink
 from broadgauge.messages.launch_order import LaunchOrder, Link
 from broadgauge.messages.rank import TrialCommand
 from broadgauge.messages.vocabulary import Phase
@@ -74,7 +76,7 @@ class End:
     type: Literal["end"] = "end"
 
 
-Order = LaunchOrder | RunTrial | ReadCounters | Release | AskClock | End
+Order = LaunchOrder | RunTrial | ReadCounters | Release | AskClock | ListenOnLink | CallOnLink | End
 ORDER: Decoder[Order] = Decoder(Order)
 
 
@@ -113,7 +115,8 @@ class Refused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialStarts:
-    """The link has the trial's rate, and all ranks of this agent were told to begin."""
+    """All ranks of this agent were told to begin, on a link that has the trial's rate if we shape
+    it."""
 
     type: Literal["trial_starts"] = "trial_starts"
     facts: LinkFacts | None
@@ -252,6 +255,8 @@ Event = (
     | CountersRead
     | Marked
     | ClockTold
+    | ListensOnLink
+    | LinkProbed
     | RankExited
     | PhaseExpired
     | StacksDumped

@@ -16,6 +16,7 @@ from broadgauge.agent.supervisor.channel import Inlet, Outlet
 from broadgauge.agent.supervisor.descendants import parent_and_state, reap_all
 from broadgauge.agent.supervisor.ending import Ending, Stage
 from broadgauge.agent.supervisor.launch_nodes import LaunchNodes, make_nodes
+from broadgauge.agent.supervisor.link_probes import probe_link
 from broadgauge.agent.supervisor.marks import OpenMark
 from broadgauge.agent.supervisor.measuring import LinkMeasuring
 from broadgauge.agent.supervisor.programs import Folders
@@ -24,6 +25,7 @@ from broadgauge.agent.supervisor.watch import Watch
 from broadgauge.messages import agent as protocol
 from broadgauge.messages.codec import JsonObject
 from broadgauge.messages.counters import LinkFacts
+from broadgauge.messages.found_links import CallOnLink, ListenOnLink
 from broadgauge.messages.launch_order import LaunchOrder
 from broadgauge.messages.rank import Command, EndCommand, ReleaseCommand
 from broadgauge.messages.vocabulary import ErrorKind, Phase, assert_never
@@ -152,6 +154,8 @@ class Supervisor:
                     number=number, monotonic_s=time.monotonic(), unix_s=time.time()
                 )
                 self._say(told)
+            case ListenOnLink() | CallOnLink():
+                self._probe_link(order)
             case protocol.End():
                 self._end()
             case LaunchOrder():
@@ -170,6 +174,11 @@ class Supervisor:
                 self._tell(rank, order.command)
 
         self._measuring.begin(self._nodes.reshape(order.link), begin)
+
+    def _probe_link(self, order: ListenOnLink | CallOnLink) -> None:
+        if self._ending.stage is Stage.RUNNING:
+            names = [name for node in self._order.nodes for name in node.interfaces]
+            self._measuring.begin(probe_link(order, names, self._say), self._say)
 
     def _end(self) -> None:
         self._measuring.drop()

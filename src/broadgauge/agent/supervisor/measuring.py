@@ -1,13 +1,12 @@
 """How does the supervisor's loop wait for a link to be measured, and do all else meanwhile?"""
 
 import selectors
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from typing import Any, TypeVar
 
-from broadgauge.agent.supervisor.link_facts import Measuring
 from broadgauge.agent.supervisor.side_process import SideAnswer, SideProcess
-from broadgauge.messages.counters import LinkFacts
 
-OnceMeasured = Callable[[LinkFacts | None], None]
+T = TypeVar("T")
 
 
 class LinkMeasuring:
@@ -15,9 +14,9 @@ class LinkMeasuring:
 
     def __init__(self, selector: selectors.BaseSelector) -> None:
         self._selector = selector
-        self._measuring: Measuring | None = None
+        self._measuring: Generator[SideProcess, SideAnswer, Any] | None = None
         self._child: SideProcess | None = None
-        self._then: OnceMeasured | None = None
+        self._then: Callable[[Any], None] | None = None
 
     @property
     def is_under_way(self) -> bool:
@@ -29,8 +28,14 @@ class LinkMeasuring:
         """When is the child's time over? None: there is none."""
         return None if self._child is None else self._child.deadline_s
 
-    def begin(self, measuring: Measuring, then: OnceMeasured) -> None:
-        """Measure, and go on with `then`, at once where there is nothing to measure."""
+    def begin(
+        self, measuring: Generator[SideProcess, SideAnswer, T], then: Callable[[T], None]
+    ) -> None:
+        """Measure, and go on with `then`, at once where there is nothing to measure.
+
+        One that is under way is dropped.
+        """
+        self.drop()
         self._measuring, self._then = measuring, then
         self._advance(None)
 
@@ -65,9 +70,9 @@ class LinkMeasuring:
         try:
             child = next(self._measuring) if answer is None else self._measuring.send(answer)
         except StopIteration as finished:
-            then, facts = self._then, finished.value
+            then, found = self._then, finished.value
             self.drop()
-            then(facts)
+            then(found)
             return
         self._child = child
         self._selector.register(child.fd, selectors.EVENT_READ, child)

@@ -103,6 +103,8 @@ class FollowedLaunch:
     host_names: tuple[str, ...]
     lose_leader: Callable[[str], None]
     """Told when it is gone, and why."""
+    take_note: Callable[[str], None]
+    """Told what the user should know."""
     _has_ended: bool = False
 
     @property
@@ -131,6 +133,8 @@ class FollowedLaunch:
         self.num_left -= 1
         if error is not None:
             self._has_ended = True
+        for note in heard.notes:
+            self.take_note(f"network {request.case.network_name}: {note}")
         return TrialOutcome(
             status=status_of(error) if error is not None else Status.OK,
             started_unix_s=began_s,

@@ -243,6 +243,7 @@ class HostsPlatform:
             num_left=len(request.trials),
             host_names=tuple(host.ssh for host in self._hosts),
             lose_leader=lambda why: self._lose(f"the leader was lost: {why}"),
+            take_note=self._note,
         )
 
     def _raise_failure(self, life: Life) -> None:
