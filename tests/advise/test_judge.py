@@ -11,6 +11,7 @@ from broadgauge.advise.verdict import verdict
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.summary import summarise_case
 from broadgauge.specs.case import Case
+from broadgauge.specs.found import Found
 from broadgauge.specs.network import Network
 from broadgauge.specs.op_rows import AnyOpRow, CollectiveRow, MessageRow
 from broadgauge.specs.plan import Plan
@@ -128,6 +129,24 @@ def test_busy_cores_mean_something_else_where_the_training_computes_on_them() ->
     assert rules(a_case(COLLECTIVES), computing.model_copy(update=full)) == []
     in_kernel = a_record(nodes=(a_node(cpu_system_s=4.0, cpu_softirq_s=1.5),))
     assert rules(a_case(), in_kernel) == ["host-cpu"]
+
+
+@pytest.mark.parametrize(("eight_gbps", "is_full"), [(None, False), (24.0, True), (40.0, False)])
+def test_a_found_network_is_as_full_as_its_verdict_says(
+    eight_gbps: float | None, is_full: bool
+) -> None:
+    """20 of what the faster of one and eight plain streams carried, in the same launch."""
+    case = a_case(COLLECTIVES, network=Network(name="f", found=Found(interface="ens5")))
+    one_gbps = 26.0 if eight_gbps is None else 12.0
+    record = a_record(
+        link=LinkFacts(ceiling_gbps=one_gbps, eight_streams_gbps=eight_gbps),
+        nodes=(a_node(cpu_user_s=9.0, cpu_busy_ratio=0.99),),
+        collectives=(a_row(),),
+        metrics={"link_rate_gbps": 20.0},
+    )
+    assert ("host-cpu" in rules(case, record)) is not is_full
+    summary = summarise_case(case, (record.model_copy(update={"case_key": case.key}),))
+    assert (verdict(summary, a_run(summary)).bound is Bound.HOST) is not is_full
 
 
 @pytest.mark.parametrize(("cost_s", "is_full"), [(1.2, True), (2.0, False)])

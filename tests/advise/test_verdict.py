@@ -214,6 +214,35 @@ def test_a_network_that_was_found_is_held_against_what_streams_carried(
     assert "unshaped" not in " ".join((found.sentence, *found.evidence))
 
 
+@pytest.mark.parametrize(
+    ("interfaces", "nominal_gbps", "words"),
+    [
+        ("ens5", 100, ": 40 % of the 100 Gbit/s of its data sheet"),
+        (("ens5", "ens6"), 100, ": 20 % of the 200 Gbit/s of its data sheet"),
+        ("ens5", None, ""),
+    ],
+)
+def test_the_streams_share_of_a_rate_on_paper_is_shown_and_decides_nothing(
+    interfaces: str | tuple[str, ...], nominal_gbps: float | None, words: str
+) -> None:
+    network = Network(name="fabric", found=Found(interface=interfaces, nominal_gbps=nominal_gbps))
+    found = judged(network, steps(0.6), ceiling_gbps=20.0, eight_streams_gbps=40.0)
+    streams = "over this network, one TCP stream carries 20 Gbit/s, eight carry 40 Gbit/s"
+    assert streams + words in found.evidence
+    bare = judged(FOUND, steps(0.6), ceiling_gbps=20.0, eight_streams_gbps=40.0)
+    assert (found.bound, found.sentence) == (bare.bound, bare.sentence)
+
+
+def test_eight_streams_that_were_not_needed_are_not_called_unknown() -> None:
+    """Nothing rests on them: the verdict is what it is with them."""
+    without = judged(SLOW, steps(0.81), ceiling_gbps=20.0)
+    both = judged(SLOW, steps(0.81), ceiling_gbps=20.0, eight_streams_gbps=60.0)
+    assert (without.bound, without.sentence) == (both.bound, both.sentence)
+    said = " ".join((without.sentence, *without.evidence))
+    assert "unshaped, one TCP stream carries 20 Gbit/s" in said
+    assert not [word for word in ("unknown", "not measured", "eight") if word in said]
+
+
 def test_collectives_tell_how_full_a_network_is_that_was_found() -> None:
     for rate_gbps, bound in ((18.0, Bound.NETWORK), (9.0, Bound.UNKNOWN)):
         found = judged(

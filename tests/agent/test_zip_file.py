@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests import pythons
+from tests.e2e.driving import wait_until
 
 from broadgauge.agent import bundle
 from broadgauge.messages.agent import (
@@ -31,6 +32,14 @@ from broadgauge.messages.agent import (
     Release,
     RunTrial,
     TrialStarts,
+)
+from broadgauge.messages.found_links import (
+    CallOnLink,
+    Endpoint,
+    LinkProbe,
+    LinkProbed,
+    ListenOnLink,
+    ListensOnLink,
 )
 from broadgauge.messages.frames import FrameReader, FrameWriter
 from broadgauge.messages.launch_order import LaunchOrder, Mode, NodePlan, PhaseLimits, RankPlan
@@ -183,6 +192,50 @@ def test_it_waits_for_the_leader_where_another_agent_has_ranks(leader: Leader) -
         leader.hear_rank(rank, "done")
     leader.give(End())
     leader.hear(Ended)
+
+
+def refuses(there: Endpoint) -> bool:
+    """Does nobody listen there any more?"""
+    try:
+        socket.create_connection((there.address, there.port), timeout=5).close()
+    except OSError:
+        return True
+    return False
+
+
+def test_it_measures_a_network_with_another_and_obeys_meanwhile(
+    leader: Leader, tmp_path: Path
+) -> None:
+    """Over the loopback, both sides under this Python; a trial ends one that still waits."""
+    folder = tmp_path / "other"
+    folder.mkdir()
+    other = Leader(leader.python, folder)
+    ends = ((leader, 0), (other, 1))
+    try:
+        for each, number in ends:
+            node = NodePlan(node=number, cores=(), interfaces=("lo",))
+            each.give(each.order(num_nodes=2, nodes=(node,)))
+            each.hear(Ready)
+        for num_streams in (0, 1, 8):
+            probe = LinkProbe(number=num_streams, key="k" * 32, num_streams=num_streams)
+            other.give(ListenOnLink(probe=probe))
+            there = other.hear(ListensOnLink).endpoints
+            other.give(AskClock(number=7))
+            other.hear(ClockTold)
+            assert not [event for event in other.heard if isinstance(event, LinkProbed)]
+            leader.give(CallOnLink(probe=probe, endpoints=there))
+            caller, listener = leader.hear(LinkProbed), other.hear(LinkProbed)
+            assert (caller.trouble, listener.trouble) == (None, None)
+            assert (caller.round_trip_s is not None) == (num_streams == 0)
+            assert (listener.stream_gbps is not None) == (num_streams > 0)
+        other.give(ListenOnLink(probe=probe))
+        (there,) = other.hear(ListensOnLink).endpoints
+        other.give(trial(("true",)))
+        assert other.hear(TrialStarts).facts is None
+        wait_until(lambda: refuses(there))
+    finally:
+        other.socket.close()
+        assert other.process.wait(30) is not None
 
 
 def test_it_ends_its_ranks_when_the_leader_is_gone(leader: Leader) -> None:

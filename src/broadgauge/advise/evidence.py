@@ -18,6 +18,19 @@ def how_full(link: LinkUse) -> str:
     return "the link's bytes were not counted"
 
 
+def _streams(one_gbps: float, link: LinkUse) -> str:
+    """What plain streams carried, and which share that is of a rate on paper."""
+    how = "over this network" if link.is_found else "unshaped"
+    words = f"{how}, one TCP stream carries {show_rate(one_gbps)}"
+    if link.eight_streams_gbps is not None:
+        words += f", eight carry {show_rate(link.eight_streams_gbps)}"
+    if link.nominal_gbps is None:
+        return words
+    most_gbps = max(one_gbps, link.eight_streams_gbps or 0.0)
+    share = show_ratio(most_gbps / link.nominal_gbps, 2)
+    return f"{words}: {share} of the {show_rate(link.nominal_gbps)} of its data sheet"
+
+
 def evidence_of(
     summary: CaseSummary, link: LinkUse, share: Estimate | None = None
 ) -> tuple[str, ...]:
@@ -31,13 +44,7 @@ def evidence_of(
         lines.append(f"network share {show_ratio(share.value)}, 95 % interval {low} to {high}")
     lines.extend(link.words)
     if link.ceiling_gbps is not None:
-        how = "over this network" if link.is_found else "unshaped"
-        eight = (
-            ""
-            if link.eight_streams_gbps is None
-            else f", eight carry {show_rate(link.eight_streams_gbps)}"
-        )
-        lines.append(f"{how}, one TCP stream carries {show_rate(link.ceiling_gbps)}{eight}")
+        lines.append(_streams(link.ceiling_gbps, link))
     elif link.rate_gbps is not None:
         lines.append("what this host carries unshaped was not measured")
     busy = summary.value("cpu_busy_ratio")

@@ -94,16 +94,26 @@ def is_host_saturated(case: Case, node: NodeUse) -> bool:
 def is_link_full(case: Case, record: Record) -> bool:
     """Did the largest collective, or the bytes of a step, fill the line, so that the cores did keep
     up? As the verdict asks over all trials (advise/link.py)."""
+    rate_gbps = _line_rate_gbps(case, record)
     if record.collectives:
         share = record.metrics.get("line_share_ratio")
+        carried_gbps = record.metrics.get("link_rate_gbps")
+        if share is None and rate_gbps is not None and carried_gbps is not None:
+            share = carried_gbps / rate_gbps
     else:
-        share = _step_share(case, record)
+        share = _step_share(rate_gbps, record)
     return share is not None and share >= LINE_SHARE
 
 
-def _step_share(case: Case, record: Record) -> float | None:
+def _line_rate_gbps(case: Case, record: Record) -> float | None:
+    """Our own rate; of a network that was found, what plain streams carried in this launch."""
+    if case.link is None or case.link.found is None or record.link is None:
+        return None if case.link is None else case.link.node_rate_gbps
+    return max(record.link.ceiling_gbps, record.link.eight_streams_gbps or 0.0)
+
+
+def _step_share(rate_gbps: float | None, record: Record) -> float | None:
     """Which part of what the network costs a step do its bytes take at line rate?"""
-    rate_gbps = None if case.link is None else case.link.node_rate_gbps
     wire_bytes, cost_s = (record.metrics.get(name) for name in ("wire_bytes", "network_cost_s"))
     if rate_gbps is None or wire_bytes is None or cost_s is None or cost_s <= 0:
         return None

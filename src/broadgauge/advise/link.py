@@ -38,6 +38,9 @@ class LinkUse:
     """Of all NICs of a node, in the slower direction; None where unshaped or found."""
     nic_rate_gbps: float | None
     """Of one of them: what a single stream, and so the ceiling, is held against."""
+    nominal_gbps: float | None
+    """Of all NICs of a node by the data sheet, where it was found: shown beside what streams
+    carried, and never reckoned with."""
     ceiling_gbps: float | None
     eight_streams_gbps: float | None
     full_ratio: float | None
@@ -78,6 +81,7 @@ def link_of(summary: CaseSummary, run: RunSummary, cost_s: float | None) -> Link
         is_found=network.found is not None,
         rate_gbps=network.node_rate_gbps,
         nic_rate_gbps=network.slower_rate_gbps,
+        nominal_gbps=_nominal_gbps(network),
         ceiling_gbps=one,
         eight_streams_gbps=eight,
         full_ratio=min((ratio for ratio in (own, share) if ratio is not None), default=None),
@@ -93,6 +97,13 @@ def _ceilings(summaries: Sequence[CaseSummary]) -> tuple[float | None, float | N
     ones = [s.ceiling_gbps.value for s in summaries if s.ceiling_gbps is not None]
     eights = [s.eight_streams_gbps.value for s in summaries if s.eight_streams_gbps is not None]
     return (ones[0] if ones else None), (eights[0] if eights else None)
+
+
+def _nominal_gbps(network: Network) -> float | None:
+    found = network.found
+    if found is None or found.nominal_gbps is None:
+        return None
+    return found.nominal_gbps * len(found.interface or ("the one of the subnet",))
 
 
 def _yardstick(network: Network, one: float | None, eight: float | None) -> Yardstick | None:

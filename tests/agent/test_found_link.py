@@ -1,0 +1,172 @@
+"""Do two sides on one machine find what its loopback carries, and is trouble told in time?"""
+
+import selectors
+import socket
+import time
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from tests.e2e.driving import wait_until
+
+from broadgauge.agent import found_link
+from broadgauge.agent.sides import SideFailed
+from broadgauge.agent.supervisor.link_probes import probe_link
+from broadgauge.agent.supervisor.measuring import LinkMeasuring
+from broadgauge.messages.found_links import (
+    CallOnLink,
+    Endpoint,
+    LinkProbe,
+    LinkProbed,
+    ListenOnLink,
+    ListensOnLink,
+)
+
+KEY = "k" * 32
+Said = list[ListensOnLink | LinkProbed]
+
+
+class Loop:
+    """As a supervisor's: one selector, which must never be kept from looking."""
+
+    def __init__(self) -> None:
+        self.selector = selectors.DefaultSelector()
+        self.measuring = LinkMeasuring(self.selector)
+        self.said: Said = []
+        self.longest_turn_s = 0.0
+
+    def begin(
+        self, order: ListenOnLink | CallOnLink, interfaces: tuple[str, ...] = ("lo",)
+    ) -> None:
+        probing = probe_link(order, interfaces, self.said.append)
+        self.measuring.begin(probing, self.said.append)
+
+    def turn(self) -> None:
+        begin_s = time.monotonic()
+        for key, _ in self.selector.select(0.02):
+            if self.measuring.is_of(key.data):
+                self.measuring.listen()
+        self.measuring.look_at_the_clock(time.monotonic())
+        self.longest_turn_s = max(self.longest_turn_s, time.monotonic() - begin_s)
+
+    def where(self) -> tuple[Endpoint, ...]:
+        (listens,) = self.said
+        assert isinstance(listens, ListensOnLink)
+        return listens.endpoints
+
+
+def turn_until(is_done: Callable[[], bool], *loops: Loop) -> None:
+    end_s = time.monotonic() + 30
+    while not is_done():
+        assert time.monotonic() < end_s, [loop.said for loop in loops]
+        for loop in loops:
+            loop.turn()
+
+
+def probe(num_streams: int, key: str = KEY) -> LinkProbe:
+    return LinkProbe(number=7, key=key, num_streams=num_streams)
+
+
+def measured(num_streams: int, interfaces: tuple[str, ...] = ("lo",)) -> tuple[LinkProbed, ...]:
+    """What the listening side says in the end, and the calling one."""
+    listening, calling = Loop(), Loop()
+    listening.begin(ListenOnLink(probe=probe(num_streams)), interfaces)
+    calling.begin(CallOnLink(probe=probe(num_streams), endpoints=listening.where()), interfaces)
+    turn_until(lambda: len(listening.said) == 2 and len(calling.said) == 1, listening, calling)
+    answers = (listening.said[1], calling.said[0])
+    assert all(isinstance(each, LinkProbed) and each.number == 7 for each in answers)
+    return answers  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("num_streams", [1, 8])
+def test_streams_are_counted_by_the_side_that_receives(num_streams: int) -> None:
+    listener, caller = measured(num_streams)
+    assert (listener.trouble, caller.trouble) == (None, None)
+    assert listener.stream_gbps is not None
+    assert listener.stream_gbps > 0.1
+    assert caller.stream_gbps is listener.round_trip_s is None
+    assert caller.congestion_control
+
+
+def test_a_round_trip_is_measured_by_the_side_that_asks() -> None:
+    listener, caller = measured(0)
+    assert (listener.trouble, caller.trouble) == (None, None)
+    assert caller.round_trip_s is not None
+    assert 0 < caller.round_trip_s < 0.1
+    assert listener.stream_gbps is listener.round_trip_s is None
+
+
+def test_streams_take_the_interfaces_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {"one": "127.0.0.1", "two": "127.0.0.2"}
+    monkeypatch.setattr(found_link, "address_of", known.get)
+    loop = Loop()
+    loop.begin(ListenOnLink(probe=probe(2)), ("one", "two"))
+    assert [each.address for each in loop.where()] == list(known.values())
+    loop.measuring.drop()
+    listener, _ = measured(2, ("one", "two"))
+    assert listener.trouble is None
+
+
+def test_an_interface_without_an_address_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(found_link, "address_of", lambda _: None)
+    for order in (ListenOnLink(probe=probe(1)), CallOnLink(probe=probe(1), endpoints=())):
+        loop = Loop()
+        loop.begin(order, ("ib0",))
+        turn_until(lambda: bool(loop.said), loop)  # noqa: B023  asked in this turn
+        (told,) = loop.said
+        assert isinstance(told, LinkProbed)
+        assert "ib0 has no IPv4 address" in str(told.trouble)
+
+
+def test_a_port_that_refuses_is_told_at_once() -> None:
+    (server,) = found_link.listen(["lo"])
+    where = found_link.endpoint(server)
+    server.close()
+    with pytest.raises(SideFailed, match=rf"does not reach 127.0.0.1 port {where.port}: .*refused"):
+        found_link.call(["lo"], [where], probe(1))
+
+
+def test_nobody_who_calls_is_told_within_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(found_link, "ACCEPT_LIMIT_S", 0.2)
+    servers = found_link.listen(["lo"])
+    with pytest.raises(SideFailed, match=r"nobody reached .* in 0\.2 s"):
+        found_link.serve(servers, probe(1))
+    found_link.close_all(servers)
+
+
+def test_strangers_are_not_counted() -> None:
+    """One says something else, one hangs up, one says nothing: the true caller is heard."""
+    listening, calling = Loop(), Loop()
+    listening.begin(ListenOnLink(probe=probe(0)))
+    (there,) = listening.where()
+    join = partial(socket.create_connection, (there.address, there.port))
+    with join() as wrong, join() as silent:
+        wrong.sendall(b"x" * 32)
+        join().close()
+        calling.begin(CallOnLink(probe=probe(0), endpoints=(there,)))
+        turn_until(lambda: len(calling.said) == 1, listening, calling)
+        assert silent.fileno() >= 0
+    (told,) = calling.said
+    assert isinstance(told, LinkProbed)
+    assert told.trouble is None
+    assert listening.longest_turn_s < 1.0
+
+
+def refuses(there: Endpoint) -> bool:
+    """Does nobody listen there any more?"""
+    try:
+        socket.create_connection((there.address, there.port), timeout=5).close()
+    except OSError:
+        return True
+    return False
+
+
+def test_the_next_order_ends_a_child_that_still_waits() -> None:
+    loop = Loop()
+    loop.begin(ListenOnLink(probe=probe(1)))
+    (first,) = loop.where()
+    loop.begin(ListenOnLink(probe=probe(1)))
+    assert len(loop.said) == 2
+    wait_until(lambda: refuses(first))
+    loop.measuring.drop()
+    assert not loop.measuring.is_under_way
