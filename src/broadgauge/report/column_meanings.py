@@ -38,8 +38,13 @@ OF_TRIALS: Mapping[str, str] = {
     "error_message": "what happened, in words",
     "environment": "hash of the software and hardware: environments/<hash>.json of the run folder",
     "ceiling_gbps": "on the wire, what one plain TCP stream carried over the same link unshaped",
-    "eight_streams_gbps": "the same of eight streams at once, over all NICs of a node",
-    "round_trip_s": "of a small datagram over the link as it was shaped",
+    "eight_streams_gbps": (
+        "the same of eight streams at once, over all NICs of a node; empty: unknown, or not needed "
+        "as one stream carries twice the line rate"
+    ),
+    "round_trip_s": (
+        "of a small datagram over the link as it was shaped; of a found network of a byte over TCP"
+    ),
     "arm": "candidate, or baseline (`run --against`)",
     "world_size": "number of ranks",
     "engine": "who ran the collectives: torch or nccl-tests",
