@@ -10,7 +10,6 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from broadgauge.messages.agent import LaunchOrder
 from broadgauge.messages.counters import LinkFacts
 from broadgauge.messages.found_links import (
     CallOnLink,
@@ -19,6 +18,7 @@ from broadgauge.messages.found_links import (
     ListenOnLink,
     ListensOnLink,
 )
+from broadgauge.messages.launch_order import LaunchOrder
 from broadgauge.messages.leader import Job
 
 ANSWER_LIMIT_S = 20.0
