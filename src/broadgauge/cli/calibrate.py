@@ -2,11 +2,7 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from broadgauge.specs.case import Device
-    from broadgauge.specs.machine import MachineFacts
+from typing import Any
 
 
 def add_parser(subparsers: Any) -> None:
@@ -60,6 +56,7 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.predict.system.file import dump_system
     from broadgauge.report.opening import machine_lines
     from broadgauge.report.terminal_system import print_system
+    from broadgauge.running.calibration.asked import check_replaceable, device_asked
     from broadgauge.running.calibration.measuring import Telling, calibrate
     from broadgauge.specs.errors import InputError
 
@@ -68,8 +65,8 @@ def handle(options: argparse.Namespace) -> int:
     if options.json:
         raise InputError("--json belongs to --check", hint="the system file is plain data itself")
     machine = read_machine()
-    device = _device(options.device, machine)
-    _check_replaceable(options.output, machine)
+    device = device_asked(options.device, machine)
+    check_replaceable(options.output, machine)
     for line in machine_lines(machine):
         say(line)
     began_unix_s = time.time()
@@ -107,36 +104,3 @@ def _check(options: argparse.Namespace) -> int:
     with results_console() as console:
         print_check(steps, console)
     return 0
-
-
-def _device(wanted: str, machine: "MachineFacts") -> "Device":
-    """Raises InputError."""
-    from broadgauge.specs.errors import InputError
-
-    if machine.torch is None:
-        raise InputError(
-            "measuring needs torch, which is not installed here",
-            hint="pip install 'broadgauge[torch]'",
-        )
-    if wanted == "cuda" and not machine.gpus:
-        raise InputError("--device cuda: no GPU was found here", hint="--device cpu")
-    return "cuda" if wanted != "cpu" and machine.gpus else "cpu"
-
-
-def _check_replaceable(path: Path, machine: "MachineFacts") -> None:
-    """Anything but an older file of this machine is kept. Raises InputError, before measuring."""
-    from broadgauge.predict.system.file import read_system
-    from broadgauge.specs.errors import InputError
-
-    if not path.exists():
-        if not path.parent.is_dir():
-            raise InputError(f"--output: there is no folder {path.parent}")
-        return
-    hint = "name another file with --output"
-    try:
-        older = read_system(path)
-    except InputError:
-        raise InputError(f"`{path}` is there, is no system file, and is kept", hint=hint) from None
-    if older.machine.hostname != machine.hostname:
-        whose = f"`{path}` is of the machine {older.machine.hostname}, and is kept"
-        raise InputError(whose, hint=hint)

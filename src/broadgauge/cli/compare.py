@@ -10,9 +10,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from broadgauge.results.gate import Gate
-    from broadgauge.results.model import RunComparison, RunSummary
-
-_NOTHING_HINT = "cases match by the names of workload and network, shape, backend and platform"
+    from broadgauge.results.model import RunSummary
 
 
 def add_parser(subparsers: Any) -> None:
@@ -41,8 +39,8 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.report.terminal import print_gate, print_runs_compared
     from broadgauge.results.compare import compare_runs
     from broadgauge.results.gate import gate_across_runs, parse_limit
+    from broadgauge.results.run_matching import check_any
     from broadgauge.results.run_path import read_summary, run_path
-    from broadgauge.specs.errors import InputError
 
     limit_ratio = None if options.fail_above is None else parse_limit(options.fail_above)
     a = read_summary(run_path(options.a))
@@ -51,19 +49,12 @@ def handle(options: argparse.Namespace) -> int:
     runs = compare_runs(a, read_summary(run_path(options.b)))
     with results_console() as console:
         print_runs_compared(runs, console)
-        if not runs.rows:
-            raise InputError(_why_nothing(runs), hint=_NOTHING_HINT)
+        check_any(runs)
         if limit_ratio is None:
             return 0
         found = gate_across_runs(runs, limit_ratio)
         print_gate(found, console)
     return found.outcome.exit_code
-
-
-def _why_nothing(runs: "RunComparison") -> str:
-    if len(runs.only_in_a) < len(runs.a.candidates):
-        return "no case that both runs have was measured in both"
-    return "the two runs have no case in common, not even by name"
 
 
 def _compare_within(run: "RunSummary", limit_ratio: float | None) -> int:

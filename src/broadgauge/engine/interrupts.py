@@ -66,14 +66,16 @@ class Interrupts:
 def signals_to(interrupts: Interrupts) -> Iterator[None]:
     """Main thread only: SIGINT, SIGTERM and SIGHUP become requests while this lasts.
 
-    SIGHUP stays ignored where it was, as under nohup. The first one that comes while a module is
-    imported waits for the end of that: numpy's C parts print what is raised in them, and go on.
+    SIGHUP stays ignored where it was, as under nohup; and each is left to a program that handles
+    it outside of Python. The first one that comes while a module is imported waits for the end of
+    that: numpy's C parts print what is raised in them, and go on.
     """
     waiting: list[int] = []
 
     def handle(signal_number: int, frame: FrameType | None) -> None:
         if not waiting and _is_importing(frame):
             waiting.append(signal_number)
+            before.setdefault(signal.SIGALRM, signal.signal(signal.SIGALRM, ask_again))
             signal.setitimer(signal.ITIMER_REAL, ASK_AGAIN_S)
             return
         waiting.clear()
@@ -86,13 +88,14 @@ def signals_to(interrupts: Interrupts) -> Iterator[None]:
         elif waiting:
             interrupts.request(waiting.pop())
 
-    heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    unheard = (signal.SIG_IGN, None)  # None: set by a program that Python is a part of
+    heard = [number for number in SIGNALS if signal.getsignal(number) not in unheard]
     before = {number: signal.signal(number, handle) for number in heard}
-    before[signal.SIGALRM] = signal.signal(signal.SIGALRM, ask_again)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        if signal.SIGALRM in before:  # else the timer is the caller's own
+            signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
         if waiting:

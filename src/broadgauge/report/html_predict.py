@@ -74,7 +74,7 @@ def _page(
             _cut(answers),
         ),
         *(tag("p", f"{words}.") for words in limits(answers.answers)),
-        table(HEAD, [_row(answer) for answer in shown]),
+        table(HEAD, [table_row(answer) for answer in shown]),
         *([tag("p", f"{NEAREST_WORDS}.", class_="faint")] if len(shown) > num_asked else []),
         *_training(shown),
         tag("h2", "Pictures"),
@@ -105,7 +105,7 @@ def _cut(answers: Answers) -> Html | str:
     return tag("p", words, class_="faint")
 
 
-def _row(answer: Answer) -> tuple[str, ...]:
+def table_row(answer: Answer) -> tuple[str, ...]:
     prediction = answer.prediction
     scaling = answer.scaling_ratio
     return (

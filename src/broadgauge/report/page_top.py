@@ -21,6 +21,16 @@ MOST_OPEN_CARDS = 12
 
 def header(run: RunSummary) -> Html:
     """What was measured, when, and on what?"""
+    return tag(
+        "header",
+        tag("h1", run.plan.experiment_name),
+        tag("p", run.plan.description) if run.plan.description else "",
+        tag("p", " · ".join(header_facts(run)), class_="faint"),
+    )
+
+
+def header_facts(run: RunSummary) -> list[str]:
+    """When, on what, by which version, and how many trials."""
     environments = list(run.environments.values())
     machine = environments[0] if environments else None
     facts = [_when(run)]
@@ -32,12 +42,7 @@ def header(run: RunSummary) -> Html:
         facts.append(f"broadgauge {machine.broadgauge}")
     launches = {record.launch_id for record in run.records}
     facts.append(f"{len(run.records)} trials in {len(launches)} launches")
-    return tag(
-        "header",
-        tag("h1", run.plan.experiment_name),
-        tag("p", run.plan.description) if run.plan.description else "",
-        tag("p", " · ".join(fact for fact in facts if fact), class_="faint"),
-    )
+    return facts
 
 
 def _when(run: RunSummary) -> str:

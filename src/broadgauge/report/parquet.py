@@ -1,4 +1,4 @@
-"""How does a table become a Parquet file? Typed columns; the same table gives the same bytes.
+"""How does a table become Arrow, or a Parquet file? The same table gives the same bytes.
 
 pyarrow is the extra `broadgauge[parquet]`.
 """
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from broadgauge.analysis.model import AnalysedRun
 from broadgauge.report.column_meanings import meaning_of, unit_of_column
 from broadgauge.report.export import table_of
-from broadgauge.results.table_names import TableName
-from broadgauge.results.tables import CellKind
+from broadgauge.results.table_names import TABLE_NAMES, TableName
+from broadgauge.results.tables import CellKind, Column, Table
 from broadgauge.specs.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,40 +24,49 @@ def to_parquet(analysed: AnalysedRun, name: TableName = "records") -> bytes:
 
     Raises InputError where pyarrow is missing.
     """
+    table = arrow_table(table_of(analysed, name), name, analysed.run.plan.experiment_name)
+    import pyarrow.parquet
+
+    buffer = io.BytesIO()
+    pyarrow.parquet.write_table(table, buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def arrow_table(table: Table, name: str, experiment: str | None = None) -> pa.Table:
+    """Its columns with their types, and whose they are. Raises InputError where pyarrow is
+    missing."""
     try:
         import pyarrow as pa
-        import pyarrow.parquet
     except ImportError as error:
         raise InputError(
-            f"Parquet needs pyarrow, which can't be imported: {error}",
+            f"Arrow and Parquet need pyarrow, which can't be imported: {error}",
             hint="pip install 'broadgauge[parquet]', or `--format csv`",
         ) from None
-    table = table_of(analysed, name)
     types = _types()
+    metadata = {"broadgauge.table": name}
+    if experiment is not None:
+        metadata["broadgauge.experiment"] = experiment
     schema = pa.schema(
         [
-            pa.field(
-                column.name,
-                types[column.kind],
-                metadata={
-                    "meaning": meaning_of(column.name, name),
-                    "unit": unit_of_column(column.name, column.kind),
-                },
-            )
+            pa.field(column.name, types[column.kind], metadata=_facts(column, name))
             for column in table.columns
         ],
-        metadata={
-            "broadgauge.table": name,
-            "broadgauge.experiment": analysed.run.plan.experiment_name,
-        },
+        metadata=metadata,
     )
     cells = [
         pa.array([row[place] for row in table.rows], type=field.type)
         for place, field in enumerate(schema)
     ]
-    buffer = io.BytesIO()
-    pyarrow.parquet.write_table(pa.table(cells, schema=schema), buffer, compression="zstd")
-    return buffer.getvalue()
+    return pa.table(cells, schema=schema)
+
+
+def _facts(column: Column, table: str) -> dict[str, str]:
+    """Its unit; and in the tables of an export what it means."""
+    facts = {"unit": unit_of_column(column.name, column.kind)}
+    exported = next((each for each in TABLE_NAMES if each == table), None)
+    if exported is not None:
+        facts["meaning"] = meaning_of(column.name, exported)
+    return facts
 
 
 def _types() -> dict[CellKind, pa.DataType]:

@@ -64,7 +64,7 @@ def _fits_with(answers: Answers) -> list[dict[str, Any]]:
 def to_csv(answers: Answers) -> str:
     """A header and a line a case; behind them those near one that does not fit, with `change`."""
     nearest = [each for over in answers.over for each in over.nearest]
-    rows = [_flat(answer) for answer in (*answers.answers, *nearest)]
+    rows = [flat(answer) for answer in (*answers.answers, *nearest)]
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -138,7 +138,7 @@ def _curve(curve: BandwidthCurve) -> dict[str, Any]:
     }
 
 
-def _flat(answer: Answer) -> dict[str, object]:
+def flat(answer: Answer) -> dict[str, object]:
     """The same on one line, without what is only of use to a program."""
     prediction, case = answer.prediction, answer.prediction.case
     interval, parts, memory = prediction.step_time_s, prediction.parts, prediction.memory

@@ -25,7 +25,7 @@ def print_runs_compared(comparison: RunComparison, console: Console) -> None:
     _print_changed(comparison, console)
     console.print()
     if comparison.rows:
-        _print_rows(comparison.rows, console)
+        print_rows(comparison.rows, console)
     for name, labels in (("A", comparison.only_in_a), ("B", comparison.only_in_b)):
         if labels:
             heading(f"Only in {name}", console)
@@ -53,7 +53,7 @@ def print_networks_compared(rows: Sequence[CaseComparison], console: Console) ->
         return
     sentence("Each network (B) against the fastest one (A), paired block by block.", console)
     console.print()
-    _print_rows(rows, console)
+    print_rows(rows, console)
 
 
 def print_platforms_compared(rows: Sequence[CaseComparison], console: Console) -> None:
@@ -63,7 +63,7 @@ def print_platforms_compared(rows: Sequence[CaseComparison], console: Console) -
         console,
     )
     console.print()
-    _print_rows(rows, console)
+    print_rows(rows, console)
     console.print()
 
 
@@ -80,10 +80,10 @@ def print_arms_compared(
         console,
     )
     console.print()
-    _print_rows(rows, console)
+    print_rows(rows, console)
 
 
-def _print_rows(rows: Sequence[CaseComparison], console: Console) -> None:
+def print_rows(rows: Sequence[CaseComparison], console: Console) -> None:
     """B over A with its 95 % interval, and a sentence a row."""
     print_table(
         ("case", "metric", "A (mean)", "B (mean)", "B / A (geometric)"),
@@ -97,12 +97,12 @@ def _print_rows(rows: Sequence[CaseComparison], console: Console) -> None:
         if all(note in row.notes for row in rows)
     ]
     for row in rows:
-        sentence(f"{_name(row)}: {finding(row, common)}", console)
+        sentence(f"{compared_name(row)}: {finding(row, common)}", console)
     for note in common:
         sentence(f"note: {note}", console, "dim")
 
 
-def _name(row: CaseComparison) -> str:
+def compared_name(row: CaseComparison) -> str:
     """One label where both sides have it, else both."""
     if row.a_label in (row.b_label, f"{row.b_label} (baseline)"):
         return row.b_label
@@ -112,7 +112,7 @@ def _name(row: CaseComparison) -> str:
 def _cells(row: CaseComparison) -> tuple[str, ...]:
     ratio = None if row.comparison is None else row.comparison.ratio
     return (
-        _name(row),
+        compared_name(row),
         title_of(row.metric),
         f"{show(row.metric, row.a.value)}\n{spread(row.metric, row.a)}",
         f"{show(row.metric, row.b.value)}\n{spread(row.metric, row.b)}",

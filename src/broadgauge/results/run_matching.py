@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.results.model import CaseSummary, RunComparison, RunSummary
 from broadgauge.specs.case import Case, case_name
+from broadgauge.specs.errors import InputError
 
 _LONGEST_VALUE = 60
 _LABELS = frozenset({"name", "description", "networks"})
@@ -87,3 +88,16 @@ def _shown(value: object) -> str:
     if len(words) <= _LONGEST_VALUE:
         return words
     return f"{words[: _LONGEST_VALUE // 2]} … {words[-_LONGEST_VALUE // 2 :]}"
+
+
+def check_any(compared: RunComparison) -> None:
+    """Was anything compared? Raises InputError where not."""
+    if compared.rows:
+        return
+    is_in_both = len(compared.only_in_a) < len(compared.a.candidates)
+    raise InputError(
+        "no case that both runs have was measured in both"
+        if is_in_both
+        else "the two runs have no case in common, not even by name",
+        hint="cases match by the names of workload and network, shape, backend and platform",
+    )

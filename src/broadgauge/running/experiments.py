@@ -47,10 +47,16 @@ def load(
 
     Raises InputError (no such file, no text) and ExperimentError (what the text says).
     """
+    path = _find(Path(name_or_path), name_or_path)
+    return load_text(_read_text(path), path, overrides, engine)
+
+
+def load_text(
+    text: str, path: Path, overrides: Sequence[str] = (), engine: Engine | None = None
+) -> LoadedExperiment:
+    """The experiment that the text is, as if it stood at this path. Raises ExperimentError."""
     from broadgauge.specs.reading import read_with_secrets
 
-    path = _find(Path(name_or_path), name_or_path)
-    text = _read_text(path)
     if engine is not None:
         overrides = (*overrides, *_engine_overrides(text, path, overrides, engine))
     experiment, secrets = read_with_secrets(text, str(path), overrides, read_base=read_base)

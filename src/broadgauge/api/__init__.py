@@ -1,0 +1,1 @@
+"""What `import broadgauge` gives: each function does what the command of its name does."""

@@ -1,0 +1,352 @@
+"""What does a run say to Python? Its cases with their verdicts, and its figures as tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from broadgauge.analysis.model import AnalysedRun, JudgedCase
+from broadgauge.analysis.store import read_analysed
+from broadgauge.api.display import Displayed, listed, plain_text
+from broadgauge.api.table import Table, table_of_rows
+from broadgauge.report.export import table_of
+from broadgauge.report.markup import Html, join, tag
+from broadgauge.report.page_top import closing_table, disturbed, header_facts, headline
+from broadgauge.report.rows import table_rows
+from broadgauge.report.terminal_closing import print_closing_table
+from broadgauge.report.words import lasting
+from broadgauge.results.model import CaseSummary
+from broadgauge.results.run_path import run_path
+from broadgauge.specs.base import did_you_mean
+from broadgauge.specs.errors import InputError
+from broadgauge.specs.estimate import Estimate
+from broadgauge.specs.metrics import unit_of
+from broadgauge.specs.record import Record, Status
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SELECTING = ("workload", "network", "shape", "arm", "backend", "platform")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Case:
+    """One case of a run over all its launches: what was measured, and what it means."""
+
+    _summary: CaseSummary
+    _judged: JudgedCase
+
+    def __repr__(self) -> str:
+        return f"<Case {self.label}: {self.verdict}, {self.num_ok} of {self.num_planned} trials>"
+
+    @property
+    def key(self) -> str:
+        """The hash of all that decides what was measured: the same in any run of the same case."""
+        return self._judged.key
+
+    @property
+    def label(self) -> str:
+        """`train 2x1 slow`."""
+        return self._judged.label
+
+    @property
+    def workload(self) -> str:
+        """Its name in the experiment."""
+        return self._summary.case.workload.name
+
+    @property
+    def network(self) -> str:
+        """Its name in the experiment; `one node` where nothing joins nodes."""
+        return self._summary.case.network_name
+
+    @property
+    def shape(self) -> str:
+        """`2x1`: nodes x ranks a node."""
+        return self._summary.case.shape
+
+    @property
+    def verdict(self) -> str:
+        """network-bound, host-bound, compute-bound or unknown."""
+        return self._judged.verdict.bound.value
+
+    @property
+    def sentence(self) -> str:
+        """The verdict and why, as `show` prints it."""
+        return self._judged.verdict.sentence
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """The figures that lead to the verdict, with units."""
+        return self._judged.verdict.evidence
+
+    @property
+    def estimates(self) -> Mapping[str, Estimate]:
+        """By metric: `value` over launches with the ends `low` and `high` of its 95 % interval."""
+        return self._summary.estimates
+
+    def figure(self, metric: str) -> Estimate:
+        """One of the estimates.
+
+        Raises InputError where it was not measured, with the reason.
+        """
+        found = self.estimates.get(metric)
+        if found is not None:
+            return found
+        reason = self._summary.missing.get(metric)
+        if reason is not None:
+            raise InputError(f"{self.label} has no {metric}: {reason}")
+        hint = did_you_mean(metric, self.estimates)
+        raise InputError(f"{self.label} has no {metric}", hint=hint)
+
+    @property
+    def num_ok(self) -> int:
+        """Trials that ended well; only these count in an estimate."""
+        return self._summary.num_ok
+
+    @property
+    def num_failed(self) -> int:
+        """Trials that failed or timed out."""
+        return self._summary.num_failed
+
+    @property
+    def num_planned(self) -> int:
+        """Trials in all."""
+        return self._summary.num_planned
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """What went wrong, each message once."""
+        return errors_of(self._summary.records)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Run(Displayed):
+    """A run folder as it stood when it was opened; a notebook shows its closing table.
+
+    `open_run(run)` reads the folder again, for instance while the run goes on elsewhere.
+    """
+
+    _analysed: AnalysedRun
+
+    def __repr__(self) -> str:
+        failed = f", {self.num_failed} failed" if self.num_failed else ""
+        trials = f"{self.num_ok} of {self.num_planned} trials{failed}"
+        return f"<Run {self.experiment}: {trials}, {self.folder}>"
+
+    def __fspath__(self) -> str:
+        """A run can stand wherever its folder can."""
+        return str(self.folder)
+
+    @property
+    def folder(self) -> Path:
+        """Where everything is stored."""
+        return self._analysed.run.folder
+
+    @property
+    def experiment(self) -> str:
+        """The experiment's name."""
+        return self._analysed.run.plan.experiment_name
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """In the plan's order, those of a baseline too."""
+        judged = self._analysed.analysis.case
+        return tuple(Case(each, judged(each.case.key)) for each in self._analysed.run.cases)
+
+    def case(self, label: str | None = None, /, **named: str) -> Case:
+        """The one case of this label, or of these names: `run.case(workload="train", shape="2x1")`.
+
+        `named` takes workload, network, shape, arm, backend and platform. Raises InputError where
+        no case or several are meant.
+        """
+        return select_case(self.cases, label, named)
+
+    @property
+    def num_ok(self) -> int:
+        """Trials that ended well."""
+        return sum(each.num_ok for each in self._analysed.run.cases)
+
+    @property
+    def num_failed(self) -> int:
+        """Trials that failed or timed out; `errors` says how."""
+        return sum(each.num_failed for each in self._analysed.run.cases)
+
+    @property
+    def num_planned(self) -> int:
+        """Trials in all."""
+        return sum(each.num_planned for each in self._analysed.run.cases)
+
+    @property
+    def is_complete(self) -> bool:
+        """Has every planned trial run? Else `resume(run)` goes on."""
+        stored = {record.record_id for record in self._analysed.run.records}
+        launches = self._analysed.run.plan.launches
+        return all(trial.trial_id in stored for launch in launches for trial in launch.trials)
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """What went wrong in trials, each message once."""
+        return errors_of(self._analysed.run.records)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the figures must know."""
+        return (*self._analysed.analysis.notes, *lasting(self._analysed.run.notes))
+
+    @property
+    def records(self) -> Table:
+        """One row a trial: labels, status and error, every metric, the verdict of its case."""
+        return Table("records", table_of(self._analysed, "records"))
+
+    @property
+    def collectives(self) -> Table:
+        """One row a trial, collective and message size; no rows where none were measured."""
+        return Table("collectives", table_of(self._analysed, "collectives"))
+
+    @property
+    def estimates(self) -> Table:
+        """One row a case and metric: its value over launches with its 95 % interval.
+
+        The unit is in its own column: s, Gbit/s, GB/s, bytes, ratio, 1/s, count. `low` and `high`
+        are None below three launches.
+        """
+        return table_of_rows("estimates", list(_estimate_rows(self.cases)))
+
+    @property
+    def series_names(self) -> tuple[str, ...]:
+        """Of what is kept of single steps and iterations: `step_time_s`, `loss`, …"""
+        records = self._analysed.run.records
+        return tuple(dict.fromkeys(name for record in records for name in record.series))
+
+    def series(self, name: str = "step_time_s") -> Table:
+        """One row a step or iteration of every trial, in the order they ran.
+
+        The column `name` has the value, `index` counts from 0 in each trial. A series of rows of k
+        values has the columns `name_0` to `name_<k-1>`. Raises InputError where no trial has such
+        a series, and RunFolderError where a file of it can't be read.
+        """
+        from broadgauge.api.series import series_table
+
+        return series_table(self._analysed.run, name)
+
+    def array(self, record_id: str, name: str = "step_time_s") -> NDArray[np.float64]:
+        """The series of one trial: float64[n], or float64[n, k] for rows of k values.
+
+        Raises InputError where there is no such trial or series, RunFolderError as `series` does.
+        """
+        from broadgauge.api.series import series_array
+
+        return series_array(self._analysed.run, record_id, name)
+
+    @property
+    def analysis(self) -> dict[str, Any]:
+        """Verdicts, findings, comparisons and hypotheses, as `show --json` prints them."""
+        found: dict[str, Any] = self._analysed.analysis.model_dump(mode="json")
+        return found
+
+    def to_json(self) -> str:
+        """All that the folder says, as `export --format json` writes it."""
+        from broadgauge.report.export import to_json
+
+        return to_json(self._analysed)
+
+    def write_report(self, path: str | os.PathLike[str] | None = None) -> Path:
+        """The HTML report, in the run's folder unless told where.
+
+        Returns where it is. Raises RunFolderError where that can't be written.
+        """
+        from broadgauge.report.html import write_report
+
+        return write_report(self._analysed, None if path is None else Path(path))
+
+    def _html(self) -> Html:
+        run, analysis = self._analysed.run, self._analysed.analysis
+        rows = table_rows(run, analysis)
+        facts = " · ".join((*header_facts(run), str(run.folder)))
+        failed = [tag("span", f"{self.num_failed} failed", class_="badge failed")]
+        return join(
+            tag("p", run.plan.experiment_name, class_="title"),
+            tag("p", facts, " ", failed if self.num_failed else "", class_="faint"),
+            disturbed(analysis),
+            headline(rows),
+            closing_table(rows),
+            tag("ul", [_verdict_line(row.title, row.verdict.sentence) for row in rows]),
+            listed(self.notes),
+        )
+
+    def _plain(self) -> str:
+        table = plain_text(partial(print_closing_table, self._analysed))
+        return f"{self!r}\n\n{table}" if self._analysed.run.records else repr(self)
+
+
+def open_at(run: str | os.PathLike[str], runs_folder: str | os.PathLike[str]) -> Run:
+    """The run of this folder, or the `last` one. Raises RunFolderError."""
+    return Run(read_analysed(run_path(os.fspath(run), Path(runs_folder))))
+
+
+def select_case(cases: Sequence[Case], label: str | None, named: Mapping[str, str]) -> Case:
+    """The one that is meant. Raises InputError."""
+    unknown = next((name for name in named if name not in SELECTING), None)
+    if unknown is not None:
+        raise InputError(
+            f"a case is not chosen by `{unknown}`",
+            hint=did_you_mean(unknown, SELECTING) or f"by {', '.join(SELECTING)}",
+        )
+    labels = [case.label for case in cases]
+    found = [case for case in cases if label in (None, case.label, case.key)]
+    found = [case for case in found if all(_named(case, k) == v for k, v in named.items())]
+    if len(found) == 1:
+        return found[0]
+    asked = ", ".join(([label] if label else []) + [f"{k}={v}" for k, v in named.items()])
+    if not found:
+        hint = did_you_mean(label, labels) if label else f"cases: {', '.join(labels)}"
+        raise InputError(f"no case is {asked}", hint=hint)
+    meant = ", ".join(case.label for case in found)
+    raise InputError(f"{len(found)} cases are {asked or 'in this run'}: {meant}")
+
+
+def _named(case: Case, name: str) -> str:
+    if name in ("workload", "network", "shape"):
+        value: str = getattr(case, name)
+        return value
+    return str(getattr(case._summary.case, name))
+
+
+def errors_of(records: Sequence[Record]) -> tuple[str, ...]:
+    """Of trials that did not end well."""
+    errors = [record.error for record in records if record.status is not Status.OK]
+    return tuple(dict.fromkeys(error.message for error in errors if error is not None))
+
+
+def _estimate_rows(cases: Sequence[Case]) -> Sequence[dict[str, Any]]:
+    return [
+        {
+            "case_key": case.key,
+            "label": case.label,
+            "workload": case.workload,
+            "network": case.network,
+            "shape": case.shape,
+            "verdict_bound": case.verdict,
+            "metric": metric,
+            "unit": unit_of(metric),
+            "value": estimate.value,
+            "low": estimate.low,
+            "high": estimate.high,
+            "launches": estimate.launches,
+            "trials": estimate.trials,
+            "method": estimate.method,
+        }
+        for case in cases
+        for metric, estimate in case.estimates.items()
+    ]
+
+
+def _verdict_line(title: str, sentence: str) -> Html:
+    bound, colon, why = sentence.partition(": ")
+    badge = tag("span", bound, class_=f"badge {bound}")
+    return tag("li", f"{title} ", badge, f" {why}" if colon else "")

@@ -1,0 +1,66 @@
+"""docs/python.md: every block runs as it stands, as a script and in a real notebook kernel.
+
+Ranks are scripted, since what is shown is how it is asked and what comes back.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.namespaces
+
+ROOT = Path(__file__).parents[2]
+BLOCKS = re.findall(
+    r"^```python\n(.*?)^```", (ROOT / "docs" / "python.md").read_text(encoding="utf-8"), re.M | re.S
+)
+FIRST = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from tests.api.scripted import stand_ins
+for place, name, value in stand_ins():
+    setattr(place, name, value)
+"""
+
+
+def test_there_are_blocks() -> None:
+    assert len(BLOCKS) >= 10
+
+
+def test_every_block_runs_in_a_script(
+    empty_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tests.api.scripted import stand_ins
+
+    for place, name, value in stand_ins():
+        monkeypatch.setattr(place, name, value)
+    script = "\n".join(BLOCKS)
+    exec(compile(script, "docs/python.md", "exec"), {"__name__": "__main__"})
+    said = capsys.readouterr().out
+    for words in ("[6/6] train", "network-bound", "no regression", "did you mean `quickstart`?"):
+        assert words in said
+    assert len(list(empty_folder.glob("runs/*/report.html"))) == 1
+
+
+@pytest.mark.slow
+def test_every_block_runs_in_a_notebook(empty_folder: Path) -> None:
+    import nbformat
+    from nbclient import NotebookClient
+
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(text) for text in (FIRST, *BLOCKS)]
+    )
+    client = NotebookClient(
+        notebook, timeout=240, kernel_name="python3", resources={"metadata": {"path": "."}}
+    )
+    client.execute()
+    shown = [
+        output.data
+        for cell in notebook.cells
+        for output in cell.get("outputs", ())
+        if output.output_type == "execute_result"
+    ]
+    pages = [data["text/html"] for data in shown]
+    assert [re.search("my-training|llama3-8b|ladder", page) is not None for page in pages]
+    assert len(pages) == 3
+    assert all(data["text/plain"].count("\n") > 3 for data in shown)
