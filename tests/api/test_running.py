@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -14,6 +15,8 @@ from broadgauge.api.progress import Progress
 from broadgauge.api.run import Run
 from broadgauge.api.running import as_yaml, load_experiment, override_texts, resume, run
 from broadgauge.api.runs import list_runs, open_run
+from broadgauge.platforms.machine import read_machine
+from broadgauge.running import preparing
 from broadgauge.specs.errors import ExperimentError, InputError, RunFolderError
 
 TINY: dict[str, Any] = {
@@ -50,7 +53,7 @@ def test_a_run_tells_its_progress_and_is_what_is_opened_later(
     here: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     told: list[Progress] = []
-    found = run(TINY, overrides={"launches": 3, "workloads.0.steps": 6}, progress=told.append)
+    found = run(TINY, overrides={"launches": 3, "workloads.0.block_steps": 4}, progress=told.append)
     assert (found.num_ok, found.num_failed, found.num_planned) == (3, 0, 3)
     assert found.is_complete
     assert found.errors == ()
@@ -63,7 +66,7 @@ def test_a_run_tells_its_progress_and_is_what_is_opened_later(
         assert open_run(text).folder == found.folder
     assert open_run(found).to_json() == found.to_json()
     assert [row["run"] for row in list_runs()] == [found.folder.name]
-    assert len(found.series("step_time_s")) == 3 * 6
+    assert len(found.series("step_time_s")) == 3 * 4, "a scripted rank does a block"
 
 
 @pytest.mark.alone
@@ -110,6 +113,21 @@ def test_it_runs_inside_of_a_running_event_loop(here: Path) -> None:
         return run(TINY, overrides={"launches": 1})
 
     assert asyncio.run(main()).is_complete
+
+
+@pytest.mark.alone
+def test_refused_nodes_are_a_warning_and_what_needs_none_is_run(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusing = replace(read_machine(), can_emulate=False, refusal="no", fix="be root")
+    monkeypatch.setattr(preparing, "read_machine", lambda: refusing)
+    cluster = {"shapes": ["1x1", "2x1"], "device": "cpu"}
+    networks = [{"name": "slow", "rate_gbps": 1}]
+    wanted = TINY | {"platform": "emulated", "cluster": cluster, "networks": networks}
+    with pytest.warns(UserWarning, match="nodes can't be emulated") as warned:
+        found = run(wanted, overrides={"launches": 1})
+    assert [Path(each.filename).name for each in warned] == [Path(__file__).name]
+    assert [case.shape for case in found.cases] == ["1x1"]
 
 
 def test_what_can_not_be_run_is_raised_before_anything_is_made(here: Path) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from broadgauge.results.model import CaseComparison, RunComparison, RunSummary
     from broadgauge.specs.estimate import Estimate
 
-HEAD = ("case", "metric", "A", "B", "B / A", "95 % interval", "finding")
+HEAD = ("case", "metric", "A", "B", "B / A", "95 % interval")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +198,8 @@ def _row(of: str, row: CaseComparison) -> dict[str, Any]:
 def _group_html(group: Group) -> Html:
     words = f"{group.words[:1].upper()}{group.words[1:]}."
     rows = [_cells(row) for row in group.rows]
-    return join(tag("p", words), table(HEAD, rows, class_="text"))
+    found = [f"{compared_name(row)}: {finding(row)}" for row in group.rows]
+    return join(tag("p", words), table(HEAD, rows), tag("ul", [tag("li", each) for each in found]))
 
 
 def _cells(row: CaseComparison) -> Sequence[str]:
@@ -210,7 +211,6 @@ def _cells(row: CaseComparison) -> Sequence[str]:
         show(row.metric, row.b.value),
         "–" if ratio is None else show("speedup_ratio", ratio.value),
         "–" if ratio is None else interval("speedup_ratio", ratio),
-        finding(row),
     )
 
 

@@ -22,13 +22,14 @@ _STYLE = Html(
     ".broadgauge .headline{font-size:1.1em}"
     ".broadgauge .faint,.broadgauge .sub{opacity:.7}"
     ".broadgauge .scroll{overflow-x:auto}"
-    ".broadgauge table{border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.5em 0}"
+    ".broadgauge h2{font-size:1.1em;margin:.8em 0 .2em}"
+    ".broadgauge table{border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.5em 0;"
+    "font-size:inherit}"
     ".broadgauge th,.broadgauge td{text-align:right;vertical-align:top;padding:.25em .7em;"
     "border:0;border-bottom:1px solid rgba(128,128,128,.35);white-space:nowrap;"
     "background:transparent}"
     ".broadgauge tr>:first-child,.broadgauge table.text td,.broadgauge table.text th"
     "{text-align:left}"
-    ".broadgauge table.text td:last-child{white-space:normal}"
     ".broadgauge .sub{display:block;font-size:.9em;font-weight:400}"
     ".broadgauge .badge{padding:0 .55em;border-radius:1em;font-weight:600;white-space:nowrap;"
     "background:#eceef1;color:#4a5260}"
@@ -74,7 +75,11 @@ class Displayed:
 def plain_text(print_to: Callable[[Console], None]) -> str:
     """What a command would print, without colours."""
     text = io.StringIO()
-    print_to(Console(file=text, width=TEXT_COLUMNS, highlight=False, color_system=None))
+    # In a notebook rich would display what it prints, whatever its file is.
+    console = Console(
+        file=text, width=TEXT_COLUMNS, highlight=False, color_system=None, force_jupyter=False
+    )
+    print_to(console)
     lines = (line.rstrip() for line in text.getvalue().splitlines())
     return "\n".join(lines).strip("\n")
 

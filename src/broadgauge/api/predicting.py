@@ -26,10 +26,17 @@ from broadgauge.api.display import Displayed, listed, plain_text
 from broadgauge.api.table import Table, table_of_rows
 from broadgauge.catalog.catalog import Catalog
 from broadgauge.predict.prediction import Prediction
-from broadgauge.report.html_predict import HEAD, table_row
+from broadgauge.report.html_predict import HEAD, table_row, training_table
 from broadgauge.report.markup import Html, join, table, tag
 from broadgauge.report.predict_data import flat, to_json
-from broadgauge.report.predict_words import common_words, fitting_first, label_words, limits
+from broadgauge.report.predict_words import (
+    NEAREST_WORDS,
+    common_words,
+    fitting_first,
+    label_words,
+    limits,
+    with_nearest,
+)
 from broadgauge.report.terminal_predict import print_answers
 from broadgauge.running.predicting import PAYS_RATIO, Question, reply_to
 from broadgauge.specs.errors import InputError
@@ -122,14 +129,17 @@ class Predictions(Displayed, Sequence[Prediction]):
 
     def _html(self) -> Html:
         reply = self._reply
-        shown = fitting_first(reply.answers.answers)
+        asked = fitting_first(reply.answers.answers)
+        shown = [*with_nearest(asked, reply.answers.over)]
         return join(
             tag("p", common_words(reply.answers), class_="title"),
             tag("p", f"Assumed: {'; '.join(reply.assumed)}.", class_="faint")
             if reply.assumed
             else "",
             table(HEAD, [table_row(answer) for answer in shown]),
-            tag("ul", [tag("li", words) for words in limits(shown)]),
+            tag("p", f"{NEAREST_WORDS}.", class_="faint") if len(shown) > len(asked) else "",
+            list(training_table(shown)),
+            tag("ul", [tag("li", words) for words in limits(asked)]),
             tag("ul", [tag("li", words) for words in self.recommendations]),
             listed(self.notes),
         )
@@ -178,6 +188,7 @@ def predict(
     measured: PathLike | None = None,
     catalog: Catalog | OneOrMore[PathLike] | None = None,
     usd_per_gpu_hour: float | None = None,
+    tokens: float | None = None,
     pays_ratio: float = PAYS_RATIO,
 ) -> Predictions:
     """Predicts step times, throughput, memory and cost of trainings; needs no GPU and no torch.
@@ -196,8 +207,9 @@ def predict(
     keep_gathered: FSDP's weights stay whole until the backward pass.
     data_stall_s, checkpoint_stall_s: what a step waits for data, and for a checkpoint's share.
     system: a file of `calibrate`; measured: a CSV of steps of yours; catalog: from `load_catalog`,
-        or files of yours. usd_per_gpu_hour: instead of the catalog's price. pays_ratio: what a
-        better network must bring to be recommended, 0.1 for 10 %.
+        or files of yours. usd_per_gpu_hour: instead of the catalog's price. tokens: of a whole
+        training, `300e9`, whose time and US dollars `table` then has. pays_ratio: what a better
+        network must bring to be recommended, 0.1 for 10 %.
 
     Raises InputError: an unknown name with what was meant, a value that can't be, more than
     100,000 combinations.
@@ -218,7 +230,8 @@ def predict(
         experiment=None if experiment is None else os.fspath(experiment),
         system_file=path_or_none(system),
         measured_file=path_or_none(measured),
-        usd_per_gpu_hour=usd_per_gpu_hour,
+        usd_per_gpu_hour=_optional("usd_per_gpu_hour", usd_per_gpu_hour),
+        tokens_count=_optional("tokens", tokens),
         pays_ratio=pays_ratio,
     )
     return Predictions(reply_to(question, is_cut=False, with_sweeps=False))
@@ -227,6 +240,10 @@ def predict(
 def _has_cluster(given: Mapping[str, object]) -> bool:
     words = ("gpu", "node", "nodes", "gpus_per_node", "network")
     return any(given[word] is not None for word in words)
+
+
+def _optional(name: str, value: float | None) -> float | None:
+    return None if value is None else number(name, value)
 
 
 def _gradient_bytes(name: str, value: object) -> float:

@@ -268,10 +268,10 @@ class Run(Displayed):
         run, analysis = self._analysed.run, self._analysed.analysis
         rows = table_rows(run, analysis)
         facts = " · ".join((*header_facts(run), str(run.folder)))
-        failed = [tag("span", f"{self.num_failed} failed", class_="badge failed")]
+        failed = [" ", tag("span", f"{self.num_failed} failed", class_="badge failed")]
         return join(
-            tag("p", run.plan.experiment_name, class_="title"),
-            tag("p", facts, " ", failed if self.num_failed else "", class_="faint"),
+            tag("p", run.plan.experiment_name, failed if self.num_failed else "", class_="title"),
+            tag("p", facts, class_="faint"),
             disturbed(analysis),
             headline(rows),
             closing_table(rows),

@@ -76,7 +76,7 @@ def _page(
         *(tag("p", f"{words}.") for words in limits(answers.answers)),
         table(HEAD, [table_row(answer) for answer in shown]),
         *([tag("p", f"{NEAREST_WORDS}.", class_="faint")] if len(shown) > num_asked else []),
-        *_training(shown),
+        *training_table(shown),
         tag("h2", "Pictures"),
         tag("section", list(_figures(answers, is_interactive=script is not None)), class_="charts"),
         *_advice(found),
@@ -122,7 +122,7 @@ def table_row(answer: Answer) -> tuple[str, ...]:
     )
 
 
-def _training(shown: Sequence[Answer]) -> Iterator[Html]:
+def training_table(shown: Sequence[Answer]) -> Iterator[Html]:
     """Time and cost of a whole training, where its tokens were said."""
     wholes = [
         (label_words(each), each.whole)
