@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import broadgauge
+from broadgauge.api.case import Case
 from broadgauge.api.comparing import Comparison
 from broadgauge.api.predicting import Predictions
 from broadgauge.api.progress import Progress
-from broadgauge.api.run import Case
 from broadgauge.api.sensitivity import Ladders
 from broadgauge.api.whatif import Changed
 from broadgauge.predict.prediction import Interval, Prediction

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from broadgauge.api.catalog import load_catalog
     from broadgauge.api.comparing import compare
     from broadgauge.api.here import predict_here
+    from broadgauge.api.open_run import list_runs, open_run
     from broadgauge.api.predicting import predict
-    from broadgauge.api.run import Run
-    from broadgauge.api.running import resume, run
-    from broadgauge.api.runs import list_runs, open_run
+    from broadgauge.api.run_and_resume import resume, run
     from broadgauge.api.sensitivity import sensitivity
+    from broadgauge.api.stored_run import Run
     from broadgauge.api.table import Table
     from broadgauge.api.whatif import whatif
     from broadgauge.specs.errors import (
@@ -64,18 +64,18 @@ _MODULES = {
     "BroadgaugeError": "specs.errors",
     "InputError": "specs.errors",
     "PlatformError": "specs.errors",
-    "Run": "api.run",
+    "Run": "api.stored_run",
     "RunFolderError": "specs.errors",
     "Table": "api.table",
     "calibrate": "api.calibrating",
     "compare": "api.comparing",
-    "list_runs": "api.runs",
+    "list_runs": "api.open_run",
     "load_catalog": "api.catalog",
-    "open_run": "api.runs",
+    "open_run": "api.open_run",
     "predict": "api.predicting",
     "predict_here": "api.here",
-    "resume": "api.running",
-    "run": "api.running",
+    "resume": "api.run_and_resume",
+    "run": "api.run_and_resume",
     "sensitivity": "api.sensitivity",
     "whatif": "api.whatif",
 }

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from broadgauge.api.run import Run
-from broadgauge.api.runs import open_run
+from broadgauge.api.open_run import open_run
+from broadgauge.api.stored_run import Run
 
 
 @pytest.fixture

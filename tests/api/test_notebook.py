@@ -14,7 +14,7 @@ FIRST = f"""
 import asyncio, os, sys
 sys.path.insert(0, {str(ROOT)!r})
 from tests.api.scripted import stand_ins
-from tests.api.test_running import TINY
+from tests.api.test_run_and_resume import TINY
 for place, name, value in stand_ins():
     setattr(place, name, value)
 import broadgauge

@@ -13,8 +13,8 @@ from broadgauge.api.catalog import load_catalog
 from broadgauge.api.comparing import compare
 from broadgauge.api.here import predict_here
 from broadgauge.api.predicting import PROPERTIES, predict
-from broadgauge.api.run import Run
 from broadgauge.api.sensitivity import sensitivity
+from broadgauge.api.stored_run import Run
 from broadgauge.api.whatif import whatif
 from broadgauge.cli.main import main
 from broadgauge.cli.predict_flags import FLAGS

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from broadgauge.api.ending import interruptible
+from broadgauge.api.open_run import open_run
 from broadgauge.api.progress import Watching
-from broadgauge.api.runs import open_run
 from broadgauge.engine.interrupts import Interrupts, signals_to
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +19,7 @@ SCRIPT = f"""
 import signal, sys
 sys.path.insert(0, {str(ROOT)!r})
 from tests.api.scripted import stand_ins
-from tests.api.test_running import TINY
+from tests.api.test_run_and_resume import TINY
 for place, name, value in stand_ins():
     setattr(place, name, value)
 import broadgauge, os

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from broadgauge.api.run import Run
+from broadgauge.api.stored_run import Run
 from broadgauge.api.table import table_of_rows
 from broadgauge.report.export import to_csv
 from broadgauge.specs.errors import InputError

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import assert_type
 
 import broadgauge as bg
+from broadgauge.api.case import Case
 from broadgauge.api.comparing import Comparison
 from broadgauge.api.predicting import Predictions
-from broadgauge.api.run import Case
 from broadgauge.predict.prediction import Prediction
 from broadgauge.specs.errors import ExitCode
 

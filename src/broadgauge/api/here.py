@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from broadgauge.api.asking import PathLike
-from broadgauge.api.running import ExperimentLike, load_experiment
+from broadgauge.api.run_and_resume import ExperimentLike, load_experiment
 from broadgauge.api.table import Table
 from broadgauge.predict.system.experiment_here import steps_here
 from broadgauge.predict.system.file import read_system

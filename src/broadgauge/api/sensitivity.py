@@ -16,8 +16,8 @@ from broadgauge.api.asking import PathLike, path_or_none
 from broadgauge.api.display import Displayed, plain_text, preformatted
 from broadgauge.api.ending import interruptible
 from broadgauge.api.progress import OnProgress, Watching
-from broadgauge.api.run import Run, open_at
-from broadgauge.api.running import ExperimentLike, load_experiment
+from broadgauge.api.run_and_resume import ExperimentLike, load_experiment
+from broadgauge.api.stored_run import Run, open_at
 from broadgauge.api.table import Table, table_of_rows
 from broadgauge.platforms.machine import read_machine
 from broadgauge.predict.system.file import read_system

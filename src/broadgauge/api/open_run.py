@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from broadgauge.api.run import Run, open_at
+from broadgauge.api.stored_run import Run, open_at
 from broadgauge.api.table import Table
 from broadgauge.results.run_list import ListedRun
 from broadgauge.results.run_list import list_runs as runs_in

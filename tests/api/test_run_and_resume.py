@@ -1,4 +1,4 @@
-"""Proves api/running.py on the local platform, with ranks that are scripted."""
+"""Proves api/run_and_resume.py on the local platform, with ranks that are scripted."""
 
 import asyncio
 import threading
@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from tests.api.scripted import stand_ins
 
+from broadgauge.api.open_run import list_runs, open_run
 from broadgauge.api.progress import Progress
-from broadgauge.api.run import Run
-from broadgauge.api.running import as_yaml, load_experiment, override_texts, resume, run
-from broadgauge.api.runs import list_runs, open_run
+from broadgauge.api.run_and_resume import as_yaml, load_experiment, override_texts, resume, run
+from broadgauge.api.stored_run import Run
 from broadgauge.platforms.machine import read_machine
 from broadgauge.running import preparing
 from broadgauge.specs.errors import ExperimentError, InputError, RunFolderError

@@ -1,4 +1,4 @@
-"""Proves api/run.py and how a run shows itself, on the golden run and on one made up."""
+"""Proves api/stored_run.py and how a run shows itself, on the golden run and on one made up."""
 
 import json
 import re
@@ -10,8 +10,8 @@ from tests.report.sample_run import sample_run
 
 from broadgauge.analysis.analyse import analysed
 from broadgauge.analysis.store import analysis_json
-from broadgauge.api.run import Run
-from broadgauge.api.runs import open_run
+from broadgauge.api.open_run import open_run
+from broadgauge.api.stored_run import Run
 from broadgauge.specs.errors import InputError, RunFolderError
 from broadgauge.specs.metrics import unit_of
 

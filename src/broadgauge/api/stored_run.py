@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from broadgauge.analysis.model import AnalysedRun, JudgedCase
+from broadgauge.analysis.model import AnalysedRun
 from broadgauge.analysis.store import read_analysed
+from broadgauge.api.case import Case, errors_of, estimate_rows, select_case
 from broadgauge.api.display import Displayed, listed, plain_text
 from broadgauge.api.table import Table, table_of_rows
 from broadgauge.report.export import table_of
@@ -19,109 +19,11 @@ from broadgauge.report.page_top import closing_table, disturbed, header_facts, h
 from broadgauge.report.rows import table_rows
 from broadgauge.report.terminal_closing import print_closing_table
 from broadgauge.report.words import lasting
-from broadgauge.results.model import CaseSummary
 from broadgauge.results.run_path import run_path
-from broadgauge.specs.base import did_you_mean
-from broadgauge.specs.errors import InputError
-from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.metrics import unit_of
-from broadgauge.specs.record import Record, Status
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-SELECTING = ("workload", "network", "shape", "arm", "backend", "platform")
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Case:
-    """One case of a run over all its launches: what was measured, and what it means."""
-
-    _summary: CaseSummary
-    _judged: JudgedCase
-
-    def __repr__(self) -> str:
-        return f"<Case {self.label}: {self.verdict}, {self.num_ok} of {self.num_planned} trials>"
-
-    @property
-    def key(self) -> str:
-        """The hash of all that decides what was measured: the same in any run of the same case."""
-        return self._judged.key
-
-    @property
-    def label(self) -> str:
-        """`train 2x1 slow`."""
-        return self._judged.label
-
-    @property
-    def workload(self) -> str:
-        """Its name in the experiment."""
-        return self._summary.case.workload.name
-
-    @property
-    def network(self) -> str:
-        """Its name in the experiment; `one node` where nothing joins nodes."""
-        return self._summary.case.network_name
-
-    @property
-    def shape(self) -> str:
-        """`2x1`: nodes x ranks a node."""
-        return self._summary.case.shape
-
-    @property
-    def verdict(self) -> str:
-        """network-bound, host-bound, compute-bound or unknown."""
-        return self._judged.verdict.bound.value
-
-    @property
-    def sentence(self) -> str:
-        """The verdict and why, as `show` prints it."""
-        return self._judged.verdict.sentence
-
-    @property
-    def evidence(self) -> tuple[str, ...]:
-        """The figures that lead to the verdict, with units."""
-        return self._judged.verdict.evidence
-
-    @property
-    def estimates(self) -> Mapping[str, Estimate]:
-        """By metric: `value` over launches with the ends `low` and `high` of its 95 % interval."""
-        return self._summary.estimates
-
-    def figure(self, metric: str) -> Estimate:
-        """One of the estimates.
-
-        Raises InputError where it was not measured, with the reason.
-        """
-        found = self.estimates.get(metric)
-        if found is not None:
-            return found
-        reason = self._summary.missing.get(metric)
-        if reason is not None:
-            raise InputError(f"{self.label} has no {metric}: {reason}")
-        hint = did_you_mean(metric, self.estimates)
-        raise InputError(f"{self.label} has no {metric}", hint=hint)
-
-    @property
-    def num_ok(self) -> int:
-        """Trials that ended well; only these count in an estimate."""
-        return self._summary.num_ok
-
-    @property
-    def num_failed(self) -> int:
-        """Trials that failed or timed out."""
-        return self._summary.num_failed
-
-    @property
-    def num_planned(self) -> int:
-        """Trials in all."""
-        return self._summary.num_planned
-
-    @property
-    def errors(self) -> tuple[str, ...]:
-        """What went wrong, each message once."""
-        return errors_of(self._summary.records)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -215,7 +117,7 @@ class Run(Displayed):
         The unit is in its own column: s, Gbit/s, GB/s, bytes, ratio, 1/s, count. `low` and `high`
         are None below three launches.
         """
-        return table_of_rows("estimates", list(_estimate_rows(self.cases)))
+        return table_of_rows("estimates", list(estimate_rows(self.cases)))
 
     @property
     def series_names(self) -> tuple[str, ...]:
@@ -287,63 +189,6 @@ class Run(Displayed):
 def open_at(run: str | os.PathLike[str], runs_folder: str | os.PathLike[str]) -> Run:
     """The run of this folder, or the `last` one. Raises RunFolderError."""
     return Run(read_analysed(run_path(os.fspath(run), Path(runs_folder))))
-
-
-def select_case(cases: Sequence[Case], label: str | None, named: Mapping[str, str]) -> Case:
-    """The one that is meant. Raises InputError."""
-    unknown = next((name for name in named if name not in SELECTING), None)
-    if unknown is not None:
-        raise InputError(
-            f"a case is not chosen by `{unknown}`",
-            hint=did_you_mean(unknown, SELECTING) or f"by {', '.join(SELECTING)}",
-        )
-    labels = [case.label for case in cases]
-    found = [case for case in cases if label in (None, case.label, case.key)]
-    found = [case for case in found if all(_named(case, k) == v for k, v in named.items())]
-    if len(found) == 1:
-        return found[0]
-    asked = ", ".join(([label] if label else []) + [f"{k}={v}" for k, v in named.items()])
-    if not found:
-        hint = did_you_mean(label, labels) if label else f"cases: {', '.join(labels)}"
-        raise InputError(f"no case is {asked}", hint=hint)
-    meant = ", ".join(case.label for case in found)
-    raise InputError(f"{len(found)} cases are {asked or 'in this run'}: {meant}")
-
-
-def _named(case: Case, name: str) -> str:
-    if name in ("workload", "network", "shape"):
-        value: str = getattr(case, name)
-        return value
-    return str(getattr(case._summary.case, name))
-
-
-def errors_of(records: Sequence[Record]) -> tuple[str, ...]:
-    """Of trials that did not end well."""
-    errors = [record.error for record in records if record.status is not Status.OK]
-    return tuple(dict.fromkeys(error.message for error in errors if error is not None))
-
-
-def _estimate_rows(cases: Sequence[Case]) -> Sequence[dict[str, Any]]:
-    return [
-        {
-            "case_key": case.key,
-            "label": case.label,
-            "workload": case.workload,
-            "network": case.network,
-            "shape": case.shape,
-            "verdict_bound": case.verdict,
-            "metric": metric,
-            "unit": unit_of(metric),
-            "value": estimate.value,
-            "low": estimate.low,
-            "high": estimate.high,
-            "launches": estimate.launches,
-            "trials": estimate.trials,
-            "method": estimate.method,
-        }
-        for case in cases
-        for metric, estimate in case.estimates.items()
-    ]
 
 
 def _verdict_line(title: str, sentence: str) -> Html:

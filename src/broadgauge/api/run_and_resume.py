@@ -10,7 +10,7 @@ from pathlib import Path
 
 from broadgauge.api.ending import interruptible
 from broadgauge.api.progress import OnProgress, Watching
-from broadgauge.api.run import Run, open_at
+from broadgauge.api.stored_run import Run, open_at
 from broadgauge.results.run_path import RUNS_FOLDER, run_path
 from broadgauge.running.experiments import LoadedExperiment, load, load_text
 from broadgauge.running.preparing import RunOptions, prepare
