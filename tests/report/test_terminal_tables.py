@@ -1,12 +1,17 @@
 """Does a table that is laid out plainly look as rich would lay it out?"""
 
 import io
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from broadgauge.analysis.analyse import analysed
+from broadgauge.analysis.model import AnalysedRun
+from broadgauge.report.terminal_closing import print_closing_table
 from broadgauge.report.terminal_tables import _columns, fits_columns, print_table
+from broadgauge.results.summary import summarise_stored
 
 WORDS = st.text("ab 1–×", max_size=12).map(str.strip)
 
@@ -31,3 +36,17 @@ def test_plain_tables_are_richs(table: tuple[list[str], list[list[str]]]) -> Non
     if fits_columns(head, rows, consoles[0]):
         ours = printed(consoles[0], lambda console: print_table(head, rows, console))
         assert ours == printed(consoles[1], lambda console: console.print(_columns(head, rows)))
+
+
+def test_no_figure_is_cut_at_any_width(repository: Path) -> None:
+    """rich takes what is too much from the widest column, its least width or not."""
+    found = analysed(summarise_stored(repository / "tests/results/golden/schema-1"))
+    widths = [width for width in range(60, 130) if _header(found, width).startswith("network  ")]
+    assert min(widths) < 100, "a table before its figures are blocks"
+    for width in widths:
+        assert _header(found, width).endswith("  network cost"), width
+
+
+def _header(found: AnalysedRun, width: int) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    return printed(console, lambda console: print_closing_table(found, console)).split("\n")[0]

@@ -87,7 +87,7 @@ def _table(
     for index, column in enumerate(shown[1:], start=1):
         words = [column.title, *(cells[index].plain for cells in rows)]
         width = max(len(line) for word in words for line in word.split("\n"))
-        table.add_column(column.title, justify="right", min_width=width)
+        table.add_column(column.title, justify="right", min_width=width, no_wrap=True)
     if verdicts:
         table.add_column("verdict", min_width=NARROWEST_VERDICT)
     for index, cells in enumerate(rows):

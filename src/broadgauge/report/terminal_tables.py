@@ -97,7 +97,7 @@ def _columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
         if index == 0:
             table.add_column(title, min_width=min(width, NARROWEST_WORDS))
         else:
-            table.add_column(title, justify="right", min_width=width)
+            table.add_column(title, justify="right", min_width=width, no_wrap=True)
     for row in rows:
         table.add_row(*map(Text, row))
     return table
