@@ -44,6 +44,12 @@ def test_arrow_has_the_same_cells(golden: Run) -> None:
         assert table.to_arrow().to_pylist() == list(table)
 
 
+def test_arrows_fields_say_what_they_mean(golden: Run) -> None:
+    field = golden.records.to_arrow().schema.field("step_time_s")
+    assert field.metadata[b"unit"] == b"s"
+    assert b"step" in field.metadata[b"meaning"]
+
+
 def test_a_table_may_be_empty() -> None:
     assert table_of_rows("none", []).to_pandas().empty
     assert table_of_rows("none", []).to_arrow().num_rows == 0

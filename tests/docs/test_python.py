@@ -25,7 +25,7 @@ def test_there_are_blocks() -> None:
     assert len(BLOCKS) >= 10
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.namespaces
 def test_every_block_runs_in_a_script(
     empty_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
