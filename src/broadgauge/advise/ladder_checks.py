@@ -15,6 +15,7 @@ from broadgauge.advise.ladder_model import (
     Cost,
     Ladder,
     Predicted,
+    is_unshaped,
     node_payload_gbps,
     node_rate_gbps,
 )
@@ -69,7 +70,8 @@ def _counted(ladder: Ladder, folder: Path) -> tuple[Estimate | None, str]:
     assert case.link.payload_rate_gbps is not None, "rungs have rates"
     assert case.link.slower_rate_gbps is not None, "rungs have rates"
     share = case.link.payload_rate_gbps / case.link.slower_rate_gbps
-    good = [record for summary in ladder.rungs for record in summary.good]
+    shaped = (summary for summary in ladder.rungs if not is_unshaped(summary.case))
+    good = [record for summary in shaped for record in summary.good]
     skipped = in_results(case.workload).samples_left_out(ladder.metric)
     if skipped is None:
         if ladder.is_inverse:
@@ -106,8 +108,7 @@ def _costs(ladder: Ladder, found: Sensitivity) -> Iterator[Cost]:
     """`network_cost_s` of each rung beside the curve's; none for rates and commands."""
     if ladder.metric != "step_time_s":
         return
-    base = found.base_s.estimate
-    assert base is not None, "a curve has a base"
+    base = found.curve_base_s
     for summary, rung in zip(ladder.rungs, found.rungs, strict=True):
         measured = summary.estimates.get("network_cost_s")
         off = summary.estimates.get("step_without_communication_s")
@@ -193,8 +194,8 @@ def _off(predicted: Predicted, measured: Estimate) -> float:
 def _about_host(ladder: Ladder) -> Iterator[str]:
     """A rung that the host limited is still an upper bound of what no network can remove."""
     assert ladder.found is not None, "only a ladder with a curve is checked"
-    base = ladder.found.base_s.estimate
-    if base is None or base.low is None:
+    base = ladder.found.curve_base_s
+    if base.low is None:
         return
     for each in ladder.left_out:
         if each.step_s is not None and each.step_s < base.low:
@@ -216,7 +217,8 @@ def _predicted_found(ladder: Ladder, rungs: tuple[Predicted, ...]) -> Sensitivit
     """The three answers by the predictor: its step times through the same curve."""
     if len(rungs) < FEWEST_RUNGS or ladder.found is None:
         return None
-    payload = {node_rate_gbps(s.case): _payload(s) for s in ladder.rungs}
+    shaped = [summary for summary in ladder.rungs if not is_unshaped(summary.case)]
+    payload = {node_rate_gbps(s.case): _payload(s) for s in shaped}
     return analyse(
         [
             Rung(
@@ -227,6 +229,7 @@ def _predicted_found(ladder: Ladder, rungs: tuple[Predicted, ...]) -> Sensitivit
             for each in rungs
         ],
         gain_ratio=ladder.found.gain_ratio,
+        is_exact=True,
     )
 
 

@@ -50,7 +50,7 @@ class Ladder:
     """What was taken for the time of a step; of a rate its inverse."""
     is_inverse: bool
     rungs: tuple[CaseSummary, ...]
-    """From the slowest rate to the fastest, as in `found`."""
+    """From the slowest rate to the fastest, as in `found`; the last may be unshaped."""
     left_out: tuple[LeftOut, ...]
     found: Sensitivity | None
     """None: too few rungs."""
@@ -84,3 +84,29 @@ def node_payload_gbps(case: Case) -> float | None:
     if case.link is None or case.link.payload_rate_gbps is None:
         return None
     return case.link.payload_rate_gbps * case.link.num_nics
+
+
+def is_unshaped(case: Case) -> bool:
+    """Is its link ours, without a rate?"""
+    return case.link is not None and case.link.found is None and case.link.rate_gbps is None
+
+
+def carried_gbps(summary: CaseSummary) -> float | None:
+    """What a node's unshaped NICs carried of plain TCP streams, one a NIC or eight in all; None:
+    not measured."""
+    assert summary.case.link is not None, "rungs have links"
+    one, eight = summary.ceiling_gbps, summary.eight_streams_gbps
+    seen = [] if one is None else [one.value * summary.case.link.num_nics]
+    seen += [] if eight is None else [eight.value]
+    return max(seen, default=None)
+
+
+def unshaped_payload_gbps(summary: CaseSummary) -> float | None:
+    """What of it is payload, as on a shaped link of its MTU."""
+    carried = carried_gbps(summary)
+    assert summary.case.link is not None, "rungs have links"
+    nics = summary.case.link.num_nics
+    if carried is None:
+        return None
+    one = summary.case.link.model_copy(update={"rate_gbps": carried / nics})
+    return None if one.payload_rate_gbps is None else one.payload_rate_gbps * nics

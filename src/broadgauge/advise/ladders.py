@@ -1,17 +1,26 @@
 """Which ladders of link rates does a run hold, and what do they say?
 
-A ladder is one workload, shape and backend on networks that differ in their rate alone. Left out of
-its curve is what this host limited rather than the network: unshaped links, and rates whose
-verdict is host-bound by `advise/link.py`.
+A ladder is one workload, shape and backend on networks that differ in their rate alone. An unshaped
+one is its last rung, at the rate that plain streams carried. Left out of its curve are rates that
+this host limited rather than the network: those whose verdict is host-bound by `advise/link.py`.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from broadgauge.advise.foreign import foreign_load_of
 from broadgauge.advise.ladder_checks import checked
-from broadgauge.advise.ladder_model import Ladder, LeftOut, node_payload_gbps, node_rate_gbps
+from broadgauge.advise.ladder_model import (
+    Ladder,
+    LeftOut,
+    carried_gbps,
+    is_unshaped,
+    node_payload_gbps,
+    node_rate_gbps,
+    unshaped_payload_gbps,
+)
 from broadgauge.advise.link import host_limit, link_of
 from broadgauge.predict.sensitivity.ladder import Rung
 from broadgauge.predict.sensitivity.levels import FEWEST_FOR_INTERVAL
@@ -119,7 +128,7 @@ def _ladder(
         rungs=rungs,
         left_out=left_out,
         found=None,
-        why=_why_nothing(metric, len(rungs)),
+        why=_why_nothing(metric, sum(not is_unshaped(rung.case) for rung in rungs)),
         counted_bytes=None,
         counted_how="",
         is_counted_by_sample=samples_left_out is not None,
@@ -146,25 +155,39 @@ def _judged(
     left_out: list[LeftOut] = []
     for summary in members:
         why = _why_no_rung(summary, run, value_of)
-        payload_gbps = node_payload_gbps(summary.case)
-        if why is None and payload_gbps in rungs:
-            assert payload_gbps is not None, "a rung has a rate"
-            why = f"the same rate as {rungs[payload_gbps].case.network_name}"
-        if why is None and payload_gbps is not None:
-            rungs[payload_gbps] = summary
+        rate = math.inf if is_unshaped(summary.case) else node_payload_gbps(summary.case) or 0.0
+        if why is None and rate in rungs:
+            why = f"the same rate as {rungs[rate].case.network_name}"
+        if why is None:
+            rungs[rate] = summary
         else:
             step = estimate_over(summary.good, value_of)
             step_s = None if step is None else step.value
             left_out.append(LeftOut(summary=summary, why=why or "", step_s=step_s))
-    return tuple(rungs[payload_gbps] for payload_gbps in sorted(rungs)), tuple(left_out)
+    ordered = [rungs[rate] for rate in sorted(rungs)]
+    if _is_slower_unshaped(ordered):
+        why = "unshaped, this host carries no more than the fastest rate"
+        left_out.append(LeftOut(summary=ordered.pop(), why=why, step_s=None))
+    return tuple(ordered), tuple(left_out)
+
+
+def _is_slower_unshaped(rungs: Sequence[CaseSummary]) -> bool:
+    """Is the last rung unshaped, and no faster than the one before?"""
+    if len(rungs) < 2 or not is_unshaped(rungs[-1].case):
+        return False
+    return (carried_gbps(rungs[-1]) or 0.0) <= (node_rate_gbps(rungs[-2].case) or 0.0)
 
 
 def _why_no_rung(summary: CaseSummary, run: RunSummary, value_of: ValueOf) -> str | None:
     """Why does the curve not go through this case? None: it does."""
     if not any(value_of(record) is not None for record in summary.good):
         return "no trial ended well" if not summary.num_ok else "it has no such figure"
+    if is_unshaped(summary.case):
+        if carried_gbps(summary) is None:
+            return "what this host carries unshaped was not measured"
+        return None
     if node_payload_gbps(summary.case) is None:
-        return "unshaped: the host is its limit"
+        return "nobody knows the rate of a network that was found"
     return host_limit(link_of(summary, run, summary.value("network_cost_s")))
 
 
@@ -202,12 +225,15 @@ def _rung(summary: CaseSummary, value_of: ValueOf, torn: frozenset[int]) -> Rung
         if value is not None and record.block not in torn:
             blocks.setdefault(record.block, []).append(value)
     rate_gbps, payload_gbps = node_rate_gbps(summary.case), node_payload_gbps(summary.case)
+    if is_unshaped(summary.case):
+        rate_gbps, payload_gbps = carried_gbps(summary), unshaped_payload_gbps(summary)
     assert rate_gbps is not None, "a rung has a rate"
     assert payload_gbps is not None, "a rung has a rate"
     return Rung(
         rate_gbps=rate_gbps,
         payload_gbps=payload_gbps,
         step_s_by_block={block: mean(values) for block, values in blocks.items()},
+        is_unshaped=is_unshaped(summary.case),
     )
 
 

@@ -15,7 +15,7 @@ from broadgauge.report.chart_parts import (
     rows_of,
     tips,
 )
-from broadgauge.report.ladder_words import answers
+from broadgauge.report.ladder_words import answers, rung_name
 from broadgauge.report.quantities import interval
 from broadgauge.specs.units import show_rate, show_time
 
@@ -24,7 +24,7 @@ STEP = "step_time_s"
 
 
 def ladder_words(ladder: Ladder) -> str:
-    """The three answers, and where something disagrees."""
+    """The answers, and where something disagrees."""
     parts = [f"{title}: {words}." for title, words in answers(ladder)]
     return " ".join([*parts, *(f"Disagrees: {words}." for words in ladder.disagreements)])
 
@@ -85,7 +85,7 @@ def _row(rung: FittedRung) -> Spec:
         "y": step.value,
         "low": step.value if step.low is None else step.low,
         "high": step.value if step.high is None else step.high,
-        "rate": show_rate(rung.rate_gbps),
+        "rate": rung_name(rung),
         "words": show_time(step.value),
         "interval": interval(STEP, step),
         "curve": show_time(rung.fitted_s),

@@ -3,15 +3,17 @@
 from dataclasses import asdict
 
 from broadgauge.advise.ladder_model import Ladder
+from broadgauge.advise.ladder_next import next_step
 from broadgauge.predict.sensitivity.ladder import Answer, Sensitivity
-from broadgauge.report.ladder_words import answers, more_rates
+from broadgauge.report.ladder_words import answers
 from broadgauge.specs.estimate import Estimate
 
 Json = dict[str, object]
 
 
 def ladder_json(ladder: Ladder) -> Json:
-    """One ladder; `unknown` is null with the reason beside it."""
+    """One ladder; what is not known is null with the reason beside it."""
+    step = next_step(ladder)
     return {
         "label": ladder.label,
         "metric": ladder.metric,
@@ -32,7 +34,8 @@ def ladder_json(ladder: Ladder) -> Json:
             {"network": each.summary.case.network_name, "why": each.why, "step_s": each.step_s}
             for each in ladder.left_out
         ],
-        "rates_that_would_show_more_gbps": list(more_rates(ladder)),
+        "rates_that_would_show_more_gbps": list(step.rates_gbps),
+        "launches_that_would_show_more": step.launches,
         "notes": list(ladder.notes),
     }
 
@@ -45,6 +48,7 @@ def _found(found: Sensitivity) -> Json:
         "critical_bytes": _answer(found.critical_bytes),
         "fast_bytes": _answer(found.fast_bytes),
         "base_s": _answer(found.base_s),
+        "curve_base_s": _estimate(found.curve_base_s),
         "enough_gbps": _answer(found.enough_gbps),
         "knee_gbps": _answer(found.knee_gbps),
         "gain_ratio": found.gain_ratio,
@@ -59,6 +63,7 @@ def _answer(answer: Answer) -> Json:
         "at_least": answer.at_least,
         "at_most": answer.at_most,
         "why_unknown": answer.why or None,
+        "lack": None if answer.lack is None else answer.lack.value,
     }
 
 

@@ -4,19 +4,19 @@ from collections.abc import Callable, Iterator
 
 from broadgauge.advise.ladder_checks import hidden_ratio, is_apart
 from broadgauge.advise.ladder_model import Ladder
-from broadgauge.predict.sensitivity.curve import Form
-from broadgauge.predict.sensitivity.ladder import Answer, Sensitivity
+from broadgauge.advise.ladder_next import NextStep, next_step
+from broadgauge.predict.sensitivity.ladder import Answer, FittedRung, Lack, Sensitivity
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_rate, show_ratio, show_size, show_time
 
 Show = Callable[[float], str]
 CRITICAL = "Bytes on the critical path"
-BASE = "Time that no network can remove"
+BASE = "Floor: the time that no network can remove"
+KNEE = "Knee: the rate below which more bytes are waited for"
 ENOUGH = "Rate beyond which nothing is gained"
+NOT_YET = "not yet known"
 ALL_RATIO = 0.05
 """Hidden bytes below this share can't be told from acknowledgements."""
-WIDER = 1.25
-"""A rung so far beyond the rate that is looked for shows it."""
 
 
 def show_bytes(size_bytes: float, digits: int = 3) -> str:
@@ -25,15 +25,18 @@ def show_bytes(size_bytes: float, digits: int = 3) -> str:
 
 
 def answers(ladder: Ladder) -> tuple[tuple[str, str], ...]:
-    """The three answers, each a title and what is known."""
+    """The answers, each a title and what is known."""
     found = ladder.found
     if found is None:
         return ()
-    parts = (
+    parts = [
         (CRITICAL, _bytes(ladder, found), _predicted(ladder, _critical, show_bytes)),
         (BASE, _base(ladder, found), _predicted(ladder, lambda f: f.base_s, show_time)),
-        (ENOUGH, _enough(found), _predicted(ladder, lambda f: f.enough_gbps, show_rate)),
-    )
+        (KNEE, _knee(ladder, found), _predicted(ladder, lambda f: f.knee_gbps, show_rate)),
+        (ENOUGH, _enough(ladder, found), _predicted(ladder, lambda f: f.enough_gbps, show_rate)),
+    ]
+    if found.knee_gbps.estimate is None and found.knee_gbps.lack is None:
+        del parts[2]
     return tuple(
         (title, "; ".join([*words, *([] if predicted is None else [predicted])]))
         for title, words, predicted in parts
@@ -42,6 +45,11 @@ def answers(ladder: Ladder) -> tuple[tuple[str, str], ...]:
 
 def _critical(found: Sensitivity) -> Answer:
     return found.critical_bytes
+
+
+def rung_name(rung: FittedRung) -> str:
+    """`200 Mbit/s`, or `unshaped`."""
+    return "unshaped" if rung.is_unshaped else show_rate(rung.rate_gbps)
 
 
 def interval(estimate: Estimate, show: Show) -> str:
@@ -71,13 +79,12 @@ def _bytes(ladder: Ladder, found: Sensitivity) -> Iterator[str]:
         if critical.at_most is not None:
             yield f"at most {show_bytes(critical.at_most)} {unit}"
         return
-    yield f"{interval(critical.estimate, show_bytes)} {unit}"
-    knee, fast = found.knee_gbps.estimate, found.fast_bytes.estimate
-    if knee is not None:
+    is_bent = found.knee_gbps.estimate is not None
+    yield f"{interval(critical.estimate, show_bytes)} {unit}{' below the knee' * is_bent}"
+    fast = found.fast_bytes.estimate
+    if is_bent:
         more = "none: all is hidden" if fast is None else interval(fast, show_bytes)
-        yield f"so below {interval(knee, show_rate)} a node, and above it {more}"
-    elif found.curve.form in (Form.HINGE, Form.TWO_SLOPES):
-        yield f"below which rate is unknown, {found.knee_gbps.why}"
+        yield f"above it {more}"
     counted = ladder.counted_bytes
     if counted is None:
         return
@@ -98,30 +105,60 @@ def _bytes(ladder: Ladder, found: Sensitivity) -> Iterator[str]:
 
 def _base(ladder: Ladder, found: Sensitivity) -> Iterator[str]:
     base = found.base_s
-    assert base.estimate is not None, "a curve has a base"
-    yield f"{interval(base.estimate, show_time)} a step"
-    if found.is_extrapolated and base.at_most is not None:
-        fastest = show_rate(found.rungs[-1].rate_gbps)
-        yield (
-            f"{show_time(base.at_most)} were measured at {fastest}, and from there on it is a "
-            "straight line that nothing was measured on"
-        )
+    if base.estimate is None:
+        yield _not_yet(ladder, base, show_time)
+    else:
+        yield f"{interval(base.estimate, show_time)} a step"
     if ladder.off_step_s is not None:
         yield f"with communication off {show_time(ladder.off_step_s.value)} were measured"
 
 
-def _enough(found: Sensitivity) -> Iterator[str]:
+def _knee(ladder: Ladder, found: Sensitivity) -> Iterator[str]:
+    knee = found.knee_gbps
+    if knee.estimate is None:
+        yield _not_yet(ladder, knee, show_rate)
+    else:
+        yield f"{interval(knee.estimate, show_rate)} a node"
+
+
+def _enough(ladder: Ladder, found: Sensitivity) -> Iterator[str]:
     enough = found.enough_gbps
-    fastest = found.rungs[-1].rate_gbps
-    within = f"within {show_ratio(found.gain_ratio, 2)} of that time"
+    within = f"within {show_ratio(found.gain_ratio, 2)} of the floor"
     if enough.estimate is not None:
         yield f"{interval(enough.estimate, show_rate)} a node: there a step is {within}"
-        if enough.estimate.value > fastest:
-            yield f"no rate beyond {show_rate(fastest)} was measured"
-    elif found.curve.form is Form.FLAT and enough.at_most is not None:
+    elif enough.lack is None and enough.at_most is not None:
         yield f"{show_rate(enough.at_most)} a node or less, {enough.why}"
     else:
-        yield f"unknown, {enough.why}"
+        yield _not_yet(ladder, enough, show_rate)
+
+
+def _not_yet(ladder: Ladder, answer: Answer, show: Show) -> str:
+    """`not yet known, 28.8 ms to 35.3 ms: a step gets shorter up to the fastest rate; try …`."""
+    ends = ""
+    if answer.at_least is not None and answer.at_most is not None and "anything" not in answer.why:
+        ends = f", {show(answer.at_least)} to {show(answer.at_most)}"
+    tried = _try(next_step(ladder), answer)
+    return "; ".join(filter(None, (f"{NOT_YET}{ends}: {answer.why}", tried)))
+
+
+def _try(step: NextStep, answer: Answer) -> str:
+    """`try 3.2 Gbit/s and 6.4 Gbit/s`; empty where nothing would tell."""
+    if answer.lack is Lack.LAUNCHES:
+        number = answer.launches
+        return "try a quieter machine" if number is None else f"try {number} launches"
+    if answer.lack is Lack.SLOWER_RATES:
+        return _rates(step.slower_gbps)
+    if answer.lack is Lack.FASTER_RATES:
+        unshaped = "a network without a rate" if step.lacks_unshaped else ""
+        rates = _rates(step.faster_gbps).removeprefix("try ")
+        words = " or ".join(filter(None, (rates, unshaped)))
+        return f"try {words}" if words else "this host carries no faster rate"
+    return ""
+
+
+def _rates(rates_gbps: tuple[float, ...]) -> str:
+    shown = [show_rate(rate) for rate in rates_gbps]
+    return f"try {', '.join(shown[:-1])}{' and ' if shown[:-1] else ''}{shown[-1]}" if shown else ""
 
 
 def forms(ladder: Ladder) -> str | None:
@@ -136,33 +173,11 @@ def forms(ladder: Ladder) -> str | None:
     )
 
 
-def more_rates(ladder: Ladder) -> tuple[float, ...]:
-    """Which rates would show what is not seen yet? In Gbit/s; empty where none would, or could."""
-    found = ladder.found
-    if found is None:
-        return ()
-    slowest, fastest = found.rungs[0].rate_gbps, found.rungs[-1].rate_gbps
-    rates = [rung.rate_gbps for rung in found.rungs]
-    if found.curve.form is Form.FLAT:
-        return (*_between(slowest / 16, slowest, 2), *rates)
-    enough = _looked_for(found.enough_gbps)
-    if not found.is_extrapolated or enough is None:
-        return ()
-    ceilings = [s.ceiling_gbps.value for s in ladder.rungs if s.ceiling_gbps is not None]
-    nics = ladder.rungs[0].case.link
-    most = 0.0 if not ceilings or nics is None else min(ceilings) / 2 * nics.num_nics
-    wanted = min(enough * WIDER, most)
-    return (*rates, *reversed(_between(wanted, fastest, 3))) if wanted > 1.5 * fastest else ()
-
-
-def _looked_for(rate: Answer) -> float | None:
-    """The rate, or how far up it may lie; None: nothing is known of it."""
-    if rate.estimate is not None:
-        return rate.estimate.value
-    return rate.at_least if rate.at_most is None else rate.at_most
-
-
-def _between(start_gbps: float, end_gbps: float, number: int) -> tuple[float, ...]:
-    """Geometric, from `start` on, without `end`."""
-    ratio = (end_gbps / start_gbps) ** (1 / number)
-    return tuple(float(f"{start_gbps * ratio**step:.2g}") for step in range(number))
+def what_next(ladder: Ladder) -> str | None:
+    """The options that would tell more, as they are typed; None: nothing lacks."""
+    step = next_step(ladder)
+    rates = ",".join(f"{rate:g}" for rate in step.rates_gbps)
+    options = [f"--rates {rates}" if rates else ""]
+    options += [f"--set launches={step.launches}" if step.launches is not None else ""]
+    words = " ".join(filter(None, options))
+    return f"To know more: {words}" if words else None

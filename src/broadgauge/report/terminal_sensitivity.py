@@ -1,4 +1,4 @@
-"""What does `broadgauge sensitivity` print? The rungs beside their curve, and the three answers."""
+"""What does `broadgauge sensitivity` print? The rungs beside their curve, and the answers."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,10 @@ from rich.text import Text
 
 from broadgauge.advise.ladder_model import Ladder
 from broadgauge.predict.sensitivity.ladder import FittedRung, Sensitivity
-from broadgauge.report.ladder_words import answers, forms, more_rates
+from broadgauge.report.ladder_words import answers, forms, rung_name, what_next
 from broadgauge.report.quantities import show_estimate
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
-from broadgauge.specs.units import show_rate, show_time
+from broadgauge.specs.units import show_time
 
 STEP = "step_time_s"
 
@@ -42,7 +42,7 @@ def _print_rungs(ladder: Ladder, found: Sensitivity, console: Console) -> None:
 
 def _cells(ladder: Ladder, rung: FittedRung) -> tuple[str, ...]:
     cells = [
-        show_rate(rung.rate_gbps),
+        rung_name(rung),
         show_estimate(STEP, rung.step_s),
         show_time(rung.fitted_s),
         signed_percent(rung.off_ratio),
@@ -86,7 +86,6 @@ def _print_notes(ladder: Ladder, console: Console) -> None:
         sentence(f"note: {name} is not in the curve{step}: {each.why}", console, "dim")
     for words in ladder.notes:
         sentence(f"note: {words}", console, "dim")
-    rates = more_rates(ladder)
-    if rates:
-        listed = ",".join(f"{rate:g}" for rate in rates)
-        sentence(f"These rates would show more: --rates {listed}", console)
+    options = what_next(ladder)
+    if options is not None:
+        sentence(options, console)

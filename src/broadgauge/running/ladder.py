@@ -20,6 +20,8 @@ FEWEST_RATES = 3
 MOST_RATES = 24
 LEAST_GBPS, MOST_GBPS = 0.001, 10_000.0
 NAME_SUFFIX = "-ladder"
+UNSHAPED = "unshaped"
+"""The rung without a rate."""
 _LONGEST_NAME = 63
 
 
@@ -37,7 +39,7 @@ def as_ladder(
             "name": experiment.name[: _LONGEST_NAME - len(NAME_SUFFIX)] + NAME_SUFFIX,
             "platform": "emulated",
             "cluster": experiment.cluster.model_copy(update={"shapes": _shapes(experiment)}),
-            "networks": tuple(_rung(base, rate) for rate in rates),
+            "networks": (*(_rung(base, rate) for rate in rates), *_unshaped(base)),
             "workloads": tuple(_free(workload) for workload in _workloads(experiment)),
             "skip_if": tuple(rule for rule in experiment.skip_if if rule.network is None),
             "hypotheses": (),
@@ -135,6 +137,15 @@ def _rung(base: Network, rate_gbps: float) -> Network:
         rate_gbps=rate_gbps,
         receive_rate_gbps=receive,
     )
+
+
+def _unshaped(base: Network) -> tuple[Network, ...]:
+    """The base without a rate: how long is a step where only the host is a limit? None where delay,
+    loss or slow pairs are emulated, which an unshaped link has not."""
+    if base.needs_netem or base.slow_pairs:
+        return ()
+    without = {"name", "rate_gbps", "receive_rate_gbps", "description"}
+    return (Network(**base.model_dump(exclude=without), name=UNSHAPED),)
 
 
 def _workloads(experiment: Experiment) -> tuple[Workload, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from broadgauge.predict.sensitivity.curve import Curve, Form
 from broadgauge.specs.estimate import Estimate
@@ -17,6 +18,16 @@ class Rung:
     """What of it is payload."""
     step_s_by_block: Mapping[int, float]
     """Mean step time of each block of the schedule, positive."""
+    is_unshaped: bool = False
+    """No rate was set: the rates are the most that this host carries."""
+
+
+class Lack(StrEnum):
+    """What would give an answer that there is not yet?"""
+
+    FASTER_RATES = "faster rates"
+    SLOWER_RATES = "slower rates"
+    LAUNCHES = "launches"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +37,13 @@ class Answer:
     estimate: Estimate | None
     at_least: float | None = None
     at_most: float | None = None
-    """What the measurements allow whatever the form of the curve: in the estimate's unit."""
+    """Between which ends it lies, at 95 %, where no figure is stated: in the estimate's unit."""
     why: str = ""
-    """Where there is no estimate, or no end of its interval."""
+    """Why there is no estimate."""
+    lack: Lack | None = None
+    """None: there is an estimate, or nothing would give one."""
+    launches: int | None = None
+    """About how many launches would, where it is those that lack."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +56,7 @@ class FittedRung:
     """Typical of the launches, disturbed ones counting less."""
     fitted_s: float
     """By the curve."""
+    is_unshaped: bool = False
 
     @property
     def off_ratio(self) -> float:
@@ -60,11 +76,15 @@ class Sensitivity:
     fast_bytes: Answer
     """The same at the fastest rates: what is exposed even there."""
     base_s: Answer
-    """The time that no network can remove."""
+    """The floor: the time that no network can remove. Stated where two rungs lie beyond the knee,
+    or an unshaped one; else only between which ends it lies."""
+    curve_base_s: Estimate
+    """Where the curve meets 1/rate = 0, whether or not that may be stated as the floor."""
     enough_gbps: Answer
     """Line rate from which on a step is within `gain_ratio` of `base_s`."""
     knee_gbps: Answer
-    """Line rate below which more bytes are waited for."""
+    """The knee: line rate below which more bytes are waited for. Stated under the same condition.
+    """
     gain_ratio: float
     is_extrapolated: bool
     """Even at the fastest rate measured a step is not within `gain_ratio` of `base_s`."""
