@@ -43,10 +43,20 @@ def test_a_training_gives_its_bytes_and_agrees_with_what_was_measured_beside(
     assert value(ladder.found.base_s) == pytest.approx(COMPUTE_S, rel=0.02)
     assert ladder.counted_bytes is not None
     assert ladder.counted_bytes.value == pytest.approx(STEP_BYTES, rel=1e-6)
-    assert [cost.is_apart for cost in ladder.costs] == [False] * 5
+    assert [cost.is_apart for cost in ladder.costs] == [False] * 6
     assert ladder.disagreements == ()
-    assert [each.summary.case.network_name for each in ladder.left_out] == ["reference"]
-    assert "unshaped" in ladder.left_out[0].why
+    assert ladder.left_out == ()
+    assert ladder.rungs[-1].case.network_name == "reference"
+    assert [rung.is_unshaped for rung in ladder.found.rungs] == [False] * 5 + [True]
+    assert ladder.found.rungs[-1].rate_gbps == 20.0
+
+
+def test_without_an_unshaped_rung_a_line_has_no_floor(tmp_path: Path) -> None:
+    ladder = only(ladder_run(tmp_path, has_reference=False))
+    assert ladder.found is not None
+    assert ladder.found.base_s.estimate is None
+    assert ladder.found.curve_base_s.value == pytest.approx(COMPUTE_S, rel=0.02)
+    assert [cost.is_apart for cost in ladder.costs] == [False] * 5
 
 
 def test_bytes_that_no_link_carried_at_once_are_said(tmp_path: Path) -> None:
@@ -60,15 +70,15 @@ def test_communication_that_no_rate_removes_is_said(tmp_path: Path) -> None:
     ladder = only(ladder_run(tmp_path, Planted(off_step_s=0.8 * COMPUTE_S)))
     assert all(cost.is_apart for cost in ladder.costs)
     (words,) = ladder.disagreements
-    assert "network_cost_s disagrees at 5 of 5 rates" in words
+    assert "network_cost_s disagrees at 6 of 6 rates" in words
     assert "10 ms of communication that no rate removes" in words
 
 
 def test_a_rate_that_the_host_limits_is_no_rung(tmp_path: Path) -> None:
     ladder = only(ladder_run(tmp_path, Planted(ceiling_gbps=2.0)))
     assert ladder.found is not None
-    assert [rung.rate_gbps for rung in ladder.found.rungs] == [0.1, 0.2, 0.4, 0.8]
-    (slow_host, _) = ladder.left_out
+    assert [rung.rate_gbps for rung in ladder.found.rungs] == [0.1, 0.2, 0.4, 0.8, 2.0]
+    (slow_host,) = ladder.left_out
     assert slow_host.summary.case.network_name == "rate-1.6"
     assert "less than twice the 1.6 Gbit/s" in slow_host.why
 
@@ -80,7 +90,7 @@ def test_a_host_bound_rung_below_the_base_refutes_it(tmp_path: Path) -> None:
         return COMPUTE_S if byte_s > 8e-9 else 0.6 * COMPUTE_S
 
     planted = Planted(step_s=falls_on, ceiling_gbps=2.0, off_step_s=0.5 * COMPUTE_S)
-    ladder = only(ladder_run(tmp_path, planted))
+    ladder = only(ladder_run(tmp_path, planted, has_reference=False))
     assert any("it goes on falling" in note for note in ladder.notes)
 
 
@@ -120,7 +130,7 @@ def test_each_workload_is_a_ladder_of_its_own(tmp_path: Path) -> None:
     twin = TRAIN | {"name": "twin", "steps": 6}
     found = ladders(read_summary(ladder_run(tmp_path, workloads=[TRAIN, twin])))
     assert [ladder.label for ladder in found] == ["train 2x1", "twin 2x1"]
-    assert all(len(ladder.rungs) == 5 for ladder in found)
+    assert all(len(ladder.rungs) == 6 for ladder in found)
 
 
 def test_predictions_stand_beside_and_are_contradicted_where_they_are_wrong(

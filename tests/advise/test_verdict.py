@@ -418,3 +418,56 @@ def test_a_few_trials_with_other_programs_change_no_verdict() -> None:
     found = verdict(run.cases[0], run)
     assert found.bound is Bound.NETWORK
     assert found.evidence[-1] == "other programs used 50 % of the cores in 3 of 5 trials"
+
+
+def noisy(*shares: float, step_s: float = 1.0) -> list[dict[str, float]]:
+    """A training of which each launch says another share of its step."""
+    return [
+        {
+            "step_time_s": step_s,
+            "step_without_communication_s": step_s * (1 - share),
+            "network_cost_s": step_s * share,
+            "network_share_ratio": share,
+        }
+        for share in shares
+    ]
+
+
+@pytest.mark.parametrize("shares", [(0.26, -0.15), (0.26, -0.15, 0.05, 0.04, 0.03), (-0.03, 0.02)])
+def test_launches_that_disagree_in_sign_tell_nothing(shares: tuple[float, ...]) -> None:
+    found = judged(SLOW, noisy(*shares))
+    assert found.bound is Bound.UNKNOWN
+    assert "launches disagree whether the network costs anything" in found.sentence
+    assert "run 5 launches or more, on a quiet machine" in found.sentence
+
+
+def test_a_share_next_to_none_on_both_sides_of_zero_is_no_disagreement() -> None:
+    assert judged(SLOW, noisy(0.01, -0.01, 0.02)).bound is Bound.COMPUTE
+
+
+def test_the_share_is_the_cost_over_the_step_that_stand_in_the_table() -> None:
+    """Launches of a fast and of a slow moment: the mean of their own shares is another figure."""
+    metrics = [*noisy(0.26, step_s=0.04), *noisy(0.2, step_s=0.10), *noisy(0.1, step_s=0.07)]
+    case = a_case(TRAIN, SLOW)
+    run = a_run((case, records_of(case, metrics)))
+    estimates = run.cases[0].estimates
+    cost, step = estimates["network_cost_s"], estimates["step_time_s"]
+    share = estimates["network_share_ratio"]
+    assert share.value == pytest.approx(cost.value / step.value, rel=1e-12)
+    assert share.value != pytest.approx(0.56 / 3, rel=0.01)
+    assert f"{100 * share.value:.0f} %" in verdict(run.cases[0], run).sentence
+
+
+def test_no_share_is_said_to_reach_beyond_the_step() -> None:
+    found = judged(SLOW, noisy(0.95, 0.75, 0.9))
+    assert "87 % (61 to 100 %, cut at 100 %)" in found.sentence
+    assert any(
+        "cut at 100 %: no network costs more than the step" in each for each in found.evidence
+    )
+
+
+def test_an_interval_across_the_threshold_says_what_to_do() -> None:
+    sentence = judged(SLOW, noisy(0.1, 0.9, 0.2)).sentence
+    assert sentence.startswith("unknown: 40 % ")
+    assert "on both sides of 30 %: " in sentence
+    assert "launches" in sentence

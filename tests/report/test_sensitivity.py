@@ -15,12 +15,13 @@ from tests.advise.ladder_runs import (
 )
 from tests.predict.sensitivity.simulated_ladders import simulated
 
+from broadgauge.advise.ladder_next import next_step
 from broadgauge.advise.ladders import ladders, seen_ladders
 from broadgauge.analysis.analyse import analysed
 from broadgauge.predict.sensitivity.sensitivity import analyse
 from broadgauge.report.charts_sensitivity import ladder_chart, ladder_words
 from broadgauge.report.html import render
-from broadgauge.report.ladder_words import CRITICAL, ENOUGH, answers, more_rates
+from broadgauge.report.ladder_words import BASE, CRITICAL, ENOUGH, KNEE, answers, what_next
 from broadgauge.results.run_path import read_summary
 
 
@@ -28,7 +29,8 @@ def test_the_picture_holds_what_was_measured_and_the_curve(tmp_path: Path) -> No
     (ladder,) = ladders(read_summary(ladder_run(tmp_path)))
     spec = cast("dict[str, Any]", ladder_chart(ladder))
     rungs = spec["data"]["values"]
-    assert len(rungs) == len(RATES_GBPS)
+    assert len(rungs) == len(RATES_GBPS) + 1
+    assert rungs[-1]["rate"] == "unshaped"
     assert all(row["low"] <= row["y"] <= row["high"] for row in rungs)
     corners = spec["layer"][0]["data"]["values"]
     assert corners[0]["x"] == 0
@@ -72,32 +74,47 @@ def test_a_commands_other_bytes_need_not_be_hidden(tmp_path: Path) -> None:
     assert "4 MB a sample printed: 50 % is hidden even at the slowest rate, or not sent by" in words
 
 
-def test_a_rate_of_which_nearly_nothing_is_known_is_unknown(tmp_path: Path) -> None:
-    """And the rates that would show it are told all the same."""
+def test_what_is_not_yet_known_says_why_and_what_to_try(tmp_path: Path) -> None:
     (ladder,) = ladders(read_summary(ladder_run(tmp_path, Planted(spread=0.2), launches=3)))
     words = dict(answers(ladder))[ENOUGH]
-    assert words == "unknown, anything from 3.87 Gbit/s to 48.1 Gbit/s fits what was measured"
-    assert max(more_rates(ladder)) > 1.6
+    assert words.startswith("not yet known, 465 Mbit/s to 22.9 Gbit/s: ")
+    assert words.endswith("; try 2.9 Gbit/s, 5.4 Gbit/s and 10 Gbit/s")
+    assert what_next(ladder) is not None
 
 
-def test_of_a_knee_of_which_nearly_nothing_is_known_only_the_bytes_are_told(
-    tmp_path: Path,
-) -> None:
+def test_a_line_without_an_unshaped_rung_names_the_rates_to_try(tmp_path: Path) -> None:
+    (ladder,) = ladders(read_summary(ladder_run(tmp_path, has_reference=False)))
+    words = dict(answers(ladder))[BASE]
+    assert words.startswith("not yet known, ")
+    assert ": a step gets shorter up to the fastest rate; try 2.9 Gbit/s, " in words
+    assert " or a network without a rate; with communication off " in words
+    assert max(next_step(ladder).rates_gbps) > 4
+    assert f"{max(next_step(ladder).rates_gbps):g}" in (what_next(ladder) or "")
+
+
+def test_a_knee_is_an_answer_of_its_own(tmp_path: Path) -> None:
     (ladder,) = ladders(read_summary(ladder_run(tmp_path)))
+    assert KNEE not in dict(answers(ladder))
+    bent = dict(answers(replace(ladder, found=analyse(simulated("hinge", seed=1)))))
+    assert bent[KNEE].startswith("304 Mbit/s (")
+    assert "a step below the knee; above it none: all is hidden" in bent[CRITICAL]
     scattered = analyse(simulated("two slopes", seed=0, num_blocks=3, spread=0.1))
-    words = dict(answers(replace(ladder, found=scattered)))[CRITICAL]
-    knee = "anything from 57.6 Mbit/s to 1.36 Gbit/s fits what was measured"
-    assert f"a step; below which rate is unknown, {knee}" in words
-    assert "so below" not in words
+    words = dict(answers(replace(ladder, found=scattered)))
+    assert words[KNEE].startswith("not yet known")
+    assert "below the knee" not in words[CRITICAL]
 
 
 def test_the_next_rates_are_those_that_would_show_more(tmp_path: Path) -> None:
     """Slower ones where nothing is seen, faster ones where the host can carry them."""
-    (flat,) = ladders(read_summary(ladder_run(tmp_path / "flat", Planted(step_s=lambda _: 0.05))))
-    assert min(more_rates(flat)) < 0.1
-    assert set(RATES_GBPS) < set(more_rates(flat))
-    (line,) = ladders(read_summary(ladder_run(tmp_path / "line")))
-    assert 1.6 < max(more_rates(line)) <= 10
+    planted = Planted(step_s=lambda _: 0.05)
+    (flat,) = ladders(read_summary(ladder_run(tmp_path / "flat", planted)))
+    assert min(next_step(flat).rates_gbps) < 0.1
+    assert set(RATES_GBPS) < set(next_step(flat).rates_gbps)
+    path = ladder_run(tmp_path / "line", has_reference=False)
+    (line,) = ladders(read_summary(path))
+    assert 1.6 < max(next_step(line).rates_gbps) <= 10
+    assert next_step(line).lacks_unshaped
     weak = Planted(ceiling_gbps=3.5)
-    (bounded,) = ladders(read_summary(ladder_run(tmp_path / "weak", weak)))
-    assert more_rates(bounded) == ()
+    path = ladder_run(tmp_path / "weak", weak, has_reference=False)
+    (bounded,) = ladders(read_summary(path))
+    assert next_step(bounded).rates_gbps == ()

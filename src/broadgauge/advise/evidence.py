@@ -3,6 +3,7 @@
 from broadgauge.advise.foreign import foreign_words
 from broadgauge.advise.link import LinkUse
 from broadgauge.results.model import CaseSummary
+from broadgauge.results.network_share import CUT
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_rate, show_ratio, show_time
 
@@ -41,7 +42,8 @@ def evidence_of(
         lines.append(f"a step takes {show_time(step)}, without communication {show_time(off)}")
     if share is not None and share.low is not None and share.high is not None:
         low, high = show_ratio(share.low), show_ratio(share.high)
-        lines.append(f"network share {show_ratio(share.value)}, 95 % interval {low} to {high}")
+        cut = f", {CUT}" if share.high >= 1 else ""
+        lines.append(f"network share {show_ratio(share.value)}, 95 % interval {low} to {high}{cut}")
     lines.extend(link.words)
     if link.ceiling_gbps is not None:
         lines.append(_streams(link.ceiling_gbps, link))

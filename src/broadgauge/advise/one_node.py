@@ -7,7 +7,13 @@ fastest as measured, since which one that is differs between machines.
 from broadgauge.advise.foreign import foreign_words
 from broadgauge.advise.limits import FEWEST_LAUNCHES
 from broadgauge.advise.model import Bound, Verdict, verdict_that
-from broadgauge.advise.share import few_launches, percent, side_of
+from broadgauge.advise.share import (
+    across_words,
+    few_launches,
+    percent,
+    side_of,
+    sign_disagreement,
+)
 from broadgauge.advise.slow_pairs_over_launches import judged_pairs
 from broadgauge.results.compare import compare_cases, direction_of, headline_metrics
 from broadgauge.results.model import CaseSummary, RunSummary
@@ -38,9 +44,14 @@ def bound_on_one_node(summary: CaseSummary, run: RunSummary) -> tuple[Bound, str
 def _bound(summary: CaseSummary) -> tuple[Bound, str]:
     share = summary.estimates.get("network_share_ratio")
     if share is not None:
+        noise = sign_disagreement(summary)
+        if noise is not None:
+            return Bound.UNKNOWN, noise
         words = f"{percent(share)} of each step waits for communication inside the node"
-        bounds = {"below": Bound.COMPUTE, "above": Bound.HOST, None: Bound.UNKNOWN}
-        return bounds[side_of(share)], words
+        side = side_of(share)
+        if side is None:
+            return Bound.UNKNOWN, f"{words}{across_words(share)}"
+        return (Bound.COMPUTE if side == "below" else Bound.HOST), words
     if summary.case.path is not None and summary.case.workload.only_communicates:
         return Bound.HOST, "collectives do nothing but wait for this path inside the node"
     return Bound.UNKNOWN, (

@@ -1,7 +1,16 @@
-"""On which side of the threshold does the network's share of a step lie, and how is it worded?"""
+"""On which side of the threshold does the network's share of a step lie, and how is it worded?
+
+Its definition: results/network_share.py.
+"""
 
 from broadgauge.advise.limits import FEWEST_LAUNCHES, NETWORK_SHARE
+from broadgauge.results.model import CaseSummary
+from broadgauge.results.network_share import share_of_launches
+from broadgauge.results.resolution import launches_to_tell
 from broadgauge.specs.estimate import Estimate
+from broadgauge.specs.units import show_ratio
+
+MORE = "run 5 launches or more, on a quiet machine"
 
 
 def side_of(share: Estimate) -> str | None:
@@ -16,12 +25,34 @@ def side_of(share: Estimate) -> str | None:
 
 def percent(share: Estimate) -> str:
     """`81 %`, or with its interval where that is wider than one point: `40 % (36 to 44 %)`."""
-    if share.value < 0.005:
+    if share.value < 0.005 and (share.high is None or share.high < 0.015):
         return "less than 1 %"
-    text = f"{100 * share.value:.0f}"
+    text = f"{100 * share.value:.0f}".replace("-", "−")
     if share.low is None or share.high is None or share.high - share.low < 0.02:
         return f"{text} %"
-    return f"{text} % ({100 * share.low:.0f} to {100 * share.high:.0f} %)"
+    return f"{text} % ({ends(share.low, share.high)})"
+
+
+def ends(low: float, high: float) -> str:
+    """`36 to 44 %`; `57 to 100 %, cut at 100 %` where nothing above is possible."""
+    low_text, high_text = (f"{100 * end:.0f}".replace("-", "−") for end in (low, high))
+    return f"{low_text} to {high_text} %" + ", cut at 100 %" * (high >= 1)
+
+
+def sign_disagreement(summary: CaseSummary) -> str | None:
+    """Why can nothing be said where the network costs time in one launch and saves it in another?
+    None: launches agree."""
+    share = share_of_launches(summary.good)
+    if share is None or not share.disagrees_in_sign:
+        return None
+    between = ends(min(share.ratios), max(share.ratios))
+    return f"launches disagree whether the network costs anything, {between} of a step: {MORE}"
+
+
+def across_words(share: Estimate) -> str:
+    """`, on both sides of 30 %: about 12 launches would tell`."""
+    more = launches_to_tell(share, NETWORK_SHARE) or f": {MORE}"
+    return f", on both sides of {show_ratio(NETWORK_SHARE)}{more}"
 
 
 def few_launches(estimate: Estimate | None) -> str:

@@ -1,8 +1,10 @@
 """What does a job with steps wait for most: the network, this host, or its own arithmetic?
 
-A training with several nodes is judged by its network share, network_cost_s / step_time_s:
+A training with several nodes is judged by its network share, the mean network_cost_s over the mean
+step_time_s (results/network_share.py):
 
-1. Unknown share, or an interval across 30 %: unknown.
+1. Unknown share, an interval across 30 %, or launches of which some say that the network costs time
+   and others that it saves some, by more than 4 % of a step: unknown.
 2. Share below 30 %: compute-bound. A network of infinite speed would make the step 1 / (1 - share)
    times as fast, so below 30 % no network at all gives 1.43 times.
 3. Share above, and the host is the limit: host-bound. That is an unshaped link (what it carries is
@@ -30,16 +32,21 @@ estimate decides, and the sentence says so. Nothing here compares runs.
 """
 
 from broadgauge.advise.evidence import QUIET, evidence_of, how_full
-from broadgauge.advise.limits import FEWEST_LAUNCHES, NETWORK_SHARE
+from broadgauge.advise.limits import FEWEST_LAUNCHES
 from broadgauge.advise.link import LinkUse, host_limit, link_of
 from broadgauge.advise.model import Bound, Verdict, verdict_that
 from broadgauge.advise.one_node import verdict_on_one_node
-from broadgauge.advise.share import few_launches, percent, side_of
+from broadgauge.advise.share import (
+    across_words,
+    few_launches,
+    percent,
+    side_of,
+    sign_disagreement,
+)
 from broadgauge.results.compare import compare_cases, fastest_peer, headline_metrics
 from broadgauge.results.model import CaseSummary, RunSummary
-from broadgauge.results.resolution import launches_to_tell
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.units import show_count, show_ratio
+from broadgauge.specs.units import show_count
 
 
 def verdict_of_steps(summary: CaseSummary, run: RunSummary) -> Verdict:
@@ -56,6 +63,9 @@ def verdict_of_steps(summary: CaseSummary, run: RunSummary) -> Verdict:
     else:
         bound, why = _bound(share, words, link)
         few = few_launches(share)
+    noise = sign_disagreement(summary)
+    if noise is not None:
+        bound, why = Bound.UNKNOWN, noise
     sentence = "; ".join(part for part in (why, slower_words, few) if part)
     return verdict_that(bound, sentence, evidence_of(summary, link, share), is_slower=is_slower)
 
@@ -66,8 +76,7 @@ def _bound(share: Estimate | None, words: str, link: LinkUse) -> tuple[Bound, st
         return Bound.UNKNOWN, words
     side = side_of(share)
     if side is None:
-        more = launches_to_tell(share, NETWORK_SHARE)
-        return Bound.UNKNOWN, f"{words}, on both sides of {show_ratio(NETWORK_SHARE)}{more}"
+        return Bound.UNKNOWN, f"{words}{across_words(share)}"
     if side == "below":
         return Bound.COMPUTE, words
     host = host_limit(link)

@@ -7,6 +7,7 @@ from broadgauge.results.blocks import blocks_of
 from broadgauge.results.compare import by_launch, compare_in_blocks, direction_of, metric_of
 from broadgauge.results.kinds.registry import in_results
 from broadgauge.results.model import CaseSummary
+from broadgauge.results.network_share import SHARE, share_of_launches
 from broadgauge.results.partners import Partner
 from broadgauge.results.statistics import FEWEST_UNFLAGGED, interval_of_launches
 from broadgauge.specs.estimate import Estimate
@@ -35,8 +36,13 @@ def figure_of(
         if side is not None and metric not in side.estimates:
             return f"{side.case.label}: {_why_missing(side, metric)}"
     if partner.summary is None:
+        share = share_of_launches(summary.good) if metric == SHARE else None
         launches = by_launch(summary.good, metric_of(metric))
-        refuting = interval_of_launches(launches, confidence)
+        refuting = (
+            interval_of_launches(launches, confidence)
+            if share is None
+            else share.interval(confidence)
+        )
         return Figure(estimate=summary.estimates[metric], refuting=refuting)
     ratio = _ratio(metric, summary, partner.summary, confidence)
     if isinstance(ratio, str) or hypothesis.quantity == "ratio":

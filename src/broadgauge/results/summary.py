@@ -15,6 +15,7 @@ from broadgauge.results.model import (
     RunSummary,
     Scaling,
 )
+from broadgauge.results.network_share import FEWEST_FOR_INTERVAL, SHARE, share_of_launches
 from broadgauge.results.partners import smallest_world
 from broadgauge.results.reading import StoredRun, read_run
 from broadgauge.results.statistics import mean_of_launches
@@ -25,8 +26,6 @@ from broadgauge.specs.op_rows import AnyOpRow, MessageRow
 from broadgauge.specs.pair_rates import RankPair, pair_rate_gbyte_per_s
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.record import Environment, Record, Status
-
-FEWEST_FOR_INTERVAL = 3
 
 
 def summarise_run(
@@ -102,6 +101,9 @@ def summarise_case(
         estimate = estimate_over(good, metric_of(name), is_difference=may_be_negative(name))
         if estimate is not None:
             estimates[name] = estimate
+    share = share_of_launches(good)
+    if share is not None:
+        estimates[SHARE] = share.estimate()
     missing = {
         name: reason
         for record in reversed(good)

@@ -1,17 +1,20 @@
 """Ladders whose truth is known, with the scatter that launches have.
 
-`python tests/predict/sensitivity/simulated_ladders.py` prints the table of docs/sensitivity.md.
+`python tests/predict/sensitivity/simulated_ladders.py` prints the tables of docs/sensitivity.md.
 """
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from broadgauge.predict.sensitivity.ladder import Answer, Rung
-from broadgauge.predict.sensitivity.sensitivity import analyse
+from broadgauge.predict.sensitivity.ladder import Answer, Rung, Sensitivity
+from broadgauge.predict.sensitivity.sensitivity import GAIN_RATIO, analyse
 
 RATES_GBPS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+UNSHAPED_GBPS = 20.0
+"""What a host carries over its unshaped links."""
 PAYLOAD_RATIO = 0.957
 COMPUTE_S = 0.03
 NUM_BLOCKS = 5
@@ -31,6 +34,22 @@ class Truth:
         early = COMPUTE_S + self.fast_bytes * byte_s
         return max(early, self.late_s + self.slow_bytes * byte_s)
 
+    @property
+    def knee_gbps(self) -> float | None:
+        """None: one slope."""
+        if self.late_s >= COMPUTE_S or self.slow_bytes <= self.fast_bytes:
+            return None
+        byte_s = (COMPUTE_S - self.late_s) / (self.slow_bytes - self.fast_bytes)
+        return 8e-9 / byte_s / PAYLOAD_RATIO
+
+    @property
+    def enough_gbps(self) -> float:
+        """Where a step is longer than its compute by GAIN_RATIO; 0: nowhere."""
+        wanted_s = (1 + GAIN_RATIO) * COMPUTE_S
+        pieces = ((self.fast_bytes, COMPUTE_S), (self.slow_bytes, self.late_s))
+        byte_s = [(wanted_s - level_s) / each for each, level_s in pieces if each > 0]
+        return 8e-9 / min(byte_s) / PAYLOAD_RATIO if byte_s else 0.0
+
 
 TRUTHS = {
     "flat": Truth(fast_bytes=0, late_s=0, slow_bytes=0),
@@ -47,22 +66,119 @@ def simulated(
     num_blocks: int = NUM_BLOCKS,
     spread: float = 0.01,
     block_spread: float = 0.02,
+    has_unshaped: bool = False,
 ) -> list[Rung]:
     """Six rates; each launch scatters by itself, and each block as a whole."""
     chance = np.random.default_rng([seed, len(name)])
     blocks = chance.normal(0, block_spread, num_blocks)
+    return rungs_of(TRUTHS[name], chance, blocks, spread, has_unshaped=has_unshaped)
+
+
+def rungs_of(
+    truth: Truth,
+    chance: np.random.Generator,
+    blocks: np.ndarray,
+    spread: float,
+    *,
+    has_unshaped: bool,
+) -> list[Rung]:
+    """Every rate in every block."""
+    rates = (*RATES_GBPS, UNSHAPED_GBPS) if has_unshaped else RATES_GBPS
     return [
         Rung(
             rate_gbps=rate,
             payload_gbps=rate * PAYLOAD_RATIO,
             step_s_by_block={
-                block: TRUTHS[name].step_s(rate)
-                * float(np.exp(blocks[block] + chance.normal(0, spread)))
-                for block in range(num_blocks)
+                block: truth.step_s(rate) * float(np.exp(effect + chance.normal(0, spread)))
+                for block, effect in enumerate(blocks.tolist())
             },
+            is_unshaped=rate == UNSHAPED_GBPS,
         )
-        for rate in RATES_GBPS
+        for rate in rates
     ]
+
+
+def random_truth(chance: np.random.Generator, num_beyond: int) -> Truth:
+    """A line (0), or a hinge with so many rungs beyond its knee, anywhere between two rungs.
+
+    A line's bytes take as long as its compute at a rate of the ladder's middle.
+    """
+    rates = RATES_GBPS[::-1]
+    if not num_beyond:
+        middle = RATES_GBPS[0] * (RATES_GBPS[-1] / RATES_GBPS[0]) ** chance.uniform(0.3, 0.7)
+        num_bytes = COMPUTE_S * middle * PAYLOAD_RATIO / 8e-9
+        return Truth(fast_bytes=num_bytes, late_s=COMPUTE_S, slow_bytes=num_bytes)
+    fast, slow = rates[num_beyond - 1], rates[num_beyond]
+    knee = fast * (slow / fast) ** chance.uniform(0, 1)
+    late_s = COMPUTE_S * chance.uniform(0, 0.6)
+    num_bytes = (COMPUTE_S - late_s) * knee * PAYLOAD_RATIO / 8e-9
+    return Truth(fast_bytes=0, late_s=late_s, slow_bytes=num_bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What one ladder says of a figure, beside the truth."""
+
+    truth: float | None
+    """None: there is no such figure."""
+    answer: Answer
+
+    @property
+    def is_stated(self) -> bool:
+        return self.answer.estimate is not None
+
+    @property
+    def is_held(self) -> bool:
+        """Stated, with a truth that lies in its interval."""
+        estimate = self.answer.estimate
+        if estimate is None or self.truth is None:
+            return False
+        assert estimate.low is not None, "what is stated has an interval"
+        assert estimate.high is not None, "what is stated has an interval"
+        return estimate.low <= self.truth <= estimate.high
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """One simulated ladder and all that it says."""
+
+    found: Sensitivity
+    floor: Claim
+    knee: Claim
+    enough: Claim
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        return self.floor, self.knee, self.enough
+
+    def num_beyond(self, claim: Claim) -> int:
+        """Rungs that are faster than all of a stated knee's interval."""
+        estimate = claim.answer.estimate
+        assert estimate is not None, "it is stated"
+        assert estimate.high is not None, "what is stated has an interval"
+        return sum(rung.rate_gbps >= estimate.high for rung in self.found.rungs)
+
+
+def seen(
+    num_ladders: int,
+    *,
+    num_beyond: int,
+    spread: float,
+    num_blocks: int = NUM_BLOCKS,
+    has_unshaped: bool = False,
+) -> Iterator[Seen]:
+    """So many ladders, each of another truth."""
+    for seed in range(num_ladders):
+        chance = np.random.default_rng([seed, num_beyond, round(spread * 1000), num_blocks])
+        truth = random_truth(chance, num_beyond)
+        blocks = chance.normal(0, 0.02, num_blocks)
+        found = analyse(rungs_of(truth, chance, blocks, spread, has_unshaped=has_unshaped))
+        yield Seen(
+            found=found,
+            floor=Claim(truth=COMPUTE_S, answer=found.base_s),
+            knee=Claim(truth=truth.knee_gbps, answer=found.knee_gbps),
+            enough=Claim(truth=truth.enough_gbps, answer=found.enough_gbps),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +200,8 @@ def rates(name: str, num_ladders: int, num_blocks: int) -> Rates:
     for seed in range(num_ladders):
         found = analyse(simulated(name, seed=seed, num_blocks=num_blocks))
         forms += found.curve.form == name
-        answers: dict[str, Answer] = {"base": found.base_s, "bytes": found.critical_bytes}
-        for key, answer in answers.items():
-            estimate = answer.estimate
+        estimates = {"base": found.curve_base_s, "bytes": found.critical_bytes.estimate}
+        for key, estimate in estimates.items():
             if estimate is None or estimate.low is None or estimate.high is None:
                 continue
             held[key] += estimate.low <= wanted[key] <= estimate.high
@@ -98,8 +213,39 @@ def rates(name: str, num_ladders: int, num_blocks: int) -> Rates:
     )
 
 
+def print_claims(num_ladders: int) -> None:
+    """How often are floor, knee and the rate that is enough stated, and how often held?"""
+    print("| truth | unshaped | scatter | floor | knee | enough |")  # noqa: T201
+    print("| --- | --- | --- | --- | --- | --- |")  # noqa: T201
+    for num_beyond, name in enumerate(("line", "hinge, 1", "hinge, 2", "hinge, 3")):
+        for has_unshaped in (False, True):
+            for spread in (0.01, 0.05, 0.2):
+                ladders = list(
+                    seen(
+                        num_ladders,
+                        num_beyond=num_beyond,
+                        spread=spread,
+                        has_unshaped=has_unshaped,
+                    )
+                )
+                cells = [
+                    _claimed([getattr(each, key) for each in ladders])
+                    for key in ("floor", "knee", "enough")
+                ]
+                has = "yes" if has_unshaped else "no"
+                print(f"| {name} | {has} | {spread:.0%} | {' | '.join(cells)} |")  # noqa: T201
+
+
+def _claimed(claims: list[Claim]) -> str:
+    stated = [claim for claim in claims if claim.is_stated]
+    if not stated:
+        return "0 %"
+    held = sum(claim.is_held for claim in stated) / len(stated)
+    return f"{len(stated) / len(claims):.0%}, {held:.0%}".replace("%", " %")
+
+
 def main(num_ladders: int = 200) -> None:
-    """The table, in percent."""
+    """The tables, in percent."""
     print("| truth | launches | form found | base: held, off | bytes: held, off |")  # noqa: T201
     print("| --- | --- | --- | --- | --- |")  # noqa: T201
     for name in ("line", "hinge", "two slopes"):
@@ -108,6 +254,7 @@ def main(num_ladders: int = 200) -> None:
             cells = [f"{found.right_form:.0%}"]
             cells += [f"{found.held[key]:.1%}, {found.off_p90[key]:.1%}" for key in found.held]
             print(f"| {name} | {num_blocks} | {' | '.join(cells)} |")  # noqa: T201
+    print_claims(num_ladders)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """What may be said of a ladder, and what is not yet known?
 
-A floor or a knee is stated where two rungs lie beyond the knee, at 95 %, or an unshaped one, and
-where its interval is narrow enough to plan with. Else it is said between which ends it lies, and
-what would tell: faster rates, slower ones, or more launches.
+A floor or a knee is stated where two rungs lie beyond all of the knee's interval, or an unshaped
+one, and where its interval is narrow enough to plan with. Else it is said between which ends it
+lies, and what would tell: faster rates, slower ones, or more launches.
 """
 
 import math
@@ -17,7 +17,6 @@ from broadgauge.predict.sensitivity.figures import Ladder
 from broadgauge.predict.sensitivity.ladder import Answer, FittedRung, Lack, Rung, Sensitivity
 from broadgauge.predict.sensitivity.levels import FEWEST_FOR_INTERVAL
 from broadgauge.predict.sensitivity.region import Region
-from broadgauge.results.student import student_quantile
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_rate, show_time
 
@@ -195,10 +194,9 @@ class Reading:
         return self.region is not None and self.region.has_knee(self.ladder.dof)
 
     def _why_no_rungs_beyond(self) -> str:
-        """Which rungs are beyond the knee, at 95 %? Empty: an unshaped one, or enough."""
+        """Which rungs are beyond all of the knee's interval? Empty: an unshaped one, or enough."""
         assert self.region is not None, "only a region has a knee"
-        first_knee = self.region.first_knee(student_quantile(0.95, self.ladder.dof))
-        num_beyond = int((self.ladder.x <= first_knee).sum())
+        num_beyond = int((self.ladder.x <= self.region.knees[0]).sum())
         if self.ladder.is_first_unshaped or num_beyond >= FEWEST_BEYOND:
             return ""
         sure = "one rung is" if num_beyond == 1 else "no rung is"

@@ -89,11 +89,6 @@ class Region:
         limit: float = dof / 2 * (KNEE_CHANCE ** (-2 / dof) - 1)
         return (self.of_a_line - self.least) / 2 > limit * self.scale
 
-    def first_knee(self, reach: float) -> float:
-        """The fastest knee whose best curve is within `reach`² of the least."""
-        is_near = _by_knee(self.faces) <= self.least + self.scale * reach**2
-        return float(self.knees[is_near].min())
-
     def up_to(self, knee: float) -> "Region":
         """The curves of it whose knee is no slower than that."""
         is_kept = self.knees <= knee
