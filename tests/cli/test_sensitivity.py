@@ -48,6 +48,7 @@ def test_a_ladder_is_the_same_network_at_other_rates() -> None:
     assert [(rung.name, rung.rate_gbps, rung.receive_rate_gbps) for rung in rungs] == [
         ("400-mbit", 0.4, 0.1),
         ("1.6-gbit", 1.6, 0.4),
+        ("unshaped", None, None),
     ]
     assert {rung.overlay for rung in rungs} == {"vxlan"}
     assert [each.kind for each in ladder.workloads] == ["train"]
@@ -55,7 +56,22 @@ def test_a_ladder_is_the_same_network_at_other_rates() -> None:
     assert [rule.shape for rule in ladder.skip_if] == [("4x1",)]
     # What was made without validation is valid: it reads back as itself, and is planned.
     assert read_experiment(dump_experiment(ladder), "ladder.yaml") == ladder
-    assert len(make_plan(ladder, devices_of(a_machine())).cases) == 2
+    assert len(make_plan(ladder, devices_of(a_machine())).cases) == 3
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"delay_s": 0.01},
+        {"loss_ratio": 0.01},
+        {"slow_pairs": [{"nodes": [0, 1], "rate_ratio": 0.5}]},
+    ],
+)
+def test_a_delayed_network_has_no_unshaped_rung(more: dict[str, Any]) -> None:
+    """An unshaped link has no delay, and would be another network."""
+    experiment = an_experiment(networks=[{"name": "far", "rate_gbps": 0.4} | more])
+    rungs = as_ladder(experiment, (0.4, 0.8, 1.6)).networks
+    assert [rung.name for rung in rungs] == ["400-mbit", "800-mbit", "1.6-gbit"]
 
 
 def test_the_default_ladder_holds_the_rates_that_are_named() -> None:
@@ -111,12 +127,12 @@ def test_a_stored_run_is_told_in_three_answers(
     assert "train 2x1: step time against the link's rate" in shown
     for title in (
         "Bytes on the critical path\n  1.99 MB (",
-        "Time that no network can remove\n  50 ms (",
+        "Floor: the time that no network can remove\n  50 ms (",
         "Rate beyond which nothing is gained\n  16.7 Gbit/s (",
     ):
         assert title in shown, shown
-    assert "with communication off 49.9 ms were measured" in " ".join(shown.split())
-    assert "reference is not in the curve" in shown
+    assert "with communication off 50 ms were measured" in " ".join(shown.split())
+    assert "unshaped  " in shown
     assert max(map(len, shown.splitlines())) <= 80
 
 
@@ -152,7 +168,21 @@ def test_json_holds_the_estimates_and_what_is_unknown(
     base = ladder["base_s"]["estimate"]
     assert base["low"] <= base["value"] <= base["high"]
     assert ladder["rates_that_would_show_more_gbps"][0] < 0.1
-    assert [each["network"] for each in ladder["not_in_the_curve"]] == ["reference"]
+    assert ladder["not_in_the_curve"] == []
+    assert ladder["rungs"][-1]["is_unshaped"]
+
+
+def test_json_says_what_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line, and no rung without a rate: its floor may lie anywhere below the fastest."""
+    path = ladder_run(tmp_path, has_reference=False)
+    assert main(["sensitivity", str(path), "--json"]) == 0
+    (ladder,) = json.loads(capsys.readouterr().out)["ladders"]
+    floor = ladder["base_s"]
+    assert floor["estimate"] is None
+    assert floor["lack"] == "faster rates"
+    assert floor["at_least"] < COMPUTE_S < floor["at_most"]
+    assert ladder["curve_base_s"]["value"] == pytest.approx(COMPUTE_S, rel=0.02)
+    assert max(ladder["rates_that_would_show_more_gbps"]) > 1.6
 
 
 @pytest.mark.parametrize(

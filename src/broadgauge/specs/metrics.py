@@ -76,7 +76,7 @@ REGISTRY: dict[str, Metric] = {
         Metric(
             name="network_share_ratio",
             direction="lower",
-            meaning="network_cost_s / step_time_s; of a case the means over launches of both",
+            meaning="network_cost_s / step_time_s",
             is_difference=True,
         ),
         Metric(

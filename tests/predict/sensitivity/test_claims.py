@@ -30,7 +30,7 @@ def assert_honest(ladders: list[Seen]) -> None:
 
 
 def assert_not_from_one_rung(ladders: list[Seen]) -> None:
-    """Beyond the whole interval of whatever rate is stated are two rungs, or an unshaped one."""
+    """Beyond whatever rate is stated are two rungs, or an unshaped one."""
     for each in ladders:
         has_unshaped = any(rung.is_unshaped for rung in each.found.rungs)
         for claim in (each.knee, each.enough):

@@ -56,12 +56,12 @@ class Ladder:
         """Of the scatter between launches, all rungs together."""
         return max(self.levels.dof, 1)
 
-    def region(self) -> Region | None:
-        """Every curve that the launches allow at 95 %; None with fewer than 3 launches."""
+    def region(self, confidence: float = 0.95) -> Region | None:
+        """Every curve that the launches allow; None with fewer than 3 launches."""
         if self.levels.num_blocks < FEWEST_FOR_INTERVAL:
             return None
         points = Points(x=self.x, step_s=self.step_s, error_ratio=self.error_ratio)
-        return region_of(points, student_quantile(0.975, self.dof))
+        return region_of(points, student_quantile((1 + confidence) / 2, self.dof))
 
     def common_ratio(self) -> float:
         """How far may all rungs together be off, half of 95 %? By what whole blocks differ in."""
