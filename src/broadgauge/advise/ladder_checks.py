@@ -116,9 +116,14 @@ def _costs(ladder: Ladder, found: Sensitivity) -> Iterator[Cost]:
             yield Cost(
                 rate_gbps=rung.rate_gbps,
                 measured_s=measured,
-                curve_s=rung.step_s.value - base.value,
+                curve_s=_not_rounding(rung.step_s.value - base.value, rung.step_s.value),
                 is_apart=is_apart(base, off),
             )
+
+
+def _not_rounding(difference_s: float, of_s: float) -> float:
+    """0 where two figures differ in their last digits only."""
+    return 0.0 if abs(difference_s) < 1e-9 * of_s else difference_s
 
 
 def is_apart(a: Estimate, b: Estimate, slack_ratio: float = 0.0) -> bool:

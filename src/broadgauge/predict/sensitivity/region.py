@@ -33,6 +33,7 @@ BASE, FAST, MORE = range(3)
 _FACES = tuple(
     list(kept) for size in (1, 2, 3) for kept in itertools.combinations((BASE, FAST, MORE), size)
 )
+_STRAIGHT = [place for place, kept in enumerate(_FACES) if MORE not in kept]
 _TOLERANCE = 1e-9
 _ROUNDS = 36
 _LARGEST = 1e9
@@ -49,18 +50,31 @@ class Points:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Face:
-    """The least squares of every knee, with some figures free and the others 0."""
+class _Faces:
+    """The least squares of every knee, on each face: some of the three free, and the others 0."""
 
-    kept: list[int]
     best: Floats
-    """`float64[knees, kept]`."""
+    """`float64[faces, knees, 3]`."""
     inverse: Floats
-    """`float64[knees, kept, kept]`: of the normal equations."""
+    """`float64[faces, knees, 3, 3]`: of the normal equations, 0 for what is not free."""
     squares: Floats
-    """`float64[knees]`: their sum there."""
+    """`float64[faces, knees]`: their sum there."""
     is_allowed: Bools
-    """`bool[knees]`: is nothing below 0?"""
+    """`bool[faces, knees]`: is nothing below 0?"""
+
+    def allowed(self) -> Floats:
+        """`float64[faces, knees]`: the squares, infinite where something is below 0."""
+        allowed: Floats = np.where(self.is_allowed, self.squares, np.inf)
+        return allowed
+
+    def at(self, places: Bools) -> "_Faces":
+        """Of these knees."""
+        return _Faces(
+            best=self.best[:, places],
+            inverse=self.inverse[:, places],
+            squares=self.squares[:, places],
+            is_allowed=self.is_allowed[:, places],
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +83,7 @@ class Region:
 
     knees: Floats
     """1/rate in s/GB, rising; those at which some curve is possible."""
-    faces: tuple[_Face, ...]
+    faces: _Faces
     least: float
     """The sum of squares of the best curve."""
     of_a_line: float
@@ -94,9 +108,7 @@ class Region:
         is_kept = self.knees <= knee
         if not is_kept.any():
             return self
-        return replace(
-            self, knees=self.knees[is_kept], faces=tuple(_at(face, is_kept) for face in self.faces)
-        )
+        return replace(self, knees=self.knees[is_kept], faces=self.faces.at(is_kept))
 
     def ends(self, weights: Floats) -> tuple[float, float]:
         """Between which ends lies a sum of base, fast and more bytes with these weights?
@@ -108,21 +120,19 @@ class Region:
 
     def ends_by_knee(self, weights: Floats) -> tuple[Floats, Floats]:
         """The same for each knee: `float64[knees]` each; empty regions are (∞, −∞)."""
-        low, high = np.full(len(self.knees), np.inf), np.full(len(self.knees), -np.inf)
-        for face in self.faces:
-            left = self.cap - face.squares
-            slope = np.einsum("kij,kj->ki", face.inverse, weights[:, face.kept])
-            spread = np.einsum("ki,ki->k", weights[:, face.kept], slope)
-            length = np.sqrt(np.maximum(left, 0) / np.maximum(spread, 1e-300))
-            step = np.where(spread[:, None] > 0, slope * length[:, None], 0.0)
-            for side in (-1.0, 1.0):
-                point = face.best + side * step
-                floor = -_TOLERANCE * np.abs(face.best).max(axis=1, keepdims=True)
-                is_in = (left >= 0) & (point >= floor).all(axis=1)
-                value = np.einsum("ki,ki->k", weights[:, face.kept], point)
-                low = np.where(is_in, np.minimum(low, value), low)
-                high = np.where(is_in, np.maximum(high, value), high)
-        return low, high
+        faces = self.faces
+        left = self.cap - faces.squares
+        slope = np.einsum("fkij,kj->fki", faces.inverse, weights)
+        spread = np.einsum("ki,fki->fk", weights, slope)
+        length = np.sqrt(np.maximum(left, 0) / np.maximum(spread, 1e-300))
+        step = np.where(spread[..., None] > 0, slope * length[..., None], 0.0)
+        floor = -_TOLERANCE * np.abs(faces.best).max(axis=2, keepdims=True)
+        ends = []
+        for side, none in ((-1.0, np.inf), (1.0, -np.inf)):
+            point = faces.best + side * step
+            is_in = (left >= 0) & (point >= floor).all(axis=2)
+            ends.append(np.where(is_in, np.einsum("ki,fki->fk", weights, point), none))
+        return ends[0].min(axis=0), ends[1].max(axis=0)
 
     def reached(self, gain_ratio: float) -> tuple[float, float]:
         """From which 1/rate on is a step longer than its base by this share? The ends of it."""
@@ -152,22 +162,19 @@ def region_of(points: Points, reach: float) -> Region:
     knees = _first_knees(x)
     errors = points.step_s * points.error_ratio
     for _ in range(2):
-        faces = _faces(knees, x, points.step_s, errors)
-        errors = _fitted(faces, knees, x) * points.error_ratio
+        errors = _fitted(_faces(knees, x, points.step_s, errors), knees, x) * points.error_ratio
     faces = _faces(knees, x, points.step_s, errors)
-    least, dof = _least(faces), len(x) - UNKNOWNS
+    least, dof = float(faces.allowed().min()), len(x) - UNKNOWNS
     scale = max(1.0, least / dof) if dof > 0 else 1.0
-    knees = _finer(knees, _by_knee(faces) <= least + scale * reach**2)
+    knees = _finer(knees, faces.allowed().min(axis=0) <= least + scale * reach**2)
     faces = _faces(knees, x, points.step_s, errors)
-    least = _least(faces)
-    cap = least + scale * reach**2
-    is_possible = _by_knee(faces) <= cap
-    straight = tuple(face for face in faces if MORE not in face.kept)
+    by_knee = faces.allowed().min(axis=0)
+    cap = float(by_knee.min()) + scale * reach**2
     return Region(
-        knees=knees[is_possible],
-        faces=tuple(_at(face, is_possible) for face in faces),
-        least=least,
-        of_a_line=_least(straight),
+        knees=knees[by_knee <= cap],
+        faces=faces.at(by_knee <= cap),
+        least=float(by_knee.min()),
+        of_a_line=float(faces.allowed()[_STRAIGHT].min()),
         scale=scale,
         cap=cap,
     )
@@ -196,55 +203,31 @@ def _finer(knees: Floats, is_possible: Bools) -> Floats:
     return np.unique(np.concatenate([knees, *added]))
 
 
-def _faces(knees: Floats, x: Floats, step_s: Floats, errors: Floats) -> tuple[_Face, ...]:
+def _faces(knees: Floats, x: Floats, step_s: Floats, errors: Floats) -> _Faces:
     beyond = np.maximum(x[None, :] - knees[:, None], 0.0)
     columns = np.stack([np.ones_like(beyond), np.broadcast_to(x, beyond.shape), beyond], axis=2)
     scaled = columns / errors[None, :, None]
-    wanted = step_s / errors
-    return tuple(_face(kept, scaled[:, :, kept], wanted) for kept in _FACES)
-
-
-def _face(kept: list[int], scaled: Floats, wanted: Floats) -> _Face:
     lengths = np.sqrt((scaled**2).sum(axis=1))
-    unit = scaled / lengths[:, None, :]
-    inverse = np.linalg.pinv(np.einsum("kni,knj->kij", unit, unit), rcond=1e-13, hermitian=True)
-    best = np.einsum("kij,knj,n->ki", inverse, unit, wanted)
-    off = wanted[None, :] - np.einsum("kni,ki->kn", unit, best)
-    return _Face(
-        kept=kept,
+    unit, wanted = scaled / lengths[:, None, :], step_s / errors
+    normal = np.einsum("kni,knj->kij", unit, unit)
+    inverse = np.zeros((len(_FACES), *normal.shape))
+    for face, kept in enumerate(_FACES):
+        part = np.ix_(range(len(knees)), kept, kept)
+        inverse[face][part] = np.linalg.pinv(normal[part], rcond=1e-13, hermitian=True)
+    best = np.einsum("fkij,knj,n->fki", inverse, unit, wanted, optimize=True)
+    off = wanted - np.einsum("kni,fki->fkn", unit, best)
+    return _Faces(
         best=best / lengths,
         inverse=inverse / lengths[:, :, None] / lengths[:, None, :],
-        squares=(off**2).sum(axis=1),
-        is_allowed=(best >= 0).all(axis=1),
+        squares=(off**2).sum(axis=2),
+        is_allowed=(best >= 0).all(axis=2),
     )
 
 
-def _by_knee(faces: tuple[_Face, ...]) -> Floats:
-    """`float64[knees]`: the least squares at each."""
-    each = [np.where(face.is_allowed, face.squares, np.inf) for face in faces]
-    by_knee: Floats = np.min(np.stack(each), axis=0)
-    return by_knee
-
-
-def _least(faces: tuple[_Face, ...]) -> float:
-    return float(_by_knee(faces).min())
-
-
-def _fitted(faces: tuple[_Face, ...], knees: Floats, x: Floats) -> Floats:
+def _fitted(faces: _Faces, knees: Floats, x: Floats) -> Floats:
     """`float64[n]`: the times of the best curve."""
-    best = min(faces, key=lambda face: float(np.where(face.is_allowed, face.squares, np.inf).min()))
-    place = int(np.where(best.is_allowed, best.squares, np.inf).argmin())
-    parts = np.zeros(3)
-    parts[best.kept] = best.best[place]
+    allowed = faces.allowed()
+    face, place = np.unravel_index(int(allowed.argmin()), allowed.shape)
+    parts = faces.best[face, place]
     fitted: Floats = parts[BASE] + parts[FAST] * x + parts[MORE] * np.maximum(x - knees[place], 0.0)
     return fitted
-
-
-def _at(face: _Face, places: Bools) -> _Face:
-    return _Face(
-        kept=face.kept,
-        best=face.best[places],
-        inverse=face.inverse[places],
-        squares=face.squares[places],
-        is_allowed=face.is_allowed[places],
-    )
