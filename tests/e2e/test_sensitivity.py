@@ -78,15 +78,17 @@ def assert_recovered(in_turns: dict[str, Any], overlapped: dict[str, Any]) -> No
     for ladder in (in_turns, overlapped):
         assert value(ladder, "base_s") == pytest.approx(COMPUTE_S, rel=0.05), ladder["rungs"]
         assert value(ladder, "critical_bytes") == pytest.approx(STEP_BYTES, rel=0.05)
-        for key in ("base_s", "critical_bytes", "enough_gbps"):
+        for key in ("base_s", "critical_bytes"):
             estimate = estimate_of(ladder, key)
             assert None not in (estimate["low"], estimate["high"]), ladder[key]["why_unknown"]
             assert estimate["low"] <= estimate["value"] <= estimate["high"]
     # The bytes take as long as the compute at 8 x 1.5 MB / 100 ms of payload.
     assert value(overlapped, "knee_gbps") == pytest.approx(0.12 * 1514 / 1448, rel=0.08)
-    assert value(in_turns, "enough_gbps") > 10 * value(overlapped, "enough_gbps")
-    assert in_turns["is_extrapolated"]
+    assert in_turns["knee_gbps"]["estimate"] is None
+    assert in_turns["enough_gbps"]["at_least"] or value(in_turns, "enough_gbps") > 1
     assert not overlapped["is_extrapolated"]
+    for ladder in (in_turns, overlapped):
+        assert [rung["is_unshaped"] for rung in ladder["rungs"]] == [False] * 4 + [True]
 
 
 def test_the_bytes_of_both_kinds_of_step_are_counted(known: Known) -> None:

@@ -1,11 +1,16 @@
 """Proves results/network_share.py: one definition of a case's share, with an honest interval."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broadgauge.results.network_share import CUT, ShareOfLaunches
+from broadgauge.results.summary import cut_at_whole
+from broadgauge.specs.estimate import Estimate
+from broadgauge.specs.metrics import is_part
 
 steps = st.lists(st.floats(0.01, 10), min_size=3, max_size=8)
 
@@ -60,6 +65,17 @@ def test_signs_disagree_where_the_difference_is_no_trifle(
     ratios: tuple[float, ...], disagrees: bool
 ) -> None:
     assert share_of([*ratios], [1.0] * len(ratios)).disagrees_in_sign is disagrees
+
+
+def test_no_part_of_a_whole_reaches_beyond_it() -> None:
+    """Cores that were busy for 57 to 117 % of the time, by the launches alone."""
+    busy = Estimate(value=0.87, low=0.57, high=1.17, launches=3, trials=3, method="mean")
+    cut = cut_at_whole(busy)
+    assert (cut.low, cut.value, cut.high) == (0.57, 0.87, 1.0)
+    assert cut.method == "mean, cut at 100 %"
+    assert cut_at_whole(replace(busy, high=0.97)).method == "mean"
+    assert is_part("cpu_busy_ratio")
+    assert not is_part("amplification_ratio")
 
 
 def test_its_interval_holds_the_truth() -> None:

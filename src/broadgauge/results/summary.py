@@ -21,7 +21,7 @@ from broadgauge.results.reading import StoredRun, read_run
 from broadgauge.results.statistics import mean_of_launches
 from broadgauge.specs.case import Case
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.metrics import may_be_negative
+from broadgauge.specs.metrics import is_part, may_be_negative
 from broadgauge.specs.op_rows import AnyOpRow, MessageRow
 from broadgauge.specs.pair_rates import RankPair, pair_rate_gbyte_per_s
 from broadgauge.specs.plan import Plan
@@ -100,7 +100,7 @@ def summarise_case(
     for name in {name: None for record in good for name in record.metrics}:
         estimate = estimate_over(good, metric_of(name), is_difference=may_be_negative(name))
         if estimate is not None:
-            estimates[name] = estimate
+            estimates[name] = cut_at_whole(estimate) if is_part(name) else estimate
     share = share_of_launches(good)
     if share is not None:
         estimates[SHARE] = share.estimate()
@@ -152,6 +152,13 @@ def estimate_over(
     if is_difference or estimate.low is None or min(map(min, launches)) < 0:
         return estimate
     return replace(estimate, low=max(estimate.low, 0.0))
+
+
+def cut_at_whole(estimate: Estimate) -> Estimate:
+    """Of a part of a whole: no interval reaches beyond all of it, and it is said."""
+    if estimate.high is None or estimate.high <= 1 or estimate.value > 1:
+        return estimate
+    return replace(estimate, high=1.0, method=f"{estimate.method}, cut at 100 %")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

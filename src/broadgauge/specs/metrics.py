@@ -46,6 +46,8 @@ class Metric:
     meaning: str
     is_difference: bool = False
     """A trial may give it on either side of zero."""
+    is_part: bool = False
+    """Of a whole: no truth is above 1."""
 
     @property
     def unit(self) -> str:
@@ -78,6 +80,7 @@ REGISTRY: dict[str, Metric] = {
             direction="lower",
             meaning="network_cost_s / step_time_s",
             is_difference=True,
+            is_part=True,
         ),
         Metric(
             name="tokens_per_s", direction="higher", meaning="tokens of all ranks / step_time_s"
@@ -89,6 +92,7 @@ REGISTRY: dict[str, Metric] = {
             name="mfu_ratio",
             direction="higher",
             meaning="model FLOPs / (step time x peak of the GPUs); null on CPUs",
+            is_part=True,
         ),
         Metric(
             name="loss",
@@ -120,6 +124,7 @@ REGISTRY: dict[str, Metric] = {
             name="line_share_ratio",
             direction="higher",
             meaning="link_rate_gbps / the network's line rate; null where unshaped",
+            is_part=True,
         ),
         Metric(
             name="wire_bytes",
@@ -142,6 +147,7 @@ REGISTRY: dict[str, Metric] = {
             name="cpu_busy_ratio",
             direction="neither",
             meaning="busy share of the busiest node's cores during the measured part",
+            is_part=True,
         ),
         Metric(
             name="cpu_s_per_gbyte",
@@ -167,3 +173,9 @@ def may_be_negative(name: str) -> bool:
     """Is this metric a difference? Of a command's own metrics nobody knows: they may be."""
     known = REGISTRY.get(name)
     return known is None or known.is_difference
+
+
+def is_part(name: str) -> bool:
+    """Is this metric a part of a whole, so that no truth is above 1?"""
+    known = REGISTRY.get(name)
+    return known is not None and known.is_part
