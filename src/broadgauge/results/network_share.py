@@ -6,7 +6,6 @@ from the two that stand beside it. Source: Cochran, Sampling Techniques, 3rd ed.
 6.4: the ratio of two means R, with the error of the mean of y − R x over the mean of x.
 """
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +17,8 @@ SHARE = "network_share_ratio"
 METHOD = "network cost over step time, means of launches, t interval"
 CUT = "cut at 100 %: no network costs more than the step"
 FEWEST_FOR_INTERVAL = 3
+MOST_RATIO = 1e6
+"""What costs more of a step than this is no step that was measured."""
 AGREEING_RATIO = 0.04
 """Launches whose shares lie within 2 % of a step on either side of none agree that it is next to
 none; repeated measurements spread by as much."""
@@ -82,7 +83,9 @@ def share_of_launches(good: Iterable[Record]) -> ShareOfLaunches | None:
     launches: dict[str, list[tuple[float, float]]] = {}
     for record in good:
         cost_s, step_s = (record.metrics.get(name) for name in ("network_cost_s", "step_time_s"))
-        if cost_s is not None and step_s is not None and step_s > 0 and math.isfinite(cost_s):
+        if cost_s is None or step_s is None or step_s <= 0:
+            continue
+        if abs(cost_s) <= MOST_RATIO * step_s:
             launches.setdefault(record.launch_id, []).append((cost_s, step_s))
     if not launches:
         return None
