@@ -7,7 +7,7 @@ ends it lies, and what would tell: faster rates, slower ones, or more launches.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,13 +31,14 @@ WIDEST_RATIO = 10.0
 """A rate that may be a tenth of itself is none to plan with."""
 KNEE_CONFIDENCE = 0.99
 """Of a knee's interval. Where the rungs have to lie beyond the knee for it to be stated, those are
-chosen that lie far off by chance: of the knees that are stated 95 % intervals hold 86 %, with
+chosen that lie far off by chance: of the knees that are stated 95 % intervals held 86 %, with
 launches that scatter by 20 % 69 %; those of 99 % hold 95 % (docs/sensitivity.md)."""
 WIDEST_FLOOR_RATIO = 2.0
 """A time that may be half of itself is none either."""
 MOST_LAUNCHES = 200
 """More than that nobody runs for one figure."""
 METHOD = "convex curve over 1/rate, profile likelihood over launches"
+KNEE_METHOD = f"{METHOD}, 99 % interval"
 NO_KNEE = "one slope is all that is seen"
 
 
@@ -225,7 +226,10 @@ class Reading:
         first, last = float(wide.knees[0]), float(wide.knees[-1])
         seen = (float(self.region.knees[0]), float(self.region.knees[-1]))
         value = min(max(knees[0], seen[0]), seen[1]) if knees else math.sqrt(seen[0] * seen[1])
-        return self._rate(value, first, last, why, lack)
+        answer = self._rate(value, first, last, why, lack)
+        if answer.estimate is None:
+            return answer
+        return replace(answer, estimate=replace(answer.estimate, method=KNEE_METHOD))
 
     def _enough(self) -> Answer:
         curve = self.fits[0]
