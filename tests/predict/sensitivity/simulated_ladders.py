@@ -240,6 +240,8 @@ def _claimed(claims: list[Claim]) -> str:
     if not stated:
         return "0 %"
     held = sum(claim.is_held for claim in stated) / len(stated)
+    if len(stated) < 0.01 * len(claims):
+        return f"{len(stated)} of {len(claims)}, {sum(claim.is_held for claim in stated)} held"
     return f"{len(stated) / len(claims):.0%}, {held:.0%}".replace("%", " %")
 
 

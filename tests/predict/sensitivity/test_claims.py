@@ -82,14 +82,12 @@ def test_93_in_100_claims_hold(has_unshaped: bool) -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("spread", SCATTERS)
 def test_one_rung_beyond_a_knee_states_none(spread: float) -> None:
-    """The knee is in the middle between the two fastest rungs. Of 200 ladders at most 2 have a
-    figure all the same: those whose interval, which holds the truth 97.5 times in 100 on the side
-    of the rungs, happens to end behind the second one."""
+    """The knee is in the middle between the two fastest rungs: no floor in 200 ladders. Launches
+    that scatter by 20 % may hide it so well that another knee is seen, with two rungs beyond."""
     found = [analyse(_hinge_between_the_fastest(0.5, seed, spread)) for seed in range(200)]
-    floors = sum(each.base_s.estimate is not None for each in found)
+    assert sum(each.base_s.estimate is not None for each in found) == 0
     knees = sum(each.knee_gbps.estimate is not None for each in found)
-    assert floors <= 2
-    assert knees <= 2
+    assert knees <= (2 if spread > 0.05 else 0)
 
 
 def test_one_rung_beyond_a_knee_is_not_enough() -> None:

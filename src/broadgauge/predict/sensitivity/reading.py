@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 FEWEST_BEYOND = 2
 """Rungs beyond a knee: of one, nobody knows whether a step goes on falling or launches scattered.
-"""
+Where a step still gets shorter there, one more: a slope through two is one that nothing tests."""
 LEAST_BASE_RATIO = 1e-3
 """A base below a thousandth of the fastest step can't be told from none."""
 WIDEST_RATIO = 10.0
@@ -202,10 +202,13 @@ class Reading:
         """Which rungs are beyond the knee at 95 %? Empty: an unshaped one, or enough."""
         assert self.region is not None, "only a region has a knee"
         num_beyond = int((self.ladder.x <= self.region.knees[0]).sum())
-        if self.ladder.is_first_unshaped or num_beyond >= FEWEST_BEYOND:
+        is_flat = self.region.ends(np.array([0.0, 1.0, 0.0]))[0] <= 0
+        needed = FEWEST_BEYOND if is_flat else FEWEST_BEYOND + 1
+        if self.ladder.is_first_unshaped or num_beyond >= needed:
             return ""
-        sure = "one rung is" if num_beyond == 1 else "no rung is"
-        return f"{sure} beyond the knee for sure, and it takes two, or an unshaped one"
+        have = {0: "no rung is", 1: "one rung is"}.get(num_beyond, f"{num_beyond} rungs are")
+        takes = "two" if is_flat else "three where a step still gets shorter there"
+        return f"{have} beyond the knee for sure, and it takes {takes}, or an unshaped one"
 
     def _knee(self) -> Answer:
         knees = [fit.knee_s_per_gbyte for fit in self.fits if fit.knee_s_per_gbyte > 0]
