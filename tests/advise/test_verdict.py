@@ -15,7 +15,14 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.found import Found
 from broadgauge.specs.network import Network
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.record import LinkFacts, NodeUse, Record, Status
+from broadgauge.specs.record import (
+    ErrorKind,
+    LinkFacts,
+    NodeUse,
+    Record,
+    Status,
+    TrialError,
+)
 from broadgauge.specs.workload import (
     CollectivesWorkload,
     CommandMetric,
@@ -351,6 +358,26 @@ def test_failures_and_empty_cases_are_unknown() -> None:
     assert verdict(once, empty).sentence == "unknown: its only trial failed"
 
 
+def test_a_case_that_only_failed_says_who_did_and_where() -> None:
+    case = a_case(TRAIN, SLOW)
+    error = TrialError(
+        kind=ErrorKind.CRASHED,
+        message="rank 1 crashed at train.py:9 in step: ValueError: no such key\nmore",
+        rank=1,
+        frame="train.py:9 in step",
+    )
+    good = records_of(case, steps(0.0, launches=3))
+    failed = [r.model_copy(update={"status": Status.FAILED, "error": error}) for r in good]
+    run = a_run((case, failed))
+    assert verdict(run.cases[0], run).sentence == (
+        "unknown: all 3 trials failed alike: rank 1 crashed at train.py:9 in step: ValueError: "
+        "no such key"
+    )
+    other = error.model_copy(update={"rank": 0})
+    run = a_run((case, [*failed[:2], failed[2].model_copy(update={"error": other})]))
+    assert "all 3 trials failed, the first: rank 1" in verdict(run.cases[0], run).sentence
+
+
 def _command_on_two_networks(times_slower: float) -> tuple[Verdict, Verdict]:
     """A user's command whose step takes so many times as long on the slow network."""
     command = CommandWorkload(
@@ -378,6 +405,44 @@ def test_a_command_that_loses_little_may_still_wait_for_both_networks() -> None:
     slow, _ = _command_on_two_networks(1.1)
     assert slow.bound is Bound.UNKNOWN
     assert "this one 9 % more" in slow.sentence
+
+
+@pytest.mark.parametrize(
+    ("share", "bound", "words"),
+    [
+        (0.97, Bound.NETWORK, "network-bound: the link is 97 % full while the steps run"),
+        (0.5, Bound.UNKNOWN, "a faster link saves at most that"),
+        (0.02, Bound.UNKNOWN, "an unshaped network beside it would tell (`run --add-reference`)"),
+    ],
+)
+def test_a_command_is_judged_by_how_full_the_link_is_while_its_steps_run(
+    share: float, bound: Bound, words: str
+) -> None:
+    command = CommandWorkload(
+        kind="command",
+        command=("train.py",),
+        metrics=(CommandMetric(name="step_time_s", json_key="step_time_s"),),
+    )
+    case = a_case(command, SLOW)
+    rate_gbps = SLOW.node_rate_gbps or 0.0
+    values = {
+        "step_time_s": 1.0,
+        "wire_bytes": share * rate_gbps * 1e9 / 8,
+        "link_rate_gbps": share * rate_gbps,
+        "line_share_ratio": share,
+    }
+    run = a_run((case, records_of(case, [values] * 5)))
+    found = verdict(run.cases[0], run)
+    assert found.bound is bound
+    assert words in found.sentence
+    assert f"{100 * share:.0f} % full" in " ".join(found.evidence)
+    beside = a_case(command, UNSHAPED)
+    both = a_run(
+        (case, records_of(case, [values] * 5)),
+        (beside, records_of(beside, [{"step_time_s": 0.99}] * 5)),
+    )
+    assert verdict(both.cases[0], both).bound is bound
+    assert "--add-reference" not in verdict(both.cases[0], both).sentence
 
 
 def test_how_many_launches_would_tell_is_said() -> None:

@@ -67,6 +67,7 @@ class FakeRanks:
                 message=self.failure.message,
                 phase=self.failure.phase,
                 rank=self.failure.rank,
+                frame=self.failure.frame,
                 last_lines=self.failure.last_lines,
             )
             status = Status.TIMEOUT if error.kind is ErrorKind.HUNG else Status.FAILED

@@ -53,6 +53,7 @@ class Failure:
     message: str = "as scripted"
     phase: Phase = Phase.MEASURE
     rank: int | None = 0
+    frame: str | None = None
     num_blocks: int = 0
     last_lines: tuple[str, ...] = ("Traceback (most recent call last):", "RuntimeError: scripted")
     takes_s: float = 1.0

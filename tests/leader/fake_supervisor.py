@@ -4,6 +4,8 @@ Ranks are words only. What goes wrong is asked for by the name of a trial: `fail
 `dies-<rank>`, `kills-supervisor-<node>`, `hangs-<rank>`; a launch with `refused-<node>` in its
 variables does not come up there; with `deaf` a node can't measure its link, and with `dies_probing`
 a rank of it fails meanwhile. `pause=<s>` lies between two marks.
+
+`counts-<rank>` asks for counters while all go on.
 """
 
 import os
@@ -17,6 +19,7 @@ from typing import Any
 from broadgauge.messages.agent import (
     ORDER,
     CountersRead,
+    DumpStacks,
     End,
     Ended,
     Marked,
@@ -43,6 +46,7 @@ from broadgauge.messages.found_links import (
 )
 from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
 from broadgauge.messages.launch_order import LaunchOrder
+from broadgauge.messages.rank import COUNTED_STEPS
 from broadgauge.messages.vocabulary import Phase
 
 
@@ -114,6 +118,8 @@ class Supervisor:
             self.hear(rank, type="phase", trial_id=trial_id, phase="measure")
         if fault in ("fails", "dies", "hangs") and int(number) in mine:
             return self.go_wrong(fault, int(number), trial_id)
+        if fault == "counts" and int(number) in mine:
+            self.hear(int(number), type="count", trial_id=trial_id, label=f"{COUNTED_STEPS}3")
         for label in ("steps:begin", "steps:end"):
             if not self.meet(label):
                 return False
@@ -139,7 +145,11 @@ class Supervisor:
         while (order := self.order()) is not None:
             if isinstance(order, End):
                 return False
-            if isinstance(order, ReadCounters):
+            if isinstance(order, DumpStacks):
+                self.hear(self.launch.ranks[0].rank, type="stacks", trial_id="t", ranks=[])
+            if isinstance(order, ReadCounters) and order.label.startswith(COUNTED_STEPS):
+                self.say(self.marked(order.label))
+            elif isinstance(order, ReadCounters):
                 self.say(CountersRead(label=order.label))
             if isinstance(order, Release):
                 self.say(self.marked(label))

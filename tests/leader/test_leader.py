@@ -47,6 +47,24 @@ def test_two_agents_look_like_one(allocation: Allocation) -> None:
     assert all(abs(c["offset_s"]) <= c["uncertainty_s"] for c in end["clocks_after"])
 
 
+def test_counters_are_read_on_every_agent_while_the_ranks_go_on(allocation: Allocation) -> None:
+    events = run_jobs(allocation.attach(), job("b0.l0", ["counts-1"]))
+    counted = [e for e in events if e["type"] == "marked" and e["label"] == "command:steps/3"]
+    assert [[n["node"] for n in mark["nodes"]] for mark in counted] == [[0, 1]]
+    assert trials(events) == ["b0.l0.counts-1"]
+    assert "ended" in kinds(events)
+
+
+def test_when_a_rank_hangs_the_others_say_where_they_stand_before_it_is_told(
+    allocation: Allocation,
+) -> None:
+    events = run_jobs(allocation.attach(), job("b0.l0", ["hangs-1"]))
+    said = [e["message"]["type"] if e["type"] == "rank_said" else e["type"] for e in events]
+    assert said.index("stacks") < said.index("phase_expired") < said.index("ended")
+    (stacks,) = (e for e in events if e["type"] == "rank_said" and e["message"]["type"] == "stacks")
+    assert stacks["rank"] == 0
+
+
 @pytest.mark.parametrize("fault", ["fails-1", "dies-0", "hangs-1", "kills-supervisor-1"])
 def test_a_failed_trial_ends_its_life_and_the_rest_have_another(
     allocation: Allocation, fault: str

@@ -1,16 +1,19 @@
 """Does a user's script under real torchrun give its metrics, and say what went wrong?"""
 
+import os
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from tests.merging.outcomes import make_case
 
 from broadgauge.merging.merge import merge
+from broadgauge.messages.rank import STACKS
 from broadgauge.specs.record import ErrorKind, Status
 from broadgauge.specs.workload import CommandMetric, CommandWorkload
 
@@ -73,42 +76,118 @@ def test_a_crash_has_the_exit_code_and_the_scripts_last_lines(tmp_path):
     assert "about to fail" in outcome.error.message
 
 
+FALSE_ROOT = """
+    import os, sys, time
+    from pathlib import Path
+    print("step took 1 s")
+    has_failed = Path(__file__).with_name("has failed")
+    if os.environ["RANK"] == "1":
+        has_failed.touch()
+        raise KeyError("labels")
+    while not has_failed.exists():
+        time.sleep(0.01)
+    raise RuntimeError("[../gloo/transport/tcp/pair.cc] Connection closed by peer [10.0.0.2]:4")
+"""
+
+
+def test_the_rank_that_knows_why_is_named_and_not_torchruns_first(tmp_path):
+    _, outcome, logs = run(tmp_path, FALSE_ROOT, STEP)
+    (said,) = [m for m in outcome.messages[0] if m["type"] == "failed"]
+    assert said["rank"] == 1, logs
+    assert said["message"].startswith("crashed at …/")
+    assert said["message"].endswith("/script.py:8 in <module>: KeyError: 'labels'")
+    assert said["last_lines"][0].endswith("Traceback (most recent call last):")
+    assert "Root Cause" not in "".join(said["last_lines"])
+
+
 def test_no_match_is_refused_by_the_metrics_name(tmp_path):
-    _, outcome, logs = run(tmp_path, "print('nothing of interest')", LOSS, ranks_per_node=1)
-    assert outcome.error is not None
+    case, outcome, logs = run(tmp_path, "print('nothing of interest')", LOSS, ranks_per_node=1)
+    error = merge(case, outcome, None).error
+    assert error is not None
     assert "Traceback" not in logs
-    assert outcome.error.kind is ErrorKind.REFUSED
-    assert "metric `loss`" in outcome.error.message
-    assert "nothing of interest" in outcome.error.message
+    assert error.kind is ErrorKind.REFUSED
+    assert "metric `loss`" in error.message
+    assert "nothing of interest" in error.message
 
 
-def test_a_script_that_hangs_writes_its_own_stacks_when_its_time_is_over(tmp_path):
-    script = """
-        import time
-        def wait_for_what_never_comes():
-            print("step took 1 s", flush=True)
-            time.sleep(300)
-        wait_for_what_never_comes()
-    """
+HANGS = """
+    import time
+    def wait_for_what_never_comes():
+        print("step took 1 s", flush=True)
+        time.sleep(300)
+    wait_for_what_never_comes()
+"""
+
+
+@pytest.mark.parametrize("has_hook", [pytest.param(False, marks=pytest.mark.slow), True])
+def test_a_script_that_hangs_says_where_when_its_time_is_over(has_hook, tmp_path):
     path = tmp_path / "hangs.py"
-    path.write_text(textwrap.dedent(script))
-    workload = CommandWorkload(kind="command", command=(str(path),), metrics=(STEP,))
+    path.write_text(textwrap.dedent(HANGS))
+    workload = CommandWorkload(
+        kind="command", command=(str(path),), metrics=(STEP,), stack_hook=has_hook
+    )
     variables = {"PYTHONFAULTHANDLER": "1"}
     with Ranks(
         1, tmp_path, command=COMMAND_WORKER, environment=variables, is_forked=False
     ) as ranks:
-        threading.Thread(target=signal_once_it_hangs, args=(ranks,), daemon=True).start()
+        threading.Thread(target=end_once_it_hangs, args=(ranks,), daemon=True).start()
         outcome = ranks.run_trial(make_case(workload, nodes=1, ranks_per_node=1), limit_s=100)
         logs = ranks.logs()
     assert outcome.status is Status.FAILED
     assert "in wait_for_what_never_comes" in logs
+    (stacks,) = [STACKS(m) for m in outcome.messages[0] if m["type"] == "stacks"]
+    places = [stack.place for stack in stacks.ranks]
+    if has_hook:
+        (place,) = places
+        assert place.endswith("/hangs.py:5 in wait_for_what_never_comes")
+    else:
+        assert places == [None], "it is in the log only"
 
 
-def signal_once_it_hangs(ranks):
-    """As the supervisor does when a phase's time is over."""
+def end_once_it_hangs(ranks):
+    """As the supervisor does when a phase's time is over: it asks for stacks, then ends all."""
+    process = ranks.ranks[0].process
     while "step took 1 s" not in ranks.logs():
         time.sleep(0.1)
-    ranks.ranks[0].process.send_signal(signal.SIGUSR1)
+    process.send_signal(signal.SIGUSR1)
+    while "in wait_for_what_never_comes" not in ranks.logs():
+        time.sleep(0.1)
+    for children in Path(f"/proc/{process.pid}/task").glob("*/children"):
+        for pid in children.read_text().split():
+            os.kill(int(pid), signal.SIGTERM)
+
+
+HIDES = """
+    import os, sitecustomize
+    print("hidden" if sitecustomize.IS_THE_USERS else "", sitecustomize.__file__)
+    print("step took 1 s, rank", os.environ["RANK"])
+    print("step took 3 s, rank", os.environ["RANK"])
+"""
+
+
+def test_each_ranks_output_is_apart_and_a_hidden_sitecustomize_is_loaded(tmp_path):
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "sitecustomize.py").write_text("IS_THE_USERS = True\n")
+    path = tmp_path / "script.py"
+    path.write_text(textwrap.dedent(HIDES))
+    workload = CommandWorkload(kind="command", command=(str(path),), metrics=(STEP,))
+    case = make_case(workload, nodes=1, ranks_per_node=2)
+    variables = {"PYTHONPATH": str(own)}
+    with Ranks(
+        1, tmp_path, command=COMMAND_WORKER, environment=variables, is_forked=False
+    ) as ranks:
+        outcome = ranks.run_trial(case, limit_s=100)
+        logs = ranks.logs()
+    assert outcome.status is Status.OK, logs
+    trial = merge(case, outcome, None)
+    assert trial.series == {"step_s": (3.0,)}, "of rank 0 alone, and the first left out once"
+    assert trial.measurement.metric_ranks == {"step_s": 0}
+    for rank in (0, 1):
+        assert f"[rank {rank}] step took 1 s, rank {rank}\n" in logs
+        assert f"[rank {rank}] hidden {own}" in logs
+    left = [path.name for path in tmp_path.rglob("*") if path.name.startswith("std")]
+    assert left == [], "the log has it all"
 
 
 def test_the_command_worker_imports_no_torch():

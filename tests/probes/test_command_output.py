@@ -76,16 +76,24 @@ def test_warm_up_samples_are_skipped_and_said_to_be():
     metric = BY_REGEX.model_copy(update={"skip_first": 2})
     lines = [f"step took {n} s" for n in range(4)]
     assert read(lines, metric).samples == {"step_s": (2.0, 3.0)}
-    missing = read(lines[:2], metric).what_is_missing()
-    assert missing is not None
+    missing = read(lines[:2], metric).missing()["step_s"]
     assert "after the 2 that `skip_first` leaves out" in missing
 
 
+def test_a_scale_makes_seconds_of_milliseconds():
+    metric = BY_REGEX.model_copy(update={"scale": 0.001})
+    assert read(["step took 250 s", "step took 1,000.5 s"], metric).samples == {
+        "step_s": (0.25, 1.0005)
+    }
+    with pytest.raises(ValueError, match=r"`name: step_time_s` with `scale: 0.001`"):
+        CommandMetric(name="step_time_ms", regex=r"(\d+)")
+
+
 def test_no_match_names_the_metric_and_where_it_was_looked_for():
-    assert read(["hello"], BY_REGEX).what_is_missing() == (
+    assert read(["hello"], BY_REGEX).missing()["step_s"] == (
         f"metric `step_s`: the regex `{BY_REGEX.regex}` matched no number"
     )
-    missing = read(["hello"], BY_KEY).what_is_missing()
+    missing = read(["hello"], BY_KEY).missing()["loss"]
     assert missing == "metric `loss`: no JSON line had a number under `train.loss`"
 
 
@@ -97,10 +105,11 @@ def test_samples_are_bounded():
 
 
 def test_what_torchrun_writes_of_a_failure_is_no_last_line():
-    failure = "E1 x/torch/distributed/elastic/multiprocessing/api.py:986] failed (exitcode: -9) l"
+    where = "E1 x/torch/distributed/elastic/multiprocessing/api.py:986]"
+    failure = f"{where} failed (exitcode: -9) local_rank: 1 (pid: 7)"
     reader = read(["mine", failure, "Traceback", "====="], BY_REGEX)
     assert list(reader.last_lines) == ["mine", failure]
-    assert reader.rank_exit_code == -9
+    assert (reader.rank_exit_code, reader.failed_local_rank) == (-9, 1)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +137,7 @@ def test_a_number_with_a_comma_is_read_where_it_can_be_only_one(
 
 def test_a_number_that_may_be_two_is_refused_with_the_way_out():
     reader = read(["step took 1,5 s", "step took 1,25 s"], BY_REGEX)
-    assert reader.what_is_missing() == (
+    assert reader.missing()["step_s"] == (
         "metric `step_s`: 2 number(s), such as `1,5`, may mean two things "
         "(`comma: thousands` or `comma: decimal` says which)"
     )

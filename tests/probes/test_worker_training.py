@@ -1,5 +1,6 @@
 """Do real ranks train as one process would, and is every planted delay found as what it is?"""
 
+import re
 import statistics
 import sys
 
@@ -113,7 +114,9 @@ def test_an_exception_is_reported_and_the_rank_ends(tmp_path):
     outcome, logs, ranks = run_to_failure(tmp_path, "raise_before_the_first_step")
     told = [m for m in outcome.messages[1] if m["type"] == "failed"]
     assert told[0]["kind"] == "crashed"
-    assert told[0]["message"] == "ValueError: planted"
+    assert re.fullmatch(
+        r"crashed at \S+/planted\.py:\d+ in fail: ValueError: planted", told[0]["message"]
+    )
     assert "Traceback" in logs
     assert ranks[1].process.wait(10) == 1
 

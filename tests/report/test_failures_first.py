@@ -49,7 +49,8 @@ def test_that_every_trial_failed_is_all_that_is_said(run: RunSummary) -> None:
 def test_where_every_trial_failed_stands_before_the_verdicts(run: RunSummary) -> None:
     some = failing(run, lambda record: record.network == "vnic-like")
     text = on_page(some)
-    assert text.startswith('<p class="headline">Every trial failed on vnic-like; network-bound on')
+    why = "Every trial failed on vnic-like: no such file: train.py; network-bound on"
+    assert text.startswith(f'<p class="headline">{why}')
     assert text.count("vnic-like") == 1
     assert "failed:" not in first_line(some)
 

@@ -64,7 +64,7 @@ def test_each_node_shows_its_folder_and_torchruns_words() -> None:
     assert lines[3] == (
         f"  cd '/home/my code' && {shlex.quote(sys.executable)} -m torch.distributed.run "
         "--nnodes=2 --nproc-per-node=3 --node-rank=1 --master-addr=10.80.0.1 --master-port=29500 "
-        "--log-dir=/logs/b0.l0.rank1.torchrun train.py --epochs '1 2'"
+        "--log-dir=/logs/b0.l0.rank1.torchrun --redirects=3 train.py --epochs '1 2'"
     )
 
 
@@ -123,3 +123,25 @@ def test_files_of_other_machines_are_not_looked_for_here(tmp_path: Path) -> None
     check_files(on_both, tmp_path, ("emulated", "hosts"), is_prepared=True)
     with pytest.raises(InputError):
         check_files(own, tmp_path, ("local",), is_prepared=True)
+
+
+def test_a_python_of_the_users_is_shown_and_asked_for_torch(tmp_path: Path) -> None:
+    (tmp_path / "my code").mkdir()
+    (tmp_path / "my code" / "train.py").touch()
+    python = tmp_path / "venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to("/bin/false")
+    own = "workloads.mine.python=venv"
+    with pytest.raises(InputError, match="has no torch"):
+        check_files(cases(own), tmp_path, ["emulated"], is_prepared=True)
+    python.unlink()
+    python.symlink_to("/bin/true")
+    check_files(cases(own), tmp_path, ["emulated"], is_prepared=True)
+    folders = LaunchFolders(logs=Path("/logs"), working=tmp_path)
+    shown = list(started_lines(request(own), folders, RANK_LINES))[1]
+    assert f"&& {python} -m torch.distributed.run" in shown
+    missing = cases("workloads.mine.python=./no")
+    with pytest.raises(InputError, match=r"workload mine: `python: \./no`: no such file"):
+        check_files(missing, tmp_path, ["emulated"], is_prepared=True)
+    elsewhere = list(started_lines(request("workloads.mine.python=./no"), folders, RANK_LINES))[1]
+    assert "&& ./no -m torch.distributed.run" in elsewhere

@@ -95,7 +95,7 @@ def is_link_full(case: Case, record: Record) -> bool:
     """Did the largest collective, or the bytes of a step, fill the line, so that the cores did keep
     up? As the verdict asks over all trials (advise/link.py)."""
     rate_gbps = _line_rate_gbps(case, record)
-    if record.collectives:
+    if record.collectives or case.workload.is_under_torchrun:
         share = record.metrics.get("line_share_ratio")
         carried_gbps = record.metrics.get("link_rate_gbps")
         if share is None and rate_gbps is not None and carried_gbps is not None:

@@ -3,16 +3,29 @@
 from broadgauge.advise.kinds.registry import in_advise
 from broadgauge.advise.model import Bound, Verdict, verdict_that
 from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.specs.failures import is_alike
+from broadgauge.specs.record import Status
 
 
 def verdict(summary: CaseSummary, run: RunSummary) -> Verdict:
     """What does this case wait for most?"""
     if summary.num_ok:
         return in_advise(summary.case.workload).verdict(summary, run)
-    return verdict_that(Bound.UNKNOWN, _why_without_figures(summary.num_failed))
+    return verdict_that(Bound.UNKNOWN, _why_without_figures(summary))
 
 
-def _why_without_figures(num_failed: int) -> str:
-    if num_failed == 1:
-        return "its only trial failed"
-    return f"all {num_failed} trials failed" if num_failed else "not measured yet"
+def _why_without_figures(summary: CaseSummary) -> str:
+    """Where all failed: who did, and at which line. A failure's first line says it."""
+    count = summary.num_failed
+    if not count:
+        return "not measured yet"
+    how = "its only trial failed" if count == 1 else f"all {count} trials failed"
+    errors = [record.error for record in summary.records if record.status in _FAILED]
+    if not errors or errors[0] is None or not errors[0].message:
+        return how
+    if count > 1:
+        how += " alike" if all(is_alike(errors[0], each) for each in errors) else ", the first"
+    return f"{how}: {errors[0].message.splitlines()[0]}"
+
+
+_FAILED = (Status.FAILED, Status.TIMEOUT)

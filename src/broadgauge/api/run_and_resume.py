@@ -6,6 +6,7 @@ import json
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from broadgauge.api.ending import interruptible
@@ -14,6 +15,7 @@ from broadgauge.api.stored_run import Run, open_at
 from broadgauge.results.run_path import RUNS_FOLDER, run_path
 from broadgauge.running.experiments import LoadedExperiment, load, load_text
 from broadgauge.running.preparing import RunOptions, prepare
+from broadgauge.running.reference import with_reference
 from broadgauge.running.starting import FinishedRun, start
 from broadgauge.running.starting import resume as resume_run
 from broadgauge.specs.errors import InputError
@@ -32,6 +34,8 @@ def run(
     engine: Engine | None = None,
     against: str | os.PathLike[str] | None = None,
     fail_above_ratio: float | None = None,
+    add_reference: bool = False,
+    keep_going: bool = False,
     runs_folder: str | os.PathLike[str] = RUNS_FOLDER,
     progress: OnProgress | None = None,
 ) -> Run:
@@ -44,6 +48,8 @@ def run(
     against: a run, its folder or `"last"`, whose cases are repeated beside the experiment's.
     fail_above_ratio: with `against`, the slowdown that is too much, 0.03 for 3 %;
         `compare(run).outcome` says whether there is one.
+    add_reference: commands run on an unshaped copy of the fastest network, too.
+    keep_going: cases that only fail are run to the end.
     runs_folder: where the run's own folder is made.
     progress: called with a `Progress` for each thing that happens; `print` will do. What it
         raises ends the run in good order, and reaches the caller. None: nothing is told.
@@ -65,10 +71,13 @@ def run(
             runs_folder=Path(runs_folder),
             against=None if against is None else os.fspath(against),
             fail_above_ratio=fail_above_ratio,
+            keep_going=keep_going,
         )
         if fail_above_ratio is not None and against is None:
             raise InputError("fail_above_ratio needs a baseline", hint='against="last"')
         loaded = load_experiment(experiment, overrides or {}, engine)
+        if add_reference:
+            loaded = replace(loaded, experiment=with_reference(loaded.experiment))
         prepared = prepare(loaded, options, observer=watching)
         finished = start(prepared, observer=watching, interrupts=interrupts)
         watching.check(finished.result)

@@ -73,20 +73,36 @@ def _add_what_is_run(parser: argparse.ArgumentParser) -> None:
         help="with --against: end with exit code 6 where a case is slower than its baseline by "
         "more than this (`3%%`), and with 7 where that can't be told",
     )
+    parser.add_argument(
+        "--add-reference",
+        action="store_true",
+        help="run commands also on an unshaped copy of the fastest network: what they take with no "
+        "network in their way",
+    )
+    parser.add_argument(
+        "--keep-going",
+        action="store_true",
+        help="run every launch also of cases that crash or hang alike; else the rest of such a "
+        "case is skipped",
+    )
 
 
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.running import Wanted, print_dry_run, run_new, run_on, show_finished
     from broadgauge.running.preparing import RunOptions
+    from broadgauge.running.reference import with_reference
     from broadgauge.specs.errors import InputError
 
     if options.resume is not None:
-        of_a_new_run = ("overrides", "engine", "against", "fail_above", "dry_run", "assume_gpus")
+        of_a_new_run = (
+            *("overrides", "engine", "against", "fail_above", "add_reference", "keep_going"),
+            *("dry_run", "assume_gpus"),
+        )
         if any(getattr(options, name) for name in of_a_new_run):
             raise InputError(
                 "--resume goes on with the plan that is stored",
-                hint="--set, --engine, --against, --fail-above, --dry-run and --assume-gpus "
-                "belong to a new run",
+                hint="--set, --engine, --against, --fail-above, --add-reference, --keep-going, "
+                "--dry-run and --assume-gpus belong to a new run",
             )
         return show_finished(run_on(options.resume, options.runs_folder))
     if options.fail_above is not None and options.against is None:
@@ -102,9 +118,11 @@ def handle(options: argparse.Namespace) -> int:
         name_or_path=options.experiment,
         overrides=options.overrides,
         engine=options.engine,
+        change=with_reference if options.add_reference else None,
         options=RunOptions(
             runs_folder=options.runs_folder,
             against=options.against,
+            keep_going=options.keep_going,
             fail_above_ratio=_limit_ratio(options.fail_above),
             assumed_gpus=options.assume_gpus,
         ),

@@ -23,9 +23,14 @@ def masked_record(record: Record, mask: Mask) -> Record:
 
 
 def masked_error(error: TrialError, mask: Mask) -> TrialError:
-    """Its message, and the last lines of a log."""
-    lines = tuple(mask(line) for line in error.last_lines)
-    return error.model_copy(update={"message": mask(error.message), "last_lines": lines})
+    """Its message, its line and the last lines of a log."""
+    return error.model_copy(
+        update={
+            "message": mask(error.message),
+            "frame": None if error.frame is None else mask(error.frame),
+            "last_lines": tuple(mask(line) for line in error.last_lines),
+        }
+    )
 
 
 def masked_loss(error: LaunchError, mask: Mask) -> LaunchError:

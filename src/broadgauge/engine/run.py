@@ -7,6 +7,7 @@
         close the life
     when all are done, ask what next     more launches are stored as a part of the plan, and run
 
+A case that would only fail again is skipped (giving_up.py), unless the plan says to keep going.
 Every life uses up at least one trial, so a run ends. Trials that the store has are never run
 again: resuming is running the same plan into the same store. PlatformError and RunFolderError end
 the run and reach the caller; what is stored stays. On Interrupt the trial under way leaves no
@@ -28,6 +29,7 @@ from broadgauge.engine.events import (
     RunEnded,
     RunStarted,
 )
+from broadgauge.engine.giving_up import not_run_again, why_given_up
 from broadgauge.engine.growing import grown
 from broadgauge.engine.interrupts import Interrupt
 from broadgauge.engine.masking import masked_environment, masked_loss, masked_record
@@ -55,7 +57,7 @@ from broadgauge.specs.launching import (
     TrialRequest,
 )
 from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
-from broadgauge.specs.record import Phase, Record, Status
+from broadgauge.specs.record import Phase, Record, Status, TrialError
 
 MOST_LOST_LIVES = 3
 """In a row, of one planned launch; then its other trials are given up, not waited for."""
@@ -149,7 +151,7 @@ class _Runner:
     def complete(self, launch: PlannedLaunch) -> None:
         """Give every trial of this launch its record, in as many lives as it takes."""
         num_lost = 0
-        while left := self._backlog.left(launch):
+        while left := self._worth_running(launch):
             life_id = self._next_life(launch)
             began_s = self._services.clock.unix_s()
             try:
@@ -164,6 +166,28 @@ class _Runner:
                     is_last=num_lost == MOST_LOST_LIVES,
                     began_unix_s=began_s,
                 )
+
+    def _worth_running(self, launch: PlannedLaunch) -> list[PlannedTrial]:
+        """The launch's trials that are left; those that would only fail again are skipped."""
+        left = self._backlog.left(launch)
+        if self.plan.keep_going:
+            return left
+        hopeless = {
+            trial.case_key: error
+            for trial in left
+            if (error := why_given_up(trial.case_key, self._store.records)) is not None
+        }
+        for trial in left:
+            if trial.case_key in hopeless:
+                self._skip(launch, trial, not_run_again(hopeless[trial.case_key]))
+        if hopeless:
+            self._tell_ahead()
+        return [trial for trial in left if trial.case_key not in hopeless]
+
+    def _skip(self, launch: PlannedLaunch, trial: PlannedTrial, reason: TrialError) -> None:
+        place = self._place(launch, self._next_life(launch), trial)
+        self._backlog.remaining.ran(place.case, 0.0, is_ok=False)
+        self._write(place, skipped_record(place, reason, self._services.clock.unix_s()), {})
 
     def _tell_ahead(self) -> None:
         """Let a platform that can go on by itself know what will be asked of it."""
@@ -256,11 +280,8 @@ class _Runner:
         if not is_last or record.error is None:
             return
         for trial in others:
-            place = self._place(launch, life_id, trial)
-            self._backlog.remaining.ran(place.case, 0.0, is_ok=False)
             message = f"given up after {MOST_LOST_LIVES} launches: {record.error.message}"
-            reason = record.error.model_copy(update={"message": message})
-            self._write(place, skipped_record(place, reason, clock.unix_s()), {})
+            self._skip(launch, trial, record.error.model_copy(update={"message": message}))
 
     def _place(self, launch: PlannedLaunch, life_id: str, trial: PlannedTrial) -> TrialPlace:
         return TrialPlace(

@@ -15,6 +15,7 @@ from broadgauge.leader.link_facts import MeasuredLink, ends_of, measure_link
 from broadgauge.leader.meeting import Meeting
 from broadgauge.messages.agent import (
     CountersRead,
+    DumpStacks,
     End,
     Ended,
     Event,
@@ -45,6 +46,9 @@ from broadgauge.messages.leader import (
 
 COME_LIMIT_S = 5.0
 """For an agent that is started anew to come back; the tool starts one that does not."""
+DUMP_S = 2.5
+"""After a stall or a time limit: every agent's ranks say where they are. Longer than an agent
+takes for it."""
 COLLECT_S = 1.0
 """After a first failure: the agent that tells of it first is often not the one that knows why."""
 END_GRACE_S = 15.0
@@ -170,9 +174,17 @@ class Life:
             elif isinstance(event, (RanksWait, CountersRead, Marked)):
                 self._meet(meeting, number, event)
             else:
-                if isinstance(event, RankSaid) and event.message.get("type") == "done":
-                    done.add(event.rank)
+                if isinstance(event, RankSaid):
+                    self._hear(event, done)
                 self._follow(number, event)
+
+    def _hear(self, event: RankSaid, done: set[int]) -> None:
+        kind = event.message.get("type")
+        if kind == "done":
+            done.add(event.rank)
+        elif kind == "count" and len(self._numbers) > 1:  # else the agent has read already
+            for each in self._numbers:
+                self._send(each, ReadCounters(label=str(event.message.get("label"))))
 
     def _meet(
         self, meeting: Meeting, number: int, event: RanksWait | CountersRead | Marked
@@ -226,7 +238,10 @@ class Life:
     async def _collect(self) -> None:
         """Hear the other agents for a moment, then tell whose rank was silent, if one was."""
         if not self.is_cancelled and not self._is_over:
-            await self._hear_rest(time.monotonic() + COLLECT_S)
+            for number in self._numbers:
+                if self._expiries and number not in self._expiries:
+                    self._send(number, DumpStacks())
+            await self._hear_rest(time.monotonic() + (DUMP_S if self._expiries else COLLECT_S))
         if self._expiries:
             waits = [each for each in self._expiries.values() if each.waits_at is not None]
             silent = [each for each in self._expiries.values() if each.waits_at is None]

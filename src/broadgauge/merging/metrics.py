@@ -29,6 +29,8 @@ class MeasurementBuilder:
     data: str | None = None
     series: Series = field(default_factory=dict)
     error: TrialError | None = None
+    metric_ranks: dict[str, int] = field(default_factory=dict)
+    """Whose lines a command's metric was read from."""
 
     def put(self, name: str, value: float | None, reason: str = "not measured") -> None:
         """A metric's value, or why it is null."""
@@ -43,6 +45,7 @@ class MeasurementBuilder:
             collectives=self.collectives,
             nodes=self.nodes,
             data=self.data,
+            metric_ranks=self.metric_ranks,
         )
 
 

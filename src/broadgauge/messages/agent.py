@@ -14,6 +14,7 @@ whatever joins the two: a socket, a pipe, ssh's stdin and stdout.
                                            counters_read
       release      all counters are read: let the ranks go on
                                            marked         what the counters said, and when
+      dump_stacks  another's rank hangs
       ask_clock    what time is it there?  clock
       listen_on_link, call_on_link         listens_on_link, link_probed: found_links.py
       end          end the ranks           ended (last)
@@ -62,6 +63,13 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DumpStacks:
+    """A rank of another agent's hangs or waits in vain: have yours say where they are, and end."""
+
+    type: Literal["dump_stacks"] = "dump_stacks"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AskClock:
     """The leader notes when it asks and when it hears: offset and uncertainty follow."""
 
@@ -76,7 +84,17 @@ class End:
     type: Literal["end"] = "end"
 
 
-Order = LaunchOrder | RunTrial | ReadCounters | Release | AskClock | ListenOnLink | CallOnLink | End
+Order = (
+    LaunchOrder
+    | RunTrial
+    | ReadCounters
+    | Release
+    | DumpStacks
+    | AskClock
+    | ListenOnLink
+    | CallOnLink
+    | End
+)
 ORDER: Decoder[Order] = Decoder(Order)
 
 
@@ -188,7 +206,8 @@ class RankExited:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseExpired:
-    """A phase's time limit passed; stacks were dumped and the ranks are being ended."""
+    """A phase's time limit passed, or a rank told of a stall; stacks were dumped and the ranks are
+    being ended."""
 
     type: Literal["phase_expired"] = "phase_expired"
     phase: Phase

@@ -52,6 +52,8 @@ class PhaseLimits:
     warm_up_s: float
     measure_s: float
     teardown_s: float
+    stall_s: float | None = None
+    """How long no step or metric may come once its pace is known, at least; None: not watched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

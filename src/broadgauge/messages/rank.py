@@ -11,6 +11,9 @@
       mark     waiting for release
       block    measured figures, kept even if the trial fails later
       artifact a file that the trial leaves
+      count    read the counters now, nobody waits: a command's steps have begun, or gone on
+      stalled  no step or metric came for much longer than usual: the agent ends the trial
+      stacks   where the ranks of a user's command stand, asked for when a trial hangs
       done     the trial ended well
       failed   the trial ended with an error the rank could still tell
 
@@ -19,10 +22,11 @@ LOCAL_WORLD_SIZE, GROUP_RANK, MASTER_ADDR, MASTER_PORT). Times in seconds.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from broadgauge.messages.codec import Decoder
+from broadgauge.messages.stacks import RankStack
 from broadgauge.messages.tasks import RankLayout, Task
 from broadgauge.messages.vocabulary import CollectiveOp, ErrorKind, Phase, StepMode
 
@@ -41,6 +45,8 @@ class TrialCommand:
     seed: int
     process_group_timeouts_s: dict[Phase, float]
     """By phase, below the phase's limit: torch's own error comes first and is the better one."""
+    stall_s: float | None = None
+    """Silence of a step or metric from here on may be a hang; None: only the phases' limits are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,13 +179,20 @@ class TrainSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSamples:
-    """What the user's command printed, read beside it from its output."""
+    """What one node's ranks printed of each metric, read beside them from their output."""
 
     type: Literal["block"] = "block"
     kind: Literal["command"] = "command"
     trial_id: str
     samples: dict[str, tuple[float, ...]]
+    """Of the first rank of the node that printed the metric."""
     exit_code: int
+    ranks: dict[str, int] = field(default_factory=dict)
+    """By metric: whose samples these are."""
+    missing: dict[str, str] = field(default_factory=dict)
+    """By metric: why there are none, in a sentence."""
+    last_lines: tuple[str, ...] = ()
+    """Of the node's first rank."""
 
 
 Block = CollectiveBlock | StepsBlock | TrainSummary | CommandSamples
@@ -213,12 +226,49 @@ class Done:
     trial_id: str
 
 
+COUNTED_STEPS = "command:steps/"
+"""How the labels of marks begin that nobody waits at; the number of samples until then follows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountNow:
+    type: Literal["count"] = "count"
+    trial_id: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stalled:
+    type: Literal["stalled"] = "stalled"
+    trial_id: str
+    message: str
+    """Since when, and how often it came before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stacks:
+    """Where the ranks stand that one node of a user's command has."""
+
+    type: Literal["stacks"] = "stacks"
+    trial_id: str
+    ranks: tuple[RankStack, ...]
+
+
+STACKS: Decoder[Stacks] = Decoder(Stacks)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
     type: Literal["failed"] = "failed"
     trial_id: str
     kind: ErrorKind
     message: str
+    rank: int | None = None
+    """Of the ranks that this process has started; None: this process itself."""
+    frame: str | None = None
+    """Its own line: `train.py:42 in step`."""
+    last_lines: tuple[str, ...] = ()
+    """The last that this rank wrote; empty: the log's end says it."""
 
 
 def group_of(ranks: Sequence[int], world_size: int) -> RankGroup | None:

@@ -126,6 +126,8 @@ class MetricSource:
     json_key: str | None
     """Dots step into objects."""
     skip_first: int
+    scale: float = 1.0
+    """What a printed number is multiplied by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +139,11 @@ class CommandTask:
     working_directory: str | None
     """None: where the process starts."""
     metrics: tuple[MetricSource, ...]
+    python: str | None = None
+    """An interpreter, the folder of a virtual environment, or a conda environment's name; None:
+    this process's own."""
+    stack_hook: bool = True
+    """Have the ranks' Python load what writes their stacks when they hang."""
 
 
 Task = CollectivesTask | TrainTask | CommandTask

@@ -21,22 +21,18 @@ from broadgauge.messages.agent import (
     RankSaid,
     StacksDumped,
 )
+from broadgauge.messages.codec import DecodeError
+from broadgauge.messages.rank import STACKS
+from broadgauge.messages.stacks import RankStack
+from broadgauge.platforms.hang import Standstill, stacks_in_logs, standstill
 from broadgauge.platforms.log_tail import last_lines, tail
 from broadgauge.specs.record import ErrorKind, Phase, Status, TrialError
-
-_ONLY_A_PEER_SEES = re.compile(
-    r"connect(ion)?\b[^\r\n]{0,80}\b(closed|reset|refused|abort(ed)?)|closed by (remote )?peer"
-    r"|connection ?(closed|reset|refused|aborted)|broken ?pipe|failed to connect|connectfullmesh"
-    r"|no route to host|(host|network) is unreachable"
-    r"|remote process|remote error|watchdog|heartbeat|communicator was aborted"
-    r"|connect(ion)? timed? ?out|socket timeout|wait timeout|timed out [^\r\n]{0,40}waiting"
-    r"|unhandled system error|nccl communicator",
-    re.IGNORECASE,
-)
-
+from broadgauge.wording.peers import sees_only_a_peer
 
 _NOTHING_BUT_AN_END = re.compile(r"the command ended (with exit code|by signal) \d+")
-"""Source: probes/command.py."""
+"""Source: probes/command_failure.py."""
+_STOPPED = "its process is stopped"
+"""Source: agent/supervisor/watch.py. Where it was stopped says nothing."""
 _WATCHDOG = re.compile(r"Watchdog caught collective operation timeout: [^\r\n]{0,300}")
 """Source: torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, torch 2.8 to 2.11."""
 
@@ -68,6 +64,11 @@ class Report:
     """It says that a process ended, and not why."""
     is_at_a_mark: bool = False
     """Its host's ranks had all come to a mark, and waited for another host's."""
+    user_rank: int | None = None
+    """Of the ranks that process `rank` has started; None: `rank` is the user's."""
+    frame: str | None = None
+    lines: tuple[str, ...] = ()
+    """Its own last ones; empty: those of the log."""
 
     @property
     def is_of_another(self) -> bool:
@@ -86,6 +87,8 @@ class Symptoms:
         self._blocks: dict[int, str] = {}
         """Each rank's last."""
         self._is_closed = False
+        self._stacks: dict[int, RankStack] = {}
+        """Of a user's command, by its own ranks."""
 
     @property
     def is_failed(self) -> bool:
@@ -94,6 +97,8 @@ class Symptoms:
 
     def see(self, event: Event) -> None:
         """Take an event in, whatever it is; what comes of our own doing is no symptom."""
+        if isinstance(event, RankSaid) and event.message.get("type") == "stacks":
+            self._see_stacks(event.message)
         if self._is_closed:
             return
         match event:
@@ -125,20 +130,46 @@ class Symptoms:
             # Nobody had failed yet: whatever others say later may come of this end.
             reports[0] = replace(first, knowledge=Knowledge.CAUSE)
         best = min(reports, key=lambda report: report.knowledge)
+        when = best.message.partition("; ")[0]
         if best.has_waited:
             best = self._blame_the_silent(best, len(logs))
+        if best.kind is ErrorKind.HUNG and _STOPPED not in best.message:
+            stacks = tuple(self._stacks.values()) or stacks_in_logs(logs)
+            is_silent = not self._stacks and not stacks[best.rank].frames
+            found = None if is_silent else standstill(stacks, when)
+            if found is not None and (found.rank is not None or self._stacks):
+                return self._stands_still(best, found)
         return TrialError(
             kind=best.kind,
             message=best.message,
             phase=best.phase or self._phases.get(best.rank),
-            rank=best.rank,
-            last_lines=last_lines(logs[best.rank]),
+            rank=best.rank if best.user_rank is None else best.user_rank,
+            frame=best.frame,
+            last_lines=best.lines or last_lines(logs[best.rank]),
         )
 
     def are_of_others(self, logs: Sequence[Path]) -> bool:
         """Did ranks tell only that another one was gone, or did not come?"""
         reports = [told_by_log(report, logs[report.rank]) for report in self._reports]
         return all(report.is_of_another for report in reports)
+
+    def _stands_still(self, report: Report, found: Standstill) -> TrialError:
+        """The stacks say more than who spoke last."""
+        return TrialError(
+            kind=report.kind,
+            message=found.message,
+            phase=report.phase or self._phases.get(report.rank),
+            rank=found.rank,
+            frame=found.frame,
+            last_lines=found.lines,
+        )
+
+    def _see_stacks(self, message: dict[str, Any]) -> None:
+        try:
+            told = STACKS(message)
+        except DecodeError:
+            return
+        self._stacks.update({stack.rank: stack for stack in told.ranks})
 
     def _hear(self, rank: int, message: dict[str, Any]) -> None:
         self._said.pop(rank, None)
@@ -192,7 +223,7 @@ def told_by_log(report: Report, log: Path) -> Report:
             message=message,
             has_waited=True,
         )
-    if report.kind is ErrorKind.CRASHED and _ONLY_A_PEER_SEES.search(text):
+    if report.kind is ErrorKind.CRASHED and sees_only_a_peer(text):
         return replace(report, knowledge=Knowledge.PEER)
     return report
 
@@ -203,14 +234,20 @@ def report_of_words(rank: int, message: dict[str, Any]) -> Report:
     told = str(message.get("kind"))
     kind = ErrorKind(told) if told in tuple(ErrorKind) else ErrorKind.CRASHED
     has_waited = kind is ErrorKind.HUNG
-    saw_a_peer = kind is not ErrorKind.WRONG_RESULT and _ONLY_A_PEER_SEES.search(text)
+    saw_a_peer = kind is not ErrorKind.WRONG_RESULT and sees_only_a_peer(text)
+    user_rank, lines = message.get("rank"), message.get("last_lines")
+    is_of_user = isinstance(user_rank, int)
+    colon = "" if text.startswith("crashed") else ":"
     return Report(
         knowledge=Knowledge.PEER if saw_a_peer or has_waited else Knowledge.CAUSE,
         kind=kind,
         rank=rank,
-        message=f"rank {rank}: {text}",
+        message=f"rank {user_rank if is_of_user else rank}{colon} {text}",
         has_waited=has_waited,
         is_bare=_NOTHING_BUT_AN_END.match(text) is not None,
+        user_rank=user_rank if is_of_user else None,
+        frame=str(message["frame"]) if message.get("frame") else None,
+        lines=tuple(map(str, lines)) if isinstance(lines, list) else (),
     )
 
 

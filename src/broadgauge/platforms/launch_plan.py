@@ -135,6 +135,7 @@ def phase_limits(limits: TimeLimits) -> PhaseLimits:
         warm_up_s=limits.warm_up_s,
         measure_s=limits.measure_s,
         teardown_s=limits.teardown_s,
+        stall_s=limits.stall_s,
     )
 
 

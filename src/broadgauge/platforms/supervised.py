@@ -244,5 +244,6 @@ def trial_order(request: TrialRequest, limits: PhaseLimits) -> RunTrial:
         process_group_timeouts_s={
             phase: GROUP_TIMEOUT_RATIO * limit_s(limits, phase) for phase in Phase
         },
+        stall_s=limits.stall_s,
     )
     return RunTrial(command=command, link=link_of(request.case))

@@ -42,6 +42,7 @@ class Channel:
     ) -> None:
         self._result_fd = result_fd
         self._frames = FrameWriter(unique_sender("rank"))
+        self._lock = threading.Lock()
         self._received: queue.SimpleQueue[JsonObject] = queue.SimpleQueue()
         self._on_lost = on_lost
         threading.Thread(
@@ -58,9 +59,10 @@ class Channel:
 
     def send(self, message: Any) -> None:
         """`message`: one of those that a rank says (messages/rank.py)."""
-        remaining = memoryview(self._frames.write(message))
-        while remaining:
-            remaining = remaining[os.write(self._result_fd, remaining) :]
+        with self._lock:  # a thread may tell of a stall
+            remaining = memoryview(self._frames.write(message))
+            while remaining:
+                remaining = remaining[os.write(self._result_fd, remaining) :]
 
     def receive(self) -> Command:
         """The next command; waits for it."""

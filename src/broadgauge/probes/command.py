@@ -1,38 +1,49 @@
 """What runs the user's own script? `python -m broadgauge.probes.command`, once a node.
 
-It starts torchrun with the node's part of a static rendezvous, passes the output on to its own
-(the node's log), and on node 0 reads the metrics from it. stdout and stderr are read as one
-stream, since loggers write to either; samples are those of all ranks of node 0 that print them.
-torch is not imported here.
+It starts torchrun with the node's part of a static rendezvous and passes on what it and its ranks
+write to its own output (the node's log). From each rank's output it reads the metrics, sees by
+their pace when the job hangs, and asks each rank for its stack then. torch is not imported here.
 """
 
 import faulthandler
 import importlib.metadata
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 import traceback
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
+from broadgauge.messages.pythons import NoSuchPythonError, activated, find_python
 from broadgauge.messages.rank import (
     COMMAND_FD_VARIABLE,
+    COUNTED_STEPS,
     RESULT_FD_VARIABLE,
     CommandSamples,
+    CountNow,
     Done,
     EndCommand,
     Failed,
     Hello,
+    Stacks,
+    Stalled,
     TrialCommand,
 )
 from broadgauge.messages.tasks import CommandTask, RankLayout
 from broadgauge.messages.vocabulary import ErrorKind, Phase
 from broadgauge.probes.channel import Channel, leave_at_once
-from broadgauge.probes.command_output import LineSplitter, SampleReader
+from broadgauge.probes.command_failure import describe_end
+from broadgauge.probes.command_ranks import CommandRanks, TakenStack, abort, install_hook
+from broadgauge.probes.command_streams import CommandStreams
 from broadgauge.probes.identity import RankIdentity
+from broadgauge.probes.stall import Look, Pace, StallWatch
+from broadgauge.probes.step_counts import StepCounts
 from broadgauge.probes.trial import RefusedError, Trial
 
 OWN_VARIABLES = (
@@ -42,47 +53,57 @@ OWN_VARIABLES = (
 )
 """Of this process; torchrun sets its ranks' own."""
 
-
-QUIET_S = 0.5
+TICK_S = 0.1
+"""Between two looks at what the ranks have written."""
+_LAST_LINES = 20
 
 
 class CommandFailedError(Exception):
     """The user's command ended with something other than 0."""
 
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(failed.message)
+        self.failed = failed
 
-class Torchrun:
-    """The running command; ended with this process, also when the agent is gone."""
+
+class RunningCommand:
+    """torchrun and its ranks on this node; ended with this process, also when the agent is gone."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self.wants_stacks = False
+        """The agent has asked where the ranks are."""
 
-    def run(self, command: list[str], folder: str | None, reader: SampleReader) -> int:
-        """Runs to its end in `folder`; its exit code. Output is passed on as it comes."""
-        lines = LineSplitter()
+    def run(
+        self,
+        command: list[str],
+        folder: str | None,
+        environment: Mapping[str, str],
+        streams: CommandStreams,
+        on_tick: Callable[[int], None],
+    ) -> int:
+        """Runs to its end in `folder`; its exit code. Output is passed on as it comes.
+
+        `on_tick` is given torchrun's pid, again and again.
+        """
         with subprocess.Popen(
             command,
             cwd=folder,
-            env=child_environment(os.environ),
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         ) as self._process:
             for data in _output_of(self._process):
-                _pass_on(data)
-                for line in lines.feed(data):
-                    reader.feed(line)
-        for line in lines.finish():
-            reader.feed(line)
+                if data:
+                    streams.take(data)
+                on_tick(self._process.pid)
+        streams.finish()
         return self._process.returncode
 
-    def abort_ranks(self) -> None:
-        """Have each rank write Python's stacks and end: SIGABRT, with PYTHONFAULTHANDLER set."""
-        if self._process is None or self._process.poll() is not None:
-            return
-        for listed in Path(f"/proc/{self._process.pid}/task").glob("*/children"):
-            for pid in listed.read_text().split():
-                with suppress(ProcessLookupError):
-                    os.kill(int(pid), signal.SIGABRT)
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
 
     def end(self) -> None:
         """torchrun passes SIGTERM on to its ranks."""
@@ -91,10 +112,11 @@ class Torchrun:
 
 
 def _output_of(process: "subprocess.Popen[bytes]") -> Iterator[bytes]:
-    """What it writes, until it ends; a child that lives on may hold its end of the pipe open."""
+    """What it writes, until it ends, and nothing at every tick; a child that lives on may hold its
+    end of the pipe open."""
     assert process.stdout is not None
     while True:
-        ready, _, _ = select.select([process.stdout], [], [], QUIET_S)
+        ready, _, _ = select.select([process.stdout], [], [], TICK_S)
         if ready:
             data = os.read(process.stdout.fileno(), 65_536)
             if not data:
@@ -102,20 +124,99 @@ def _output_of(process: "subprocess.Popen[bytes]") -> Iterator[bytes]:
             yield data
         elif process.poll() is not None:
             return
+        else:
+            yield b""
+
+
+class _Follower:
+    """What is done at each tick: the ranks' output is read, and their pace watched."""
+
+    def __init__(
+        self, trial: Trial, streams: CommandStreams, running: RunningCommand, hook: Path
+    ) -> None:
+        task = trial.command.task
+        assert isinstance(task, CommandTask)
+        self._trial, self._streams, self._running, self._hook = trial, streams, running, hook
+        self._script_folder = str(Path(task.working_directory or ".").absolute())
+        self._metric = task.metrics[0].name
+        stall_s, now_s = trial.command.stall_s, time.monotonic()
+        self._watch = None if stall_s is None else StallWatch(pace=Pace(stall_s), output_s=now_s)
+        self._read_s = now_s - TICK_S
+        self._counts = StepCounts()
+
+    def __call__(self, torchrun_pid: int) -> None:
+        now_s = time.monotonic()
+        if now_s - self._read_s < TICK_S:
+            return
+        self._read_s = now_s
+        has_written = self._streams.read()
+        if self._trial.identity.node == 0:
+            num_samples = self._streams.reader_of(self._metric)[1].num_samples_of(self._metric)
+            if self._counts.is_due(num_samples, now_s):
+                self._count(num_samples)
+        ranks = CommandRanks(torchrun_pid, self._hook, self._script_folder)
+        if self._running.wants_stacks:
+            self._running.wants_stacks = False
+            self._tell_stacks(ranks.take())
+        if self._watch is not None:
+            self._follow_pace(self._watch, ranks, now_s, has_written=has_written)
+
+    def _follow_pace(
+        self, watch: StallWatch, ranks: CommandRanks, now_s: float, *, has_written: bool
+    ) -> None:
+        if count := self._streams.new_samples():
+            watch.sample(now_s, count)
+        elif has_written:
+            watch.output(now_s)
+        if not watch.wants_look(now_s):
+            return
+        taken = ranks.take()
+        if not taken:  # they have ended, and torchrun is about to
+            watch.output(now_s)
+            return
+        look = Look(
+            at_s=now_s,
+            num_ranks=len(self._streams.ranks),
+            stacks=tuple(each.stack for each in taken),
+            cpu_s=tuple(each.cpu_s for each in taken),
+        )
+        if watch.look(look):
+            self._watch = None
+            self._tell_stall(watch.pace, now_s)
+
+    def _count(self, num_samples: int) -> None:
+        label = f"{COUNTED_STEPS}{num_samples}"
+        self._trial.channel.send(CountNow(trial_id=self._trial.trial_id, label=label))
+
+    def _tell_stall(self, pace: Pace, now_s: float) -> None:
+        message = f"no `{self._metric}` {pace.words(now_s)}"
+        self._trial.channel.send(Stalled(trial_id=self._trial.trial_id, message=message))
+
+    def _tell_stacks(self, taken: tuple[TakenStack, ...]) -> None:
+        """To the tool, and into the log; a rank that did not answer writes them as it ends."""
+        stacks = tuple(each.stack for each in taken)
+        self._trial.channel.send(Stacks(trial_id=self._trial.trial_id, ranks=stacks))
+        for each in taken:
+            stack = each.stack
+            head = f"# broadgauge: stacks of rank {stack.rank}, pid {each.pid}, {stack.state}\n"
+            _pass_on((head + each.text).encode())
+            if not stack.frames:
+                abort(each.pid)
 
 
 def main() -> int:
-    torchrun = Torchrun()
+    running = RunningCommand()
 
-    def dump_stacks(_number: int, _frame: object) -> None:
-        """The time is over: where does the user's script hang? That is asked last of all."""
-        faulthandler.dump_traceback(all_threads=True)
-        torchrun.abort_ranks()
+    def ask_for_stacks(_number: int, _frame: object) -> None:
+        """The time is over: where does the user's script hang?"""
+        running.wants_stacks = True
+        if not running.is_running:
+            faulthandler.dump_traceback(all_threads=True)
 
-    signal.signal(signal.SIGUSR1, dump_stacks)
+    signal.signal(signal.SIGUSR1, ask_for_stacks)
 
     def leave() -> None:
-        torchrun.end()
+        running.end()
         leave_at_once()
 
     identity = RankIdentity.from_environment(os.environ)
@@ -134,7 +235,7 @@ def main() -> int:
             raise TypeError(f"waiting for a trial, got {command!r}")
         trial = Trial(command=command, identity=identity, channel=channel)
         try:
-            run_trial(trial, torchrun)
+            run_trial(trial, running)
         except Exception as error:  # noqa: BLE001  a rank reports whatever ends it
             if not _is_told(error):
                 traceback.print_exc()
@@ -144,7 +245,7 @@ def main() -> int:
     return 0
 
 
-def run_trial(trial: Trial, torchrun: Torchrun) -> None:
+def run_trial(trial: Trial, running: RunningCommand) -> None:
     """Runs the command once between two marks, and says what it printed."""
     task = trial.command.task
     if not isinstance(task, CommandTask):
@@ -152,39 +253,78 @@ def run_trial(trial: Trial, torchrun: Torchrun) -> None:
     folder = task.working_directory
     if folder is not None and not Path(folder).is_dir():
         raise RefusedError(f"working_directory {folder}: no such folder, from {Path.cwd()}")
-    reader = SampleReader(task.metrics)
     trial.begin_phase(Phase.RENDEZVOUS, "torchrun")
     trial.mark("command:begin")
     trial.begin_phase(Phase.MEASURE, " ".join(task.command))
-    exit_code = torchrun.run(
-        torchrun_command(trial.layout, task, trial.identity, own_log()),
-        task.working_directory,
-        reader,
-    )
+    with _torchrun_folder() as torchrun_folder:
+        streams = CommandStreams(task.metrics, node_ranks(trial), torchrun_folder, _pass_on)
+        hook = torchrun_folder / "hook"
+        environment = child_environment(os.environ)
+        python = sys.executable
+        if task.python is not None:
+            found = _find_python(task.python, environment)
+            python, environment = str(found), activated(found, environment)
+        if task.stack_hook:
+            environment = install_hook(hook, environment)
+        exit_code = running.run(
+            torchrun_command(trial.layout, task, trial.identity, torchrun_folder, python),
+            folder,
+            environment,
+            streams,
+            _Follower(trial, streams, running, hook),
+        )
+        shutil.rmtree(hook, ignore_errors=True)
+        streams.remove()
     if exit_code == 0:
         trial.mark("command:end")
-    if trial.identity.node == 0:
-        _say_samples(trial, reader, exit_code)
+    _say_samples(trial, task, streams, exit_code)
     if exit_code != 0:
-        raise CommandFailedError(_ended(exit_code, reader))
+        where = str(Path(folder or ".").absolute())
+        raise CommandFailedError(describe_end(trial.trial_id, streams, exit_code, where))
+
+
+def _find_python(text: str, environment: Mapping[str, str]) -> Path:
+    try:
+        return find_python(text, Path.cwd(), environment)
+    except NoSuchPythonError as error:
+        raise RefusedError(str(error)) from error
+
+
+def node_ranks(trial: Trial) -> range:
+    """Which ranks of the world does this node's torchrun start?"""
+    each = trial.layout.ranks_per_node
+    return range(trial.identity.node * each, (trial.identity.node + 1) * each)
+
+
+@contextmanager
+def _torchrun_folder() -> Iterator[Path]:
+    """Beside our log, so that it is kept; where that is a terminal or a pipe, for this trial."""
+    log = own_log()
+    if log is not None:
+        yield log.with_suffix(".torchrun")
+        return
+    with tempfile.TemporaryDirectory(prefix="broadgauge-torchrun-") as folder:
+        yield Path(folder)
 
 
 def torchrun_command(
-    layout: RankLayout, task: CommandTask, identity: RankIdentity, log: Path | None
+    layout: RankLayout,
+    task: CommandTask,
+    identity: RankIdentity,
+    log_folder: Path,
+    python: str = sys.executable,
 ) -> list[str]:
-    """Which command runs on this node? torchrun with a static rendezvous at node 0.
-
-    torchrun keeps its own files beside our `log`; else they would stay in /tmp after a kill.
-    """
-    log_folder = [] if log is None else [f"--log-dir={log.with_suffix('.torchrun')}"]
+    """Which command runs on this node? torchrun with a static rendezvous at node 0, each rank's
+    output in a file of its own."""
     return [
-        *(sys.executable, "-m", "torch.distributed.run"),
+        *(python, "-m", "torch.distributed.run"),
         f"--nnodes={layout.nodes}",
         f"--nproc-per-node={layout.ranks_per_node}",
         f"--node-rank={identity.node}",
         f"--master-addr={identity.master_addr}",
         f"--master-port={identity.master_port}",
-        *log_folder,
+        f"--log-dir={log_folder}",
+        "--redirects=3",
         *task.command,
     ]
 
@@ -201,27 +341,31 @@ def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return kept | {"PYTHONUNBUFFERED": "1"}
 
 
-def _say_samples(trial: Trial, reader: SampleReader, exit_code: int) -> None:
-    for note in reader.notes:
-        _pass_on(f"broadgauge: {note}\n".encode())
-    trial.say(CommandSamples(trial_id=trial.trial_id, samples=reader.samples, exit_code=exit_code))
-    missing = reader.what_is_missing()
-    if missing is not None and exit_code == 0:
-        raise RefusedError(_with_last_lines(missing, reader))
-
-
-def _ended(exit_code: int, reader: SampleReader) -> str:
-    """torchrun itself ends with 1 whatever its ranks ended with."""
-    code = exit_code if reader.rank_exit_code is None else reader.rank_exit_code
-    how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
-    return _with_last_lines(f"the command ended {how}", reader)
-
-
-def _with_last_lines(message: str, reader: SampleReader) -> str:
-    return "\n".join([f"{message}; its last lines:", *list(reader.last_lines)[-5:]])
+def _say_samples(trial: Trial, task: CommandTask, streams: CommandStreams, exit_code: int) -> None:
+    """Of each metric the first rank's that printed it, with what is to be known of them."""
+    found = {metric.name: streams.reader_of(metric.name) for metric in task.metrics}
+    for note in dict.fromkeys(note for _, reader in found.values() for note in reader.notes):
+        _pass_on(f"# broadgauge: {note}\n".encode())
+    lines = streams.last_lines(streams.ranks[0])
+    trial.say(
+        CommandSamples(
+            trial_id=trial.trial_id,
+            samples={name: reader.samples[name] for name, (_, reader) in found.items()},
+            exit_code=exit_code,
+            ranks={name: rank for name, (rank, reader) in found.items() if reader.samples[name]},
+            missing={
+                name: why
+                for name, (_, reader) in found.items()
+                if (why := reader.missing().get(name)) is not None
+            },
+            last_lines=tuple(line for line in lines if line.strip())[-_LAST_LINES:],
+        )
+    )
 
 
 def _failure(trial_id: str, error: Exception) -> Failed:
+    if isinstance(error, CommandFailedError):
+        return error.failed
     kind = ErrorKind.REFUSED if isinstance(error, RefusedError) else ErrorKind.CRASHED
     message = str(error) if _is_told(error) else f"{type(error).__name__}: {error}"
     return Failed(trial_id=trial_id, kind=kind, message=message)

@@ -16,11 +16,17 @@ MAX_LINE_BYTES = 16_384
 """Of a longer line the first part is read and the rest is skipped, up to its end."""
 MAX_SAMPLES = 100_000
 """Of all metrics together: a message of them is below its limit (messages/frames.py)."""
-LAST_LINES = 20
+LAST_LINES = 400
+"""A traceback is found in them."""
 LAST_LINE_CHARACTERS = 500
 _LINE_END = re.compile(rb"[\r\n]")
-_TORCHRUN_FAILURE = re.compile(r"torch/distributed/elastic/.*failed \(exitcode: (-?\d+)\)")
+_TORCHRUN_FAILURE = re.compile(
+    r"torch/distributed/elastic/.*failed \(exitcode: (-?\d+)\) local_rank: (\d+)"
+)
 """Source: torch/distributed/elastic/multiprocessing/api.py, `PContext.wait`, torch 2.11."""
+_FAILED_RANK = re.compile(r"^\s*rank\s*: \d+ \(local_rank: (\d+)\)")
+_FAILED_CODE = re.compile(r"^\s*exitcode\s*: (-?\d+)")
+"""Source: torch/distributed/elastic/multiprocessing/errors, `ChildFailedError`, torch 2.11."""
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 _DIGITS = re.compile(r"[+-]?[\d.,]*\d[\d.,]*([eE][+-]?\d+)?", re.ASCII)
 _EXCHANGED = str.maketrans(",.", ".,")
@@ -70,14 +76,28 @@ class SampleReader:
         self._seen: dict[str, int] = {metric.name: 0 for metric in metrics}
         self.rank_exit_code: int | None = None
         """Of the first rank that torchrun saw fail; a signal's number is negative."""
+        self.failed_local_rank: int | None = None
+        """That rank: the first that was seen, which needn't be the first that failed."""
+        self.exit_codes: dict[int, int] = {}
+        """By local rank, of all that had failed when torchrun ended the others."""
+        self._listed_rank: int | None = None
         self.last_lines: deque[str] = deque(maxlen=LAST_LINES)
         """Up to that failure: what torchrun writes of it is long and says no more."""
+
+    @property
+    def num_samples(self) -> int:
+        return sum(map(len, self._samples.values()))
+
+    def num_samples_of(self, metric: str) -> int:
+        return len(self._samples[metric])
 
     def feed(self, line: str) -> None:
         if self.rank_exit_code is None:
             self.last_lines.append(line[:LAST_LINE_CHARACTERS])
             if match := _TORCHRUN_FAILURE.search(line):
-                self.rank_exit_code = int(match[1])
+                self.rank_exit_code, self.failed_local_rank = int(match[1]), int(match[2])
+        else:
+            self._read_summary(line)
         for metric in self._metrics:
             for value in numbers_in(line, metric):
                 if isinstance(value, str):
@@ -85,6 +105,12 @@ class SampleReader:
                     self._first_ambiguous.setdefault(metric.name, value)
                 else:
                     self._take(metric, value)
+
+    def _read_summary(self, line: str) -> None:
+        if match := _FAILED_RANK.match(line):
+            self._listed_rank = int(match[1])
+        elif self._listed_rank is not None and (match := _FAILED_CODE.match(line)):
+            self.exit_codes[self._listed_rank] = int(match[1])
 
     @property
     def samples(self) -> dict[str, tuple[float, ...]]:
@@ -109,21 +135,25 @@ class SampleReader:
         ]
         return tuple(notes)
 
-    def what_is_missing(self) -> str | None:
-        """Which metrics have no sample, in a sentence? None when all have."""
-        for metric in self._metrics:
-            if not self._samples[metric.name]:
-                if metric.name in self._first_ambiguous:
-                    return f"metric `{metric.name}`: {self._ambiguous_words(metric.name)}"
-                skipped = self._seen[metric.name]
-                after = f" after the {skipped} that `skip_first` leaves out" if skipped else ""
-                source = (
-                    f"the regex `{metric.regex}` matched no number"
-                    if metric.regex is not None
-                    else f"no JSON line had a number under `{metric.json_key}`"
-                )
-                return f"metric `{metric.name}`: {source}{after}"
-        return None
+    def missing(self) -> dict[str, str]:
+        """Which metrics have no sample, each in a sentence?"""
+        return {
+            metric.name: self._why_missing(metric)
+            for metric in self._metrics
+            if not self._samples[metric.name]
+        }
+
+    def _why_missing(self, metric: MetricSource) -> str:
+        if metric.name in self._first_ambiguous:
+            return f"metric `{metric.name}`: {self._ambiguous_words(metric.name)}"
+        skipped = self._seen[metric.name]
+        after = f" after the {skipped} that `skip_first` leaves out" if skipped else ""
+        source = (
+            f"the regex `{metric.regex}` matched no number"
+            if metric.regex is not None
+            else f"no JSON line had a number under `{metric.json_key}`"
+        )
+        return f"metric `{metric.name}`: {source}{after}"
 
     def _ambiguous_words(self, name: str) -> str:
         return (
@@ -138,7 +168,7 @@ class SampleReader:
         self._seen[metric.name] += 1
         samples = self._samples[metric.name]
         if self._seen[metric.name] > metric.skip_first and len(samples) < self._most_a_metric:
-            samples.append(value)
+            samples.append(value * metric.scale)
 
 
 def numbers_in(line: str, metric: MetricSource) -> list[float | str]:

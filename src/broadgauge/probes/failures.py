@@ -1,8 +1,11 @@
 """What kind of failure is this exception, in a sentence for the record?"""
 
+import traceback
+
 import torch
 
 from broadgauge.messages.rank import Failed
+from broadgauge.messages.stacks import Frame, own_frame
 from broadgauge.messages.vocabulary import ErrorKind
 from broadgauge.probes.trial import RefusedError
 
@@ -19,7 +22,18 @@ def describe_failure(trial_id: str, error: BaseException) -> Failed:
         text = f"out of memory: {text.splitlines()[0] if text else type(error).__name__}"
     elif not isinstance(error, RefusedError):
         text = f"{type(error).__name__}: {text}"
-    return Failed(trial_id=trial_id, kind=kind, message=text[:MAX_MESSAGE_CHARACTERS])
+    frame = None if kind is ErrorKind.REFUSED else own_line(error)
+    if frame is not None and kind is ErrorKind.CRASHED:
+        text = f"crashed at {frame}: {text}"
+    return Failed(trial_id=trial_id, kind=kind, message=text[:MAX_MESSAGE_CHARACTERS], frame=frame)
+
+
+def own_line(error: BaseException) -> str | None:
+    """The innermost line that is of no library: `…/training/trainer.py:104 in step`."""
+    called = reversed(traceback.extract_tb(error.__traceback__))
+    frames = [Frame(file=f.filename, line=f.lineno or 0, function=f.name) for f in called]
+    frame = own_frame(frames)
+    return None if frame is None else frame.words()
 
 
 def _kind_of(error: BaseException, text: str) -> ErrorKind:

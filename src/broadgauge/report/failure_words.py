@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from broadgauge.report.words import printable
 from broadgauge.results.model import CaseSummary
+from broadgauge.specs.record import Status
 
 
 def has_failed_whole(summary: CaseSummary) -> bool:
@@ -16,9 +17,18 @@ def all_failed(cases: Iterable[CaseSummary]) -> str | None:
     cases = tuple(cases)
     if not cases or not all(map(has_failed_whole, cases)):
         return None
-    errors = (record.error for case in cases for record in case.records)
-    messages = dict.fromkeys(error.message for error in errors if error is not None)
-    first = next(iter(messages), "the reason is unknown")
+    messages = reasons(cases)
     more = f" (and {len(messages) - 1} other reasons)" if len(messages) > 2 else ""
     more = " (and another reason)" if len(messages) == 2 else more
-    return f"every trial failed: {printable(first)}{more}"
+    return f"every trial failed: {messages[0]}{more}"
+
+
+def reasons(cases: Iterable[CaseSummary]) -> tuple[str, ...]:
+    """Why trials of these failed: the first line of each case's first failure, each once."""
+    found: dict[str, None] = {}
+    for case in cases:
+        errors = [r.error for r in case.records if r.status in (Status.FAILED, Status.TIMEOUT)]
+        first = next((error for error in errors if error is not None), None)
+        if first is not None:
+            found[printable(first.message.partition("\n")[0])] = None
+    return tuple(found) or ("the reason is unknown",)

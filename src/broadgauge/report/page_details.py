@@ -1,10 +1,11 @@
 """What stands below the pictures? Every figure with its spread, failures, and how it was had."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from broadgauge.advise.limits import THROTTLED_RATIO
 from broadgauge.analysis.model import Analysis
 from broadgauge.report.cost_rows import MEANINGS, cost_rows
+from broadgauge.report.failed_trials import alike, trial_words, where_words
 from broadgauge.report.kinds.registry import in_report
 from broadgauge.report.markup import Content, Html, join, table, tag
 from broadgauge.report.page_cells import estimate_content
@@ -13,7 +14,7 @@ from broadgauge.results.cost import NO_COST, CaseCost, RunCost
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.summary import estimate_over
 from broadgauge.specs.alike_nodes import node_words
-from broadgauge.specs.record import Environment, Record, Status
+from broadgauge.specs.record import Environment, Record
 from broadgauge.specs.units import show_ratio, show_size
 
 
@@ -121,29 +122,29 @@ def _metrics_of(summary: CaseSummary, cost: CaseCost | None) -> Html:
 
 def failures(run: RunSummary) -> Html:
     """Which trials failed, and what did their ranks say last?"""
-    failed = [r for r in run.records if r.status in (Status.FAILED, Status.TIMEOUT)]
-    if not failed:
+    groups = alike(run)
+    if not groups:
         return Html()
     return join(
-        tag("h2", f"Failed trials ({len(failed)})"),
+        tag("h2", f"Failed trials ({sum(map(len, groups))})"),
         tag("p", "No figure above counts them.", class_="how"),
-        [_failure(record) for record in failed],
+        [_failure(records) for records in groups],
     )
 
 
-def _failure(record: Record) -> Html:
-    label = f"{record.workload} {record.shape} {record.network}"
-    error = record.error
+def _failure(records: Sequence[Record]) -> Html:
+    """Of one case, alike."""
+    first = records[0]
+    label = f"{first.workload} {first.shape} {first.network}"
+    error = first.error
     if error is None:
-        return tag("div", tag("p", f"{label}, trial {record.record_id}"), class_="failure")
-    where = "" if error.phase is None else f" in phase {error.phase.value}"
-    rank = "" if error.rank is None else f", rank {error.rank}"
+        return tag("div", tag("p", f"{label}, {trial_words(records)}"), class_="failure")
     return tag(
         "div",
         tag("h3", label),
-        tag("p", f"{error.message} ({error.kind.value}{where}{rank})"),
+        tag("p", f"{error.message} ({where_words(first)})"),
         tag("pre", "\n".join(error.last_lines)) if error.last_lines else "",
-        tag("p", f"trial {record.record_id}, logs/ in the run folder", class_="faint"),
+        tag("p", f"{trial_words(records)}, logs/ in the run folder", class_="faint"),
         class_="failure",
     )
 

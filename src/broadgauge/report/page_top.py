@@ -7,7 +7,7 @@ from broadgauge.advise.model import Bound
 from broadgauge.analysis.model import Analysis, JudgedRatio
 from broadgauge.report.cells import EMPTY, Cell
 from broadgauge.report.cost_rows import cost_notes
-from broadgauge.report.failure_words import all_failed, has_failed_whole
+from broadgauge.report.failure_words import all_failed, has_failed_whole, reasons
 from broadgauge.report.markup import Html, join, table, tag
 from broadgauge.report.quantities import interval, show, title_of
 from broadgauge.report.rows import Row, columns
@@ -63,7 +63,7 @@ def disturbed(analysis: Analysis) -> Html:
 def headline(rows: Sequence[Row]) -> Html:
     """Which networks hold the job back, in one line a workload?"""
     failed = all_failed(row.job for row in rows)
-    if failed is not None:
+    if failed is not None and len(reasons(row.job for row in rows)) == 1:
         return _line(f"{failed[:1].upper()}{failed[1:]}")
     jobs = [row for row in rows if not row.job.case.workload.only_communicates]
     workloads: dict[str, list[Row]] = {}
@@ -82,9 +82,9 @@ def _line(text: str) -> Html:
 
 def _headline(rows: Sequence[Row]) -> str:
     failed = [row for row in rows if has_failed_whole(row.job)]
-    if failed and len(failed) == len(rows):
-        return "every trial failed"
-    sentences = [f"every trial failed on {listed(_names(failed, rows))}"] if failed else []
+    if failed and len(failed) == len(rows) and len(reasons(row.job for row in failed)) == 1:
+        return f"every trial failed: {reasons(row.job for row in failed)[0]}"
+    sentences = _failures(failed, rows)
     ran = [row for row in rows if not has_failed_whole(row.job)]
     judged = [row for row in ran if row.job.case.network is not None] or ran
     for bound in Bound:
@@ -100,6 +100,17 @@ def _headline(rows: Sequence[Row]) -> str:
     if slower:
         sentences.append(f"slower than one node on {listed(slower)}")
     return "; ".join(sentences)
+
+
+def _failures(failed: Sequence[Row], rows: Sequence[Row]) -> list[str]:
+    """Where nothing was measured, and why."""
+    by_reason: dict[str, list[Row]] = {}
+    for row in failed:
+        by_reason.setdefault(reasons([row.job])[0], []).append(row)
+    return [
+        f"every trial failed on {listed(_names(of, rows))}: {reason}"
+        for reason, of in by_reason.items()
+    ]
 
 
 def _names(rows: Sequence[Row], judged: Sequence[Row]) -> list[str]:

@@ -1,10 +1,13 @@
 """What does `broadgauge show RUN` print? Everything the report holds that fits into words."""
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.text import Text
 
 from broadgauge.analysis.model import AnalysedRun, Analysis
 from broadgauge.report.cost_rows import cost_rows
+from broadgauge.report.failed_trials import alike, trial_words, where_words
 from broadgauge.report.kinds.registry import in_report
 from broadgauge.report.quantities import interval, show, title_of
 from broadgauge.report.rows import table_rows
@@ -16,7 +19,7 @@ from broadgauge.report.words import printable
 from broadgauge.results.cost import CaseCost
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.alike_nodes import node_words
-from broadgauge.specs.record import Environment, Record, Status
+from broadgauge.specs.record import Environment, Record
 from broadgauge.specs.units import show_size
 
 
@@ -73,22 +76,22 @@ def _print_case(summary: CaseSummary, cost: CaseCost | None, console: Console) -
 
 
 def _print_failures(run: RunSummary, console: Console) -> None:
-    failed = [r for r in run.records if r.status in (Status.FAILED, Status.TIMEOUT)]
-    if failed:
-        heading(f"Failed trials ({len(failed)})", console)
-    for record in failed:
-        _print_failure(record, console)
+    groups = alike(run)
+    if groups:
+        heading(f"Failed trials ({sum(map(len, groups))})", console)
+    for records in groups:
+        _print_failure(records, console)
 
 
-def _print_failure(record: Record, console: Console) -> None:
-    label = f"{record.record_id}: {record.workload} {record.shape} {record.network}"
+def _print_failure(records: Sequence[Record], console: Console) -> None:
+    """Of one case, alike."""
+    first = records[0]
+    label = f"{first.workload} {first.shape} {first.network}: {trial_words(records)}"
     console.print(Text(label, style="bold red"))
-    error = record.error
+    error = first.error
     if error is None:
         return
-    where = "" if error.phase is None else f" in phase {error.phase.value}"
-    rank = "" if error.rank is None else f", rank {error.rank}"
-    _print_indented(f"{error.message} ({error.kind.value}{where}{rank})", console)
+    _print_indented(f"{error.message} ({where_words(first)})", console)
     for line in error.last_lines:
         _print_indented(f"| {printable(line)}", console, "dim")
 

@@ -21,6 +21,7 @@ from broadgauge.results.reading import StoredRun, read_run
 from broadgauge.results.statistics import mean_of_launches
 from broadgauge.specs.case import Case
 from broadgauge.specs.estimate import Estimate
+from broadgauge.specs.failures import NOT_AGAIN
 from broadgauge.specs.metrics import is_part, may_be_negative
 from broadgauge.specs.op_rows import AnyOpRow, MessageRow
 from broadgauge.specs.pair_rates import RankPair, pair_rate_gbyte_per_s
@@ -292,7 +293,11 @@ def _notes(plan: Plan, records: Sequence[Record]) -> tuple[str, ...]:
     if failed:
         notes.append(f"{failed} of {len(records)} trials failed; no figure counts them")
     if skipped:
-        notes.append(f"{skipped} of {len(records)} trials were skipped")
+        would_fail = any(
+            (r.error.message if r.error else "").startswith(NOT_AGAIN) for r in records
+        )
+        why = ", as their cases only failed before: --keep-going runs them" if would_fail else ""
+        notes.append(f"{skipped} of {len(records)} trials were skipped{why}")
     seen: dict[str, set[str]] = {}
     for record in records:
         if record.environment is not None:

@@ -32,6 +32,8 @@ class RunOptions:
     """A run folder or `last`: its cases are repeated beside the experiment's."""
     fail_above_ratio: float | None = None
     """With `against`: the slowdown that is too much, 0.03 for 3 %; None: it is only shown."""
+    keep_going: bool = False
+    """Run every launch of a case, also where it failed alike before."""
     assumed_gpus: int | None = None
     """For a dry run: this machine as if it had so many GPUs, and torch; None: as it is."""
 
@@ -87,6 +89,7 @@ def prepare(
     devices = {kind: read_devices(kind, machine, experiment.hosts) for kind in experiment.platforms}
     plan = make_plan(experiment, devices, working_folder=str(loaded.folder), against=against)
     _check_price(experiment)
+    plan = plan.model_copy(update={"keep_going": options.keep_going})
     check_torch(devices.values())
     for cases, folder in arms(plan):
         check_files(cases, folder, experiment.platforms, is_prepared=False)

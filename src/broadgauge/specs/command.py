@@ -15,6 +15,7 @@ MEASURED_BY_US = (
     *("busbw_gbyte_per_s", "algbw_gbyte_per_s", "wire_bytes", "link_rate_gbps", "line_share_ratio"),
     *("amplification_ratio", "cpu_busy_ratio", "cpu_s_per_gbyte", "retransmits_count"),
     *("drops_count", "network_cost_s", "network_share_ratio", "slowest_pair_ratio"),
+    *("start_time_s", "start_cpu_s"),
 )
 """Metrics that a command may not print: they would be taken for counted ones."""
 
@@ -31,6 +32,8 @@ class CommandMetric(Spec):
     comma: Comma | None = None
     """What a comma in a number of the regex means, `decimal` in `1,5` or `thousands` in `1,234`;
     null: numbers that may be either are refused."""
+    scale: float = Field(default=1.0, gt=0, le=1e12)
+    """Printed numbers are multiplied by it: 0.001 where milliseconds are printed of a `_s`."""
     lower_is_better: bool = True
     """Is less of it better? Comparisons say `better` and `worse` by this."""
     skip_first: int = Field(default=0, ge=0, le=1_000_000)
@@ -41,6 +44,12 @@ class CommandMetric(Spec):
     def _ends_with_its_unit(cls, name: str) -> str:
         if unit_of(name) is None:
             endings = ", ".join(f"`{suffix}`" for suffix in UNIT_SUFFIXES)
+            for ending, scale in (("_ms", 0.001), ("_us", 1e-6)):
+                if name.endswith(ending):
+                    seconds = f"{name.removesuffix(ending)}_s"
+                    raise ValueError(
+                        f"a metric is in seconds: `name: {seconds}` with `scale: {scale:g}`"
+                    )
             raise ValueError(f"a metric's name ends with its unit ({endings}) or with `loss`")
         return name
 
@@ -76,6 +85,12 @@ class CommandWorkload(WorkloadBase):
     """The script and its arguments, as torchrun takes them: `[train.py, --epochs, "1"]`."""
     working_directory: str | None = None
     """Where the command runs; null: the experiment file's folder."""
+    python: str | None = Field(default=None, min_length=1)
+    """Which Python runs it: an interpreter, the folder of a virtual environment, or the name of a
+    conda environment; it needs torch. null: Broadgauge's own."""
+    stack_hook: bool = True
+    """Have the ranks' Python load a few lines (PYTHONPATH, sitecustomize) that write where a rank
+    stands when the job hangs."""
     metrics: tuple[CommandMetric, ...] = Field(min_length=1, max_length=64)
     """Figures that are read from the command's output."""
     prepare: tuple[str, ...] | None = Field(default=None, min_length=1)

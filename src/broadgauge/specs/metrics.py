@@ -129,8 +129,8 @@ REGISTRY: dict[str, Metric] = {
         Metric(
             name="wire_bytes",
             direction="lower",
-            meaning="bytes on the wire by counters, busiest node and direction, per step or "
-            "per largest collective",
+            meaning="bytes on the wire by counters, busiest node and direction, per step, per "
+            "largest collective, or per line of a command's first metric",
         ),
         Metric(
             name="amplification_ratio",
@@ -152,7 +152,18 @@ REGISTRY: dict[str, Metric] = {
         Metric(
             name="cpu_s_per_gbyte",
             direction="lower",
-            meaning="CPU seconds (user, system, softirq) per 10^9 bytes moved, all nodes",
+            meaning="CPU seconds (user, system, softirq) per 10^9 bytes moved, all nodes; of a "
+            "command while its steps run, its start left out",
+        ),
+        Metric(
+            name="start_time_s",
+            direction="lower",
+            meaning="of a command, from its start to the first counted line of its first metric",
+        ),
+        Metric(
+            name="start_cpu_s",
+            direction="lower",
+            meaning="CPU seconds (user, system, softirq) of all nodes in start_time_s",
         ),
         Metric(
             name="retransmits_count",

@@ -71,6 +71,8 @@ class Plan(Stored):
     description: str = ""
     seed: int
     limits: TimeLimits = TimeLimits()
+    keep_going: bool = False
+    """Run also what failed alike before (engine/giving_up.py)."""
     cases: tuple[Case, ...]
     launches: tuple[PlannedLaunch, ...]
     expected_s: float

@@ -21,9 +21,11 @@ class TrialError(Stored):
     message: str
     phase: Phase | None = None
     rank: int | None = None
-    """The rank that crashed, or that was silent longest; None where no single one is to blame."""
+    """The rank that crashed, or that others wait for; None where no single one is to blame."""
+    frame: str | None = None
+    """Its own line: `train.py:42 in step`; None: not known, or an older run."""
     last_lines: tuple[str, ...] = ()
-    """The end of what that rank wrote, at most 20 lines of 500 characters."""
+    """Its traceback or stack, else the end of what it wrote: at most 40 lines of 500 characters."""
 
 
 class NicUse(Stored):
@@ -172,6 +174,8 @@ class Measurement(Stored):
     nodes: tuple[NodeUse, ...] = ()
     data: str | None = None
     """Which text a training read, and how much of it; None: another workload, or it did not end."""
+    metric_ranks: dict[str, int] = Field(default_factory=dict)
+    """By metric of a command: the rank whose lines it was read from. Empty: an older run."""
 
 
 class KeptArtifact(Stored):

@@ -113,7 +113,10 @@ def command_task(workload: CommandWorkload) -> CommandTask:
                 comma=metric.comma,
                 json_key=metric.json_key,
                 skip_first=metric.skip_first,
+                scale=metric.scale,
             )
             for metric in workload.metrics
         ),
+        python=workload.python,
+        stack_hook=workload.stack_hook,
     )

@@ -18,3 +18,6 @@ class TimeLimits(Spec):
     """What is measured of one trial. One collective may last four fifths of it."""
     teardown_s: TimeS = 30
     """The end of the processes."""
+    stall_s: TimeS | None = 60
+    """A trial is ended as hung when no step or metric came for so long, and for 20 times as long as
+    between two of them before. null: only the limits above count."""

@@ -1,4 +1,5 @@
-"""How is a user's own command judged? By what its steps lose against the fastest network."""
+"""How is a user's own command judged? By what its steps lose against the fastest network, and by
+how full the link is while they run."""
 
 from broadgauge.advise.kinds.kind import KindInAdvise
 from broadgauge.advise.model import Verdict
@@ -9,6 +10,6 @@ class CommandInAdvise(KindInAdvise):
     """A command as it is judged."""
 
     def verdict(self, summary: CaseSummary, run: RunSummary) -> Verdict:
-        from broadgauge.advise.step_verdict import verdict_of_steps
+        from broadgauge.advise.command_verdict import verdict_of_command
 
-        return verdict_of_steps(summary, run)
+        return verdict_of_command(summary, run)

@@ -15,7 +15,8 @@ from broadgauge.messages.vocabulary import TextEnum
 
 COLLECT_S = 1.0
 """The rank that failed first is often not the one that knows why."""
-DUMP_S = 1.0
+DUMP_S = 2.0
+"""A node of a user's command asks its ranks one after the other."""
 GRACE_S = 3.0
 """From TERM to KILL."""
 

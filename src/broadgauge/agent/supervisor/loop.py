@@ -13,7 +13,7 @@ import time
 
 from broadgauge.agent.emulated.errors import EmulationError
 from broadgauge.agent.supervisor.channel import Inlet, Outlet
-from broadgauge.agent.supervisor.descendants import parent_and_state, reap_all
+from broadgauge.agent.supervisor.descendants import descendants, parent_and_state, reap_all
 from broadgauge.agent.supervisor.ending import Ending, Stage
 from broadgauge.agent.supervisor.launch_nodes import LaunchNodes, make_nodes
 from broadgauge.agent.supervisor.link_probes import probe_link
@@ -21,13 +21,13 @@ from broadgauge.agent.supervisor.marks import OpenMark
 from broadgauge.agent.supervisor.measuring import LinkMeasuring
 from broadgauge.agent.supervisor.programs import Folders
 from broadgauge.agent.supervisor.rank_process import RankProcess, RankStartError, start_rank
-from broadgauge.agent.supervisor.watch import Watch
+from broadgauge.agent.supervisor.watch import Expiry, Watch
 from broadgauge.messages import agent as protocol
 from broadgauge.messages.codec import JsonObject
 from broadgauge.messages.counters import LinkFacts
 from broadgauge.messages.found_links import CallOnLink, ListenOnLink
 from broadgauge.messages.launch_order import LaunchOrder
-from broadgauge.messages.rank import Command, EndCommand, ReleaseCommand
+from broadgauge.messages.rank import COUNTED_STEPS, Command, EndCommand, ReleaseCommand
 from broadgauge.messages.vocabulary import ErrorKind, Phase, assert_never
 
 ALIVE_EVERY_S = 1.0
@@ -142,13 +142,10 @@ class Supervisor:
         match order:
             case protocol.RunTrial():
                 self._run_trial(order)
-            case protocol.ReadCounters(label=label):
-                if self._mark is not None and self._mark.label == label:
-                    self._read_counters(self._mark)
-                    self._say(protocol.CountersRead(label=label))
-            case protocol.Release(label=label):
-                if self._mark is not None and self._mark.label == label:
-                    self._release(self._mark)
+            case protocol.ReadCounters(label=label) if label.startswith(COUNTED_STEPS):
+                self._count(label)
+            case protocol.ReadCounters() | protocol.Release():
+                self._go_on_at_mark(order)
             case protocol.AskClock(number=number):
                 told = protocol.ClockTold(
                     number=number, monotonic_s=time.monotonic(), unix_s=time.time()
@@ -156,12 +153,24 @@ class Supervisor:
                 self._say(told)
             case ListenOnLink() | CallOnLink():
                 self._probe_link(order)
+            case protocol.DumpStacks():
+                self._dump_stacks()
             case protocol.End():
                 self._end()
             case LaunchOrder():
                 raise ValueError("a second launch was ordered of one supervisor")
             case unknown:
                 assert_never(unknown)
+
+    def _go_on_at_mark(self, order: protocol.ReadCounters | protocol.Release) -> None:
+        mark = self._mark
+        if mark is None or mark.label != order.label:
+            return
+        if isinstance(order, protocol.Release):
+            self._release(mark)
+        else:
+            self._read_counters(mark)
+            self._say(protocol.CountersRead(label=mark.label))
 
     def _run_trial(self, order: protocol.RunTrial) -> None:
         if self._ending.stage is not Stage.RUNNING:
@@ -179,6 +188,10 @@ class Supervisor:
         if self._ending.stage is Stage.RUNNING:
             names = [name for node in self._order.nodes for name in node.interfaces]
             self._measuring.begin(probe_link(order, names, self._say), self._say)
+
+    def _dump_stacks(self) -> None:
+        if self._ending.stage in (Stage.RUNNING, Stage.COLLECTING):
+            self._ending.dump_stacks(time.monotonic())
 
     def _end(self) -> None:
         self._measuring.drop()
@@ -211,6 +224,10 @@ class Supervisor:
         except ValueError as error:  # NaN in it, or longer than a frame may be
             rank.note(f"a frame could not be passed on: {error}")
             return
+        if message.get("type") == "count" and self._order.owns_all:
+            self._count(str(message.get("label")))
+        if message.get("type") == "stalled" and self._ending.stage is Stage.RUNNING:
+            self._give_up(self._watch.stall(number, str(message.get("message"))), now_s)
         if message.get("type") == "failed":
             self._ending.collect(now_s, saw_hang=message.get("kind") == ErrorKind.HUNG)
         label = self._watch.mark_reached()
@@ -230,6 +247,17 @@ class Supervisor:
         mark.nodes = self._nodes.read_counters(
             [(rank.plan.node, rank.pid if rank.is_running else None) for rank in self._ranks]
         )
+
+    def _count(self, label: str) -> None:
+        """While the ranks go on, and so with what they have started and not waited for yet."""
+        pids = [
+            (rank.plan.node, pid)
+            for rank in self._ranks
+            if rank.is_running
+            for pid in (rank.pid, *descendants(rank.pid))
+        ]
+        time_s, nodes = time.monotonic(), self._nodes.read_counters(pids)
+        self._say(protocol.Marked(label=label, time_s=time_s, nodes=nodes))
 
     def _release(self, mark: OpenMark) -> None:
         """Let the ranks go on."""
@@ -282,8 +310,10 @@ class Supervisor:
 
     def _expire(self, now_s: float) -> None:
         expiry = self._watch.expiry(now_s, self._stopped_ranks())
-        if expiry is None:
-            return
+        if expiry is not None:
+            self._give_up(expiry, now_s)
+
+    def _give_up(self, expiry: Expiry, now_s: float) -> None:
         self._say(
             protocol.PhaseExpired(
                 phase=expiry.phase,
@@ -293,7 +323,7 @@ class Supervisor:
             )
         )
         for rank in self._ranks:
-            rank.note(f"time limit: {expiry.message}; stacks follow")
+            rank.note(f"{expiry.message}; stacks follow")
         self._ending.dump_stacks(now_s)
 
     def _stopped_ranks(self) -> frozenset[int]:

@@ -48,7 +48,7 @@ class Whereabouts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expiry:
-    """A phase's limit has passed for this rank, the one silent longest."""
+    """A phase's limit has passed for this rank, the one silent longest; or it told of a stall."""
 
     rank: int
     phase: Phase
@@ -139,6 +139,11 @@ class Watch:
             parts.append(f"others wait at {', '.join(sorted(map(str, others)))}")
         parts.append(f"its last block: {rank.last_block or 'none in this trial'}")
         return Expiry(rank=silent, phase=phase, message="; ".join(parts), waits_at=rank.waits_at)
+
+    def stall(self, number: int, message: str) -> Expiry:
+        """This rank told that nothing goes on any more."""
+        phase = self.ranks[number].phase or Phase.MEASURE
+        return Expiry(rank=number, phase=phase, message=message)
 
     def _silent_rank(self, stopped: frozenset[int]) -> int:
         """Stopped by a signal, else not at the mark that others reached, else oldest to speak."""

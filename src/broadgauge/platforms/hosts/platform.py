@@ -63,6 +63,8 @@ class HostsPlatform:
         refuse_differences(self._hosts, self._facts)
         self._notes = dict.fromkeys(notes_on(self._hosts, self._facts))
         self._expected: list[LaunchRequest] = []
+        self._has_changed = False
+        """The leader was given others than what is expected now."""
         self._leading: Leading | None = None
         self._life: Life | None = None
         """The last that was heard of: the leader may go on with it where the tool asks for
@@ -78,6 +80,7 @@ class HostsPlatform:
 
     def expect(self, requests: Sequence[LaunchRequest]) -> None:
         """The leader is given all of them at once, and goes on by itself."""
+        self._has_changed = bool(self._expected)
         self._expected = list(requests)
 
     def start(self, request: LaunchRequest, progress: Progress) -> FollowedLaunch:
@@ -141,6 +144,8 @@ class HostsPlatform:
         if self._leading is None:
             self._leading = self._anew(say)
             self._give_from(request)
+        elif self._has_changed:
+            self._give_from(request)
         elif not self._is_expected(request):
             self._leading.give((self._job(request),))
         return self._leading
@@ -187,6 +192,7 @@ class HostsPlatform:
     def _give_from(self, request: LaunchRequest) -> None:
         """This launch and those after it, where they were told; else this one alone."""
         assert self._leading is not None
+        self._has_changed = False
         planned, _ = life_number(request.launch_id)
         names = [life_number(each.launch_id)[0] for each in self._expected]
         later = self._expected[names.index(planned) + 1 :] if planned in names else []

@@ -4,10 +4,14 @@ Blocks of steps alternate: on, off, on, off. After a block without communication
 the optimizer are put back, so the steps with communication are those of an undisturbed training.
 """
 
-from broadgauge.messages.rank import StepsBlock, TrainSummary
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from broadgauge.messages.rank import Stalled, StepsBlock, TrainSummary
 from broadgauge.messages.tasks import TrainTask
 from broadgauge.messages.vocabulary import Phase, StepMode
 from broadgauge.probes.devices import Device
+from broadgauge.probes.step_watch import StepWatch
 from broadgauge.probes.training.sources import read_text
 from broadgauge.probes.training.trainer import Trainer
 from broadgauge.probes.trial import Trial
@@ -20,15 +24,8 @@ def measure_training(trial: Trial, task: TrainTask, device: Device) -> None:
     device.reset_peak_memory()
     text = read_text(task.text)
     trainer = Trainer(task, trial.command.seed, trial.identity, device, text)
-    measures_off = task.communication_off and trial.identity.world_size > 1
-    trial.begin_phase(Phase.WARM_UP, f"{task.warm_up_steps} steps")
-    trainer.timed_steps(range(task.warm_up_steps))
-    # Read before any snapshot exists: what the training itself needs.
-    peak_memory_bytes = device.peak_memory_bytes()
-    if measures_off:
-        with trainer.without_communication():
-            trainer.timed_steps(range(OFF_WARM_UP_STEPS))
-    _measure_blocks(trial, trainer, measures_off=measures_off)
+    with watched(trial, trainer):
+        peak_memory_bytes = _warm_up_and_measure(trial, trainer)
     model = task.model
     sequences = task.batch_per_rank * task.accumulation
     tokens = sequences * model.seq_len
@@ -46,6 +43,38 @@ def measure_training(trial: Trial, task: TrainTask, device: Device) -> None:
             parameter_checksum=trainer.parameter_checksum(),
         )
     )
+
+
+def _warm_up_and_measure(trial: Trial, trainer: Trainer) -> int:
+    """Gives the bytes of memory at the peak."""
+    task = trainer.task
+    measures_off = task.communication_off and trial.identity.world_size > 1
+    trial.begin_phase(Phase.WARM_UP, f"{task.warm_up_steps} steps")
+    trainer.timed_steps(range(task.warm_up_steps))
+    # Read before any snapshot exists: what the training itself needs.
+    peak_memory_bytes = trainer.device.peak_memory_bytes()
+    if measures_off:
+        with trainer.without_communication():
+            trainer.timed_steps(range(OFF_WARM_UP_STEPS))
+    _measure_blocks(trial, trainer, measures_off=measures_off)
+    return peak_memory_bytes
+
+
+@contextmanager
+def watched(trial: Trial, trainer: Trainer) -> Iterator[None]:
+    """Tell when steps no longer come, where their pace can be seen."""
+    stall_s = trial.command.stall_s
+    if stall_s is None or trainer.device.torch_device.type != "cpu":
+        yield
+        return
+
+    def tell(message: str) -> None:
+        trial.channel.send(Stalled(trial_id=trial.trial_id, message=message))
+
+    trainer.watch = StepWatch(stall_s, tell)
+    with trainer.watch.watching():
+        yield
+    trainer.watch = None
 
 
 def _measure_blocks(trial: Trial, trainer: Trainer, *, measures_off: bool) -> None:

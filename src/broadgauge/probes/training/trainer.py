@@ -1,7 +1,7 @@
 """What is one training step, and how long does each of a block of steps take?"""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -12,6 +12,7 @@ from broadgauge.messages.vocabulary import DATA_TYPE_BYTES
 from broadgauge.probes.alignment import Alignment
 from broadgauge.probes.devices import Device
 from broadgauge.probes.identity import RankIdentity
+from broadgauge.probes.step_watch import StepWatch
 from broadgauge.probes.training.communication import Communication
 from broadgauge.probes.training.data import Batches
 from broadgauge.probes.training.model import Gpt
@@ -39,6 +40,8 @@ class Trainer:
         text: Text,
     ) -> None:
         self.task, self.seed, self.identity, self.device = task, seed, identity, device
+        self.watch: StepWatch | None = None
+        """Told of each step; None: nobody looks whether they still come."""
         self.batches = Batches(text, task.model.seq_len, device.torch_device)
         # Without memory first: no rank holds the whole of a model that is sharded.
         with torch.device("meta"):
@@ -95,11 +98,21 @@ class Trainer:
         clock = self.device.clock()
         clock.tick()
         losses = []
-        for index in indexes:
-            losses.append(self.step(index))
-            clock.tick()
+        with self._watched() as has_stepped:
+            for index in indexes:
+                losses.append(self.step(index))
+                clock.tick()
+                has_stepped()
         seconds = clock.intervals_s()
         return seconds, tuple(map(_finite, torch.stack(losses).tolist()))
+
+    @contextmanager
+    def _watched(self) -> Iterator[Callable[[], None]]:
+        if self.watch is None:
+            yield lambda: None
+            return
+        with self.watch.steps() as has_stepped:
+            yield has_stepped
 
     @contextmanager
     def without_communication(self) -> Iterator[None]:

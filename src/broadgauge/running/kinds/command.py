@@ -1,10 +1,14 @@
 """What would a user's own command run on each node, and is it there?"""
 
+import os
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from broadgauge.messages.pythons import NoSuchPythonError, find_python
 from broadgauge.probes.command import torchrun_command
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.running.kinds.kind import KindInRunning
@@ -13,6 +17,9 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.tasks import command_task, layout_of
 from broadgauge.specs.workload import CommandWorkload
+
+_PYTHON_LIMIT_S = 60.0
+"""For an interpreter to start, from a cold disk too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +40,13 @@ class CommandInRunning(KindInRunning):
         self, case: Case, working_folder: Path, log_stem: str, rank_line: str
     ) -> Iterator[str]:
         folder = shlex.quote(str(_folder(self.command, working_folder)))
-        words = _torchrun_words(case, self.command, log_stem, rank_line)
+        python = _shown_python(self.command, working_folder)
+        words = _torchrun_words(case, self.command, log_stem, rank_line, python)
         yield f"  cd {folder} && {shlex.join(words)}"
 
 
 def _torchrun_words(
-    case: Case, workload: CommandWorkload, log_stem: str, rank_line: str
+    case: Case, workload: CommandWorkload, log_stem: str, rank_line: str, python: str
 ) -> list[str]:
     """The port of a local launch is chosen when it starts, so words stand in its place."""
     words = shlex.split(rank_line)
@@ -46,10 +54,12 @@ def _torchrun_words(
     port = variables["MASTER_PORT"]
     known = variables | {"MASTER_PORT": port if port.isdigit() else "0"}
     identity = RankIdentity.from_environment(known)
-    log = Path(f"{log_stem}.rank{identity.rank}.log")
+    folder = Path(f"{log_stem}.rank{identity.rank}.torchrun")
     return [
         f"--master-port={port}" if word == f"--master-port={identity.master_port}" else word
-        for word in torchrun_command(layout_of(case), command_task(workload), identity, log)
+        for word in torchrun_command(
+            layout_of(case), command_task(workload), identity, folder, python
+        )
     ]
 
 
@@ -64,6 +74,9 @@ def _check_command(workload: CommandWorkload, working_folder: Path) -> None:
             f"`working_directory` of {workload.name}: no such folder: {folder}",
             hint="it starts from the experiment file's folder",
         )
+    python = _python_of(workload, working_folder)
+    if python is not None:
+        _check_torch(workload, python)
     script = workload.command[0]
     if script.startswith("-") or (folder / script).exists():
         return
@@ -71,6 +84,45 @@ def _check_command(workload: CommandWorkload, working_folder: Path) -> None:
         f"`command` of {workload.name}: no file `{script}` in {folder}",
         hint=did_you_mean(script, _scripts_near(folder, script)),
     )
+
+
+def _python_of(workload: CommandWorkload, working_folder: Path) -> str | None:
+    """None: Broadgauge's own. Raises InputError."""
+    if workload.python is None:
+        return None
+    try:
+        return str(find_python(workload.python, working_folder, os.environ))
+    except NoSuchPythonError as error:
+        raise InputError(
+            f"workload {workload.name}: {error}",
+            hint="an interpreter, the folder of an environment, or a conda environment's name",
+        ) from error
+
+
+def _shown_python(workload: CommandWorkload, working_folder: Path) -> str:
+    """On another machine it is looked for there, and stands here as it was given."""
+    if workload.python is None:
+        return sys.executable
+    try:
+        return str(find_python(workload.python, working_folder, os.environ))
+    except NoSuchPythonError:
+        return workload.python
+
+
+def _check_torch(workload: CommandWorkload, python: str) -> None:
+    """torchrun is a part of torch. Raises InputError."""
+    code = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+    try:
+        has_torch = not subprocess.run(
+            [python, "-c", code], capture_output=True, check=False, timeout=_PYTHON_LIMIT_S
+        ).returncode
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"`python` of {workload.name}: {python} does not run: {error}") from error
+    if not has_torch:
+        raise InputError(
+            f"`python` of {workload.name}: {python} has no torch, which torchrun is a part of",
+            hint=f"{python} -m pip install torch",
+        )
 
 
 def _scripts_near(folder: Path, script: str) -> list[str]:
