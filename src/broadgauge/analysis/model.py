@@ -20,7 +20,7 @@ from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
 from broadgauge.specs.plan import Stored
 from broadgauge.specs.record import Severity
 
-ANALYSIS_VERSION = 3
+ANALYSIS_VERSION = 4
 """Changes with every rule, threshold or sentence that changes what is said of the same records, so
 that what was stored before is made anew (tests/analysis/test_golden.py holds that)."""
 
