@@ -24,6 +24,9 @@ class Host:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.children: list[str] = []
         self.shaped: list[LinkPlan] = []
+        self.durations_s: list[float] = []
+        self.num_starved = 0
+        """So many first tries get nothing through."""
         monkeypatch.setattr(link_facts, "measure_stream", self._stream)
         monkeypatch.setattr(link_facts, "measure_round_trip_time_s", self._round_trip)
         monkeypatch.setattr(link_facts.SideProcess, "start", self._start)
@@ -38,15 +41,22 @@ class Host:
         try:
             child = next(measuring)
             while True:
-                child = measuring.send(SideAnswer(figures=child))  # type: ignore[arg-type]
+                child = measuring.send(self._answer(child))
         except StopIteration as ended:
             assert self.shaped[-1] == plan
             return ended.value  # type: ignore[no-any-return]
 
+    def _answer(self, figures: object) -> SideAnswer:
+        if self.num_starved:
+            self.num_starved -= 1
+            return SideAnswer(figures={}, trouble="a stream got nothing through in its time")
+        return SideAnswer(figures=figures)  # type: ignore[arg-type]
+
     def _start(self, work: Callable[[], Mapping[str, float]], _limit_s: float) -> object:
         return work()
 
-    def _stream(self, *_nodes: object, num_streams: int, **_times: float) -> SimpleNamespace:
+    def _stream(self, *_nodes: object, num_streams: int, **times: float) -> SimpleNamespace:
+        self.durations_s.append(times["duration_s"])
         assert self.shaped[-1] == unshaped(self.shaped[-1]), "a ceiling is of the bare link"
         self.children.append(f"{num_streams} streams")
         wire_gbps = ONE_GBPS if num_streams == 1 else 2 * ONE_GBPS
@@ -101,3 +111,19 @@ def test_each_link_is_measured_once_and_a_faster_one_asks_for_more(host: Host) -
 
 def test_enough_is_what_the_verdict_asks_for() -> None:
     assert ENOUGH_OVER_RATE == CEILING_OVER_RATE
+
+
+def test_a_stream_that_had_no_turn_is_measured_once_more_for_longer(host: Host) -> None:
+    host.num_starved = 1
+    assert host.facts(UNSHAPED).ceiling_gbps == pytest.approx(ONE_GBPS)
+    first_s, second_s, _eight_s = host.durations_s
+    assert second_s >= 3 * first_s
+    assert host.links.notes == ()
+
+
+def test_after_two_tries_it_is_unknown_and_said(host: Host) -> None:
+    host.facts(shaped_to(9.99))  # one stream is enough here
+    host.num_starved = 2
+    assert host.facts(shaped_to(10.01)).eight_streams_gbps is None
+    (note,) = host.links.notes
+    assert note.startswith("the ceiling of 8 streams over the link is unknown: a stream got")

@@ -59,6 +59,8 @@ def fork_side(work: Callable[[], Figures]) -> Side:
         answer: dict[str, Any] = {"figures": work()}
     except OtherSideGone:
         answer = {"is_gone": True}
+    except SideFailed as failure:
+        answer = {"error": str(failure)}
     except BaseException as error:  # noqa: BLE001  a forked child must never run its parent's code
         answer = {"error": first_line(error)}
     write_all(result_out, json.dumps(answer).encode())

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 
-from broadgauge.agent.sides import Figures
+from broadgauge.agent.sides import Figures, SideFailed
 
 BUFFER_BYTES = 256 * 1024
 """One call's worth: it stays in the second-level cache."""
@@ -25,7 +25,8 @@ def send_until(connection: socket.socket, end_s: float) -> None:
 def receive_between(connection: socket.socket, begin: float, end: float) -> Figures:
     """Count what arrives from `begin` to `end` (of the monotonic clock), or till the stream ends.
 
-    All streams of one probe share the window, so that their rates may be added.
+    All streams of one probe share the window, so that their rates may be added. Raises SideFailed
+    where a stream gets nothing through in it, as on cores that others keep busy.
     """
     buffer = bytearray(BUFFER_BYTES)
     total = connection.recv_into(buffer)
@@ -38,10 +39,8 @@ def receive_between(connection: socket.socket, begin: float, end: float) -> Figu
             first, first_bytes = now, total
         if now >= end:
             break
-    if first_bytes is None:
-        raise TimeoutError("the stream ended within its warm-up")
-    if total == first_bytes and math.isfinite(end):
-        raise TimeoutError("nothing arrived in the time it was counted in")
+    if first_bytes is None or (total == first_bytes and math.isfinite(end)):
+        raise SideFailed("a stream got nothing through in its time; were the cores busy?")
     return {
         "payload_bytes": total,
         "measured_bytes": total - first_bytes,
