@@ -67,8 +67,11 @@ def test_bytes_are_from_line_to_line_and_the_link_is_as_full_as_over_all_steps()
     assert share == (line_gbps and pytest.approx(0.2 / line_gbps))
 
 
-def test_steps_that_are_too_short_give_no_figure_that_holds_the_start() -> None:
-    found = merged(said(1.0), said(), marks=(MARKS[0], MARKS[1], MARKS[-1]))
+@pytest.mark.parametrize("readings", [MARKS[1:2], MARKS[1:3]])
+def test_steps_that_are_too_few_give_no_figure_that_holds_the_start(
+    readings: tuple[Mark, ...],
+) -> None:
+    found = merged(said(1.0), said(), marks=(MARKS[0], *readings, MARKS[-1]))
     for name in ("cpu_s_per_gbyte", "wire_bytes", "link_rate_gbps", "start_time_s"):
         assert found.metrics[name] is None
         assert found.missing[name]

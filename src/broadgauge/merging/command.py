@@ -18,7 +18,10 @@ from broadgauge.specs.launching import Mark
 from broadgauge.specs.record import ErrorKind, Phase, TrialError
 from broadgauge.specs.workload import CommandWorkload
 
-TOO_FEW_READINGS = "its steps were over before the counters could be read twice (0.5 s)"
+FEWEST_STEPS = 8
+"""Between two readings: each comes up to a tenth of a second after the line that asks for it, so that
+one step's bytes may fall on its other side."""
+TOO_FEW_READINGS = f"fewer than {FEWEST_STEPS} steps, or half a second, between two readings"
 
 
 def merge_command(
@@ -81,7 +84,7 @@ def counted_steps(marks: Sequence[Mark]) -> CountedSteps | None:
         int(mark.label.removeprefix(COUNTED_STEPS)) for mark in (counted[0], counted[-1])
     )
     found = CountedSteps(interval=interval, count=last - first)
-    return found if found.count > 0 and found.elapsed_s > 0 else None
+    return found if found.count >= FEWEST_STEPS and found.elapsed_s > 0 else None
 
 
 def _put_start(
