@@ -19,8 +19,8 @@ from broadgauge.specs.record import ErrorKind, Phase, TrialError
 from broadgauge.specs.workload import CommandWorkload
 
 FEWEST_STEPS = 8
-"""Between two readings: each comes up to a tenth of a second after the line that asks for it, so that
-one step's bytes may fall on its other side."""
+"""Between two readings: each comes up to a tenth of a second after the line that asks for it, so
+that one step's bytes may fall on its other side."""
 TOO_FEW_READINGS = f"fewer than {FEWEST_STEPS} steps, or half a second, between two readings"
 
 
