@@ -33,7 +33,7 @@ DISTURBED_RATIO = 0.05
 """Of all core time of a second. Quiet machines of the kind that was looked at stay below 0.02."""
 EXCUSED_RATIO = 0.1
 """Of all core time of an attempt. A tenth of the cores gone makes what needs them all a tenth
-slower, and most bounds lie nearer: twice what advise/judge.py calls a disturbed trial."""
+slower, and most bounds lie nearer: twice what advise/trial_findings.py calls a disturbed trial."""
 QUIET_RATIO = 0.02
 PATIENCE_S = 30
 SHORT_PATIENCE_S = 5

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from broadgauge.advise.judge import findings
+from broadgauge.advise.trial_findings import findings
 from broadgauge.advise.model import Bound, Verdict
 from broadgauge.advise.verdict import verdict
 from broadgauge.messages.vocabulary import CounterKind

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.advise.test_judge import a_node, a_record
+from tests.advise.test_trial_findings import a_node, a_record
 from tests.engine.making import COLLECTIVES, a_plan
 
 from broadgauge.engine.estimate import trial_s

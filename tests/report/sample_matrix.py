@@ -9,7 +9,7 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
-from broadgauge.advise.judge import findings
+from broadgauge.advise.trial_findings import findings
 from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case

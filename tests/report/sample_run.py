@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from broadgauge.advise.judge import findings
+from broadgauge.advise.trial_findings import findings
 from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case

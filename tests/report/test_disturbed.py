@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from broadgauge.advise.foreign import foreign_load
+from broadgauge.advise.findings.shared_cores import foreign_load
 from broadgauge.analysis.analyse import analysed
 from broadgauge.analysis.finding_groups import finding_groups
 from broadgauge.analysis.model import AnalysedRun
@@ -23,7 +23,7 @@ LINE = (
 
 
 def _loaded(record: Record, ratios: tuple[float, ...]) -> Record:
-    """With other programs on each node's cores, as advise/judge.py words them."""
+    """With other programs on each node's cores, as advise/trial_findings.py words them."""
     if record.status is not Status.OK:
         return record
     shares = ratios[: len(record.nodes)]

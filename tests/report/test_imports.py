@@ -13,7 +13,7 @@ import pytest
         ("broadgauge.report.terminal", ("vl_convert", "torch")),
         ("broadgauge.report.html", ("vl_convert", "torch")),
         ("broadgauge.results.model", ("numpy",)),
-        ("broadgauge.advise.judge", ("numpy",)),
+        ("broadgauge.advise.trial_findings", ("numpy",)),
     ],
 )
 def test_heavy_modules_wait_until_they_are_used(module: str, absent: tuple[str, ...]) -> None:

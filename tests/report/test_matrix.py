@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from broadgauge.advise.slow_pairs_over_launches import judged_pairs
+from broadgauge.advise.pairs.slow_pairs_over_launches import judged_pairs
 from broadgauge.analysis.analyse import analyse, analysed
 from broadgauge.report.charts_collectives import busbw_chart
 from broadgauge.report.charts_pairs import SLOW_COLOUR, pair_chart

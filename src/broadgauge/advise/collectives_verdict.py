@@ -9,7 +9,7 @@ from broadgauge.advise.link import host_limit, link_of
 from broadgauge.advise.model import Bound, Verdict, verdict_that
 from broadgauge.advise.one_node import verdict_on_one_node
 from broadgauge.advise.share import few_launches
-from broadgauge.advise.slow_pairs_over_launches import judged_pairs
+from broadgauge.advise.pairs.slow_pairs_over_launches import judged_pairs
 from broadgauge.results.model import CaseSummary, RunSummary
 
 

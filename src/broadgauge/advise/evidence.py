@@ -1,6 +1,6 @@
 """Which figures lead to a verdict, in lines of words?"""
 
-from broadgauge.advise.foreign import foreign_words
+from broadgauge.advise.findings.shared_cores import foreign_words
 from broadgauge.advise.link import LinkUse
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.network_share import CUT

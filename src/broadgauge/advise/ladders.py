@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from broadgauge.advise.foreign import foreign_load_of
+from broadgauge.advise.findings.shared_cores import foreign_load_of
 from broadgauge.advise.ladder_checks import checked
 from broadgauge.advise.ladder_model import (
     Ladder,

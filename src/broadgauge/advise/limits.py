@@ -1,7 +1,7 @@
 """From where on is something said? Every threshold of a verdict or a finding, with its reason.
 
 Which rule asks for them: advise/step_verdict.py, advise/collectives_verdict.py and one_node.py for
-verdicts, advise/judge.py and byte_findings.py for findings, slow_pairs.py, engines.py.
+verdicts, advise/trial_findings.py and byte_findings.py for findings, slow_pairs.py, engines.py.
 """
 
 from broadgauge.specs.case import Case

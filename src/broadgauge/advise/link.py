@@ -8,7 +8,7 @@ at once, and nobody is blamed for want of a rate.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from broadgauge.advise.foreign import foreign_load_of
+from broadgauge.advise.findings.shared_cores import foreign_load_of
 from broadgauge.advise.limits import LINE_SHARE, is_ceiling_low, is_host_saturated
 from broadgauge.messages.vocabulary import UNDER_READ_RATIO
 from broadgauge.results.model import CaseSummary, RunSummary

@@ -4,7 +4,7 @@ A path inside the node is compared with the fastest one of the same run, workloa
 fastest as measured, since which one that is differs between machines.
 """
 
-from broadgauge.advise.foreign import foreign_words
+from broadgauge.advise.findings.shared_cores import foreign_words
 from broadgauge.advise.limits import FEWEST_LAUNCHES
 from broadgauge.advise.model import Bound, Verdict, verdict_that
 from broadgauge.advise.share import (
@@ -14,7 +14,7 @@ from broadgauge.advise.share import (
     side_of,
     sign_disagreement,
 )
-from broadgauge.advise.slow_pairs_over_launches import judged_pairs
+from broadgauge.advise.pairs.slow_pairs_over_launches import judged_pairs
 from broadgauge.results.compare import compare_cases, direction_of, headline_metrics
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.estimate import Estimate

@@ -1,6 +1,6 @@
 """Which way between two nodes is slow? A heat map as a Vega-Lite specification."""
 
-from broadgauge.advise.slow_pairs_over_launches import JudgedPairs
+from broadgauge.advise.pairs.slow_pairs_over_launches import JudgedPairs
 from broadgauge.report.chart_parts import INK, Spec, frame, rows_of, tips
 from broadgauge.report.matrix_rows import pair_number
 from broadgauge.report.quantities import interval

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from broadgauge.advise.slow_pairs_over_launches import JudgedPairs
+from broadgauge.advise.pairs.slow_pairs_over_launches import JudgedPairs
 from broadgauge.analysis.model import Analysis, PathTaken
 from broadgauge.report.quantities import show, spread, title_of
 from broadgauge.results.model import CaseSummary

@@ -1,6 +1,6 @@
 """What is handed to the engine? The probes merge, advise judges, the catalog knows peaks."""
 
-from broadgauge.advise.judge import findings
+from broadgauge.advise.trial_findings import findings
 from broadgauge.catalog.gpus import find_gpu
 from broadgauge.engine.interrupts import Interrupts
 from broadgauge.engine.ports import Mask, Observer, Series, Services

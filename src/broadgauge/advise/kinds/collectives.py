@@ -2,11 +2,11 @@
 
 from typing import ClassVar
 
-from broadgauge.advise.byte_findings import amplification_by_op, link_not_filled, wrong_result
+from broadgauge.advise.findings.link_bytes import amplification_by_op, link_not_filled, wrong_result
 from broadgauge.advise.kinds.kind import KindInAdvise, TrialRule
 from broadgauge.advise.model import Verdict
-from broadgauge.advise.paths import path_expectation
-from broadgauge.advise.slow_pairs import slow_pair
+from broadgauge.advise.findings.node_paths import path_expectation
+from broadgauge.advise.pairs.slow_pairs import slow_pair
 from broadgauge.results.model import CaseSummary, RunSummary
 
 

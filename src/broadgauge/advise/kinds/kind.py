@@ -17,7 +17,7 @@ class KindInAdvise(ABC):
     """A workload as it is judged."""
 
     rules: ClassVar[tuple[TrialRule, ...]] = ()
-    """What is looked for in a trial beside what is of any workload (advise/judge.py)."""
+    """What is looked for in a trial beside what is of any workload (advise/trial_findings.py)."""
 
     @abstractmethod
     def verdict(self, summary: CaseSummary, run: RunSummary) -> Verdict:

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from broadgauge.advise.byte_findings import amplification_of_step
+from broadgauge.advise.findings.link_bytes import amplification_of_step
 from broadgauge.advise.kinds.kind import KindInAdvise, TrialRule
 from broadgauge.advise.model import Verdict
 from broadgauge.results.model import CaseSummary, RunSummary

@@ -6,10 +6,10 @@ import random
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.advise.test_judge import a_case, a_record, a_row
+from tests.advise.test_trial_findings import a_case, a_record, a_row
 
-from broadgauge.advise.judge import findings
-from broadgauge.advise.slow_pairs import slow_ways
+from broadgauge.advise.trial_findings import findings
+from broadgauge.advise.pairs.slow_pairs import slow_ways
 from broadgauge.specs.case import Case
 from broadgauge.specs.network import Network
 from broadgauge.specs.pair_rates import RankPair

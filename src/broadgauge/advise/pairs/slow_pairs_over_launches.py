@@ -1,12 +1,12 @@
 """Is one way between two nodes, or one node, slower than the others, over all launches?
 
-The rule is that of a single trial (advise/slow_pairs.py), on the means over launches.
+The rule is that of a single trial (advise/pairs/slow_pairs.py), on the means over launches.
 """
 
 from dataclasses import dataclass
 
 from broadgauge.advise.limits import FEWEST_ENDS, SLOW_WAY_RATIO
-from broadgauge.advise.pair_words import (
+from broadgauge.advise.pairs.pair_words import (
     between_groups,
     listed,
     slow_end,
@@ -14,7 +14,7 @@ from broadgauge.advise.pair_words import (
     way_names,
     what_groups_share,
 )
-from broadgauge.advise.slow_pairs import SlowWays, slow_ways
+from broadgauge.advise.pairs.slow_pairs import SlowWays, slow_ways
 from broadgauge.messages.pair_order import RankPair
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.pair_summaries import PairCell, PairMatrix, pair_matrix

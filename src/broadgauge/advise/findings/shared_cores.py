@@ -14,7 +14,7 @@ class _Taker:
     """One of those who take cores away."""
 
     rule: str
-    """As advise/judge.py names its findings."""
+    """As advise/trial_findings.py names its findings."""
     words: str
     ratio_of: Callable[[NodeUse], float | None]
     least_ratio: float

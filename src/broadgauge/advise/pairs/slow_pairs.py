@@ -12,7 +12,7 @@ healthy ways on one network differ by some percent. *Outlying*: four standard de
 the spread of the faster half of the fast ways: on a network whose ways all differ none is named.
 *Its own*: below 75 % of the best that both of its ends do, so that two nodes with a fast way of
 their own don't make all others slow.
-tests/advise/test_slow_pairs.py holds both error rates over simulated clusters.
+tests/advise/pairs/test_slow_pairs.py holds both error rates over simulated clusters.
 """
 
 from collections import defaultdict
@@ -26,7 +26,7 @@ from broadgauge.advise.limits import (
     OUTLYING_TIMES,
     SLOW_WAY_RATIO,
 )
-from broadgauge.advise.pair_words import (
+from broadgauge.advise.pairs.pair_words import (
     between_groups,
     listed,
     slow_end,

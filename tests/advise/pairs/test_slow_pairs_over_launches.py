@@ -10,7 +10,7 @@ from tests.results import simulated_experiments as made
 from tests.results.test_pair_summaries import PAIRS, a_case, a_row
 
 from broadgauge.advise.model import Bound
-from broadgauge.advise.slow_pairs_over_launches import judged_pairs
+from broadgauge.advise.pairs.slow_pairs_over_launches import judged_pairs
 from broadgauge.advise.verdict import verdict
 from broadgauge.report.charts_pairs import pair_chart
 from broadgauge.results.model import CaseSummary, RunSummary

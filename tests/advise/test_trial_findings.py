@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from broadgauge.advise.judge import findings
+from broadgauge.advise.trial_findings import findings
 from broadgauge.advise.link import host_limit, link_of
 from broadgauge.advise.model import Bound
 from broadgauge.advise.verdict import verdict

@@ -24,7 +24,7 @@ from broadgauge.advise.limits import (
     is_link_full,
     kernel_ratio,
 )
-from broadgauge.advise.paths import path_unknown
+from broadgauge.advise.findings.node_paths import path_unknown
 from broadgauge.specs.case import Case
 from broadgauge.specs.network import Network
 from broadgauge.specs.record import Finding, NodeUse, Record, Severity, Status

@@ -1,9 +1,9 @@
 """Is a path that gives too little named, with what was expected and who says so?"""
 
 import pytest
-from tests.advise.test_judge import COLLECTIVES, a_record, a_row, rules
+from tests.advise.test_trial_findings import COLLECTIVES, a_record, a_row, rules
 
-from broadgauge.advise.judge import findings
+from broadgauge.advise.trial_findings import findings
 from broadgauge.specs.case import Case
 from broadgauge.specs.network import NodePath, PathKind
 from broadgauge.specs.record import GpuUse, PathFacts, Record, Severity

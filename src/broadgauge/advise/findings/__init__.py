@@ -1,0 +1,1 @@
+"""What should a reader know of one trial, beside its verdict? Each module: findings of one kind."""

@@ -1,0 +1,1 @@
+"""Which link between two nodes, or which node, is slower than the others?"""
