@@ -72,7 +72,7 @@ REGISTRIES: dict[str, Lines] = {
         "    TrainWorkload,\n": "    ToyWorkload,\n    TrainWorkload,\n",
     },
     "advise/kinds/registry.py": _registry("advise", module="ToyInAdvise", made="ToyInAdvise()"),
-    "advise/model.py": {
+    "advise/verdicts/verdict.py": {
         '    UNKNOWN = "unknown"\n': '    TOY = "clock-bound"\n    UNKNOWN = "unknown"\n'
     },
     "running/kinds/registry.py": {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from broadgauge.advise.model import Bound
+from broadgauge.advise.verdicts.verdict import Bound
 from broadgauge.analysis.analyse import analysed
 from broadgauge.report.terminal import (
     print_closing_table,

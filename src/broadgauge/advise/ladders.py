@@ -2,7 +2,7 @@
 
 A ladder is one workload, shape and backend on networks that differ in their rate alone. An unshaped
 one is its last rung, at the rate that plain streams carried. Left out of its curve are rates that
-this host limited rather than the network: those whose verdict is host-bound by `advise/link.py`.
+this host limited rather than the network: those whose verdict is host-bound by `advise/verdicts/link_use.py`.
 """
 
 import math
@@ -21,7 +21,7 @@ from broadgauge.advise.ladder_model import (
     node_rate_gbps,
     unshaped_payload_gbps,
 )
-from broadgauge.advise.link import host_limit, link_of
+from broadgauge.advise.verdicts.link_use import host_limit, link_of
 from broadgauge.predict.sensitivity.ladder import Rung
 from broadgauge.predict.sensitivity.levels import FEWEST_FOR_INTERVAL
 from broadgauge.predict.sensitivity.sensitivity import FEWEST_RUNGS, GAIN_RATIO, analyse

@@ -1,6 +1,6 @@
 """From where on is something said? Every threshold of a verdict or a finding, with its reason.
 
-Which rule asks for them: advise/step_verdict.py, advise/collectives_verdict.py and one_node.py for
+Which rule asks for them: advise/verdicts/step_verdict.py, advise/verdicts/collectives_verdict.py and one_node.py for
 verdicts, advise/trial_findings.py and byte_findings.py for findings, slow_pairs.py, engines.py.
 """
 
@@ -93,7 +93,7 @@ def is_host_saturated(case: Case, node: NodeUse) -> bool:
 
 def is_link_full(case: Case, record: Record) -> bool:
     """Did the largest collective, or the bytes of a step, fill the line, so that the cores did keep
-    up? As the verdict asks over all trials (advise/link.py)."""
+    up? As the verdict asks over all trials (advise/verdicts/link_use.py)."""
     rate_gbps = _line_rate_gbps(case, record)
     if record.collectives or case.workload.is_under_torchrun:
         share = record.metrics.get("line_share_ratio")

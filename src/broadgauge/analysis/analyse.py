@@ -5,7 +5,7 @@ The thresholds of verdicts and findings, with their reasons: advise/limits.py.
 
 from broadgauge.advise.engines import engine_notes
 from broadgauge.advise.findings.shared_cores import foreign_load
-from broadgauge.advise.verdict import verdict
+from broadgauge.advise.case_verdict import verdict
 from broadgauge.analysis.claims import judged_hypotheses, judged_published
 from broadgauge.analysis.finding_groups import finding_groups
 from broadgauge.analysis.judged_cases import judged_case

@@ -7,7 +7,7 @@ network's, so that it is host-bound stands beside the verdict.
 
 from collections.abc import Iterator, Mapping
 
-from broadgauge.advise.model import Bound, Verdict
+from broadgauge.advise.verdicts.verdict import Bound, Verdict
 from broadgauge.analysis.model import JudgedAnswer, JudgedHypothesis, JudgedPublished
 from broadgauge.results.hypotheses import CaseAnswer, HypothesisResult, evaluate
 from broadgauge.results.model import CaseSummary, RunSummary

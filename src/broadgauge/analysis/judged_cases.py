@@ -1,6 +1,6 @@
 """What is judged of one case: its verdict, its slow ways, the path its bytes took?"""
 
-from broadgauge.advise.model import Verdict
+from broadgauge.advise.verdicts.verdict import Verdict
 from broadgauge.advise.pairs.slow_pairs_over_launches import judged_pairs
 from broadgauge.analysis.model import JudgedCase, JudgedWays, PathTaken
 from broadgauge.results.compare import headline_metrics

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from broadgauge import __version__
-from broadgauge.advise.model import Verdict
+from broadgauge.advise.verdicts.verdict import Verdict
 from broadgauge.results.cost import NO_COST, RunCost
 from broadgauge.results.gate import Gate
 from broadgauge.results.hypotheses import HypothesisVerdict

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from broadgauge.advise.model import Bound
+from broadgauge.advise.verdicts.verdict import Bound
 from broadgauge.analysis.model import Analysis, JudgedRatio
 from broadgauge.report.cells import EMPTY, Cell
 from broadgauge.report.cost_rows import cost_notes

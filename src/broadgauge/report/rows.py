@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from broadgauge.advise.model import Verdict
+from broadgauge.advise.verdicts.verdict import Verdict
 from broadgauge.analysis.model import Analysis
 from broadgauge.report.cells import Cell, estimate_cell
 from broadgauge.report.cost_words import days_words, tokens_title, usd_words

@@ -6,7 +6,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from broadgauge.advise.model import Bound, Verdict
+from broadgauge.advise.verdicts.verdict import Bound, Verdict
 from broadgauge.analysis.model import AnalysedRun
 from broadgauge.report.cells import EMPTY, Cell
 from broadgauge.report.cost_rows import cost_notes

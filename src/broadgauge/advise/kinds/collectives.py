@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from broadgauge.advise.findings.link_bytes import amplification_by_op, link_not_filled, wrong_result
 from broadgauge.advise.kinds.kind import KindInAdvise, TrialRule
-from broadgauge.advise.model import Verdict
+from broadgauge.advise.verdicts.verdict import Verdict
 from broadgauge.advise.findings.node_paths import path_expectation
 from broadgauge.advise.pairs.slow_pairs import slow_pair
 from broadgauge.results.model import CaseSummary, RunSummary
@@ -22,6 +22,6 @@ class CollectivesInAdvise(KindInAdvise):
     )
 
     def verdict(self, summary: CaseSummary, run: RunSummary) -> Verdict:
-        from broadgauge.advise.collectives_verdict import verdict_of_collectives
+        from broadgauge.advise.verdicts.collectives_verdict import verdict_of_collectives
 
         return verdict_of_collectives(summary, run)

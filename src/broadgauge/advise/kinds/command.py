@@ -2,7 +2,7 @@
 how full the link is while they run."""
 
 from broadgauge.advise.kinds.kind import KindInAdvise
-from broadgauge.advise.model import Verdict
+from broadgauge.advise.verdicts.verdict import Verdict
 from broadgauge.results.model import CaseSummary, RunSummary
 
 
@@ -10,6 +10,6 @@ class CommandInAdvise(KindInAdvise):
     """A command as it is judged."""
 
     def verdict(self, summary: CaseSummary, run: RunSummary) -> Verdict:
-        from broadgauge.advise.command_verdict import verdict_of_command
+        from broadgauge.advise.verdicts.command_verdict import verdict_of_command
 
         return verdict_of_command(summary, run)

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
-from broadgauge.advise.model import Verdict
+from broadgauge.advise.verdicts.verdict import Verdict
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.case import Case
 from broadgauge.specs.record import Finding, Record

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from broadgauge.advise.findings.link_bytes import amplification_of_step
 from broadgauge.advise.kinds.kind import KindInAdvise, TrialRule
-from broadgauge.advise.model import Verdict
+from broadgauge.advise.verdicts.verdict import Verdict
 from broadgauge.results.model import CaseSummary, RunSummary
 
 
@@ -14,6 +14,6 @@ class TrainingInAdvise(KindInAdvise):
     rules: ClassVar[tuple[TrialRule, ...]] = (amplification_of_step,)
 
     def verdict(self, summary: CaseSummary, run: RunSummary) -> Verdict:
-        from broadgauge.advise.step_verdict import verdict_of_steps
+        from broadgauge.advise.verdicts.step_verdict import verdict_of_steps
 
         return verdict_of_steps(summary, run)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from broadgauge.advise.kinds.kind import KindInAdvise, TrialRule
-from broadgauge.advise.model import Bound, Verdict, verdict_that
+from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.case import Case
 from broadgauge.specs.record import Finding, Record, Severity

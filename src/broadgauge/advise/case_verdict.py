@@ -1,7 +1,7 @@
 """What does a case wait for most? Each kind of workload has a rule of its own (advise/kinds/)."""
 
 from broadgauge.advise.kinds.registry import in_advise
-from broadgauge.advise.model import Bound, Verdict, verdict_that
+from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.failures import is_alike
 from broadgauge.specs.record import Status

@@ -25,18 +25,18 @@ A command of the user's has no step with communication off. What its time loses 
 network of the same run is a lower bound of the share: only the network differs. Above 30 % it is
 network-bound without a look at bytes; below, it is unknown, for both networks may cost much.
 
-Ranks that are all on one node: advise/one_node.py.
+Ranks that are all on one node: advise/verdicts/one_node_verdict.py.
 
 With three launches or more the whole interval has to lie on one side of 30 %; with fewer the point
 estimate decides, and the sentence says so. Nothing here compares runs.
 """
 
-from broadgauge.advise.evidence import QUIET, evidence_of, how_full
+from broadgauge.advise.verdicts.evidence import QUIET, evidence_of, how_full
 from broadgauge.advise.limits import FEWEST_LAUNCHES
-from broadgauge.advise.link import LinkUse, host_limit, link_of
-from broadgauge.advise.model import Bound, Verdict, verdict_that
-from broadgauge.advise.one_node import verdict_on_one_node
-from broadgauge.advise.share import (
+from broadgauge.advise.verdicts.link_use import LinkUse, host_limit, link_of
+from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
+from broadgauge.advise.verdicts.one_node_verdict import verdict_on_one_node
+from broadgauge.advise.verdicts.share_threshold import (
     across_words,
     few_launches,
     percent,

@@ -1,7 +1,7 @@
 """Which figures lead to a verdict, in lines of words?"""
 
 from broadgauge.advise.findings.shared_cores import foreign_words
-from broadgauge.advise.link import LinkUse
+from broadgauge.advise.verdicts.link_use import LinkUse
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.network_share import CUT
 from broadgauge.specs.estimate import Estimate

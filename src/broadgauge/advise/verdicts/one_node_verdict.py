@@ -6,8 +6,8 @@ fastest as measured, since which one that is differs between machines.
 
 from broadgauge.advise.findings.shared_cores import foreign_words
 from broadgauge.advise.limits import FEWEST_LAUNCHES
-from broadgauge.advise.model import Bound, Verdict, verdict_that
-from broadgauge.advise.share import (
+from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
+from broadgauge.advise.verdicts.share_threshold import (
     across_words,
     few_launches,
     percent,

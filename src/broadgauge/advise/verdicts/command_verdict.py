@@ -1,7 +1,7 @@
 """What does a user's own command wait for most? By the link's counters while its steps run.
 
 A command has no step with communication off. Where the same command ran on a faster network, what
-it loses against that decides (advise/step_verdict.py). Where that leaves it open:
+it loses against that decides (advise/verdicts/step_verdict.py). Where that leaves it open:
 
 1. The link was full (80 % of its line rate, over all of its steps, pauses included): no step can
    take less than its bytes take on this link, so the network is what it waits for, unless the host
@@ -12,12 +12,12 @@ it loses against that decides (advise/step_verdict.py). Where that leaves it ope
 
 from dataclasses import replace
 
-from broadgauge.advise.evidence import evidence_of
+from broadgauge.advise.verdicts.evidence import evidence_of
 from broadgauge.advise.limits import LINE_SHARE
-from broadgauge.advise.link import LinkUse, host_limit, link_of
-from broadgauge.advise.model import Bound, Verdict, verdict_that
-from broadgauge.advise.share import few_launches
-from broadgauge.advise.step_verdict import verdict_of_steps
+from broadgauge.advise.verdicts.link_use import LinkUse, host_limit, link_of
+from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
+from broadgauge.advise.verdicts.share_threshold import few_launches
+from broadgauge.advise.verdicts.step_verdict import verdict_of_steps
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_rate, show_ratio, show_size, show_time

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from broadgauge.advise.trial_findings import findings
-from broadgauge.advise.model import Bound, Verdict
-from broadgauge.advise.verdict import verdict
+from broadgauge.advise.verdicts.verdict import Bound, Verdict
+from broadgauge.advise.case_verdict import verdict
 from broadgauge.messages.vocabulary import CounterKind
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.summary import summarise_run
