@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.advise.ladder_runs import COMPUTE_S, STEP_BYTES, Planted, ladder_run
+from tests.advise.ladders.ladder_runs import COMPUTE_S, STEP_BYTES, Planted, ladder_run
 from tests.engine.making import COLLECTIVES, TRAIN, a_machine, an_experiment, devices_of
 
 from broadgauge.cli.main import main

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from broadgauge.advise.ladder_model import Ladder
+    from broadgauge.advise.ladders.ladder import Ladder
     from broadgauge.results.model import RunSummary
 
 RATES_HELP = "line rates in Gbit/s: 0.1,0.2,0.5,1 (default: six about those that it names)"
@@ -143,8 +143,8 @@ def _stderr() -> Any:
 
 def _show(folder: Path, options: argparse.Namespace) -> None:
     """Raises InputError where there is no curve, after what there is."""
-    from broadgauge.advise.ladder_predictions import predicted_steps
-    from broadgauge.advise.ladders import ladders
+    from broadgauge.advise.ladders.predictions import predicted_steps
+    from broadgauge.advise.ladders.ladders_of_run import ladders
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import write
     from broadgauge.predict.system.file import read_system

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from broadgauge.advise.ladder_model import Ladder
+from broadgauge.advise.ladders.ladder import Ladder
 from broadgauge.predict.sensitivity.ladder import FittedRung, Sensitivity
 from broadgauge.report.chart_parts import (
     COST_COLOUR,

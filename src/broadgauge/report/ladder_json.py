@@ -2,8 +2,8 @@
 
 from dataclasses import asdict
 
-from broadgauge.advise.ladder_model import Ladder
-from broadgauge.advise.ladder_next import next_step
+from broadgauge.advise.ladders.ladder import Ladder
+from broadgauge.advise.ladders.next_step import next_step
 from broadgauge.predict.sensitivity.ladder import Answer, Sensitivity
 from broadgauge.report.ladder_words import answers
 from broadgauge.specs.estimate import Estimate

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator
 
-from broadgauge.advise.ladder_checks import hidden_ratio, is_apart
-from broadgauge.advise.ladder_model import Ladder
-from broadgauge.advise.ladder_next import NextStep, next_step
+from broadgauge.advise.ladders.checks import hidden_ratio, is_apart
+from broadgauge.advise.ladders.ladder import Ladder
+from broadgauge.advise.ladders.next_step import NextStep, next_step
 from broadgauge.predict.sensitivity.ladder import Answer, FittedRung, Lack, Sensitivity
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_rate, show_ratio, show_size, show_time

@@ -44,7 +44,7 @@ def _of_steps(analysed: AnalysedRun, jobs: Sequence[CaseSummary]) -> Iterator[Ch
 
 def _of_ladders(run: RunSummary) -> Iterator[Chart]:
     # Here, so that runs without a ladder are shown without numpy.
-    from broadgauge.advise.ladders import seen_ladders
+    from broadgauge.advise.ladders.ladders_of_run import seen_ladders
     from broadgauge.report.charts_sensitivity import ladder_chart, ladder_words
 
     for ladder in seen_ladders(run):

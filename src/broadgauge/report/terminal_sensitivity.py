@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from broadgauge.advise.ladder_model import Ladder
+from broadgauge.advise.ladders.ladder import Ladder
 from broadgauge.predict.sensitivity.ladder import FittedRung, Sensitivity
 from broadgauge.report.ladder_words import answers, forms, rung_name, what_next
 from broadgauge.report.quantities import show_estimate

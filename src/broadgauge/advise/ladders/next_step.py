@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from broadgauge.advise.ladder_model import Ladder, is_unshaped
+from broadgauge.advise.ladders.ladder import Ladder, is_unshaped
 from broadgauge.advise.limits import CEILING_OVER_RATE
 from broadgauge.predict.sensitivity.ladder import Answer, Lack, Sensitivity
 

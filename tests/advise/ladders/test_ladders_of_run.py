@@ -1,10 +1,10 @@
-"""Proves advise/ladders.py: which cases are a ladder, and where what was had twice disagrees."""
+"""Proves advise/ladders/ladders_of_run.py: which cases are a ladder, and where what was had twice disagrees."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.advise.ladder_runs import (
+from tests.advise.ladders.ladder_runs import (
     COMMAND_WITH_STEPS,
     COMPUTE_S,
     STEP_BYTES,
@@ -13,8 +13,8 @@ from tests.advise.ladder_runs import (
 )
 from tests.engine.making import COLLECTIVES, COMMAND, TRAIN
 
-from broadgauge.advise.ladder_model import Ladder
-from broadgauge.advise.ladders import ladders
+from broadgauge.advise.ladders.ladder import Ladder
+from broadgauge.advise.ladders.ladders_of_run import ladders
 from broadgauge.predict.sensitivity.curve import Form
 from broadgauge.predict.sensitivity.ladder import Answer
 from broadgauge.results.run_path import read_summary

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from broadgauge.advise.ladder_model import (
+from broadgauge.advise.ladders.ladder import (
     Cost,
     Ladder,
     Predicted,

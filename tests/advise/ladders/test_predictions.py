@@ -1,14 +1,14 @@
-"""Proves advise/ladder_predictions.py: predictions come from the machine, never from the ladder."""
+"""Proves advise/ladders/predictions.py: predictions come from the machine, never from the ladder."""
 
 from pathlib import Path
 
 import pytest
-from tests.advise.ladder_runs import COMMAND_WITH_STEPS, RATES_GBPS, ladder_run
+from tests.advise.ladders.ladder_runs import COMMAND_WITH_STEPS, RATES_GBPS, ladder_run
 from tests.engine.making import TRAIN
 from tests.predict.making_systems import system
 
-from broadgauge.advise.ladder_predictions import predicted_steps
-from broadgauge.advise.ladders import ladders
+from broadgauge.advise.ladders.predictions import predicted_steps
+from broadgauge.advise.ladders.ladders_of_run import ladders
 from broadgauge.cli.main import main
 from broadgauge.predict.system.file import dump_system
 from broadgauge.results.run_path import read_summary

@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import partial
 
 from broadgauge.advise.findings.shared_cores import foreign_load_of
-from broadgauge.advise.ladder_checks import checked
-from broadgauge.advise.ladder_model import (
+from broadgauge.advise.ladders.checks import checked
+from broadgauge.advise.ladders.ladder import (
     Ladder,
     LeftOut,
     carried_gbps,
