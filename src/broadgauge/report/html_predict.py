@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from broadgauge.advise.recommendation import Recommendation
+from broadgauge.advise.recommendations.recommendation import Recommendation
 from broadgauge.predict.answering.answers import Answer, Answers
 from broadgauge.report.charts_predict import step_by_bandwidth, throughput_by_nodes
 from broadgauge.report.cost_words import tokens_title, usd_words, whole_cells

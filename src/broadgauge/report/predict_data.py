@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from broadgauge.advise.recommendation import Recommendation
+from broadgauge.advise.recommendations.recommendation import Recommendation
 from broadgauge.catalog.catalog import Replaced
 from broadgauge.predict.answering.answers import Answer, Answers
 from broadgauge.predict.answering.knee import BandwidthCurve

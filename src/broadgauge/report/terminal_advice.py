@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from broadgauge.advise.recommendation import Recommendation
+from broadgauge.advise.recommendations.recommendation import Recommendation
 from broadgauge.report.terminal_tables import heading, sentence
 
 MOST_SAID = 8

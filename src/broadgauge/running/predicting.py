@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from broadgauge.advise.network_choice import recommend
-from broadgauge.advise.recommendation import Recommendation
+from broadgauge.advise.recommendations.network_choice import recommend
+from broadgauge.advise.recommendations.recommendation import Recommendation
 from broadgauge.catalog.catalog import Catalog
 from broadgauge.predict.answering.answers import MOST_OVER, Answers, answer
 from broadgauge.predict.answering.known import Known, read_known

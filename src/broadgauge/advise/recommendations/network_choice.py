@@ -7,9 +7,9 @@ cluster or a model by name.
 import itertools
 from collections.abc import Iterator, Sequence
 
-from broadgauge.advise.cluster_choice import of_batches, of_places, of_sizes
-from broadgauge.advise.ratio_interval import ratio_interval
-from broadgauge.advise.recommendation import (
+from broadgauge.advise.recommendations.cluster_choice import of_batches, of_places, of_sizes
+from broadgauge.advise.recommendations.ratio_interval import ratio_interval
+from broadgauge.advise.recommendations.recommendation import (
     PAYS_RATIO,
     SUFFICIENT_RATIO,
     Recommendation,

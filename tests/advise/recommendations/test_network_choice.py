@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from broadgauge.advise.network_choice import recommend
-from broadgauge.advise.ratio_interval import ratio_interval
-from broadgauge.advise.recommendation import PAYS_RATIO, Recommendation, Rule
+from broadgauge.advise.recommendations.network_choice import recommend
+from broadgauge.advise.recommendations.ratio_interval import ratio_interval
+from broadgauge.advise.recommendations.recommendation import PAYS_RATIO, Recommendation, Rule
 from broadgauge.catalog.articles import articles
 from broadgauge.catalog.models import find_model
 from broadgauge.predict.articles.clusters import FABRICS, granite_case

@@ -5,8 +5,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from broadgauge.advise.ratio_interval import ratio_interval
-from broadgauge.advise.recommendation import (
+from broadgauge.advise.recommendations.ratio_interval import ratio_interval
+from broadgauge.advise.recommendations.recommendation import (
     PAYS_RATIO,
     Recommendation,
     Rule,

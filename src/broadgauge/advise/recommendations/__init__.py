@@ -1,0 +1,1 @@
+"""Which network, how many nodes, which batch? Rules on predictions, each with its arithmetic."""
