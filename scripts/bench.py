@@ -58,8 +58,8 @@ def compare_ten_thousand_pairs() -> None:
 
 def write_large_run(folder: Path, num_cases: int, num_launches: int) -> None:
     """The golden run's trials again and again, on as many networks as make so many cases."""
-    from broadgauge.results.reading import read_run
-    from broadgauge.results.record_line import record_line
+    from broadgauge.results.folder.reading import read_run
+    from broadgauge.results.folder.record_line import record_line
     from broadgauge.specs.plan import PlannedLaunch, PlannedTrial
 
     golden = read_run(GOLDEN)

@@ -10,7 +10,7 @@ import pytest
 from broadgauge.analysis import analyse
 from broadgauge.analysis.model import AnalysedRun, Analysis
 from broadgauge.analysis.store import ANALYSIS_FILE, analysis_json, read_analysed
-from broadgauge.results.lock import FolderLock
+from broadgauge.results.folder.lock import FolderLock
 from broadgauge.specs.base import AS_STORED
 
 GOLDEN = Path(__file__).parents[1] / "results/golden/schema-1"
@@ -128,7 +128,7 @@ def test_where_it_cannot_be_stored_it_is_made(
     def refuse(path: Path, data: bytes) -> None:
         raise OSError(30, "Read-only file system", str(path))
 
-    monkeypatch.setattr("broadgauge.results.disk.write_whole", refuse)
+    monkeypatch.setattr("broadgauge.results.folder.disk.write_whole", refuse)
     assert read_analysed(folder).analysis.cases
     assert not (folder / ANALYSIS_FILE).exists()
 

@@ -7,7 +7,7 @@ import pytest
 from tests.engine.making import a_machine
 
 from broadgauge.cli.main import main, make_parser
-from broadgauge.results.disk import _HINTS
+from broadgauge.results.folder.disk import _HINTS
 
 
 def test_the_disks_hints_name_flags_of_run() -> None:

@@ -10,7 +10,7 @@ from tests.results.test_history import a_run
 
 from broadgauge.cli.main import main
 from broadgauge.report.terminal_run_list import show_age
-from broadgauge.results.folder import RunFolder
+from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.run_list import RunStatus, list_runs, remove_run
 from broadgauge.results.run_path import is_relative_to_last, run_path
 from broadgauge.specs.errors import RunFolderError

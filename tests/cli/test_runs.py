@@ -6,7 +6,7 @@ import pytest
 from tests.running.test_baseline import stored_run
 
 from broadgauge.cli.main import main
-from broadgauge.results.folder import RunFolder
+from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.run_path import run_path
 from broadgauge.running.baseline import read_against
 from broadgauge.specs.errors import RunFolderError

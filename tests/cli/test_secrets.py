@@ -12,7 +12,7 @@ import pytest
 
 from broadgauge.cli.main import main
 from broadgauge.platforms.launch_plan import Programs
-from broadgauge.results.reading import read_run
+from broadgauge.results.folder.reading import read_run
 
 WORKER = Path(__file__).with_name("secret_worker.py")
 PLANTED = {

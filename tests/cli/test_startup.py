@@ -14,7 +14,7 @@ HEAVY = ("torch", "numpy", "pandas", "pydantic", "rich", "ruamel", "vl_convert",
 GOLDEN = Path(__file__).parents[1] / "results/golden/schema-1"
 COLLECTIONS = """
 import gc
-from broadgauge.results import reading
+from broadgauge.results.folder import reading
 read_run = reading.read_run
 def reads(path):
     assert not gc.isenabled()

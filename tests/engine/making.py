@@ -10,7 +10,7 @@ from broadgauge.engine.ports import Observer, unobserved
 from broadgauge.engine.run import run
 from broadgauge.engine.run_result import RunResult
 from broadgauge.platforms.devices import emulated_devices, local_devices
-from broadgauge.results.folder import RunFolder
+from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.machine import Gpu, MachineFacts
 from broadgauge.specs.plan import Plan

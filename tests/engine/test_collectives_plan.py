@@ -11,7 +11,7 @@ from tests.engine.making import COLLECTIVES, a_plan
 from broadgauge.engine.estimate import trial_s
 from broadgauge.engine.kinds.collectives import MOST_COLLECTIVE_ROWS
 from broadgauge.engine.transfers import transfer_s
-from broadgauge.results.record_line import record_line
+from broadgauge.results.folder.record_line import record_line
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import ExperimentError
 from broadgauge.specs.network import Network

@@ -32,7 +32,7 @@ from broadgauge.engine.several_platforms import SeveralPlatforms
 from broadgauge.leader import lives
 from broadgauge.leader.lives import Lives
 from broadgauge.messages.leader import Job
-from broadgauge.results.folder import RunFolder
+from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import (
     LaunchRequest,

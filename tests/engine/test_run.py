@@ -21,7 +21,7 @@ from broadgauge.engine.interrupts import Interrupt
 from broadgauge.engine.ports import Merged
 from broadgauge.engine.run import run
 from broadgauge.engine.trial import TrialPlace, Unreadable, measured_record
-from broadgauge.results.folder import RunFolder
+from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, PlatformError, RunFolderError
 from broadgauge.specs.launching import LaunchRequest, TrialOutcome

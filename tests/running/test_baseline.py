@@ -11,7 +11,7 @@ from tests.engine.making import COMMAND, a_machine, devices_of
 from broadgauge.cli.main import main
 from broadgauge.engine.plan import make_plan
 from broadgauge.engine.run import run
-from broadgauge.results.folder import RunFolder
+from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.running.baseline import arms, read_against
 from broadgauge.specs.errors import InputError, RunFolderError
 from broadgauge.specs.experiment import Experiment

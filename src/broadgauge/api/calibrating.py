@@ -8,7 +8,7 @@ from broadgauge.api.ending import interruptible
 from broadgauge.api.progress import OnProgress, Watching
 from broadgauge.platforms.machine import read_machine
 from broadgauge.predict.system.file import dump_system
-from broadgauge.results import disk
+from broadgauge.results.folder import disk
 from broadgauge.results.run_path import RUNS_FOLDER
 from broadgauge.running.calibration.asked import check_replaceable, device_asked
 from broadgauge.running.calibration.measuring import Telling

@@ -119,7 +119,7 @@ class Predictions(Displayed, Sequence[Prediction]):
     def write_html(self, path: PathLike) -> Path:
         """The page with plots that `predict --html` writes. Raises RunFolderError."""
         from broadgauge.report.html_predict import render
-        from broadgauge.results import disk
+        from broadgauge.results.folder import disk
 
         reply, target = self._reply, Path(path)
         page = render(reply.answers, reply.assumed, reply.notes, reply.recommendations)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from broadgauge.api.table import Table
 from broadgauge.report.export import LABEL_COLUMNS
 from broadgauge.results.model import RunSummary
-from broadgauge.results.series import read_series
+from broadgauge.results.folder.series import read_series
 from broadgauge.results.tables import Cell, CellKind, Column
 from broadgauge.results.tables import Table as Cells
 from broadgauge.specs.base import did_you_mean

@@ -11,7 +11,7 @@ from broadgauge.results.run_path import RUN_HELP
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from broadgauge.results.logs import Line, RankLog
+    from broadgauge.results.folder.logs import Line, RankLog
     from broadgauge.specs.plan import Plan
 
 LOOK_AGAIN_S = 0.2
@@ -34,9 +34,9 @@ def add_parser(subparsers: Any) -> None:
 
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.output import say
-    from broadgauge.results.lock import is_being_written
-    from broadgauge.results.logs import find_logs, follow
-    from broadgauge.results.reading import find_run, read_plan
+    from broadgauge.results.folder.lock import is_being_written
+    from broadgauge.results.folder.logs import find_logs, follow
+    from broadgauge.results.folder.reading import find_run, read_plan
     from broadgauge.results.run_path import run_path
 
     folder = find_run(run_path(options.run))
@@ -80,7 +80,7 @@ def _check(
     folder: "Path", plan: "Plan", logs: "Sequence[RankLog]", options: argparse.Namespace
 ) -> None:
     """Is there anything to print? Raises InputError."""
-    from broadgauge.results.logs import by_launch
+    from broadgauge.results.folder.logs import by_launch
     from broadgauge.specs.base import did_you_mean
     from broadgauge.specs.errors import InputError
 
@@ -106,7 +106,7 @@ def _print(
 ) -> None:
     """Each line to stdout; the launch that it is of, once, to stderr."""
     from broadgauge.cli.output import telling
-    from broadgauge.results.logs import harmless
+    from broadgauge.results.folder.logs import harmless
 
     is_terminal = sys.stdout.isatty()
     cases = {launch.launch_id: launch.trials[0].case_key for launch in plan.launches}

@@ -74,7 +74,7 @@ def _list(options: argparse.Namespace) -> int:
 def _remove(options: argparse.Namespace) -> int:
     """All are found before one is removed: a mistyped name removes nothing."""
     from broadgauge.cli.output import say
-    from broadgauge.results.reading import find_run
+    from broadgauge.results.folder.reading import find_run
     from broadgauge.results.run_list import look_at, remove_run
     from broadgauge.results.run_path import run_path
     from broadgauge.specs.errors import InputError

@@ -19,7 +19,7 @@ from broadgauge.report import (
 from broadgauge.report.drawing import runtime
 from broadgauge.report.markup import Html, tag
 from broadgauge.report.rows import table_rows
-from broadgauge.results import disk
+from broadgauge.results.folder import disk
 
 FILE_NAME = "report.html"
 LARGEST_PAGE_BYTES = 1_900_000

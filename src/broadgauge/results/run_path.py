@@ -50,7 +50,7 @@ def _exists(path: Path) -> bool:
 
 
 def _nth_last(back: int, runs_folder: Path) -> Path:
-    from broadgauge.results.disk import telling
+    from broadgauge.results.folder.disk import telling
     from broadgauge.specs.errors import RunFolderError
 
     with telling("read", runs_folder):
@@ -71,7 +71,7 @@ def _nth_last(back: int, runs_folder: Path) -> Path:
 
 def _beginning(text: str, runs_folder: Path) -> Path | None:
     """The one run whose name begins so, or is that. Raises RunFolderError where several do."""
-    from broadgauge.results.disk import telling
+    from broadgauge.results.folder.disk import telling
     from broadgauge.specs.errors import RunFolderError
 
     if not text:

@@ -17,7 +17,7 @@ from broadgauge.results.model import (
 )
 from broadgauge.results.network_share import FEWEST_FOR_INTERVAL, SHARE, share_of_launches
 from broadgauge.results.partners import smallest_world
-from broadgauge.results.reading import StoredRun, read_run
+from broadgauge.results.folder.reading import StoredRun, read_run
 from broadgauge.results.statistics import mean_of_launches
 from broadgauge.specs.case import Case
 from broadgauge.specs.estimate import Estimate

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from broadgauge.engine.against import Against
 from broadgauge.platforms.host_facts import git_commit
-from broadgauge.results.lock import is_being_written
-from broadgauge.results.reading import StoredRun, read_run
+from broadgauge.results.folder.lock import is_being_written
+from broadgauge.results.folder.reading import StoredRun, read_run
 from broadgauge.results.run_path import RUNS_FOLDER, run_path
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError, RunFolderError

@@ -13,7 +13,7 @@ from broadgauge.engine.ports import unobserved
 from broadgauge.engine.run import run
 from broadgauge.engine.run_result import RunResult
 from broadgauge.platforms.machine import read_machine
-from broadgauge.results.folder import RunFolder
+from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.running.baseline import arms
 from broadgauge.running.events import FolderOpened, RunObserver
 from broadgauge.running.platforms import (

@@ -179,7 +179,7 @@ class Measurement(Stored):
 
 
 class KeptArtifact(Stored):
-    """A file that a trial left, as results/artifacts.py keeps it."""
+    """A file that a trial left, as results/folder/artifacts.py keeps it."""
 
     name: str
     """`rank0.trace.json.gz`; unique in its trial."""

@@ -9,7 +9,7 @@ from typing import Any
 from tests.engine.making import COMMAND, TRAIN, a_machine, an_experiment, devices_of
 
 from broadgauge.engine.plan import make_plan
-from broadgauge.results.folder import RunFolder
+from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.specs.case import Case
 from broadgauge.specs.record import (
     Environment,

@@ -23,7 +23,7 @@ from broadgauge.predict.sensitivity.ladder import Rung, Sensitivity
 from broadgauge.predict.sensitivity.sensitivity import FEWEST_RUNGS, analyse
 from broadgauge.results.kinds.registry import in_results
 from broadgauge.results.model import CaseSummary
-from broadgauge.results.series import read_series
+from broadgauge.results.folder.series import read_series
 from broadgauge.results.summary import estimate_over
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.estimate import Estimate

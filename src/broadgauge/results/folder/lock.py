@@ -10,7 +10,7 @@ import socket
 import time
 from pathlib import Path
 
-from broadgauge.results.disk import PRIVATE_FILE, telling, write_all
+from broadgauge.results.folder.disk import PRIVATE_FILE, telling, write_all
 from broadgauge.specs.errors import RunFolderError
 
 LOCK_FILE = "lock"

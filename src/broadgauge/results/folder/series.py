@@ -1,7 +1,7 @@
 """Where are the values of single steps and iterations? `series/<trial_id>.<name>.npy`, float64.
 
 A value that is not there (a loss that is not finite) is NaN in the file; one that can't be reckoned
-with (results/usable_figures.py) is NaN when it is read.
+with (results/folder/usable_figures.py) is NaN when it is read.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from broadgauge.results import disk
-from broadgauge.results.usable_figures import LARGEST
+from broadgauge.results.folder import disk
+from broadgauge.results.folder.usable_figures import LARGEST
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.record import Record
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from broadgauge.results import disk
-from broadgauge.results.unreadable import HINT
+from broadgauge.results.folder import disk
+from broadgauge.results.folder.unreadable import HINT
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.plan import Plan

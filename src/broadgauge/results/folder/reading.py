@@ -10,12 +10,12 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
-from broadgauge.results import disk
-from broadgauge.results.artifacts import artifact_notes
-from broadgauge.results.growth_file import GROWTH_FILE, ReadGrowth, added_to, read_growth
-from broadgauge.results.older_secrets import take_from_plan, with_stored_keys, without_values
-from broadgauge.results.records_file import RECORDS_FILE, read_records
-from broadgauge.results.unreadable import HINT, why_unreadable
+from broadgauge.results.folder import disk
+from broadgauge.results.folder.artifacts import artifact_notes
+from broadgauge.results.folder.growth_file import GROWTH_FILE, ReadGrowth, added_to, read_growth
+from broadgauge.results.folder.older_secrets import take_from_plan, with_stored_keys, without_values
+from broadgauge.results.folder.records_file import RECORDS_FILE, read_records
+from broadgauge.results.folder.unreadable import HINT, why_unreadable
 from broadgauge.specs.base import AS_STORED
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.plan import Plan

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broadgauge.engine.kinds.collectives import MOST_COLLECTIVE_ROWS
-from broadgauge.results.record_line import record_line
+from broadgauge.results.folder.record_line import record_line
 from broadgauge.specs.op_rows import CollectiveRow
 from broadgauge.specs.record import (
     MAX_RECORD_BYTES,

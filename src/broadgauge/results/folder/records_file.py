@@ -15,9 +15,9 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from broadgauge.results import disk
-from broadgauge.results.unreadable import why_unreadable
-from broadgauge.results.usable_figures import without_unusable
+from broadgauge.results.folder import disk
+from broadgauge.results.folder.unreadable import why_unreadable
+from broadgauge.results.folder.usable_figures import without_unusable
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.record import SCHEMA_VERSION, Record
 

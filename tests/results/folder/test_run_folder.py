@@ -12,9 +12,9 @@ from tests.engine.making import YAML, a_plan, make_folder, run_in, trial_ids
 
 from broadgauge.analysis.store import read_analysed
 from broadgauge.report.html import write_report
-from broadgauge.results.folder import RunFolder
-from broadgauge.results.reading import read_run
-from broadgauge.results.series import read_series
+from broadgauge.results.folder.run_folder import RunFolder
+from broadgauge.results.folder.reading import read_run
+from broadgauge.results.folder.series import read_series
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.plan import Plan
 
@@ -109,7 +109,7 @@ def test_environments_are_stored_once_by_their_content(tmp_path: Path, plan: Pla
 def test_a_second_writer_is_refused_with_the_pid_of_the_first(
     tmp_path: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("broadgauge.results.lock._PATIENCE_S", 0.0)
+    monkeypatch.setattr("broadgauge.results.folder.lock._PATIENCE_S", 0.0)
     folder = make_folder(tmp_path, plan)
     with pytest.raises(RunFolderError, match=r"written by another process \(pid \d+ on "):
         RunFolder.open_for_resume(folder.path)

@@ -8,11 +8,11 @@ import pytest
 from tests.engine.making import run_in, trial_ids
 from tests.results.golden.make import values
 
-from broadgauge.results.folder import RunFolder
-from broadgauge.results.reading import read_run
+from broadgauge.results.folder.run_folder import RunFolder
+from broadgauge.results.folder.reading import read_run
 from broadgauge.specs.record import SCHEMA_VERSION
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 VERSIONS = range(1, SCHEMA_VERSION + 1)
 
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from broadgauge.results.usable_figures import without_unusable
+from broadgauge.results.folder.usable_figures import without_unusable
 from broadgauge.specs.plan import Stored
 from broadgauge.specs.record import MAX_RECORD_BYTES, Finding, Record, Severity
 

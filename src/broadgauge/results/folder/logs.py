@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from broadgauge.results import disk
-from broadgauge.results.folder import LOGS_FOLDER
+from broadgauge.results.folder import disk
+from broadgauge.results.folder.run_folder import LOGS_FOLDER
 from broadgauge.specs.plan import Plan
 
 _LOG = re.compile(r"(?P<launch>(?P<planned>b\d+\.l\d+)(?:r(?P<life>\d+))?)\.rank(?P<rank>\d+)\.log")

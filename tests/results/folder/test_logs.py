@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.engine.making import a_plan, make_folder
 
 from broadgauge.cli.main import main
-from broadgauge.results.lock import LOCK_FILE, is_being_written
-from broadgauge.results.logs import LONGEST_LINE_BYTES, Line, find_logs, follow, harmless
+from broadgauge.results.folder.lock import LOCK_FILE, is_being_written
+from broadgauge.results.folder.logs import LONGEST_LINE_BYTES, Line, find_logs, follow, harmless
 from broadgauge.specs.plan import Plan
 
 PLAN = a_plan(cluster={"shapes": ["1x1", "2x1"]}, launches=2)

@@ -17,8 +17,8 @@ from rich.console import Console
 
 from broadgauge.analysis.analyse import analysed
 from broadgauge.report.terminal import print_run
-from broadgauge.results.reading import read_environments, read_plan
-from broadgauge.results.records_file import read_records
+from broadgauge.results.folder.reading import read_environments, read_plan
+from broadgauge.results.folder.records_file import read_records
 from broadgauge.results.summary import summarise_stored
 from broadgauge.specs.base import Spec
 from broadgauge.specs.case import Case

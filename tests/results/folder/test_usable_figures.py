@@ -9,13 +9,13 @@ import pytest
 
 from broadgauge.cli.main import main
 from broadgauge.report.drawing import Drawing
-from broadgauge.results.reading import read_run
-from broadgauge.results.record_line import record_line
-from broadgauge.results.records_file import RECORDS_FILE
-from broadgauge.results.usable_figures import LARGEST, without_unusable
+from broadgauge.results.folder.reading import read_run
+from broadgauge.results.folder.record_line import record_line
+from broadgauge.results.folder.records_file import RECORDS_FILE
+from broadgauge.results.folder.usable_figures import LARGEST, without_unusable
 from broadgauge.specs.record import Record
 
-GOLDEN = Path(__file__).parent / "golden/schema-1"
+GOLDEN = Path(__file__).parents[1] / "golden/schema-1"
 METRIC = "step_time_s"
 
 

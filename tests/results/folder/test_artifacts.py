@@ -9,10 +9,10 @@ from tests.engine.making import COLLECTIVES, a_plan, make_folder
 from broadgauge.engine.trial import artifacts_of
 from broadgauge.messages.codec import DecodeError, encode
 from broadgauge.messages.rank import Artifact, ArtifactKind
-from broadgauge.results import artifacts
-from broadgauge.results.artifacts import read_artifact
-from broadgauge.results.folder import RunFolder
-from broadgauge.results.reading import read_run
+from broadgauge.results.folder import artifacts
+from broadgauge.results.folder.artifacts import read_artifact
+from broadgauge.results.folder.run_folder import RunFolder
+from broadgauge.results.folder.reading import read_run
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.launching import TrialOutcome
 from broadgauge.specs.record import Record, Status

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from broadgauge.results import disk
+from broadgauge.results.folder import disk
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.record import KeptArtifact, Record
 from broadgauge.specs.units import show_size

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from tests.engine.making import YAML, a_plan, make_folder, run_in
 
-from broadgauge.results.folder import RunFolder
+from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.history import find_runs
-from broadgauge.results.reading import StoredRun, read_run
-from broadgauge.results.records_file import read_records
+from broadgauge.results.folder.reading import StoredRun, read_run
+from broadgauge.results.folder.records_file import read_records
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.plan import Plan
 
@@ -217,8 +217,8 @@ ON_A_SMALL_DISK = """
 import os, subprocess, sys
 from pathlib import Path
 from tests.engine.making import a_plan, make_folder, run_in, trial_ids
-from tests.results.test_folder_errors import whole_after_full_disk
-from broadgauge.results.folder import RunFolder
+from tests.results.folder.test_folder_errors import whole_after_full_disk
+from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.errors import RunFolderError
 
@@ -266,7 +266,7 @@ def test_a_full_disk_is_said_and_stored_records_stay(tmp_path: Path, ballast_kib
         pytest.skip(f"no mount namespace here: {refused.stderr.decode().strip()}")
     done = subprocess.run(
         ["unshare", "-rm", sys.executable, "-c", ON_A_SMALL_DISK, tmp_path, str(ballast_kib)],
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         env={**os.environ, "PYTHONPATH": "."},
         capture_output=True,
         text=True,

@@ -26,16 +26,16 @@ from types import TracebackType
 from typing import Self
 
 from broadgauge.messages.rank import Artifact
-from broadgauge.results import artifacts, disk
-from broadgauge.results.artifacts import keep_artifacts, remove_artifacts
-from broadgauge.results.growth_file import (
+from broadgauge.results.folder import artifacts, disk
+from broadgauge.results.folder.artifacts import keep_artifacts, remove_artifacts
+from broadgauge.results.folder.growth_file import (
     GROWTH_FILE,
     growth_line,
     read_growth,
     stored_cases,
 )
-from broadgauge.results.lock import FolderLock
-from broadgauge.results.reading import (
+from broadgauge.results.folder.lock import FolderLock
+from broadgauge.results.folder.reading import (
     ENVIRONMENTS_FOLDER,
     EXPERIMENT_FILE,
     PLAN_FILE,
@@ -45,9 +45,9 @@ from broadgauge.results.reading import (
     read_plan,
     read_text,
 )
-from broadgauge.results.record_line import record_line
-from broadgauge.results.records_file import RECORDS_FILE, RecordsFile, read_records
-from broadgauge.results.series import (
+from broadgauge.results.folder.record_line import record_line
+from broadgauge.results.folder.records_file import RECORDS_FILE, RecordsFile, read_records
+from broadgauge.results.folder.series import (
     SERIES_FOLDER,
     SeriesValues,
     remove_orphans,

@@ -1,0 +1,1 @@
+"""How is a run folder written and read? Valid at every moment, whoever ends the process."""
