@@ -34,8 +34,8 @@ from pieces import (
     when,
 )
 
-from broadgauge.results.arms import arms_compared
-from broadgauge.results.gate import gate
+from broadgauge.results.comparing.arms import arms_compared
+from broadgauge.results.comparing.gate import gate
 from broadgauge.results.model import RunSummary
 from broadgauge.results.statistics import ComparisonVerdict
 from broadgauge.results.summary import summarise_stored

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 from tests.engine.making import TRAIN
-from tests.results.test_gate_runs import measured, plan_of
+from tests.results.comparing.test_gate_runs import measured, plan_of
 
 from broadgauge.specs.reading import read_experiment
 

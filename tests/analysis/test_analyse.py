@@ -3,15 +3,15 @@
 import pytest
 from tests.report.sample_matrix import matrix_run
 from tests.report.test_baseline import with_limit
-from tests.results.test_gate import EXACT, SLOWER, a_case, a_run
+from tests.results.comparing.test_gate import EXACT, SLOWER, a_case, a_run
 
 from broadgauge.advise.pairs.slow_pairs_over_launches import judged_pairs
 from broadgauge.advise.case_verdict import verdict
 from broadgauge.analysis.analyse import analyse, analysed
 from broadgauge.analysis.model import Analysis
 from broadgauge.analysis.store import analysis_json
-from broadgauge.results.compare import against_reference
-from broadgauge.results.gate import GateOutcome, gate
+from broadgauge.results.comparing.compare_cases import against_reference
+from broadgauge.results.comparing.gate import GateOutcome, gate
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.base import AS_STORED
 

@@ -3,7 +3,7 @@
 from tests.results import simulated_experiments as made
 
 from broadgauge.analysis.analyse import analyse
-from broadgauge.results.hypotheses import HypothesisVerdict
+from broadgauge.results.comparing.hypotheses import HypothesisVerdict
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.hypothesis import Hypothesis
 from broadgauge.specs.record import LinkFacts

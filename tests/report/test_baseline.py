@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
-from tests.results.test_gate import EXACT, SLOWER, a_case, a_run
+from tests.results.comparing.test_gate import EXACT, SLOWER, a_case, a_run
 
 from broadgauge.analysis.analyse import analyse
 from broadgauge.report.page_baseline import baseline
 from broadgauge.report.terminal import print_arms_compared, print_gate
-from broadgauge.results.arms import arms_compared, of_arm
-from broadgauge.results.gate import gate
+from broadgauge.results.comparing.arms import arms_compared, of_arm
+from broadgauge.results.comparing.gate import gate
 from broadgauge.results.model import RunSummary
 
 NOISY = [1.0, 1.2, 0.8, 1.1, 0.9]

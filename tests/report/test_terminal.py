@@ -16,7 +16,7 @@ from broadgauge.report.terminal import (
     print_runs_compared,
 )
 from broadgauge.report.terminal_closing import STYLES
-from broadgauge.results.compare import against_reference, compare_runs
+from broadgauge.results.comparing.compare_cases import against_reference, compare_runs
 from broadgauge.results.model import RunSummary
 
 FIGURES = ("23.2 MB/s", "97 % of line", "723 ms", "2,543", "560 ms", "77 % of step", "80.7 %")

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from broadgauge.engine.schedule import counterbalanced
-from broadgauge.results.hypotheses import HypothesisVerdict, evaluate
+from broadgauge.results.comparing.hypotheses import HypothesisVerdict, evaluate
 from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case

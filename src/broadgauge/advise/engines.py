@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from broadgauge.advise.limits import LONG_MESSAGE_BYTES, SAME_ENGINE_RATIO
-from broadgauge.results.blocks import ValueOf
-from broadgauge.results.compare import compare_in_blocks
+from broadgauge.results.comparing.blocks import ValueOf
+from broadgauge.results.comparing.compare_cases import compare_in_blocks
 from broadgauge.results.model import CaseSummary, CollectiveSummary, RunSummary
 from broadgauge.specs.case import Case
 from broadgauge.specs.estimate import Estimate

@@ -3,7 +3,7 @@
 from broadgauge.advise.verdicts.verdict import Verdict
 from broadgauge.advise.pairs.slow_pairs_over_launches import judged_pairs
 from broadgauge.analysis.model import JudgedCase, JudgedWays, PathTaken
-from broadgauge.results.compare import headline_metrics
+from broadgauge.results.comparing.compare_cases import headline_metrics
 from broadgauge.results.model import CaseSummary
 
 

@@ -10,8 +10,8 @@ from functools import cached_property
 from broadgauge import __version__
 from broadgauge.advise.verdicts.verdict import Verdict
 from broadgauge.results.cost import NO_COST, RunCost
-from broadgauge.results.gate import Gate
-from broadgauge.results.hypotheses import HypothesisVerdict
+from broadgauge.results.comparing.gate import Gate
+from broadgauge.results.comparing.hypotheses import HypothesisVerdict
 from broadgauge.results.model import RunSummary
 from broadgauge.results.statistics import ComparisonVerdict
 from broadgauge.specs.case import Arm

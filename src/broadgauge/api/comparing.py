@@ -17,15 +17,15 @@ from broadgauge.report.markup import Html, join, table, tag
 from broadgauge.report.quantities import interval, show, title_of
 from broadgauge.report.terminal import print_gate, print_runs_compared
 from broadgauge.report.terminal_compare import compared_name, finding, print_rows
-from broadgauge.results.arms import arms_compared, of_arm
-from broadgauge.results.compare import against_reference, between_platforms, compare_runs
-from broadgauge.results.gate import gate, gate_across_runs
-from broadgauge.results.run_matching import check_any
+from broadgauge.results.comparing.arms import arms_compared, of_arm
+from broadgauge.results.comparing.compare_cases import against_reference, between_platforms, compare_runs
+from broadgauge.results.comparing.gate import gate, gate_across_runs
+from broadgauge.results.comparing.run_matching import check_any
 from broadgauge.results.run_path import RUNS_FOLDER, read_summary, run_path
 from broadgauge.specs.errors import InputError
 
 if TYPE_CHECKING:
-    from broadgauge.results.gate import Gate
+    from broadgauge.results.comparing.gate import Gate
     from broadgauge.results.model import CaseComparison, RunComparison, RunSummary
     from broadgauge.specs.estimate import Estimate
 

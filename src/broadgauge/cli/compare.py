@@ -9,7 +9,7 @@ from broadgauge.results.run_path import RUN_HELP
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from broadgauge.results.gate import Gate
+    from broadgauge.results.comparing.gate import Gate
     from broadgauge.results.model import RunSummary
 
 
@@ -37,9 +37,9 @@ def add_parser(subparsers: Any) -> None:
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.console import results_console
     from broadgauge.report.terminal import print_gate, print_runs_compared
-    from broadgauge.results.compare import compare_runs
-    from broadgauge.results.gate import gate_across_runs, parse_limit
-    from broadgauge.results.run_matching import check_any
+    from broadgauge.results.comparing.compare_cases import compare_runs
+    from broadgauge.results.comparing.gate import gate_across_runs, parse_limit
+    from broadgauge.results.comparing.run_matching import check_any
     from broadgauge.results.run_path import read_summary, run_path
 
     limit_ratio = None if options.fail_above is None else parse_limit(options.fail_above)
@@ -63,9 +63,9 @@ def _compare_within(run: "RunSummary", limit_ratio: float | None) -> int:
     from broadgauge.report.terminal import print_networks_compared, print_platforms_compared
     from broadgauge.report.terminal_tables import sentence
     from broadgauge.report.words import lasting
-    from broadgauge.results.arms import of_arm
-    from broadgauge.results.compare import against_reference, between_platforms
-    from broadgauge.results.gate import gate
+    from broadgauge.results.comparing.arms import of_arm
+    from broadgauge.results.comparing.compare_cases import against_reference, between_platforms
+    from broadgauge.results.comparing.gate import gate
     from broadgauge.specs.errors import InputError
 
     if run.plan.baseline is None and limit_ratio is not None:
@@ -94,7 +94,7 @@ def show_arms(run: "RunSummary", console: "Console", gate: "Gate | None") -> int
     Without a gate, how they compare.
     """
     from broadgauge.report.terminal import print_arms_compared, print_gate
-    from broadgauge.results.arms import arms_compared
+    from broadgauge.results.comparing.arms import arms_compared
 
     if run.plan.baseline is None:
         return 0

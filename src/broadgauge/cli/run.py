@@ -135,6 +135,6 @@ def handle(options: argparse.Namespace) -> int:
 def _limit_ratio(text: str | None) -> float | None:
     if text is None:
         return None
-    from broadgauge.results.gate import parse_limit
+    from broadgauge.results.comparing.gate import parse_limit
 
     return parse_limit(text)

@@ -129,7 +129,7 @@ def show_finished(run: "FinishedRun") -> int:
     from broadgauge.cli.compare import show_arms
     from broadgauge.report.html import write_report
     from broadgauge.report.terminal import print_closing_table
-    from broadgauge.results.arms import of_arm
+    from broadgauge.results.comparing.arms import of_arm
 
     gate_code = 0
     if run.result.interrupted_by is None:

@@ -1,7 +1,7 @@
 """How is a case against its baseline told? The same for the terminal and the page."""
 
 from broadgauge.report.quantities import show, spread, title_of
-from broadgauge.results.gate import Gate, GateOutcome, GateRow
+from broadgauge.results.comparing.gate import Gate, GateOutcome, GateRow
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_ratio
 

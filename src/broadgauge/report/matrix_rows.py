@@ -8,7 +8,7 @@ from broadgauge.report.quantities import show, spread, title_of
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.nics import IMBALANCE, NicBalance, NicShare
 from broadgauge.results.pair_summaries import PairMatrix, pair_matrix
-from broadgauge.results.placement import Placed, Placement, PlacementRow
+from broadgauge.results.comparing.placement import Placed, Placement, PlacementRow
 from broadgauge.specs.units import show_bandwidth, show_count, show_ratio, show_size
 
 PATHS_HEAD = ("case", "asked for", "really used", "channels", "evidence")

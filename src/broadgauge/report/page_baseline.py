@@ -6,7 +6,7 @@ from broadgauge.analysis.model import Analysis, JudgedRatio
 from broadgauge.report.gate_words import GATE_HEAD, gate_cells, gate_sentences
 from broadgauge.report.markup import Content, Html, join, table, tag
 from broadgauge.report.quantities import interval, show, spread, title_of
-from broadgauge.results.gate import Gate
+from broadgauge.results.comparing.gate import Gate
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.units import show_ratio
 

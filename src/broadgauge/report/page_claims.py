@@ -10,7 +10,7 @@ from broadgauge.report.claims import (
     published_source,
 )
 from broadgauge.report.markup import Content, Html, join, table, tag
-from broadgauge.results.hypotheses import HypothesisVerdict
+from broadgauge.results.comparing.hypotheses import HypothesisVerdict
 
 CLASSES = {
     HypothesisVerdict.SUPPORTED: "supported",

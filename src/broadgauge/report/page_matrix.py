@@ -12,7 +12,7 @@ from broadgauge.report.matrix_rows import (
 )
 from broadgauge.results.model import RunSummary
 from broadgauge.results.nics import nic_balance
-from broadgauge.results.placement import Placement, placements
+from broadgauge.results.comparing.placement import Placement, placements
 
 
 def placement(run: RunSummary) -> Html:

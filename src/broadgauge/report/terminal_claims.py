@@ -14,7 +14,7 @@ from broadgauge.report.claims import (
 )
 from broadgauge.report.terminal_tables import heading, indented, print_table
 from broadgauge.report.words import printable
-from broadgauge.results.hypotheses import HypothesisVerdict
+from broadgauge.results.comparing.hypotheses import HypothesisVerdict
 
 STYLES = {
     HypothesisVerdict.SUPPORTED: "bold green",

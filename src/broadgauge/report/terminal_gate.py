@@ -5,7 +5,7 @@ from rich.text import Text
 
 from broadgauge.report.gate_words import GATE_HEAD, gate_cells, gate_sentences
 from broadgauge.report.terminal_tables import print_table, sentence
-from broadgauge.results.gate import Gate, GateOutcome
+from broadgauge.results.comparing.gate import Gate, GateOutcome
 from broadgauge.specs.plan import BaselineRun
 from broadgauge.specs.units import show_ratio
 

@@ -18,7 +18,7 @@ from broadgauge.report.matrix_rows import (
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
 from broadgauge.results.model import RunSummary
 from broadgauge.results.nics import nic_balance
-from broadgauge.results.placement import placements
+from broadgauge.results.comparing.placement import placements
 from broadgauge.specs.units import show_size
 
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from broadgauge.results.folder import disk
-from broadgauge.results.compare import compare_across_runs, direction_of, headline_metrics
+from broadgauge.results.comparing.compare_cases import compare_across_runs, direction_of, headline_metrics
 from broadgauge.results.model import CaseComparison, CaseSummary, RunSummary
 from broadgauge.results.folder.reading import PLAN_FILE, read_plan
 from broadgauge.results.summary import summarise_stored

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 
-from broadgauge.results.blocks import ValueOf, pauses_of
-from broadgauge.results.compare import by_launch, compare_in_blocks, metric_of
+from broadgauge.results.comparing.blocks import ValueOf, pauses_of
+from broadgauge.results.comparing.compare_cases import by_launch, compare_in_blocks, metric_of
 from broadgauge.results.kinds.registry import in_results
 from broadgauge.results.model import (
     CaseSummary,
@@ -16,7 +16,7 @@ from broadgauge.results.model import (
     Scaling,
 )
 from broadgauge.results.network_share import FEWEST_FOR_INTERVAL, SHARE, share_of_launches
-from broadgauge.results.partners import smallest_world
+from broadgauge.results.comparing.partners import smallest_world
 from broadgauge.results.folder.reading import StoredRun, read_run
 from broadgauge.results.statistics import mean_of_launches
 from broadgauge.specs.case import Case

@@ -14,10 +14,10 @@ from tests.platforms.hosts.alike import EXPERIMENT, like_emulated
 from tests.platforms.hosts.machines import TOOL, Machines, Tool, machines_in
 
 from broadgauge.messages.vocabulary import UNDER_READ_RATIO, CounterKind
-from broadgauge.results.compare import between_platforms, compare_cases
+from broadgauge.results.comparing.compare_cases import between_platforms, compare_cases
 from broadgauge.results.model import STEP_SERIES, CaseComparison, CaseSummary, RunSummary
 from broadgauge.results.run_path import read_summary
-from broadgauge.results.series import read_series
+from broadgauge.results.folder.series import read_series
 
 pytestmark = [
     pytest.mark.root,

@@ -25,7 +25,7 @@ from broadgauge.advise.verdicts.link_use import host_limit, link_of
 from broadgauge.predict.sensitivity.ladder import Rung
 from broadgauge.predict.sensitivity.levels import FEWEST_FOR_INTERVAL
 from broadgauge.predict.sensitivity.sensitivity import FEWEST_RUNGS, GAIN_RATIO, analyse
-from broadgauge.results.blocks import ValueOf
+from broadgauge.results.comparing.blocks import ValueOf
 from broadgauge.results.kinds.registry import in_results
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.student import mean

@@ -15,7 +15,7 @@ from broadgauge.advise.verdicts.share_threshold import (
     sign_disagreement,
 )
 from broadgauge.advise.pairs.slow_pairs_over_launches import judged_pairs
-from broadgauge.results.compare import compare_cases, direction_of, headline_metrics
+from broadgauge.results.comparing.compare_cases import compare_cases, direction_of, headline_metrics
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_count

@@ -43,7 +43,7 @@ from broadgauge.advise.verdicts.share_threshold import (
     side_of,
     sign_disagreement,
 )
-from broadgauge.results.compare import compare_cases, fastest_peer, headline_metrics
+from broadgauge.results.comparing.compare_cases import compare_cases, fastest_peer, headline_metrics
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_count

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from broadgauge.results.arms import arms_compared, of_arm
-from broadgauge.results.compare import compare_runs
-from broadgauge.results.gate import Gate, GateOutcome, gate, gate_across_runs, parse_limit
+from broadgauge.results.comparing.arms import arms_compared, of_arm
+from broadgauge.results.comparing.compare_cases import compare_runs
+from broadgauge.results.comparing.gate import Gate, GateOutcome, gate, gate_across_runs, parse_limit
 from broadgauge.results.model import RunSummary
 from broadgauge.results.resolution import smallest_ratio
 from broadgauge.results.summary import summarise_run

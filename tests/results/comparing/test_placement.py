@@ -3,7 +3,7 @@
 import pytest
 from tests.results import simulated_experiments as made
 
-from broadgauge.results.placement import placements
+from broadgauge.results.comparing.placement import placements
 from broadgauge.specs.case import Case
 from broadgauge.specs.network import NodePath
 

@@ -7,7 +7,7 @@ chosen by what failed: the slow ones that ran into a limit, say.
 from collections import Counter
 from dataclasses import dataclass
 
-from broadgauge.results.blocks import ValueOf
+from broadgauge.results.comparing.blocks import ValueOf
 from broadgauge.results.model import CaseSummary
 from broadgauge.specs.record import Record, Status
 

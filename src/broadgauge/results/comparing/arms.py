@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from broadgauge.results.compare import compare_cases, headline_metrics
+from broadgauge.results.comparing.compare_cases import compare_cases, headline_metrics
 from broadgauge.results.model import CaseComparison, CaseSummary, RunSummary
 from broadgauge.specs.case import Arm, CaseName, case_name
 

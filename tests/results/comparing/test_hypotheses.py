@@ -10,7 +10,7 @@ from scipy import stats
 from tests.results import simulated_experiments as made
 from tests.sharding import one_of
 
-from broadgauge.results.hypotheses import HypothesisResult, HypothesisVerdict, evaluate
+from broadgauge.results.comparing.hypotheses import HypothesisResult, HypothesisVerdict, evaluate
 from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case

@@ -1,6 +1,6 @@
 """Is the experiment slower than its baseline by more than a limit? For a script to act upon.
 
-For each case that both arms have, each of its headline metrics (results/compare.py) gives a
+For each case that both arms have, each of its headline metrics (results/comparing/compare_cases.py) gives a
 slowdown: how much more time the candidate takes than the baseline (of a rate: how much less of it
 there is, by the same ratio), from interleaved pairs of launches, with a 95 % interval.
 
@@ -21,15 +21,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from broadgauge.results.arms import Sides, Unmatched, sides_of, unmatched
-from broadgauge.results.blocks import blocks_of
-from broadgauge.results.compare import (
+from broadgauge.results.comparing.arms import Sides, Unmatched, sides_of, unmatched
+from broadgauge.results.comparing.blocks import blocks_of
+from broadgauge.results.comparing.compare_cases import (
     compare_in_blocks,
     direction_of,
     headline_metrics,
     metric_of,
 )
-from broadgauge.results.failures import failures_of
+from broadgauge.results.comparing.failed_partners import failures_of
 from broadgauge.results.model import RunComparison, RunSummary
 from broadgauge.results.resolution import launches_for, smallest_ratio
 from broadgauge.results.statistics import FEWEST_FOR_A_VERDICT, Comparison

@@ -6,10 +6,10 @@ A block was ended between its cases and resumed an hour later, on what seems a f
 import pytest
 from tests.results import simulated_experiments as made
 
-from broadgauge.results.compare import compare_cases
-from broadgauge.results.hypotheses import HypothesisVerdict, evaluate
+from broadgauge.results.comparing.compare_cases import compare_cases
+from broadgauge.results.comparing.hypotheses import HypothesisVerdict, evaluate
 from broadgauge.results.model import RunSummary
-from broadgauge.results.published import published_rows
+from broadgauge.results.comparing.published import published_rows
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
 

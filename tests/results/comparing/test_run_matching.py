@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from tests.results.test_compare import FAST, REFERENCE, SLOW, TRAIN, a_case, a_run
+from tests.results.comparing.test_compare_cases import FAST, REFERENCE, SLOW, TRAIN, a_case, a_run
 from tests.results.test_history import a_run as a_stored_run
 
 from broadgauge.cli.main import main
-from broadgauge.results.compare import compare_runs
-from broadgauge.results.run_matching import case_differences, match_cases
+from broadgauge.results.comparing.compare_cases import compare_runs
+from broadgauge.results.comparing.run_matching import case_differences, match_cases
 from broadgauge.specs.network import Network
 from broadgauge.specs.workload import CommandMetric, CommandWorkload
 

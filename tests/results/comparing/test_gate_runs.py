@@ -19,8 +19,8 @@ from broadgauge.engine.against import Against
 from broadgauge.engine.plan import make_plan
 from broadgauge.engine.ports import Series
 from broadgauge.engine.run import run
-from broadgauge.results.compare import compare_runs
-from broadgauge.results.gate import GateOutcome, gate, gate_across_runs
+from broadgauge.results.comparing.compare_cases import compare_runs
+from broadgauge.results.comparing.gate import GateOutcome, gate, gate_across_runs
 from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.plan import BaselineRun, Plan

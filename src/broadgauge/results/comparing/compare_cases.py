@@ -7,10 +7,10 @@ not interleaved: whatever changed on the machine between them is in the ratio, a
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from broadgauge.results.blocks import ValueOf, blocks_of, has_only_positive
+from broadgauge.results.comparing.blocks import ValueOf, blocks_of, has_only_positive
 from broadgauge.results.kinds.registry import in_results
 from broadgauge.results.model import CaseComparison, CaseSummary, RunComparison, RunSummary
-from broadgauge.results.run_matching import alone, match_cases
+from broadgauge.results.comparing.run_matching import alone, match_cases
 from broadgauge.results.statistics import (
     Comparison,
     compare_paired,

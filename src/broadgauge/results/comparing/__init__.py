@@ -1,0 +1,1 @@
+"""Which cases are compared with which, and is the difference more than chance?"""
