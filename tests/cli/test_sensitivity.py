@@ -12,7 +12,7 @@ from tests.advise.ladders.ladder_runs import COMPUTE_S, STEP_BYTES, Planted, lad
 from tests.engine.making import COLLECTIVES, TRAIN, a_machine, an_experiment, devices_of
 
 from broadgauge.cli.main import main
-from broadgauge.cli.running import Wanted
+from broadgauge.cli.start_and_show import RunRequest
 from broadgauge.engine.plan import make_plan
 from broadgauge.engine.run_result import RunResult
 from broadgauge.running.ladder import as_ladder, default_rates_gbps, parse_rates_gbps
@@ -235,7 +235,7 @@ def test_a_run_that_ended_early_says_how_to_go_on_and_failed_trials_hide_no_answ
     )
     run = FinishedRun(folder=path, location=str(path), result=result)
 
-    def run_new(wanted: Wanted) -> FinishedRun:
+    def run_new(request: RunRequest) -> FinishedRun:
         assert wanted.change is not None
         assert wanted.change(an_experiment()).name == "tiny-ladder"
         return run
@@ -246,8 +246,8 @@ def test_a_run_that_ended_early_says_how_to_go_on_and_failed_trials_hide_no_answ
         return code
 
     monkeypatch.setattr("broadgauge.platforms.machine.read_machine", a_machine)
-    monkeypatch.setattr("broadgauge.cli.running.run_new", run_new)
-    monkeypatch.setattr("broadgauge.cli.running.show_finished", show_finished)
+    monkeypatch.setattr("broadgauge.cli.start_and_show.run_new", run_new)
+    monkeypatch.setattr("broadgauge.cli.start_and_show.show_finished", show_finished)
     assert main(["sensitivity", "known-step", "--json"]) == code
     out, err = capsys.readouterr()
     assert "the run's own table" in err

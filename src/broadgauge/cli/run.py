@@ -88,7 +88,7 @@ def _add_what_is_run(parser: argparse.ArgumentParser) -> None:
 
 
 def handle(options: argparse.Namespace) -> int:
-    from broadgauge.cli.running import Wanted, print_dry_run, run_new, run_on, show_finished
+    from broadgauge.cli.start_and_show import RunRequest, print_dry_run, run_new, run_on, show_finished
     from broadgauge.running.preparing import RunOptions
     from broadgauge.running.reference import with_reference
     from broadgauge.specs.errors import InputError
@@ -114,7 +114,7 @@ def handle(options: argparse.Namespace) -> int:
             "--assume-gpus plans for GPUs that are not here, and runs nothing",
             hint="run EXPERIMENT --dry-run --assume-gpus 8",
         )
-    wanted = Wanted(
+    request = RunRequest(
         name_or_path=options.experiment,
         overrides=options.overrides,
         engine=options.engine,
@@ -128,8 +128,8 @@ def handle(options: argparse.Namespace) -> int:
         ),
     )
     if options.dry_run:
-        return print_dry_run(wanted, may_assume_gpus=True)
-    return show_finished(run_new(wanted))
+        return print_dry_run(request, may_assume_gpus=True)
+    return show_finished(run_new(request))
 
 
 def _limit_ratio(text: str | None) -> float | None:

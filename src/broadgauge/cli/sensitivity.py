@@ -104,14 +104,14 @@ def _run_ladder(options: argparse.Namespace) -> int:
     from functools import partial
 
     from broadgauge.cli.output import program, say
-    from broadgauge.cli.running import Wanted, print_dry_run, run_new, show_finished
+    from broadgauge.cli.start_and_show import RunRequest, print_dry_run, run_new, show_finished
     from broadgauge.platforms.machine import read_machine
     from broadgauge.running.ladder import as_ladder, check_nodes, parse_rates_gbps
     from broadgauge.running.preparing import RunOptions
     from broadgauge.specs.errors import ExitCode, InputError
 
     rates = () if options.rates is None else parse_rates_gbps(options.rates)
-    wanted = Wanted(
+    request = RunRequest(
         name_or_path=options.experiment,
         overrides=options.overrides,
         change=partial(as_ladder, rates_gbps=rates, network_name=options.network),
@@ -119,9 +119,9 @@ def _run_ladder(options: argparse.Namespace) -> int:
     )
     check_nodes(read_machine())
     if options.dry_run:
-        return print_dry_run(wanted)
+        return print_dry_run(request)
     with redirect_stdout(_stderr()) if options.json else nullcontext():
-        finished = run_new(wanted)
+        finished = run_new(request)
         code = show_finished(finished)
     if code > ExitCode.TRIALS_FAILED:
         say(f"then: {program()} sensitivity {finished.folder}")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # a dry run starts without what merges, judges and stores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class RunRequest:
     """What the user asked for."""
 
     name_or_path: str
@@ -51,12 +51,12 @@ class Begin(Protocol):
     def __call__(self, *, observer: RunObserver, interrupts: Interrupts) -> "FinishedRun": ...
 
 
-def run_new(wanted: Wanted) -> "FinishedRun":
+def run_new(request: RunRequest) -> "FinishedRun":
     """Prepare and run, telling all of it on stderr."""
     from broadgauge.running.starting import start
 
     def begin(*, observer: RunObserver, interrupts: Interrupts) -> "FinishedRun":
-        prepared = prepare(wanted.load(), wanted.options, observer=observer)
+        prepared = prepare(request.load(), request.options, observer=observer)
         return start(prepared, observer=observer, interrupts=interrupts)
 
     return _followed(begin)
@@ -74,16 +74,16 @@ def run_on(run_text: str, runs_folder: Path) -> "FinishedRun":
     return _followed(begin)
 
 
-def print_dry_run(wanted: Wanted, *, may_assume_gpus: bool = False) -> int:
+def print_dry_run(request: RunRequest, *, may_assume_gpus: bool = False) -> int:
     """The schedule and what each rank would be given. Runs nothing.
 
     `may_assume_gpus`: the command has the flag for it.
     """
     lines = PlainLines(PlainConsole(stderr=True))
     try:
-        prepared = prepare(wanted.load(), wanted.options, observer=lines)
+        prepared = prepare(request.load(), request.options, observer=lines)
     except TooFewGpusError as error:
-        if not may_assume_gpus or wanted.options.assumed_gpus is not None:
+        if not may_assume_gpus or request.options.assumed_gpus is not None:
             raise
         flag = f"--assume-gpus {error.num_wanted}"
         raise InputError(
