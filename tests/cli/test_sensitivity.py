@@ -236,8 +236,8 @@ def test_a_run_that_ended_early_says_how_to_go_on_and_failed_trials_hide_no_answ
     run = FinishedRun(folder=path, location=str(path), result=result)
 
     def run_new(request: RunRequest) -> FinishedRun:
-        assert wanted.change is not None
-        assert wanted.change(an_experiment()).name == "tiny-ladder"
+        assert request.change is not None
+        assert request.change(an_experiment()).name == "tiny-ladder"
         return run
 
     def show_finished(finished: FinishedRun) -> int:

@@ -22,7 +22,7 @@ from broadgauge.predict.costs.curves import rising, time_at
 from broadgauge.predict.facts.columns import columns_of
 from broadgauge.predict.system.costs import stand_in, system_costs
 from broadgauge.predict.system.curves import fabric_on, host_share
-from broadgauge.predict.system.hiding import hidings
+from broadgauge.predict.system.host_overlap import host_overlaps
 from broadgauge.predict.system.measured_points import gemm
 from broadgauge.predict.system.steps import AskedStep, PredictedStep, predict_steps
 from broadgauge.specs.gpt import GptModel
@@ -107,7 +107,7 @@ def test_a_collective_that_does_not_fill_the_wire_is_known_by_the_shaped_path() 
         for each in host.collectives
     )
     shaped = host.model_copy(update={"name": "s", "rate_gbps": 0.5, "collectives": slow})
-    found = {op: each.wire_ratio for op, each in hidings((host, shaped), host).items()}
+    found = {op: each.wire_ratio for op, each in host_overlaps((host, shaped), host).items()}
     assert found["all_reduce"] == found["reduce_scatter"] == 1
     assert found["all_gather"] == pytest.approx(2.0, rel=0.01)
     known = made.model_copy(update={"paths": (host, shaped)})
@@ -150,9 +150,9 @@ def test_how_much_of_the_hosts_work_is_hidden_is_read_from_the_shaped_path(
         for each in host.collectives
     )
     shaped = host.model_copy(update={"name": "s", "rate_gbps": 0.5, "collectives": slow})
-    seen = {op: each.unhidden_ratio for op, each in hidings((host, shaped), host).items()}
+    seen = {op: each.unhidden_ratio for op, each in host_overlaps((host, shaped), host).items()}
     assert seen == pytest.approx(dict.fromkeys(factors, unhidden), rel=0.01)
-    assert hidings((host,), host) == {}
+    assert host_overlaps((host,), host) == {}
 
 
 def test_on_a_slow_wire_the_host_works_a_small_part_of_the_time() -> None:

@@ -24,7 +24,7 @@ from broadgauge.predict.system.curves import (
     link_curve,
     with_all_ops,
 )
-from broadgauge.predict.system.hiding import USUAL
+from broadgauge.predict.system.host_overlap import USUAL
 from broadgauge.predict.system.paths import sent_bytes
 from broadgauge.specs.case import Backend
 from broadgauge.specs.network import AnyNetwork, Network
@@ -102,7 +102,7 @@ def _by_line(base: RunCase, network: Network, nodes: int) -> Fabric:
         ranks_per_node=case.ranks_per_node,
         backend=case.backend,
         byte_per_s=rate,
-        hiding=USUAL[case.backend],
+        overlap=USUAL[case.backend],
         delay_s=network.delay_s,
     )
     curves = []

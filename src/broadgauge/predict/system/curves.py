@@ -2,7 +2,7 @@
 
 Two things are measured on the machine: collectives over an unshaped link, which is the host's own
 time, and over one that is shaped. A link of rate β needs bytes/β on the wire for the bytes that the
-library sends (catalog/traffic.py); hiding.py says what host and wire take together.
+library sends (catalog/traffic.py); host_overlap.py says what host and wire take together.
 """
 
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from broadgauge.predict.asking.workload_case import fabric_of
 from broadgauge.predict.case import Curve, Fabric
 from broadgauge.predict.costs.curves import rising, time_at
-from broadgauge.predict.system.hiding import Hiding, hidings, usual_hiding
+from broadgauge.predict.system.host_overlap import HostOverlap, host_overlaps, usual_overlap
 from broadgauge.predict.system.paths import Paths, path_curves, sent_bytes
 from broadgauge.specs.case import Backend
 from broadgauge.specs.collectives import CollectiveOp
@@ -38,18 +38,18 @@ def fabric_on(paths: Paths, network: Network, nodes: int, ranks_per_node: int) -
     if host is None:
         return fabric
     payload = network.payload_rate_gbps
-    seen = hidings(paths, host)
-    usual = usual_hiding(seen.values(), host.backend)
+    seen = host_overlaps(paths, host)
+    usual = usual_overlap(seen.values(), host.backend)
     link = CrossedLink(
         nodes=nodes,
         ranks_per_node=ranks_per_node,
         backend=host.backend,
         byte_per_s=None if payload is None else payload * network.num_nics * 1e9 / 8,
-        hiding=usual,
+        overlap=usual,
         delay_s=network.delay_s,
     )
     curves = [
-        link_curve(curve, replace(link, hiding=seen.get(curve.op, usual)))
+        link_curve(curve, replace(link, overlap=seen.get(curve.op, usual)))
         for curve in path_curves(host)
     ]
     return replace(
@@ -103,7 +103,7 @@ class CrossedLink:
     backend: Backend
     byte_per_s: float | None
     """Payload out of a node; None: as fast as the host."""
-    hiding: Hiding
+    overlap: HostOverlap
     delay_s: float
 
 
@@ -121,7 +121,7 @@ def link_curve(host: Curve, link: CrossedLink) -> Curve:
             floor_s = host.time_s[0]
             host_s = floor_s * (now - 1) / (was - 1) + (measured_s - floor_s) * sent / before
         if link.byte_per_s is not None:
-            host_s = link.hiding.together_s(host_s, sent / link.byte_per_s)
+            host_s = link.overlap.together_s(host_s, sent / link.byte_per_s)
         times_s.append(host_s + turns * link.delay_s)
     return Curve(
         op=host.op,

@@ -35,7 +35,7 @@ LONG_S = 3e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hiding:
+class HostOverlap:
     """One collective's s, w, e and p."""
 
     sharpness: float
@@ -54,15 +54,15 @@ class Hiding:
         return both_s + self.unhidden_ratio * min(host_s, kept_s)
 
 
-USUAL: Mapping[Backend, Hiding] = {
-    "nccl": Hiding(sharpness=8.0, host_ratio=USUAL_HOST_RATIO),
-    "gloo": Hiding(sharpness=math.inf, unhidden_ratio=0.5),
+USUAL: Mapping[Backend, HostOverlap] = {
+    "nccl": HostOverlap(sharpness=8.0, host_ratio=USUAL_HOST_RATIO),
+    "gloo": HostOverlap(sharpness=math.inf, unhidden_ratio=0.5),
 }
 """Where no shaped path was measured. Source: docs/measurements.md: "What a shaped link hides" on
 NCCL; Gloo filled 97 % of 1 Gbit/s that its host could have filled 15 times."""
 
 
-def usual_hiding(seen: Collection[Hiding], backend: Backend) -> Hiding:
+def usual_overlap(seen: Collection[HostOverlap], backend: Backend) -> HostOverlap:
     """Of a collective that no shaped path showed: what the machine's others have."""
     if not seen:
         return USUAL[backend]
@@ -73,7 +73,7 @@ def usual_hiding(seen: Collection[Hiding], backend: Backend) -> Hiding:
     )
 
 
-def hidings(paths: Paths, host: PathTimes) -> dict[CollectiveOp, Hiding]:
+def host_overlaps(paths: Paths, host: PathTimes) -> dict[CollectiveOp, HostOverlap]:
     """What the shaped paths show of each collective; without those that none shows."""
     found = {}
     for curve in path_curves(host):
@@ -94,7 +94,7 @@ class _Filling:
     host_s: float
 
 
-def _unhidden(usual: Hiding, rows: list[_Filling]) -> Hiding:
+def _unhidden(usual: HostOverlap, rows: list[_Filling]) -> HostOverlap:
     """w by the largest sizes, half of the host's work taken off; e by all."""
     wires = [(row.time_s - row.host_s / 2) / row.wire_s for row in rows[-3:]]
     ratio = float(np.median(wires))
@@ -104,15 +104,15 @@ def _unhidden(usual: Hiding, rows: list[_Filling]) -> Hiding:
     return replace(usual, wire_ratio=ratio, unhidden_ratio=unhidden)
 
 
-def _slowed(usual: Hiding, rows: list[_Filling]) -> Hiding:
+def _slowed(usual: HostOverlap, rows: list[_Filling]) -> HostOverlap:
     """s by the sizes' times, or the usual one where the wire hides the host too well to tell."""
 
-    def loss(hiding: Hiding) -> float:
+    def loss(overlap: HostOverlap) -> float:
         misses = [
-            math.log(hiding.together_s(row.host_s, row.wire_s) / row.time_s) / TIME_SD
+            math.log(overlap.together_s(row.host_s, row.wire_s) / row.time_s) / TIME_SD
             for row in rows
         ]
-        away = (hiding.host_ratio - usual.host_ratio) / HOST_RATIO_SD
+        away = (overlap.host_ratio - usual.host_ratio) / HOST_RATIO_SD
         return away**2 + sum(abs(miss) for miss in misses)
 
     ratios = np.linspace(1.0, MOST_HOST_RATIO, 101)
