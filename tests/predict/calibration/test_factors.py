@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from broadgauge.predict.calibration.factors import SCALE, Observation, fit, step_s
 from broadgauge.predict.case import Fabric, ModelShape, TrainingCase
 from broadgauge.predict.facts.knowledge import Factor, Knowledge, default_knowledge
-from broadgauge.predict.facts.likeness import LIKENESS_LOG_SD
+from broadgauge.predict.facts.similar_kernels import KERNEL_LOG_SD
 
 MODEL = ModelShape(
     name="7b", layers=32, hidden=4096, vocabulary=32000, params=6.7e9, active_params=6.7e9
@@ -65,7 +65,7 @@ def test_a_measured_step_is_weighed_against_what_the_interval_said(spread: float
     known = replace(default_knowledge(), residuals=said)
     found = fit([observe(ONE_NODE, true(compute=1.25))], known)
     moved = math.log(found.factor(COMPUTE)) / math.log(1.25)
-    rest = LIKENESS_LOG_SD**2 + SCALE**2
+    rest = KERNEL_LOG_SD**2 + SCALE**2
     assert moved == pytest.approx(spread**2 / (spread**2 + rest), abs=0.1)
 
 

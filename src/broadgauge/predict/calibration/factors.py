@@ -21,8 +21,8 @@ from broadgauge.predict.costs.link_rates import node_rate
 from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.facts.columns import columns_of
 from broadgauge.predict.facts.knowledge import Factor, FactorKey, Knowledge, path_of
-from broadgauge.predict.facts.likeness import (
-    LIKENESS_LOG_SD,
+from broadgauge.predict.facts.similar_kernels import (
+    KERNEL_LOG_SD,
     Miss,
     covariances,
     misses_of,
@@ -54,7 +54,7 @@ ACROSS_LOG_SD = 0.15
 BOUND_LOG = math.log(4)
 SCALE = 0.06
 """Repeated configurations spread by ×1.06 (median), which is √2 × 0.67 of this; what else no factor
-explains is likeness.py's."""
+explains is similar_kernels.py's."""
 FREEDOM = 4.0
 FIRST_SCALE = 0.6
 """Where the estimate begins, so that rows far from the prior are heard before they are outliers."""
@@ -147,7 +147,7 @@ def shares_left(slopes: Vector, sd: Vector, spreads: Vector, keys: Sequence[Fact
     of kernels like its own, of which part is their system's it can't tell.
     """
     of_kernels = np.array([key[0] == "compute" for key in keys])
-    known = np.abs(slopes).max(axis=0) * np.hypot(spreads, LIKENESS_LOG_SD)
+    known = np.abs(slopes).max(axis=0) * np.hypot(spreads, KERNEL_LOG_SD)
     return np.where(of_kernels, SCALE / np.hypot(SCALE, known), sd / spreads)
 
 

@@ -3,7 +3,7 @@
 A system is one source's GPU, framework and arithmetic; `system-network` takes rows of each of its
 networks. Rows are chosen as experiments are designed: each time the one after which the predictions
 of all rows of its group would be least uncertain, by how the model says that their times change
-with what is calibrated, and by how far what a row says of its kernels reaches (likeness.py)
+with what is calibrated, and by how far what a row says of its kernels reaches (similar_kernels.py)
 (V-optimal design, one row after the other; Pukelsheim 2006, chapter 9).
 What was measured, and so every error, plays no part.
 """
@@ -26,7 +26,7 @@ from broadgauge.predict.calibration.factors import (
 from broadgauge.predict.calibration.slopes import Slopes
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.facts.knowledge import Knowledge
-from broadgauge.predict.facts.likeness import covariances, same_kernels
+from broadgauge.predict.facts.similar_kernels import covariances, same_kernels
 from broadgauge.predict.tables.table import Row
 
 Matrix = npt.NDArray[np.float64]

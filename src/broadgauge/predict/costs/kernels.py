@@ -8,7 +8,7 @@ from broadgauge.catalog.gpus import clock_ratio
 from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.facts.columns import Columns
 from broadgauge.predict.facts.knowledge import Knowledge
-from broadgauge.predict.facts.likeness import shape_slowness
+from broadgauge.predict.facts.similar_kernels import shape_slowness
 
 HBM_EFFICIENCY = 0.8
 """Share of the data sheet's memory bandwidth that streams reach. Source: BabelStream on A100

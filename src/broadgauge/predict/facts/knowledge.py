@@ -15,7 +15,7 @@ from broadgauge.catalog.gpus import Gpu
 from broadgauge.catalog.widenings import widening_ratios
 from broadgauge.predict.case import RDMA_TRANSPORTS, Fabric, TrainingCase
 from broadgauge.predict.facts.arrays import Times
-from broadgauge.predict.facts.likeness import Miss
+from broadgauge.predict.facts.similar_kernels import Miss
 from broadgauge.specs.errors import InputError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from broadgauge.predict.costs.pieces import ComputeCosts
 from broadgauge.predict.facts.arrays import Flags, Times
 from broadgauge.predict.facts.columns import Columns
 from broadgauge.predict.facts.knowledge import Knowledge, path_of
-from broadgauge.predict.facts.likeness import left_ratio
+from broadgauge.predict.facts.similar_kernels import left_ratio
 from broadgauge.predict.intervals.unfamiliar import Widenings, widenings_of
 from broadgauge.predict.prediction import NORMAL_80
 from broadgauge.predict.timeline.evaluation import Evaluation

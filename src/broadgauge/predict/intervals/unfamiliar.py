@@ -16,7 +16,7 @@ import numpy.typing as npt
 from broadgauge.predict.facts.arrays import Flags, Times
 from broadgauge.predict.facts.columns import Columns
 from broadgauge.predict.facts.knowledge import Knowledge
-from broadgauge.predict.facts.likeness import is_way_measured
+from broadgauge.predict.facts.similar_kernels import is_way_measured
 
 NOTHING = "nothing"
 KIND_WORDS = {

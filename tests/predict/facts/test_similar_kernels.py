@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from broadgauge.predict.calibration.factors import Observation, fit, step_s
 from broadgauge.predict.case import ModelShape, SplitStrategy, TrainingCase
 from broadgauge.predict.facts.knowledge import Knowledge, default_knowledge
-from broadgauge.predict.facts.likeness import (
-    LIKENESS_LOG_SD,
+from broadgauge.predict.facts.similar_kernels import (
+    KERNEL_LOG_SD,
     MISS_LOG_SD,
     WAY_LOG_SD,
     covariances,
@@ -51,7 +51,7 @@ def observed(case: TrainingCase, ratio: float) -> Observation:
 
 def test_the_nearer_the_sizes_the_more_is_in_common() -> None:
     [row] = covariances([batch(8)], [batch(8), batch(12), batch(16), batch(512)])
-    assert row[0] == pytest.approx(LIKENESS_LOG_SD**2)
+    assert row[0] == pytest.approx(KERNEL_LOG_SD**2)
     assert list(row) == sorted(row, reverse=True)
     assert row[3] - WAY_LOG_SD**2 < 0.01 * MISS_LOG_SD**2
 

@@ -32,7 +32,7 @@ as eight of ten."""
 WAY_LOG_SD = 0.15
 """Of what all kernels of one way of training miss alike. As much as sizes make: nobody has measured
 it apart. What half and twice as much would give: docs/decisions/0009."""
-LIKENESS_LOG_SD = math.hypot(MISS_LOG_SD, WAY_LOG_SD)
+KERNEL_LOG_SD = math.hypot(MISS_LOG_SD, WAY_LOG_SD)
 """Both together: of one kernel beside its system's factor."""
 REACH_LOG = 1.0
 """How far apart are sizes that have little in common? A factor of e, in any one of them."""
@@ -116,7 +116,7 @@ def left_ratio(cases: Sequence[TrainingCase], misses: Sequence[Miss]) -> Matrix:
             continue
         told = _told([cases[index] for index in mine], known)
         precision = np.array([miss.precision_row for miss in known])
-        unknown = known[0].system_variance + LIKENESS_LOG_SD**2
+        unknown = known[0].system_variance + KERNEL_LOG_SD**2
         explained = np.sum((told @ precision) * told, axis=1)
         left[mine] = np.sqrt(np.clip(1 - explained / unknown, 0.0, 1.0))
     return left
