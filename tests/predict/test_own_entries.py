@@ -8,7 +8,7 @@ from tests.predict.making_cases import case
 from broadgauge.catalog.catalog import Catalog, load_catalog, shipped_catalog
 from broadgauge.cli.main import main
 from broadgauge.predict.asking.from_catalog import fabric_named
-from broadgauge.predict.asking.wishes import expand
+from broadgauge.predict.asking.combinations import expand
 from broadgauge.predict.calibration.factors import Observation, fit, step_s
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.costs.groups import group_of
@@ -136,9 +136,9 @@ def test_a_gpu_of_ones_own_is_predicted_with_its_own_facts(tmp_path: Path) -> No
 def test_an_entry_that_replaces_a_shipped_gpu_is_used_and_stays_with_its_case(
     tmp_path: Path,
 ) -> None:
-    wish = {**LLAMA, "gpu": ["h100-sxm"]}
-    own = expand(wish, catalog_of(GPUS, tmp_path)).cases[0]
-    usual = expand(wish, shipped_catalog()).cases[0]
+    properties = {**LLAMA, "gpu": ["h100-sxm"]}
+    own = expand(properties, catalog_of(GPUS, tmp_path)).cases[0]
+    usual = expand(properties, shipped_catalog()).cases[0]
     assert usual.own_gpu is None
     slow, fast = predict([own, usual])
     assert slow.step_time_s.value > 2 * fast.step_time_s.value
@@ -209,8 +209,8 @@ def test_a_measured_step_moves_the_rate_of_a_network_of_that_name(step_time_s: f
 
 
 def test_a_rate_that_came_with_a_step_is_that_networks_rate() -> None:
-    wish = {**VIRTIO, "network": ["vnic-100g", "vnic-100g=3.5GB/s", "vnic-200g"]}
-    silent, said, other = expand(wish, shipped_catalog()).cases
+    properties = {**VIRTIO, "network": ["vnic-100g", "vnic-100g=3.5GB/s", "vnic-200g"]}
+    silent, said, other = expand(properties, shipped_catalog()).cases
     as_said_s = float(step_s([said], default_knowledge())[0])
     found = calibrated(measured_rows(silent, as_said_s, "3.5"))
     silent_s, said_s = step_s([silent, said], found)
@@ -222,8 +222,8 @@ def test_a_rate_that_came_with_a_step_is_that_networks_rate() -> None:
 
 def test_a_step_on_the_priors_rate_moves_no_rate_that_is_known(tmp_path: Path) -> None:
     known = catalog_of(NETWORKS, tmp_path)
-    wish = {**VIRTIO, "network": ["vnic-100g", "vnic-100g=3GB/s", "narrow"]}
-    silent, *sure = expand(wish, known).cases
+    properties = {**VIRTIO, "network": ["vnic-100g", "vnic-100g=3GB/s", "narrow"]}
+    silent, *sure = expand(properties, known).cases
     found = calibrated(measured_rows(silent, 20.0, ""))
     assert step_s(sure, found) == pytest.approx(step_s(sure, default_knowledge()), rel=0.03)
 

@@ -225,7 +225,7 @@ def predict(
             hint="predict_here(experiment, system), or name a cluster: gpu, nodes, network",
         )
     question = Question(
-        wish=dict(_wish(given)),
+        properties=dict(_properties(given)),
         catalog=catalog_of(catalog),
         experiment=None if experiment is None else os.fspath(experiment),
         system_file=path_or_none(system),
@@ -287,10 +287,10 @@ PROPERTIES: dict[str, tuple[str, Read]] = {
     "network": ("network", text),
     "nodes": ("nodes", count),
 }
-"""Parameter → field of a wish, and what reads a value. Rows go by network, then by size."""
+"""Parameter → field of `Properties`, and what reads a value. Rows go by network, then by size."""
 
 
-def _wish(given: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+def _properties(given: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
     """Raises InputError."""
     for name, (field, read) in PROPERTIES.items():
         if given[name] is not None:

@@ -24,7 +24,7 @@ from broadgauge.predict.runs.cases import pick_case, picked_words
 from broadgauge.predict.system.file import read_system
 from broadgauge.predict.whatif.changes import WhatIf
 from broadgauge.predict.whatif.whatif import what_if
-from broadgauge.predict.whatif.wishes import Wishes, changes_of, notes_of
+from broadgauge.predict.whatif.asked_changes import AskedChanges, changes_of, notes_of
 from broadgauge.report.markup import Html
 from broadgauge.report.terminal_whatif import print_whatif, whatif_document
 from broadgauge.results.run_path import RUNS_FOLDER, read_summary, run_path
@@ -98,14 +98,14 @@ def whatif(
     known = catalog_of(catalog)
     summary = read_summary(run_path(os.fspath(run), Path(runs_folder)))
     base = pick_case(summary, case)
-    wishes = Wishes(
+    asked = AskedChanges(
         network=_texts("network", network),
         nodes=_numbers("nodes", nodes),
         strategy=_texts("strategy", strategy),
         accumulation=_numbers("accumulation", accumulation),
         gradient_dtype=_texts("gradient_dtype", gradient_dtype),
     )
-    changes = changes_of(wishes, summary, base, known)
+    changes = changes_of(asked, summary, base, known)
     picked = picked_words(summary, case, base)
     notes = notes_of(storage, base, changes, known)
     file = path_or_none(system)

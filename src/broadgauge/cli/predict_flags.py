@@ -15,7 +15,7 @@ class Flag:
 
     name: str
     field: str
-    """Of a wish."""
+    """Of `Properties`."""
     read: Read
     metavar: str
     help: str
@@ -275,11 +275,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         )
 
 
-def read_wish(options: argparse.Namespace) -> dict[str, Sequence[Any]]:
+def read_properties(options: argparse.Namespace) -> dict[str, Sequence[Any]]:
     """What was asked. Raises InputError."""
     from broadgauge.specs.errors import InputError
 
-    wish: dict[str, Sequence[Any]] = {}
+    properties: dict[str, Sequence[Any]] = {}
     for flag in FLAGS:
         text = getattr(options, f"wish_{flag.field}")
         if text is None:
@@ -287,9 +287,9 @@ def read_wish(options: argparse.Namespace) -> dict[str, Sequence[Any]]:
         words = [word.strip() for word in text.split(",")]
         if not all(words):
             raise InputError(f"{flag.name} {text}: an empty item", hint=f"{flag.name} a,b,c")
-        wish[flag.field] = list(dict.fromkeys(flag.read(flag.name, word) for word in words))
+        properties[flag.field] = list(dict.fromkeys(flag.read(flag.name, word) for word in words))
     last = ("network", "nodes")  # rows of the table go by network, then by size
     return {
-        **{field: values for field, values in wish.items() if field not in last},
-        **{field: wish[field] for field in last if field in wish},
+        **{field: values for field, values in properties.items() if field not in last},
+        **{field: properties[field] for field in last if field in properties},
     }

@@ -56,7 +56,7 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.predict.runs.cases import pick_case, picked_words
     from broadgauge.predict.system.file import read_system
     from broadgauge.predict.whatif.whatif import what_if
-    from broadgauge.predict.whatif.wishes import Wishes, changes_of, check_model, notes_of
+    from broadgauge.predict.whatif.asked_changes import AskedChanges, changes_of, check_model, notes_of
     from broadgauge.report.terminal_whatif import print_whatif, whatif_document
     from broadgauge.results.run_path import read_summary, run_path
 
@@ -65,8 +65,8 @@ def handle(options: argparse.Namespace) -> int:
     base = pick_case(run, options.case)
     check_model(options.model, base, catalog)
     axes = ("network", "nodes", "strategy", "accumulation", "gradient_dtype")
-    wishes = Wishes(**{axis: _items(getattr(options, axis)) for axis in axes})
-    changes = changes_of(wishes, run, base, catalog)
+    asked = AskedChanges(**{axis: _items(getattr(options, axis)) for axis in axes})
+    changes = changes_of(asked, run, base, catalog)
     picked = picked_words(run, options.case, base)
     notes = notes_of(options.storage, base, changes, catalog)
     notes = notes if picked is None else (picked, *notes)

@@ -12,7 +12,7 @@ from broadgauge.predict.answering.answers import MOST_OVER, Answers, answer
 from broadgauge.predict.answering.known import Known, read_known
 from broadgauge.predict.answering.prices import prices_of
 from broadgauge.predict.asking.experiment_cases import Instead, experiment_cases
-from broadgauge.predict.asking.wishes import AskedTrainings, expand
+from broadgauge.predict.asking.combinations import AskedTrainings, expand
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.facts.knowledge import Knowledge
 from broadgauge.predict.predictor import predict_table
@@ -34,8 +34,8 @@ OF_CLUSTER = ("gpu", "gpus_per_node", "nodes", "network")
 class Question:
     """Trainings, on a cluster that need not be there."""
 
-    wish: dict[str, Sequence[Any]]
-    """As `predict/asking/wishes.py` has it."""
+    properties: dict[str, Sequence[Any]]
+    """As `predict/asking/combinations.py` has it."""
     catalog: Catalog
     experiment: str | None = None
     """Whose trainings are meant: a file, or the name of an example."""
@@ -79,7 +79,7 @@ def reply_to(
     known = read_known(
         question.system_file,
         question.measured_file,
-        question.wish,
+        question.properties,
         catalog,
         has_experiment=question.experiment is not None,
     )
@@ -135,29 +135,29 @@ def _recommendations(
 
 def _asked(question: Question, known: Known) -> AskedTrainings:
     """The trainings meant. Raises InputError."""
-    wish = dict(question.wish)
+    properties = dict(question.properties)
     if known.gpu is not None:
-        _check_measured(wish, known.gpu, question.catalog)
+        _check_measured(properties, known.gpu, question.catalog)
     if known.gpus_per_node is not None:
-        wish["gpus_per_node"] = (known.gpus_per_node,)
+        properties["gpus_per_node"] = (known.gpus_per_node,)
     if question.experiment is not None:
-        return _of_experiment(question.experiment, wish, question.catalog)
-    if "model" not in wish:
+        return _of_experiment(question.experiment, properties, question.catalog)
+    if "model" not in properties:
         raise InputError("no training is named", hint=EXAMPLE)
-    if "gpu" not in wish and "node" not in wish:
+    if "gpu" not in properties and "node" not in properties:
         raise InputError(
             "no GPU is named", hint="--gpu h100-sxm, or --node p5.48xlarge, for example"
         )
-    return expand(wish, question.catalog)
+    return expand(properties, question.catalog)
 
 
-def _check_measured(wish: dict[str, Sequence[Any]], gpu: str, catalog: Catalog) -> None:
+def _check_measured(properties: dict[str, Sequence[Any]], gpu: str, catalog: Catalog) -> None:
     """A system file speaks of its own GPU, which it also names. Raises InputError."""
-    if "node" not in wish:
-        wish.setdefault("gpu", (gpu,))
-    named = [catalog.gpu(name).name for name in wish.get("gpu", ())]
+    if "node" not in properties:
+        properties.setdefault("gpu", (gpu,))
+    named = [catalog.gpu(name).name for name in properties.get("gpu", ())]
     others = [name for name in named if name != gpu]
-    others += [catalog.node(n).gpu for n in wish.get("node", ()) if catalog.node(n).gpu != gpu]
+    others += [catalog.node(n).gpu for n in properties.get("node", ()) if catalog.node(n).gpu != gpu]
     if others:
         raise InputError(
             f"the system file is of {gpu}, and {others[0]} is asked",
@@ -165,19 +165,19 @@ def _check_measured(wish: dict[str, Sequence[Any]], gpu: str, catalog: Catalog) 
         )
 
 
-def _of_experiment(name: str, wish: dict[str, Sequence[Any]], catalog: Catalog) -> AskedTrainings:
-    """The trainings of a file, on the cluster of the wish. Raises InputError."""
-    others = [field for field in wish if field not in OF_CLUSTER]
+def _of_experiment(name: str, properties: dict[str, Sequence[Any]], catalog: Catalog) -> AskedTrainings:
+    """The trainings of a file, on the cluster that was asked for. Raises InputError."""
+    others = [field for field in properties if field not in OF_CLUSTER]
     if others:
         raise InputError(
             f"{others[0].replace('_', ' ')} is for the experiment {name} to say",
             hint="--gpu, --gpus-per-node, --nodes and --network go with an experiment",
         )
-    if "gpu" not in wish:
+    if "gpu" not in properties:
         raise InputError(f"{name} names no GPU", hint=f"broadgauge predict {name} --gpu h100-sxm")
     instead = Instead(
-        nodes=wish.get("nodes", ()),
-        networks=wish.get("network", ()),
-        gpus_per_node=wish.get("gpus_per_node", ()),
+        nodes=properties.get("nodes", ()),
+        networks=properties.get("network", ()),
+        gpus_per_node=properties.get("gpus_per_node", ()),
     )
-    return experiment_cases(load(name, ()).experiment, wish["gpu"], instead, catalog)
+    return experiment_cases(load(name, ()).experiment, properties["gpu"], instead, catalog)

@@ -5,9 +5,9 @@ import pytest
 from broadgauge.catalog.catalog import shipped_catalog
 from broadgauge.predict.answering.answers import Answers, answer
 from broadgauge.predict.answering.labels import tell_apart
-from broadgauge.predict.asking.wishes import expand
+from broadgauge.predict.asking.combinations import expand
 
-WISH = {
+PROPERTIES = {
     "model": ["llama3-8b"],
     "gpu": ["h100-sxm"],
     "network": ["pod", "roce-400g*8"],
@@ -17,7 +17,7 @@ WISH = {
 
 @pytest.fixture(scope="module")
 def answers() -> Answers:
-    return answer(expand(WISH, shipped_catalog()).cases, lambda case: 2.0)
+    return answer(expand(PROPERTIES, shipped_catalog()).cases, lambda case: 2.0)
 
 
 def test_scaling_is_over_the_smallest_cluster(answers: Answers) -> None:
@@ -45,8 +45,8 @@ def test_the_curve_is_of_the_largest_cluster(answers: Answers) -> None:
 
 
 def test_of_many_the_best_that_fit_are_shown() -> None:
-    wish = {**WISH, "model": ["llama3-8b", "llama3-70b"], "micro_batch": [1.0, 64.0]}
-    cases = expand({**wish, "recompute": ["none"]}, shipped_catalog()).cases
+    properties = {**PROPERTIES, "model": ["llama3-8b", "llama3-70b"], "micro_batch": [1.0, 64.0]}
+    cases = expand({**properties, "recompute": ["none"]}, shipped_catalog()).cases
     whole = answer(cases, lambda case: None, with_curves=False)
     best = answer(cases, lambda case: None, most=3, with_curves=False)
     fitting = [each.prediction for each in whole.answers if each.prediction.memory.is_fitting]
@@ -67,8 +67,8 @@ def test_cases_without_a_difference_are_named_by_their_size() -> None:
 
 def test_a_case_scales_against_the_same_recomputation() -> None:
     """One node without recomputation is the base of two without, and with of with."""
-    wish = {**WISH, "network": ["roce-400g*8"], "nodes": [1, 2], "recompute": ["none", "full"]}
-    cases = expand(wish, shipped_catalog()).cases
+    properties = {**PROPERTIES, "network": ["roce-400g*8"], "nodes": [1, 2], "recompute": ["none", "full"]}
+    cases = expand(properties, shipped_catalog()).cases
     answers = answer(cases, lambda case: None, with_curves=False).answers
     rates = {
         (each.prediction.case.recompute, each.prediction.case.nodes): each.prediction.tokens_per_s
@@ -82,8 +82,8 @@ def test_a_case_scales_against_the_same_recomputation() -> None:
 
 
 def test_a_case_scales_against_the_same_passes() -> None:
-    wish = {**WISH, "network": ["roce-400g"], "nodes": [1, 2], "accumulation": [1, 16]}
-    answers = answer(expand(wish, shipped_catalog()).cases, lambda case: None, with_curves=False)
+    properties = {**PROPERTIES, "network": ["roce-400g"], "nodes": [1, 2], "accumulation": [1, 16]}
+    answers = answer(expand(properties, shipped_catalog()).cases, lambda case: None, with_curves=False)
     by = {(a.prediction.case.nodes, a.prediction.case.micro_batches): a for a in answers.answers}
     for passes in (1, 16):
         rates = [by[nodes, passes].prediction.tokens_per_s / nodes for nodes in (1, 2)]
@@ -91,18 +91,18 @@ def test_a_case_scales_against_the_same_passes() -> None:
 
 
 def test_no_label_says_none() -> None:
-    wish = {**WISH, "nodes": [2], "strategy": ["fsdp", "megatron"]}
-    cases = expand(wish, shipped_catalog()).cases
+    properties = {**PROPERTIES, "nodes": [2], "strategy": ["fsdp", "megatron"]}
+    cases = expand(properties, shipped_catalog()).cases
     _, labels = tell_apart(cases, range(len(cases)))
     assert all("ZeRO" not in label for label in labels)  # it follows from the strategy
-    wish = {**WISH, "nodes": [2], "strategy": ["megatron"], "gradient_bytes": [None, 2.0]}
-    cases = expand(wish, shipped_catalog()).cases
+    properties = {**PROPERTIES, "nodes": [2], "strategy": ["megatron"], "gradient_bytes": [None, 2.0]}
+    cases = expand(properties, shipped_catalog()).cases
     _, labels = tell_apart(cases, range(len(cases)))
     assert {label["bytes of a gradient"] for label in labels} == {"as usual", "2"}
 
 
 def test_what_does_not_fit_has_no_curve() -> None:
-    wish = {**WISH, "model": ["llama3-405b"]}
-    answers = answer(expand(wish, shipped_catalog()).cases, lambda case: None)
+    properties = {**PROPERTIES, "model": ["llama3-405b"]}
+    answers = answer(expand(properties, shipped_catalog()).cases, lambda case: None)
     assert not any(each.prediction.memory.is_fitting for each in answers.answers)
     assert answers.curves == ()

@@ -4,7 +4,7 @@ import pytest
 
 from broadgauge.catalog.catalog import shipped_catalog
 from broadgauge.predict.asking.experiment_cases import Instead, experiment_cases
-from broadgauge.predict.asking.wishes import AskedTrainings
+from broadgauge.predict.asking.combinations import AskedTrainings
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.reading import read_experiment
 

@@ -32,7 +32,7 @@ class Known:
 def read_known(
     system_file: Path | None,
     measured_file: Path | None,
-    wish: Mapping[str, Sequence[Any]],
+    properties: Mapping[str, Sequence[Any]],
     catalog: Catalog,
     *,
     has_experiment: bool = False,
@@ -44,13 +44,13 @@ def read_known(
     knowledge, gpu, gpus_per_node, words = default_knowledge(), None, None, []
     if system_file is not None:
         system = read_system(system_file)
-        entry = gpu_of(system, catalog.gpus, _asked_gpu(wish, catalog))
+        entry = gpu_of(system, catalog.gpus, _asked_gpu(properties, catalog))
         gpu = entry.name
         knowledge = calibrated_by(system, knowledge, entry)
         device = system.device.name
         is_known = find_gpu(device, catalog.gpus) is not None
         words.append(f"{gpu if is_known else device} as {system_file} measured it")
-        if not has_experiment and not {"node", "gpus_per_node"} & wish.keys():
+        if not has_experiment and not {"node", "gpus_per_node"} & properties.keys():
             gpus_per_node = system.device.count
             words.append(f"GPUs a node: {gpus_per_node} (as that machine has)")
         if not is_known:
@@ -61,10 +61,10 @@ def read_known(
     return Known(knowledge=knowledge, gpu=gpu, gpus_per_node=gpus_per_node, words=tuple(words))
 
 
-def _asked_gpu(wish: Mapping[str, Sequence[Any]], catalog: Catalog) -> Gpu | None:
+def _asked_gpu(properties: Mapping[str, Sequence[Any]], catalog: Catalog) -> Gpu | None:
     """The one GPU that is named; None: there is none, or several. Raises InputError."""
-    names = {catalog.gpu(name).name for name in wish.get("gpu", ())}
-    names |= {catalog.node(name).gpu for name in wish.get("node", ())}
+    names = {catalog.gpu(name).name for name in properties.get("gpu", ())}
+    names |= {catalog.node(name).gpu for name in properties.get("node", ())}
     return catalog.gpu(names.pop()) if len(names) == 1 else None
 
 

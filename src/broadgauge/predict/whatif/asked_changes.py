@@ -28,7 +28,7 @@ Part = Callable[[Change], Change]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class AskedChanges:
     """Values of each property, as texts; of an empty one the run's own stays."""
 
     network: Sequence[str] = ()
@@ -39,15 +39,15 @@ class Wishes:
 
 
 def changes_of(
-    wishes: Wishes, run: RunSummary, base: RunCase, catalog: Catalog
+    asked: AskedChanges, run: RunSummary, base: RunCase, catalog: Catalog
 ) -> tuple[Change, ...]:
     """Every combination, each with its label. Raises InputError."""
     axes = [
-        [_network(text, run, base, catalog) for text in dict.fromkeys(wishes.network)],
-        [_nodes(text) for text in dict.fromkeys(wishes.nodes)],
-        [_strategy(text) for text in dict.fromkeys(wishes.strategy)],
-        [_accumulation(text) for text in dict.fromkeys(wishes.accumulation)],
-        [_gradients(text) for text in dict.fromkeys(wishes.gradient_dtype)],
+        [_network(text, run, base, catalog) for text in dict.fromkeys(asked.network)],
+        [_nodes(text) for text in dict.fromkeys(asked.nodes)],
+        [_strategy(text) for text in dict.fromkeys(asked.strategy)],
+        [_accumulation(text) for text in dict.fromkeys(asked.accumulation)],
+        [_gradients(text) for text in dict.fromkeys(asked.gradient_dtype)],
     ]
     combinations = list(itertools.product(*(axis or [_same] for axis in axes)))
     if len(combinations) > MOST_CHANGES:

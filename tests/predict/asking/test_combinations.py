@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from broadgauge.catalog.catalog import shipped_catalog
-from broadgauge.predict.asking.wishes import AskedTrainings, expand
+from broadgauge.predict.asking.combinations import AskedTrainings, expand
 from broadgauge.predict.memory.columns import GIB
 from broadgauge.predict.memory.fullest_gpu import memory_use
 from broadgauge.specs.errors import InputError
 
 
-def asked(**wish: Sequence[Any]) -> AskedTrainings:
-    return expand({"model": ["llama3-8b"], **wish}, shipped_catalog())
+def asked(**properties: Sequence[Any]) -> AskedTrainings:
+    return expand({"model": ["llama3-8b"], **properties}, shipped_catalog())
 
 
 def test_every_combination_is_asked_once() -> None:
@@ -39,7 +39,7 @@ def test_what_is_silent_is_filled_in_and_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "strategy", "why"),
+    ("properties", "strategy", "why"),
     [
         # 70B: frozen weights alone are 131 GiB of 48; in 4 bits 34, in 60 % of an 80 GiB GPU.
         ({"model": ["llama3-70b"], "gpu": ["l40s"], "lora": [True]}, "fsdp", "don't fit"),
@@ -52,9 +52,9 @@ def test_what_is_silent_is_filled_in_and_told() -> None:
         ({"model": ["llama3-70b"], "gpu": ["l40s"], "gpus_per_node": [1]}, "ddp", "nobody"),
     ],
 )  # fmt: skip
-def test_states_are_those_of_what_is_trained(wish, strategy, why) -> None:
+def test_states_are_those_of_what_is_trained(properties, strategy, why) -> None:
     """Whether they fit decides the strategy, and what is said of it is so."""
-    found = asked(**wish)
+    found = asked(**properties)
     (case,) = found.cases
     assert case.strategy == strategy
     (told,) = [words for words in found.assumed if words.startswith("strategy")]
@@ -114,7 +114,7 @@ def test_combinations_that_cannot_be_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "says"),
+    ("properties", "says"),
     [
         ({"gpu": ["h100-sxn"]}, "no gpu `h100-sxn`"),
         ({"gpu": ["h100-sxm"], "model": ["lama3-8b"]}, "no model `lama3-8b`"),
@@ -133,9 +133,9 @@ def test_combinations_that_cannot_be_are_counted() -> None:
          "249,001 combinations"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused(wish: dict[str, Any], says: str) -> None:
+def test_what_cannot_be_is_refused(properties: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError) as caught:
-        asked(**wish)
+        asked(**properties)
     assert says in caught.value.message
 
 
@@ -146,24 +146,24 @@ def test_how_gradients_travel_is_told() -> None:
     assert "gradients reduced in each micro-batch" in told
     told = "; ".join(asked(gpu=["h100-sxm"], strategy=["fsdp"]).assumed)
     assert "each micro-batch" not in told
-    wish = {"gpu": ["h100-sxm"], "strategy": ["fsdp"], "gradient_bytes": [2.0]}
-    assert "gradients reduced" not in "; ".join(asked(**wish).assumed)
+    properties = {"gpu": ["h100-sxm"], "strategy": ["fsdp"], "gradient_bytes": [2.0]}
+    assert "gradients reduced" not in "; ".join(asked(**properties).assumed)
 
 
 def test_a_framework_that_nobody_knows_is_told() -> None:
-    wish = {"gpu": ["h100-sxm"], "strategy": ["fsdp"]}
-    told = "; ".join(asked(**wish, framework=["torchtitn"]).assumed)
+    properties = {"gpu": ["h100-sxm"], "strategy": ["fsdp"]}
+    told = "; ".join(asked(**properties, framework=["torchtitn"]).assumed)
     assert "framework torchtitn (not in the catalog" in told
     assert "did you mean `torchtitan`?" in told
-    own = "; ".join(asked(**wish, framework=["our-own-trainer"]).assumed)
+    own = "; ".join(asked(**properties, framework=["our-own-trainer"]).assumed)
     assert "framework our-own-trainer (not in the catalog" in own
     for known in ("torch", "nanogpt", "megatron"):
-        assert "not in the catalog" not in "; ".join(asked(**wish, framework=[known]).assumed)
+        assert "not in the catalog" not in "; ".join(asked(**properties, framework=[known]).assumed)
 
 
 def test_nics_a_node_are_assumed_unless_they_are_said() -> None:
-    def told(**wish: Any) -> str:
-        return "; ".join(asked(nodes=[2], **wish).assumed)
+    def told(**properties: Any) -> str:
+        return "; ".join(asked(nodes=[2], **properties).assumed)
 
     one = told(gpu=["h100-sxm"], network=["roce-400g"])
     assert "NICs a node: 1 (roce-400g; with eight roce-400g*8)" in one

@@ -1,6 +1,6 @@
 """Which trainings do a command's words mean? Every combination, and what was assumed of the rest.
 
-A wish names some properties, each with one value or several. What it leaves open gets a sensible
+A command names some properties, each with one value or several. What it leaves open gets a sensible
 value (defaults.py), and each such value is told.
 """
 
@@ -26,7 +26,7 @@ from broadgauge.specs.errors import InputError
 
 MOST_CASES = 100_000
 
-Wish = Mapping[str, Sequence[Any]]
+Properties = Mapping[str, Sequence[Any]]
 """Property → values: a field of `TrainingCase`, `accumulation`, or one of the catalog by name:
 `model`, `gpu`, `node`, `network`. What is absent is silent."""
 
@@ -46,14 +46,14 @@ class AskedTrainings:
     """Of a whole training, as an experiment says it; None: nobody did."""
 
 
-def expand(wish: Wish, catalog: Catalog) -> AskedTrainings:
+def expand(properties: Properties, catalog: Catalog) -> AskedTrainings:
     """Every combination that can be. Raises InputError: an unknown name, too many, or none."""
-    _check(wish)
+    _check(properties)
     assumptions, known = Assumptions(), _Known(catalog)
     faults: dict[Fault, int] = {}
     cases: dict[TrainingCase, None] = {}
-    for chosen in itertools.product(*wish.values()):
-        case = _case(dict(zip(wish, chosen, strict=True)), assumptions, known)
+    for chosen in itertools.product(*properties.values()):
+        case = _case(dict(zip(properties, chosen, strict=True)), assumptions, known)
         fault = fault_of(case)
         if fault is None:
             cases[case] = None
@@ -63,33 +63,33 @@ def expand(wish: Wish, catalog: Catalog) -> AskedTrainings:
         (message, hint), *_ = faults
         raise InputError(message, hint=hint)
     found = list(cases)
-    if "recompute" not in wish:
+    if "recompute" not in properties:
         found = defaults.recomputing(found, assumptions)
     return AskedTrainings(
         cases=tuple(found),
         assumed=tuple(assumptions.told()),
         left_out=tuple((message, number) for (message, _), number in faults.items()),
-        network=_first_network(wish, known),
+        network=_first_network(properties, known),
     )
 
 
-def _first_network(wish: Wish, known: "_Known") -> Fabric | None:
-    names = [*wish.get("network", ())]
-    names += [name for node in wish.get("node", ()) for name in known.node(node).networks]
+def _first_network(properties: Properties, known: "_Known") -> Fabric | None:
+    names = [*properties.get("network", ())]
+    names += [name for node in properties.get("node", ()) for name in known.node(node).networks]
     return known.fabric(names[0]) if names else None
 
 
-def _check(wish: Wish) -> None:
+def _check(properties: Properties) -> None:
     """Raises InputError."""
-    count = math.prod(len(values) for values in wish.values())
+    count = math.prod(len(values) for values in properties.values())
     if count > MOST_CASES:
         raise InputError(
             f"{count:,} combinations are more than the {MOST_CASES:,} that are predicted at once",
             hint="shorter lists",
         )
-    if "accumulation" in wish and "global_batch" in wish:
+    if "accumulation" in properties and "global_batch" in properties:
         raise InputError("accumulation and global batch say the same thing: one of them")
-    if "node" in wish and "gpu" in wish:
+    if "node" in properties and "gpu" in properties:
         raise InputError("a node says which GPU it has: one of the two")
 
 
