@@ -31,16 +31,16 @@ def test_reading_the_machine_imports_no_torch() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@given(num_cores=st.integers(1, 64), num_nodes=st.integers(1, 80), wish=st.integers(1, 64))
-def test_cores_are_shared_out_evenly(num_cores: int, num_nodes: int, wish: int) -> None:
-    nodes, note = share_out(range(num_cores), num_nodes, wish)
+@given(num_cores=st.integers(1, 64), num_nodes=st.integers(1, 80), wanted=st.integers(1, 64))
+def test_cores_are_shared_out_evenly(num_cores: int, num_nodes: int, wanted: int) -> None:
+    nodes, note = share_out(range(num_cores), num_nodes, wanted)
     assert len(nodes) == num_nodes
     assert len({len(node) for node in nodes}) == 1
-    assert 1 <= len(nodes[0]) <= wish
+    assert 1 <= len(nodes[0]) <= wanted
     given_out = [core for node in nodes for core in node]
     if num_nodes <= num_cores:
         assert len(set(given_out)) == len(given_out)
-    assert (note is None) == (num_nodes * wish <= num_cores)
+    assert (note is None) == (num_nodes * wanted <= num_cores)
 
 
 def test_all_cores_are_neighbours_once() -> None:

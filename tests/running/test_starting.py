@@ -137,7 +137,7 @@ def test_a_dry_run_is_data_and_leaves_nothing(
 
 def test_a_dry_run_for_gpus_needs_none(tmp_path: Path, options: RunOptions) -> None:
     """Nor torch: what would run is known from what the platform is said to have."""
-    wished = replace(options, assumed_gpus=2)
+    asked = replace(options, assumed_gpus=2)
     on_gpus = loaded(
         tmp_path,
         platform="local",
@@ -146,7 +146,7 @@ def test_a_dry_run_for_gpus_needs_none(tmp_path: Path, options: RunOptions) -> N
         workloads=[TRAIN],
     )
     bare = replace(a_machine(), torch=None)
-    prepared = prepare(on_gpus, wished, machine=bare)
+    prepared = prepare(on_gpus, asked, machine=bare)
     assert [case.label for case in prepared.plan.cases] == ["train 1x2 one node"]
     (launch,) = dry_run(prepared).launches
     assert ["CUDA_VISIBLE_DEVICES=" in line for line in launch.ranks] == [True, True]

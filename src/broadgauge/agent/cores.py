@@ -16,13 +16,13 @@ def cores_by_neighbourhood() -> tuple[int, ...]:
 
 
 def share_out(
-    cores: Sequence[int], num_nodes: int, wish: int
+    cores: Sequence[int], num_nodes: int, wanted: int
 ) -> tuple[tuple[tuple[int, ...], ...], str | None]:
-    """Each node's cores, `wish` of them where there are enough; and what the user should know.
+    """Each node's cores, `wanted` of them where there are enough; and what the user should know.
 
     Every node gets as many as every other. With more nodes than cores, nodes share one.
     """
-    each = max(1, min(wish, len(cores) // num_nodes))
+    each = max(1, min(wanted, len(cores) // num_nodes))
     shared = tuple(
         tuple(cores[(node * each + place) % len(cores)] for place in range(each))
         for node in range(num_nodes)
@@ -31,9 +31,9 @@ def share_out(
         return shared, (
             f"{num_nodes} nodes share {len(cores)} cores: what one node computes slows another"
         )
-    if each < wish:
+    if each < wanted:
         return shared, (
-            f"a node gets {each} of the {wish} cores wished for: {len(cores)} for {num_nodes} nodes"
+            f"a node gets {each} of the {wanted} cores asked for: {len(cores)} for {num_nodes} nodes"
         )
     return shared, None
 

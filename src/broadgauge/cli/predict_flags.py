@@ -271,7 +271,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     for flag in FLAGS:
         alone: dict[str, Any] = {"nargs": "?", "const": "yes"} if flag.is_switch else {}
         group.add_argument(
-            flag.name, dest=f"wish_{flag.field}", metavar=flag.metavar, help=flag.help, **alone
+            flag.name, dest=f"property_{flag.field}", metavar=flag.metavar, help=flag.help, **alone
         )
 
 
@@ -281,7 +281,7 @@ def read_properties(options: argparse.Namespace) -> dict[str, Sequence[Any]]:
 
     properties: dict[str, Sequence[Any]] = {}
     for flag in FLAGS:
-        text = getattr(options, f"wish_{flag.field}")
+        text = getattr(options, f"property_{flag.field}")
         if text is None:
             continue
         words = [word.strip() for word in text.split(",")]

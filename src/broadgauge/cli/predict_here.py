@@ -9,7 +9,7 @@ def is_here(options: argparse.Namespace) -> bool:
     return (
         options.experiment is not None
         and options.system is not None
-        and all(getattr(options, f"wish_{name}") is None for name in others)
+        and all(getattr(options, f"property_{name}") is None for name in others)
     )
 
 
@@ -24,7 +24,7 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.running.experiments import load
     from broadgauge.specs.errors import InputError
 
-    others = {f"wish_{each.field}": each.name for each in FLAGS}
+    others = {f"property_{each.field}": each.name for each in FLAGS}
     others |= {name: f"--{name}" for name in ("csv", "html", "trace", "explain", "measured")}
     others |= {"catalog": "--catalog", "usd_per_gpu_hour": "--usd-per-gpu-hour"}
     others |= {"tokens": "--tokens"}

@@ -40,7 +40,7 @@ def make_plan(
     working_folder: str = ".",
     against: Against | None = None,
 ) -> Plan:
-    """What does this experiment mean on its platforms, with another's cases beside it if wished?
+    """What does this experiment mean on its platforms, with another's cases beside it if asked?
 
     `devices` of each of them. Raises InputError where it can't be.
     """

@@ -33,7 +33,7 @@ class ResolvedCluster:
     platform: PlatformKind
     devices: Devices
     """That the shapes were resolved for."""
-    wished_cores_per_node: int | None
+    asked_cores_per_node: int | None
     """What the experiment says; None: `auto`."""
     notes: tuple[str, ...]
 
@@ -48,8 +48,8 @@ class ResolvedCluster:
         `auto` gives every rank of every shape the same share, the largest shape's: then shapes
         differ in their network only. One core at least, which nodes share if need be.
         """
-        if self.wished_cores_per_node is not None:
-            return self.wished_cores_per_node
+        if self.asked_cores_per_node is not None:
+            return self.asked_cores_per_node
         largest = max(
             each.world_size if self.devices.are_shared else each.ranks_per_node
             for each in self.shapes
@@ -85,7 +85,7 @@ def resolve_cluster(
         backends=backends,
         platform=platform,
         devices=devices,
-        wished_cores_per_node=None if cluster.cores_per_node == "auto" else cluster.cores_per_node,
+        asked_cores_per_node=None if cluster.cores_per_node == "auto" else cluster.cores_per_node,
         notes=(*([device_note] if device_note else ()), *notes, *size_notes),
     )
 

@@ -24,7 +24,7 @@ from broadgauge.specs.secrets import Secrets
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """What is wished of a run, beside what its experiment says."""
+    """What is asked of a run, beside what its experiment says."""
 
     runs_folder: Path = Path(RUNS_FOLDER)
     """Where the run's own folder is made."""

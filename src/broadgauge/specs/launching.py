@@ -47,7 +47,7 @@ class LaunchRequest:
     launch_id: str
     cases: tuple[Case, ...]
     cores_per_node: int
-    """A wish; the platform says in a note when cores are shared."""
+    """What was asked for; the platform says in a note when cores are shared."""
     limits: TimeLimits
     trials: tuple[TrialRequest, ...] = ()
     """What is left of the planned launch, in its order: a platform that goes on without the tool

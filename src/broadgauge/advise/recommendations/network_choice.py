@@ -180,23 +180,23 @@ def _break_even_words(
     case: TrainingCase, better: Fabric, pays_ratio: float, step_times: StepTimes
 ) -> Iterator[str]:
     """From which step rate and which model size on it pays."""
-    wished = f"more than {show_ratio(pays_ratio)}"
+    limit = f"more than {show_ratio(pays_ratio)}"
     batch = by_batch(case, better, pays_ratio, step_times)
     rate = "" if batch.steps_per_s is None else f", from {batch.steps_per_s:.2g} steps/s on"
     side = "below" if batch.is_more_below else "above"
     if batch.at is None:
-        yield _nowhere(batch, wished, "tokens a GPU and step")
+        yield _nowhere(batch, limit, "tokens a GPU and step")
     else:
-        yield f"it pays {wished} {side} {show_count(batch.at, 2)} tokens a GPU and step{rate}"
+        yield f"it pays {limit} {side} {show_count(batch.at, 2)} tokens a GPU and step{rate}"
     params = by_params(case, better, pays_ratio, step_times)
     side = "below" if params.is_more_below else "from"
     if params.at is None:
-        yield _nowhere(params, wished, "parameters")
+        yield _nowhere(params, limit, "parameters")
     else:
-        yield f"it pays {wished} {side} {show_count(params.at, 2)} parameters, at this batch"
+        yield f"it pays {limit} {side} {show_count(params.at, 2)} parameters, at this batch"
 
 
-def _nowhere(found: BreakEven, wished: str, unit: str) -> str:
+def _nowhere(found: BreakEven, limit: str, unit: str) -> str:
     span = f"{show_count(found.lowest, 2)} to {show_count(found.highest, 2)} {unit}"
     where_it_does = "everywhere" if found.is_always else "nowhere"
-    return f"it pays {wished} {where_it_does} from {span}"
+    return f"it pays {limit} {where_it_does} from {span}"

@@ -1,7 +1,7 @@
 """From which batch or model size on does a better network pay more than so much?
 
 The step over both networks is predicted while one thing changes, and where the gain crosses the
-wished ratio is found between the two points around it.
+asked-for ratio is found between the two points around it.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class BreakEven:
     """Tokens a GPU and step, or parameters; None: it crosses nowhere in the range."""
     is_more_below: bool
     is_always: bool
-    """Where it crosses nowhere: is the gain more than wished everywhere?"""
+    """Where it crosses nowhere: is the gain above that ratio everywhere?"""
     steps_per_s: float | None
     """Over the worse network, there."""
     lowest: float
