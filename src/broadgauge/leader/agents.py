@@ -18,7 +18,7 @@ SILENCE_LIMIT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
+class AgentEvent:
     """Something that an agent said; `event` None: its connection ended, as `why` says."""
 
     agent: int
@@ -50,7 +50,7 @@ class Agents:
         self._came = asyncio.Condition()
         self._clocks: dict[tuple[int, int], asyncio.Future[ClockTold]] = {}
         self._num_asked = 0
-        self.events: asyncio.Queue[Heard] = asyncio.Queue()
+        self.events: asyncio.Queue[AgentEvent] = asyncio.Queue()
         """Of the agents that are there, in the order heard."""
 
     async def listen(self, address: str) -> tuple[asyncio.Server, int]:
@@ -108,7 +108,7 @@ class Agents:
             link = self._links.get(agent)
             if link is not None and link.writer is writer:
                 del self._links[agent]
-                self.events.put_nowait(Heard(agent=agent, event=None, why=why))
+                self.events.put_nowait(AgentEvent(agent=agent, event=None, why=why))
         writer.close()
 
     async def _prove(
@@ -152,7 +152,7 @@ class Agents:
             before = self._links.get(agent)
             if before is not None:  # it came back before the end of its old connection was seen
                 before.writer.close()
-                self.events.put_nowait(Heard(agent=agent, event=None, why="it was started anew"))
+                self.events.put_nowait(AgentEvent(agent=agent, event=None, why="it was started anew"))
             self._links[agent] = AgentLink(agent=agent, hello=event, writer=writer)
             async with self._came:
                 self._came.notify_all()
@@ -161,7 +161,7 @@ class Agents:
             if waiting is not None and not waiting.done():
                 waiting.set_result(event)
         elif not isinstance(event, Alive):
-            self.events.put_nowait(Heard(agent=agent, event=event))
+            self.events.put_nowait(AgentEvent(agent=agent, event=event))
 
 
 def _in_words(error: Exception) -> str:

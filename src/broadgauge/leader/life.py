@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from broadgauge.leader.agents import Agents, Heard
+from broadgauge.leader.agents import Agents, AgentEvent
 from broadgauge.leader.clocks import compare_clocks
 from broadgauge.leader.link_facts import MeasuredLink, ends_of, measure_link
 from broadgauge.leader.meeting import Meeting
@@ -114,7 +114,7 @@ class Life:
     def cancel(self) -> None:
         """End it now; whoever waits for its agents is told so."""
         self.is_cancelled = True
-        self.agents.events.put_nowait(Heard(agent=-1, event=None))
+        self.agents.events.put_nowait(AgentEvent(agent=-1, event=None))
 
     async def _come_up(self) -> None:
         while not self.agents.events.empty():  # of an earlier life
