@@ -20,7 +20,7 @@ from broadgauge.platforms.nccl_topology import topology_xml
 from broadgauge.platforms.path_check import path_check, refuse_impossible_path
 from broadgauge.platforms.rank_environment import nccl_seen_gbps
 from broadgauge.platforms.starting import start_launch
-from broadgauge.platforms.supervised import CheckResult, CheckTrial, Heard, SupervisedLaunch
+from broadgauge.platforms.supervised import CheckResult, CheckTrial, TrialEvents, SupervisedLaunch
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, PlatformError
 from broadgauge.specs.launching import LaunchRequest, Progress
@@ -108,7 +108,7 @@ class EmulatedPlatform:
         if case.nodes == 1 or case.backend != "nccl":
             return path_check(case, stem)
 
-        def check(_heard: Heard, _watch: GpuWatch) -> CheckResult:
+        def check(_events: TrialEvents, _watch: GpuWatch) -> CheckResult:
             facts = nccl_facts_of_rank(stem, 0)
             note = speed_note(case, facts, nccl_seen_gbps(case))
             if note is not None:

@@ -23,7 +23,7 @@ from broadgauge.platforms.paths import (
     mismatch,
     path_facts,
 )
-from broadgauge.platforms.supervised import CheckResult, CheckTrial, Heard
+from broadgauge.platforms.supervised import CheckResult, CheckTrial, TrialEvents
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import RankMessage
@@ -69,12 +69,12 @@ def path_check(case: Case, stem: str) -> CheckTrial | None:
     if not has_path(case):
         return None
 
-    def check(heard: Heard, watch: GpuWatch) -> CheckResult:
+    def check(events: TrialEvents, watch: GpuWatch) -> CheckResult:
         facts, error = check_path(
             case,
             stem,
             watch.nvlink_bytes(),
-            heard.messages,
+            events.messages,
             is_joined=joined_by_nvlink(watch.gpus),
         )
         return CheckResult(error=error, path=facts)

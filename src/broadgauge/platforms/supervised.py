@@ -46,7 +46,7 @@ better one."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Heard:
+class TrialEvents:
     """All that came from the supervisor in one trial."""
 
     num_ranks: int
@@ -114,7 +114,7 @@ class CheckResult:
     path: PathFacts | None = None
 
 
-CheckTrial = Callable[[Heard, GpuWatch], CheckResult]
+CheckTrial = Callable[[TrialEvents, GpuWatch], CheckResult]
 TakeNotes = Callable[[tuple[str, ...]], None]
 
 
@@ -171,15 +171,15 @@ class SupervisedLaunch:
     def run_trial(self, request: TrialRequest, progress: Progress) -> TrialOutcome:
         """Run one trial on the living ranks; what ranks do wrong is a failed outcome."""
         started_unix_s = time.time()
-        heard = Heard(num_ranks=len(self._order.ranks))
+        events = TrialEvents(num_ranks=len(self._order.ranks))
         watch = GpuWatch(self._gpus)
         with watch:
-            error = self._pump(request, heard, progress)
+            error = self._pump(request, events, progress)
         if self._take_notes is not None:
-            self._take_notes(heard.notes)
+            self._take_notes(events.notes)
         checked = CheckResult()
         if error is None and self._check is not None:
-            checked = self._check(heard, watch)
+            checked = self._check(events, watch)
             error = checked.error
         if error is not None:
             self._is_alive = False
@@ -189,10 +189,10 @@ class SupervisedLaunch:
             started_unix_s=started_unix_s,
             ended_unix_s=time.time(),
             error=error,
-            messages=tuple(tuple(messages) for messages in heard.messages),
-            marks=tuple(heard.marks),
+            messages=tuple(tuple(messages) for messages in events.messages),
+            marks=tuple(events.marks),
             gpus=watch.uses(),
-            link=heard.link,
+            link=events.link,
             path=checked.path,
         )
 
@@ -205,24 +205,24 @@ class SupervisedLaunch:
         self._connection.send(EndOrder())
         self._connection.close(self._order.limits.teardown_s + END_GRACE_S)
 
-    def _pump(self, request: TrialRequest, heard: Heard, progress: Progress) -> TrialError | None:
+    def _pump(self, request: TrialRequest, events: TrialEvents, progress: Progress) -> TrialError | None:
         """Have the trial run and take everything in; what went wrong, if anything did."""
         if not self.is_alive:
             return self._lost("the launch had ended before the trial")
         self._connection.send(trial_order(request, self._order.limits))
         try:
-            while not heard.is_over:
+            while not events.is_over:
                 event = self._connection.receive(SILENCE_LIMIT_S)
                 if event is None:
                     self._connection.close(0)
                     return self._lost(
                         f"the supervisor of the ranks did not answer for {SILENCE_LIMIT_S:g} s"
                     )
-                heard.take(event, progress)
+                events.take(event, progress)
         except SupervisorLost as loss:
-            return heard.symptoms.error(self._log_paths) or self._lost(str(loss))
-        error = heard.symptoms.error(self._log_paths)
-        if error is None and len(heard.done) < heard.num_ranks:
+            return events.symptoms.error(self._log_paths) or self._lost(str(loss))
+        error = events.symptoms.error(self._log_paths)
+        if error is None and len(events.done) < events.num_ranks:
             return self._lost("the launch was ended before the trial was done")
         return error
 

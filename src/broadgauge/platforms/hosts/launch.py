@@ -21,7 +21,7 @@ from broadgauge.messages.leader import (
 from broadgauge.platforms.diagnosis import Symptoms, status_of
 from broadgauge.platforms.hosts.following import Followed, LeaderGone, Leading, logs_of
 from broadgauge.platforms.launch_folders import private
-from broadgauge.platforms.supervised import Heard
+from broadgauge.platforms.supervised import TrialEvents
 from broadgauge.specs.launching import (
     Launch,
     Progress,
@@ -118,7 +118,7 @@ class FollowedLaunch:
 
     def run_trial(self, request: TrialRequest, progress: Progress) -> TrialOutcome:
         """Follow the leader through this trial; what goes wrong is a failed outcome."""
-        heard = Heard(num_ranks=self.life.num_ranks)
+        heard = TrialEvents(num_ranks=self.life.num_ranks)
         began_s, ended_s = self.begun.unix_s, self.begun.unix_s
         error: TrialError | None = None
         ends: TrialEnds | None = None
@@ -181,7 +181,7 @@ class FollowedLaunch:
         return logs_of(self.log_folder, self.life.life_id, self.life.num_ranks)
 
     def _follow(
-        self, request: TrialRequest, heard: Heard, progress: Progress
+        self, request: TrialRequest, heard: TrialEvents, progress: Progress
     ) -> tuple[TrialEnds, TrialError | None]:
         """Take in all of the trial; which agent or supervisor was lost. Raises LeaderGone."""
         lost: TrialError | None = None
