@@ -7,7 +7,7 @@ import pytest
 
 from broadgauge.advise.recommendations.network_choice import recommend
 from broadgauge.advise.recommendations.ratio_interval import ratio_interval
-from broadgauge.advise.recommendations.recommendation import PAYS_RATIO, Recommendation, Rule
+from broadgauge.advise.recommendations.recommendation import PAYS_RATIO, Recommendation, RecommendationRule
 from broadgauge.catalog.articles import articles
 from broadgauge.catalog.models import find_model
 from broadgauge.predict.articles.clusters import FABRICS, granite_case
@@ -28,7 +28,7 @@ def of_series(scores: ArticleScores, *series: str) -> list[Prediction]:
     return [r.prediction for r in scores.rows if r.prediction and r.row.series in series]
 
 
-def of_rule(found: Sequence[Recommendation], *rules: Rule) -> list[Recommendation]:
+def of_rule(found: Sequence[Recommendation], *rules: RecommendationRule) -> list[Recommendation]:
     return [each for each in found if each.rule in rules]
 
 
@@ -39,21 +39,21 @@ def step_times(cases: Sequence[TrainingCase]) -> Times:
 def test_l40s_vnic_suffices(scores: ArticleScores) -> None:
     """redhat-network-2025: vNIC on L40S, 2, 4 and 8 nodes; pod does not."""
     found = recommend(of_series(scores, "l40s-cluster"))
-    assert [each.about for each in of_rule(found, Rule.SUFFICES)] == ["vnic", "vnic", "vnic"]
-    assert all(each.is_worth_it for each in of_rule(found, Rule.PAYS))
+    assert [each.about for each in of_rule(found, RecommendationRule.SUFFICES)] == ["vnic", "vnic", "vnic"]
+    assert all(each.is_worth_it for each in of_rule(found, RecommendationRule.PAYS))
 
 
 def test_h100_sriov_pays_and_rdma_brings_little(scores: ArticleScores) -> None:
     """redhat-network-2025: SR-IOV pays on H100, RDMA little for this model; pod is slower than one
     node alone."""
     found = recommend(of_series(scores, "h100-cluster"))
-    (suffices,) = of_rule(found, Rule.SUFFICES)
+    (suffices,) = of_rule(found, RecommendationRule.SUFFICES)
     assert suffices.about == "sriov"
-    steps = {each.about: each for each in of_rule(found, Rule.PAYS, Rule.LITTLE)}
+    steps = {each.about: each for each in of_rule(found, RecommendationRule.PAYS, RecommendationRule.LITTLE)}
     assert steps["sriov"].gain_ratio > 0.5
     assert not steps["sriov-rdma"].is_worth_it
     assert abs(steps["sriov-rdma"].gain_ratio) < 0.02
-    slower = of_rule(found, Rule.SLOWER)
+    slower = of_rule(found, RecommendationRule.SLOWER)
     assert "pod" in {each.about for each in slower}
     assert "slower than 1" in slower[0].words
 
@@ -65,7 +65,7 @@ def test_more_nics_bring_two_h100_nodes_nothing() -> None:
         for number in (1, 2, 4, 8)
     ]
     cases = [granite_case(articles(), "h100-cluster", 2, nic) for nic in nics]
-    found = of_rule(recommend(predict(cases), step_times), Rule.NICS)
+    found = of_rule(recommend(predict(cases), step_times), RecommendationRule.NICS)
     assert len(found) == 3
     for each in found:
         assert not each.is_worth_it
@@ -99,7 +99,7 @@ ROCE = Fabric(name="roce", transport="roce", node_gbps=200)
 def test_lora_on_a40_roce_pays_over_pod() -> None:
     """Threefold there; a factor of two is what a pod network's prior lets one say."""
     cases = [lora_on_a40(FABRICS["pod"], 32), lora_on_a40(ROCE, 32)]
-    (pays,) = of_rule(recommend(predict(cases), step_times), Rule.PAYS)
+    (pays,) = of_rule(recommend(predict(cases), step_times), RecommendationRule.PAYS)
     assert pays.about == "roce"
     assert pays.gain_ratio > 1.0
     assert any("steps/s" in line for line in pays.arithmetic)
@@ -108,7 +108,7 @@ def test_lora_on_a40_roce_pays_over_pod() -> None:
 def test_a_flat_batch_sweep_means_kernels() -> None:
     """redhat-gpudirect-2025: 32, 64, 96 and 112 sequences a GPU take the same time."""
     found = recommend(predict([lora_on_a40(ROCE, batch) for batch in (32, 64, 96, 112)]))
-    (batch,) = of_rule(found, Rule.BATCH)
+    (batch,) = of_rule(found, RecommendationRule.BATCH)
     assert not batch.is_worth_it
     assert "compute-bound" in batch.words
     assert "kernels" in batch.words
@@ -118,7 +118,7 @@ def test_a_flat_batch_sweep_means_kernels() -> None:
 def test_gpt2_large_needs_nvlink_and_the_small_one_does_not(scores: ArticleScores) -> None:
     """net1-2025: 62.96 and 62.55 s for 85M, 266.8 and 406.1 s for 708M."""
     found = recommend(of_series(scores, "baskerville-85m", "baskerville-708m"))
-    places = of_rule(found, Rule.PLACE)
+    places = of_rule(found, RecommendationRule.PLACE)
     worth = {each.words.split(" ")[0].rstrip(":"): each.is_worth_it for each in places}
     assert worth == {"gpt2-85m": False, "gpt2-large-708m": True}
 
@@ -150,9 +150,9 @@ POD, TCP = Fabric(name="pod", transport="overlay"), Fabric(name="tcp", transport
 def test_what_suffices_is_the_lowest_rung(pod_s: float, waits_s: float, suffices: str) -> None:
     """Within a tenth of the best, or a quarter of a step waiting at most."""
     found = recommend([planted(1.0, 0.0), planted(pod_s, waits_s, fabric=POD)])
-    (best,) = of_rule(found, Rule.SUFFICES)
+    (best,) = of_rule(found, RecommendationRule.SUFFICES)
     assert best.about == suffices
-    (step,) = of_rule(found, Rule.PAYS, Rule.LITTLE)
+    (step,) = of_rule(found, RecommendationRule.PAYS, RecommendationRule.LITTLE)
     assert step.is_worth_it == (pod_s > 1 + PAYS_RATIO)
     assert step.gain_ratio == pytest.approx(pod_s - 1)
     assert f"= {pod_s:.3g}" in step.arithmetic[0]
@@ -162,7 +162,7 @@ def test_a_higher_rung_that_is_slower_is_called_slower() -> None:
     """Fast sockets are below a hypervisor's NIC on the ladder of effort, and may carry more."""
     vnic = Fabric(name="vnic", transport="virtio")
     found = recommend([planted(1.0, 0.5, fabric=TCP), planted(3.0, 2.5, fabric=vnic)])
-    (step,) = of_rule(found, Rule.PAYS, Rule.LITTLE)
+    (step,) = of_rule(found, RecommendationRule.PAYS, RecommendationRule.LITTLE)
     assert not step.is_worth_it
     assert "vnic is slower than tcp" in step.words
     assert "3 times as long" in step.words
@@ -171,7 +171,7 @@ def test_a_higher_rung_that_is_slower_is_called_slower() -> None:
 @pytest.mark.parametrize(("pod_s", "place"), [(1.05, "as good as any"), (2.0, "the best")])
 def test_only_the_fastest_is_called_the_best(pod_s: float, place: str) -> None:
     found = recommend([planted(1.0, 0.5), planted(pod_s, 0.9 * pod_s, fabric=POD)])
-    (best,) = of_rule(found, Rule.SUFFICES)
+    (best,) = of_rule(found, RecommendationRule.SUFFICES)
     assert f"{best.about} is {place} of these, and too slow" in best.words
     assert not best.is_worth_it
 
@@ -179,8 +179,8 @@ def test_only_the_fastest_is_called_the_best(pod_s: float, place: str) -> None:
 def test_a_ratio_that_could_decide_otherwise_is_a_caution() -> None:
     near = recommend([planted(1.0, 0.0), planted(1.15, 0.2, fabric=POD)])
     far = recommend([planted(1.0, 0.0), planted(2.0, 0.9, fabric=POD)])
-    assert [each.cautions for each in of_rule(near, Rule.PAYS)] != [()]
-    assert [each.cautions for each in of_rule(far, Rule.PAYS)] == [()]
+    assert [each.cautions for each in of_rule(near, RecommendationRule.PAYS)] != [()]
+    assert [each.cautions for each in of_rule(far, RecommendationRule.PAYS)] == [()]
 
 
 def test_kernels_cancel_in_the_ratio_of_two_networks() -> None:
@@ -202,9 +202,9 @@ def test_kernels_cancel_in_the_ratio_of_two_networks() -> None:
     found = ratio_interval(*wide)
     assert 1.1 < found.low < found.value < found.high < 1.7
     assert found.value == pytest.approx(1.4)
-    (step,) = of_rule(recommend(wide), Rule.NICS)
+    (step,) = of_rule(recommend(wide), RecommendationRule.NICS)
     assert step.cautions == ()
-    (step,) = of_rule(recommend(wide, pays_ratio=0.35), Rule.NICS)
+    (step,) = of_rule(recommend(wide, pays_ratio=0.35), RecommendationRule.NICS)
     assert "measure before buying" in step.cautions[0]
     measured = [
         replace(
@@ -223,7 +223,7 @@ def test_kernels_cancel_in_the_ratio_of_two_networks() -> None:
 def test_what_pays_is_the_users_to_say(pays_ratio: float, pays: bool) -> None:
     predictions = [planted(1.0, 0.0), planted(1.2, 0.4, fabric=POD)]
     found = recommend(predictions, step_times, pays_ratio=pays_ratio)
-    (step,) = of_rule(found, Rule.PAYS, Rule.LITTLE)
+    (step,) = of_rule(found, RecommendationRule.PAYS, RecommendationRule.LITTLE)
     assert step.is_worth_it == pays
     assert any(f"more than {pays_ratio:.0%}".replace("%", " %") in x for x in step.arithmetic)
 
@@ -243,7 +243,7 @@ def test_only_the_same_batch_is_compared() -> None:
             planted(5.6, 2.0, fabric=POD, global_batch=many),
         ]
     )
-    steps = of_rule(found, Rule.PAYS, Rule.LITTLE)
+    steps = of_rule(found, RecommendationRule.PAYS, RecommendationRule.LITTLE)
     assert [each.about for each in steps] == ["roce", "roce"]
     assert [each.gain_ratio for each in steps] == pytest.approx([0.4, 0.4])
     assert ["global batch 128" in each.words for each in steps] == [True, False]
@@ -262,7 +262,7 @@ def test_sizes_are_compared_by_their_passes() -> None:
 
     # Tokens/s of one node: 64 a second; of two: 1.9 times as many, with either number of passes.
     found = [at(1, 1, 1.0), at(2, 1, 2 / 1.9), at(1, 2, 1.9), at(2, 2, 4 / 1.9)]
-    assert of_rule(recommend(found), Rule.SLOWER) == []
+    assert of_rule(recommend(found), RecommendationRule.SLOWER) == []
 
 
 def test_two_nodes_with_the_same_network_are_no_choice() -> None:
@@ -274,7 +274,7 @@ def test_the_ladder_goes_by_effort_then_by_rate() -> None:
         for step_s, fabric in ((4.0, POD), (2.0, TCP), (1.0, ROCE)):
             yield planted(step_s, step_s / 2, fabric=fabric)
 
-    found = of_rule(recommend(list(steps())[::-1]), Rule.PAYS)
+    found = of_rule(recommend(list(steps())[::-1]), RecommendationRule.PAYS)
     assert [(each.about, round(each.gain_ratio, 6)) for each in found] == [
         ("tcp", 1.0),
         ("roce", 1.0),

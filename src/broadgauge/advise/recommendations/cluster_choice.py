@@ -9,7 +9,7 @@ from broadgauge.advise.recommendations.ratio_interval import ratio_interval
 from broadgauge.advise.recommendations.recommendation import (
     PAYS_RATIO,
     Recommendation,
-    Rule,
+    RecommendationRule,
     Told,
     cautions,
     exposed_words,
@@ -58,7 +58,7 @@ def _micro_batch(case: TrainingCase) -> float:
 
 def _slower(fewer: Prediction, more: Prediction, ratio: float, told: str) -> Recommendation:
     return Recommendation(
-        rule=Rule.SLOWER,
+        rule=RecommendationRule.SLOWER,
         is_worth_it=False,
         about=network_name(more),
         words=(
@@ -101,7 +101,7 @@ def _placed(near: Prediction, far: Prediction, pays_ratio: float, told: str) -> 
         if ratio > 1 + pays_ratio:
             words += " is within what is not known"
     return Recommendation(
-        rule=Rule.PLACE,
+        rule=RecommendationRule.PLACE,
         is_worth_it=matters,
         about=network_name(far),
         words=words,
@@ -141,7 +141,7 @@ def of_batches(
             words += f"{show_ratio(gain, 2)} more tokens/s"
         sizes = ", ".join(f"{each.case.micro_batch:g}" for each in row)
         yield Recommendation(
-            rule=Rule.BATCH,
+            rule=RecommendationRule.BATCH,
             is_worth_it=not is_flat,
             about=row[0].case.model.name,
             words=words,

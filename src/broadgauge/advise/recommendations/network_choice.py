@@ -13,7 +13,7 @@ from broadgauge.advise.recommendations.recommendation import (
     PAYS_RATIO,
     SUFFICIENT_RATIO,
     Recommendation,
-    Rule,
+    RecommendationRule,
     Told,
     exposed_words,
     grouped,
@@ -104,7 +104,7 @@ def _sufficient(ladder: Sequence[Prediction], pays_ratio: float, told: Told) -> 
         times = below[-1].step_time_s.value / chosen.step_time_s.value
         words += f"; {network_name(below[-1])} takes {times:.3g} times as long"
     return Recommendation(
-        rule=Rule.SUFFICES,
+        rule=RecommendationRule.SUFFICES,
         is_worth_it=is_enough,
         about=network_name(chosen),
         words=words,
@@ -131,7 +131,7 @@ def _step_up(
     pays = ratio > 1 + pays_ratio
     fabrics = worse.case.fabric, better.case.fabric
     is_nics = fabrics[0].transport == fabrics[1].transport
-    rule = Rule.NICS if is_nics else Rule.PAYS if pays else Rule.LITTLE
+    rule = RecommendationRule.NICS if is_nics else RecommendationRule.PAYS if pays else RecommendationRule.LITTLE
     place = where(worse.case, told)
     if pays:
         words = (

@@ -17,7 +17,7 @@ SUFFICIENT_RATIO = 0.25
 """Of a step that may wait for a network that suffices: three quarters of the GPUs' time is used."""
 
 
-class Rule(StrEnum):
+class RecommendationRule(StrEnum):
     """What a recommendation is about."""
 
     SUFFICES = "network suffices"
@@ -33,7 +33,7 @@ class Rule(StrEnum):
 class Recommendation:
     """What follows from predictions."""
 
-    rule: Rule
+    rule: RecommendationRule
     is_worth_it: bool
     """Does what the rule is about pay? Of SUFFICES: does even the best of the networks suffice?"""
     about: str
