@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import get_args
 
 from broadgauge.predict.case import Precision, TrainingCase
-from broadgauge.predict.facts.splits import SPLIT_RULES, Fault, Rule, divisors
+from broadgauge.predict.facts.splits import SPLIT_RULES, Fault, SplitRule, divisors
 from broadgauge.specs.errors import InputError
 
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
@@ -140,7 +140,7 @@ def _precision(case: TrainingCase) -> Iterator[Fault]:
         yield f"{gpu.name} has no {case.precision} arithmetic", f"it has {', '.join(known)}"
 
 
-_RULES: tuple[Rule, ...] = (
+_RULES: tuple[SplitRule, ...] = (
     _numbers,
     *SPLIT_RULES,
     _sequence_parallel,

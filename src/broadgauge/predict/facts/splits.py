@@ -6,7 +6,7 @@ from broadgauge.predict.case import TrainingCase
 
 Fault = tuple[str, str | None]
 """What is wrong, and what would work."""
-Rule = Callable[[TrainingCase], Iterator[Fault]]
+SplitRule = Callable[[TrainingCase], Iterator[Fault]]
 
 
 def split_fault_of(case: TrainingCase) -> Fault | None:
@@ -53,7 +53,7 @@ def _sequences(case: TrainingCase) -> Iterator[Fault]:
         )
 
 
-SPLIT_RULES: tuple[Rule, ...] = (_layers, _tensors, _sequences)
+SPLIT_RULES: tuple[SplitRule, ...] = (_layers, _tensors, _sequences)
 
 
 def _name(case: TrainingCase) -> str:
