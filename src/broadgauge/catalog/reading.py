@@ -20,7 +20,7 @@ from broadgauge.catalog.networks import (
 from broadgauge.catalog.nodes import NodeEntry, PriceEntry
 from broadgauge.catalog.references import BusbwFigure, StorageEntry
 from broadgauge.specs.base import did_you_mean
-from broadgauge.specs.document import Document, Path
+from broadgauge.specs.document import Document, KeyPath
 from broadgauge.specs.errors import ExperimentError, InputError, Problem
 from broadgauge.specs.plain_messages import value_problem
 
@@ -79,7 +79,7 @@ def read_entries(text: str, filename: str) -> tuple[Read, ...]:
     return (*read, *_prices_of_gpus(document, read))
 
 
-def _read(document: Document, place: Path, kind: str, entry: Entry) -> Read:
+def _read(document: Document, place: KeyPath, kind: str, entry: Entry) -> Read:
     where = document.where(place)
     return Read(kind=kind, entry=entry, filename=document.filename, where=where)
 
@@ -159,7 +159,7 @@ def _problems_of_form(document: Document) -> Iterator[Problem]:
                     yield Problem(where, "an entry is a mapping of keys", _example(key))
 
 
-def _problems(document: Document, place: Path, error: ValidationError) -> Iterator[Problem]:
+def _problems(document: Document, place: KeyPath, error: ValidationError) -> Iterator[Problem]:
     """What is wrong with an entry: all that is missing in one, and nothing that only follows."""
     kind, data = str(place[0]), document.data[place[0]][place[1]]
     details = error.errors()
@@ -173,7 +173,7 @@ def _problems(document: Document, place: Path, error: ValidationError) -> Iterat
         yield _missing(document, place, missing)
 
 
-def _missing(document: Document, place: Path, missing: Sequence[Path]) -> Problem:
+def _missing(document: Document, place: KeyPath, missing: Sequence[KeyPath]) -> Problem:
     kind = str(place[0])
     keys = ", ".join(f"`{_key((*place, *each))}`" for each in missing)
     hint = _example(kind)
@@ -183,7 +183,7 @@ def _missing(document: Document, place: Path, missing: Sequence[Path]) -> Proble
     return Problem(where, f"{keys} {'is' if len(missing) == 1 else 'are'} missing", hint)
 
 
-def _problem(document: Document, path: Path, detail: ErrorDetails) -> Problem:
+def _problem(document: Document, path: KeyPath, detail: ErrorDetails) -> Problem:
     """One thing that is wrong with an entry, with a hint that works."""
     kind, key = str(path[0]), _key(path)
     where = document.where(path)
@@ -194,7 +194,7 @@ def _problem(document: Document, path: Path, detail: ErrorDetails) -> Problem:
     return Problem(where, message, hint or _example(kind))
 
 
-def _key(path: Path) -> str:
+def _key(path: KeyPath) -> str:
     """`("gpus", 0, "peaks", "bf16")` → `peaks.bf16`; of the whole entry its kind."""
     words = [str(part) for part in path[2:]]
     return ".".join(words) if words else str(path[0]).removesuffix("s")

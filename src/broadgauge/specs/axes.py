@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from broadgauge.specs.axis_names import unfolded_names
 from broadgauge.specs.base import NAME_PATTERN
-from broadgauge.specs.document import Assembly, Document, Path
+from broadgauge.specs.document import Assembly, Document, KeyPath
 from broadgauge.specs.errors import ExperimentError, Problem
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.fields import annotations_at, discriminators, models_in, takes_list
@@ -86,7 +86,7 @@ class _Unfolding:
             made = self._point(entry, at, (key, len(entries)), chosen)
             entries.append(made | {"name": names[number]} if name else made)
 
-    def _point(self, value: Any, at: Path, to: Path, chosen: dict[Path, int]) -> Any:
+    def _point(self, value: Any, at: KeyPath, to: KeyPath, chosen: dict[KeyPath, int]) -> Any:
         """A copy with one value in place of each axis, placed where it stands in the list."""
         if at in chosen:
             index = chosen[at]
@@ -108,7 +108,7 @@ class _Unfolding:
                 _refuse(self.document, (key, i, "name"), message, "give one another `name`")
 
 
-def _points(at: Path, axes: list[Axis]) -> Iterator[dict[Path, int]]:
+def _points(at: KeyPath, axes: list[Axis]) -> Iterator[dict[KeyPath, int]]:
     """Which value of each axis? Every combination, the last axis fastest."""
     for indices in itertools.product(*(range(len(axis.values)) for axis in axes)):
         yield {(*at, *axis.path): index for axis, index in zip(axes, indices, strict=True)}
@@ -137,11 +137,11 @@ def _axes(annotation: Any, mapping: dict[str, Any], path: tuple[str, ...]) -> It
             yield Axis(path=(*path, key), values=value)
 
 
-def _check(document: Document, at: Path, axes: list[Axis], room: int) -> None:
+def _check(document: Document, at: KeyPath, axes: list[Axis], room: int) -> None:
     """Raises ExperimentError where the axes can't be unfolded as they stand."""
     for axis in axes:
         if not axis.values:
-            path: Path = (*at, *axis.path)
+            path: KeyPath = (*at, *axis.path)
             _refuse(document, path, f"`{axis.path[-1]}`: the list is empty, so nothing is left")
     count = math.prod(len(axis.values) for axis in axes)
     if count > room:  # before the values are compared, each with each
@@ -165,7 +165,7 @@ def _is_same(value: Any, other: Any) -> bool:
     return type(value) is type(other) and value == other
 
 
-def _refuse(document: Document, path: Path, message: str, hint: str | None = None) -> NoReturn:
+def _refuse(document: Document, path: KeyPath, message: str, hint: str | None = None) -> NoReturn:
     raise ExperimentError([Problem(document.where(path), message, hint)])
 
 
@@ -181,7 +181,7 @@ def _following(document: Document, unfolded: dict[str, dict[str, list[str]]]) ->
     """Where an unfolded entry is named, all that came of it are meant."""
     assembly = Assembly()
 
-    def rewrite(value: Any, path: Path) -> Any:
+    def rewrite(value: Any, path: KeyPath) -> Any:
         assembly.place(document, at=path, to=path)
         if isinstance(value, dict):
             return {key: rewrite(item, (*path, key)) for key, item in value.items()}
@@ -198,7 +198,7 @@ def _following(document: Document, unfolded: dict[str, dict[str, list[str]]]) ->
     return assembly.document(document.filename, rewrite(document.data, ()))
 
 
-def _list_named_in(path: Path) -> str:
+def _list_named_in(path: KeyPath) -> str:
     """Of which list are names at this place? Empty: there are none."""
     match path:
         case ("workloads", int(), "networks"):
@@ -222,7 +222,7 @@ def _spread(
     assembly: Assembly,
     document: Document,
     items: list[Any],
-    path: Path,
+    path: KeyPath,
     names: dict[str, list[str]],
 ) -> list[Any]:
     spread: list[Any] = []

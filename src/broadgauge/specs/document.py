@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-Path = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 """`("networks", 1, "rate_gbps")`."""
 
 
@@ -13,12 +13,12 @@ class Document:
 
     filename: str
     data: Any
-    places: dict[Path, str] = field(default_factory=dict)
+    places: dict[KeyPath, str] = field(default_factory=dict)
     """`experiment.yaml:5:5` of each value; of a mapping's entry, of its key."""
-    overridden: dict[Path, str] = field(default_factory=dict)
+    overridden: dict[KeyPath, str] = field(default_factory=dict)
     """Parts that a flag has set, with the flag's text."""
 
-    def where(self, path: Path) -> str:
+    def where(self, path: KeyPath) -> str:
         """`experiment.yaml:5:5`, or the flag that set it, of the nearest part that has a place."""
         for set_path, flag in self.overridden.items():
             if path and set_path[: len(path)] == path:
@@ -35,10 +35,10 @@ class Assembly:
     """A document put together from parts of others, each of which keeps its place."""
 
     def __init__(self) -> None:
-        self.places: dict[Path, str] = {}
-        self.overridden: dict[Path, str] = {}
+        self.places: dict[KeyPath, str] = {}
+        self.overridden: dict[KeyPath, str] = {}
 
-    def take(self, source: Document, value: Any, *, at: Path, to: Path) -> Any:
+    def take(self, source: Document, value: Any, *, at: KeyPath, to: KeyPath) -> Any:
         """A copy of the value that stands `at` in the source, placed as it was there."""
         self.place(source, at=at, to=to)
         if isinstance(value, dict):
@@ -52,7 +52,7 @@ class Assembly:
             ]
         return value
 
-    def place(self, source: Document, *, at: Path, to: Path) -> None:
+    def place(self, source: Document, *, at: KeyPath, to: KeyPath) -> None:
         """What stands here was written there; nothing changes where there is no place."""
         if at in source.overridden:
             self.overridden[to] = source.overridden[at]

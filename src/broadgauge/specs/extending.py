@@ -7,7 +7,7 @@ The file that extends wins. Mappings merge key by key; entries of `networks`, `w
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
-from broadgauge.specs.document import Assembly, Document, Path
+from broadgauge.specs.document import Assembly, Document, KeyPath
 from broadgauge.specs.errors import ExperimentError, InputError, Problem
 from broadgauge.specs.yaml_source import parse_yaml
 
@@ -92,9 +92,9 @@ class _Merging:
     def _mapping(
         self,
         assembly: Assembly,
-        base: tuple[dict[str, Any], Path],
-        child: tuple[dict[str, Any], Path],
-        to: Path,
+        base: tuple[dict[str, Any], KeyPath],
+        child: tuple[dict[str, Any], KeyPath],
+        to: KeyPath,
     ) -> dict[str, Any]:
         """Key by key; each side is a mapping and where it stands in its document."""
         (old, old_at), (new, new_at) = base, child
@@ -112,7 +112,7 @@ class _Merging:
         return merged
 
     def _value(
-        self, assembly: Assembly, base: tuple[Any, Path], child: tuple[Any, Path], to: Path
+        self, assembly: Assembly, base: tuple[Any, KeyPath], child: tuple[Any, KeyPath], to: KeyPath
     ) -> Any:
         """Both have it: merged where that means something, else as the child has it."""
         (old, _), (new, at) = base, child

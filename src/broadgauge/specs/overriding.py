@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from broadgauge.specs.base import did_you_mean
-from broadgauge.specs.document import Document, Path
+from broadgauge.specs.document import Document, KeyPath
 from broadgauge.specs.errors import ExperimentError, Problem
 from broadgauge.specs.secret_names import MASK, is_secret, without_credentials
 from broadgauge.specs.taking_secrets import ENVIRONMENT
@@ -22,7 +22,7 @@ def apply_override(document: Document, override: str) -> Document:
         raise ExperimentError([Problem(flag, "`--set` takes key=value", "--set launches=3")])
     keys = key_text.strip().split(".")
     value = parse_yaml(value_text, flag).data if value_text.strip() else None
-    path: Path = ()
+    path: KeyPath = ()
     target = document.data
     for i, key in enumerate(keys):
         step, target_type_ok = _step(target, key)

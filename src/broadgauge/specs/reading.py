@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 
 from broadgauge.specs.axes import NEVER_AXES, UNFOLDED, unfold_axes
 from broadgauge.specs.base import NAME_PATTERN, did_you_mean
-from broadgauge.specs.document import Document, Path
+from broadgauge.specs.document import Document, KeyPath
 from broadgauge.specs.errors import ExperimentError, Problem
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.extending import EXTENDS, BaseReader, with_bases
@@ -96,7 +96,7 @@ def read_with_secrets(
 
 def _problems(document: Document, error: ValidationError) -> Iterator[Problem]:
     """One problem for each place, in the order of the file's structure."""
-    places: set[Path] = set()
+    places: set[KeyPath] = set()
     for detail in error.errors():
         is_about_a_key = detail["type"] in ("missing", "extra_forbidden")
         path = _file_path(document.data, detail["loc"])
@@ -115,7 +115,7 @@ def _shown(problems: list[Problem]) -> list[Problem]:
     return unique
 
 
-def _problem(document: Document, path: Path, detail: ErrorDetails) -> Problem:
+def _problem(document: Document, path: KeyPath, detail: ErrorDetails) -> Problem:
     kind = detail["type"]
     where = document.where(path)
     if kind == "placed":
@@ -144,7 +144,7 @@ def _wrong_key(where: str, detail: ErrorDetails) -> Problem:
     return Problem(where, f"`{missing}` is missing", kinds)
 
 
-def _where_axes_are(path: Path) -> str:
+def _where_axes_are(path: KeyPath) -> str:
     """What can be done for somebody who meant each value of a list?"""
     if path[0] == "environment":
         return "in the `environment` of a network or workload a list is an axis"
@@ -153,7 +153,7 @@ def _where_axes_are(path: Path) -> str:
     return "a list is an axis only in an entry of `networks` or `workloads`"
 
 
-def _as_told(where: str, name: str, path: Path, detail: ErrorDetails) -> Problem:
+def _as_told(where: str, name: str, path: KeyPath, detail: ErrorDetails) -> Problem:
     """In the words of a rule of ours, else of the kind of value that is wanted."""
     if detail["type"] != "value_error":
         return Problem(where, *value_problem(name, detail))
@@ -236,9 +236,9 @@ def _likeness(model: type[BaseModel], data: dict[Any, Any]) -> tuple[int, int]:
     return near, len(model.model_fields.keys() & data.keys())
 
 
-def _file_path(data: Any, location: Path) -> Path:
+def _file_path(data: Any, location: KeyPath) -> KeyPath:
     """The location in the file: without the parts that pydantic adds for branches."""
-    path: Path = ()
+    path: KeyPath = ()
     for i, part in enumerate(location):
         if _has(data, part) and not _is_union_tag(location, i):
             data = data[part]
@@ -246,7 +246,7 @@ def _file_path(data: Any, location: Path) -> Path:
     return path
 
 
-def _is_union_tag(location: Path, i: int) -> bool:
+def _is_union_tag(location: KeyPath, i: int) -> bool:
     """`command` in `workloads[0].command.metrics` is the `kind`, and also the name of a key."""
     if i != 2:
         return False

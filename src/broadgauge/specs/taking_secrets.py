@@ -8,7 +8,7 @@ import difflib
 from collections.abc import Collection, Iterator
 from typing import Any, NoReturn
 
-from broadgauge.specs.document import Assembly, Document, Path
+from broadgauge.specs.document import Assembly, Document, KeyPath
 from broadgauge.specs.errors import ExperimentError, Problem
 from broadgauge.specs.secret_names import is_secret, without_credentials
 from broadgauge.specs.secrets import SHORTEST_LOOKED_FOR, SecretText, SecretTexts
@@ -26,7 +26,7 @@ def take_secrets(document: Document) -> tuple[Document, SecretTexts]:
     text in the place of variables, which may hold one.
     """
     found: dict[str, SecretText] = {}
-    declared: dict[Path, dict[str, Any]] = {}
+    declared: dict[KeyPath, dict[str, Any]] = {}
     for path, variables in _environments(document.data):
         if isinstance(variables, str):  # `environment: HF_TOKEN=hf_…`
             _refuse(
@@ -53,8 +53,8 @@ def take_secrets(document: Document) -> tuple[Document, SecretTexts]:
 
 
 def _copies(
-    document: Document, found: dict[str, SecretText], taken: Collection[Path]
-) -> dict[Path, dict[str, Any]]:
+    document: Document, found: dict[str, SecretText], taken: Collection[KeyPath]
+) -> dict[KeyPath, dict[str, Any]]:
     """The variables of other names that hold a secret's value, as by a YAML alias: they are secret,
     too, and are added to `found`. A text elsewhere that holds one is refused."""
     values = {
@@ -62,7 +62,7 @@ def _copies(
         for name, text in found.items()
         if is_secret(name) and len(text.reveal()) >= SHORTEST_LOOKED_FOR
     }
-    copies: dict[Path, dict[str, Any]] = {}
+    copies: dict[KeyPath, dict[str, Any]] = {}
     variables = {
         (*path, name): value
         for path, environment in _environments(document.data)
@@ -87,7 +87,7 @@ def _copies(
     return copies
 
 
-def _texts(data: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+def _texts(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
     """Every text of the experiment, and where it stands."""
     if isinstance(data, str):
         yield path, data
@@ -97,7 +97,7 @@ def _texts(data: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
             yield from _texts(item, (*path, key))
 
 
-def _environments(data: Any) -> Iterator[tuple[Path, dict[str, Any] | str]]:
+def _environments(data: Any) -> Iterator[tuple[KeyPath, dict[str, Any] | str]]:
     """All that stands for variables, and where: a mapping, or by mistake a text."""
     if not isinstance(data, dict):
         return
@@ -110,7 +110,7 @@ def _environments(data: Any) -> Iterator[tuple[Path, dict[str, Any] | str]]:
                 yield (key, i, ENVIRONMENT), entry[ENVIRONMENT]
 
 
-def _secret_text(document: Document, path: Path, name: str, value: Any) -> str | None:
+def _secret_text(document: Document, path: KeyPath, name: str, value: Any) -> str | None:
     """The secret that stands here; None: it is none, or it is declared already."""
     if isinstance(value, dict):
         if is_secret(name) and any(_is_no_key(key) for key in value):  # `{hf_…}` is a mapping
@@ -157,16 +157,16 @@ def declared_form(name: str, text: str) -> dict[str, Any]:
     return form if is_secret(name) else form | {"shown": without_credentials(text)}
 
 
-def _holder(data: Any, path: Path) -> Any:
+def _holder(data: Any, path: KeyPath) -> Any:
     for part in path[:-1]:
         data = data[part]
     return data
 
 
-def _refuse_second(document: Document, path: Path) -> NoReturn:
+def _refuse_second(document: Document, path: KeyPath) -> NoReturn:
     message = f"`{path[-1]}` has two values: a secret has one in a run"
     _refuse(document, path, message, "two experiments are two files")
 
 
-def _refuse(document: Document, path: Path, message: str, hint: str | None = None) -> NoReturn:
+def _refuse(document: Document, path: KeyPath, message: str, hint: str | None = None) -> NoReturn:
     raise ExperimentError([Problem(document.where(path), message, hint)])

@@ -19,7 +19,7 @@ from ruamel.yaml.events import (
 )
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from broadgauge.specs.document import Document, Path
+from broadgauge.specs.document import Document, KeyPath
 from broadgauge.specs.errors import ExperimentError, Problem
 from broadgauge.specs.secret_names import is_secret
 
@@ -43,7 +43,7 @@ def parse_yaml(text: str, filename: str) -> Document:
     node = _compose(text, filename)
     if node is None:
         raise _error(filename, "the file is empty", "`broadgauge schema` prints what goes in")
-    places: dict[Path, str] = {}
+    places: dict[KeyPath, str] = {}
     values = _Values(filename, places)
     data = values.build(node, (), 0)
     return Document(filename=filename, data=data, places=places)
@@ -107,12 +107,12 @@ def _error(where: str, message: str, hint: str | None = None) -> ExperimentError
 class _Values:
     """Turns nodes into plain values, notes their places, and counts what aliases unfold to."""
 
-    def __init__(self, filename: str, places: dict[Path, str]) -> None:
+    def __init__(self, filename: str, places: dict[KeyPath, str]) -> None:
         self.filename = filename
         self.places = places
         self.count = 0
 
-    def build(self, node: Node, path: Path, depth: int) -> Any:
+    def build(self, node: Node, path: KeyPath, depth: int) -> Any:
         self.count += 1
         if self.count > MAX_VALUES:
             raise self.problem(node, f"more than {MAX_VALUES:,} values (aliases count each time)")
@@ -127,7 +127,7 @@ class _Values:
         assert isinstance(node, ScalarNode)
         return self._scalar(node, path)
 
-    def _entries(self, node: MappingNode, path: Path, depth: int) -> Iterator[tuple[str, Any]]:
+    def _entries(self, node: MappingNode, path: KeyPath, depth: int) -> Iterator[tuple[str, Any]]:
         seen: dict[str, Node] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, ScalarNode):
@@ -143,7 +143,7 @@ class _Values:
             self.places[(*path, key)] = self.where(key_node)
             yield key, self.build(value_node, (*path, key), depth + 1)
 
-    def _scalar(self, node: ScalarNode, path: Path) -> Any:
+    def _scalar(self, node: ScalarNode, path: KeyPath) -> Any:
         text = str(node.value)
         tag = str(node.tag)
         if tag not in _PLAIN_TAGS:
@@ -174,7 +174,7 @@ class _Values:
         return _where(node, self.filename)
 
 
-def _is_in_secret(path: Path) -> bool:
+def _is_in_secret(path: KeyPath) -> bool:
     """Does it stand in a secret's place, so that no error may repeat it?"""
     return any(isinstance(part, str) and is_secret(part) for part in path)
 
