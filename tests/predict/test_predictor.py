@@ -11,7 +11,7 @@ from tests.predict.making_cases import BASE, case, cases
 
 from broadgauge.predict.articles.scores import article_rows
 from broadgauge.predict.calibration.factors import Observation, fit
-from broadgauge.predict.case import Bound, Fabric, ModelShape, TrainingCase
+from broadgauge.predict.case import Bottleneck, Fabric, ModelShape, TrainingCase
 from broadgauge.predict.costs.compute import compute_costs
 from broadgauge.predict.facts.columns import columns_of
 from broadgauge.predict.facts.knowledge import default_knowledge
@@ -209,10 +209,10 @@ ALONE = {"nodes": 1, "gpus_per_node": 1, "data_parallel": 1}
 @pytest.mark.parametrize(
     ("changes", "bound"),
     [
-        ({"fabric": Fabric(transport="tcp", node_gbps=1)}, Bound.NETWORK),
-        ({"data_s": 100.0}, Bound.STORAGE),
-        ({**ALONE, "micro_batch": 64, "model": PIPED.model}, Bound.COMPUTE),
-        ({**ALONE, "seq_len": 16, "global_batch": 4, "framework": "hf-trainer"}, Bound.LAUNCH),
+        ({"fabric": Fabric(transport="tcp", node_gbps=1)}, Bottleneck.NETWORK),
+        ({"data_s": 100.0}, Bottleneck.STORAGE),
+        ({**ALONE, "micro_batch": 64, "model": PIPED.model}, Bottleneck.COMPUTE),
+        ({**ALONE, "seq_len": 16, "global_batch": 4, "framework": "hf-trainer"}, Bottleneck.LAUNCH),
     ],
 )
 def test_what_a_step_waits_for(changes, bound) -> None:

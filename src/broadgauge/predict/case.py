@@ -162,7 +162,7 @@ def own_gpu_of(gpu: Gpu) -> Gpu | None:
     return None if gpu in known_gpus() else gpu
 
 
-class Bound(StrEnum):
+class Bottleneck(StrEnum):
     """What a step mostly waits for: the regime whose residuals give the interval."""
 
     COMPUTE = "compute"

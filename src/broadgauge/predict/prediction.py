@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from broadgauge.predict.case import Bound, TrainingCase
+from broadgauge.predict.case import Bottleneck, TrainingCase
 
 NORMAL_80 = 1.2816
 """Standard deviations on either side that hold 80 % of a normal distribution."""
@@ -84,7 +84,7 @@ class Prediction:
     """Hidden behind compute."""
     network_bytes: float
     """What a node sends to others in a step."""
-    bound: Bound
+    bound: Bottleneck
     dominant: str
     """The uncertain term that moves the step time most, in words."""
     narrowed_by: str

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from broadgauge.predict.case import Bound, TrainingCase
+from broadgauge.predict.case import Bottleneck, TrainingCase
 from broadgauge.predict.costs.compute import compute_costs
 from broadgauge.predict.costs.pieces import ComputeCosts
 from broadgauge.predict.facts.arrays import Times
@@ -18,13 +18,13 @@ from broadgauge.predict.prediction import Interval, Prediction, StepParts, Widen
 from broadgauge.predict.timeline.evaluation import Evaluation, evaluate
 
 BOUNDS = (
-    Bound.COMPUTE,
-    Bound.MEMORY,
-    Bound.LAUNCH,
-    Bound.NETWORK,
-    Bound.INTRA_NODE,
-    Bound.PIPELINE,
-    Bound.STORAGE,
+    Bottleneck.COMPUTE,
+    Bottleneck.MEMORY,
+    Bottleneck.LAUNCH,
+    Bottleneck.NETWORK,
+    Bottleneck.INTRA_NODE,
+    Bottleneck.PIPELINE,
+    Bottleneck.STORAGE,
 )
 
 

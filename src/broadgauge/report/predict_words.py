@@ -7,7 +7,7 @@ from broadgauge.predict.answering.answers import Answer, Answers, Over, over_byt
 from broadgauge.predict.answering.knee import GAIN_RATIO, BandwidthCurve
 from broadgauge.predict.answering.labels import OF_PLACE, worded
 from broadgauge.predict.answering.settings import on_any_network
-from broadgauge.predict.case import Bound
+from broadgauge.predict.case import Bottleneck
 from broadgauge.predict.intervals.rate_range import NETWORK_TERMS, rate_range_gbyte_per_s
 from broadgauge.predict.prediction import Interval, MemoryUse, Prediction
 from broadgauge.specs.units import TIME_UNITS_S, show_count, show_rate, show_ratio, show_time
@@ -24,23 +24,23 @@ MOST_NAMED = 4
 LEAST_WAIT = 0.03
 """Of a step: what is waited for the network below it is not worth a word."""
 UNKNOWN = "unknown"
-BOTTLENECKS: dict[Bound, str] = {
-    Bound.COMPUTE: "compute",
-    Bound.MEMORY: "GPU memory's speed",
-    Bound.LAUNCH: "kernel launches",
-    Bound.NETWORK: "network",
-    Bound.INTRA_NODE: "links in the node",
-    Bound.PIPELINE: "pipeline bubble",
-    Bound.STORAGE: "storage",
+BOTTLENECKS: dict[Bottleneck, str] = {
+    Bottleneck.COMPUTE: "compute",
+    Bottleneck.MEMORY: "GPU memory's speed",
+    Bottleneck.LAUNCH: "kernel launches",
+    Bottleneck.NETWORK: "network",
+    Bottleneck.INTRA_NODE: "links in the node",
+    Bottleneck.PIPELINE: "pipeline bubble",
+    Bottleneck.STORAGE: "storage",
 }
-ADVICE: dict[Bound, str] = {
-    Bound.COMPUTE: "the GPUs' arithmetic",
-    Bound.MEMORY: "the speed of the GPUs' own memory: larger batches or fused kernels help",
-    Bound.LAUNCH: "the CPU, which launches kernels too slowly: compile, or a larger batch",
-    Bound.NETWORK: "the network between nodes",
-    Bound.INTRA_NODE: "the links between GPUs of a node",
-    Bound.PIPELINE: "pipeline stages that wait for each other: more micro-batches help",
-    Bound.STORAGE: "storage: data or checkpoints",
+ADVICE: dict[Bottleneck, str] = {
+    Bottleneck.COMPUTE: "the GPUs' arithmetic",
+    Bottleneck.MEMORY: "the speed of the GPUs' own memory: larger batches or fused kernels help",
+    Bottleneck.LAUNCH: "the CPU, which launches kernels too slowly: compile, or a larger batch",
+    Bottleneck.NETWORK: "the network between nodes",
+    Bottleneck.INTRA_NODE: "the links between GPUs of a node",
+    Bottleneck.PIPELINE: "pipeline stages that wait for each other: more micro-batches help",
+    Bottleneck.STORAGE: "storage: data or checkpoints",
 }
 
 
@@ -119,14 +119,14 @@ def common_words(answers: Answers) -> str:
 
 def limits(answers: Sequence[Answer]) -> Iterator[str]:
     """What cases wait for, those that wait for the same together."""
-    groups: dict[tuple[Bound, bool], list[Answer]] = {}
+    groups: dict[tuple[Bottleneck, bool], list[Answer]] = {}
     for answer in answers:
         groups.setdefault((answer.prediction.bound, _waits(answer) >= LEAST_WAIT), []).append(
             answer
         )
     for (bound, is_waiting), group in groups.items():
         advice = ADVICE[bound]
-        if bound is Bound.COMPUTE:
+        if bound is Bottleneck.COMPUTE:
             advice += _beside(group) if is_waiting else ": a faster network would not help"
         if len(group) == len(answers):
             everywhere = "" if len(answers) == 1 else "everywhere "

@@ -13,7 +13,7 @@ from broadgauge.catalog.models import find_model
 from broadgauge.predict.articles.clusters import FABRICS, granite_case
 from broadgauge.predict.articles.scores import ArticleScores, article_scores
 from broadgauge.predict.asking.from_catalog import shape_of
-from broadgauge.predict.case import Bound, Fabric, TrainingCase
+from broadgauge.predict.case import Bottleneck, Fabric, TrainingCase
 from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.prediction import Interval, Prediction
 from broadgauge.predict.predictor import predict, predict_table
@@ -136,7 +136,7 @@ def planted(step_s: float, waits_s: float, **changes: object) -> Prediction:
         parts=parts,
         overlapped_communication_s=0.0,
         tokens_per_s=tokens_per_s,
-        bound=Bound.NETWORK if waits_s else Bound.COMPUTE,
+        bound=Bottleneck.NETWORK if waits_s else Bottleneck.COMPUTE,
     )
 
 

@@ -18,7 +18,7 @@ from broadgauge.advise.recommendations.recommendation import (
     step_words,
 )
 from broadgauge.predict.answering.settings import OF_SIZE, batch_of, key_without, on_any_node
-from broadgauge.predict.case import Bound, TrainingCase
+from broadgauge.predict.case import Bottleneck, TrainingCase
 from broadgauge.predict.prediction import Prediction
 from broadgauge.specs.units import show_count, show_ratio
 
@@ -130,7 +130,7 @@ def of_batches(
         is_flat = gain < pays_ratio
         bounds = {each.bound for each in row}
         kernels = "look at the kernels (fused attention, fused loss, compile)"
-        if is_flat and bounds <= {Bound.COMPUTE, Bound.MEMORY}:
+        if is_flat and bounds <= {Bottleneck.COMPUTE, Bottleneck.MEMORY}:
             words = (
                 f"throughput is flat over the batch, so the training is compute-bound: {kernels}"
             )
