@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 from broadgauge.advise.ladders.ladder import Ladder
 from broadgauge.advise.ladders.next_step import next_step
-from broadgauge.predict.sensitivity.ladder import Answer, Sensitivity
+from broadgauge.predict.sensitivity.ladder import LadderAnswer, Sensitivity
 from broadgauge.report.ladder_words import answers
 from broadgauge.specs.estimate import Estimate
 
@@ -57,7 +57,7 @@ def _found(found: Sensitivity) -> Json:
     }
 
 
-def _answer(answer: Answer) -> Json:
+def _answer(answer: LadderAnswer) -> Json:
     return {
         "estimate": _estimate(answer.estimate),
         "at_least": answer.at_least,

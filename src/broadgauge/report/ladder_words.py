@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from broadgauge.advise.ladders.checks import hidden_ratio, is_apart
 from broadgauge.advise.ladders.ladder import Ladder
 from broadgauge.advise.ladders.next_step import NextStep, next_step
-from broadgauge.predict.sensitivity.ladder import Answer, FittedRung, Lack, Sensitivity
+from broadgauge.predict.sensitivity.ladder import LadderAnswer, FittedRung, Lack, Sensitivity
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_rate, show_ratio, show_size, show_time
 
@@ -43,7 +43,7 @@ def answers(ladder: Ladder) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _critical(found: Sensitivity) -> Answer:
+def _critical(found: Sensitivity) -> LadderAnswer:
     return found.critical_bytes
 
 
@@ -63,7 +63,7 @@ def interval(estimate: Estimate, show: Show) -> str:
     return f"{value} ({show(estimate.low or 0.0)} to {show(estimate.high)})"
 
 
-def _predicted(ladder: Ladder, answer: Callable[[Sensitivity], Answer], show: Show) -> str | None:
+def _predicted(ladder: Ladder, answer: Callable[[Sensitivity], LadderAnswer], show: Show) -> str | None:
     """The same answer by the predictor's step times; None where it gives none."""
     if ladder.predicted_found is None:
         return None
@@ -132,7 +132,7 @@ def _enough(ladder: Ladder, found: Sensitivity) -> Iterator[str]:
         yield _not_yet(ladder, enough, show_rate)
 
 
-def _not_yet(ladder: Ladder, answer: Answer, show: Show) -> str:
+def _not_yet(ladder: Ladder, answer: LadderAnswer, show: Show) -> str:
     """`not yet known, 28.8 ms to 35.3 ms: a step gets shorter up to the fastest rate; try …`."""
     ends = ""
     if answer.at_least is not None and answer.at_most is not None and "anything" not in answer.why:
@@ -141,7 +141,7 @@ def _not_yet(ladder: Ladder, answer: Answer, show: Show) -> str:
     return "; ".join(filter(None, (f"{NOT_YET}{ends}: {answer.why}", tried)))
 
 
-def _try(step: NextStep, answer: Answer) -> str:
+def _try(step: NextStep, answer: LadderAnswer) -> str:
     """`try 3.2 Gbit/s and 6.4 Gbit/s`; empty where nothing would tell."""
     if answer.lack is Lack.LAUNCHES:
         number = answer.launches

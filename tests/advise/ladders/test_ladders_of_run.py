@@ -16,7 +16,7 @@ from tests.engine.making import COLLECTIVES, COMMAND, TRAIN
 from broadgauge.advise.ladders.ladder import Ladder
 from broadgauge.advise.ladders.ladders_of_run import ladders
 from broadgauge.predict.sensitivity.curve import Form
-from broadgauge.predict.sensitivity.ladder import Answer
+from broadgauge.predict.sensitivity.ladder import LadderAnswer
 from broadgauge.results.run_path import read_summary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.errors import InputError
@@ -29,7 +29,7 @@ def only(path: Path, **wishes: object) -> Ladder:
     return ladder
 
 
-def value(answer: Answer) -> float:
+def value(answer: LadderAnswer) -> float:
     assert answer.estimate is not None, answer.why
     return answer.estimate.value
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from broadgauge.predict.sensitivity.ladder import Answer, Rung, Sensitivity
+from broadgauge.predict.sensitivity.ladder import LadderAnswer, Rung, Sensitivity
 from broadgauge.predict.sensitivity.sensitivity import GAIN_RATIO, analyse
 
 RATES_GBPS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
@@ -121,7 +121,7 @@ class Claim:
 
     truth: float | None
     """None: there is no such figure."""
-    answer: Answer
+    answer: LadderAnswer
 
     @property
     def is_stated(self) -> bool:

@@ -11,7 +11,7 @@ from scipy.optimize import nnls
 from tests.predict.sensitivity.simulated_ladders import COMPUTE_S, TRUTHS, rates, simulated
 
 from broadgauge.predict.sensitivity.curve import Curve, Form, fit_curve, misfit
-from broadgauge.predict.sensitivity.ladder import Answer, Lack, Rung, Sensitivity
+from broadgauge.predict.sensitivity.ladder import LadderAnswer, Lack, Rung, Sensitivity
 from broadgauge.predict.sensitivity.sensitivity import analyse
 from broadgauge.specs.estimate import Estimate
 
@@ -31,7 +31,7 @@ def rungs_of(step_s: Callable[[float], float], num_blocks: int = 1) -> list[Rung
     ]
 
 
-def value(answer: Answer) -> float:
+def value(answer: LadderAnswer) -> float:
     assert answer.estimate is not None, answer.why
     return answer.estimate.value
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from broadgauge.advise.ladders.ladder import Ladder, is_unshaped
 from broadgauge.advise.limits import CEILING_OVER_RATE
-from broadgauge.predict.sensitivity.ladder import Answer, Lack, Sensitivity
+from broadgauge.predict.sensitivity.ladder import LadderAnswer, Lack, Sensitivity
 
 FURTHER = 4.0
 """Three rates up to so many times the fastest one put two beyond a knee that is next to it."""
@@ -71,7 +71,7 @@ def _wanted_gbps(found: Sensitivity, fastest: float) -> float:
     return max(FURTHER * fastest, 0.0 if enough is None else enough * WIDER)
 
 
-def _looked_for(rate: Answer) -> float | None:
+def _looked_for(rate: LadderAnswer) -> float | None:
     """How far up may it lie? None: nothing is known of it."""
     return rate.at_least if rate.at_most is None else rate.at_most
 

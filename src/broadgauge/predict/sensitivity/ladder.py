@@ -31,7 +31,7 @@ class Lack(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class LadderAnswer:
     """A figure with its interval, or what is known instead."""
 
     estimate: Estimate | None
@@ -71,18 +71,18 @@ class Sensitivity:
     curve: Curve
     rungs: tuple[FittedRung, ...]
     """From the slowest rate to the fastest."""
-    critical_bytes: Answer
+    critical_bytes: LadderAnswer
     """Payload a step waits for at the slowest rates measured, one after the other."""
-    fast_bytes: Answer
+    fast_bytes: LadderAnswer
     """The same at the fastest rates: what is exposed even there."""
-    base_s: Answer
+    base_s: LadderAnswer
     """The floor: the time that no network can remove. Stated where two rungs lie beyond the knee,
     or an unshaped one; else only between which ends it lies."""
     curve_base_s: Estimate
     """Where the curve meets 1/rate = 0, whether or not that may be stated as the floor."""
-    enough_gbps: Answer
+    enough_gbps: LadderAnswer
     """Line rate from which on a step is within `gain_ratio` of `base_s`."""
-    knee_gbps: Answer
+    knee_gbps: LadderAnswer
     """The knee: line rate below which more bytes are waited for. Stated under the same condition.
     """
     gain_ratio: float

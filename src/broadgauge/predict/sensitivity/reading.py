@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from broadgauge.predict.sensitivity.curve import Curve, Form
 from broadgauge.predict.sensitivity.figures import Ladder
-from broadgauge.predict.sensitivity.ladder import Answer, FittedRung, Lack, Rung, Sensitivity
+from broadgauge.predict.sensitivity.ladder import LadderAnswer, FittedRung, Lack, Rung, Sensitivity
 from broadgauge.predict.sensitivity.levels import FEWEST_FOR_INTERVAL
 from broadgauge.predict.sensitivity.region import Region
 from broadgauge.specs.estimate import Estimate
@@ -103,30 +103,30 @@ class Reading:
             method=method,
         )
 
-    def _too_few_launches(self) -> Answer:
+    def _too_few_launches(self) -> LadderAnswer:
         launches = self.ladder.levels.num_blocks
         have = "1 launch gives" if launches == 1 else f"{launches} launches give"
-        return Answer(
+        return LadderAnswer(
             estimate=None,
             why=f"{have} no interval",
             lack=Lack.LAUNCHES,
             launches=FEWEST_FOR_INTERVAL,
         )
 
-    def _critical_bytes(self) -> Answer:
+    def _critical_bytes(self) -> LadderAnswer:
         if self.fits[0].form is Form.FLAT:
-            return Answer(
+            return LadderAnswer(
                 estimate=None,
                 at_most=self._most_bytes(),
                 why="the step is as long at the slowest rate as at the fastest",
                 lack=Lack.SLOWER_RATES,
             )
-        return Answer(estimate=self._bytes(self.fits[0].slow_bytes, (0.0, 1.0, 1.0)))
+        return LadderAnswer(estimate=self._bytes(self.fits[0].slow_bytes, (0.0, 1.0, 1.0)))
 
-    def _fast_bytes(self) -> Answer:
+    def _fast_bytes(self) -> LadderAnswer:
         if self.fits[0].form is Form.TWO_SLOPES:
-            return Answer(estimate=self._bytes(self.fits[0].fast_bytes, (0.0, 1.0, 0.0)))
-        return Answer(estimate=None, why=NO_KNEE)
+            return LadderAnswer(estimate=self._bytes(self.fits[0].fast_bytes, (0.0, 1.0, 0.0)))
+        return LadderAnswer(estimate=None, why=NO_KNEE)
 
     def _bytes(self, value: float, weights: tuple[float, float, float]) -> Estimate:
         if self.region is None:
@@ -152,10 +152,10 @@ class Reading:
         below, above = max(0.0, value - low), max(0.0, high - value)
         return max(0.0, value - math.hypot(below, common)), value + math.hypot(above, common)
 
-    def _floor(self) -> Answer:
+    def _floor(self) -> LadderAnswer:
         base = self._curve_base()
         if self.is_exact:
-            return Answer(estimate=base)
+            return LadderAnswer(estimate=base)
         if base.low is None or base.high is None:
             return self._too_few_launches()
         why = self._why_no_floor()
@@ -165,7 +165,7 @@ class Reading:
             why = f"anything from {show_time(base.low)} to {show_time(base.high)} fits"
             lack = Lack.LAUNCHES
             launches = self._launches_for(base.low, base.high, WIDEST_FLOOR_RATIO)
-        return Answer(
+        return LadderAnswer(
             estimate=None if why else base,
             at_least=base.low,
             at_most=base.high,
@@ -210,7 +210,7 @@ class Reading:
         takes = "two" if is_flat else "three where a step still gets shorter there"
         return f"{have} beyond the knee for sure, and it takes {takes}, or an unshaped one"
 
-    def _knee(self) -> Answer:
+    def _knee(self) -> LadderAnswer:
         knees = [fit.knee_s_per_gbyte for fit in self.fits if fit.knee_s_per_gbyte > 0]
         is_straight = self.fits[0].form in (Form.FLAT, Form.LINE)
         if self.is_exact:
@@ -219,8 +219,8 @@ class Reading:
             return self._too_few_launches()
         if not self._has_knee():
             if is_straight:
-                return Answer(estimate=None, why=NO_KNEE)
-            return Answer(estimate=None, why="a straight line fits as well", lack=Lack.LAUNCHES)
+                return LadderAnswer(estimate=None, why=NO_KNEE)
+            return LadderAnswer(estimate=None, why="a straight line fits as well", lack=Lack.LAUNCHES)
         why, lack = self._why_no_rungs_beyond(), Lack.FASTER_RATES
         if not why and self.region.knees[-1] > self.ladder.x[-2]:
             why, lack = "fewer than two rungs are below it for sure", Lack.SLOWER_RATES
@@ -234,13 +234,13 @@ class Reading:
             return answer
         return replace(answer, estimate=replace(answer.estimate, method=KNEE_METHOD))
 
-    def _enough(self) -> Answer:
+    def _enough(self) -> LadderAnswer:
         curve = self.fits[0]
         slowest = min(rung.rate_gbps for rung in self.rungs)
         if self.is_exact and curve.form is Form.FLAT:
-            return Answer(estimate=None, at_most=slowest, why="the slowest rate is enough")
+            return LadderAnswer(estimate=None, at_most=slowest, why="the slowest rate is enough")
         if curve.base_s <= LEAST_BASE_RATIO * float(self.ladder.step_s[0]):
-            return Answer(
+            return LadderAnswer(
                 estimate=None,
                 at_least=max(rung.rate_gbps for rung in self.rungs),
                 why="no time is seen that the network could not remove",
@@ -252,19 +252,19 @@ class Reading:
             return self._too_few_launches()
         first, last = self.region.reached(self.ladder.gain_ratio)
         if first >= float(self.ladder.x[-1]):
-            return Answer(estimate=None, at_most=slowest, why="the slowest rate is enough")
+            return LadderAnswer(estimate=None, at_most=slowest, why="the slowest rate is enough")
         num_beyond = int((self.ladder.x <= first).sum())
         needed = 1 if self.ladder.is_first_unshaped else FEWEST_BEYOND
         why = "" if num_beyond >= needed else "too few rungs are beyond it for sure"
         return self._rate(min(max(x, first), last), first, last, why, Lack.FASTER_RATES)
 
-    def _exact_rate(self, x: float) -> Answer:
+    def _exact_rate(self, x: float) -> LadderAnswer:
         value = self._line_rate(x)
         if not value:
-            return Answer(estimate=None, why=NO_KNEE)
-        return Answer(estimate=self._estimate(value, None, None))
+            return LadderAnswer(estimate=None, why=NO_KNEE)
+        return LadderAnswer(estimate=self._estimate(value, None, None))
 
-    def _rate(self, x: float, first: float, last: float, why: str, lack: Lack) -> Answer:
+    def _rate(self, x: float, first: float, last: float, why: str, lack: Lack) -> LadderAnswer:
         """A 1/rate of payload and its ends as a line rate, stated unless there is a `why` or the
         ends are too far apart."""
         low, high = self._line_rate(last) or 0.0, self._line_rate(first)
@@ -276,7 +276,7 @@ class Reading:
             if lack is Lack.LAUNCHES and low and high is not None:
                 launches = self._launches_for(low, high, WIDEST_RATIO)
         if why:
-            return Answer(
+            return LadderAnswer(
                 estimate=None,
                 at_least=low or None,
                 at_most=high,
@@ -286,7 +286,7 @@ class Reading:
             )
         value = self._line_rate(x)
         assert value is not None, "between two rates"
-        return Answer(estimate=self._estimate(value, low, high))
+        return LadderAnswer(estimate=self._estimate(value, low, high))
 
     def _line_rate(self, x: float) -> float | None:
         """None where it is without limit."""
