@@ -8,7 +8,7 @@ from rich.text import Text
 
 from broadgauge.catalog.catalog import Replaced
 from broadgauge.predict.prediction import Interval
-from broadgauge.predict.whatif.changes import Answer, WhatIf
+from broadgauge.predict.whatif.changes import WhatIfAnswer, WhatIf
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
 from broadgauge.report.whatif_words import check_lines, measured_lines, modelled_lines
 from broadgauge.specs.units import show_count, show_ratio, show_size, show_time
@@ -44,7 +44,7 @@ def _item(words: str, console: Console) -> None:
         console.print(line)
 
 
-def _row(answer: Answer) -> tuple[str, ...]:
+def _row(answer: WhatIfAnswer) -> tuple[str, ...]:
     step = f"{show_time(answer.step_s.value)}\n{_interval(answer.step_s)}"
     label = answer.label or NOTHING
     return (

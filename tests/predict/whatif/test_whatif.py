@@ -14,7 +14,7 @@ from broadgauge.catalog.gpus import find_gpu_named, known_gpus
 from broadgauge.predict.case import Fabric
 from broadgauge.predict.runs.cases import RunCase, pick_case, picked_words, train_cases
 from broadgauge.predict.runs.network import Carried
-from broadgauge.predict.whatif.changes import Answer, Change, NamedNetwork
+from broadgauge.predict.whatif.changes import WhatIfAnswer, Change, NamedNetwork
 from broadgauge.predict.whatif.whatif import what_if
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.errors import InputError
@@ -32,7 +32,7 @@ def at(rate_gbps: float | None) -> Change:
     return Change(label="x", network=Network(name="x", rate_gbps=rate_gbps))
 
 
-def ask(run: RunSummary, change: Change, case: str = "network=pod-like") -> Answer:
+def ask(run: RunSummary, change: Change, case: str = "network=pod-like") -> WhatIfAnswer:
     return what_if(run, pick_case(run, case), [change]).answers[0]
 
 

@@ -47,7 +47,7 @@ class NamedNetwork:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class WhatIfAnswer:
     """A step as it would be."""
 
     label: str
@@ -102,7 +102,7 @@ class WhatIf:
     """What the own network's speed rests on."""
     machine_words: str
     """What the shape of the compute rests on."""
-    answers: tuple[Answer, ...]
+    answers: tuple[WhatIfAnswer, ...]
     checks: tuple[Check, ...]
 
     @property

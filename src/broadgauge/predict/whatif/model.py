@@ -19,7 +19,7 @@ from broadgauge.predict.runs.cases import RunCase
 from broadgauge.predict.runs.network import Basis, Carried, carried
 from broadgauge.predict.system.costs import NO_GPU, scaled_costs, stand_in, steps_of, system_costs
 from broadgauge.predict.timeline.evaluation import evaluate
-from broadgauge.predict.whatif.changes import Answer, Change
+from broadgauge.predict.whatif.changes import WhatIfAnswer, Change
 from broadgauge.predict.whatif.core_prior import core_prior
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.system import PathTimes, System
@@ -121,7 +121,7 @@ class RunModel:
             gradient_bytes=_unless(change.gradient_bytes, question.gradient_bytes),
         )
 
-    def answer(self, change: Change) -> Answer:
+    def answer(self, change: Change) -> WhatIfAnswer:
         """The step with this change, and its interval. Raises InputError."""
         question, there = self._changed(change)
         ratio, doubt = self._transferred(change, there)
@@ -142,7 +142,7 @@ class RunModel:
         down = float(np.exp(np.hypot(np.log(max(1.0, value / step_s[2])), own)))
         tokens = question.global_batch * question.seq_len
         before = self._question.global_batch * self._question.seq_len / self.base.step_s.value
-        return Answer(
+        return WhatIfAnswer(
             label=change.label,
             nodes=question.nodes,
             step_s=Interval(value=value, low=value / down, high=value * up),

@@ -14,7 +14,7 @@ from broadgauge.catalog.gpus import Gpu
 from broadgauge.predict.facts.knowledge import Knowledge, default_knowledge
 from broadgauge.predict.prediction import Interval
 from broadgauge.predict.runs.cases import RunCase, run_paths, train_cases
-from broadgauge.predict.whatif.changes import Answer, Change, Check, WhatIf
+from broadgauge.predict.whatif.changes import WhatIfAnswer, Change, Check, WhatIf
 from broadgauge.predict.whatif.model import RunModel
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.errors import InputError
@@ -70,7 +70,7 @@ def what_if(
     )
 
 
-def _checked(answer: Answer, change: Change, checks: Sequence[Check]) -> Answer:
+def _checked(answer: WhatIfAnswer, change: Change, checks: Sequence[Check]) -> WhatIfAnswer:
     """No surer than the run's own other networks were predicted: as wide as the worst of them."""
     if change.is_nothing or not checks:
         return answer
