@@ -10,7 +10,7 @@ from broadgauge.report.cost_rows import cost_notes
 from broadgauge.report.failure_words import all_failed, has_failed_whole, reasons
 from broadgauge.report.markup import Html, join, table, tag
 from broadgauge.report.quantities import interval, show, title_of
-from broadgauge.report.rows import Row, columns
+from broadgauge.report.rows import NetworkRow, columns
 from broadgauge.report.words import lasting, listed
 from broadgauge.results.cost import NO_COST, RunCost
 from broadgauge.results.model import RunSummary
@@ -60,13 +60,13 @@ def disturbed(analysis: Analysis) -> Html:
     return tag("p", f"{words[:1].upper()}{words[1:]}.", class_="disturbed", role="note")
 
 
-def headline(rows: Sequence[Row]) -> Html:
+def headline(rows: Sequence[NetworkRow]) -> Html:
     """Which networks hold the job back, in one line a workload?"""
     failed = all_failed(row.job for row in rows)
     if failed is not None and len(reasons(row.job for row in rows)) == 1:
         return _line(f"{failed[:1].upper()}{failed[1:]}")
     jobs = [row for row in rows if not row.job.case.workload.only_communicates]
-    workloads: dict[str, list[Row]] = {}
+    workloads: dict[str, list[NetworkRow]] = {}
     for row in jobs or rows:
         workloads.setdefault(row.job.case.workload.name, []).append(row)
     if len(workloads) == 1:
@@ -80,7 +80,7 @@ def _line(text: str) -> Html:
     return tag("p", f"{text}." if text else "Nothing was measured.", class_="headline")
 
 
-def _headline(rows: Sequence[Row]) -> str:
+def _headline(rows: Sequence[NetworkRow]) -> str:
     failed = [row for row in rows if has_failed_whole(row.job)]
     if failed and len(failed) == len(rows) and len(reasons(row.job for row in failed)) == 1:
         return f"every trial failed: {reasons(row.job for row in failed)[0]}"
@@ -102,9 +102,9 @@ def _headline(rows: Sequence[Row]) -> str:
     return "; ".join(sentences)
 
 
-def _failures(failed: Sequence[Row], rows: Sequence[Row]) -> list[str]:
+def _failures(failed: Sequence[NetworkRow], rows: Sequence[NetworkRow]) -> list[str]:
     """Where nothing was measured, and why."""
-    by_reason: dict[str, list[Row]] = {}
+    by_reason: dict[str, list[NetworkRow]] = {}
     for row in failed:
         by_reason.setdefault(reasons([row.job])[0], []).append(row)
     return [
@@ -113,7 +113,7 @@ def _failures(failed: Sequence[Row], rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _names(rows: Sequence[Row], judged: Sequence[Row]) -> list[str]:
+def _names(rows: Sequence[NetworkRow], judged: Sequence[NetworkRow]) -> list[str]:
     """Networks; with the shape where another shape on the same network is judged otherwise."""
     chosen = {id(row) for row in rows}
     elsewhere = {row.network for row in judged if id(row) not in chosen}
@@ -125,7 +125,7 @@ def _names(rows: Sequence[Row], judged: Sequence[Row]) -> list[str]:
     )
 
 
-def cards(rows: Iterable[Row]) -> Html:
+def cards(rows: Iterable[NetworkRow]) -> Html:
     """What does each network do to the job, and which figures say so?"""
     drawn = [_card(row) for row in rows if row.job.case.network is not None]
     body = tag("div", drawn, class_="cards")
@@ -134,7 +134,7 @@ def cards(rows: Iterable[Row]) -> Html:
     return tag("details", tag("summary", f"{len(drawn)} verdicts with their evidence"), body)
 
 
-def _card(row: Row) -> Html:
+def _card(row: NetworkRow) -> Html:
     network = row.job.case.network
     assert network is not None
     bound = row.verdict.bound.value
@@ -159,7 +159,7 @@ def _evidence(lines: Iterable[str]) -> Html:
     )
 
 
-def closing_table(rows: tuple[Row, ...]) -> Html:
+def closing_table(rows: tuple[NetworkRow, ...]) -> Html:
     """The table that the terminal shows, too."""
     shown = columns(rows)
     body = [

@@ -16,7 +16,7 @@ from broadgauge.specs.units import show_rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class NetworkRow:
     """A network at a shape: the job on it, and the collectives measured beside the job."""
 
     job: CaseSummary
@@ -48,12 +48,12 @@ class Row:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     title: str
-    cell: Callable[[Row], Cell | None]
+    cell: Callable[[NetworkRow], Cell | None]
     is_price: bool = False
     """It may stand in a table of its own."""
 
 
-def table_rows(run: RunSummary, analysis: Analysis, cost: RunCost = NO_COST) -> tuple[Row, ...]:
+def table_rows(run: RunSummary, analysis: Analysis, cost: RunCost = NO_COST) -> tuple[NetworkRow, ...]:
     """One row for each job at each network and shape, one-node references first.
 
     The cases of a baseline stand in a table of their own.
@@ -68,7 +68,7 @@ def table_rows(run: RunSummary, analysis: Analysis, cost: RunCost = NO_COST) -> 
     places = Counter(map(_place, ordered))
     has_company = max(places.values(), default=0) > 1
     return tuple(
-        Row(
+        NetworkRow(
             job=summary,
             collectives=beside.get(id(summary), summary),
             verdict=analysis.case(summary.case.key).verdict,
@@ -100,7 +100,7 @@ def _beside(job: CaseSummary, run: RunSummary) -> CaseSummary | None:
     return min(found, key=lambda other: other.case.workload.measured_by != "torch", default=None)
 
 
-def columns(rows: tuple[Row, ...]) -> tuple[Column, ...]:
+def columns(rows: tuple[NetworkRow, ...]) -> tuple[Column, ...]:
     """The columns that hold anything for these rows, in the table's order."""
     candidates = (
         Column(title="network", cell=_network),
@@ -118,13 +118,13 @@ def columns(rows: tuple[Row, ...]) -> tuple[Column, ...]:
     return tuple(c for c in candidates if any(c.cell(row) is not None for row in rows))
 
 
-def _network(row: Row) -> Cell:
+def _network(row: NetworkRow) -> Cell:
     case = row.job.case
     failed = f"\n{row.num_failed} failed" if row.num_failed else ""
     return Cell(main=row.network, sub=f"{case.workload.name} {case.shape}{failed}")
 
 
-def _line_rate(row: Row) -> Cell | None:
+def _line_rate(row: NetworkRow) -> Cell | None:
     network = row.job.case.link
     if network is None:
         return None
@@ -136,7 +136,7 @@ def _line_rate(row: Row) -> Cell | None:
     return Cell(main=f"{nics}{show_rate(network.rate_gbps)}", sub=sub)
 
 
-def _busbw(row: Row) -> Cell | None:
+def _busbw(row: NetworkRow) -> Cell | None:
     if row.collectives is None:
         return None
     cell = estimate_cell("busbw_gbyte_per_s", row.collectives.estimates.get("busbw_gbyte_per_s"))
@@ -151,23 +151,23 @@ def _busbw(row: Row) -> Cell | None:
     )
 
 
-def _metric(row: Row, name: str) -> Cell | None:
+def _metric(row: NetworkRow, name: str) -> Cell | None:
     return estimate_cell(name, row.job.estimates.get(name))
 
 
-def _tokens(row: Row) -> Cell | None:
+def _tokens(row: NetworkRow) -> Cell | None:
     cell = _metric(row, "tokens_per_s")
     if cell is None:
         return None
     return Cell(main=cell.main.removesuffix(" /s"), sub=cell.sub, detail=cell.detail)
 
 
-def _figure(row: Row) -> Cell | None:
+def _figure(row: NetworkRow) -> Cell | None:
     """What its kind of workload has no column of its own for."""
     return in_report(row.job.case.workload).figure(row.job)
 
 
-def _scaling(row: Row) -> Cell | None:
+def _scaling(row: NetworkRow) -> Cell | None:
     scaling = row.job.scaling
     if scaling is None:
         return None
@@ -181,7 +181,7 @@ def _scaling(row: Row) -> Cell | None:
     )
 
 
-def _network_cost(row: Row) -> Cell | None:
+def _network_cost(row: NetworkRow) -> Cell | None:
     cell = _metric(row, "network_cost_s")
     share = row.job.value("network_share_ratio")
     if cell is None or share is None or row.job.case.world_size == 1:
@@ -193,7 +193,7 @@ def _network_cost(row: Row) -> Cell | None:
     )
 
 
-def _usd_per_gigatoken(row: Row) -> Cell | None:
+def _usd_per_gigatoken(row: NetworkRow) -> Cell | None:
     """With what one run costs."""
     cost = row.cost
     cell = None if cost is None else estimate_cell("usd_per_gigatoken", cost.usd_per_gigatoken)
@@ -206,7 +206,7 @@ def _usd_per_gigatoken(row: Row) -> Cell | None:
     )
 
 
-def _usd_per_run(row: Row) -> Cell | None:
+def _usd_per_run(row: NetworkRow) -> Cell | None:
     """Where no tokens are counted."""
     cost = row.cost
     if cost is None or cost.price is None or cost.usd_per_gigatoken is not None:
@@ -215,13 +215,13 @@ def _usd_per_run(row: Row) -> Cell | None:
     return cell and Cell(main=cell.main, sub=cell.sub, detail=f"{cost.price.words}; {cell.detail}")
 
 
-def _whole_title(rows: tuple[Row, ...]) -> str:
+def _whole_title(rows: tuple[NetworkRow, ...]) -> str:
     wholes = (row.cost.whole for row in rows if row.cost is not None)
     whole = next((each for each in wholes if each is not None), None)
     return "" if whole is None else tokens_title(whole.tokens)
 
 
-def _whole(row: Row) -> Cell | None:
+def _whole(row: NetworkRow) -> Cell | None:
     """Days and dollars of a whole training."""
     whole = None if row.cost is None else row.cost.whole
     if whole is None:
