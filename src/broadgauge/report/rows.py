@@ -46,7 +46,7 @@ class NetworkRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class TableColumn:
     title: str
     cell: Callable[[NetworkRow], Cell | None]
     is_price: bool = False
@@ -100,20 +100,20 @@ def _beside(job: CaseSummary, run: RunSummary) -> CaseSummary | None:
     return min(found, key=lambda other: other.case.workload.measured_by != "torch", default=None)
 
 
-def columns(rows: tuple[NetworkRow, ...]) -> tuple[Column, ...]:
+def columns(rows: tuple[NetworkRow, ...]) -> tuple[TableColumn, ...]:
     """The columns that hold anything for these rows, in the table's order."""
     candidates = (
-        Column(title="network", cell=_network),
-        Column(title="line rate", cell=_line_rate),
-        Column(title="busbw", cell=_busbw),
-        Column(title="step time", cell=lambda row: _metric(row, "step_time_s")),
-        Column(title="tokens/s", cell=_tokens),
-        Column(title="figure", cell=_figure),
-        Column(title="scaling", cell=_scaling),
-        Column(title="network cost", cell=_network_cost),
-        Column(title="$/10⁹ tokens", cell=_usd_per_gigatoken, is_price=True),
-        Column(title="$ a run", cell=_usd_per_run, is_price=True),
-        Column(title=_whole_title(rows), cell=_whole, is_price=True),
+        TableColumn(title="network", cell=_network),
+        TableColumn(title="line rate", cell=_line_rate),
+        TableColumn(title="busbw", cell=_busbw),
+        TableColumn(title="step time", cell=lambda row: _metric(row, "step_time_s")),
+        TableColumn(title="tokens/s", cell=_tokens),
+        TableColumn(title="figure", cell=_figure),
+        TableColumn(title="scaling", cell=_scaling),
+        TableColumn(title="network cost", cell=_network_cost),
+        TableColumn(title="$/10⁹ tokens", cell=_usd_per_gigatoken, is_price=True),
+        TableColumn(title="$ a run", cell=_usd_per_run, is_price=True),
+        TableColumn(title=_whole_title(rows), cell=_whole, is_price=True),
     )
     return tuple(c for c in candidates if any(c.cell(row) is not None for row in rows))
 
