@@ -26,7 +26,7 @@ class OutputError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class SizeRow:
     """One size, out of place."""
 
     size_bytes: int
@@ -38,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    rows: tuple[Row, ...]
+    rows: tuple[SizeRow, ...]
     is_correct: bool | None
     """Of all sizes, in place too; None: not checked."""
     version: str | None
@@ -68,7 +68,7 @@ def read_text(text: str, hostname: str) -> Output:
     )
 
 
-def _row(line: str) -> Row | None:
+def _row(line: str) -> SizeRow | None:
     match = _ROW.match(line)
     if match is None:
         return None
@@ -76,7 +76,7 @@ def _row(line: str) -> Row | None:
     return _checked(int(match[1]), float(time_us), float(busbw), was_checked=wrong != "N/A")
 
 
-def _verdict(rows: Sequence[Row], wrong_count: int) -> bool | None:
+def _verdict(rows: Sequence[SizeRow], wrong_count: int) -> bool | None:
     """The footer counts what was wrong in all rows; unchecked ones count as right there."""
     if wrong_count:
         return False
@@ -103,7 +103,7 @@ def read_json(text: str) -> Output:
     )
 
 
-def _json_row(result: Any) -> Row:
+def _json_row(result: Any) -> SizeRow:
     body = result["out_of_place"]
     return _checked(
         int(result["size"]),
@@ -113,10 +113,10 @@ def _json_row(result: Any) -> Row:
     )
 
 
-def _checked(size_bytes: int, time_us: float, busbw: float, *, was_checked: bool) -> Row:
+def _checked(size_bytes: int, time_us: float, busbw: float, *, was_checked: bool) -> SizeRow:
     if not (math.isfinite(time_us) and time_us > 0):
         raise OutputError(f"nccl-tests took {time_us} us for {size_bytes} bytes")
-    return Row(
+    return SizeRow(
         size_bytes=size_bytes,
         time_s=time_us / 1e6,
         busbw_gbyte_per_s=busbw,
