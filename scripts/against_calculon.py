@@ -20,7 +20,7 @@ from typing import Any
 
 from broadgauge.catalog.gpus import find_gpu_named
 from broadgauge.predict.facts.shapes import infer_shapes
-from broadgauge.predict.tables.table import Row, read_table
+from broadgauge.predict.tables.table import StepRow, read_table
 
 SYSTEMS = {
     "a100-sxm-40gb": "a100_80g.json",
@@ -59,7 +59,7 @@ def main(checkout: Path, table_path: Path, out_path: Path) -> None:
         print(f"  {number:4d} {reason}")
 
 
-def step_s(checkout: Path, row: Row) -> float:
+def step_s(checkout: Path, row: StepRow) -> float:
     """What Calculon says. Raises InexpressibleError."""
     system, execution = system_of(checkout, row), execution_of(row)
     llm = importlib.import_module("calculon.llm.llm").Llm
@@ -74,7 +74,7 @@ def step_s(checkout: Path, row: Row) -> float:
     return float(model.get_total_time())
 
 
-def application_of(row: Row) -> dict[str, int]:
+def application_of(row: StepRow) -> dict[str, int]:
     """Its transformer: hidden, feed-forward width, heads, blocks; no vocabulary."""
     case = row.case
     shapes = infer_shapes([case.model])
@@ -91,7 +91,7 @@ def application_of(row: Row) -> dict[str, int]:
     }
 
 
-def execution_of(row: Row) -> dict[str, Any]:
+def execution_of(row: StepRow) -> dict[str, Any]:
     """Raises InexpressibleError for what it has no words for."""
     case = row.case
     checks = (
@@ -138,7 +138,7 @@ def execution_of(row: Row) -> dict[str, Any]:
     }
 
 
-def system_of(checkout: Path, row: Row) -> dict[str, Any]:
+def system_of(checkout: Path, row: StepRow) -> dict[str, Any]:
     """Its own system file, with as many GPUs a node as the row has and the row's nominal rate."""
     case = row.case
     if case.gpu not in SYSTEMS:

@@ -9,7 +9,7 @@ from tests.predict.making_tables import table_of
 from broadgauge.predict.calibration import rows as module
 from broadgauge.predict.calibration.rows import Calibrate, system_of
 from broadgauge.predict.facts.knowledge import prior_knowledge
-from broadgauge.predict.tables.table import Row
+from broadgauge.predict.tables.table import StepRow
 
 GRID = [
     {"id": f"n{nodes}-b{batch}", "nodes": str(nodes), "data_parallel": str(8 * nodes),
@@ -21,12 +21,12 @@ GRID = [
 
 
 def calibration_rows(
-    rows: Sequence[Row], calibrate: Calibrate, num_points: int
-) -> dict[tuple[str, ...], list[Row]]:
+    rows: Sequence[StepRow], calibrate: Calibrate, num_points: int
+) -> dict[tuple[str, ...], list[StepRow]]:
     return module.calibration_rows(rows, calibrate, num_points, prior_knowledge())
 
 
-def ids(chosen: dict[tuple[str, ...], list[Row]]) -> list[list[str]]:
+def ids(chosen: dict[tuple[str, ...], list[StepRow]]) -> list[list[str]]:
     return [[row.id for row in rows] for rows in chosen.values()]
 
 

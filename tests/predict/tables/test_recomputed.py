@@ -11,7 +11,7 @@ from broadgauge.predict.prediction import Interval
 from broadgauge.predict.predictor import predict
 from broadgauge.predict.scoring.scoring import Scored, scores
 from broadgauge.predict.tables.recomputed import as_they_ran
-from broadgauge.predict.tables.table import Row
+from broadgauge.predict.tables.table import StepRow
 
 MODEL = ModelShape(
     name="7B", layers=32, hidden=4096, heads=32, vocabulary=32000, params=6.7e9, active_params=6.7e9
@@ -25,7 +25,7 @@ def sharded(micro_batch: float, **changes: object) -> TrainingCase:
 def scaling_error(steps: list[tuple[TrainingCase, float]]) -> float | None:
     scored = [
         Scored(
-            row=Row(line=line, id="", source="", flags=(), case=each, step_time_s=step_s),
+            row=StepRow(line=line, id="", source="", flags=(), case=each, step_time_s=step_s),
             step_time_s=Interval(value=step_s, low=step_s, high=step_s),
         )
         for line, (each, step_s) in enumerate(steps)

@@ -14,7 +14,7 @@ from broadgauge.predict.facts.knowledge import Knowledge, default_knowledge
 from broadgauge.predict.prediction import Prediction
 from broadgauge.predict.predictor import predict
 from broadgauge.predict.scoring.scoring import Scored
-from broadgauge.predict.tables.table import Row
+from broadgauge.predict.tables.table import StepRow
 
 GOALS: tuple[Goal, ...] = (*clusters.GOALS, *two_gpus.GOALS)
 FITTED_AS = {"nebius-h100": "maknee/SkyPilot on Nebius"}
@@ -129,7 +129,7 @@ def _scored(line: int, each: PredictedRow) -> Scored:
     assert row.case is not None
     assert row.step_time_s is not None
     return Scored(
-        row=Row(
+        row=StepRow(
             line=line,
             id=row.id,
             source=row.series,

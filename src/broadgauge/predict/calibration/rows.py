@@ -27,7 +27,7 @@ from broadgauge.predict.calibration.slopes import Slopes
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.facts.knowledge import Knowledge
 from broadgauge.predict.facts.similar_kernels import covariances, same_kernels
-from broadgauge.predict.tables.table import Row
+from broadgauge.predict.tables.table import StepRow
 
 Matrix = npt.NDArray[np.float64]
 OWN_VARIANCE = SCALE**2 * (FREEDOM / (FREEDOM - 2) - 1)
@@ -38,25 +38,25 @@ SystemKey = tuple[str, ...]
 DEFAULT_POINTS = 3
 
 
-def system_of(row: Row) -> SystemKey:
+def system_of(row: StepRow) -> SystemKey:
     """What shares constants: one source's GPU with one framework and arithmetic."""
     case = row.case
     return (row.source, case.gpu, case.framework, case.precision)
 
 
-def network_of(row: Row) -> SystemKey:
+def network_of(row: StepRow) -> SystemKey:
     """What the nodes of a row are joined by."""
     fabric = row.case.fabric
     return (fabric.transport, str(fabric.node_gbps), str(fabric.measured_node_gbyte_per_s))
 
 
 def calibration_rows(
-    rows: Sequence[Row], calibrate: Calibrate, num_points: int, knowledge: Knowledge
-) -> dict[SystemKey, list[Row]]:
+    rows: Sequence[StepRow], calibrate: Calibrate, num_points: int, knowledge: Knowledge
+) -> dict[SystemKey, list[StepRow]]:
     """For each system the rows that calibrate it: never more than half of any group."""
     if calibrate == "none":
         return {}
-    systems: dict[SystemKey, list[Row]] = {}
+    systems: dict[SystemKey, list[StepRow]] = {}
     for row in rows:
         systems.setdefault(system_of(row), []).append(row)
     chosen = {}

@@ -8,7 +8,7 @@ import numpy as np
 from broadgauge.predict.case import RDMA_TRANSPORTS
 from broadgauge.predict.facts.arrays import Flags, Times
 from broadgauge.predict.facts.columns import Columns, columns_of
-from broadgauge.predict.tables.table import Row
+from broadgauge.predict.tables.table import StepRow
 
 LEFT_OUT_FLAG = "CPU offload"
 """Its host and its PCIe traffic are in no catalog."""
@@ -36,7 +36,7 @@ class Sample:
         return np.array([each == source for each in self.sources])
 
 
-def sample_of(rows: Sequence[Row]) -> Sample:
+def sample_of(rows: Sequence[StepRow]) -> Sample:
     """Everything that fits need of a table."""
     cases = [row.case for row in rows]
     return Sample(

@@ -25,7 +25,7 @@ from broadgauge.predict.fitting.residuals import weighted_quantiles
 from broadgauge.predict.fitting.sample import LEFT_OUT_FLAG
 from broadgauge.predict.intervals.uncertainty import intervals
 from broadgauge.predict.intervals.unfamiliar import KIND_WORDS, kinds_of
-from broadgauge.predict.tables.table import Row, read_table
+from broadgauge.predict.tables.table import StepRow, read_table
 from broadgauge.predict.timeline.evaluation import evaluate
 
 HELD_SHARE = 0.8
@@ -54,7 +54,7 @@ class KindRatio:
     """By source, in the tables' order."""
 
 
-def missed(rows: Sequence[Row]) -> list[Missed]:
+def missed(rows: Sequence[StepRow]) -> list[Missed]:
     """All rows that constants could be fitted on, by source, as if nothing were unfamiliar."""
     used = [row for row in rows if LEFT_OUT_FLAG not in row.flags]
     found: list[Missed] = []
@@ -139,7 +139,7 @@ def yaml_text(found: Mapping[str, KindRatio]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def read_rows(paths: Sequence[str]) -> list[Row]:
+def read_rows(paths: Sequence[str]) -> list[StepRow]:
     """Of several tables. Raises InputError."""
     tables = [read_table(Path(path).read_bytes(), path) for path in paths]
     return [row for table in tables for row in table.rows]

@@ -11,7 +11,7 @@ from itertools import combinations
 
 from broadgauge.predict.case import Fabric, TrainingCase
 from broadgauge.predict.prediction import Interval
-from broadgauge.predict.tables.table import Row
+from broadgauge.predict.tables.table import StepRow
 
 CLEAR_DIFFERENCE_RATIO = 1.1
 """Two settings that differ by less are within what repeating one of them spreads (x1.06)."""
@@ -21,7 +21,7 @@ CLEAR_DIFFERENCE_RATIO = 1.1
 class Scored:
     """A row and what was predicted for it."""
 
-    row: Row
+    row: StepRow
     step_time_s: Interval
 
     @property

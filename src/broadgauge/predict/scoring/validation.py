@@ -26,7 +26,7 @@ from broadgauge.predict.scoring.scoring import (
     scores,
     scores_by_source,
 )
-from broadgauge.predict.tables.table import MeasuredTable, Row, Unread
+from broadgauge.predict.tables.table import MeasuredTable, StepRow, Unread
 from broadgauge.specs.errors import InputError
 
 
@@ -47,7 +47,7 @@ class Validation:
     calibrate: Calibrate
     num_points: int
     scored: tuple[Scored, ...]
-    calibration: tuple[Row, ...]
+    calibration: tuple[StepRow, ...]
     """Rows that calibrated their system: not scored."""
     unread: tuple[Unread, ...]
     """Those of the table, and those that the predictor refuses."""
@@ -93,13 +93,13 @@ def validate(
 
 
 def _by_groups(
-    rows: Sequence[Row],
-    key_of: Callable[[Row], SystemKey],
+    rows: Sequence[StepRow],
+    key_of: Callable[[StepRow], SystemKey],
     knowledge: Knowledge,
-    chosen: Mapping[SystemKey, Sequence[Row]],
+    chosen: Mapping[SystemKey, Sequence[StepRow]],
 ) -> dict[int, Prediction | InputError]:
     """An answer for each line: a group's rows at once, without what was fitted on their source."""
-    groups: dict[SystemKey, list[Row]] = {}
+    groups: dict[SystemKey, list[StepRow]] = {}
     for row in rows:
         groups.setdefault(key_of(row), []).append(row)
     answers: dict[int, Prediction | InputError] = {}
@@ -125,11 +125,11 @@ def _is_finite(prediction: Prediction) -> bool:
     return step.value > 0 and all(map(math.isfinite, (step.value, step.low, step.high)))
 
 
-def _observation(row: Row) -> Observation:
+def _observation(row: StepRow) -> Observation:
     return Observation(case=row.case, step_time_s=row.step_time_s)
 
 
-def _predictions(rows: Sequence[Row], knowledge: Knowledge) -> list[Prediction | InputError]:
+def _predictions(rows: Sequence[StepRow], knowledge: Knowledge) -> list[Prediction | InputError]:
     """One answer a row: where the predictor refuses, halves find the row that it refuses."""
     try:
         found = predict([row.case for row in rows], knowledge)
@@ -144,7 +144,7 @@ def _predictions(rows: Sequence[Row], knowledge: Knowledge) -> list[Prediction |
     ]
 
 
-def _refused(row: Row, error: InputError) -> Unread:
+def _refused(row: StepRow, error: InputError) -> Unread:
     return Unread(
         line=row.line,
         id=row.id,

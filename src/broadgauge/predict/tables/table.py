@@ -56,7 +56,7 @@ FindGpu = Callable[[str], Gpu]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class StepRow:
     """One published step time and the training that it is of."""
 
     line: int
@@ -86,7 +86,7 @@ class MeasuredTable:
     """What a file holds."""
 
     name: str
-    rows: tuple[Row, ...]
+    rows: tuple[StepRow, ...]
     unread: tuple[Unread, ...]
     notes: tuple[str, ...] = ()
     """Of the whole file: columns that are missing, ids that stand twice."""
@@ -96,7 +96,7 @@ def read_table(data: bytes, filename: str, find: FindGpu = find_gpu_named) -> Me
     """The rows of a CSV file. Raises InputError where it isn't such a table at all."""
     header, records, broken = read_records(data, filename, known=(*REQUIRED, *OPTIONAL))
     _check_columns(header, filename)
-    rows: list[Row] = []
+    rows: list[StepRow] = []
     unread = [Unread(line=line, id="", source="", reason=reason) for line, reason in broken]
     for record in records:
         try:
@@ -132,7 +132,7 @@ def _check_columns(header: tuple[str, ...], filename: str) -> None:
     raise InputError(f"{filename}: the table has no {noun} {words}", hint=hint)
 
 
-def _recomputed_note(rows: list[Row], cases: list[TrainingCase]) -> list[str]:
+def _recomputed_note(rows: list[StepRow], cases: list[TrainingCase]) -> list[str]:
     pairs = zip(rows, cases, strict=True)
     lines = [str(row.line) for row, case in pairs if case.recomputed_ratio > 0]
     if not lines:
@@ -142,7 +142,7 @@ def _recomputed_note(rows: list[Row], cases: list[TrainingCase]) -> list[str]:
     return [f"{where}{more}: taken with the layers recomputed that make them fit into their GPUs"]
 
 
-def _notes(header: tuple[str, ...], rows: list[Row]) -> list[str]:
+def _notes(header: tuple[str, ...], rows: list[StepRow]) -> list[str]:
     absent = [column for column in OPTIONAL if column not in header]
     notes = [f"no column `{column}`: taken as empty in each row" for column in absent]
     lines: dict[str, list[int]] = {}
@@ -155,7 +155,7 @@ def _notes(header: tuple[str, ...], rows: list[Row]) -> list[str]:
     return notes
 
 
-def _row(record: TableLine, filename: str, find: FindGpu) -> Row:
+def _row(record: TableLine, filename: str, find: FindGpu) -> StepRow:
     """Raises BadCellError."""
     cells = Cells(record.cells)
     step_time_s = cells.number("step_time_s")
@@ -166,7 +166,7 @@ def _row(record: TableLine, filename: str, find: FindGpu) -> Row:
     fault = split_fault_of(case)
     if fault is not None:
         raise BadCellError(f"{fault[0]} ({fault[1]})" if fault[1] else fault[0])
-    return Row(
+    return StepRow(
         line=record.line,
         id=name,
         source=source,
