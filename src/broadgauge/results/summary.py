@@ -163,7 +163,7 @@ def cut_at_whole(estimate: Estimate) -> Estimate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curve:
+class SizeCurve:
     """What is measured at several sizes."""
 
     measured_by: str
@@ -178,7 +178,7 @@ class Curve:
 class CurvePoint:
     """One of its sizes, which every trial measures again."""
 
-    curve: Curve
+    curve: SizeCurve
     size_bytes: int
 
 
@@ -198,7 +198,7 @@ def _rows_by_point(good: Sequence[Record]) -> dict[CurvePoint, Rows]:
 
 def _point(row: AnyOpRow) -> CurvePoint:
     ends = (row.from_rank, row.to_rank) if isinstance(row, MessageRow) else None
-    curve = Curve(measured_by=row.measured_by, op=row.op, dtype=row.dtype, ends=ends)
+    curve = SizeCurve(measured_by=row.measured_by, op=row.op, dtype=row.dtype, ends=ends)
     return CurvePoint(curve=curve, size_bytes=row.size_bytes)
 
 
