@@ -50,7 +50,7 @@ class ModelShape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curve:
+class CollectiveCurve:
     """A measured collective: how long it takes by size. Takes precedence over any model."""
 
     op: CollectiveOp
@@ -81,7 +81,7 @@ class Fabric:
     """What one communicator carries at most, where the entry says so."""
     stated_spread_ratio: float | None = None
     """By how much the stated rate may be off, either way."""
-    curves: tuple[Curve, ...] = ()
+    curves: tuple[CollectiveCurve, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from broadgauge.catalog.busbw import bus_factor
 from broadgauge.catalog.networks import find_network
 from broadgauge.catalog.references import BusbwFigure, known_busbw
 from broadgauge.predict.asking.from_catalog import fabric_of_class
-from broadgauge.predict.case import Curve, Fabric, ModelShape, Op, TrainingCase
+from broadgauge.predict.case import CollectiveCurve, Fabric, ModelShape, Op, TrainingCase
 from broadgauge.predict.costs.groups import group_of
 from broadgauge.predict.costs.nccl_model import Ring, collective_s
 from broadgauge.predict.costs.network import price
@@ -158,7 +158,7 @@ def test_hybrid_sharding_replicates_between_nodes_only() -> None:
     assert (replica.ranks[0], replica.nodes[0], replica.groups_per_node[0]) == (4, 4, 8)
 
 
-CURVE = Curve(
+CURVE = CollectiveCurve(
     op="all_reduce",
     nodes=2,
     ranks_per_node=8,

@@ -10,7 +10,7 @@ from broadgauge.catalog.articles import Articles, EpochTime
 from broadgauge.catalog.models import find_model
 from broadgauge.predict.articles.rows import ArticleRow, Goal, Role
 from broadgauge.predict.asking.from_catalog import shape_of
-from broadgauge.predict.case import Curve, Fabric, ModelShape, TrainingCase, Transport
+from broadgauge.predict.case import CollectiveCurve, Fabric, ModelShape, TrainingCase, Transport
 from broadgauge.specs.workload import CollectiveOp
 
 CHARACTERS = 65
@@ -160,11 +160,11 @@ def line_curve(
     message_bytes: float,
     seconds: float,
     latency_s: float,
-) -> Curve:
+) -> CollectiveCurve:
     """t = latency + bytes / rate through one measured point, at every power of two."""
     s_per_byte = (seconds - latency_s) / message_bytes
     sizes = tuple(float(2**power) for power in range(10, 35))
-    return Curve(
+    return CollectiveCurve(
         op=op,
         nodes=nodes,
         ranks_per_node=ranks_per_node,

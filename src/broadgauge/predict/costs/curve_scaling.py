@@ -8,7 +8,7 @@ latency's steps grow with the nodes in the same way).
 import numpy as np
 
 from broadgauge.catalog.busbw import bus_factor
-from broadgauge.predict.case import Curve, Fabric, Op
+from broadgauge.predict.case import CollectiveCurve, Fabric, Op
 from broadgauge.predict.costs.curves import time_at
 from broadgauge.predict.costs.pieces import Group
 from broadgauge.predict.facts.arrays import Times
@@ -36,7 +36,7 @@ def curve_s(op: Op, message_bytes: Times, group: Group, columns: Columns) -> Tim
     return seconds
 
 
-def nearest_curve(fabric: Fabric, op: Op, nodes: int, ranks_per_node: int) -> Curve | None:
+def nearest_curve(fabric: Fabric, op: Op, nodes: int, ranks_per_node: int) -> CollectiveCurve | None:
     """The curve of this collective, else of another ring; of as many nodes, else of the nearest.
 
     What was measured inside a node says nothing of what leaves it, nor the other way round.

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from broadgauge.predict.case import Curve
+from broadgauge.predict.case import CollectiveCurve
 
 
-def time_at(curve: Curve, message_bytes: float) -> float:
+def time_at(curve: CollectiveCurve, message_bytes: float) -> float:
     """Seconds at this size."""
     sizes, times_s = curve.message_bytes, curve.time_s
     if message_bytes > sizes[-1]:

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from broadgauge.predict.case import Curve
+from broadgauge.predict.case import CollectiveCurve
 from broadgauge.predict.kinds import COMMAND, in_predict, training_of
 from broadgauge.predict.system.paths import path_curves
 from broadgauge.results.model import CaseSummary, CollectiveSummary, RunSummary
@@ -42,7 +42,7 @@ class RunCase:
     """A step, busiest node and direction, by counters."""
     device_name: str
     """As the driver or the kernel has it; empty: not recorded."""
-    curves: tuple[Curve, ...]
+    curves: tuple[CollectiveCurve, ...]
     """The run's own collectives on this network, among these ranks."""
 
 
@@ -84,7 +84,7 @@ def _environment(run: RunSummary, summary: CaseSummary) -> Environment | None:
     return run.environments.get(names[-1]) if names else None
 
 
-def own_curves(run: RunSummary, case: Case) -> tuple[Curve, ...]:
+def own_curves(run: RunSummary, case: Case) -> tuple[CollectiveCurve, ...]:
     """The collectives that the run measured on this case's network, among the same ranks."""
     for summary in run.candidates:
         other = summary.case

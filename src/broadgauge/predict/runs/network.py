@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from broadgauge.predict.asking.workload_case import HOST_LATENCY_S, fabric_of
-from broadgauge.predict.case import Curve, Fabric
+from broadgauge.predict.case import CollectiveCurve, Fabric
 from broadgauge.predict.costs.curves import time_at
 from broadgauge.predict.runs.cases import RunCase
 from broadgauge.predict.system.curves import (
@@ -110,7 +110,7 @@ def _by_line(base: RunCase, network: Network, nodes: int) -> Fabric:
         turns = (2 if op == "all_reduce" else 1) * (link.nodes * link.ranks_per_node - 1)
         sent = [sent_bytes(case.backend, op, nodes, case.ranks_per_node, size) for size in SIZES]
         times_s = tuple(turns * round_trip_s / 2 + each / ceiling for each in sent)
-        host = Curve(
+        host = CollectiveCurve(
             op=op,
             nodes=nodes,
             ranks_per_node=case.ranks_per_node,

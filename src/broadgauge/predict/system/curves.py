@@ -8,7 +8,7 @@ library sends (catalog/traffic.py); host_overlap.py says what host and wire take
 from dataclasses import dataclass, replace
 
 from broadgauge.predict.asking.workload_case import fabric_of
-from broadgauge.predict.case import Curve, Fabric
+from broadgauge.predict.case import CollectiveCurve, Fabric
 from broadgauge.predict.costs.curves import rising, time_at
 from broadgauge.predict.system.host_overlap import HostOverlap, host_overlaps, usual_overlap
 from broadgauge.predict.system.paths import Paths, path_curves, sent_bytes
@@ -74,7 +74,7 @@ def host_share(paths: Paths, fabric: Fabric, message_bytes: float) -> float:
     return min(1.0, time_at(alone, message_bytes) / time_at(mine, message_bytes))
 
 
-def with_all_ops(curves: tuple[Curve, ...], backend: Backend) -> tuple[Curve, ...]:
+def with_all_ops(curves: tuple[CollectiveCurve, ...], backend: Backend) -> tuple[CollectiveCurve, ...]:
     """The same, with those collectives that were not measured by the bytes that they send."""
     known = {curve.op: curve for curve in curves}
     base = known.get("all_reduce") or next(iter(known.values()), None)
@@ -84,7 +84,7 @@ def with_all_ops(curves: tuple[Curve, ...], backend: Backend) -> tuple[Curve, ..
     return (*curves, *(_derived(base, op, backend) for op in missing))
 
 
-def _derived(base: Curve, op: CollectiveOp, backend: Backend) -> Curve:
+def _derived(base: CollectiveCurve, op: CollectiveOp, backend: Backend) -> CollectiveCurve:
     """A collective of the same bytes on the wire takes as long."""
     shape = (base.nodes, base.ranks_per_node)
     sizes = [
@@ -107,7 +107,7 @@ class CrossedLink:
     delay_s: float
 
 
-def link_curve(host: Curve, link: CrossedLink) -> Curve:
+def link_curve(host: CollectiveCurve, link: CrossedLink) -> CollectiveCurve:
     """The host's curve with the wire's time, for another number of nodes where need be."""
     was, now = host.nodes * host.ranks_per_node, link.nodes * link.ranks_per_node
     turns = (2 if host.op == "all_reduce" else 1) * (now - 1)
@@ -123,7 +123,7 @@ def link_curve(host: Curve, link: CrossedLink) -> Curve:
         if link.byte_per_s is not None:
             host_s = link.overlap.together_s(host_s, sent / link.byte_per_s)
         times_s.append(host_s + turns * link.delay_s)
-    return Curve(
+    return CollectiveCurve(
         op=host.op,
         nodes=link.nodes,
         ranks_per_node=link.ranks_per_node,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from broadgauge.predict.case import Curve
+from broadgauge.predict.case import CollectiveCurve
 from broadgauge.predict.costs.curves import time_at
 from broadgauge.predict.system.paths import Paths, path_curves, sent_bytes
 from broadgauge.specs.case import Backend
@@ -119,7 +119,7 @@ def _slowed(usual: HostOverlap, rows: list[_Filling]) -> HostOverlap:
     return min((replace(usual, host_ratio=float(each)) for each in ratios), key=loss)
 
 
-def _filling(paths: Paths, host: PathTimes, curve: Curve) -> Iterator[_Filling]:
+def _filling(paths: Paths, host: PathTimes, curve: CollectiveCurve) -> Iterator[_Filling]:
     """The sizes whose wire time is more than the host's and than a few buckets'."""
     for shaped in paths:
         same = (shaped.nodes, shaped.ranks_per_node) == (host.nodes, host.ranks_per_node)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from broadgauge.catalog.traffic import gloo_node_bytes, ring_node_bytes
-from broadgauge.predict.case import Curve
+from broadgauge.predict.case import CollectiveCurve
 from broadgauge.predict.costs.curves import rising
 from broadgauge.specs.case import Backend
 from broadgauge.specs.collectives import CollectiveOp
@@ -12,7 +12,7 @@ from broadgauge.specs.system import PathTimes
 Paths = Sequence[PathTimes]
 
 
-def path_curves(path: PathTimes) -> tuple[Curve, ...]:
+def path_curves(path: PathTimes) -> tuple[CollectiveCurve, ...]:
     """The collectives of one path, as they were measured."""
     curves = []
     for op in dict.fromkeys(each.op for each in path.collectives):
@@ -20,7 +20,7 @@ def path_curves(path: PathTimes) -> tuple[Curve, ...]:
             (each for each in path.collectives if each.op == op), key=lambda each: each.size_bytes
         )
         curves.append(
-            Curve(
+            CollectiveCurve(
                 op=op,
                 nodes=path.nodes,
                 ranks_per_node=path.ranks_per_node,
