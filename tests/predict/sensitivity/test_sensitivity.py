@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 from tests.predict.sensitivity.simulated_ladders import COMPUTE_S, TRUTHS, rates, simulated
 
-from broadgauge.predict.sensitivity.curve import Curve, Form, fit_curve, misfit
+from broadgauge.predict.sensitivity.curve import LadderCurve, Form, fit_curve, misfit
 from broadgauge.predict.sensitivity.ladder import LadderAnswer, Lack, Rung, Sensitivity
 from broadgauge.predict.sensitivity.sensitivity import analyse
 from broadgauge.specs.estimate import Estimate
@@ -322,7 +322,7 @@ def test_reaching_a_time_is_the_inverse_of_the_curve(
     base_s: float, fast: float, more: float, knee: float, ratio: float
 ) -> None:
     assume(fast == 0 or fast > 1.0)
-    curve = Curve(
+    curve = LadderCurve(
         form=Form.TWO_SLOPES,
         base_s=base_s,
         fast_bytes=fast,

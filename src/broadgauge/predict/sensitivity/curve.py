@@ -39,7 +39,7 @@ class Form(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curve:
+class LadderCurve:
     """A step's time over the rate of payload, as base + slope x 1/rate of one or two pieces."""
 
     form: Form
@@ -69,7 +69,7 @@ class Curve:
         return self.knee_s_per_gbyte + (step_s - knee_s) * BYTES_PER_GBYTE / self.slow_bytes
 
 
-def fit_curve(form: Form, x: Floats, step_s: Floats, error_ratio: Floats) -> Curve:
+def fit_curve(form: Form, x: Floats, step_s: Floats, error_ratio: Floats) -> LadderCurve:
     """Which curve of this form is nearest, by relative errors? `x` in s/GB, rising; float64[n].
 
     Least squares of (measured - curve) / (measured x error), slopes and base not negative. For one
@@ -83,7 +83,7 @@ def fit_curve(form: Form, x: Floats, step_s: Floats, error_ratio: Floats) -> Cur
     return min(fits, key=lambda fit: fit[0])[1]
 
 
-def misfit(curve: Curve, x: Floats, step_s: Floats, error_ratio: Floats) -> float:
+def misfit(curve: LadderCurve, x: Floats, step_s: Floats, error_ratio: Floats) -> float:
     """The sum of squares of relative errors over what they are expected to be."""
     fitted = np.array([curve.step_s(each) for each in x.tolist()])
     return math.fsum((((step_s - fitted) / (step_s * error_ratio)) ** 2).tolist())
@@ -96,7 +96,7 @@ def can_fit(form: Form, num_rungs: int) -> bool:
 
 def _fit_with_knee(
     form: Form, x: Floats, step_s: Floats, errors: Floats, knee: float
-) -> tuple[float, Curve]:
+) -> tuple[float, LadderCurve]:
     """The best curve with its knee there, and its misfit."""
     one, before, beyond = np.ones_like(x), np.minimum(x, knee), np.maximum(x - knee, 0.0)
     # Columns as parts of the time: base, bytes at every rate, bytes at low rates on top of them.
@@ -114,7 +114,7 @@ def _fit_with_knee(
         slow = parts[1]
     elif form is Form.TWO_SLOPES:
         fast, slow = parts[1], parts[1] + parts[2]
-    curve = Curve(
+    curve = LadderCurve(
         form=form,
         base_s=base_s,
         fast_bytes=fast * BYTES_PER_GBYTE,

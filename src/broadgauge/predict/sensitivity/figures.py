@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from broadgauge.predict.sensitivity.curve import Curve, Form, can_fit, fit_curve, misfit
+from broadgauge.predict.sensitivity.curve import LadderCurve, Form, can_fit, fit_curve, misfit
 from broadgauge.predict.sensitivity.levels import FEWEST_FOR_INTERVAL, Levels
 from broadgauge.predict.sensitivity.region import Points, Region, region_of
 from broadgauge.results.student import student_quantile
@@ -36,9 +36,9 @@ class Ladder:
     is_first_unshaped: bool
     """The first rung is the host at its fastest."""
 
-    def fits(self) -> tuple[Curve, ...]:
+    def fits(self) -> tuple[LadderCurve, ...]:
         """The best form, and those as good."""
-        rated: list[tuple[float, int, Curve]] = []
+        rated: list[tuple[float, int, LadderCurve]] = []
         for form in Form:
             if can_fit(form, len(self.x)):
                 curve = fit_curve(form, self.x, self.step_s, self.error_ratio)
@@ -47,7 +47,7 @@ class Ladder:
         rated.sort(key=lambda each: each[:2])
         return tuple(curve for cost, _, curve in rated if cost <= rated[0][0] + AS_GOOD)
 
-    def enough_s_per_gbyte(self, curve: Curve) -> float:
+    def enough_s_per_gbyte(self, curve: LadderCurve) -> float:
         """Up to which 1/rate is a step within `gain_ratio` of the base? Infinite: at any."""
         return curve.reaches((1 + self.gain_ratio) * curve.base_s) if curve.base_s > 0 else 0.0
 

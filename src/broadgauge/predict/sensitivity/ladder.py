@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from broadgauge.predict.sensitivity.curve import Curve, Form
+from broadgauge.predict.sensitivity.curve import LadderCurve, Form
 from broadgauge.specs.estimate import Estimate
 
 
@@ -68,7 +68,7 @@ class FittedRung:
 class Sensitivity:
     """What a ladder says."""
 
-    curve: Curve
+    curve: LadderCurve
     rungs: tuple[FittedRung, ...]
     """From the slowest rate to the fastest."""
     critical_bytes: LadderAnswer

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from broadgauge.predict.sensitivity.curve import Curve, Form
+from broadgauge.predict.sensitivity.curve import LadderCurve, Form
 from broadgauge.predict.sensitivity.figures import Ladder
 from broadgauge.predict.sensitivity.ladder import LadderAnswer, FittedRung, Lack, Rung, Sensitivity
 from broadgauge.predict.sensitivity.levels import FEWEST_FOR_INTERVAL
@@ -49,7 +49,7 @@ class Reading:
     ladder: Ladder
     rungs: tuple[Rung, ...]
     """From the fastest."""
-    fits: tuple[Curve, ...]
+    fits: tuple[LadderCurve, ...]
     """The best form, and those as good."""
     region: Region | None
     """None: too few launches, or exact times."""
