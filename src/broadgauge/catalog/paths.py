@@ -31,7 +31,7 @@ class GpuLinks(_Entry):
     pcie: str
 
 
-class Figure(_Entry):
+class PathFigure(_Entry):
     """One published or measured busbw."""
 
     gbyte_per_s: float = Field(gt=0)
@@ -51,7 +51,7 @@ class Expectation(_Entry):
     """Smaller messages are not expected to reach it."""
     low_gbyte_per_s: float = Field(gt=0)
     high_gbyte_per_s: float = Field(gt=0)
-    figures: tuple[Figure, ...] = Field(min_length=1)
+    figures: tuple[PathFigure, ...] = Field(min_length=1)
     note: str = ""
 
     @model_validator(mode="after")
