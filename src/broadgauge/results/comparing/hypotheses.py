@@ -25,7 +25,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from broadgauge.results.comparing.hypothesis_figures import Figure, figure_of
+from broadgauge.results.comparing.hypothesis_figures import HypothesisFigure, figure_of
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.comparing.partners import Partner, partner_of, smallest_world
 from broadgauge.results.resolution import launches_to_tell
@@ -161,7 +161,7 @@ def _answer(
 
 
 def _judge(
-    hypothesis: Hypothesis, figure: Figure, confidence: float
+    hypothesis: Hypothesis, figure: HypothesisFigure, confidence: float
 ) -> tuple[HypothesisVerdict, str]:
     """Where does the interval lie? The reason where that is on both sides of a bound."""
     estimate = figure.estimate

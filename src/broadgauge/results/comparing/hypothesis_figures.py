@@ -16,7 +16,7 @@ from broadgauge.specs.metrics import unit_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class HypothesisFigure:
     """The quantity that the bounds are about, of one case."""
 
     estimate: Estimate
@@ -27,7 +27,7 @@ class Figure:
 
 def figure_of(
     hypothesis: Hypothesis, summary: CaseSummary, partner: Partner, confidence: float
-) -> Figure | str:
+) -> HypothesisFigure | str:
     """The quantity with its intervals, or why there is none."""
     metric = hypothesis.metric
     if hypothesis.quantity != "value" and partner.summary is None:
@@ -43,7 +43,7 @@ def figure_of(
             if share is None
             else share.interval(confidence)
         )
-        return Figure(estimate=summary.estimates[metric], refuting=refuting)
+        return HypothesisFigure(estimate=summary.estimates[metric], refuting=refuting)
     ratio = _ratio(metric, summary, partner.summary, confidence)
     if isinstance(ratio, str) or hypothesis.quantity == "ratio":
         return ratio
@@ -58,7 +58,7 @@ def _why_missing(summary: CaseSummary, metric: str) -> str:
 
 def _ratio(
     metric: str, summary: CaseSummary, partner: CaseSummary, confidence: float
-) -> Figure | str:
+) -> HypothesisFigure | str:
     """The case over its partner, pair by pair."""
     comparison, is_paired = compare_in_blocks(partner, summary, metric_of(metric))
     if comparison is None:
@@ -67,7 +67,7 @@ def _ratio(
         torn = blocks_of(partner, summary, metric_of(metric)).note
         return torn or "no block holds both cases: they were not interleaved"
     few = comparison.ratio.launches < FEWEST_UNFLAGGED
-    return Figure(
+    return HypothesisFigure(
         estimate=comparison.ratio,
         refuting=comparison.interval(confidence),
         caveats=tuple(note for note in comparison.notes if not (few and "launches" in note)),
@@ -75,8 +75,8 @@ def _ratio(
 
 
 def _efficiency(
-    metric: str, ratio: Figure, summary: CaseSummary, partner: CaseSummary
-) -> Figure | str:
+    metric: str, ratio: HypothesisFigure, summary: CaseSummary, partner: CaseSummary
+) -> HypothesisFigure | str:
     """What does a rank give here over what it gives in the smaller world? 1 is linear scaling.
 
     Rates in 1/s are of all ranks (tokens_per_s, samples_per_s) and are divided by the world size.
@@ -100,7 +100,7 @@ def _efficiency(
     return replace(found, caveats=caveats)
 
 
-def _mapped(figure: Figure, change: Callable[[float], float]) -> Figure:
+def _mapped(figure: HypothesisFigure, change: Callable[[float], float]) -> HypothesisFigure:
     """The figure on another scale, the ends of its intervals in their order."""
 
     def ends(low: float | None, high: float | None) -> tuple[float, float] | tuple[None, None]:
