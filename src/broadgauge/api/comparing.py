@@ -33,7 +33,7 @@ HEAD = ("case", "metric", "A", "B", "B / A", "95 % interval")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class ComparedGroup:
     """Comparisons of one kind."""
 
     of: str
@@ -47,7 +47,7 @@ class Group:
 class Comparison(Displayed):
     """What `compare` found; a notebook shows it as a table with a sentence a row."""
 
-    _groups: tuple[Group, ...]
+    _groups: tuple[ComparedGroup, ...]
     notes: tuple[str, ...]
     """What a reader must know: what else differs, which cases only one run has."""
     _gate: Gate | None
@@ -134,7 +134,7 @@ def compare(
     alone = [f"only in {name}: {label}" for labels, name in only for label in labels]
     changed = [f"{label}: {', '.join(what)}" for label, what in runs.setting_differences.items()]
     return Comparison(
-        _groups=(Group(of="runs", words=words, rows=runs.rows),),
+        _groups=(ComparedGroup(of="runs", words=words, rows=runs.rows),),
         notes=(*runs.notes, *changed, *runs.environment_differences, *alone),
         _gate=None if fail_above_ratio is None else gate_across_runs(runs, fail_above_ratio),
         _runs=runs,
@@ -151,17 +151,17 @@ def _within(run: RunSummary, limit_ratio: float | None) -> Comparison:
     arms = () if baseline is None else arms_compared(run)
     of_which = "" if baseline is None else f" {baseline.run}"
     groups = (
-        Group(
+        ComparedGroup(
             of="baseline",
             words=f"the experiment (B) against its baseline{of_which} (A), paired block by block",
             rows=arms,
         ),
-        Group(
+        ComparedGroup(
             of="platforms",
             words="each case on another platform (B) against the first one's (A)",
             rows=between_platforms(run),
         ),
-        Group(
+        ComparedGroup(
             of="networks",
             words="each network (B) against the fastest one (A), paired block by block",
             rows=against_reference(of_arm(run, "candidate")),
@@ -195,7 +195,7 @@ def _row(of: str, row: CaseComparison) -> dict[str, Any]:
     }
 
 
-def _group_html(group: Group) -> Html:
+def _group_html(group: ComparedGroup) -> Html:
     words = f"{group.words[:1].upper()}{group.words[1:]}."
     rows = [_cells(row) for row in group.rows]
     found = [f"{compared_name(row)}: {finding(row)}" for row in group.rows]
