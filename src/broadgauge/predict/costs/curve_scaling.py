@@ -10,7 +10,7 @@ import numpy as np
 from broadgauge.catalog.busbw import bus_factor
 from broadgauge.predict.case import CollectiveCurve, Fabric, Op
 from broadgauge.predict.costs.curves import time_at
-from broadgauge.predict.costs.pieces import Group
+from broadgauge.predict.costs.pieces import CollectiveGroup
 from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.facts.columns import Columns
 
@@ -18,7 +18,7 @@ OPS: tuple[Op, ...] = ("all_reduce", "all_gather", "reduce_scatter")
 """Rings, which may stand in for each other."""
 
 
-def curve_s(op: Op, message_bytes: Times, group: Group, columns: Columns) -> Times:
+def curve_s(op: Op, message_bytes: Times, group: CollectiveGroup, columns: Columns) -> Times:
     """Seconds of one collective in each case; NaN where its fabric has no curve to read."""
     seconds = np.full(len(columns), np.nan)
     if not columns.fabric.has_curves:

@@ -8,20 +8,20 @@ sequence (the same file, `_DATA_PARALLEL_GROUP_WITH_CP`).
 
 import numpy as np
 
-from broadgauge.predict.costs.pieces import Group, GroupKind
+from broadgauge.predict.costs.pieces import CollectiveGroup, GroupKind
 from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.facts.columns import Columns
 
 
-def strided_group(kind: GroupKind, ranks: Times, stride: Times, gpus_per_node: Times) -> Group:
+def strided_group(kind: GroupKind, ranks: Times, stride: Times, gpus_per_node: Times) -> CollectiveGroup:
     """A group of every `stride`-th rank: how much of it stands on one node?"""
     on_node = np.clip(np.floor(gpus_per_node / stride), 1.0, ranks)
     nodes = np.ceil(ranks / on_node)
     crowd = np.where(nodes > 1, gpus_per_node / on_node, 1.0)
-    return Group(kind=kind, ranks=ranks, nodes=nodes, ranks_per_node=on_node, groups_per_node=crowd)
+    return CollectiveGroup(kind=kind, ranks=ranks, nodes=nodes, ranks_per_node=on_node, groups_per_node=crowd)
 
 
-def group_of(kind: GroupKind, columns: Columns) -> Group:
+def group_of(kind: GroupKind, columns: Columns) -> CollectiveGroup:
     """The group of one kind in each case."""
     tensor, context = columns.tensor_parallel, columns.context_parallel
     inner = tensor * context
@@ -52,7 +52,7 @@ def group_of(kind: GroupKind, columns: Columns) -> Group:
     return strided_group(kind, ranks, stride, columns.gpus_per_node)
 
 
-def _neighbours(columns: Columns, stride: Times) -> Group:
+def _neighbours(columns: Columns, stride: Times) -> CollectiveGroup:
     """Ranks of two stages, of those that stand farthest apart: the slowest hand-over decides.
 
     Where a node has several stages, the ranks of one of them share its NICs.
@@ -60,7 +60,7 @@ def _neighbours(columns: Columns, stride: Times) -> Group:
     ranks = np.minimum(columns.pipeline_parallel, 2.0)
     is_across = columns.pipeline_parallel * stride > columns.gpus_per_node
     sharing = np.minimum(stride, columns.gpus_per_node)
-    return Group(
+    return CollectiveGroup(
         kind="pipeline",
         ranks=ranks,
         nodes=np.where(is_across, 2.0, 1.0),

@@ -8,7 +8,7 @@ import numpy as np
 from broadgauge.catalog.gpus import Gpu
 from broadgauge.catalog.networks import TransportPrior, known_transports
 from broadgauge.predict.case import RDMA_TRANSPORTS, Op, Transport
-from broadgauge.predict.costs.pieces import Group
+from broadgauge.predict.costs.pieces import CollectiveGroup
 from broadgauge.predict.costs.slowest import largest_deviate
 from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.facts.columns import Columns
@@ -43,7 +43,7 @@ TYPICAL_OTHER_GBPS = 100.0
 (g5, gx3 with L40S)."""
 
 
-def inside_rate(op: Op, group: Group, columns: Columns) -> Times:
+def inside_rate(op: Op, group: CollectiveGroup, columns: Columns) -> Times:
     """byte/s of busbw inside a node."""
     ranks = np.maximum(2.0, group.ranks_per_node).astype(np.int64)
     boards = columns.gpus_per_node.astype(np.int64)
@@ -57,7 +57,7 @@ def inside_rate(op: Op, group: Group, columns: Columns) -> Times:
     return np.asarray(np.array(rates)[index.ravel()] * columns.link_rate_ratio)
 
 
-def is_nvlink(group: Group, columns: Columns) -> Times:
+def is_nvlink(group: CollectiveGroup, columns: Columns) -> Times:
     """1 where a group's ranks on a node are joined by NVLink."""
     ranks = np.maximum(2.0, group.ranks_per_node)
     joined = [_largest_board(gpu) for gpu in columns.gpus]
@@ -134,7 +134,7 @@ def node_gbps(columns: Columns) -> Times:
     return np.where(np.isnan(said), of_nodes, said)
 
 
-def node_rate(group: Group, columns: Columns) -> Times:
+def node_rate(group: CollectiveGroup, columns: Columns) -> Times:
     """byte/s that collectives get out of a node: measured, else what the network's own entry says,
     else what the transport usually gives.
 
@@ -187,7 +187,7 @@ def _spread_ratio(transport: Transport) -> float:
     return math.sqrt(spread.high / spread.low)
 
 
-def slowest_link_ratio(group: Group, columns: Columns) -> Times:
+def slowest_link_ratio(group: CollectiveGroup, columns: Columns) -> Times:
     """By how much is the slowest link of a ring of n nodes below that of a ring of two?
 
     A ring waits for its slowest link. Where the hypervisor or encapsulation limits a link and not

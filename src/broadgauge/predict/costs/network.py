@@ -13,12 +13,12 @@ from broadgauge.predict.case import Op
 from broadgauge.predict.costs.curve_scaling import curve_s
 from broadgauge.predict.costs.link_rates import hop_s, inside_rate, is_nvlink, is_rdma, node_rate
 from broadgauge.predict.costs.nccl_model import Ring, collective_s
-from broadgauge.predict.costs.pieces import CollectiveCost, Group
+from broadgauge.predict.costs.pieces import CollectiveCost, CollectiveGroup
 from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.facts.columns import Columns
 
 
-def node_bytes(op: Op, message_bytes: Times, group: Group) -> Times:
+def node_bytes(op: Op, message_bytes: Times, group: CollectiveGroup) -> Times:
     """What a node sends to others, all groups that stand on it together.
 
     A ring leaves a node once for each group, whatever the number of its ranks there. All-to-all
@@ -31,14 +31,14 @@ def node_bytes(op: Op, message_bytes: Times, group: Group) -> Times:
     return np.where(group.nodes > 1, sent * group.groups_per_node, 0.0)
 
 
-def _inside_factor(op: Op, group: Group) -> Times:
+def _inside_factor(op: Op, group: CollectiveGroup) -> Times:
     """The same over links of a node: a ring's pass all of it on, all-to-all's what stays there."""
     if op == "all_to_all":
         return (group.ranks_per_node - 1) / group.ranks
     return bus_factor(op, group.ranks)
 
 
-def price(op: Op, message_bytes: Times, group: Group, columns: Columns) -> CollectiveCost:
+def price(op: Op, message_bytes: Times, group: CollectiveGroup, columns: Columns) -> CollectiveCost:
     """How long one such collective takes; `message_bytes` as nccl-tests counts it."""
     is_any = (message_bytes > 0) & (group.ranks > 1)
     is_across = group.nodes > 1

@@ -54,7 +54,7 @@ class ComputeCosts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class CollectiveGroup:
     """Which ranks take part in a collective, as seen from one node. Arrays, one entry a case."""
 
     kind: GroupKind
