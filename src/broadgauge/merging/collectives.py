@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from broadgauge.catalog.traffic import ring_node_bytes
 from broadgauge.merging.counters import (
-    Interval,
+    MarkedInterval,
     Traffic,
     busiest_bytes,
     intervals_by_label,
@@ -82,7 +82,7 @@ def _times_s(same: SameBlock) -> tuple[float, ...]:
 
 
 def _barrier_traffic(
-    blocks: Sequence[SameBlock], intervals: dict[str, Interval]
+    blocks: Sequence[SameBlock], intervals: dict[str, MarkedInterval]
 ) -> tuple[Traffic, int] | None:
     """What did so many barriers cost on the wire? None: unknown, or nothing to subtract."""
     for same in blocks:
@@ -95,7 +95,7 @@ def _barrier_traffic(
 def _row(
     case: Case,
     same: SameBlock,
-    interval: Interval | None,
+    interval: MarkedInterval | None,
     barrier: tuple[Traffic, int] | None,
 ) -> AnyOpRow:
     """What all kinds of rows have, then what this one is."""
@@ -117,7 +117,7 @@ def _row(
 def _op_row(
     case: Case,
     same: SameBlock,
-    interval: Interval | None,
+    interval: MarkedInterval | None,
     barrier: tuple[Traffic, int] | None,
 ) -> OpRow:
     block = same[0]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from broadgauge.merging.counters import (
-    Interval,
+    MarkedInterval,
     busiest_bytes,
     intervals_by_label,
     nodes_use,
@@ -65,7 +65,7 @@ def merge_command(
 class CountedSteps:
     """What happened between the first and the last reading while a command's steps ran."""
 
-    interval: Interval
+    interval: MarkedInterval
     count: int
     """Samples of its first metric in between."""
 
@@ -79,7 +79,7 @@ def counted_steps(marks: Sequence[Mark]) -> CountedSteps | None:
     counted = [mark for mark in marks if mark.label.startswith(COUNTED_STEPS)]
     if len(counted) < 2:
         return None
-    interval = Interval(begin=counted[0], end=counted[-1])
+    interval = MarkedInterval(begin=counted[0], end=counted[-1])
     first, last = (
         int(mark.label.removeprefix(COUNTED_STEPS)) for mark in (counted[0], counted[-1])
     )
@@ -96,7 +96,7 @@ def _put_start(
         found.put("start_time_s", None, TOO_FEW_READINGS)
         found.put("start_cpu_s", None, TOO_FEW_READINGS)
         return
-    start = Interval(begin=begin, end=steps.interval.begin)
+    start = MarkedInterval(begin=begin, end=steps.interval.begin)
     found.put("start_time_s", start.end.time_s - start.begin.time_s)
     nodes = nodes_use([start])
     parts = [part for n in nodes for part in (n.cpu_user_s, n.cpu_system_s, n.cpu_softirq_s)]

@@ -13,7 +13,7 @@ Traffic = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
+class MarkedInterval:
     """What happened between the marks `<label>:begin` and `<label>:end`."""
 
     begin: Mark
@@ -31,12 +31,12 @@ class Interval:
         return tuple(pairs) or None
 
 
-def intervals_by_label(marks: Sequence[Mark]) -> dict[str, Interval]:
+def intervals_by_label(marks: Sequence[Mark]) -> dict[str, MarkedInterval]:
     """Marks in pairs; one without its partner (the trial failed there) is left out."""
     by_label = {mark.label: mark for mark in marks}
     begins = (label.removesuffix(":begin") for label in by_label if label.endswith(":begin"))
     return {
-        label: Interval(begin=by_label[f"{label}:begin"], end=by_label[f"{label}:end"])
+        label: MarkedInterval(begin=by_label[f"{label}:begin"], end=by_label[f"{label}:end"])
         for label in begins
         if f"{label}:end" in by_label
     }
@@ -59,7 +59,7 @@ def busiest_bytes(traffic: Traffic) -> int:
     return max(max(sent, received) for sent, received in traffic)
 
 
-def nodes_use(intervals: Sequence[Interval]) -> tuple[NodeUse, ...]:
+def nodes_use(intervals: Sequence[MarkedInterval]) -> tuple[NodeUse, ...]:
     """What did each node use in these intervals together?"""
     if not intervals:
         return ()
@@ -68,7 +68,7 @@ def nodes_use(intervals: Sequence[Interval]) -> tuple[NodeUse, ...]:
     return tuple(_node_use(node, elapsed_s, intervals) for node in range(num_nodes))
 
 
-def _node_use(node: int, elapsed_s: float, intervals: Sequence[Interval]) -> NodeUse:
+def _node_use(node: int, elapsed_s: float, intervals: Sequence[MarkedInterval]) -> NodeUse:
     gains: dict[str, float | None] = {}
     for field in fields(NodeCounters):
         if field.name == "nics":
@@ -111,7 +111,7 @@ def total_of(*parts: float | None) -> float | None:
     return sum(known) if len(known) == len(parts) else None
 
 
-def _nics_use(node: int, intervals: Sequence[Interval]) -> tuple[NicUse, ...]:
+def _nics_use(node: int, intervals: Sequence[MarkedInterval]) -> tuple[NicUse, ...]:
     """Each NIC by its name; one that is not there at every mark is left out."""
     ends = [(i.begin.nodes[node].nics, i.end.nodes[node].nics) for i in intervals]
     names = [nic.name for nic in ends[0][0]]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from broadgauge.merging.counters import Interval, nodes_use, total_of
+from broadgauge.merging.counters import MarkedInterval, nodes_use, total_of
 from broadgauge.specs.case import Case
 from broadgauge.specs.op_rows import AnyOpRow
 from broadgauge.specs.record import Measurement, NodeUse, TrialError
@@ -63,7 +63,7 @@ def put_link(
     found.put("line_share_ratio", share, reason if rate_gbps is None else no_rate)
 
 
-def put_nodes(found: MeasurementBuilder, case: Case, intervals: Sequence[Interval]) -> None:
+def put_nodes(found: MeasurementBuilder, case: Case, intervals: Sequence[MarkedInterval]) -> None:
     """What did the nodes use in the measured part?"""
     found.nodes = nodes = nodes_use(intervals)
     reason = why_no_traffic(case)

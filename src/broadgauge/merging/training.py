@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from broadgauge.catalog.traffic import grouped_node_bytes, ring_node_bytes
 from broadgauge.merging.collectives import slowest_rank_s
 from broadgauge.merging.counters import (
-    Interval,
+    MarkedInterval,
     add_traffic,
     busiest_bytes,
     intervals_by_label,
@@ -158,7 +158,7 @@ def _put_loss(found: MeasurementBuilder, on: Sequence[SameSteps]) -> None:
 def _put_traffic(
     found: MeasurementBuilder,
     case: Case,
-    used: Sequence[Interval],
+    used: Sequence[MarkedInterval],
     steps: tuple[float | None, int],
     summaries: Sequence[TrainSummary],
 ) -> None:
