@@ -37,7 +37,7 @@ _WATCHDOG = re.compile(r"Watchdog caught collective operation timeout: [^\r\n]{0
 """Source: torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, torch 2.8 to 2.11."""
 
 
-class Knowledge(IntEnum):
+class Certainty(IntEnum):
     """How likely does this report name the cause? Lower is likelier."""
 
     CAUSE = 0
@@ -51,7 +51,7 @@ class Knowledge(IntEnum):
 class Report:
     """One rank's failure, as it was seen."""
 
-    knowledge: Knowledge
+    knowledge: Certainty
     kind: ErrorKind
     rank: int
     message: str
@@ -73,7 +73,7 @@ class Report:
     @property
     def is_of_another(self) -> bool:
         """Is the cause elsewhere, as far as it tells?"""
-        return self.knowledge is Knowledge.PEER or self.has_waited or self.is_at_a_mark
+        return self.knowledge is Certainty.PEER or self.has_waited or self.is_at_a_mark
 
 
 class Symptoms:
@@ -126,9 +126,9 @@ class Symptoms:
             return None
         reports = [told_by_log(report, logs[report.rank]) for report in self._reports]
         first = reports[0]
-        if first.is_bare and not first.is_abort and first.knowledge is Knowledge.EXIT:
+        if first.is_bare and not first.is_abort and first.knowledge is Certainty.EXIT:
             # Nobody had failed yet: whatever others say later may come of this end.
-            reports[0] = replace(first, knowledge=Knowledge.CAUSE)
+            reports[0] = replace(first, knowledge=Certainty.CAUSE)
         best = min(reports, key=lambda report: report.knowledge)
         when = best.message.partition("; ")[0]
         if best.has_waited:
@@ -218,13 +218,13 @@ def told_by_log(report: Report, log: Path) -> Report:
         message = f"rank {report.rank}: {found[0]}"
         return replace(
             report,
-            knowledge=Knowledge.PEER,
+            knowledge=Certainty.PEER,
             kind=ErrorKind.HUNG,
             message=message,
             has_waited=True,
         )
     if report.kind is ErrorKind.CRASHED and sees_only_a_peer(text):
-        return replace(report, knowledge=Knowledge.PEER)
+        return replace(report, knowledge=Certainty.PEER)
     return report
 
 
@@ -239,7 +239,7 @@ def report_of_words(rank: int, message: dict[str, Any]) -> Report:
     is_of_user = isinstance(user_rank, int)
     colon = "" if text.startswith("crashed") else ":"
     return Report(
-        knowledge=Knowledge.PEER if saw_a_peer or has_waited else Knowledge.CAUSE,
+        knowledge=Certainty.PEER if saw_a_peer or has_waited else Certainty.CAUSE,
         kind=kind,
         rank=rank,
         message=f"rank {user_rank if is_of_user else rank}{colon} {text}",
@@ -255,7 +255,7 @@ def report_of_exit(event: RankExited) -> Report:
     """What does the end of a rank's process say by itself?"""
     if event.signal is None:
         return Report(
-            knowledge=Knowledge.EXIT,
+            knowledge=Certainty.EXIT,
             kind=ErrorKind.CRASHED,
             rank=event.rank,
             message=f"rank {event.rank} ended with exit code {event.exit_code} before it was done",
@@ -270,7 +270,7 @@ def report_of_exit(event: RankExited) -> Report:
     )
     is_abort = event.signal == signal.SIGABRT
     return Report(
-        knowledge=Knowledge.EXIT if is_abort else Knowledge.CAUSE,
+        knowledge=Certainty.EXIT if is_abort else Certainty.CAUSE,
         kind=ErrorKind.KILLED,
         rank=event.rank,
         message=f"rank {event.rank} was ended by {name}{hint}",
@@ -282,7 +282,7 @@ def report_of_exit(event: RankExited) -> Report:
 def report_of_expiry(event: PhaseExpired) -> Report:
     """Whose silence outlasted a time limit?"""
     return Report(
-        knowledge=Knowledge.CAUSE,
+        knowledge=Certainty.CAUSE,
         kind=ErrorKind.HUNG,
         rank=event.rank,
         message=event.message,
@@ -298,7 +298,7 @@ def report_of_flood(event: LogFlooded) -> Report:
         "to its log; print less, as the disk holds the records too"
     )
     return Report(
-        knowledge=Knowledge.CAUSE, kind=ErrorKind.REFUSED, rank=event.rank, message=message
+        knowledge=Certainty.CAUSE, kind=ErrorKind.REFUSED, rank=event.rank, message=message
     )
 
 
