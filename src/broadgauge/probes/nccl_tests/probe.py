@@ -30,7 +30,7 @@ from broadgauge.probes.collectives.sizes import even_size_bytes
 from broadgauge.probes.devices import Device
 from broadgauge.probes.nccl_tests.output import Output
 from broadgauge.probes.nccl_tests.programs import Program, find_program
-from broadgauge.probes.nccl_tests.run import Job, run_program
+from broadgauge.probes.nccl_tests.run import ProgramRun, run_program
 from broadgauge.probes.nccl_tests.workplace import workplace
 from broadgauge.probes.trial import RefusedError, Trial
 from broadgauge.wording.amounts import show_size
@@ -92,7 +92,7 @@ def _measure_size(place: Place, program: Program, what: tuple[CollectiveOp, Data
     detail = f"{ENGINE} {op} {dtype} {show_size(size_bytes)}"
     trial.begin_phase(Phase.WARM_UP, detail)
     iterations = _agree_on_iterations(place, what)
-    job = Job(
+    job = ProgramRun(
         program=program,
         folder=place.folder,
         local_rank=trial.identity.local_rank,

@@ -16,7 +16,7 @@ JSON_FILE = "result.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class ProgramRun:
     """One run of a program, the same on all ranks but for the place."""
 
     program: Program
@@ -31,7 +31,7 @@ class Job:
     cuda_graphs: bool
 
 
-def command_of(job: Job) -> list[str]:
+def command_of(job: ProgramRun) -> list[str]:
     """Source: nccl-tests, README, "Arguments". `-a 3`: the slowest rank's mean time."""
     return [
         str(job.program.path),
@@ -46,7 +46,7 @@ def command_of(job: Job) -> list[str]:
 
 
 def run_program(
-    job: Job, environment: Mapping[str, str], marks: Marks, *, is_root: bool
+    job: ProgramRun, environment: Mapping[str, str], marks: Marks, *, is_root: bool
 ) -> Output | None:
     """Runs this rank's process; what it measured, on rank 0. Raises FailedRunError."""
     try:
@@ -62,7 +62,7 @@ def run_program(
                 (job.folder / name).unlink(missing_ok=True)
 
 
-def _read(job: Job, ended: Ended) -> Output:
+def _read(job: ProgramRun, ended: Ended) -> Output:
     """By JSON where there is a file: its figures are not rounded."""
     file = job.folder / JSON_FILE
     try:
