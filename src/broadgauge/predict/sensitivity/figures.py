@@ -24,7 +24,7 @@ AS_GOOD = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ladder:
+class RungArrays:
     """The rungs as numbers, from the fastest: float64[n] each."""
 
     x: Floats

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broadgauge.predict.sensitivity.curve import LadderCurve, Form
-from broadgauge.predict.sensitivity.figures import Ladder
+from broadgauge.predict.sensitivity.figures import RungArrays
 from broadgauge.predict.sensitivity.ladder import LadderAnswer, FittedRung, Lack, Rung, Sensitivity
 from broadgauge.predict.sensitivity.levels import FEWEST_FOR_INTERVAL
 from broadgauge.predict.sensitivity.region import Region
@@ -46,7 +46,7 @@ NO_KNEE = "one slope is all that is seen"
 class Reading:
     """From curves to answers."""
 
-    ladder: Ladder
+    ladder: RungArrays
     rungs: tuple[Rung, ...]
     """From the fastest."""
     fits: tuple[LadderCurve, ...]

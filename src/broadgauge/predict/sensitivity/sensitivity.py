@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from broadgauge.predict.sensitivity.figures import RATE_ERROR_RATIO, Ladder
+from broadgauge.predict.sensitivity.figures import RATE_ERROR_RATIO, RungArrays
 from broadgauge.predict.sensitivity.ladder import Rung, Sensitivity
 from broadgauge.predict.sensitivity.levels import levels_of
 from broadgauge.predict.sensitivity.reading import Reading
@@ -33,7 +33,7 @@ def analyse(
     ordered = _checked(rungs)
     blocks = sorted({block for rung in ordered for block in rung.step_s_by_block})
     levels = levels_of([[rung.step_s_by_block.get(block) for block in blocks] for rung in ordered])
-    ladder = Ladder(
+    ladder = RungArrays(
         x=np.array([8.0 / rung.payload_gbps for rung in ordered]),
         step_s=np.exp(levels.log_level),
         error_ratio=np.sqrt(levels.variance + RATE_ERROR_RATIO**2),
