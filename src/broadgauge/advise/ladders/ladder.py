@@ -9,7 +9,7 @@ from broadgauge.specs.estimate import Estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
+class LeftOutNetwork:
     """A network that is no rung."""
 
     summary: CaseSummary
@@ -51,7 +51,7 @@ class Ladder:
     is_inverse: bool
     rungs: tuple[CaseSummary, ...]
     """From the slowest rate to the fastest, as in `found`; the last may be unshaped."""
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[LeftOutNetwork, ...]
     found: Sensitivity | None
     """None: too few rungs."""
     why: str

@@ -14,7 +14,7 @@ from broadgauge.advise.findings.shared_cores import foreign_load_of
 from broadgauge.advise.ladders.checks import checked
 from broadgauge.advise.ladders.ladder import (
     Ladder,
-    LeftOut,
+    LeftOutNetwork,
     carried_gbps,
     is_unshaped,
     node_payload_gbps,
@@ -149,10 +149,10 @@ def _ladder(
 
 def _judged(
     members: Sequence[CaseSummary], run: RunSummary, value_of: ValueOf
-) -> tuple[tuple[CaseSummary, ...], tuple[LeftOut, ...]]:
+) -> tuple[tuple[CaseSummary, ...], tuple[LeftOutNetwork, ...]]:
     """The rungs from the slowest on, and what is none."""
     rungs: dict[float, CaseSummary] = {}
-    left_out: list[LeftOut] = []
+    left_out: list[LeftOutNetwork] = []
     for summary in members:
         why = _why_no_rung(summary, run, value_of)
         rate = math.inf if is_unshaped(summary.case) else node_payload_gbps(summary.case) or 0.0
@@ -163,11 +163,11 @@ def _judged(
         else:
             step = estimate_over(summary.good, value_of)
             step_s = None if step is None else step.value
-            left_out.append(LeftOut(summary=summary, why=why or "", step_s=step_s))
+            left_out.append(LeftOutNetwork(summary=summary, why=why or "", step_s=step_s))
     ordered = [rungs[rate] for rate in sorted(rungs)]
     if _is_slower_unshaped(ordered):
         why = "unshaped, this host carries no more than the fastest rate"
-        left_out.append(LeftOut(summary=ordered.pop(), why=why, step_s=None))
+        left_out.append(LeftOutNetwork(summary=ordered.pop(), why=why, step_s=None))
     return tuple(ordered), tuple(left_out)
 
 
