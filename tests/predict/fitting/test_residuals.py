@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from broadgauge.predict.fitting.residuals import LeftOut, residual_table
+from broadgauge.predict.fitting.residuals import HeldOut, residual_table
 
 
-def left_out(source: str, logs: np.ndarray) -> LeftOut:
-    return LeftOut(
+def left_out(source: str, logs: np.ndarray) -> HeldOut:
+    return HeldOut(
         source=source,
         log_ratios=logs,
         regimes=np.full(len(logs), "compute"),

@@ -23,7 +23,7 @@ from broadgauge.predict.costs.compute import compute_costs
 from broadgauge.predict.facts.arrays import Flags, Times
 from broadgauge.predict.facts.columns import Columns
 from broadgauge.predict.facts.knowledge import Knowledge, node_rate_ratios, prior_knowledge
-from broadgauge.predict.fitting.residuals import LeftOut, residual_table
+from broadgauge.predict.fitting.residuals import HeldOut, residual_table
 from broadgauge.predict.fitting.robust import Prior, Vector, by_differences, estimate
 from broadgauge.predict.fitting.sample import Sample, sample_of
 from broadgauge.predict.tables.table import read_table
@@ -145,11 +145,11 @@ def fit_all(sample: Sample) -> list[dict[str, object]]:
     known = sample.names
     everything = fit_constants(sample)
     variants: dict[str, Mapping[str, float]] = {}
-    left_out: list[LeftOut] = []
+    left_out: list[HeldOut] = []
     for source in known:
         constants = fit_constants(sample, without=source)
         knowledge = prior_knowledge().with_values(constants)
-        left_out.append(LeftOut.of(sample, source, knowledge))
+        left_out.append(HeldOut.of(sample, source, knowledge))
         variants[source] = constants
     entries: list[dict[str, object]] = [
         _entry("all", None, known, everything, residual_table(left_out))

@@ -22,7 +22,7 @@ LEAST_ROWS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
+class HeldOut:
     """Residuals of a source whose rows the constants were not fitted on."""
 
     source: str
@@ -32,7 +32,7 @@ class LeftOut:
     families: Regimes
 
     @classmethod
-    def of(cls, sample: Sample, source: str, knowledge: Knowledge) -> "LeftOut":
+    def of(cls, sample: Sample, source: str, knowledge: Knowledge) -> "HeldOut":
         """Rows that fits use, predicted with this."""
         mask = sample.of(source) & sample.is_used
         cases = [case for case, mine in zip(sample.columns.cases, mask, strict=True) if mine]
@@ -47,7 +47,7 @@ class LeftOut:
         )
 
 
-def residual_table(left_out: Sequence[LeftOut]) -> dict[str, tuple[float, float]]:
+def residual_table(left_out: Sequence[HeldOut]) -> dict[str, tuple[float, float]]:
     """Quantiles of each regime, and of all: `regime` → 10 % and 90 %."""
     logs = np.concatenate([each.log_ratios for each in left_out])
     names = np.concatenate([each.regimes for each in left_out])
