@@ -35,7 +35,7 @@ MOST_NOMINAL_GBPS = 100_000
 _OF_PRIOR = ("typical_ratio", "typical_gbyte_per_s", "latency_s", "needs", "fitted_on")
 
 
-class Ring(Spread):
+class RingRate(Spread):
     """What one communicator carries over one NIC, for NICs of up to so much."""
 
     up_to_gbps: float = Field(gt=0)
@@ -46,7 +46,7 @@ class TransportPrior(Entry):
 
     typical_ratio: Spread | None = None
     typical_gbyte_per_s: Spread | None = None
-    rings: tuple[Ring, ...] = ()
+    rings: tuple[RingRate, ...] = ()
     latency_s: Spread
     needs: tuple[str, ...] = ()
 
