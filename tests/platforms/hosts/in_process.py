@@ -33,7 +33,7 @@ from broadgauge.messages.leader import Stop
 from broadgauge.messages.proof import new_token
 from broadgauge.platforms.hosts import following, platform
 from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace
-from broadgauge.platforms.hosts.leader_link import LeaderLink, Stream
+from broadgauge.platforms.hosts.leader_link import LeaderLink, ByteStream
 
 FAULTS = ("lost", "cut", "doubled", "interleaved")
 ALWAYS_LOST = 40
@@ -145,7 +145,7 @@ class Rig:
         ours, theirs = socket.socketpair()
         self._do(self._join(theirs, f"{place.folder}/socket"))
         fd = ours.detach()
-        link = LeaderLink(Stream(reading=fd, writing=fd), after)
+        link = LeaderLink(ByteStream(reading=fd, writing=fd), after)
         try:
             link.wait_for_hello(5)
         except following.LinkLost:

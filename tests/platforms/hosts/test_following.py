@@ -30,7 +30,7 @@ from broadgauge.platforms.hosts import following
 from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace, NoLeader, attach
 from broadgauge.platforms.hosts.following import Followed, LeaderGone, Leading
 from broadgauge.platforms.hosts.launch import FollowedLaunch, Life
-from broadgauge.platforms.hosts.leader_link import LeaderLink, LinkLost, Stream
+from broadgauge.platforms.hosts.leader_link import LeaderLink, LinkLost, ByteStream
 from broadgauge.specs.launching import TrialRequest
 from broadgauge.specs.record import ErrorKind, TrialError
 
@@ -53,7 +53,7 @@ class FakeWay:
         said.write_bytes(b"".join(map(frames.write, self.left.pop(0))))
         reading = os.open(said, os.O_RDONLY)
         writing = os.open(written, os.O_WRONLY | os.O_CREAT)
-        link = LeaderLink(Stream(reading=reading, writing=writing), after)
+        link = LeaderLink(ByteStream(reading=reading, writing=writing), after)
         try:
             link.wait_for_hello(1)
         except LinkLost:

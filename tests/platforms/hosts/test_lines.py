@@ -12,7 +12,7 @@ from broadgauge.messages.leader import LeaderHello, TrialBegins, TrialEnds
 from broadgauge.platforms.hosts import following
 from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace
 from broadgauge.platforms.hosts.following import Leading
-from broadgauge.platforms.hosts.leader_link import LeaderLink, Stream
+from broadgauge.platforms.hosts.leader_link import LeaderLink, ByteStream
 
 NUM_TRIALS = 40
 FAULTS = ("lost", "cut", "doubled", "swapped", "interleaved")
@@ -60,7 +60,7 @@ class FakeLeader:
         os.set_blocking(from_leader, False)
         assert os.write(from_leader, b"".join([FrameWriter("hello").write(hello), *told])) > 0
         os.close(from_leader)
-        link = LeaderLink(Stream(reading=to_tool, writing=devnull), after)
+        link = LeaderLink(ByteStream(reading=to_tool, writing=devnull), after)
         link.wait_for_hello(1)
         return AttachedToNothing(process=None, link=link)  # type: ignore[arg-type]
 

@@ -28,7 +28,7 @@ class LinkLost(Exception):  # noqa: N818  says what is so, and is always caught
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stream:
+class ByteStream:
     """Two descriptors: of a socket, or of ssh's output and input."""
 
     reading: int
@@ -44,7 +44,7 @@ class Stream:
 class LeaderLink:
     """A leader that a stream leads to."""
 
-    def __init__(self, stream: Stream, after: int) -> None:
+    def __init__(self, stream: ByteStream, after: int) -> None:
         """`after`: the last event that is stored here; −1: none."""
         self._stream = stream
         self._frames = FrameWriter(unique_sender("tool"))
