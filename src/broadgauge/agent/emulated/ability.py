@@ -40,7 +40,7 @@ class Ability:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class AbilityTrial:
     """What the child process found out."""
 
     as_root: bool
@@ -76,7 +76,7 @@ def probe_ability() -> Ability:
     )
 
 
-def _run_trial() -> Trial:
+def _run_trial() -> AbilityTrial:
     """Run the trial in a fresh interpreter of one thread, which the namespaces die with."""
     source = str(Path(__file__).parents[3])
     paths = [source, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
@@ -89,18 +89,18 @@ def _run_trial() -> Trial:
         )
     except subprocess.TimeoutExpired:
         detail = f"too busy to tell, no end in {_LIMIT_S:.0f} s"
-        return Trial(as_root=as_root, step="try the namespaces", detail=detail, is_cut_off=True)
+        return AbilityTrial(as_root=as_root, step="try the namespaces", detail=detail, is_cut_off=True)
     for line in child.stdout.splitlines():
         if line.startswith("{"):
-            return Trial(**json.loads(line))
+            return AbilityTrial(**json.loads(line))
     detail = (child.stderr.strip().splitlines() or ["it said nothing"])[-1]
-    return Trial(
+    return AbilityTrial(
         as_root=as_root,
         step="try the namespaces",
         detail=f"exit status {child.returncode}: {detail}",
     )
 
 
-def trial_to_json(trial: Trial) -> str:
+def trial_to_json(trial: AbilityTrial) -> str:
     """How does the child process report? One line."""
     return json.dumps(asdict(trial))

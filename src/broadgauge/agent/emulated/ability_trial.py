@@ -7,7 +7,7 @@ the kernel takes everything it built away with it.
 import os
 import sys
 
-from broadgauge.agent.emulated.ability import Trial, trial_to_json
+from broadgauge.agent.emulated.ability import AbilityTrial, trial_to_json
 from broadgauge.agent.emulated.errors import EmulationError
 from broadgauge.agent.emulated.namespaces import (
     enter_cluster_namespaces,
@@ -21,7 +21,7 @@ _RATE_GBPS = 40.0
 """5 GB/s: above the 4 GB/s that 32-bit rates reach."""
 
 
-def try_everything(*, as_root: bool) -> Trial:
+def try_everything(*, as_root: bool) -> AbilityTrial:
     """Build two shaped nodes in this process, which is spent afterwards."""
     has_htb = False
     try:
@@ -32,14 +32,14 @@ def try_everything(*, as_root: bool) -> Trial:
         for node in cluster.nodes:
             node.read_counters()
     except EmulationError as error:
-        return Trial(
+        return AbilityTrial(
             as_root=as_root,
             has_htb=has_htb,
             step=error.step,
             detail=error.detail,
             error_number=error.error_number,
         )
-    return Trial(
+    return AbilityTrial(
         as_root=as_root,
         has_htb=has_htb,
         has_netem=_has_netem(cluster),
@@ -66,7 +66,7 @@ def main() -> int:
     try:
         enter_cluster_namespaces()
     except EmulationError as error:
-        trial = Trial(
+        trial = AbilityTrial(
             as_root=as_root, step=error.step, detail=error.detail, error_number=error.error_number
         )
         sys.stdout.write(trial_to_json(trial) + "\n")
