@@ -27,7 +27,7 @@ CHUNK_ELEMENTS = 2**22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class PatternPiece:
     """Elements in a row of a result that one table explains."""
 
     start: int
@@ -62,7 +62,7 @@ def total(ranks: int, k: int, device: Any) -> Any:
 
 def expected(
     op: CollectiveOp, rank: int, ranks: int, *, elements: int, k: int, device: Any
-) -> list[Piece]:
+) -> list[PatternPiece]:
     """What must a rank's result hold, piece by piece? `elements` are those of the whole message.
 
     Nothing on a rank to which the operation promises nothing: all but the root of a reduce.
@@ -75,7 +75,7 @@ def expected(
     match op:
         case "all_gather" | "all_to_all":
             return [
-                Piece(
+                PatternPiece(
                     start=sender * part,
                     elements=part,
                     table=given_by(sender),
@@ -85,7 +85,7 @@ def expected(
             ]
         case "reduce_scatter":
             sums = total(ranks, k, device)
-            return [Piece(start=0, elements=part, table=sums, position=rank * part)]
+            return [PatternPiece(start=0, elements=part, table=sums, position=rank * part)]
         case "reduce" if rank != ROOT:
             return []
         case "all_reduce" | "reduce":
@@ -94,7 +94,7 @@ def expected(
             table = given_by(ROOT)
         case "send_recv":
             table = given_by((rank - 1) % ranks)
-    return [Piece(start=0, elements=elements, table=table, position=0)]
+    return [PatternPiece(start=0, elements=elements, table=table, position=0)]
 
 
 def fill(buffer: Any, table: Any, first_position: int) -> None:
@@ -103,7 +103,7 @@ def fill(buffer: Any, table: Any, first_position: int) -> None:
         part.copy_(table[_positions(part, first_position + start) % len(table)])
 
 
-def first_wrong(result: Any, pieces: Sequence[Piece]) -> int | None:
+def first_wrong(result: Any, pieces: Sequence[PatternPiece]) -> int | None:
     """Which element of `result[n]` is the first that no piece explains? None: all are right."""
     for piece in pieces:
         part = result[piece.start : piece.start + piece.elements]
