@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from broadgauge.advise.ladders.ladder import (
-    Cost,
+    NetworkCost,
     Ladder,
     Predicted,
     is_unshaped,
@@ -104,7 +104,7 @@ def _times(value: float | None, factor: float) -> float | None:
     return None if value is None else value * factor
 
 
-def _costs(ladder: Ladder, found: Sensitivity) -> Iterator[Cost]:
+def _costs(ladder: Ladder, found: Sensitivity) -> Iterator[NetworkCost]:
     """`network_cost_s` of each rung beside the curve's; none for rates and commands."""
     if ladder.metric != "step_time_s":
         return
@@ -113,7 +113,7 @@ def _costs(ladder: Ladder, found: Sensitivity) -> Iterator[Cost]:
         measured = summary.estimates.get("network_cost_s")
         off = summary.estimates.get("step_without_communication_s")
         if measured is not None and off is not None:
-            yield Cost(
+            yield NetworkCost(
                 rate_gbps=rung.rate_gbps,
                 measured_s=measured,
                 curve_s=_not_rounding(rung.step_s.value - base.value, rung.step_s.value),

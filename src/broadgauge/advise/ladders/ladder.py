@@ -19,7 +19,7 @@ class LeftOutNetwork:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
+class NetworkCost:
     """What the network costs at one rung, had in two ways."""
 
     rate_gbps: float
@@ -62,7 +62,7 @@ class Ladder:
     """What is in them beside the steps' payload; or why there are none."""
     is_counted_by_sample: bool
     """Of a command: its steps are not known, its samples are."""
-    costs: tuple[Cost, ...]
+    costs: tuple[NetworkCost, ...]
     """Empty where nothing was measured with communication off."""
     off_step_s: Estimate | None
     """A step with communication off, over all rungs."""
