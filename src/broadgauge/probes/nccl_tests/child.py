@@ -30,7 +30,7 @@ class Marks(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class ChildEnd:
     """How a run of a program ended."""
 
     exit_code: int
@@ -50,7 +50,7 @@ class Ended:
 
 def run_marked(
     command: list[str], folder: Path, environment: Mapping[str, str], marks: Marks
-) -> Ended:
+) -> ChildEnd:
     """Runs to the end in `folder`; the output is passed on to our own.
 
     The child ends with this process: the stand-in asks the kernel for that.
@@ -75,7 +75,7 @@ def run_marked(
         except BaseException:
             process.kill()
             raise
-    return Ended(
+    return ChildEnd(
         exit_code=process.returncode,
         output=output.decode(errors="replace"),
         is_finished=is_finished,

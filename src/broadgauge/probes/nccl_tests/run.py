@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from broadgauge.messages.vocabulary import DataType
-from broadgauge.probes.nccl_tests.child import Ended, FailedRunError, Marks, run_marked
+from broadgauge.probes.nccl_tests.child import ChildEnd, FailedRunError, Marks, run_marked
 from broadgauge.probes.nccl_tests.output import Output, OutputError, read_json, read_text
 from broadgauge.probes.nccl_tests.programs import Program
 from broadgauge.probes.nccl_tests.workplace import SOCKET, child_environment
@@ -62,7 +62,7 @@ def run_program(
                 (job.folder / name).unlink(missing_ok=True)
 
 
-def _read(job: ProgramRun, ended: Ended) -> Output:
+def _read(job: ProgramRun, ended: ChildEnd) -> Output:
     """By JSON where there is a file: its figures are not rounded."""
     file = job.folder / JSON_FILE
     try:
