@@ -29,7 +29,7 @@ from broadgauge.predict.facts.similar_kernels import (
     same_kernels,
     with_precision,
 )
-from broadgauge.predict.fitting.robust import Estimate, Prior, Twins, Vector, estimate
+from broadgauge.predict.fitting.robust import FittedParameters, Prior, Twins, Vector, estimate
 from broadgauge.predict.intervals.uncertainty import kernels_log_sd
 from broadgauge.predict.timeline.evaluation import evaluate
 
@@ -126,7 +126,7 @@ def fit(observations: Sequence[Observation], knowledge: Knowledge) -> Knowledge:
 
 def _misses(
     cases: Sequence[TrainingCase],
-    found: Estimate,
+    found: FittedParameters,
     slopes: Vector,
     keys: Sequence[FactorKey],
     spreads: Vector,

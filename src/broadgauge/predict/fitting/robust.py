@@ -28,7 +28,7 @@ class Prior:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class FittedParameters:
     """Parameters as logarithms, with what stays unknown of each."""
 
     mean: Vector
@@ -65,7 +65,7 @@ def estimate(
     first_scale: float = 0.0,
     shared: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]] | None = None,
     twins: Twins | None = None,
-) -> Estimate:
+) -> FittedParameters:
     """`linear` gives logarithms of predicted over measured, and their slopes by each parameter.
 
     `scale` is the spread of these residuals without outliers. It is halved down from `first_scale`:
@@ -100,7 +100,7 @@ def estimate(
             break
     assert left is not None
     sd = np.sqrt(np.diag(np.linalg.inv(normal)))
-    return Estimate(mean=x, sd=sd, left=left, own_variance=excess, noise=1 / pull)
+    return FittedParameters(mean=x, sd=sd, left=left, own_variance=excess, noise=1 / pull)
 
 
 def _configurations(
