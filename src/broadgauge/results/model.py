@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from broadgauge.results.statistics import Comparison
+from broadgauge.results.statistics import PairedComparison
 from broadgauge.specs.case import Case, Ranks
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.plan import Plan
@@ -209,7 +209,7 @@ class CaseComparison:
     """`lower`, `higher` or `neither` is better."""
     a: Estimate
     b: Estimate
-    comparison: Comparison | None
+    comparison: PairedComparison | None
     """None where no ratio can be had, with the reason in `notes`."""
     is_paired: bool
     notes: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ question about a bound is another matter (`launches_to_tell`): there the estimat
 import math
 
 from broadgauge.results import student
-from broadgauge.results.statistics import FEWEST_FOR_A_VERDICT, FEWEST_UNFLAGGED, Comparison
+from broadgauge.results.statistics import FEWEST_FOR_A_VERDICT, FEWEST_UNFLAGGED, PairedComparison
 from broadgauge.specs.estimate import Estimate
 
 MOST_TO_DETECT = 1000
@@ -17,7 +17,7 @@ MOST_TO_SETTLE = 200
 """More than that nobody runs to have an interval on one side of a bound."""
 
 
-def smallest_ratio(comparison: Comparison) -> float | None:
+def smallest_ratio(comparison: PairedComparison) -> float | None:
     """Which difference is told from none in 4 of 5 tries? 0.03 for 3 %; None below 3 launches.
 
     (t(0.975) + t(0.8)) × the standard error, on the scale of logarithms. Source: Chow, Shao & Wang,
@@ -31,7 +31,7 @@ def smallest_ratio(comparison: Comparison) -> float | None:
     return math.expm1(min(700.0, (upper + power) * fitted.standard_error))
 
 
-def launches_for(comparison: Comparison, difference_ratio: float) -> int | None:
+def launches_for(comparison: PairedComparison, difference_ratio: float) -> int | None:
     """How many launches tell this difference (0.03 for 3 %) from none in 4 of 5 tries?
 
     At the spread seen; 5 at least. None where that is unknown, or where more than 1,000 are needed.

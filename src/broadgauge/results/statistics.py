@@ -52,7 +52,7 @@ class LaunchPair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class PairedComparison:
     """How many times A is B, and is that more than chance?"""
 
     ratio: Estimate
@@ -98,7 +98,7 @@ def interval_of_launches(
     return student.fitted_mean(_launch_means(values_by_launch)).interval(confidence)
 
 
-def compare_paired(pairs: Sequence[LaunchPair]) -> Comparison:
+def compare_paired(pairs: Sequence[LaunchPair]) -> PairedComparison:
     """How many times A is B, from interleaved pairs of launches?
 
     The estimand is the mean log-ratio of launch means. From 5 pairs on, when the order changed
@@ -134,7 +134,7 @@ def compare_paired(pairs: Sequence[LaunchPair]) -> Comparison:
 def compare_unpaired(
     a_by_launch: Sequence[Sequence[float]],
     b_by_launch: Sequence[Sequence[float]],
-) -> Comparison:
+) -> PairedComparison:
     """How many times A is B, from two runs that were not interleaved?
 
     Welch's t on the logarithms of launch means.
@@ -157,7 +157,7 @@ def _judged(
     trials: int,
     method: str,
     notes: tuple[str, ...],
-) -> Comparison:
+) -> PairedComparison:
     """What may be said of a mean log-ratio?"""
     if fitted.standard_error is not None:
         fitted = replace(fitted, standard_error=max(fitted.standard_error, _ROUNDING))
@@ -179,7 +179,7 @@ def _judged(
         trials=trials,
         method=WITHIN_ONE if low is None else method,
     )
-    return Comparison(
+    return PairedComparison(
         ratio=ratio,
         verdict=verdict,
         p_value=fitted.two_sided_p(),

@@ -12,7 +12,7 @@ from broadgauge.results.kinds.registry import in_results
 from broadgauge.results.model import CaseComparison, CaseSummary, RunComparison, RunSummary
 from broadgauge.results.comparing.run_matching import alone, match_cases
 from broadgauge.results.statistics import (
-    Comparison,
+    PairedComparison,
     compare_paired,
     compare_unpaired,
 )
@@ -42,7 +42,7 @@ def by_launch(records: Iterable[Record], value_of: ValueOf) -> list[list[float]]
 
 def compare_in_blocks(
     a: CaseSummary, b: CaseSummary, value_of: ValueOf
-) -> tuple[Comparison | None, bool]:
+) -> tuple[PairedComparison | None, bool]:
     """How many times A is B inside one run, and was it paired by block?
 
     Positions in the block give the order that the drift is fitted by. Blocks that a resume tore
@@ -61,7 +61,7 @@ def compare_in_blocks(
     return _with_note(comparison, blocks.note), is_paired
 
 
-def _with_note(comparison: Comparison, note: str) -> Comparison:
+def _with_note(comparison: PairedComparison, note: str) -> PairedComparison:
     """The ratio by itself says it too, where it goes without its comparison."""
     if not note:
         return comparison
@@ -91,7 +91,7 @@ def _row(
     a: CaseSummary,
     b: CaseSummary,
     metric: str,
-    comparison: Comparison | None,
+    comparison: PairedComparison | None,
     *,
     is_paired: bool,
 ) -> CaseComparison:
@@ -109,7 +109,7 @@ def _row(
     )
 
 
-def _comparison_notes(comparison: Comparison | None) -> tuple[str, ...]:
+def _comparison_notes(comparison: PairedComparison | None) -> tuple[str, ...]:
     if comparison is None:
         return ("no ratio: a value is zero or negative",)
     return comparison.notes

@@ -32,7 +32,7 @@ from broadgauge.results.comparing.compare_cases import (
 from broadgauge.results.comparing.failed_partners import failures_of
 from broadgauge.results.model import RunComparison, RunSummary
 from broadgauge.results.resolution import launches_for, smallest_ratio
-from broadgauge.results.statistics import FEWEST_FOR_A_VERDICT, Comparison
+from broadgauge.results.statistics import FEWEST_FOR_A_VERDICT, PairedComparison
 from broadgauge.results.student import CONFIDENCE
 from broadgauge.specs.errors import ExitCode, InputError
 from broadgauge.specs.estimate import Estimate
@@ -182,7 +182,7 @@ def _trials_left(run: RunSummary) -> int:
 class _Compared:
     sides: Sides
     metric: str
-    comparison: Comparison | None
+    comparison: PairedComparison | None
     """Time of the candidate over time of the baseline; None without an interleaved pair."""
     has_both_orders: bool
     torn: str
@@ -216,7 +216,7 @@ def _compared(sides: Sides, metric: str) -> _Compared:
     )
 
 
-def _shown_together(comparisons: Sequence[Comparison | None]) -> list[bool]:
+def _shown_together(comparisons: Sequence[PairedComparison | None]) -> list[bool]:
     """Which differ from 1 beyond chance, all of them taken together?
 
     The smallest p-value against 5 % / k, the next against 5 % / (k − 1), … until one fails.
