@@ -7,7 +7,7 @@ from broadgauge.api.run_and_resume import ExperimentLike, load_experiment
 from broadgauge.api.table import Table
 from broadgauge.predict.system.experiment_here import steps_here
 from broadgauge.predict.system.file import read_system
-from broadgauge.results.tables import CellKind, Column
+from broadgauge.results.tables import CellKind, ExportColumn
 from broadgauge.results.tables import Table as Cells
 
 COLUMNS: dict[str, CellKind] = {
@@ -35,5 +35,5 @@ def predict_here(experiment: ExperimentLike, system: PathLike = "system.yaml") -
     loaded = load_experiment(experiment, {})
     steps, _ = steps_here(loaded.experiment, read_system(Path(system)))
     rows = tuple(tuple(getattr(step, name) for name in COLUMNS) for step in steps)
-    columns = tuple(Column(name=name, kind=kind) for name, kind in COLUMNS.items())
+    columns = tuple(ExportColumn(name=name, kind=kind) for name, kind in COLUMNS.items())
     return Table("predictions here", Cells(columns=columns, rows=rows))

@@ -9,7 +9,7 @@ from broadgauge.api.table import Table
 from broadgauge.report.export import LABEL_COLUMNS
 from broadgauge.results.model import RunSummary
 from broadgauge.results.folder.series import read_series
-from broadgauge.results.tables import Cell, CellKind, Column
+from broadgauge.results.tables import Cell, CellKind, ExportColumn
 from broadgauge.results.tables import Table as Cells
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
@@ -30,7 +30,7 @@ def series_table(run: RunSummary, name: str) -> Table:
     values = [name] if width == 1 else [f"{name}_{number}" for number in range(width)]
     kinds: dict[str, CellKind] = LABEL_COLUMNS | {"index": "integer"}
     kinds |= dict.fromkeys(values, "number")
-    columns = tuple(Column(name=column, kind=kind) for column, kind in kinds.items())
+    columns = tuple(ExportColumn(name=column, kind=kind) for column, kind in kinds.items())
     rows = tuple(row for record, array in arrays for row in _cells(record, array, width))
     return Table(f"series {name}", Cells(columns=columns, rows=rows))
 

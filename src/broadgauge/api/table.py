@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from broadgauge.api.display import Displayed
 from broadgauge.report.markup import Html, join, table, tag
-from broadgauge.results.tables import Cell, CellKind, Column
+from broadgauge.results.tables import Cell, CellKind, ExportColumn
 from broadgauge.results.tables import Table as Cells
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
@@ -119,7 +119,7 @@ def show_cell(cell: Cell) -> str:
 def table_of_rows(name: str, rows: Sequence[dict[str, Any]]) -> Table:
     """Rows that have the same keys; the kind of a column is that of the values in it."""
     columns = tuple(
-        Column(name=column, kind=_kind([row[column] for row in rows]))
+        ExportColumn(name=column, kind=_kind([row[column] for row in rows]))
         for column in (rows[0] if rows else ())
     )
     cells = tuple(tuple(row[column.name] for column in columns) for row in rows)

@@ -12,7 +12,7 @@ from broadgauge.results.cost import GIGATOKEN, HOUR_S, CaseCost, seconds_a_token
 from broadgauge.results.kinds.registry import ROW_TABLES
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.table_names import TableName
-from broadgauge.results.tables import Cell, CellKind, Column, RowTable, Table
+from broadgauge.results.tables import Cell, CellKind, ExportColumn, RowTable, Table
 from broadgauge.specs.case import Case
 from broadgauge.specs.metrics import REGISTRY
 from broadgauge.specs.record import Record, Status
@@ -83,7 +83,7 @@ def table_of(analysed: AnalysedRun, name: TableName = "records") -> Table:
     return _records(analysed) if name == "records" else _rows(analysed, ROW_TABLES[name])
 
 
-def columns_of(name: TableName) -> tuple[Column, ...]:
+def columns_of(name: TableName) -> tuple[ExportColumn, ...]:
     """Those of every run; a command's own metrics come on top."""
     return _columns(_record_kinds(REGISTRY) if name == "records" else _row_kinds(ROW_TABLES[name]))
 
@@ -209,8 +209,8 @@ def _rows(analysed: AnalysedRun, table: RowTable) -> Table:
     return Table(columns=_columns(_row_kinds(table)), rows=rows)
 
 
-def _columns(kinds: dict[str, CellKind]) -> tuple[Column, ...]:
-    return tuple(Column(name=name, kind=kind) for name, kind in kinds.items())
+def _columns(kinds: dict[str, CellKind]) -> tuple[ExportColumn, ...]:
+    return tuple(ExportColumn(name=name, kind=kind) for name, kind in kinds.items())
 
 
 def to_csv(analysed: AnalysedRun, name: TableName = "records") -> str:

@@ -12,7 +12,7 @@ from broadgauge.analysis.model import AnalysedRun
 from broadgauge.report.column_meanings import meaning_of, unit_of_column
 from broadgauge.report.export import table_of
 from broadgauge.results.table_names import TABLE_NAMES, TableName
-from broadgauge.results.tables import CellKind, Column, Table
+from broadgauge.results.tables import CellKind, ExportColumn, Table
 from broadgauge.specs.errors import InputError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def arrow_table(table: Table, name: str, experiment: str | None = None) -> pa.Ta
     return pa.table(cells, schema=schema)
 
 
-def _facts(column: Column, table: str) -> dict[str, str]:
+def _facts(column: ExportColumn, table: str) -> dict[str, str]:
     """Its unit; and in the tables of an export what it means."""
     facts = {"unit": unit_of_column(column.name, column.kind)}
     exported = next((each for each in TABLE_NAMES if each == table), None)

@@ -11,14 +11,14 @@ Cell = str | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class ExportColumn:
     name: str
     kind: CellKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    columns: tuple[Column, ...]
+    columns: tuple[ExportColumn, ...]
     rows: tuple[tuple[Cell, ...], ...]
 
 
