@@ -12,7 +12,7 @@ from broadgauge.results.cost import GIGATOKEN, HOUR_S, CaseCost, seconds_a_token
 from broadgauge.results.kinds.registry import ROW_TABLES
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.table_names import TableName
-from broadgauge.results.tables import Cell, CellKind, ExportColumn, RowTable, Table
+from broadgauge.results.tables import Cell, CellKind, ExportColumn, RowTable, ExportTable
 from broadgauge.specs.case import Case
 from broadgauge.specs.metrics import REGISTRY
 from broadgauge.specs.record import Record, Status
@@ -75,7 +75,7 @@ _RECORD_COLUMNS: dict[str, CellKind] = {
 """Columns of a later version come behind those there are; readers go by the name."""
 
 
-def table_of(analysed: AnalysedRun, name: TableName = "records") -> Table:
+def table_of(analysed: AnalysedRun, name: TableName = "records") -> ExportTable:
     """One row a trial, or the rows of a kind of workload. None is a missing value.
 
     Columns keep their order: labels, the registered metrics, then other metrics by name.
@@ -96,7 +96,7 @@ def _row_kinds(table: RowTable) -> dict[str, CellKind]:
     return LABEL_COLUMNS | {"arm": "text"} | table.columns | VERDICT_COLUMNS
 
 
-def _records(analysed: AnalysedRun) -> Table:
+def _records(analysed: AnalysedRun) -> ExportTable:
     run, verdicts = analysed.run, _verdicts(analysed)
     seen = {name for record in run.records for name in record.metrics}
     metrics = [*REGISTRY, *sorted(seen - set(REGISTRY))]
@@ -111,7 +111,7 @@ def _records(analysed: AnalysedRun) -> Table:
         cells |= verdicts.get(record.case_key, {})
         cells |= _of_cost(record, analysed.cost.cases.get(record.case_key))
         rows.append(tuple(cells.get(name) for name in kinds))
-    return Table(columns=_columns(kinds), rows=tuple(rows))
+    return ExportTable(columns=_columns(kinds), rows=tuple(rows))
 
 
 def _of_cost(record: Record, cost: CaseCost | None) -> dict[str, Cell]:
@@ -193,7 +193,7 @@ def _verdicts(analysed: AnalysedRun) -> dict[str, dict[str, Cell]]:
     }
 
 
-def _rows(analysed: AnalysedRun, table: RowTable) -> Table:
+def _rows(analysed: AnalysedRun, table: RowTable) -> ExportTable:
     run, verdicts = analysed.run, _verdicts(analysed)
     arms = {summary.case.key: summary.case.arm for summary in run.cases}
     rows = tuple(
@@ -206,7 +206,7 @@ def _rows(analysed: AnalysedRun, table: RowTable) -> Table:
         for record in run.records
         for row in table.rows_of(record)
     )
-    return Table(columns=_columns(_row_kinds(table)), rows=rows)
+    return ExportTable(columns=_columns(_row_kinds(table)), rows=rows)
 
 
 def _columns(kinds: dict[str, CellKind]) -> tuple[ExportColumn, ...]:

@@ -12,7 +12,7 @@ from broadgauge.analysis.model import AnalysedRun
 from broadgauge.report.column_meanings import meaning_of, unit_of_column
 from broadgauge.report.export import table_of
 from broadgauge.results.table_names import TABLE_NAMES, TableName
-from broadgauge.results.tables import CellKind, ExportColumn, Table
+from broadgauge.results.tables import CellKind, ExportColumn, ExportTable
 from broadgauge.specs.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def to_parquet(analysed: AnalysedRun, name: TableName = "records") -> bytes:
     return buffer.getvalue()
 
 
-def arrow_table(table: Table, name: str, experiment: str | None = None) -> pa.Table:
+def arrow_table(table: ExportTable, name: str, experiment: str | None = None) -> pa.ExportTable:
     """Its columns with their types, and whose they are. Raises InputError where pyarrow is
     missing."""
     try:

@@ -17,7 +17,7 @@ class ExportColumn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class ExportTable:
     columns: tuple[ExportColumn, ...]
     rows: tuple[tuple[Cell, ...], ...]
 
