@@ -16,7 +16,7 @@ DIFFERENT_RATIO = 1.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scores:
+class SystemScores:
     """Over all steps of a run."""
 
     num_steps: int
@@ -30,7 +30,7 @@ class Scores:
     """Of the pairs that differ by more than 10 %, how many are predicted in their order?"""
 
 
-def scores(steps: Sequence[CheckedStep]) -> Scores:
+def scores(steps: Sequence[CheckedStep]) -> SystemScores:
     """At least one step."""
     errors = [abs(step.error_ratio) for step in steps]
     logs = [math.log(step.predicted_s / step.measured_s) for step in steps]
@@ -40,7 +40,7 @@ def scores(steps: Sequence[CheckedStep]) -> Scores:
         for b in steps[:place]
         if max(a.measured_s, b.measured_s) > DIFFERENT_RATIO * min(a.measured_s, b.measured_s)
     ]
-    return Scores(
+    return SystemScores(
         num_steps=len(steps),
         mape_ratio=statistics.fmean(errors),
         median_ape_ratio=statistics.median(errors),
