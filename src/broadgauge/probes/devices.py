@@ -18,7 +18,7 @@ from broadgauge.messages.vocabulary import Device as DeviceKind
 from broadgauge.probes.trial import RefusedError
 
 
-class Clock(Protocol):
+class DeviceClock(Protocol):
     """Notes moments of the device's own work."""
 
     def tick(self) -> None:
@@ -64,7 +64,7 @@ class Device(Protocol):
     @property
     def torch_device(self) -> Any: ...
 
-    def clock(self) -> Clock: ...
+    def clock(self) -> DeviceClock: ...
 
     def synchronize(self) -> None:
         """Waits until all work given to the device is done."""
@@ -82,7 +82,7 @@ class Device(Protocol):
 class CpuDevice:
     torch_device = torch.device("cpu")
 
-    def clock(self) -> Clock:
+    def clock(self) -> DeviceClock:
         return CpuClock()
 
     def synchronize(self) -> None:
@@ -115,7 +115,7 @@ class CudaDevice:
         self.torch_device = torch.device("cuda", local_rank)
         torch.cuda.set_device(self.torch_device)
 
-    def clock(self) -> Clock:
+    def clock(self) -> DeviceClock:
         return CudaClock()
 
     def synchronize(self) -> None:
