@@ -16,27 +16,27 @@ sys.path[0] = str(Path(__file__).parents[3])
 
 from tests.platforms.emulated.tap_forwarder import DelayedCable
 
-from broadgauge.agent.emulated.nodes import Cluster, build_cluster
+from broadgauge.agent.emulated.nodes import EmulatedCluster, build_cluster
 from broadgauge.agent.emulated.shaping import LinkPlan
 from broadgauge.agent.supervisor import __main__ as supervisor
 from broadgauge.agent.supervisor import launch_nodes
 
 WISHES = json.loads(sys.argv.pop(1))
-shape = Cluster.shape
+shape = EmulatedCluster.shape
 
 
-def build_with_cable(*arguments: Any, **options: Any) -> Cluster:
+def build_with_cable(*arguments: Any, **options: Any) -> EmulatedCluster:
     cluster = build_cluster(*arguments, **options)
     cable = DelayedCable(cluster.nodes[0].nics[0].ingress.netlink, seed=WISHES["seed"])
 
-    def shape_and_delay(self: Cluster, link: LinkPlan) -> None:
+    def shape_and_delay(self: EmulatedCluster, link: LinkPlan) -> None:
         shape(self, link)
         if link.rate_gbps is None or link.rate_gbps > WISHES.get("slow_from_gbps", math.inf):
             cable.set(delay_s=0.0, loss_ratio=0.0)
         else:
             cable.set(delay_s=WISHES["delay_s"], loss_ratio=WISHES["loss_ratio"])
 
-    Cluster.shape = shape_and_delay  # type: ignore[method-assign]
+    EmulatedCluster.shape = shape_and_delay  # type: ignore[method-assign]
     return cluster
 
 

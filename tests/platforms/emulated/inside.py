@@ -24,7 +24,7 @@ from broadgauge.agent.emulated.namespaces import (
     enter_cluster_namespaces,
     prepare_cluster_root,
 )
-from broadgauge.agent.emulated.nodes import Cluster, Node, build_cluster
+from broadgauge.agent.emulated.nodes import EmulatedCluster, Node, build_cluster
 from broadgauge.agent.emulated.round_trip import measure_round_trip_time_s
 from broadgauge.agent.emulated.shaping import LinkPlan, SlowWay
 
@@ -79,7 +79,7 @@ def run_rank(node: Node, program: str, *arguments: str) -> str:
     ).stdout
 
 
-def build(rate_gbps: float | None = None, mtu: int = 1500, **options: Any) -> Cluster:
+def build(rate_gbps: float | None = None, mtu: int = 1500, **options: Any) -> EmulatedCluster:
     return build_cluster(2, LinkPlan(rate_gbps=rate_gbps, mtu=mtu), **options)
 
 

@@ -27,7 +27,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from broadgauge.agent.emulated.namespaces import enter_cluster_namespaces, prepare_cluster_root
-from broadgauge.agent.emulated.nodes import Cluster, Node, build_cluster
+from broadgauge.agent.emulated.nodes import EmulatedCluster, Node, build_cluster
 from broadgauge.agent.emulated.shaping import LinkPlan
 
 CONTROL_OF_TOOL = "10.200.0.254"
@@ -128,7 +128,7 @@ def _be_root(plan: RigPlan, command: Sequence[str]) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _build(plan: RigPlan) -> Cluster:
+def _build(plan: RigPlan) -> EmulatedCluster:
     """The nodes and their data networks, each with its rate."""
     rates_gbps = (plan.rate_gbps, *plan.more_rates_gbps)
     links = [LinkPlan(rate_gbps=rate_gbps, mtu=plan.mtu_bytes) for rate_gbps in rates_gbps]
@@ -280,7 +280,7 @@ def _reap(servers: Sequence[int]) -> None:
         assert pid not in servers, "an sshd has ended"
 
 
-def _files(plan: RigPlan, cluster: Cluster) -> dict[str, tuple[str, ...]]:
+def _files(plan: RigPlan, cluster: EmulatedCluster) -> dict[str, tuple[str, ...]]:
     """What is in the temporary folder of each, asked over ssh as it is the server's own."""
     found = {}
     for node in cluster.nodes:

@@ -14,7 +14,7 @@ from broadgauge.agent.emulated.namespaces import (
     needs_user_namespace,
     prepare_cluster_root,
 )
-from broadgauge.agent.emulated.nodes import Cluster, build_cluster
+from broadgauge.agent.emulated.nodes import EmulatedCluster, build_cluster
 from broadgauge.agent.emulated.shaping import LinkPlan
 
 _RATE_GBPS = 40.0
@@ -48,7 +48,7 @@ def try_everything(*, as_root: bool) -> AbilityTrial:
     )
 
 
-def _has_netem(cluster: Cluster) -> bool:
+def _has_netem(cluster: EmulatedCluster) -> bool:
     """Does the kernel take a netem qdisc? Tried on lo of the cluster's own namespace."""
     from pyroute2.netlink.exceptions import NetlinkError
 

@@ -121,7 +121,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
+class EmulatedCluster:
     """The emulated cluster as PID 1 holds it."""
 
     nodes: tuple[Node, ...]
@@ -168,7 +168,7 @@ def build_cluster(
     nics_per_node: int = 1,
     has_overlay: bool = False,
     cores_per_node: Sequence[tuple[int, ...]] | None = None,
-) -> Cluster:
+) -> EmulatedCluster:
     """Build the nodes and their shaped links. Call it in PID 1, in one thread.
 
     On an error the cluster is unfinished: let PID 1 exit, which leaves nothing behind.
@@ -200,7 +200,7 @@ def build_cluster(
         nics = tuple(add_nic(netlink, inside, place, link) for place in places)
         warnings += _patient_neighbours(plan, nics, namespaces, home)
         nodes.append(Node(plan=plan, nics=nics, namespaces=namespaces, home=home))
-    return Cluster(
+    return EmulatedCluster(
         nodes=tuple(nodes),
         congestion_control=congestion_control,
         shm_bytes_per_node=shm_bytes,

@@ -8,7 +8,7 @@ Eight streams are measured only where one of them does not carry twice a line ra
 from collections.abc import Callable, Generator
 
 from broadgauge.agent.emulated.ceiling import measure_stream
-from broadgauge.agent.emulated.nodes import Cluster
+from broadgauge.agent.emulated.nodes import EmulatedCluster
 from broadgauge.agent.emulated.round_trip import measure_round_trip_time_s
 from broadgauge.agent.emulated.shaping import LinkPlan, burst_bytes, unshaped
 from broadgauge.agent.supervisor.side_process import SideAnswer, SideProcess
@@ -37,7 +37,7 @@ _DELAYS_OF_A_ROUND_TRIP = 4
 class LinkMeasurements:
     """What was measured on one cluster's links so far."""
 
-    def __init__(self, cluster: Cluster, *, has_overlay: bool) -> None:
+    def __init__(self, cluster: EmulatedCluster, *, has_overlay: bool) -> None:
         self.notes: tuple[str, ...] = ()
         self._cluster = cluster
         self._overlay_bytes = VXLAN_HEADER_BYTES if has_overlay else 0
