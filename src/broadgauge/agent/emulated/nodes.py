@@ -34,7 +34,7 @@ from broadgauge.messages.limits import MAX_NICS_PER_NODE, MAX_NODES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodePlan:
+class EmulatedNodePlan:
     """What a node is to be called and where it is to run."""
 
     name: str
@@ -77,7 +77,7 @@ class Namespaces:
 class Node:
     """One emulated machine."""
 
-    plan: NodePlan
+    plan: EmulatedNodePlan
     nics: tuple[Nic, ...]
     namespaces: Namespaces
     home: Namespaces
@@ -142,7 +142,7 @@ def plan_nodes(
     cores_per_node: Sequence[tuple[int, ...]] | None = None,
     *,
     has_overlay: bool = False,
-) -> tuple[NodePlan, ...]:
+) -> tuple[EmulatedNodePlan, ...]:
     """What are the nodes called and which addresses do they have?"""
     if not 1 <= num_nodes <= MAX_NODES:
         raise ValueError(f"num_nodes is {num_nodes}; hint: 1 to {MAX_NODES}")
@@ -152,7 +152,7 @@ def plan_nodes(
             "hint: one tuple of cores a node"
         )
     return tuple(
-        NodePlan(
+        EmulatedNodePlan(
             name=f"node{number}",
             address=rank_address(number, 0, has_overlay=has_overlay),
             cores=None if cores_per_node is None else cores_per_node[number],
@@ -229,7 +229,7 @@ def _check_nics_per_node(number: int) -> None:
 
 
 def _patient_neighbours(
-    plan: NodePlan, nics: Sequence[Nic], namespaces: Namespaces, home: Namespaces
+    plan: EmulatedNodePlan, nics: Sequence[Nic], namespaces: Namespaces, home: Namespaces
 ) -> tuple[str, ...]:
     """Let a node's NICs ask for their neighbours long; what could not be had, in words."""
     with building(f"set up the NICs of {plan.name}", HINT_NAMESPACES):
@@ -240,7 +240,7 @@ def _patient_neighbours(
             setns(home.net, CloneFlag.NEWNET)
 
 
-def _enter_new_node(plan: NodePlan, hosts: dict[str, str], shm_bytes: int) -> list[str]:
+def _enter_new_node(plan: EmulatedNodePlan, hosts: dict[str, str], shm_bytes: int) -> list[str]:
     """Move this process into new namespaces and furnish them; what could not be had, in words."""
     unshare(CloneFlag.NEWNET | CloneFlag.NEWUTS | CloneFlag.NEWNS)
     sethostname(plan.name)
