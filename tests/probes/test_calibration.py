@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from broadgauge.messages.model_shape import ModelShape  # noqa: E402
+from broadgauge.messages.model_shape import GptShape  # noqa: E402
 from broadgauge.probes.calibration.__main__ import main, measure  # noqa: E402
 from broadgauge.probes.calibration.shapes import (  # noqa: E402
     Attention,
@@ -38,7 +38,7 @@ SMALL = Choice(
     optimizer=((2**10, 4), (2**21, 4)),
     trainings=(
         Training(
-            model=ModelShape(layers=1, hidden=16, heads=2, vocabulary=256, seq_len=8),
+            model=GptShape(layers=1, hidden=16, heads=2, vocabulary=256, seq_len=8),
             dtype="float32",
             batch=1,
         ),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelShape:
+class GptShape:
     """Of a decoder-only transformer: GPT-2's block, pre-norm, GELU, learned positions."""
 
     layers: int

@@ -7,7 +7,7 @@ are of the machine that the rank runs on; relative ones start at its working fol
 from dataclasses import dataclass
 from typing import Literal
 
-from broadgauge.messages.model_shape import ModelShape
+from broadgauge.messages.model_shape import GptShape
 from broadgauge.messages.vocabulary import (
     Backend,
     CollectiveOp,
@@ -97,7 +97,7 @@ class TrainTask:
 
     kind: Literal["train"] = "train"
     strategy: Strategy
-    model: ModelShape
+    model: GptShape
     batch_per_rank: int
     accumulation: int
     dtype: DataType

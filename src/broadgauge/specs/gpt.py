@@ -2,7 +2,7 @@
 
 from pydantic import Field, model_validator
 
-from broadgauge.messages.model_shape import ModelShape
+from broadgauge.messages.model_shape import GptShape
 from broadgauge.messages.vocabulary import DATA_TYPE_BYTES, DataType, Strategy
 from broadgauge.specs.base import Spec
 
@@ -33,9 +33,9 @@ class GptModel(Spec):
         return self
 
     @property
-    def shape(self) -> ModelShape:
+    def shape(self) -> GptShape:
         """The same for those who don't read experiments."""
-        return ModelShape(
+        return GptShape(
             layers=self.layers,
             hidden=self.hidden,
             heads=self.heads,

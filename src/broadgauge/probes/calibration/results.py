@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from broadgauge.messages.model_shape import ModelShape
+from broadgauge.messages.model_shape import GptShape
 from broadgauge.messages.vocabulary import DataType
 
 
@@ -75,7 +75,7 @@ class LaunchTime:
 class StepTime:
     """A step of the reference trainer on one rank alone, nothing sent."""
 
-    model: ModelShape
+    model: GptShape
     dtype: DataType
     batch: int
     """Sequences of a micro-batch."""

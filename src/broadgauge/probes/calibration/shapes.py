@@ -7,7 +7,7 @@ micro-batch. CPUs: what the toy experiments use, whose rank has a core or two.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from broadgauge.messages.model_shape import ModelShape
+from broadgauge.messages.model_shape import GptShape
 from broadgauge.messages.vocabulary import DataType, Device
 
 
@@ -30,7 +30,7 @@ class Attention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    model: ModelShape
+    model: GptShape
     dtype: DataType
     batch: int
 
@@ -70,9 +70,9 @@ def _gpu_choice() -> Choice:
         Attention(dtype="float32", batch=8, heads=16, head_dim=64, seq_len=seq_len)
         for seq_len in (512, 1024)
     ]
-    small = ModelShape(layers=12, hidden=768, heads=12, vocabulary=50_257, seq_len=1024)
-    middle = ModelShape(layers=8, hidden=1024, heads=16, vocabulary=256, seq_len=512)
-    large = ModelShape(layers=8, hidden=2048, heads=16, vocabulary=50_257, seq_len=1024)
+    small = GptShape(layers=12, hidden=768, heads=12, vocabulary=50_257, seq_len=1024)
+    middle = GptShape(layers=8, hidden=1024, heads=16, vocabulary=256, seq_len=512)
+    large = GptShape(layers=8, hidden=2048, heads=16, vocabulary=50_257, seq_len=1024)
     return Choice(
         gemms=tuple(gemms),
         attention=tuple(attention),
@@ -99,9 +99,9 @@ def _cpu_choice() -> Choice:
         for batch, seq_len in ((1, 64), (4, 128), (1, 512))
     ]
     models = (
-        ModelShape(layers=2, hidden=128, heads=4, vocabulary=256, seq_len=64),
-        ModelShape(layers=4, hidden=256, heads=4, vocabulary=256, seq_len=64),
-        ModelShape(layers=2, hidden=512, heads=8, vocabulary=1024, seq_len=128),
+        GptShape(layers=2, hidden=128, heads=4, vocabulary=256, seq_len=64),
+        GptShape(layers=4, hidden=256, heads=4, vocabulary=256, seq_len=64),
+        GptShape(layers=2, hidden=512, heads=8, vocabulary=1024, seq_len=128),
     )
     return Choice(
         gemms=tuple(gemms),

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from broadgauge.messages.model_shape import ModelShape
+from broadgauge.messages.model_shape import GptShape
 
 
 class Attention(nn.Module):  # type: ignore[misc]  # torch is Any to the type checker
@@ -46,7 +46,7 @@ class Layer(nn.Module):  # type: ignore[misc]
 class Gpt(nn.Module):  # type: ignore[misc]
     """int64[B, T] tokens and the tokens that follow → the mean cross entropy, in nats."""
 
-    def __init__(self, shape: ModelShape) -> None:
+    def __init__(self, shape: GptShape) -> None:
         super().__init__()
         self.tokens = nn.Embedding(shape.vocabulary, shape.hidden)
         self.positions = nn.Embedding(shape.seq_len, shape.hidden)
