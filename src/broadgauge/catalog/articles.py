@@ -68,7 +68,7 @@ class AllReduceTime(_Part):
     seconds: float
 
 
-class StepTime(_Part):
+class ArticleStepTime(_Part):
     """A mean step."""
 
     workload: str
@@ -141,7 +141,7 @@ class Articles(_Part):
     completion_hours: tuple[CompletionTime, ...]
     epoch2_seconds: tuple[EpochTime, ...]
     all_reduce: tuple[AllReduceTime, ...]
-    step_seconds: tuple[StepTime, ...]
+    step_seconds: tuple[ArticleStepTime, ...]
     reduce_scatter_ms: tuple[ReduceScatterTime, ...]
     gpt_oss_120b_speedup_infiniband_over_eth10: float
     storage_phases_seconds: tuple[StoragePhases, ...]
