@@ -14,7 +14,7 @@ from broadgauge.cli.init import write_new
 from broadgauge.engine.plan import make_plan
 from broadgauge.running.first_experiment import OWN_SCRIPT, first_experiment
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.machine import Gpu, MachineFacts, Nic
+from broadgauge.specs.machine import MachineGpu, MachineFacts, Nic
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.reading import read_experiment
 
@@ -23,8 +23,8 @@ def machine(**changes: Any) -> MachineFacts:
     return dataclasses.replace(a_machine(), **changes)
 
 
-def gpus(count: int, memory_gbyte: int = 141) -> tuple[Gpu, ...]:
-    return (Gpu(name="NVIDIA H200", memory_bytes=memory_gbyte * 10**9),) * count
+def gpus(count: int, memory_gbyte: int = 141) -> tuple[MachineGpu, ...]:
+    return (MachineGpu(name="NVIDIA H200", memory_bytes=memory_gbyte * 10**9),) * count
 
 
 def nic(name: str, speed_gbps: float | None, mtu_bytes: int = 1500) -> Nic:
@@ -80,7 +80,7 @@ def test_what_is_written_is_a_plan_with_something_to_measure(name: str) -> None:
 )
 @settings(max_examples=40, deadline=None)
 def test_any_machine_gets_an_experiment_that_can_be_planned(**drawn: Any) -> None:
-    model = Gpu(name=drawn["gpu"], memory_bytes=drawn["memory_gbyte"] * 10**9)
+    model = MachineGpu(name=drawn["gpu"], memory_bytes=drawn["memory_gbyte"] * 10**9)
     facts = machine(
         gpus=(model,) * drawn["num_gpus"],
         cores=tuple(range(drawn["cores"])),

@@ -12,7 +12,7 @@ from broadgauge.engine.run_result import RunResult
 from broadgauge.platforms.devices import emulated_devices, local_devices
 from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.machine import Gpu, MachineFacts
+from broadgauge.specs.machine import MachineGpu, MachineFacts
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.platforms import Devices
 
@@ -43,7 +43,7 @@ def a_machine(gpus: int = 0, cores: int = 2) -> MachineFacts:
         hostname="here",
         cores=tuple(range(cores)),
         memory_bytes=8 * 2**30,
-        gpus=(Gpu(name="NVIDIA H200", memory_bytes=141 * 10**9),) * gpus,
+        gpus=(MachineGpu(name="NVIDIA H200", memory_bytes=141 * 10**9),) * gpus,
         nics=(),
         kernel="6.1.0",
         python="3.11.2",

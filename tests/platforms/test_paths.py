@@ -33,7 +33,7 @@ from broadgauge.platforms.paths import (
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import TrialOutcome, TrialRequest
-from broadgauge.specs.machine import Gpu, MachineFacts
+from broadgauge.specs.machine import MachineGpu, MachineFacts
 from broadgauge.specs.network import NodePath, PathKind
 from broadgauge.specs.record import ErrorKind, PathFacts, Phase, Status
 
@@ -484,7 +484,7 @@ def test_paths_that_a_machine_could_have(
         hostname="h",
         cores=(0,),
         memory_bytes=1,
-        gpus=(Gpu(name="NVIDIA H200", memory_bytes=1),) * num_gpus,
+        gpus=(MachineGpu(name="NVIDIA H200", memory_bytes=1),) * num_gpus,
         nics=(),
         kernel="6",
         python="3.12",

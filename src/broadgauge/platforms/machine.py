@@ -11,7 +11,7 @@ from broadgauge.agent.cores import cores_by_neighbourhood
 from broadgauge.agent.emulated.ability import Ability, probe_ability
 from broadgauge.platforms.gpu_watch import gpu_handle, open_nvml, text_of
 from broadgauge.platforms.nvlink import are_joined
-from broadgauge.specs.machine import Gpu, MachineFacts, Nic
+from broadgauge.specs.machine import MachineGpu, MachineFacts, Nic
 
 _OTHERS_ENDS = (
     "lo",
@@ -73,7 +73,7 @@ def cpu_quota_cores() -> float | None:
     return int(quota) / int(period)
 
 
-def read_gpus() -> tuple[Gpu, ...]:
+def read_gpus() -> tuple[MachineGpu, ...]:
     """Which GPUs does NVML show? Of those CUDA_VISIBLE_DEVICES names, where it is set."""
     nvml = open_nvml()
     if nvml is None:
@@ -85,7 +85,7 @@ def read_gpus() -> tuple[Gpu, ...]:
             continue
         memory = nvml.nvmlDeviceGetMemoryInfo(handle)
         model = text_of(nvml.nvmlDeviceGetName(handle))
-        found.append(Gpu(name=model, memory_bytes=int(memory.total)))
+        found.append(MachineGpu(name=model, memory_bytes=int(memory.total)))
     return tuple(found)
 
 

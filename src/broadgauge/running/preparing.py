@@ -16,7 +16,7 @@ from broadgauge.running.platforms import read_devices
 from broadgauge.running.what_is_started import check_files
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.machine import Gpu, MachineFacts
+from broadgauge.specs.machine import MachineGpu, MachineFacts
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.platforms import Devices
 from broadgauge.specs.secrets import Secrets
@@ -123,7 +123,7 @@ def _assumed(machine: MachineFacts, num_gpus: int | None) -> MachineFacts:
     """The machine with so many GPUs, of which nothing else is known."""
     if num_gpus is None:
         return machine
-    gpus = (Gpu(name="assumed, not here", memory_bytes=0),) * num_gpus
+    gpus = (MachineGpu(name="assumed, not here", memory_bytes=0),) * num_gpus
     return replace(machine, gpus=gpus, torch=machine.torch or "assumed")
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gpu:
+class MachineGpu:
     name: str
     memory_bytes: int
 
@@ -26,7 +26,7 @@ class MachineFacts:
     cores: tuple[int, ...]
     """Ids of the cores this process may use."""
     memory_bytes: int
-    gpus: tuple[Gpu, ...]
+    gpus: tuple[MachineGpu, ...]
     nics: tuple[Nic, ...]
     kernel: str
     python: str
