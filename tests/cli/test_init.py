@@ -14,7 +14,7 @@ from broadgauge.cli.init import write_new
 from broadgauge.engine.plan import make_plan
 from broadgauge.running.first_experiment import OWN_SCRIPT, first_experiment
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.machine import MachineGpu, MachineFacts, Nic
+from broadgauge.specs.machine import MachineGpu, MachineFacts, MachineNic
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.reading import read_experiment
 
@@ -27,8 +27,8 @@ def gpus(count: int, memory_gbyte: int = 141) -> tuple[MachineGpu, ...]:
     return (MachineGpu(name="NVIDIA H200", memory_bytes=memory_gbyte * 10**9),) * count
 
 
-def nic(name: str, speed_gbps: float | None, mtu_bytes: int = 1500) -> Nic:
-    return Nic(name=name, speed_gbps=speed_gbps, mtu_bytes=mtu_bytes, driver=None)
+def nic(name: str, speed_gbps: float | None, mtu_bytes: int = 1500) -> MachineNic:
+    return MachineNic(name=name, speed_gbps=speed_gbps, mtu_bytes=mtu_bytes, driver=None)
 
 
 REFUSED: dict[str, Any] = {"can_emulate": False, "refusal": "no user namespaces", "fix": "sysctl x"}

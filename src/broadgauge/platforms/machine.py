@@ -11,7 +11,7 @@ from broadgauge.agent.cores import cores_by_neighbourhood
 from broadgauge.agent.emulated.ability import Ability, probe_ability
 from broadgauge.platforms.gpu_watch import gpu_handle, open_nvml, text_of
 from broadgauge.platforms.nvlink import are_joined
-from broadgauge.specs.machine import MachineGpu, MachineFacts, Nic
+from broadgauge.specs.machine import MachineGpu, MachineFacts, MachineNic
 
 _OTHERS_ENDS = (
     "lo",
@@ -112,7 +112,7 @@ def visible_gpus(count: int) -> tuple[str, ...]:
     return tuple(names)
 
 
-def read_nics() -> tuple[Nic, ...]:
+def read_nics() -> tuple[MachineNic, ...]:
     """Which NICs has this machine, those of containers left out?"""
     folders = sorted(Path("/sys/class/net").iterdir())
     return tuple(
@@ -122,10 +122,10 @@ def read_nics() -> tuple[Nic, ...]:
     )
 
 
-def _read_nic(folder: Path) -> Nic:
+def _read_nic(folder: Path) -> MachineNic:
     speed = _read(folder / "speed")
     driver = folder / "device" / "driver"
-    return Nic(
+    return MachineNic(
         name=folder.name,
         speed_gbps=int(speed) / 1000 if speed.isdigit() and int(speed) > 0 else None,
         mtu_bytes=int(_read(folder / "mtu") or 1500),

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from broadgauge.engine.estimate import guessed_s
 from broadgauge.specs.case import Case
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.machine import MachineFacts, Nic
+from broadgauge.specs.machine import MachineFacts, MachineNic
 from broadgauge.specs.network import AnyNetwork, Network
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.platforms import PlatformKind
@@ -38,7 +38,7 @@ def refusal_lines(machine: MachineFacts) -> Iterator[str]:
     yield "instead    what needs no second node runs on the local platform; exit code 4"
 
 
-def _nic(nic: Nic) -> str:
+def _nic(nic: MachineNic) -> str:
     speed = "speed unknown" if nic.speed_gbps is None else show_rate(nic.speed_gbps)
     return f"{nic.name} ({speed}, MTU {nic.mtu_bytes})"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from broadgauge.platforms.paths import paths_between_gpus
-from broadgauge.specs.machine import MachineFacts, Nic
+from broadgauge.specs.machine import MachineFacts, MachineNic
 from broadgauge.specs.units import show_rate, show_size
 
 LARGE_MODEL_MEMORY_BYTES = 40 * 10**9
@@ -151,17 +151,17 @@ class _Choice:
         yield "    warm_up_steps: 2"
 
 
-def _own_networks(nics: tuple[Nic, ...]) -> list[tuple[Nic, int]]:
+def _own_networks(nics: tuple[MachineNic, ...]) -> list[tuple[MachineNic, int]]:
     """One NIC of each speed and MTU that can be emulated, and how many are like it."""
     least, most = RATES_GBPS
-    alike: dict[tuple[float, int], list[Nic]] = {}
+    alike: dict[tuple[float, int], list[MachineNic]] = {}
     for nic in nics:
         if nic.speed_gbps is not None and least <= nic.speed_gbps <= most and _slug(nic.name):
             alike.setdefault((nic.speed_gbps, _mtu_bytes(nic)), []).append(nic)
     return [(same[0], len(same)) for same in alike.values()]
 
 
-def _mtu_bytes(nic: Nic) -> int:
+def _mtu_bytes(nic: MachineNic) -> int:
     least, most = MTU_BYTES
     return min(max(nic.mtu_bytes, least), most)
 

@@ -10,7 +10,7 @@ class MachineGpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Nic:
+class MachineNic:
     name: str
     speed_gbps: float | None
     """None: the device does not say (virtual NICs often do not)."""
@@ -27,7 +27,7 @@ class MachineFacts:
     """Ids of the cores this process may use."""
     memory_bytes: int
     gpus: tuple[MachineGpu, ...]
-    nics: tuple[Nic, ...]
+    nics: tuple[MachineNic, ...]
     kernel: str
     python: str
     torch: str | None
