@@ -14,7 +14,7 @@ from tests.engine.fake_script import START_S, Failure, FakeClock, Moment, Script
 
 from broadgauge.engine.ports import Observer, Services, unobserved
 from broadgauge.merging.merge import merge
-from broadgauge.specs.launching import LaunchRequest, Progress, TrialOutcome, TrialRequest
+from broadgauge.specs.launching import LaunchRequest, TrialProgress, TrialOutcome, TrialRequest
 from broadgauge.specs.record import Phase
 
 __all__ = [
@@ -41,7 +41,7 @@ class FakePlatform:
         self.is_closed = False
         self.notes: tuple[str, ...] = ("nothing here is real",)
 
-    def start(self, request: LaunchRequest, progress: Progress) -> "FakeLaunch":
+    def start(self, request: LaunchRequest, progress: TrialProgress) -> "FakeLaunch":
         self.requests.append(request)
         progress(Phase.RENDEZVOUS, request.launch_id)
         self.script.on_step(f"start {request.launch_id}")
@@ -67,7 +67,7 @@ class FakeLaunch:
         self.is_alive = True
         self._is_closed = False
 
-    def run_trial(self, request: TrialRequest, progress: Progress) -> TrialOutcome:
+    def run_trial(self, request: TrialRequest, progress: TrialProgress) -> TrialOutcome:
         assert self.is_alive
         assert not self._is_closed
         assert request.case in self.request.cases

@@ -37,7 +37,7 @@ from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import (
     LaunchRequest,
     LooksAhead,
-    Progress,
+    TrialProgress,
     TrialOutcome,
     TrialRequest,
 )
@@ -178,11 +178,11 @@ def test_a_record_says_in_which_life_it_was_measured(tmp_path: Path) -> None:
     """Its leader went on with the life that the tool knew, and `run --resume` asks for another."""
 
     class Leads(FakePlatform):
-        def start(self, request: LaunchRequest, progress: Progress) -> FakeLaunch:
+        def start(self, request: LaunchRequest, progress: TrialProgress) -> FakeLaunch:
             return GoneOn(self, replace(request, launch_id=request.launch_id.partition("r")[0]))
 
     class GoneOn(FakeLaunch):
-        def run_trial(self, request: TrialRequest, progress: Progress) -> TrialOutcome:
+        def run_trial(self, request: TrialRequest, progress: TrialProgress) -> TrialOutcome:
             outcome = super().run_trial(request, progress)
             return replace(outcome, launch_id=self.request.launch_id)
 

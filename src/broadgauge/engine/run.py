@@ -53,7 +53,7 @@ from broadgauge.specs.launching import (
     Launch,
     LooksAhead,
     Platform,
-    Progress,
+    TrialProgress,
     TrialRequest,
 )
 from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
@@ -314,7 +314,7 @@ class _Runner:
         )
         return stored
 
-    def _progress(self, life_id: str, place: TrialPlace | None) -> Progress:
+    def _progress(self, life_id: str, place: TrialPlace | None) -> TrialProgress:
         def progress(phase: Phase, detail: str) -> None:
             self._services.observer(
                 PhaseBegan(

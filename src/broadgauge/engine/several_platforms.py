@@ -8,7 +8,7 @@ end where its platform can (`GoesOn`), and `run --resume` collects it.
 from collections.abc import Mapping
 from contextlib import ExitStack
 
-from broadgauge.specs.launching import GoesOn, Launch, LaunchRequest, Platform, Progress
+from broadgauge.specs.launching import GoesOn, Launch, LaunchRequest, Platform, TrialProgress
 from broadgauge.specs.platforms import PlatformKind
 
 
@@ -28,7 +28,7 @@ class SeveralPlatforms:
             for note in platform.notes
         )
 
-    def start(self, request: LaunchRequest, progress: Progress) -> Launch:
+    def start(self, request: LaunchRequest, progress: TrialProgress) -> Launch:
         """Raises LaunchError, PlatformError and RunFolderError, as that platform does."""
         self._asked_last = self._of(request)
         return self._asked_last.start(request, progress)

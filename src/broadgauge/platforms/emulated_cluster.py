@@ -23,7 +23,7 @@ from broadgauge.platforms.starting import start_launch
 from broadgauge.platforms.supervised import CheckResult, CheckTrial, TrialEvents, SupervisedLaunch
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, PlatformError
-from broadgauge.specs.launching import LaunchRequest, Progress
+from broadgauge.specs.launching import LaunchRequest, TrialProgress
 from broadgauge.specs.record import ErrorKind, TrialError
 from broadgauge.specs.secrets import Secrets
 
@@ -61,7 +61,7 @@ class EmulatedPlatform:
         """What the user should know; it grows as launches start."""
         return tuple(self._notes)
 
-    def start(self, request: LaunchRequest, progress: Progress) -> SupervisedLaunch:
+    def start(self, request: LaunchRequest, progress: TrialProgress) -> SupervisedLaunch:
         """Build the cluster and start the ranks of one launch. Raises LaunchError."""
         settings = self._settings(request)
         refuse_impossible_path(request.cases[0], settings.gpus)

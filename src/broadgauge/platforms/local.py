@@ -9,7 +9,7 @@ from broadgauge.platforms.path_check import path_check, refuse_impossible_path
 from broadgauge.platforms.starting import free_port, start_launch
 from broadgauge.platforms.supervised import SupervisedLaunch
 from broadgauge.specs.errors import LaunchError
-from broadgauge.specs.launching import LaunchRequest, Progress
+from broadgauge.specs.launching import LaunchRequest, TrialProgress
 from broadgauge.specs.secrets import Secrets
 
 
@@ -38,7 +38,7 @@ class LocalPlatform:
         """What the user should know; it grows as launches start."""
         return tuple(self._notes)
 
-    def start(self, request: LaunchRequest, progress: Progress) -> SupervisedLaunch:
+    def start(self, request: LaunchRequest, progress: TrialProgress) -> SupervisedLaunch:
         """Start the ranks of one launch. Raises LaunchError."""
         case = request.cases[0]
         settings = self._settings(request, free_port())

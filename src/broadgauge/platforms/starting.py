@@ -20,7 +20,7 @@ from broadgauge.platforms.supervised import (
     TakeNotes,
 )
 from broadgauge.specs.errors import LaunchError, RunFolderError
-from broadgauge.specs.launching import LaunchRequest, Progress, RankMessage
+from broadgauge.specs.launching import LaunchRequest, TrialProgress, RankMessage
 from broadgauge.specs.record import ErrorKind, Phase
 
 MIN_FREE_BYTES = 2**20
@@ -29,7 +29,7 @@ _SHOWN_LINES = 10
 
 def start_launch(
     request: LaunchRequest,
-    progress: Progress,
+    progress: TrialProgress,
     settings: LaunchSettings,
     *,
     platform_name: str,

@@ -24,7 +24,7 @@ from broadgauge.platforms.connection import SupervisorConnection, SupervisorLost
 from broadgauge.platforms.diagnosis import Symptoms, status_of
 from broadgauge.platforms.gpu_watch import GpuWatch
 from broadgauge.platforms.launch_plan import link_of
-from broadgauge.specs.launching import Mark, Progress, RankMessage, TrialOutcome, TrialRequest
+from broadgauge.specs.launching import Mark, TrialProgress, RankMessage, TrialOutcome, TrialRequest
 from broadgauge.specs.record import (
     Environment,
     ErrorKind,
@@ -67,7 +67,7 @@ class TrialEvents:
         """Is there nothing more to come? After a failure, only when the ranks have ended."""
         return self.has_ended or (len(self.done) == self.num_ranks and not self.symptoms.is_failed)
 
-    def take(self, event: Event, progress: Progress) -> None:
+    def take(self, event: Event, progress: TrialProgress) -> None:
         """Keep what an event says and tell the user of new phases."""
         if not self.has_ended:
             self.symptoms.see(event)
@@ -86,7 +86,7 @@ class TrialEvents:
             case _:
                 pass
 
-    def _follow(self, event: RankSaid, progress: Progress) -> None:
+    def _follow(self, event: RankSaid, progress: TrialProgress) -> None:
         kind = event.message.get("type")
         if kind == "done":
             self.done.add(event.rank)
@@ -168,7 +168,7 @@ class SupervisedLaunch:
             self._is_alive = False
         return self._is_alive
 
-    def run_trial(self, request: TrialRequest, progress: Progress) -> TrialOutcome:
+    def run_trial(self, request: TrialRequest, progress: TrialProgress) -> TrialOutcome:
         """Run one trial on the living ranks; what ranks do wrong is a failed outcome."""
         started_unix_s = time.time()
         events = TrialEvents(num_ranks=len(self._order.ranks))
@@ -205,7 +205,7 @@ class SupervisedLaunch:
         self._connection.send(EndOrder())
         self._connection.close(self._order.limits.teardown_s + END_GRACE_S)
 
-    def _pump(self, request: TrialRequest, events: TrialEvents, progress: Progress) -> TrialError | None:
+    def _pump(self, request: TrialRequest, events: TrialEvents, progress: TrialProgress) -> TrialError | None:
         """Have the trial run and take everything in; what went wrong, if anything did."""
         if not self.is_alive:
             return self._lost("the launch had ended before the trial")

@@ -93,7 +93,7 @@ class TrialOutcome:
     """Of the life that it ran in; None: the one that was asked for. A leader went on by itself."""
 
 
-class Progress(Protocol):
+class TrialProgress(Protocol):
     """Told what goes on while a trial runs; must return quickly."""
 
     def __call__(self, phase: Phase, detail: str) -> None: ...
@@ -110,7 +110,7 @@ class Launch(Protocol):
         """False once a rank or the supervisor has ended; the rest of the trials need another."""
         ...
 
-    def run_trial(self, request: TrialRequest, progress: Progress) -> TrialOutcome:
+    def run_trial(self, request: TrialRequest, progress: TrialProgress) -> TrialOutcome:
         """Runs one trial. Never raises for what ranks do: that is a failed outcome."""
         ...
 
@@ -127,7 +127,7 @@ class Platform(Protocol):
         """What the user should know, such as cores being shared between nodes."""
         ...
 
-    def start(self, request: LaunchRequest, progress: Progress) -> Launch:
+    def start(self, request: LaunchRequest, progress: TrialProgress) -> Launch:
         """Starts the ranks of one launch. Raises LaunchError (this one), PlatformError (all).
 
         RunFolderError where the logs can't be written.

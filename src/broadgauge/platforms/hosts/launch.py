@@ -24,7 +24,7 @@ from broadgauge.platforms.launch_folders import private
 from broadgauge.platforms.supervised import TrialEvents
 from broadgauge.specs.launching import (
     Launch,
-    Progress,
+    TrialProgress,
     RankMessage,
     TrialOutcome,
     TrialRequest,
@@ -116,7 +116,7 @@ class FollowedLaunch:
         """Can more come of this life?"""
         return not self._has_ended
 
-    def run_trial(self, request: TrialRequest, progress: Progress) -> TrialOutcome:
+    def run_trial(self, request: TrialRequest, progress: TrialProgress) -> TrialOutcome:
         """Follow the leader through this trial; what goes wrong is a failed outcome."""
         heard = TrialEvents(num_ranks=self.life.num_ranks)
         began_s, ended_s = self.begun.unix_s, self.begun.unix_s
@@ -181,7 +181,7 @@ class FollowedLaunch:
         return logs_of(self.log_folder, self.life.life_id, self.life.num_ranks)
 
     def _follow(
-        self, request: TrialRequest, heard: TrialEvents, progress: Progress
+        self, request: TrialRequest, heard: TrialEvents, progress: TrialProgress
     ) -> tuple[TrialEnds, TrialError | None]:
         """Take in all of the trial; which agent or supervisor was lost. Raises LeaderGone."""
         lost: TrialError | None = None

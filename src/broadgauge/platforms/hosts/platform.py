@@ -26,7 +26,7 @@ from broadgauge.platforms.supervised import trial_order
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, PlatformError, RunFolderError
 from broadgauge.specs.hosts import Host
-from broadgauge.specs.launching import LaunchRequest, Progress
+from broadgauge.specs.launching import LaunchRequest, TrialProgress
 from broadgauge.specs.record import Phase
 from broadgauge.specs.secrets import Secrets
 
@@ -83,7 +83,7 @@ class HostsPlatform:
         self._has_changed = bool(self._expected)
         self._expected = list(requests)
 
-    def start(self, request: LaunchRequest, progress: Progress) -> FollowedLaunch:
+    def start(self, request: LaunchRequest, progress: TrialProgress) -> FollowedLaunch:
         """Follow the leader up to the first trial that is asked for. Raises LaunchError."""
         progress(Phase.RENDEZVOUS, f"starting ranks on {request.cases[0].nodes} hosts")
         while True:
@@ -128,7 +128,7 @@ class HostsPlatform:
     def _state_folder(self) -> Path:
         return self._folders.logs
 
-    def _lead(self, request: LaunchRequest, progress: Progress) -> Leading:
+    def _lead(self, request: LaunchRequest, progress: TrialProgress) -> Leading:
         """A leader that has this launch among its jobs. Raises LaunchError, LeaderGone."""
 
         def say(text: str) -> None:
