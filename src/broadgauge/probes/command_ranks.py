@@ -27,7 +27,7 @@ _MOST_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankProcess:
+class CommandRankProcess:
     """The process of a rank that is asked, or, where none can be, the one that torchrun started."""
 
     rank: int
@@ -81,14 +81,14 @@ class CommandRanks:
         texts = {each.pid: self._answer(each, sizes[each.pid], deadline_s) for each in processes}
         return tuple(self._taken(each, texts[each.pid]) for each in processes)
 
-    def _taken(self, process: RankProcess, text: str) -> TakenStack:
+    def _taken(self, process: CommandRankProcess, text: str) -> TakenStack:
         state, cpu_s = _state_and_cpu_s(process.pid)
         stack = RankStack(
             rank=process.rank, frames=last_dump(text), state=state, folder=self._script_folder
         )
         return TakenStack(stack=stack, text=text, pid=process.pid, cpu_s=cpu_s)
 
-    def _answer(self, process: RankProcess, offset: int, deadline_s: float) -> str:
+    def _answer(self, process: CommandRankProcess, offset: int, deadline_s: float) -> str:
         """What was written from `offset` on, once it grows no more."""
         if not process.can_answer:
             return ""
@@ -113,15 +113,15 @@ class CommandRanks:
             return 0
 
 
-def rank_processes(torchrun_pid: int) -> tuple[RankProcess, ...]:
+def rank_processes(torchrun_pid: int) -> tuple[CommandRankProcess, ...]:
     """Of each rank that torchrun has started: its outermost process that can answer, else the
     outermost of all."""
-    found: dict[int, RankProcess] = {}
+    found: dict[int, CommandRankProcess] = {}
     for pid in _below(torchrun_pid):
         rank = _rank_of(pid)
         if rank is None:
             continue
-        process = RankProcess(rank=rank, pid=pid, can_answer=_handles(pid, STACKS_SIGNAL))
+        process = CommandRankProcess(rank=rank, pid=pid, can_answer=_handles(pid, STACKS_SIGNAL))
         known = found.get(rank)
         if known is None or (process.can_answer and not known.can_answer):
             found[rank] = process
