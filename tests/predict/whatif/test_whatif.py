@@ -13,7 +13,7 @@ from tests.report.sample_run import POD, REFERENCE, TRAIN, VNIC, Options, sample
 from broadgauge.catalog.gpus import find_gpu_named, known_gpus
 from broadgauge.predict.case import Fabric
 from broadgauge.predict.runs.cases import RunCase, pick_case, picked_words, train_cases
-from broadgauge.predict.runs.network import Carried
+from broadgauge.predict.runs.network import CarriedFabric
 from broadgauge.predict.whatif.changes import WhatIfAnswer, Change, NamedNetwork
 from broadgauge.predict.whatif.whatif import what_if
 from broadgauge.results.model import RunSummary
@@ -333,7 +333,7 @@ def test_on_gpus_the_data_sheet_gives_the_proportions(tmp_path: Path) -> None:
 def roce() -> Change:
     fabric = Fabric(name="roce-400g", transport="roce", node_gbps=400)
     kind = NamedNetwork(
-        carried=Carried(fabric=fabric, basis="line", host_ratio=0.0),
+        carried=CarriedFabric(fabric=fabric, basis="line", host_ratio=0.0),
         label="roce-400g",
         gbyte_per_s=40,
         low_gbyte_per_s=30,

@@ -39,7 +39,7 @@ SIZES = tuple(float(2**power) for power in range(10, 31, 2))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Carried:
+class CarriedFabric:
     """A fabric with curves, and what they rest on."""
 
     fabric: Fabric
@@ -50,7 +50,7 @@ class Carried:
 
 def carried(
     base: RunCase, network: AnyNetwork | None, nodes: int, paths: Sequence[PathTimes]
-) -> Carried:
+) -> CarriedFabric:
     """What this network carries among so many nodes of the run's ranks."""
     case = base.case
     shape = (nodes, case.ranks_per_node)
@@ -58,24 +58,24 @@ def carried(
     if not isinstance(network, Network):
         curves = base.curves if is_own else ()
         basis: Basis = "own" if curves else "unknown"
-        return Carried(fabric=Fabric(curves=curves), basis=basis, host_ratio=1.0)
+        return CarriedFabric(fabric=Fabric(curves=curves), basis=basis, host_ratio=1.0)
     message_bytes = _usual_message_bytes(base)
     if is_own and base.curves:
         fabric = replace(fabric_of(network), curves=with_all_ops(base.curves, case.backend))
         share = host_share(paths, fabric, message_bytes)
         if host_path(paths, *shape) is None:
             share = _share_of_line(fabric, case.backend, message_bytes)
-        return Carried(fabric=fabric, basis="own", host_ratio=share)
+        return CarriedFabric(fabric=fabric, basis="own", host_ratio=share)
     if host_path(paths, *shape) is not None:
         fabric = fabric_on(paths, network, *shape)
         fabric = replace(fabric, curves=with_all_ops(fabric.curves, case.backend))
         share = host_share(paths, fabric, message_bytes)
-        return Carried(fabric=fabric, basis="host", host_ratio=share)
+        return CarriedFabric(fabric=fabric, basis="host", host_ratio=share)
     fabric = _by_line(base, network, nodes)
     is_shaped = network.payload_rate_gbps is not None
     share = _share_of_line(fabric, case.backend, message_bytes)
     basis = "line" if is_shaped or base.summary.ceiling_gbps is not None else "unknown"
-    return Carried(fabric=fabric, basis=basis, host_ratio=share)
+    return CarriedFabric(fabric=fabric, basis=basis, host_ratio=share)
 
 
 def _usual_message_bytes(base: RunCase) -> float:

@@ -9,7 +9,7 @@ from broadgauge.catalog.catalog import Catalog
 from broadgauge.predict.asking.from_catalog import fabric_named
 from broadgauge.predict.case import SplitStrategy
 from broadgauge.predict.runs.cases import RunCase
-from broadgauge.predict.runs.network import Carried
+from broadgauge.predict.runs.network import CarriedFabric
 from broadgauge.predict.whatif.changes import Change, NamedNetwork
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.base import did_you_mean
@@ -143,7 +143,7 @@ def _at_rate(text: str, base: RunCase) -> Network:
 
 def _named(text: str, catalog: Catalog) -> NamedNetwork:
     fabric = fabric_named(text, catalog)
-    carried = Carried(fabric=fabric, basis="line", host_ratio=0.0)
+    carried = CarriedFabric(fabric=fabric, basis="line", host_ratio=0.0)
     measured = fabric.measured_node_gbyte_per_s
     if measured is not None:
         return NamedNetwork(

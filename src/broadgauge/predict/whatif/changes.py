@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from broadgauge.predict.case import SplitStrategy
 from broadgauge.predict.prediction import Interval
 from broadgauge.predict.runs.cases import RunCase
-from broadgauge.predict.runs.network import Basis, Carried
+from broadgauge.predict.runs.network import Basis, CarriedFabric
 from broadgauge.specs.network import AnyNetwork
 
 
@@ -39,7 +39,7 @@ class Change:
 class NamedNetwork:
     """A network of the catalog, and what its collectives carry of it at least and at most."""
 
-    carried: Carried
+    carried: CarriedFabric
     label: str
     gbyte_per_s: float
     low_gbyte_per_s: float

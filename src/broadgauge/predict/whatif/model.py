@@ -16,7 +16,7 @@ from broadgauge.predict.facts.columns import Columns, columns_of
 from broadgauge.predict.facts.knowledge import Knowledge
 from broadgauge.predict.prediction import NORMAL_80, Interval
 from broadgauge.predict.runs.cases import RunCase
-from broadgauge.predict.runs.network import Basis, Carried, carried
+from broadgauge.predict.runs.network import Basis, CarriedFabric, carried
 from broadgauge.predict.system.costs import NO_GPU, scaled_costs, stand_in, steps_of, system_costs
 from broadgauge.predict.timeline.evaluation import evaluate
 from broadgauge.predict.whatif.changes import WhatIfAnswer, Change
@@ -161,7 +161,7 @@ class RunModel:
             return 0.0
         return self.excess_s * (sent_bytes / self._own_bytes if self._own_bytes else 1.0)
 
-    def _changed(self, change: Change) -> tuple[TrainingCase, Carried]:
+    def _changed(self, change: Change) -> tuple[TrainingCase, CarriedFabric]:
         nodes = self._question.nodes if change.nodes is None else change.nodes
         case = self.base.case
         there = self.own
@@ -194,7 +194,7 @@ class RunModel:
         )
         return question, there
 
-    def _transferred(self, change: Change, there: Carried) -> tuple[float, float]:
+    def _transferred(self, change: Change, there: CarriedFabric) -> tuple[float, float]:
         """How much of the run's own factor holds there? And what it may be wrong by.
 
         It is about what this run waits for: the host's own work, or the wire. Where the answer
@@ -205,7 +205,7 @@ class RunModel:
         share = 1 - abs(there.host_ratio - self.own.host_ratio)
         return self.ratio**share, max(self.ratio, 1 / self.ratio) ** ((1 - share) / 2)
 
-    def _bounds(self, change: Change, there: Carried) -> tuple[float, float]:
+    def _bounds(self, change: Change, there: CarriedFabric) -> tuple[float, float]:
         """By how much could communication be slower and faster than modelled?"""
         if change.is_nothing:
             return 1.0, 1.0
@@ -242,7 +242,7 @@ class RunModel:
     def _evaluated(
         self,
         cases: Sequence[TrainingCase],
-        places: Sequence[Carried],
+        places: Sequence[CarriedFabric],
         scale: float,
         ratios: Times,
     ) -> tuple[Times, Times, Times]:
