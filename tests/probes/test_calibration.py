@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 from broadgauge.messages.model_shape import GptShape  # noqa: E402
 from broadgauge.probes.calibration.__main__ import main, measure  # noqa: E402
 from broadgauge.probes.calibration.shapes import (  # noqa: E402
-    Attention,
+    AttentionShape,
     Choice,
     Gemm,
     Training,
@@ -31,8 +31,8 @@ SMALL = Choice(
         Gemm(dtype="bfloat16", tokens=8, inputs=8, outputs=8),
     ),
     attention=(
-        Attention(dtype="float32", batch=1, heads=2, head_dim=8, seq_len=16),
-        Attention(dtype="float32", batch=4, heads=4, head_dim=32, seq_len=256),
+        AttentionShape(dtype="float32", batch=1, heads=2, head_dim=8, seq_len=16),
+        AttentionShape(dtype="float32", batch=4, heads=4, head_dim=32, seq_len=256),
     ),
     copy_bytes=(2**16, 2**24),
     optimizer=((2**10, 4), (2**21, 4)),

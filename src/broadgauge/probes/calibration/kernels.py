@@ -15,7 +15,7 @@ from broadgauge.probes.calibration.results import (
     OptimizerTime,
     Timing,
 )
-from broadgauge.probes.calibration.shapes import Attention, Gemm
+from broadgauge.probes.calibration.shapes import AttentionShape, Gemm
 from broadgauge.probes.calibration.timing import time_call, timing_of
 from broadgauge.probes.devices import Device
 from broadgauge.probes.training.model import Layer
@@ -45,7 +45,7 @@ def time_gemm(shape: Gemm, device: Device, budget_s: float) -> GemmTime:
     )
 
 
-def time_attention(shape: Attention, device: Device, budget_s: float) -> AttentionTime:
+def time_attention(shape: AttentionShape, device: Device, budget_s: float) -> AttentionTime:
     make = _maker(shape.dtype, device)
     size = (shape.batch, shape.heads, shape.seq_len, shape.head_dim)
     query, key, value = (make(*size).requires_grad_() for _ in range(3))

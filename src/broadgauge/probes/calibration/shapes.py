@@ -20,7 +20,7 @@ class Gemm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attention:
+class AttentionShape:
     dtype: DataType
     batch: int
     heads: int
@@ -40,7 +40,7 @@ class Choice:
     """All that is measured on one kind of device."""
 
     gemms: tuple[Gemm, ...]
-    attention: tuple[Attention, ...]
+    attention: tuple[AttentionShape, ...]
     copy_bytes: tuple[int, ...]
     optimizer: tuple[tuple[int, int], ...]
     """Parameters, and in how many tensors."""
@@ -62,12 +62,12 @@ def _gpu_choice() -> Choice:
         Gemm(dtype="bfloat16", tokens=4096, inputs=1024, outputs=50_257),
     ]
     attention = [
-        Attention(dtype="bfloat16", batch=batch, heads=16, head_dim=head_dim, seq_len=seq_len)
+        AttentionShape(dtype="bfloat16", batch=batch, heads=16, head_dim=head_dim, seq_len=seq_len)
         for head_dim in (64, 128)
         for batch, seq_len in ((16, 512), (8, 1024), (2, 4096), (1, 16_384))
     ]
     attention += [
-        Attention(dtype="float32", batch=8, heads=16, head_dim=64, seq_len=seq_len)
+        AttentionShape(dtype="float32", batch=8, heads=16, head_dim=64, seq_len=seq_len)
         for seq_len in (512, 1024)
     ]
     small = GptShape(layers=12, hidden=768, heads=12, vocabulary=50_257, seq_len=1024)
@@ -95,7 +95,7 @@ def _cpu_choice() -> Choice:
         *_layers("bfloat16", hiddens=(256,), tokens=(64,)),
     ]
     attention = [
-        Attention(dtype="float32", batch=batch, heads=4, head_dim=64, seq_len=seq_len)
+        AttentionShape(dtype="float32", batch=batch, heads=4, head_dim=64, seq_len=seq_len)
         for batch, seq_len in ((1, 64), (4, 128), (1, 512))
     ]
     models = (
