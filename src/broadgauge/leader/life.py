@@ -63,7 +63,7 @@ class _Failed(Exception):  # noqa: N818  no error of ours: the life has to end
 
 
 @dataclass(slots=True, kw_only=True)
-class Life:
+class LaunchLife:
     """The ranks of one launch, from their start to their end."""
 
     agents: Agents

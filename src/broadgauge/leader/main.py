@@ -18,7 +18,7 @@ from typing import Any
 
 from broadgauge.leader.agents import Agents
 from broadgauge.leader.job_words import with_words
-from broadgauge.leader.life import Life
+from broadgauge.leader.life import LaunchLife
 from broadgauge.leader.lives import Lives
 from broadgauge.leader.spool import Spool, SpoolFull
 from broadgauge.leader.tools import Tools
@@ -70,7 +70,7 @@ class Leader:
         self._agents = Agents(start.token)
         self._jobs: list[Lives] = []
         self._generation = -1
-        self._life: Life | None = None
+        self._life: LaunchLife | None = None
         self._has_news = asyncio.Event()
         self._is_stopped = False
 
@@ -112,7 +112,7 @@ class Leader:
         """One life of the first job."""
         lives, generation = self._jobs[0], self._generation
         words = {LIFE_WORD: lives.life_id, PORT_WORD: str(_free_port())}
-        life = Life(
+        life = LaunchLife(
             agents=self._agents,
             job=with_words(lives.job, words),
             life_id=lives.life_id,
