@@ -29,7 +29,7 @@ from broadgauge.messages.vocabulary import Phase
 from broadgauge.platforms.hosts import following
 from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace, NoLeader, attach
 from broadgauge.platforms.hosts.following import Followed, LeaderGone, Leading
-from broadgauge.platforms.hosts.launch import FollowedLaunch, Life
+from broadgauge.platforms.hosts.launch import FollowedLaunch, ReportedLife
 from broadgauge.platforms.hosts.leader_link import LeaderLink, LinkLost, ByteStream
 from broadgauge.specs.launching import TrialRequest
 from broadgauge.specs.record import ErrorKind, TrialError
@@ -175,7 +175,7 @@ def error_after(folder: Path, *events: Any) -> TrialError | None:
     case = make_case("emulated")
     launch = FollowedLaunch(
         leading=FakeLeading(told),  # type: ignore[arg-type]
-        life=Life(life_id="l", agents=(), num_ranks=2),
+        life=ReportedLife(life_id="l", agents=(), num_ranks=2),
         known=an_environment(),
         log_folder=folder,
         begun=begins,

@@ -38,7 +38,7 @@ PATIENCE_S = 5.0
 
 
 @dataclass(slots=True, kw_only=True)
-class Life:
+class ReportedLife:
     """What was heard of one life up to now."""
 
     life_id: str
@@ -93,7 +93,7 @@ class FollowedLaunch:
     """A launch of a leader's. Made by `platform.HostsPlatform`."""
 
     leading: Leading
-    life: Life
+    life: ReportedLife
     known: Environment
     log_folder: Path
     begun: TrialBegins

@@ -18,7 +18,7 @@ from broadgauge.platforms.hosts.checking import notes_on, read_hosts, refuse_dif
 from broadgauge.platforms.hosts.environment import hosts_environment
 from broadgauge.platforms.hosts.following import LeaderGone, Leading, logs_of
 from broadgauge.platforms.hosts.interfaces import interfaces_of
-from broadgauge.platforms.hosts.launch import FollowedLaunch, Life, events, write_log
+from broadgauge.platforms.hosts.launch import FollowedLaunch, ReportedLife, events, write_log
 from broadgauge.platforms.hosts.orders import Allocated, job_of, life_number, secret_names
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.launch_plan import Programs
@@ -66,7 +66,7 @@ class HostsPlatform:
         self._has_changed = False
         """The leader was given others than what is expected now."""
         self._leading: Leading | None = None
-        self._life: Life | None = None
+        self._life: ReportedLife | None = None
         """The last that was heard of: the leader may go on with it where the tool asks for
         another."""
         self._num_lost = 0
@@ -214,7 +214,7 @@ class HostsPlatform:
             match event:
                 case LifeBegins():
                     ranks = _num_ranks(request.cases[0])
-                    life = Life(life_id=event.life_id, agents=event.agents, num_ranks=ranks)
+                    life = ReportedLife(life_id=event.life_id, agents=event.agents, num_ranks=ranks)
                     self._life = life
                 case LogText():
                     write_log(self._folders.logs, event)
@@ -232,7 +232,7 @@ class HostsPlatform:
         raise AssertionError("events do not end")
 
     def _launch(
-        self, request: LaunchRequest, leading: Leading, life: Life, begun: TrialBegins
+        self, request: LaunchRequest, leading: Leading, life: ReportedLife, begun: TrialBegins
     ) -> FollowedLaunch:
         for note in life.notes:
             self._note(note)
@@ -252,7 +252,7 @@ class HostsPlatform:
             take_note=self._note,
         )
 
-    def _raise_failure(self, life: Life) -> None:
+    def _raise_failure(self, life: ReportedLife) -> None:
         """Raises LaunchError: the ranks of this life did not come up. Raises _AgentGone."""
         if life.lost:
             raise _AgentGone(self._loss(life))
@@ -263,7 +263,7 @@ class HostsPlatform:
         message = "its ranks did not come up" if error is None else error.message
         raise LaunchError(f"{life.life_id} did not come up: {message}", error=error)
 
-    def _loss(self, life: Life) -> str:
+    def _loss(self, life: ReportedLife) -> str:
         lost = life.lost[0]
         host = self._hosts[lost.agent].ssh
         return f"{life.life_id}: the agent on {host} was lost: {lost.message}"
