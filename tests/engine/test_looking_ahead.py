@@ -30,7 +30,7 @@ from broadgauge.engine.plan import make_plan
 from broadgauge.engine.run import MOST_LOST_LIVES, run
 from broadgauge.engine.several_platforms import SeveralPlatforms
 from broadgauge.leader import lives
-from broadgauge.leader.lives import Lives
+from broadgauge.leader.lives import JobProgress
 from broadgauge.messages.leader import Job
 from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.specs.errors import LaunchError
@@ -76,7 +76,7 @@ def test_what_is_expected_is_what_is_asked_for(tmp_path: Path) -> None:
 def test_a_leader_goes_on_after_a_failure_as_the_engine_does(tmp_path: Path, failing: str) -> None:
     script = Script(failures={failing: Failure(kind=ErrorKind.CRASHED)})
     platform = ran(tmp_path, script)
-    lives_of_leader = Lives.of(_job("b0.l1", platform))
+    lives_of_leader = JobProgress.of(_job("b0.l1", platform))
     asked = [request for request in platform.requests if request.launch_id.startswith("b0.l1")]
     for request in asked:
         assert lives_of_leader.life_id == request.launch_id
@@ -90,7 +90,7 @@ def test_a_leader_gives_up_as_the_engine_does(tmp_path: Path) -> None:
     names = ["b0.l1", "b0.l1r1", "b0.l1r2"]
     script = Script(launch_errors={name: LaunchError("no such program") for name in names})
     platform = ran(tmp_path, script)
-    lives_of_leader = Lives.of(_job("b0.l1", platform))
+    lives_of_leader = JobProgress.of(_job("b0.l1", platform))
     for request in (each for each in platform.requests if each.launch_id.startswith("b0.l1")):
         assert lives_of_leader.life_id == request.launch_id
         lives_of_leader.lost()

@@ -14,7 +14,7 @@ MOST_LOST_LIVES = 3
 
 
 @dataclass(slots=True)
-class Lives:
+class JobProgress:
     """What is left of one job."""
 
     job: Job
@@ -23,7 +23,7 @@ class Lives:
     _num_lost: int = 0
 
     @classmethod
-    def of(cls, job: Job) -> "Lives":
+    def of(cls, job: Job) -> "JobProgress":
         """All of it is left."""
         return cls(job=job, left=list(job.trials), _number=job.first_life)
 

@@ -19,7 +19,7 @@ from typing import Any
 from broadgauge.leader.agents import Agents
 from broadgauge.leader.job_words import with_words
 from broadgauge.leader.life import LaunchLife
-from broadgauge.leader.lives import Lives
+from broadgauge.leader.lives import JobProgress
 from broadgauge.leader.spool import Spool, SpoolFull
 from broadgauge.leader.tools import Tools
 from broadgauge.messages.codec import Decoder
@@ -68,7 +68,7 @@ class Leader:
         self._start = start
         self._spool = Spool(Path(start.folder) / "spool")
         self._agents = Agents(start.token)
-        self._jobs: list[Lives] = []
+        self._jobs: list[JobProgress] = []
         self._generation = -1
         self._life: LaunchLife | None = None
         self._has_news = asyncio.Event()
@@ -154,7 +154,7 @@ class Leader:
         if generation <= self._generation:
             return  # told again after a connection broke
         self._generation = generation
-        self._jobs = [Lives.of(job) for job in jobs]
+        self._jobs = [JobProgress.of(job) for job in jobs]
         if self._life is None:
             self._tell_if_done()
         self._cancel()
