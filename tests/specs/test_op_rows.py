@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from broadgauge.specs.op_rows import CollectiveRow, MessageRow, NcclTestsRow, OpRow
-from broadgauge.specs.plan import Stored
+from broadgauge.specs.plan import StoredModel
 from broadgauge.specs.record import Measurement
 
 OF_ALL: dict[str, Any] = {
@@ -26,7 +26,7 @@ ROWS = (
 )
 
 
-class RowOfOld(Stored):
+class RowOfOld(StoredModel):
     """The one row that 0.1.0 reads: all of its keys without a default are needed."""
 
     op: str

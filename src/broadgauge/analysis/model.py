@@ -17,7 +17,7 @@ from broadgauge.results.statistics import ComparisonVerdict
 from broadgauge.specs.case import Arm
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
-from broadgauge.specs.plan import Stored
+from broadgauge.specs.plan import StoredModel
 from broadgauge.specs.record import Severity
 
 ANALYSIS_VERSION = 4
@@ -25,7 +25,7 @@ ANALYSIS_VERSION = 4
 that what was stored before is made anew (tests/analysis/test_golden.py holds that)."""
 
 
-class MadeFrom(Stored):
+class MadeFrom(StoredModel):
     """The bytes that were judged, and by what: another of these, and the analysis is stale."""
 
     broadgauge: str = __version__
@@ -35,7 +35,7 @@ class MadeFrom(Stored):
     """Of the whole lines of records.jsonl."""
 
 
-class JudgedWays(Stored):
+class JudgedWays(StoredModel):
     """Messages between pairs of nodes, or of ranks on one node: is one way slow?"""
 
     slow: tuple[tuple[int, int], ...]
@@ -47,7 +47,7 @@ class JudgedWays(Stored):
     sentence: str
 
 
-class PathTaken(Stored):
+class PathTaken(StoredModel):
     """Which way the bytes inside a node really took."""
 
     asked: str | None
@@ -60,7 +60,7 @@ class PathTaken(Stored):
     """A line of the library's log."""
 
 
-class JudgedCase(Stored):
+class JudgedCase(StoredModel):
     """One case of the plan."""
 
     key: str
@@ -75,7 +75,7 @@ class JudgedCase(Stored):
     """None: nobody looked."""
 
 
-class FindingGroup(Stored):
+class FindingGroup(StoredModel):
     """The findings of one rule that differ in nothing but numbers."""
 
     rule: str
@@ -92,7 +92,7 @@ class FindingGroup(Stored):
     num_trials: int
 
 
-class JudgedRatio(Stored):
+class JudgedRatio(StoredModel):
     """One metric of B over that of A, both of this run."""
 
     a: str
@@ -111,7 +111,7 @@ class JudgedRatio(Stored):
     notes: tuple[str, ...]
 
 
-class JudgedAnswer(Stored):
+class JudgedAnswer(StoredModel):
     """What one case says of a hypothesis."""
 
     case: str
@@ -123,7 +123,7 @@ class JudgedAnswer(Stored):
     reason: str
 
 
-class JudgedHypothesis(Stored):
+class JudgedHypothesis(StoredModel):
     """What all its cases say of a hypothesis."""
 
     hypothesis: Hypothesis
@@ -133,7 +133,7 @@ class JudgedHypothesis(Stored):
     caveats: tuple[str, ...]
 
 
-class JudgedPublished(Stored):
+class JudgedPublished(StoredModel):
     """A published figure beside ours."""
 
     figure: PublishedFigure
@@ -149,7 +149,7 @@ class JudgedPublished(Stored):
     ours_over_first: Estimate | None
 
 
-class Analysis(Stored):
+class Analysis(StoredModel):
     """Everything that is judged of a run."""
 
     made_from: MadeFrom | None

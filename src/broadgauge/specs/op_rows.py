@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, SerializerFunctionWrapHandler, Tag, model_serializer
 
-from broadgauge.specs.plan import Stored
+from broadgauge.specs.plan import StoredModel
 
 
-class OpRow(Stored):
+class OpRow(StoredModel):
     """What all of them have. Times are of the slowest rank in each iteration."""
 
     op: str

@@ -8,13 +8,13 @@ from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
 from broadgauge.specs.time_limits import TimeLimits
 
 
-class Stored(BaseModel):
+class StoredModel(BaseModel):
     """Something read back from a run folder: unknown keys are ignored, so old readers live."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
 
-class PlannedTrial(Stored):
+class PlannedTrial(StoredModel):
     trial_id: str
     """`<launch_id>.t<number>`, unique in the run."""
     case_key: str
@@ -22,7 +22,7 @@ class PlannedTrial(Stored):
     """0, 1, … within the launch and case."""
 
 
-class PlannedLaunch(Stored):
+class PlannedLaunch(StoredModel):
     """One life of rank processes; its trials run in this order."""
 
     launch_id: str
@@ -36,7 +36,7 @@ class PlannedLaunch(Stored):
     expected_s: float
 
 
-class BaselineRun(Stored):
+class BaselineRun(StoredModel):
     """The stored run whose cases are repeated in this one, in the arm `baseline`."""
 
     run: str
@@ -52,7 +52,7 @@ class BaselineRun(Stored):
     with them."""
 
 
-class PlanGrowth(Stored):
+class PlanGrowth(StoredModel):
     """Launches that were added when all that was planned was done."""
 
     grown_unix_s: float
@@ -63,7 +63,7 @@ class PlanGrowth(Stored):
     num_launches: int
 
 
-class Plan(Stored):
+class Plan(StoredModel):
     """The seed, the cases and the schedule; stored as plan.json before anything runs."""
 
     schema_version: int = 1

@@ -10,13 +10,13 @@ from pydantic import Field
 
 from broadgauge.messages.vocabulary import CounterKind, ErrorKind, Phase, Status
 from broadgauge.specs.op_rows import AnyOpRow
-from broadgauge.specs.plan import Stored
+from broadgauge.specs.plan import StoredModel
 
 SCHEMA_VERSION = 1
 MAX_RECORD_BYTES = 64 * 1024
 
 
-class TrialError(Stored):
+class TrialError(StoredModel):
     kind: ErrorKind
     message: str
     phase: Phase | None = None
@@ -28,7 +28,7 @@ class TrialError(Stored):
     """Its traceback or stack, else the end of what it wrote: at most 40 lines of 500 characters."""
 
 
-class NicUse(Stored):
+class NicUse(StoredModel):
     """What crossed one NIC, or one port of an InfiniBand adapter, in the measured part."""
 
     name: str
@@ -40,7 +40,7 @@ class NicUse(Stored):
     """None: an older run."""
 
 
-class NodeUse(Stored):
+class NodeUse(StoredModel):
     """What one node used in the measured part of a trial; differences of monotonic counters."""
 
     node: int
@@ -83,7 +83,7 @@ class NodeUse(Stored):
     """
 
 
-class GpuUse(Stored):
+class GpuUse(StoredModel):
     """NVML's samples of one GPU during a trial, read from outside the ranks."""
 
     index: int
@@ -103,7 +103,7 @@ class GpuUse(Stored):
     throttle_reasons: tuple[str, ...] = ()
 
 
-class LinkFacts(Stored):
+class LinkFacts(StoredModel):
     """What this host can carry between two nodes, whatever the shaped rate."""
 
     ceiling_gbps: float
@@ -121,7 +121,7 @@ class LinkFacts(Stored):
     """TCP's, in the nodes: `cubic`."""
 
 
-class ClockFacts(Stored):
+class ClockFacts(StoredModel):
     """How far was a node's clock from the leader's, before and after a trial?
 
     A delay of one rank below three times the uncertainty is unknown.
@@ -136,7 +136,7 @@ class ClockFacts(Stored):
     """Half of the shortest round trip."""
 
 
-class PathFacts(Stored):
+class PathFacts(StoredModel):
     """Which way did the bytes inside a node really take? Read from the library's own log."""
 
     used: str
@@ -152,7 +152,7 @@ class Severity(StrEnum):
     ERROR = "error"
 
 
-class Finding(Stored):
+class Finding(StoredModel):
     """Something a reader should know of this trial: symptom, evidence, cause, fix."""
 
     rule: str
@@ -163,7 +163,7 @@ class Finding(Stored):
     fix: str | None = None
 
 
-class Measurement(Stored):
+class Measurement(StoredModel):
     """What the probes measured in one trial, all ranks merged."""
 
     metrics: dict[str, float | None] = Field(default_factory=dict)
@@ -178,7 +178,7 @@ class Measurement(Stored):
     """By metric of a command: the rank whose lines it was read from. Empty: an older run."""
 
 
-class KeptArtifact(Stored):
+class KeptArtifact(StoredModel):
     """A file that a trial left, as results/folder/artifacts.py keeps it."""
 
     name: str
@@ -229,12 +229,12 @@ class Record(Measurement):
     findings: tuple[Finding, ...] = ()
 
 
-class GpuFacts(Stored):
+class GpuFacts(StoredModel):
     name: str
     memory_bytes: int
 
 
-class NodeFacts(Stored):
+class NodeFacts(StoredModel):
     """Machines of a cluster that are alike, and what they are. Made by specs/alike_nodes.py."""
 
     nodes: tuple[int, ...]
@@ -255,7 +255,7 @@ class NodeFacts(Stored):
     nics: tuple[str, ...] = ()
 
 
-class Environment(Stored):
+class Environment(StoredModel):
     """What a figure depends on besides the experiment; each record names its own.
 
     Of several machines the fields of one are those of node 0, which old readers show.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from broadgauge.results.folder.usable_figures import without_unusable
-from broadgauge.specs.plan import Stored
+from broadgauge.specs.plan import StoredModel
 from broadgauge.specs.record import MAX_RECORD_BYTES, Finding, Record, Severity
 
 _MOST_LINES = 20
@@ -124,7 +124,7 @@ def _few_nodes(record: Record) -> Record:
 
 def _keep_rows(record: Record, name: str, most: int) -> Record:
     """The first rows; `missing` says that there were more."""
-    rows: tuple[Stored, ...] = getattr(record, name)
+    rows: tuple[StoredModel, ...] = getattr(record, name)
     if len(rows) <= most:
         return record
     reason = f"cut to {most} rows: a record has at most {MAX_RECORD_BYTES} bytes"

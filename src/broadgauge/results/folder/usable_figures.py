@@ -7,7 +7,7 @@ A trial's command may print whatever it likes, and older folders hold what it pr
 import math
 from collections.abc import Iterable
 
-from broadgauge.specs.plan import Stored
+from broadgauge.specs.plan import StoredModel
 from broadgauge.specs.record import Record
 
 LARGEST = 1e100
@@ -26,7 +26,7 @@ def without_unusable(record: Record) -> Record:
     if bad:
         update["metrics"] = {name: None if name in bad else v for name, v in record.metrics.items()}
     for name in _ROWS:
-        rows: tuple[Stored, ...] = getattr(record, name)
+        rows: tuple[StoredModel, ...] = getattr(record, name)
         if all(map(_is_usable, rows)):
             continue
         usable = tuple(row for row in rows if _is_usable(row))
@@ -38,7 +38,7 @@ def without_unusable(record: Record) -> Record:
     return record.model_copy(update={**update, "missing": missing}) if update else record
 
 
-def _rows_of(record: Record) -> Iterable[Stored]:
+def _rows_of(record: Record) -> Iterable[StoredModel]:
     link = () if record.link is None else (record.link,)
     return (*record.collectives, *record.nodes, *record.gpus, *record.clocks, *link)
 
@@ -49,11 +49,11 @@ def _why(value: float) -> str:
     return f"not a finite number: {value}"
 
 
-def _is_usable(row: Stored) -> bool:
+def _is_usable(row: StoredModel) -> bool:
     return _are_usable(_numbers_of((row,)))
 
 
-def _numbers_of(rows: Iterable[Stored]) -> list[float]:
+def _numbers_of(rows: Iterable[StoredModel]) -> list[float]:
     """Theirs, and those of the NICs in them. (Dumps would take ten times as long.)"""
     numbers: list[float] = []
     for row in rows:
@@ -61,7 +61,7 @@ def _numbers_of(rows: Iterable[Stored]) -> list[float]:
             kind = value.__class__
             if kind is float or kind is int:
                 numbers.append(value)
-            elif kind is tuple and value and isinstance(value[0], Stored):
+            elif kind is tuple and value and isinstance(value[0], StoredModel):
                 numbers += _numbers_of(value)
     return numbers
 
