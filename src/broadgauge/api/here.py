@@ -8,7 +8,7 @@ from broadgauge.api.table import Table
 from broadgauge.predict.system.experiment_here import steps_here
 from broadgauge.predict.system.file import read_system
 from broadgauge.results.tables import CellKind, ExportColumn
-from broadgauge.results.tables import Table as Cells
+from broadgauge.results.tables import ExportTable
 
 COLUMNS: dict[str, CellKind] = {
     "label": "text",
@@ -36,4 +36,4 @@ def predict_here(experiment: ExperimentLike, system: PathLike = "system.yaml") -
     steps, _ = steps_here(loaded.experiment, read_system(Path(system)))
     rows = tuple(tuple(getattr(step, name) for name in COLUMNS) for step in steps)
     columns = tuple(ExportColumn(name=name, kind=kind) for name, kind in COLUMNS.items())
-    return Table("predictions here", Cells(columns=columns, rows=rows))
+    return Table("predictions here", ExportTable(columns=columns, rows=rows))

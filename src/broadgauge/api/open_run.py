@@ -9,7 +9,7 @@ from broadgauge.results.run_list import ListedRun
 from broadgauge.results.run_list import list_runs as runs_in
 from broadgauge.results.run_path import RUNS_FOLDER
 from broadgauge.results.tables import Cell, CellKind, ExportColumn
-from broadgauge.results.tables import Table as Cells
+from broadgauge.results.tables import ExportTable
 from broadgauge.specs.errors import RunFolderError
 
 COLUMNS: dict[str, CellKind] = {
@@ -57,7 +57,7 @@ def list_runs(runs_folder: str | os.PathLike[str] = RUNS_FOLDER) -> Table:
     if not parent.is_dir():
         raise RunFolderError(f"there is no folder {parent}", hint="runs_folder=…")
     columns = tuple(ExportColumn(name=name, kind=kind) for name, kind in COLUMNS.items())
-    return Table("runs", Cells(columns=columns, rows=tuple(map(_row, runs_in(parent)))))
+    return Table("runs", ExportTable(columns=columns, rows=tuple(map(_row, runs_in(parent)))))
 
 
 def _row(found: ListedRun) -> tuple[Cell, ...]:

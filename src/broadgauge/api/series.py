@@ -10,7 +10,7 @@ from broadgauge.report.export import LABEL_COLUMNS
 from broadgauge.results.model import RunSummary
 from broadgauge.results.folder.series import read_series
 from broadgauge.results.tables import Cell, CellKind, ExportColumn
-from broadgauge.results.tables import Table as Cells
+from broadgauge.results.tables import ExportTable
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.record import Record
@@ -32,7 +32,7 @@ def series_table(run: RunSummary, name: str) -> Table:
     kinds |= dict.fromkeys(values, "number")
     columns = tuple(ExportColumn(name=column, kind=kind) for column, kind in kinds.items())
     rows = tuple(row for record, array in arrays for row in _cells(record, array, width))
-    return Table(f"series {name}", Cells(columns=columns, rows=rows))
+    return Table(f"series {name}", ExportTable(columns=columns, rows=rows))
 
 
 def series_array(run: RunSummary, record_id: str, name: str) -> NDArray[np.float64]:

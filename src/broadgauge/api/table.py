@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from broadgauge.api.display import Displayed
 from broadgauge.report.markup import Html, join, table, tag
 from broadgauge.results.tables import Cell, CellKind, ExportColumn
-from broadgauge.results.tables import Table as Cells
+from broadgauge.results.tables import ExportTable
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
 
@@ -35,7 +35,7 @@ class Table(Displayed):
     """
 
     name: str
-    cells: Cells
+    cells: ExportTable
     """Typed columns and rows, as they are exported."""
 
     @property
@@ -123,7 +123,7 @@ def table_of_rows(name: str, rows: Sequence[dict[str, Any]]) -> Table:
         for column in (rows[0] if rows else ())
     )
     cells = tuple(tuple(row[column.name] for column in columns) for row in rows)
-    return Table(name, Cells(columns=columns, rows=cells))
+    return Table(name, ExportTable(columns=columns, rows=cells))
 
 
 def _kind(values: Sequence[object]) -> CellKind:
