@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from broadgauge.specs.op_rows import CollectiveRow, MessageRow, NcclTestsRow, OpRow
-from broadgauge.specs.plan import StoredModel
+from broadgauge.specs.base import StoredModel
 from broadgauge.specs.record import Measurement
 
 OF_ALL: dict[str, Any] = {

@@ -17,7 +17,7 @@ from broadgauge.results.statistics import ComparisonVerdict
 from broadgauge.specs.case import Arm
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
-from broadgauge.specs.plan import StoredModel
+from broadgauge.specs.base import StoredModel
 from broadgauge.specs.record import Severity
 
 ANALYSIS_VERSION = 4

@@ -19,6 +19,12 @@ AS_STORED = {"read": "as stored"}
 """Context of a validation: what is read comes from a run folder, perhaps of a later version."""
 
 
+class StoredModel(BaseModel):
+    """Something read back from a run folder: unknown keys are ignored, so old readers live."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+
 class Spec(BaseModel):
     """Frozen, strict about keys: an unknown key in an experiment is an error.
 

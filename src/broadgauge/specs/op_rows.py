@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, SerializerFunctionWrapHandler, Tag, model_serializer
 
-from broadgauge.specs.plan import StoredModel
+from broadgauge.specs.base import StoredModel
 
 
 class OpRow(StoredModel):

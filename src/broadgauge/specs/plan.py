@@ -1,17 +1,10 @@
 """What will be run, in which order, and how long should it take?"""
 
-from pydantic import BaseModel, ConfigDict
-
+from broadgauge.specs.base import StoredModel
 from broadgauge.specs.case import Case
 from broadgauge.specs.cost import Cost
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
 from broadgauge.specs.time_limits import TimeLimits
-
-
-class StoredModel(BaseModel):
-    """Something read back from a run folder: unknown keys are ignored, so old readers live."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
 
 class PlannedTrial(StoredModel):

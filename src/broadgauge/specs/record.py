@@ -10,7 +10,7 @@ from pydantic import Field
 
 from broadgauge.messages.vocabulary import CounterKind, ErrorKind, Phase, Status
 from broadgauge.specs.op_rows import AnyOpRow
-from broadgauge.specs.plan import StoredModel
+from broadgauge.specs.base import StoredModel
 
 SCHEMA_VERSION = 1
 MAX_RECORD_BYTES = 64 * 1024

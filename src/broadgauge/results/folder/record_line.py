@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from broadgauge.results.folder.usable_figures import without_unusable
-from broadgauge.specs.plan import StoredModel
+from broadgauge.specs.base import StoredModel
 from broadgauge.specs.record import MAX_RECORD_BYTES, Finding, Record, Severity
 
 _MOST_LINES = 20

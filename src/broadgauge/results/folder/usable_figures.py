@@ -7,7 +7,7 @@ A trial's command may print whatever it likes, and older folders hold what it pr
 import math
 from collections.abc import Iterable
 
-from broadgauge.specs.plan import StoredModel
+from broadgauge.specs.base import StoredModel
 from broadgauge.specs.record import Record
 
 LARGEST = 1e100
