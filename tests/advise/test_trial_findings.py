@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from broadgauge.advise.trial_findings import findings
-from broadgauge.advise.verdicts.link_use import host_limit, link_of
+from broadgauge.advise.verdicts.link_use import host_limit, link_use_of
 from broadgauge.advise.verdicts.verdict import Bound
 from broadgauge.advise.case_verdict import verdict
 from broadgauge.results.model import CaseSummary, RunSummary
@@ -320,7 +320,7 @@ def test_finding_and_verdict_hold_the_ceiling_against_the_same_direction(
     facts = LinkFacts(ceiling_gbps=ceiling_gbps, round_trip_s=5e-5)
     record = a_record(link=facts, case_key=case.key)
     summary = summarise_case(case, (record,))
-    link = link_of(summary, a_run(summary), None)
+    link = link_use_of(summary, a_run(summary), None)
     assert (rules(case, record) == ["host-ceiling"]) is is_low
     assert (host_limit(link) is not None) is is_low
 

@@ -21,7 +21,7 @@ from broadgauge.advise.ladders.ladder import (
     node_rate_gbps,
     unshaped_payload_gbps,
 )
-from broadgauge.advise.verdicts.link_use import host_limit, link_of
+from broadgauge.advise.verdicts.link_use import host_limit, link_use_of
 from broadgauge.predict.sensitivity.ladder import Rung
 from broadgauge.predict.sensitivity.levels import FEWEST_FOR_INTERVAL
 from broadgauge.predict.sensitivity.sensitivity import FEWEST_RUNGS, GAIN_RATIO, analyse
@@ -188,7 +188,7 @@ def _why_no_rung(summary: CaseSummary, run: RunSummary, value_of: ValueOf) -> st
         return None
     if node_payload_gbps(summary.case) is None:
         return "nobody knows the rate of a network that was found"
-    return host_limit(link_of(summary, run, summary.value("network_cost_s")))
+    return host_limit(link_use_of(summary, run, summary.value("network_cost_s")))
 
 
 def _torn_blocks(

@@ -5,7 +5,7 @@ Only what fills the link is asked; of messages between pairs of nodes, whether o
 """
 
 from broadgauge.advise.verdicts.evidence import QUIET, evidence_of, how_full
-from broadgauge.advise.verdicts.link_use import host_limit, link_of
+from broadgauge.advise.verdicts.link_use import host_limit, link_use_of
 from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
 from broadgauge.advise.verdicts.one_node_verdict import verdict_on_one_node
 from broadgauge.advise.verdicts.share_threshold import few_launches
@@ -17,7 +17,7 @@ def verdict_of_collectives(summary: CaseSummary, run: RunSummary) -> Verdict:
     """Which link do they wait for, and is it the network's or this host's?"""
     if summary.case.link is None:
         return verdict_on_one_node(summary, run)
-    link = link_of(summary, run, cost_s=None)
+    link = link_use_of(summary, run, cost_s=None)
     host = host_limit(link)
     judged = judged_pairs(summary)
     pairs = "" if judged is None else judged.words

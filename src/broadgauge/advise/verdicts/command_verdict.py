@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from broadgauge.advise.verdicts.evidence import evidence_of
 from broadgauge.advise.limits import LINE_SHARE
-from broadgauge.advise.verdicts.link_use import LinkUse, host_limit, link_of
+from broadgauge.advise.verdicts.link_use import LinkUse, host_limit, link_use_of
 from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
 from broadgauge.advise.verdicts.share_threshold import few_launches
 from broadgauge.advise.verdicts.step_verdict import verdict_of_steps
@@ -34,7 +34,7 @@ def verdict_of_command(summary: CaseSummary, run: RunSummary) -> Verdict:
     if use is None:
         return _reference(found) if _is_reference(summary, run) else _open(found, summary, run)
     words = _use_words(summary, use)
-    link = replace(link_of(summary, run, None), full_ratio=use.value, words=(words,))
+    link = replace(link_use_of(summary, run, None), full_ratio=use.value, words=(words,))
     evidence = evidence_of(summary, link)
     few = few_launches(use)
     if use.value < LINE_SHARE:

@@ -58,7 +58,7 @@ class LinkUse:
         return self.full_ratio is not None and self.full_ratio >= LINE_SHARE
 
 
-def link_of(summary: CaseSummary, run: RunSummary, cost_s: float | None) -> LinkUse:
+def link_use_of(summary: CaseSummary, run: RunSummary, cost_s: float | None) -> LinkUse:
     """What is known of the link, from this case and from the collectives on the same network?
 
     `cost_s` is what the network costs a step. Where it is known, the link is as full as the share

@@ -33,7 +33,7 @@ estimate decides, and the sentence says so. Nothing here compares runs.
 
 from broadgauge.advise.verdicts.evidence import QUIET, evidence_of, how_full
 from broadgauge.advise.limits import FEWEST_LAUNCHES
-from broadgauge.advise.verdicts.link_use import LinkUse, host_limit, link_of
+from broadgauge.advise.verdicts.link_use import LinkUse, host_limit, link_use_of
 from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
 from broadgauge.advise.verdicts.one_node_verdict import verdict_on_one_node
 from broadgauge.advise.verdicts.share_threshold import (
@@ -55,7 +55,7 @@ def verdict_of_steps(summary: CaseSummary, run: RunSummary) -> Verdict:
         return verdict_on_one_node(summary, run)
     share, words = _network_share(summary)
     against = None if share is not None else _share_against_fastest(summary, run)
-    link = link_of(summary, run, _cost_s(summary, share))
+    link = link_use_of(summary, run, _cost_s(summary, share))
     is_slower, slower_words = _slower_than_one_node(summary)
     if against is not None:
         bound, why = _bound_against_fastest(against)
