@@ -29,8 +29,8 @@ from broadgauge.engine.interrupts import Interrupt
 from broadgauge.engine.plan import make_plan
 from broadgauge.engine.run import MOST_LOST_LIVES, run
 from broadgauge.engine.several_platforms import SeveralPlatforms
-from broadgauge.leader import lives
-from broadgauge.leader.lives import JobProgress
+from broadgauge.leader import job_progress
+from broadgauge.leader.job_progress import JobProgress
 from broadgauge.messages.leader import Job
 from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.specs.errors import LaunchError
