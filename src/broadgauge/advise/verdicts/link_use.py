@@ -19,7 +19,7 @@ _NO_ROOM = "a node's cores have no room left for its network stack"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Yardstick:
+class ReferenceRate:
     """What a link's bytes are held against."""
 
     rate_gbps: float
@@ -106,22 +106,22 @@ def _nominal_gbps(network: Network) -> float | None:
     return found.nominal_gbps * len(found.interface or ("the one of the subnet",))
 
 
-def _yardstick(network: Network, one: float | None, eight: float | None) -> Yardstick | None:
+def _yardstick(network: Network, one: float | None, eight: float | None) -> ReferenceRate | None:
     """A rate that we set, or of a network that was found what plain streams carried. None: an
     unshaped link's rate is this host's, and a link that was not measured has none."""
     rate = network.node_rate_gbps
     if rate is not None:
-        return Yardstick(rate_gbps=rate, words=show_rate(rate))
+        return ReferenceRate(rate_gbps=rate, words=show_rate(rate))
     known = [(gbps, what) for gbps, what in ((one, "one"), (eight, "eight")) if gbps is not None]
     if network.found is None or not known:
         return None
     gbps, what = max(known)
     streams = "stream" if what == "one" else "streams"
-    return Yardstick(rate_gbps=gbps, words=f"{show_rate(gbps)} of {what} plain TCP {streams}")
+    return ReferenceRate(rate_gbps=gbps, words=f"{show_rate(gbps)} of {what} plain TCP {streams}")
 
 
 def _by_step(
-    summary: CaseSummary, yardstick: Yardstick | None, cost_s: float | None
+    summary: CaseSummary, yardstick: ReferenceRate | None, cost_s: float | None
 ) -> tuple[float | None, str]:
     """Which part of what the network costs do the step's bytes take, and that in words."""
     wire_bytes = summary.value("wire_bytes")
@@ -137,7 +137,7 @@ def _by_step(
 
 
 def _by_collective(
-    beside: CaseSummary | None, yardstick: Yardstick | None
+    beside: CaseSummary | None, yardstick: ReferenceRate | None
 ) -> tuple[float | None, str]:
     """How full was the link in the largest collective?"""
     if beside is None or yardstick is None:
