@@ -9,7 +9,7 @@ from broadgauge.messages.vocabulary import Phase, assert_never
 
 
 @dataclass(slots=True, kw_only=True)
-class Whereabouts:
+class RankActivity:
     """What one rank was last heard to do. Times of one monotonic clock."""
 
     phase: Phase | None = Phase.RENDEZVOUS
@@ -62,13 +62,13 @@ class Watch:
     """The whereabouts of all ranks of a launch."""
 
     limits: PhaseLimits
-    ranks: dict[int, Whereabouts] = field(default_factory=dict)
+    ranks: dict[int, RankActivity] = field(default_factory=dict)
     """By their numbers in the launch: another agent's are not among them."""
 
     @classmethod
     def of(cls, numbers: Iterable[int], limits: PhaseLimits, now_s: float) -> "Watch":
         """All ranks have just been started."""
-        ranks = {n: Whereabouts(phase_since_s=now_s, heard_s=now_s) for n in numbers}
+        ranks = {n: RankActivity(phase_since_s=now_s, heard_s=now_s) for n in numbers}
         return cls(limits=limits, ranks=ranks)
 
     @property
