@@ -11,7 +11,7 @@ from broadgauge.predict.system.file import dump_system
 from broadgauge.results.folder import disk
 from broadgauge.results.run_path import RUNS_FOLDER
 from broadgauge.running.calibration.asked import check_replaceable, device_asked
-from broadgauge.running.calibration.measuring import Telling
+from broadgauge.running.calibration.measuring import CalibrationObserver
 from broadgauge.running.calibration.measuring import calibrate as measure
 from broadgauge.specs.system import System
 
@@ -40,7 +40,7 @@ def calibrate(
     check_replaceable(path, machine)
     watching = Watching(progress)
     with interruptible(watching) as interrupts:
-        telling = Telling(
+        telling = CalibrationObserver(
             device=lambda what: watching.say(f"measuring  {what}"),
             run=watching,
             interrupts=interrupts,

@@ -57,7 +57,7 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.report.opening import machine_lines
     from broadgauge.report.terminal_system import print_system
     from broadgauge.running.calibration.asked import check_replaceable, device_asked
-    from broadgauge.running.calibration.measuring import Telling, calibrate
+    from broadgauge.running.calibration.measuring import CalibrationObserver, calibrate
     from broadgauge.specs.errors import InputError
 
     if options.check is not None:
@@ -71,7 +71,7 @@ def handle(options: argparse.Namespace) -> int:
         say(line)
     began_unix_s = time.time()
     interrupts = Interrupts()
-    telling = Telling(
+    telling = CalibrationObserver(
         device=lambda what: say(f"measuring  {what}"),
         run=PlainLines(PlainConsole(stderr=True)),
         interrupts=interrupts,

@@ -25,7 +25,7 @@ from broadgauge.specs.system import DeviceOfSystem, MachineOfSystem, PathTimes, 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Telling:
+class CalibrationObserver:
     """Whom to tell while it goes on, and who may end it."""
 
     device: Callable[[str], object] = unobserved
@@ -39,13 +39,13 @@ def calibrate(
     device: Device,
     *,
     runs_folder: Path = Path(RUNS_FOLDER),
-    telling: Telling | None = None,
+    telling: CalibrationObserver | None = None,
 ) -> System:
     """What can this machine do? Some minutes; the run of its paths is kept as any other.
 
     Raises LaunchError (the device), PlatformError (no path could be measured) and Interrupt.
     """
-    telling = telling or Telling()
+    telling = telling or CalibrationObserver()
     began_unix_s = time.time()
     measured = measure_device(machine, device, telling.device)
     notes = list(measured.notes)
@@ -74,7 +74,7 @@ def calibrate(
 
 
 def _measure_paths(
-    experiment: Experiment, machine: MachineFacts, runs_folder: Path, telling: Telling
+    experiment: Experiment, machine: MachineFacts, runs_folder: Path, telling: CalibrationObserver
 ) -> RunSummary:
     """The small run over each path."""
     loaded = LoadedExperiment(experiment=experiment, source="calibration", folder=Path.cwd())
