@@ -24,7 +24,7 @@ from broadgauge.messages.agent import (
 from broadgauge.messages.codec import DecodeError
 from broadgauge.messages.rank import STACKS
 from broadgauge.messages.stacks import RankStack
-from broadgauge.platforms.hang import Standstill, stacks_in_logs, standstill
+from broadgauge.platforms.hang import HangCause, stacks_in_logs, standstill
 from broadgauge.platforms.log_tail import last_lines, tail
 from broadgauge.specs.record import ErrorKind, Phase, Status, TrialError
 from broadgauge.wording.peers import sees_only_a_peer
@@ -153,7 +153,7 @@ class Symptoms:
         reports = [told_by_log(report, logs[report.rank]) for report in self._reports]
         return all(report.is_of_another for report in reports)
 
-    def _stands_still(self, report: Report, found: Standstill) -> TrialError:
+    def _stands_still(self, report: Report, found: HangCause) -> TrialError:
         """The stacks say more than who spoke last."""
         return TrialError(
             kind=report.kind,

@@ -22,7 +22,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standstill:
+class HangCause:
     """Who is to blame, or where all stand if that can't be told."""
 
     rank: int | None
@@ -32,7 +32,7 @@ class Standstill:
     """The stack of the rank to blame, the innermost frame last, as a traceback has it."""
 
 
-def standstill(stacks: Sequence[RankStack], when: str) -> Standstill | None:
+def standstill(stacks: Sequence[RankStack], when: str) -> HangCause | None:
     """`when`: how it was noticed. None: no rank's stack is known."""
     known = sorted((stack for stack in stacks if stack.frames), key=lambda stack: stack.rank)
     stopped = [stack for stack in stacks if stack.state in ("T", "t")]
@@ -43,7 +43,7 @@ def standstill(stacks: Sequence[RankStack], when: str) -> Standstill | None:
     suspect = _suspect(known, is_alone=len(stacks) == 1)
     if suspect is None:
         places = "; ".join(_stands(stack) for stack in known[:_MOST_NAMED])
-        return Standstill(rank=None, frame=None, message=f"{places}; {when}", lines=())
+        return HangCause(rank=None, frame=None, message=f"{places}; {when}", lines=())
     what = f"hangs {_doing(suspect)}"
     return _blame(suspect, known, when, what)
 
@@ -64,11 +64,11 @@ def _suspect(known: Sequence[RankStack], *, is_alone: bool) -> RankStack | None:
     return lonely[0] if len(lonely) == 1 and len(candidates) > 2 else None
 
 
-def _blame(suspect: RankStack, known: Sequence[RankStack], when: str, what: str) -> Standstill:
+def _blame(suspect: RankStack, known: Sequence[RankStack], when: str, what: str) -> HangCause:
     at = "" if suspect.place is None else f" at {suspect.place}"
     others = [stack for stack in known if stack.rank != suspect.rank]
     waiting = f"; {_others_words(others)}" if others else ""
-    return Standstill(
+    return HangCause(
         rank=suspect.rank,
         frame=suspect.place,
         message=f"rank {suspect.rank} {what}{at}{waiting}; {when}",
