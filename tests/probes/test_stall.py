@@ -3,7 +3,7 @@
 import pytest
 
 from broadgauge.messages.stacks import Frame, RankStack
-from broadgauge.probes.stall import LOOKS, PATIENCE, Look, Pace, StallWatch
+from broadgauge.probes.stall import LOOKS, PATIENCE, StallSample, Pace, StallWatch
 
 C10D = "/opt/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py"
 
@@ -31,7 +31,7 @@ def told_at(
             stacks = stacks_at(now_s)
             cpu_s = tuple(cpu_ratio * now_s for _ in stacks)
             num = num_ranks or len(stacks)
-            if watch.look(Look(at_s=now_s, num_ranks=num, stacks=stacks, cpu_s=cpu_s)):
+            if watch.look(StallSample(at_s=now_s, num_ranks=num, stacks=stacks, cpu_s=cpu_s)):
                 return now_s
     return None
 

@@ -42,7 +42,7 @@ from broadgauge.probes.command_failure import describe_end
 from broadgauge.probes.command_ranks import CommandRanks, TakenStack, abort, install_hook
 from broadgauge.probes.command_streams import CommandStreams
 from broadgauge.probes.identity import RankIdentity
-from broadgauge.probes.stall import Look, Pace, StallWatch
+from broadgauge.probes.stall import StallSample, Pace, StallWatch
 from broadgauge.probes.step_counts import StepCounts
 from broadgauge.probes.trial import RefusedError, Trial
 
@@ -174,7 +174,7 @@ class _Follower:
         if not taken:  # they have ended, and torchrun is about to
             watch.output(now_s)
             return
-        look = Look(
+        look = StallSample(
             at_s=now_s,
             num_ranks=len(self._streams.ranks),
             stacks=tuple(each.stack for each in taken),

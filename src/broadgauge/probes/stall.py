@@ -76,7 +76,7 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class StallSample:
     """Where the ranks of a node stood, and what they had used of the cores."""
 
     at_s: float
@@ -98,7 +98,7 @@ class StallWatch:
     pace: Pace
     output_s: float
     """When anything at all was last written."""
-    looks: list[Look] = field(default_factory=list)
+    looks: list[StallSample] = field(default_factory=list)
 
     def sample(self, now_s: float, count: int = 1) -> None:
         self.pace.comes(now_s, count)
@@ -117,7 +117,7 @@ class StallWatch:
             return False
         return not self.looks or now_s - self.looks[-1].at_s >= LOOK_RATIO * limit_s
 
-    def look(self, look: Look) -> bool:
+    def look(self, look: StallSample) -> bool:
         """Is it a hang, by this look too?"""
         if self.looks and not _is_alike(self.looks[-1].stacks, look.stacks):
             self.looks.clear()
