@@ -11,7 +11,7 @@ from broadgauge.catalog.catalog import Catalog
 from broadgauge.predict.answering.answers import MOST_OVER, Answers, answer
 from broadgauge.predict.answering.known import Known, read_known
 from broadgauge.predict.answering.prices import prices_of
-from broadgauge.predict.asking.experiment_cases import Instead, experiment_cases
+from broadgauge.predict.asking.experiment_cases import Replacements, experiment_cases
 from broadgauge.predict.asking.combinations import AskedTrainings, expand
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.facts.knowledge import Knowledge
@@ -42,7 +42,7 @@ class Question:
     system_file: Path | None = None
     measured_file: Path | None = None
     usd_per_gpu_hour: float | None = None
-    """Instead of the catalog's price."""
+    """Replacements of the catalog's price."""
     tokens_count: float | None = None
     """Of a whole training, whose days and dollars are wanted; None: as an experiment says."""
     pays_ratio: float = PAYS_RATIO
@@ -175,7 +175,7 @@ def _of_experiment(name: str, properties: dict[str, Sequence[Any]], catalog: Cat
         )
     if "gpu" not in properties:
         raise InputError(f"{name} names no GPU", hint=f"broadgauge predict {name} --gpu h100-sxm")
-    instead = Instead(
+    instead = Replacements(
         nodes=properties.get("nodes", ()),
         networks=properties.get("network", ()),
         gpus_per_node=properties.get("gpus_per_node", ()),

@@ -3,7 +3,7 @@
 import pytest
 
 from broadgauge.catalog.catalog import shipped_catalog
-from broadgauge.predict.asking.experiment_cases import Instead, experiment_cases
+from broadgauge.predict.asking.experiment_cases import Replacements, experiment_cases
 from broadgauge.predict.asking.combinations import AskedTrainings
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.reading import read_experiment
@@ -31,9 +31,9 @@ skip_if:
 """
 
 
-def cases(text: str = TEXT, instead: Instead | None = None) -> AskedTrainings:
+def cases(text: str = TEXT, instead: Replacements | None = None) -> AskedTrainings:
     experiment = read_experiment(text, "example.yaml", ())
-    return experiment_cases(experiment, ["h100-sxm"], instead or Instead(), shipped_catalog())
+    return experiment_cases(experiment, ["h100-sxm"], instead or Replacements(), shipped_catalog())
 
 
 def test_shapes_networks_and_rules_are_those_of_the_file() -> None:
@@ -61,7 +61,7 @@ def test_a_workloads_settings_arrive() -> None:
 
 
 def test_flags_take_the_place_of_the_cluster() -> None:
-    instead = Instead(nodes=(4,), gpus_per_node=(2,), networks=("roce-400g", "pod=0.5GB/s"))
+    instead = Replacements(nodes=(4,), gpus_per_node=(2,), networks=("roce-400g", "pod=0.5GB/s"))
     seen = [
         (c.name, c.nodes, c.gpus_per_node, c.fabric.transport) for c in cases(TEXT, instead).cases
     ]
@@ -85,7 +85,7 @@ def test_nics_and_tokens_are_those_of_the_file() -> None:
     assert "NICs a node: 1 (slow)" in found.assumed
     assert found.tokens is None
     assert cases(TEXT + "cost: {usd_per_gpu_hour: 2, tokens: 300B}").tokens == 300_000_000_000
-    named = cases(instead=Instead(networks=("roce-400g*8",), nodes=(2,)))
+    named = cases(instead=Replacements(networks=("roce-400g*8",), nodes=(2,)))
     assert "NICs a node: 8 (roce-400g*8)" in named.assumed
     assert named.network is not None
     assert named.network.name == "roce-400g*8"

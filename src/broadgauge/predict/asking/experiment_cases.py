@@ -19,7 +19,7 @@ from broadgauge.specs.workload import TrainWorkload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Instead:
+class Replacements:
     """What is taken in the place of what the file says; empty: as it says."""
 
     nodes: Sequence[int] = ()
@@ -34,7 +34,7 @@ Way = tuple[AnyNetwork | None, Fabric]
 
 
 def experiment_cases(
-    experiment: Experiment, gpus: Sequence[str], instead: Instead, catalog: Catalog
+    experiment: Experiment, gpus: Sequence[str], instead: Replacements, catalog: Catalog
 ) -> AskedTrainings:
     """Every training of the file on each GPU. Raises InputError where there is none."""
     assumed = dict.fromkeys(_nics_words(instead, catalog))
@@ -65,7 +65,7 @@ def experiment_cases(
     )
 
 
-def _nics_words(instead: Instead, catalog: Catalog) -> Iterator[str]:
+def _nics_words(instead: Replacements, catalog: Catalog) -> Iterator[str]:
     for name in (each.partition("=")[0] for each in instead.networks):
         yield f"NICs a node: {catalog.network(name).nics} ({name})"
 
@@ -73,7 +73,7 @@ def _nics_words(instead: Instead, catalog: Catalog) -> Iterator[str]:
 def _all_cases(
     experiment: Experiment,
     gpu: str,
-    instead: Instead,
+    instead: Replacements,
     catalog: Catalog,
     assumed: dict[str, None],
 ) -> Iterator[tuple[TrainingCase, str | None]]:
@@ -95,7 +95,7 @@ def _all_cases(
 def _shapes(
     experiment: Experiment,
     gpu: str,
-    instead: Instead,
+    instead: Replacements,
     catalog: Catalog,
     assumed: dict[str, None],
 ) -> list[Shape]:
@@ -120,7 +120,7 @@ def _ways(
     experiment: Experiment,
     workload: TrainWorkload,
     shape: Shape,
-    instead: Instead,
+    instead: Replacements,
     catalog: Catalog,
 ) -> list[Way]:
     """The networks between the nodes; one node has none."""
