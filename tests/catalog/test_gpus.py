@@ -9,7 +9,7 @@ from broadgauge.catalog.constants import known_constants
 from broadgauge.catalog.gpus import (
     MEASURED_ON,
     Gpu,
-    Products,
+    MatrixProducts,
     clock_ratio,
     find_gpu,
     find_gpu_named,
@@ -209,7 +209,7 @@ def test_where_no_board_was_measured_a_users_is_beside_any_gpus_efficiency(name:
     assert gpu.generation not in MEASURED_ON
     peak = gpu.peaks.fp16_tflops
     assert peak is not None
-    products = Products(
+    products = MatrixProducts(
         precision="fp16", reached_tflops=peak / 2, runs=1, source="of a test", date="2026"
     )
     [usual] = [each.value for each in known_constants() if each.name == "gemm_efficiency"]
@@ -229,7 +229,7 @@ def test_a_users_entry_in_place_of_the_reference_is_beside_the_shipped_one() -> 
 @pytest.mark.parametrize("date", ["yesterday", "26-01-12", "2026-1"])
 def test_products_need_a_date_that_can_be_read(date: str) -> None:
     with pytest.raises(ValidationError, match="date"):
-        Products(precision="bf16", reached_tflops=100, runs=1, source="of a test", date=date)
+        MatrixProducts(precision="bf16", reached_tflops=100, runs=1, source="of a test", date=date)
 
 
 def test_a_generations_efficiency_agrees_with_the_board_that_was_measured() -> None:

@@ -20,7 +20,7 @@ from broadgauge.catalog.check_networks import (
 from broadgauge.catalog.constants import Constant
 from broadgauge.catalog.entries import Entry, plain
 from broadgauge.catalog.fits import Fit
-from broadgauge.catalog.gpus import Gpu, Products
+from broadgauge.catalog.gpus import Gpu, MatrixProducts
 from broadgauge.catalog.models import ModelEntry
 from broadgauge.catalog.networks import NetworkClass, TransportPrior
 from broadgauge.catalog.nodes import NodeEntry, PriceEntry
@@ -94,7 +94,7 @@ def _of_source(entry: Entry, today: date | None) -> Iterator[str]:
         yield "its source says that it was fitted, and `fitted_on` does not say on what"
 
 
-def _of_products(products: Products, today: date | None) -> Iterator[str]:
+def _of_products(products: MatrixProducts, today: date | None) -> Iterator[str]:
     if len(products.source.strip()) < SHORTEST_SOURCE:
         yield "`products`: no source that a reader could find"
     if _is_no_date(products.date, today):

@@ -52,7 +52,7 @@ class Peaks(Part):
         return value
 
 
-class Products(Part):
+class MatrixProducts(Part):
     """What large matrix products reach on one GPU, as measured: 10^12 FLOP/s."""
 
     precision: Literal["fp16", "bf16"]
@@ -126,7 +126,7 @@ class Gpu(Entry):
     tdp_watts: float = Field(gt=0)
     max_mhz: float = Field(gt=0)
     """The boost clock that the peaks are stated at, or the highest that NVML reports."""
-    products: Products | None = None
+    products: MatrixProducts | None = None
     """None: nobody's measurement is known."""
 
     @property

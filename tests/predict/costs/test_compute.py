@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broadgauge.catalog.gpus import Gpu, Products, find_gpu_named
+from broadgauge.catalog.gpus import Gpu, MatrixProducts, find_gpu_named
 from broadgauge.catalog.models import find_model
 from broadgauge.predict.asking.from_catalog import shape_of
 from broadgauge.predict.case import ModelShape, Precision, SplitStrategy, TrainingCase
@@ -82,7 +82,7 @@ def with_products(name: str, tflops: float) -> Gpu:
     """A board of the catalog, whose large products were found to reach this."""
     gpu = find_gpu_named(name)
     dtype = "fp16" if gpu.peaks.bf16_tflops is None else "bf16"
-    products = Products(
+    products = MatrixProducts(
         precision=dtype, reached_tflops=tflops, runs=1, source="made for this test", date="2026"
     )
     return gpu.model_copy(update={"products": products})
