@@ -17,7 +17,7 @@ from broadgauge.predict.costs.pieces import ComputeCosts
 from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.facts.columns import Columns, columns_of
 from broadgauge.predict.system.measured_points import (
-    Passes,
+    PassTimes,
     Points,
     attention,
     by_dtype,
@@ -95,11 +95,11 @@ def _raw_costs(columns: Columns, system: System) -> ComputeCosts:
     is_cpu = system.device.kind == "cpu"
     zero = np.zeros(len(columns))
     if is_cpu:  # nothing runs beside the thread that launches
-        layer = Passes(
+        layer = PassTimes(
             forward_s=layer.forward_s + launch.forward_s,
             backward_s=layer.backward_s + launch.backward_s,
         )
-    shown = Passes(forward_s=zero, backward_s=zero) if is_cpu else launch
+    shown = PassTimes(forward_s=zero, backward_s=zero) if is_cpu else launch
     return ComputeCosts(
         layer_forward_s=layer.forward_s,
         layer_backward_s=layer.backward_s,
@@ -119,7 +119,7 @@ def _raw_costs(columns: Columns, system: System) -> ComputeCosts:
     )
 
 
-def _layer(columns: Columns, compute: Compute) -> tuple[Passes, Times]:
+def _layer(columns: Columns, compute: Compute) -> tuple[PassTimes, Times]:
     """Both passes of one layer, and the part of them that memory bounds."""
     shapes, split, tokens = columns.shapes, columns.tensor_parallel, columns.tokens
     up = shapes.ffn_hidden * (shapes.mlp_matrices - 1)
@@ -140,14 +140,14 @@ def _layer(columns: Columns, compute: Compute) -> tuple[Passes, Times]:
     rounded = _rounding_bytes(columns) * shapes.layer_params / split / columns.micro_batches
     forward_s = (FORWARD_TRAFFIC * element + cast + sharded) / rate
     backward_s = (BACKWARD_TRAFFIC * element + cast + sharded + summed + rounded) / rate
-    layer = Passes(
+    layer = PassTimes(
         forward_s=sum((each.forward_s for each in products), core.forward_s) + forward_s,
         backward_s=sum((each.backward_s for each in products), core.backward_s) + backward_s,
     )
     return layer, forward_s + backward_s
 
 
-def _head(columns: Columns, compute: Compute) -> Passes:
+def _head(columns: Columns, compute: Compute) -> PassTimes:
     """Embedding, head and loss."""
     shapes, tokens = columns.shapes, columns.tokens
     product = gemm(columns, compute, tokens, shapes.hidden, shapes.vocabulary)
@@ -156,7 +156,7 @@ def _head(columns: Columns, compute: Compute) -> Passes:
     embedding_s = 4.0 * columns.element_bytes * tokens * shapes.hidden / rate
     summed = np.where(columns.micro_batches > 1, ACCUMULATE_BYTES, 0.0)
     table_s = (summed + 8.0) * shapes.embedding_params / rate  # its gradient is dense
-    return Passes(
+    return PassTimes(
         forward_s=product.forward_s + loss_s / 2 + embedding_s,
         backward_s=product.backward_s + loss_s / 2 + embedding_s + table_s,
     )
@@ -180,12 +180,12 @@ def _copy_rate(compute: Compute) -> float:
     return 2 * largest.size_bytes / largest.time.median_s
 
 
-def _launches(columns: Columns, compute: Compute) -> Passes:
+def _launches(columns: Columns, compute: Compute) -> PassTimes:
     """Of a layer; under autocast with its casts."""
     launch = compute.launch
     casts_s = _is_autocast(columns) * CAST_OPERATIONS * launch.operation.median_s
     zero = np.zeros(len(columns))
-    return Passes(
+    return PassTimes(
         forward_s=zero + launch.layer_forward.median_s + casts_s,
         backward_s=zero + launch.layer_backward.median_s + casts_s,
     )

@@ -21,7 +21,7 @@ Points = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passes:
+class PassTimes:
     """Seconds of both passes."""
 
     forward_s: Times
@@ -30,7 +30,7 @@ class Passes:
 
 def gemm(
     columns: Columns, compute: Compute, tokens: Times, inputs: Times, outputs: Times
-) -> Passes:
+) -> PassTimes:
     """A linear layer, at the rate of measured ones of about its shape."""
     forward_s, backward_s = np.zeros(len(columns)), np.zeros(len(columns))
     wanted = np.log2(np.stack([tokens, inputs, outputs], axis=1))
@@ -42,7 +42,7 @@ def gemm(
         forward_s[mask] = flops[mask] / np.exp(weights @ np.log(_rates(mine, is_forward=True)))
         backward = np.exp(weights @ np.log(_rates(mine, is_forward=False)))
         backward_s[mask] = 2 * flops[mask] / backward
-    return Passes(forward_s=forward_s, backward_s=backward_s)
+    return PassTimes(forward_s=forward_s, backward_s=backward_s)
 
 
 def _rates(gemms: list[GemmTime], *, is_forward: bool) -> Points:
@@ -56,7 +56,7 @@ def _rates(gemms: list[GemmTime], *, is_forward: bool) -> Points:
     )
 
 
-def attention(columns: Columns, compute: Compute) -> Passes:
+def attention(columns: Columns, compute: Compute) -> PassTimes:
     """Its core, at the rate of measured ones of about its length."""
     forward_s, backward_s = np.zeros(len(columns)), np.zeros(len(columns))
     shapes = columns.shapes
@@ -74,7 +74,7 @@ def attention(columns: Columns, compute: Compute) -> Passes:
         ):
             rates = np.array([_core_flops(each) for each in mine]) / timings
             seconds[mask] = flops[mask] / np.exp(weights @ np.log(rates))
-    return Passes(forward_s=forward_s, backward_s=backward_s)
+    return PassTimes(forward_s=forward_s, backward_s=backward_s)
 
 
 def _core_flops(each: AttentionTime) -> float:
