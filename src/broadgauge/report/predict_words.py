@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from broadgauge.catalog.widenings import known_widenings
-from broadgauge.predict.answering.answers import Answer, Answers, Over, over_bytes
+from broadgauge.predict.answering.answers import Answer, Answers, DoesNotFit, over_bytes
 from broadgauge.predict.answering.knee import GAIN_RATIO, BandwidthCurve
 from broadgauge.predict.answering.labels import OF_PLACE, worded
 from broadgauge.predict.answering.settings import on_any_network
@@ -72,7 +72,7 @@ def fitting_first(answers: Sequence[Answer]) -> list[Answer]:
     return sorted(answers, key=over_bytes)
 
 
-def with_nearest(shown: Sequence[Answer], over: Sequence[Over]) -> Iterator[Answer]:
+def with_nearest(shown: Sequence[Answer], over: Sequence[DoesNotFit]) -> Iterator[Answer]:
     """Below each that does not fit the nearest settings that do."""
     below = {each.answer.prediction.case: each.nearest for each in over}
     for answer in shown:

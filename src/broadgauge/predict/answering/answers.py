@@ -47,7 +47,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Over:
+class DoesNotFit:
     """A case that does not fit, and the nearest that do."""
 
     answer: Answer
@@ -82,7 +82,7 @@ class Answers:
     """Step time against bandwidth, of the largest cluster of each setting that fits."""
     num_more_curves: int
     """Settings beyond MOST_CURVES."""
-    over: tuple[Over, ...] = ()
+    over: tuple[DoesNotFit, ...] = ()
     """Those that don't fit, the first of them that miss by least."""
 
 
@@ -162,7 +162,7 @@ def over_bytes(answer: Answer) -> float:
     return max(0.0, use.total_bytes - use.capacity_bytes)
 
 
-def _over(answers: Sequence[Answer], asked: _Asked, knowledge: Knowledge | None) -> Iterator[Over]:
+def _over(answers: Sequence[Answer], asked: _Asked, knowledge: Knowledge | None) -> Iterator[DoesNotFit]:
     """Each setting that fits stands with the first case that it is near to."""
     known = {answer.prediction.case for answer in answers}
     over = [answer for answer in answers if not answer.prediction.memory.is_fitting]
@@ -175,7 +175,7 @@ def _over(answers: Sequence[Answer], asked: _Asked, knowledge: Knowledge | None)
             _answer(prediction, asked, label=answer.label, setting=setting)
             for prediction, setting in zip(predictions, new, strict=True)
         )
-        yield Over(
+        yield DoesNotFit(
             answer=answer,
             nearest=nearest,
             words=tuple(each.words for each in found),
