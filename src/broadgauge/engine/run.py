@@ -49,7 +49,7 @@ from broadgauge.messages.rank import Artifact
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import (
-    GoesOn,
+    RunsWithoutTool,
     Launch,
     LooksAhead,
     Platform,
@@ -75,7 +75,7 @@ def run(plan: Plan, platform: Platform, store: Store, services: Services) -> Run
         runner.complete_all()
     except Interrupt as interrupt:
         interrupted_by = interrupt.signal_number
-        if interrupted_by == signal.SIGHUP and isinstance(platform, GoesOn):
+        if interrupted_by == signal.SIGHUP and isinstance(platform, RunsWithoutTool):
             platform.leave()  # the terminal is gone, and what runs elsewhere does not need it
     finally:
         with services.interrupts.shielded():

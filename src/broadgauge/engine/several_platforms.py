@@ -2,13 +2,13 @@
 
 None of them is told ahead what will be asked of it (`LooksAhead`): one that went on by itself would
 not take turns with the others. When the terminal is gone the launch that runs goes on to its
-end where its platform can (`GoesOn`), and `run --resume` collects it.
+end where its platform can (`RunsWithoutTool`), and `run --resume` collects it.
 """
 
 from collections.abc import Mapping
 from contextlib import ExitStack
 
-from broadgauge.specs.launching import GoesOn, Launch, LaunchRequest, Platform, TrialProgress
+from broadgauge.specs.launching import RunsWithoutTool, Launch, LaunchRequest, Platform, TrialProgress
 from broadgauge.specs.platforms import PlatformKind
 
 
@@ -39,7 +39,7 @@ class SeveralPlatforms:
     def leave(self) -> None:
         """Of the others nothing runs: `close` ends what they hold."""
         platform = self._asked_last
-        if platform is not None and isinstance(platform, GoesOn):
+        if platform is not None and isinstance(platform, RunsWithoutTool):
             platform.leave()
 
     def close(self) -> None:

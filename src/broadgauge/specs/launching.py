@@ -144,7 +144,7 @@ class Platform(Protocol):
 
 
 @runtime_checkable
-class GoesOn(Protocol):
+class RunsWithoutTool(Protocol):
     """A platform on which what runs may go on without the tool."""
 
     def leave(self) -> None:
@@ -153,7 +153,7 @@ class GoesOn(Protocol):
 
 
 @runtime_checkable
-class LooksAhead(GoesOn, Protocol):
+class LooksAhead(RunsWithoutTool, Protocol):
     """A platform that can run several launches by itself, and so wants to know of them."""
 
     def expect(self, requests: Sequence[LaunchRequest]) -> None:
