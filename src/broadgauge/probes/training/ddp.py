@@ -18,7 +18,7 @@ from broadgauge.probes.training.communication import Communication
 from broadgauge.probes.training.types import torch_type
 
 
-class Alone:
+class SingleRank:
     """One rank: the plain model, nothing is sent."""
 
     def __init__(self, model: Any, task: TrainTask, device: Any) -> None:

@@ -10,7 +10,7 @@ from broadgauge.messages.vocabulary import assert_never
 from broadgauge.probes.devices import Device
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.training.communication import Communication
-from broadgauge.probes.training.ddp import Alone, Ddp
+from broadgauge.probes.training.ddp import SingleRank, Ddp
 
 
 class Strategy(Protocol):
@@ -52,7 +52,7 @@ def spread(model: Any, task: TrainTask, identity: RankIdentity, device: Device) 
 
             build = Fsdp
         case "ddp":
-            build = Ddp if identity.world_size > 1 else Alone
+            build = Ddp if identity.world_size > 1 else SingleRank
         case unknown:
             assert_never(unknown)
     return build(model, task, device.torch_device)
