@@ -8,7 +8,7 @@ from broadgauge.report.quantities import show, spread, title_of
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.nics import IMBALANCE, NicBalance, NicShare
 from broadgauge.results.pair_summaries import PairMatrix, pair_matrix
-from broadgauge.results.comparing.placement import Placed, Placement, PlacementRow
+from broadgauge.results.comparing.placement import PlacedCase, Placement, PlacementRow
 from broadgauge.specs.units import show_bandwidth, show_count, show_ratio, show_size
 
 PATHS_HEAD = ("case", "asked for", "really used", "channels", "evidence")
@@ -36,7 +36,7 @@ def _first(row: PlacementRow) -> str:
     return next((cell.summary.case.shape for cell in row.cells if cell is not None), "")
 
 
-def _placed(metric: str, cell: Placed | None, first: str) -> str:
+def _placed(metric: str, cell: PlacedCase | None, first: str) -> str:
     if cell is None:
         return "–"
     text = f"{show(metric, cell.figure.value)} {spread(metric, cell.figure)}"

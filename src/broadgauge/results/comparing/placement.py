@@ -8,7 +8,7 @@ from broadgauge.specs.estimate import Estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class PlacedCase:
     """One case, and what it is of the row's first."""
 
     summary: CaseSummary
@@ -20,7 +20,7 @@ class Placed:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementRow:
     network: str
-    cells: tuple[Placed | None, ...]
+    cells: tuple[PlacedCase | None, ...]
     """One a shape, in the order of `Placement.shapes`."""
 
 
@@ -80,17 +80,17 @@ def _placement(summaries: list[CaseSummary]) -> Placement | None:
 def _row(
     network: str, shapes: tuple[str, ...], summaries: list[CaseSummary], metric: str
 ) -> PlacementRow:
-    cells: list[Placed | None] = []
+    cells: list[PlacedCase | None] = []
     for shape in shapes:
         summary = next((s for s in summaries if s.case.shape == shape), None)
         cells.append(None if summary is None else _placed(summary, summaries[0], metric))
     return PlacementRow(network=network, cells=tuple(cells))
 
 
-def _placed(summary: CaseSummary, first: CaseSummary, metric: str) -> Placed:
+def _placed(summary: CaseSummary, first: CaseSummary, metric: str) -> PlacedCase:
     row = None if summary is first else compare_cases(first, summary, metric)
     comparison = None if row is None or not row.is_paired else row.comparison
-    return Placed(
+    return PlacedCase(
         summary=summary,
         figure=summary.estimates[metric],
         over_first=None if comparison is None else comparison.ratio,
