@@ -9,7 +9,7 @@ from broadgauge.advise.recommendations.network_choice import recommend
 from broadgauge.advise.recommendations.recommendation import Recommendation
 from broadgauge.catalog.catalog import Catalog
 from broadgauge.predict.answering.answers import MOST_OVER, Answers, answer
-from broadgauge.predict.answering.known import Known, read_known
+from broadgauge.predict.answering.known import KnownSystem, read_known
 from broadgauge.predict.answering.prices import prices_of
 from broadgauge.predict.asking.experiment_cases import Replacements, experiment_cases
 from broadgauge.predict.asking.combinations import AskedTrainings, expand
@@ -117,7 +117,7 @@ def _of_training(tokens: float | None) -> tuple[str, ...]:
 
 
 def _recommendations(
-    answers: Answers, known: Known, question: Question, *, with_sweeps: bool
+    answers: Answers, known: KnownSystem, question: Question, *, with_sweeps: bool
 ) -> tuple[Recommendation, ...]:
     """What follows of those that fit."""
     predictions = [each.prediction for each in answers.answers]
@@ -133,7 +133,7 @@ def _recommendations(
     )
 
 
-def _asked(question: Question, known: Known) -> AskedTrainings:
+def _asked(question: Question, known: KnownSystem) -> AskedTrainings:
     """The trainings meant. Raises InputError."""
     properties = dict(question.properties)
     if known.gpu is not None:

@@ -16,7 +16,7 @@ from broadgauge.specs.errors import InputError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class KnownSystem:
     """The predictor's knowledge with the user's own."""
 
     knowledge: Knowledge | None
@@ -36,11 +36,11 @@ def read_known(
     catalog: Catalog,
     *,
     has_experiment: bool = False,
-) -> Known:
+) -> KnownSystem:
     """`has_experiment`: the training is an experiment's, which has its own nodes. Raises
     InputError."""
     if system_file is None and measured_file is None:
-        return Known(knowledge=None, gpu=None, gpus_per_node=None, words=())
+        return KnownSystem(knowledge=None, gpu=None, gpus_per_node=None, words=())
     knowledge, gpu, gpus_per_node, words = default_knowledge(), None, None, []
     if system_file is not None:
         system = read_system(system_file)
@@ -58,7 +58,7 @@ def read_known(
     if measured_file is not None:
         knowledge, more = _with_steps(measured_file, knowledge, catalog)
         words.append(more)
-    return Known(knowledge=knowledge, gpu=gpu, gpus_per_node=gpus_per_node, words=tuple(words))
+    return KnownSystem(knowledge=knowledge, gpu=gpu, gpus_per_node=gpus_per_node, words=tuple(words))
 
 
 def _asked_gpu(properties: Mapping[str, Sequence[Any]], catalog: Catalog) -> Gpu | None:
