@@ -8,7 +8,7 @@ from rich.text import Text
 from broadgauge.predict.scoring.peers import PeerSheet
 from broadgauge.predict.scoring.scoring import Scored, Scores
 from broadgauge.predict.scoring.validation import Validation, score_sheet
-from broadgauge.predict.tables.table import Unread
+from broadgauge.predict.tables.table import UnreadRow
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
 from broadgauge.specs.units import show_time
 
@@ -117,7 +117,7 @@ def _how(validation: Validation) -> str:
     )
 
 
-def _print_unread(unread: Sequence[Unread], console: Console) -> None:
+def _print_unread(unread: Sequence[UnreadRow], console: Console) -> None:
     if not unread:
         return
     heading(f"{_counted(len(unread), 'row')} not scored", console)

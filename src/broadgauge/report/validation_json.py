@@ -11,7 +11,7 @@ from broadgauge.predict.articles.scores import ArticleScores, PredictedRow
 from broadgauge.predict.scoring.peers import PeerSheet
 from broadgauge.predict.scoring.scoring import Scores
 from broadgauge.predict.scoring.validation import ScoreSheet, Validation, score_sheet
-from broadgauge.predict.tables.table import Unread
+from broadgauge.predict.tables.table import UnreadRow
 
 FORMAT = "broadgauge validation"
 
@@ -113,7 +113,7 @@ def scores_object(scores: Scores) -> dict[str, Any]:
     return asdict(scores)
 
 
-def unread_object(unread: Unread) -> dict[str, Any]:
+def unread_object(unread: UnreadRow) -> dict[str, Any]:
     """Where it stands, and why it isn't scored."""
     return asdict(unread)
 

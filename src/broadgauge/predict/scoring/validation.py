@@ -26,7 +26,7 @@ from broadgauge.predict.scoring.scoring import (
     scores,
     scores_by_source,
 )
-from broadgauge.predict.tables.table import MeasuredTable, StepRow, Unread
+from broadgauge.predict.tables.table import MeasuredTable, StepRow, UnreadRow
 from broadgauge.specs.errors import InputError
 
 
@@ -49,7 +49,7 @@ class Validation:
     scored: tuple[Scored, ...]
     calibration: tuple[StepRow, ...]
     """Rows that calibrated their system: not scored."""
-    unread: tuple[Unread, ...]
+    unread: tuple[UnreadRow, ...]
     """Those of the table, and those that the predictor refuses."""
 
     @property
@@ -144,8 +144,8 @@ def _predictions(rows: Sequence[StepRow], knowledge: Knowledge) -> list[Predicti
     ]
 
 
-def _refused(row: StepRow, error: InputError) -> Unread:
-    return Unread(
+def _refused(row: StepRow, error: InputError) -> UnreadRow:
+    return UnreadRow(
         line=row.line,
         id=row.id,
         source=row.source,

@@ -70,7 +70,7 @@ class StepRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unread:
+class UnreadRow:
     """A row that is not scored."""
 
     line: int
@@ -87,7 +87,7 @@ class MeasuredTable:
 
     name: str
     rows: tuple[StepRow, ...]
-    unread: tuple[Unread, ...]
+    unread: tuple[UnreadRow, ...]
     notes: tuple[str, ...] = ()
     """Of the whole file: columns that are missing, ids that stand twice."""
 
@@ -97,14 +97,14 @@ def read_table(data: bytes, filename: str, find: FindGpu = find_gpu_named) -> Me
     header, records, broken = read_records(data, filename, known=(*REQUIRED, *OPTIONAL))
     _check_columns(header, filename)
     rows: list[StepRow] = []
-    unread = [Unread(line=line, id="", source="", reason=reason) for line, reason in broken]
+    unread = [UnreadRow(line=line, id="", source="", reason=reason) for line, reason in broken]
     for record in records:
         try:
             rows.append(_row(record, filename, find))
         except BadCellError as error:
             cells = record.cells
             unread.append(
-                Unread(
+                UnreadRow(
                     line=record.line,
                     id=cells.get("id", ""),
                     source=cells.get("source", ""),
