@@ -28,7 +28,7 @@ from broadgauge.messages.leader import (
 from broadgauge.messages.vocabulary import Phase
 from broadgauge.platforms.hosts import following
 from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace, NoLeader, attach
-from broadgauge.platforms.hosts.following import Followed, LeaderGone, Leading
+from broadgauge.platforms.hosts.following import Followed, LeaderGone, FollowedLeader
 from broadgauge.platforms.hosts.launch import FollowedLaunch, ReportedLife
 from broadgauge.platforms.hosts.leader_link import LeaderLink, LinkLost, ByteStream
 from broadgauge.specs.launching import TrialRequest
@@ -82,9 +82,9 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return []
 
 
-def lead(way: FakeWay, said: list[str], monkeypatch: pytest.MonkeyPatch) -> Leading:
+def lead(way: FakeWay, said: list[str], monkeypatch: pytest.MonkeyPatch) -> FollowedLeader:
     monkeypatch.setattr(following, "attach", way.attach)
-    return Leading.of(PLACE, -1, said.append)
+    return FollowedLeader.of(PLACE, -1, said.append)
 
 
 def test_jobs_that_a_broken_connection_took_are_given_again(

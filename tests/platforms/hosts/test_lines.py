@@ -11,7 +11,7 @@ from broadgauge.messages.frames import FrameWriter
 from broadgauge.messages.leader import LeaderHello, TrialBegins, TrialEnds
 from broadgauge.platforms.hosts import following
 from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace
-from broadgauge.platforms.hosts.following import Leading
+from broadgauge.platforms.hosts.following import FollowedLeader
 from broadgauge.platforms.hosts.leader_link import LeaderLink, ByteStream
 
 NUM_TRIALS = 40
@@ -78,7 +78,7 @@ def test_every_event_comes_once_and_in_order(
     said: list[str] = []
     monkeypatch.setattr(following, "attach", leader.attach)
     monkeypatch.setattr(following, "AGAIN_AFTER_S", (0.0,))
-    leading = Leading.of(PLACE, -1, said.append)
+    leading = FollowedLeader.of(PLACE, -1, said.append)
     heard = [leading.receive(5) for _ in range(2 * NUM_TRIALS)]
     leading.close()
     kinds = [TrialBegins, TrialEnds]

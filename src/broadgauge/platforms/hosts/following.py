@@ -45,7 +45,7 @@ class LeaderGone(Exception):  # noqa: N818  says what is so, and is always caugh
 
 
 @dataclass(slots=True)
-class Leading:
+class FollowedLeader:
     """One leader, as the tool follows it."""
 
     place: LeaderPlace
@@ -57,7 +57,7 @@ class Leading:
     _given: TakeJobs | None = None
 
     @classmethod
-    def of(cls, place: LeaderPlace, after: int, say: Callable[[str], None]) -> "Leading":
+    def of(cls, place: LeaderPlace, after: int, say: Callable[[str], None]) -> "FollowedLeader":
         """Raises LeaderGone; PlatformError where nobody can tell whether it lives."""
         attached = _attach_until(place, after, say, FIRST_ATTACH_LIMIT_S)
         return cls(place, attached, say, generation=_hello_of(attached).generation)

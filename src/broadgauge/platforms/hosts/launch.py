@@ -19,7 +19,7 @@ from broadgauge.messages.leader import (
     TrialEnds,
 )
 from broadgauge.platforms.diagnosis import Symptoms, status_of
-from broadgauge.platforms.hosts.following import Followed, LeaderGone, Leading, logs_of
+from broadgauge.platforms.hosts.following import Followed, LeaderGone, FollowedLeader, logs_of
 from broadgauge.platforms.launch_folders import private
 from broadgauge.platforms.supervised import TrialEvents
 from broadgauge.specs.launching import (
@@ -69,7 +69,7 @@ class ReportedLife:
             self.symptoms.see(event)
 
 
-def events(leading: Leading) -> Iterator[Followed]:
+def events(leading: FollowedLeader) -> Iterator[Followed]:
     """What comes, however long it takes. Raises LeaderGone."""
     while True:
         event = leading.receive(PATIENCE_S)
@@ -92,7 +92,7 @@ def write_log(folder: Path, text: LogText) -> None:
 class FollowedLaunch:
     """A launch of a leader's. Made by `platform.HostsPlatform`."""
 
-    leading: Leading
+    leading: FollowedLeader
     life: ReportedLife
     known: Environment
     log_folder: Path

@@ -16,7 +16,7 @@ from broadgauge.platforms.hosts.allocation import (
 )
 from broadgauge.platforms.hosts.checking import notes_on, read_hosts, refuse_differences
 from broadgauge.platforms.hosts.environment import hosts_environment
-from broadgauge.platforms.hosts.following import LeaderGone, Leading, logs_of
+from broadgauge.platforms.hosts.following import LeaderGone, FollowedLeader, logs_of
 from broadgauge.platforms.hosts.interfaces import interfaces_of
 from broadgauge.platforms.hosts.launch import FollowedLaunch, ReportedLife, events, write_log
 from broadgauge.platforms.hosts.orders import Allocated, job_of, life_number, secret_names
@@ -65,7 +65,7 @@ class HostsPlatform:
         self._expected: list[LaunchRequest] = []
         self._has_changed = False
         """The leader was given others than what is expected now."""
-        self._leading: Leading | None = None
+        self._leading: FollowedLeader | None = None
         self._life: ReportedLife | None = None
         """The last that was heard of: the leader may go on with it where the tool asks for
         another."""
@@ -128,7 +128,7 @@ class HostsPlatform:
     def _state_folder(self) -> Path:
         return self._folders.logs
 
-    def _lead(self, request: LaunchRequest, progress: TrialProgress) -> Leading:
+    def _lead(self, request: LaunchRequest, progress: TrialProgress) -> FollowedLeader:
         """A leader that has this launch among its jobs. Raises LaunchError, LeaderGone."""
 
         def say(text: str) -> None:
@@ -155,16 +155,16 @@ class HostsPlatform:
         planned, _ = life_number(request.launch_id)
         return planned in {life_number(each.launch_id)[0] for each in self._expected}
 
-    def _found(self, place: LeaderPlace, say: Say) -> Leading | None:
+    def _found(self, place: LeaderPlace, say: Say) -> FollowedLeader | None:
         """The leader of an earlier life of the tool, with what it has measured meanwhile."""
         try:
-            return Leading.of(place, -1, say)
+            return FollowedLeader.of(place, -1, say)
         except LeaderGone as gone:
             self._note(f"{gone}: what is left is run anew")
             forget_place(self._state_folder)
             return None
 
-    def _anew(self, say: Say) -> Leading:
+    def _anew(self, say: Say) -> FollowedLeader:
         """Raises LaunchError, LeaderGone."""
         place = start_allocation(self._hosts, self._facts, self._secret_values())
         try:
@@ -176,7 +176,7 @@ class HostsPlatform:
                 f"{self._state_folder} can't be written: {error.strerror or error}",
                 hint="free some space, then `broadgauge run --resume` goes on",
             ) from error
-        return Leading.of(place, -1, say)
+        return FollowedLeader.of(place, -1, say)
 
     def _note_shared_interfaces(self, case: Case) -> None:
         """Say where what we tell each other shares a NIC with what is measured."""
@@ -201,7 +201,7 @@ class HostsPlatform:
     def _job(self, request: LaunchRequest) -> Job:
         return job_of(request, self._allocated, interfaces_of, trial_order, self._programs)
 
-    def _find(self, request: LaunchRequest, leading: Leading) -> FollowedLaunch:
+    def _find(self, request: LaunchRequest, leading: FollowedLeader) -> FollowedLaunch:
         """Hear the leader up to the first trial that is left.
 
         Raises LaunchError, LeaderGone, _AgentGone.
@@ -232,7 +232,7 @@ class HostsPlatform:
         raise AssertionError("events do not end")
 
     def _launch(
-        self, request: LaunchRequest, leading: Leading, life: ReportedLife, begun: TrialBegins
+        self, request: LaunchRequest, leading: FollowedLeader, life: ReportedLife, begun: TrialBegins
     ) -> FollowedLaunch:
         for note in life.notes:
             self._note(note)
