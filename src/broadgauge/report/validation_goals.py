@@ -11,7 +11,7 @@ SINGLE_NODE = "vTrain ground truth (single node, DP only)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheets:
+class CalibratedSheets:
     """The same table, calibrated in three ways."""
 
     plain: Validation
@@ -19,7 +19,7 @@ class Sheets:
     six: Validation
 
 
-def goal_rows(sheets: Sheets) -> list[tuple[str, ...]]:
+def goal_rows(sheets: CalibratedSheets) -> list[tuple[str, ...]]:
     """Number, goal, where we are, and whether that is enough."""
     return [
         (number, words, here, "reached" if is_reached else "**not yet**")
@@ -27,7 +27,7 @@ def goal_rows(sheets: Sheets) -> list[tuple[str, ...]]:
     ]
 
 
-def _goals(sheets: Sheets) -> Iterator[tuple[str, str, str, bool]]:
+def _goals(sheets: CalibratedSheets) -> Iterator[tuple[str, str, str, bool]]:
     plain, few = score_sheet(sheets.plain.scored), score_sheet(sheets.few.scored)
     mean = plain.mean_over_sources
     yield _within("1", "nothing calibrated: MAPE over rows", plain.overall.mape, 0.14)

@@ -13,7 +13,7 @@ from broadgauge.predict.scoring.validation import ScoreSheet, Validation, score_
 from broadgauge.predict.tables.table import MeasuredTable, columns_in_words
 from broadgauge.report.terminal_validation import score_cells
 from broadgauge.report.validation_articles import article_sections
-from broadgauge.report.validation_goals import Sheets, goal_rows
+from broadgauge.report.validation_goals import CalibratedSheets, goal_rows
 from broadgauge.report.validation_words import (
     DEFINITIONS,
     HARD_ROWS,
@@ -66,7 +66,7 @@ def validation_page(
     few = validate(table, calibrate="system-network")
     six = validate(table, calibrate="system", num_points=VTRAIN_POINTS)
     quick = uncalibrated_sections(table, times, found)
-    goals = goal_rows(Sheets(plain=plain, few=few, six=six))
+    goals = goal_rows(CalibratedSheets(plain=plain, few=few, six=six))
     sections = {
         TITLE: INTRODUCTION.format(rows=len(table.rows), name=table.name),
         "Goals": markdown_table(("", "goal", "here", ""), goals),
