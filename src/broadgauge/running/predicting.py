@@ -42,7 +42,7 @@ class Question:
     system_file: Path | None = None
     measured_file: Path | None = None
     usd_per_gpu_hour: float | None = None
-    """Replacements of the catalog's price."""
+    """Instead of the catalog's price."""
     tokens_count: float | None = None
     """Of a whole training, whose days and dollars are wanted; None: as an experiment says."""
     pays_ratio: float = PAYS_RATIO

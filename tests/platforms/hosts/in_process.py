@@ -25,7 +25,7 @@ from tests.platforms.hosts.test_environment import FIRST
 from broadgauge.agent import on_host
 from broadgauge.agent.facts import HostFacts, InterfaceFacts
 from broadgauge.agent.on_host import AgentStart, HostAgent
-from broadgauge.leader import clocks, life, main
+from broadgauge.leader import clocks, launch_life, main
 from broadgauge.leader.main import Leader, LeaderStart
 from broadgauge.messages.agent import Marked, RunTrial, TrialStarts
 from broadgauge.messages.launch_order import LaunchOrder
@@ -322,8 +322,8 @@ def rig_in(
     monkeypatch.setattr(main, "_say_ready", rig.is_ready)
     monkeypatch.setattr(on_host, "_say", lambda told: None)
     monkeypatch.setattr(on_host._Launch, "begin", _begin_launch)
-    monkeypatch.setattr(life, "COLLECT_S", 0.05)
-    monkeypatch.setattr(life, "COME_LIMIT_S", 0.1)
+    monkeypatch.setattr(launch_life, "COLLECT_S", 0.05)
+    monkeypatch.setattr(launch_life, "COME_LIMIT_S", 0.1)
     monkeypatch.setattr(clocks, "NUM_ROUND_TRIPS", 1)
     monkeypatch.setattr(clocks, "ANSWER_LIMIT_S", 0.2)
     try:

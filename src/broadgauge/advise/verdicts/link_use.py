@@ -71,9 +71,9 @@ def link_use_of(summary: CaseSummary, run: RunSummary, cost_s: float | None) -> 
     beside = _collectives_on_same_network(summary, run)
     both = [s for s in (summary, beside) if s is not None]
     one, eight = _ceilings(both)
-    yardstick = _yardstick(network, one, eight)
-    own, by_step = _by_step(summary, yardstick, cost_s)
-    share, by_collective = _by_collective(beside, yardstick)
+    reference = _reference_rate(network, one, eight)
+    own, by_step = _by_step(summary, reference, cost_s)
+    share, by_collective = _by_collective(beside, reference)
     words = [each for each in (by_collective,) if each]
     if own is not None:
         words.insert(len(words) if own >= LINE_SHARE else 0, by_step)
@@ -106,7 +106,7 @@ def _nominal_gbps(network: Network) -> float | None:
     return found.nominal_gbps * len(found.interface or ("the one of the subnet",))
 
 
-def _yardstick(network: Network, one: float | None, eight: float | None) -> ReferenceRate | None:
+def _reference_rate(network: Network, one: float | None, eight: float | None) -> ReferenceRate | None:
     """A rate that we set, or of a network that was found what plain streams carried. None: an
     unshaped link's rate is this host's, and a link that was not measured has none."""
     rate = network.node_rate_gbps
@@ -121,35 +121,35 @@ def _yardstick(network: Network, one: float | None, eight: float | None) -> Refe
 
 
 def _by_step(
-    summary: CaseSummary, yardstick: ReferenceRate | None, cost_s: float | None
+    summary: CaseSummary, reference: ReferenceRate | None, cost_s: float | None
 ) -> tuple[float | None, str]:
     """Which part of what the network costs do the step's bytes take, and that in words."""
     wire_bytes = summary.value("wire_bytes")
-    if yardstick is None or wire_bytes is None or cost_s is None or cost_s <= 0:
+    if reference is None or wire_bytes is None or cost_s is None or cost_s <= 0:
         return None, ""
-    wire_s = wire_bytes * 8e-9 / yardstick.rate_gbps
+    wire_s = wire_bytes * 8e-9 / reference.rate_gbps
     own = wire_s / cost_s
     part = "all" if own >= 1 else show_ratio(own, 2)
     return own, (
-        f"a step's bytes take {show_time(wire_s)} at {yardstick.words}, "
+        f"a step's bytes take {show_time(wire_s)} at {reference.words}, "
         f"{part} of the {show_time(cost_s)} that the network costs{_bias_words(summary)}"
     )
 
 
 def _by_collective(
-    beside: CaseSummary | None, yardstick: ReferenceRate | None
+    beside: CaseSummary | None, reference: ReferenceRate | None
 ) -> tuple[float | None, str]:
     """How full was the link in the largest collective?"""
-    if beside is None or yardstick is None:
+    if beside is None or reference is None:
         return None, ""
     rate_gbps = beside.value("link_rate_gbps")
     share = beside.value("line_share_ratio")
     if share is None and rate_gbps is not None and beside.case.link is not None:
-        share = rate_gbps / yardstick.rate_gbps if beside.case.link.found else None
+        share = rate_gbps / reference.rate_gbps if beside.case.link.found else None
     if share is None:
         return None, ""
     whose = "the" if beside.case.link is not None and beside.case.link.found else "its"
-    full = f"{show_ratio(share, 2)} of {whose} {yardstick.words}"
+    full = f"{show_ratio(share, 2)} of {whose} {reference.words}"
     return share, f"the link runs at {full} in the largest collective{_bias_words(beside)}"
 
 
