@@ -107,7 +107,7 @@ def test_a_first_try_that_reaches_nobody_is_repeated_and_said(
 ) -> None:
     leading = lead(FakeWay(tmp_path, [], [hello(3)]), said, monkeypatch)
     assert leading.generation == 3
-    assert said == ["node0 can't be heard: the connection to the leader ended; trying again"]
+    assert said == ["node0 does not answer: the connection to the leader ended; trying again"]
     leading.close()
 
 

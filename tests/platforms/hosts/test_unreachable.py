@@ -81,7 +81,7 @@ def test_a_leader_that_stays_cut_off_is_named_and_resume_collects(tool: Tool) ->
         tool.machines.wait_for_end(machine="node1")
     finally:
         tool.machines.join("node0")
-    assert "node0, where the run is led, can't be heard" in " ".join(said.split())
+    assert "node0, which leads the run, does not answer" in " ".join(said.split())
     assert statuses(tool) == {ALL[0]: "ok"}
     resume(tool, code=3)
     assert statuses(tool) == dict.fromkeys(ALL, "ok") | {ALL[1]: "failed"}

@@ -100,7 +100,7 @@ class FollowedLeader:
             self._send(order)
 
     def _attach_again(self, loss: LinkLost) -> None:
-        """Raises LeaderGone where there is no leader, PlatformError where its host is not heard.
+        """Raises LeaderGone where there is no leader, PlatformError where its host does not answer.
 
         It may live on then: another beside it would disturb what it measures.
         """
@@ -110,7 +110,7 @@ class FollowedLeader:
             raise LeaderGone(f"{self.place.host}: {words}") from loss
         self.say(f"{self.place.host}: {loss}; the run goes on there, trying again")
         self.attached = _attach_until(self.place, last, self.say, RECONNECT_LIMIT_S)
-        self.say(f"{self.place.host} can be heard again")
+        self.say(f"{self.place.host} answers again")
         given = self._given
         if given is not None and _hello_of(self.attached).generation < given.generation:
             self._send(given)  # the connection broke before the leader had it
@@ -129,7 +129,7 @@ def _attach_until(
         except LinkLost as error:
             if time.monotonic() > deadline_s:
                 raise _unheard(place, error) from error
-            say(f"{place.host} can't be heard: {error}; trying again")
+            say(f"{place.host} does not answer: {error}; trying again")
         time.sleep(AGAIN_AFTER_S[min(attempt, len(AGAIN_AFTER_S) - 1)])
     raise AssertionError("the limit comes first")
 
@@ -141,7 +141,7 @@ def _hello_of(attached: Attached) -> LeaderHello:
 
 def _unheard(place: LeaderPlace, loss: LinkLost) -> PlatformError:
     return PlatformError(
-        f"{place.host}, where the run is led, can't be heard: {loss}",
+        f"{place.host}, which leads the run, does not answer: {loss}",
         hint="the run may go on there: `broadgauge run --resume` collects it later",
     )
 

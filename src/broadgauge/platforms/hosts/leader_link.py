@@ -109,7 +109,7 @@ class LeaderLink:
         try:
             data = os.read(self._stream.reading, READ_BYTES)
         except OSError as error:
-            raise LinkLost(f"the leader can't be heard: {error.strerror or error}") from error
+            raise LinkLost(f"the leader does not answer: {error.strerror or error}") from error
         if not data:
             raise LinkLost("the connection to the leader ended")
         self._heard_s = time.monotonic()
