@@ -1,4 +1,4 @@
-"""Does a reader see first that nothing ended well, before any verdict?"""
+"""Does a reader see first that nothing succeeded, before any verdict?"""
 
 import io
 from collections.abc import Callable

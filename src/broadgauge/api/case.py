@@ -86,7 +86,7 @@ class Case:
 
     @property
     def num_ok(self) -> int:
-        """Trials that ended well; only these count in an estimate."""
+        """Trials that succeeded; only these count in an estimate."""
         return self._summary.num_ok
 
     @property

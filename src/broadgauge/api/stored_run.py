@@ -70,7 +70,7 @@ class Run(Displayed):
 
     @property
     def num_ok(self) -> int:
-        """Trials that ended well."""
+        """Trials that succeeded."""
         return sum(each.num_ok for each in self._analysed.run.cases)
 
     @property

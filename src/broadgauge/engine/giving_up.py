@@ -1,4 +1,4 @@
-"""Which cases would only fail again? Those that failed alike before, and never ended well.
+"""Which cases would only fail again? Those that failed alike before, and never succeeded.
 
 A failure at a line of the rank's own, or one that refuses the case, is not chance: once is enough.
 Of any other (a signal, an exit code without words) two in a row must be alike. Not asked of what

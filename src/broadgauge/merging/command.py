@@ -104,7 +104,7 @@ def _put_start(
 
 
 def _missing(metric: str, said: Sequence[CommandSamples]) -> TrialError | None:
-    """A command that ended well and printed nothing of this is refused. None: it did not end."""
+    """A command that succeeded and printed nothing of this is refused. None: it did not end."""
     if not said or any(each.exit_code for each in said):
         return None
     first = said[0]

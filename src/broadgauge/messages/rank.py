@@ -14,7 +14,7 @@
       count    read the counters now, nobody waits: a command's steps have begun, or gone on
       stalled  no step or metric came for much longer than usual: the agent ends the trial
       stacks   where the ranks of a user's command stand, asked for when a trial hangs
-      done     the trial ended well
+      done     the trial succeeded
       failed   the trial ended with an error the rank could still tell
 
 The rank's other environment is torchrun's contract (RANK, WORLD_SIZE, LOCAL_RANK,

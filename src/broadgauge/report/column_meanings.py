@@ -32,7 +32,7 @@ OF_TRIALS: Mapping[str, str] = {
     "started_unix_s": "when the trial began, seconds since 1970-01-01 UTC",
     "ended_unix_s": "when it ended, seconds since 1970-01-01 UTC",
     "status": "ok, failed, timeout, or skipped (not run, with a reason)",
-    "error_kind": "what kind of failure; empty where it ended well",
+    "error_kind": "what kind of failure; empty where it succeeded",
     "error_phase": "where the ranks were then",
     "error_rank": "the rank that is to blame, where one is",
     "error_message": "what happened, in words",

@@ -115,7 +115,7 @@ def _records(analysed: AnalysedRun) -> ExportTable:
 
 
 def _of_cost(record: Record, cost: CaseCost | None) -> dict[str, Cell]:
-    """Of a trial that ended well; the cells are empty where no price is known."""
+    """Of a trial that succeeded; the cells are empty where no price is known."""
     if cost is None or cost.price is None or cost.price_usd_per_hour is None:
         return {}
     cells: dict[str, Cell] = {

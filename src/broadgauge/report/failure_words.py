@@ -8,7 +8,7 @@ from broadgauge.specs.record import Status
 
 
 def has_failed_whole(summary: CaseSummary) -> bool:
-    """Trials failed, and none ended well."""
+    """Trials failed, and none succeeded."""
     return summary.num_failed > 0 and summary.num_ok == 0
 
 

@@ -39,7 +39,7 @@ def _gated(found: Gate) -> Html:
 
 def _compared(rows: Sequence[JudgedRatio]) -> Html:
     if not rows:
-        return tag("p", "No case ran well on both sides.")
+        return tag("p", "No case succeeded on both sides.")
     head = ("case", "metric", "baseline (mean)", "candidate (mean)", "ratio (geometric)", "finding")
     return _table(head, [_cells(row) for row in rows])
 

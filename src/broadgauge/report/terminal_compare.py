@@ -49,7 +49,7 @@ def _print_changed(comparison: RunComparison, console: Console) -> None:
 def print_networks_compared(rows: Sequence[CaseComparison], console: Console) -> None:
     """Each network of one run against its fastest: A is the fastest."""
     if not rows:
-        sentence("Nothing to compare: no workload ran well on two networks.", console)
+        sentence("Nothing to compare: no workload succeeded on two networks.", console)
         return
     sentence("Each network (B) against the fastest one (A), paired block by block.", console)
     console.print()
@@ -72,7 +72,7 @@ def print_arms_compared(
 ) -> None:
     """The experiment's cases against the baseline's, which ran in the same blocks."""
     if not rows:
-        sentence("Nothing to compare: no case ran well on both sides.", console)
+        sentence("Nothing to compare: no case succeeded on both sides.", console)
         return
     sentence(
         f"The experiment (B) against the baseline {baseline.run} (A), interleaved, paired block "

@@ -103,7 +103,7 @@ def history(experiment_name: str, runs: Iterable[FoundRun]) -> History:
         if any(record.status == "ok" for record in summary.records):
             summaries.append((started_unix_s(summary.folder, summary.records), summary))
         else:
-            notes.append(f"{run.folder} was skipped: no trial of it ended well")
+            notes.append(f"{run.folder} was skipped: no trial of it succeeded")
     summaries.sort(key=lambda item: (item[0], item[1].folder.name))
     return History(
         experiment_name=experiment_name,

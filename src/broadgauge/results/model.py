@@ -79,7 +79,7 @@ class CaseSummary:
     records: tuple[Record, ...]
     """All of them, failed ones included, in the order written."""
     estimates: Mapping[str, Estimate]
-    """By metric name, over the trials that ended well."""
+    """By metric name, over the trials that succeeded."""
     missing: Mapping[str, str]
     """Metrics that are null in every good trial, with the reason."""
     collectives: tuple[CollectiveSummary, ...]
@@ -101,7 +101,7 @@ class CaseSummary:
     """Of the whole run: what ran before one and what ran after it are no pair."""
 
     good: tuple[Record, ...] = field(init=False, repr=False, compare=False)
-    """The trials that ended well."""
+    """The trials that succeeded."""
 
     def __post_init__(self) -> None:
         good = tuple(record for record in self.records if record.status is Status.OK)

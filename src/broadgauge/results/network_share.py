@@ -79,7 +79,7 @@ class ShareOfLaunches:
 
 
 def share_of_launches(good: Iterable[Record]) -> ShareOfLaunches | None:
-    """Of trials that ended well; None where none has both a step time and a network cost."""
+    """Of trials that succeeded; None where none has both a step time and a network cost."""
     launches: dict[str, list[tuple[float, float]]] = {}
     for record in good:
         cost_s, step_s = (record.metrics.get(name) for name in ("network_cost_s", "step_time_s"))

@@ -95,7 +95,7 @@ def summarise_read(stored: StoredRun) -> RunSummary:
 def summarise_case(
     case: Case, records: tuple[Record, ...], *, num_planned: int | None = None
 ) -> CaseSummary:
-    """What do the trials of one case say? Only those that ended well count in an estimate."""
+    """What do the trials of one case say? Only those that succeeded count in an estimate."""
     good = [record for record in records if record.status is Status.OK]
     estimates: dict[str, Estimate] = {}
     for name in {name: None for record in good for name in record.metrics}:

@@ -349,7 +349,7 @@ def test_failed_and_flagged_trials_stand_beside_the_verdict() -> None:
 def test_nothing_measured_says_why() -> None:
     run = made.run_of([REFERENCE, SLOW], [times(1.0), []])
     reason = evaluate(a_claim(at_least=1.1), run).reason
-    assert reason == "train 2x1 slow: no trial ended well"
+    assert reason == "train 2x1 slow: no trial succeeded"
     other = evaluate(a_claim(metric="mfu_ratio", at_least=1.1), two_networks(1.0))
     assert other.reason == "train 2x1 slow: no mfu_ratio: it was not measured"
 

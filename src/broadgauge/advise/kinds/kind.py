@@ -21,7 +21,7 @@ class KindInAdvise(ABC):
 
     @abstractmethod
     def verdict(self, summary: CaseSummary, run: RunSummary) -> Verdict:
-        """What does this case wait for most? At least one of its trials ended well.
+        """What does this case wait for most? At least one of its trials succeeded.
 
         Rules are imported here where they are used: judging one trial does without numpy.
         """

@@ -181,7 +181,7 @@ def _is_slower_unshaped(rungs: Sequence[CaseSummary]) -> bool:
 def _why_no_rung(summary: CaseSummary, run: RunSummary, value_of: ValueOf) -> str | None:
     """Why does the curve not go through this case? None: it does."""
     if not any(value_of(record) is not None for record in summary.good):
-        return "no trial ended well" if not summary.num_ok else "it has no such figure"
+        return "no trial succeeded" if not summary.num_ok else "it has no such figure"
     if is_unshaped(summary.case):
         if carried_gbps(summary) is None:
             return "what this host carries unshaped was not measured"

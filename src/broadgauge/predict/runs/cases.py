@@ -47,7 +47,7 @@ class RunCase:
 
 
 def train_cases(run: RunSummary) -> tuple[RunCase, ...]:
-    """The trainings of the experiment itself that ended well."""
+    """The trainings of the experiment itself that succeeded."""
     return tuple(
         _run_case(run, summary, training)
         for summary in run.candidates
@@ -215,7 +215,7 @@ def _no_training(run: RunSummary) -> str:
     if COMMAND in held:
         message = f"it runs {COMMAND}"
     elif any(training_of(each.case.workload) for each in run.candidates):
-        message = "none of its trainings ended well"
+        message = "none of its trainings succeeded"
     else:
         message = "it holds no training"
     return f"{run.folder.name} can't be asked: {message}"

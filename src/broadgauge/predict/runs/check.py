@@ -34,7 +34,7 @@ def check_run(system: System, run: RunSummary) -> tuple[CheckedStep, ...]:
     """Every training of a stored run, predicted. Raises InputError for another machine's run."""
     stored = train_cases(run)
     if not stored:
-        raise InputError(f"{run.folder.name} holds no training that ended well")
+        raise InputError(f"{run.folder.name} holds no training that succeeded")
     for each in stored:
         other = each.device_name not in ("", system.device.name)
         if other or each.case.device != system.device.kind:

@@ -57,7 +57,7 @@ class Blocks:
 
 
 def blocks_of(a: CaseSummary, b: CaseSummary, value_of: ValueOf) -> Blocks:
-    """Pair the trials that ended well. Positions in a block stand for times."""
+    """Pair the trials that succeeded. Positions in a block stand for times."""
     a_blocks, b_blocks = _by_block(a.good, value_of), _by_block(b.good, value_of)
     common = [block for block in a_blocks if block in b_blocks]
     whole = [block for block in common if not _is_torn(a_blocks[block] + b_blocks[block], a.pauses)]

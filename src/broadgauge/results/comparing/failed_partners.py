@@ -1,6 +1,6 @@
 """Did the trials of two cases that are compared end well, and if not, whose did not?
 
-Figures are of trials that ended well. Where one side fails now and then, those left over are
+Figures are of trials that succeeded. Where one side fails now and then, those left over are
 chosen by what failed: the slow ones that ran into a limit, say.
 """
 

@@ -67,7 +67,7 @@ class GateRow:
     metric: str
     baseline: Estimate | None
     candidate: Estimate | None
-    """None where no trial of that side ended well."""
+    """None where no trial of that side succeeded."""
     slowdown: Estimate | None
     """0.05: 5 % more time, or a rate 1.05 times lower. None where there is no pair."""
     p_value: float | None

@@ -52,7 +52,7 @@ def figure_of(
 
 def _why_missing(summary: CaseSummary, metric: str) -> str:
     if not summary.num_ok:
-        return "no trial ended well"
+        return "no trial succeeded"
     return f"no {metric}: {summary.missing.get(metric, 'it was not measured')}"
 
 

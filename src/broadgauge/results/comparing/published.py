@@ -65,7 +65,7 @@ def _ours(figure: PublishedFigure, summary: CaseSummary | None, run: RunSummary)
     if metric not in summary.estimates:
         label = summary.case.label
         if not summary.num_ok:
-            return f"{label}: no trial ended well"
+            return f"{label}: no trial succeeded"
         return f"{label}: {summary.missing.get(metric, 'not measured')}"
     if figure.over is None:
         return summary.estimates[metric]
