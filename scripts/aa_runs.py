@@ -6,7 +6,7 @@ r"""How often is "different" said where nothing differs? Interleaved A/A compari
     python scripts/aa_runs.py FOLDER --experiment yours.yaml
 
 Each comparison is a whole run of an experiment `--against` its own stored run: both arms are the
-same cases, launched anew and interleaved block by block, and each headline metric is compared as
+same cases, launched again and interleaved block by block, and each headline metric is compared as
 `broadgauge compare` does. By construction a 95 % interval leaves out the truth in 5 % of all
 comparisons, so in 5 % "different" is said. The last column says how likely as many or more would
 be by that alone (one-sided binomial test). Metrics of one run share its disturbances: the line of

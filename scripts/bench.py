@@ -96,7 +96,7 @@ def write_large_run(folder: Path, num_cases: int, num_launches: int) -> None:
 
 
 def read_large_runs(broadgauge: list[str]) -> None:
-    """10,000 trials, read anew by each command."""
+    """10,000 trials, read again by each command."""
     with tempfile.TemporaryDirectory() as folder:
         for num_cases, num_launches in ((20, 500), (200, 50)):
             path = Path(folder) / f"{num_cases}x{num_launches}"

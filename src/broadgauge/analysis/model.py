@@ -22,7 +22,7 @@ from broadgauge.specs.record import Severity
 
 ANALYSIS_VERSION = 4
 """Changes with every rule, threshold or sentence that changes what is said of the same records, so
-that what was stored before is made anew (tests/analysis/test_golden.py holds that)."""
+that what was stored before is made again (tests/analysis/test_golden.py holds that)."""
 
 
 class MadeFrom(StoredModel):

@@ -1,7 +1,7 @@
 """Where does a run's analysis rest? In analysis.json of its folder: a cache, never a source.
 
 Deleted, it comes back byte by byte. Where the plan, the records or the version of the analysis are
-others than those it was made from, or it can't be read, it is made anew. Where the folder can't be
+others than those it was made from, or it can't be read, it is made again. Where the folder can't be
 written, or is being written by a run, the analysis is made and not stored.
 """
 

@@ -1,4 +1,4 @@
-"""`broadgauge report`: the HTML report of a stored run, made anew."""
+"""`broadgauge report`: the HTML report of a stored run, made again."""
 
 import argparse
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Which cases of another run are repeated beside an experiment's own?
 
 Two runs at two times can't be told from two states of the machine. So the baseline's experiment is
-planned anew on this machine, and its cases run in the same blocks as the experiment's, in the arm
+planned again on this machine, and its cases run in the same blocks as the experiment's, in the arm
 `baseline`, with their own commands' folder.
 """
 

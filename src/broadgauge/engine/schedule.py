@@ -70,7 +70,7 @@ def _shared(case: Case) -> tuple[object, ...]:
 
 
 def _network_of_life(case: Case) -> tuple[object, ...]:
-    """What of its network do ranks keep for life? NCCL all of it; Gloo looks anew at each trial,
+    """What of its network do ranks keep for life? NCCL all of it; Gloo looks again at each trial,
     but the NICs and their overlay are built with the nodes. Where a network is found is told to
     both when they start."""
     if case.backend == "nccl" or case.link is None or case.link.found is not None:

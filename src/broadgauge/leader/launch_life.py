@@ -45,7 +45,7 @@ from broadgauge.messages.leader import (
 )
 
 COME_LIMIT_S = 5.0
-"""For an agent that is started anew to come back; the tool starts one that does not."""
+"""For an agent that is started again to come back; the tool starts one that does not."""
 DUMP_S = 2.5
 """After a stall or a time limit: every agent's ranks say where they are. Longer than an agent
 takes for it."""

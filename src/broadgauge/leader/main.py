@@ -147,7 +147,7 @@ class Leader:
             assert isinstance(order, Attach), "the socket's own"
 
     def _forget(self, number: int) -> None:
-        with suppress(OSError):  # no room to write it anew: it is kept
+        with suppress(OSError):  # no room to write it again: it is kept
             self._spool.stored(number)
 
     def _take(self, generation: int, jobs: Sequence[Job]) -> None:

@@ -17,7 +17,7 @@ from broadgauge.messages.leader import LEADER_EVENT, Spooled
 MAX_BYTES = 2**30
 """More than any run of the documented sizes says; a rank that floods must not fill the disk."""
 MOST_STORED_BYTES = 2**24
-"""Of events that the tool has stored, before the file is written anew without them."""
+"""Of events that the tool has stored, before the file is written again without them."""
 
 
 class SpoolFull(Exception):  # noqa: N818  says what is so
@@ -83,7 +83,7 @@ class Spool:
         return self.next_number - len(self._places)
 
     def _drop(self, num_events: int) -> None:
-        """Write the file anew without so many."""
+        """Write the file again without so many."""
         dropped = self._places[num_events]
         draft = self._path.with_suffix(".new")
         with self._path.open("rb") as kept, open(draft, "xb", opener=_private) as file:

@@ -11,7 +11,7 @@ import sys
 
 
 def register() -> None:
-    """Nothing is written, printed or opened anew when the signal comes: faulthandler does it in C,
+    """Nothing is written, printed or opened again when the signal comes: faulthandler does it in C,
     also where the interpreter's lock is held."""
     folder, number = os.environ.get("BROADGAUGE_STACKS"), os.environ.get("BROADGAUGE_STACKS_SIGNAL")
     if not folder or not number or "LOCAL_RANK" not in os.environ:

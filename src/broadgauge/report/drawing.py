@@ -46,7 +46,7 @@ def draw(spec: Spec, name: str) -> Drawing:
 def _svg(spec: Spec, name: str) -> str:
     """One SVG whose ids are its own: several stand in one document.
 
-    The runtime counts its ids through a whole process, so they are numbered anew: the same chart
+    The runtime counts its ids through a whole process, so they are numbered again: the same chart
     is the same text.
     """
     svg = drawn(json.dumps(spec))

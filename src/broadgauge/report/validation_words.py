@@ -22,7 +22,7 @@ their 80 % interval; pairs in order; mean over sources). Published values stayed
 | change | MAPE | in 80 % | order | mean over sources |
 | --- | --- | --- | --- | --- |
 | before | 13.9 | 82.4 | 88.9 | 18.7 |
-| sharded layers wait for those before; constants fitted anew | 13.8 | 82.5 | 88.1 | 18.7 |
+| sharded layers wait for those before; constants fitted again | 13.8 | 82.5 | 88.1 | 18.7 |
 | wider where few have measured; links no surer than ±a third | 13.8 | 83.4 | 88.1 | 18.7 |
 
 The pairs that turned round are all of BigScience JeanZay V100: with tensor ranks it is predicted

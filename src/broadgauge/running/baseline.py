@@ -62,7 +62,7 @@ def read_against(
 
 
 def _progress_notes(stored: StoredRun) -> tuple[str, ...]:
-    """Its cases are run anew, so it may be unfinished; but one that runs now disturbs."""
+    """Its cases are run again, so it may be unfinished; but one that runs now disturbs."""
     if is_being_written(stored.folder):
         return ("the baseline is being run at this moment: both runs disturb each other",)
     trials = {trial.trial_id for launch in stored.plan.launches for trial in launch.trials}

@@ -84,7 +84,7 @@ class Secrets:
             raise InputError(
                 f"`{name}` in your environment is not the one that was planned: "
                 f"{seen}, not {variable.shown}",
-                hint="all but the password must be the same; a new run plans anew",
+                hint="all but the password must be the same; a new run plans again",
             )
         return found
 

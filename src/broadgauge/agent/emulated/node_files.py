@@ -64,7 +64,7 @@ def nsswitch_text(host_text: str) -> str:
 
 
 def _mount_sysfs() -> tuple[str, ...]:
-    """Mount sysfs anew, so that /sys/class/net shows this node's NICs, and keep the cgroups."""
+    """Mount sysfs again, so that /sys/class/net shows this node's NICs, and keep the cgroups."""
     cgroups = None
     with suppress(OSError):
         cgroups = os.open("/sys/fs/cgroup", os.O_PATH | os.O_DIRECTORY)

@@ -160,7 +160,7 @@ class HostsPlatform:
         try:
             return FollowedLeader.of(place, -1, say)
         except LeaderGone as gone:
-            self._note(f"{gone}: what is left is run anew")
+            self._note(f"{gone}: what is left is run again")
             forget_place(self._state_folder)
             return None
 
