@@ -31,7 +31,7 @@ class NodeCounters:
     cpu_user_s: float | None
     cpu_system_s: float | None
     cpu_softirq_s: float | None
-    """None: /proc/stat does not show the node's cores, as where lxcfs numbers them again."""
+    """None: /proc/stat does not show the node's cores, as where lxcfs renumbers them."""
     cpu_stolen_s: float | None = None
     """What the hypervisor gave to other machines while the cores had work; None: not read."""
     ranks_cpu_s: float | None = None

@@ -34,7 +34,7 @@ class RankActivity:
         self.phase, self.phase_since_s = phase, now_s
 
     def begin_trial(self, phase: Phase, now_s: float) -> None:
-        """All time counts again."""
+        """All times start over."""
         self.phase, self.phase_since_s, self.heard_s = phase, now_s, now_s
         self.spent_s = {}
         self.waits_at, self.last_block, self.detail = None, None, ""
