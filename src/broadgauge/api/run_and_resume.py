@@ -155,7 +155,7 @@ def _opened(finished: FinishedRun) -> Run:
     if finished.is_fallback:
         warnings.warn(
             "nodes can't be emulated on this machine: what needs no second node was run on the "
-            "local platform (`broadgauge run` says why, and how to mend it)",
+            "local platform (`broadgauge run` says why, and how to fix it)",
             stacklevel=3,
         )
     return open_at(finished.folder, ".")

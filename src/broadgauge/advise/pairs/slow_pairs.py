@@ -71,7 +71,7 @@ BETWEEN_GROUPS = Advice(
     cause="what only the ways between these groups share: an uplink between their switches that is "
     "slow, oversubscribed, or has lost a member of its bond; within its group each node is fast",
     fix="speed, errors and members of the switches' uplink ports; place jobs within one group "
-    "until it is mended",
+    "until it is fixed",
 )
 BETWEEN_RANK_GROUPS = Advice(
     cause="the way between the groups: the sockets' link, a PCIe switch, NVLink only within them",

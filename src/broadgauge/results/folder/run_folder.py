@@ -124,9 +124,9 @@ class RunFolder:
 
     @classmethod
     def open_for_resume(cls, path: Path) -> Self:
-        """An existing folder, mended: torn last line cut, series without a record removed.
+        """An existing folder, repaired: torn last line cut, series without a record removed.
 
-        `notes` says what was mended. Raises RunFolderError where it is locked, of a newer schema,
+        `notes` says what was repaired. Raises RunFolderError where it is locked, of a newer schema,
         broken, or not writable.
         """
         folder = find_run(path)
@@ -135,11 +135,11 @@ class RunFolder:
             plan, notes = read_plan(folder)
             read = read_records(folder / RECORDS_FILE)
             _refuse_newer(folder, newest_schema(plan, read.records))
-            mended = _mend(folder, plan, read.records)
+            repaired = _repair(folder, plan, read.records)
             environments, environment_notes = read_environments(folder)
             if read.torn_bytes:
                 cut = f"a torn last line of {read.torn_bytes} bytes was cut from {RECORDS_FILE}"
-                mended = (f"{cut}: its trial is run again", *mended)
+                repaired = (f"{cut}: its trial is run again", *repaired)
             return cls(
                 folder,
                 lock=lock,
@@ -149,7 +149,7 @@ class RunFolder:
                 growth_file=_growth_file(folder),
                 records=read.records,
                 environments=environments,
-                notes=(*notes, *environment_notes, *mended),
+                notes=(*notes, *environment_notes, *repaired),
             )
         except BaseException:
             lock.release()
@@ -285,7 +285,7 @@ def _refuse_newer(folder: Path, newest: int) -> None:
         )
 
 
-def _mend(folder: Path, plan: Plan, records: Sequence[Record]) -> tuple[str, ...]:
+def _repair(folder: Path, plan: Plan, records: Sequence[Record]) -> tuple[str, ...]:
     """Remove what a killed process left, and say so. Empty folders get lost in copies."""
     for name in (SERIES_FOLDER, ENVIRONMENTS_FOLDER, LOGS_FOLDER):
         with disk.telling("make", folder / name):
