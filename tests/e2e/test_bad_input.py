@@ -18,7 +18,7 @@ from tests.e2e.driving import run_command, tiny
         ("platform: emulated", "platform: slurm", "planned and not there yet"),
         ("name: tiny", "name: {", "not YAML"),
         ("100 Mbit/s", "[100 Mbit/s, 1 Gb]", "`Gb` is no unit of a rate"),
-        ("steps: 4", f"steps: {list(range(4, 100))}", "unfolds into 96 entries"),
+        ("steps: 4", f"steps: {list(range(4, 100))}", "expands to 96 entries"),
         ("launches: 1", "launches: [1, 2]", "`launches` takes one value, not a list"),
         ("name: tiny", "name: tiny\nextends: quikstart", "did you mean `quickstart`?"),
         ("name: tiny", "name: tiny\nextends: e.yaml", "in a circle: e.yaml → e.yaml"),

@@ -1,4 +1,4 @@
-"""Proves specs/axes.py and specs/axis_names.py: what lists unfold into, its names and places."""
+"""Proves specs/axes.py and specs/axis_names.py: what lists expand to, its names and places."""
 
 import itertools
 import re
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broadgauge.specs import axes
-from broadgauge.specs.axis_names import unfolded_names
+from broadgauge.specs.axis_names import expanded_names
 from broadgauge.specs.base import NAME_PATTERN
 from broadgauge.specs.errors import ExperimentError
 from broadgauge.specs.experiment import Experiment
@@ -53,7 +53,7 @@ def names(items: tuple[Any, ...]) -> list[str]:
     return [item.name for item in items]
 
 
-def test_each_list_unfolds_its_entry_in_the_files_order() -> None:
+def test_each_list_expands_its_entry_in_the_files_order() -> None:
     experiment = read()
     assert [(n.name, n.rate_gbps, n.nics_per_node) for n in experiment.networks] == [
         ("eth-rate-1gbit-nics-1", 1.0, 1),
@@ -100,7 +100,7 @@ def test_a_pattern_never_means_an_entry_that_is_another() -> None:
     assert experiment.hypotheses[0].cases.network == expected
 
 
-def test_one_of_the_unfolded_can_be_named_alone() -> None:
+def test_one_of_the_expanded_can_be_named_alone() -> None:
     name = "eth-rate-10gbit-nics-1"
     experiment = read(TEXT.replace("networks: [eth]", f"networks: [plain, {name}]"))
     assert experiment.workloads[0].networks == ("plain", name)
@@ -111,7 +111,7 @@ def test_a_list_of_one_is_an_axis_of_one() -> None:
     assert names(experiment.networks)[0] == "eth-rate-1gbit-nics-1"
 
 
-def test_what_is_unfolded_is_read_back_as_it_is() -> None:
+def test_what_is_expanded_is_read_back_as_it_is() -> None:
     experiment = read()
     assert read_experiment(dump_experiment(experiment), "x.yaml") == experiment
 
@@ -190,7 +190,7 @@ VALUES = st.one_of(
     ),
 )  # fmt: skip
 def test_names_are_unique_and_names(base: str, axes: dict[str, list[Any]]) -> None:
-    made = unfolded_names(base, [((key,), values) for key, values in axes.items()])
+    made = expanded_names(base, [((key,), values) for key, values in axes.items()])
     assert len(made) == len(set(made)) == len(list(itertools.product(*axes.values())))
     assert all(re.fullmatch(NAME_PATTERN, name) for name in made)
     assert all(name.startswith(base[:60]) for name in made)
@@ -211,18 +211,18 @@ def test_names_are_unique_and_names(base: str, axes: dict[str, list[Any]]) -> No
     ],
 )
 def test_the_rule_for_names(path: tuple[str, ...], values: list[Any], expected: list[str]) -> None:
-    assert unfolded_names("x", [(path, values)]) == [f"x-{end}" for end in expected]
+    assert expanded_names("x", [(path, values)]) == [f"x-{end}" for end in expected]
 
 
 def test_keys_that_read_the_same_are_written_out() -> None:
     axes = [(("sizes", "from_bytes"), [1]), (("from_bytes",), [2])]
-    assert unfolded_names("x", axes) == ["x-sizes-from-bytes-1-from-bytes-2"]
+    assert expanded_names("x", axes) == ["x-sizes-from-bytes-1-from-bytes-2"]
 
 
 def test_names_that_would_be_too_long_are_numbered() -> None:
     axes = [(("text",), ["a" * 40, "b" * 40])]
-    assert unfolded_names("x" * 30, axes) == ["x" * 30 + "-1", "x" * 30 + "-2"]
-    assert unfolded_names("x" * 63, axes) == ["x" * 61 + "-1", "x" * 61 + "-2"]
+    assert expanded_names("x" * 30, axes) == ["x" * 30 + "-1", "x" * 30 + "-2"]
+    assert expanded_names("x" * 63, axes) == ["x" * 61 + "-1", "x" * 61 + "-2"]
 
 
 @settings(deadline=None, max_examples=50)
@@ -231,7 +231,7 @@ def test_names_that_would_be_too_long_are_numbered() -> None:
     mtus=st.lists(st.sampled_from((1500, 4000, 9000)), min_size=1, max_size=3, unique=True),
     batches=st.lists(st.integers(1, 99), min_size=1, max_size=4, unique=True),
 )
-def test_unfolding_is_writing_every_entry_by_hand(
+def test_expansion_is_writing_every_entry_by_hand(
     rates: list[float], mtus: list[int], batches: list[int]
 ) -> None:
     """The plain reference: nested loops over the values."""
@@ -251,5 +251,5 @@ def test_too_many_are_counted_before_they_are_compared(monkeypatch: pytest.Monke
     """Comparing takes a time that grows with the square of the values."""
     monkeypatch.delattr(axes, "_is_same")
     text = f"workloads: [{{kind: train, steps: {list(range(4_000))}, seed: [1, 2]}}]"
-    with pytest.raises(ExperimentError, match=r"unfolds into [48],000 entries"):
-        axes.unfold_axes(parse_yaml(text, "e.yaml"))
+    with pytest.raises(ExperimentError, match=r"expands to [48],000 entries"):
+        axes.expand_axes(parse_yaml(text, "e.yaml"))

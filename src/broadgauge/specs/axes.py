@@ -1,4 +1,4 @@
-"""Which entries does a list unfold into? In an entry of `networks` or `workloads`, a list where a
+"""Which entries does a list expand to? In an entry of `networks` or `workloads`, a list where a
 field takes one value is an axis: the entry becomes one for each point of the product of its axes.
 
 It is done on plain data, before anything is validated: the models tell which fields take lists by
@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from pydantic import BaseModel
 
-from broadgauge.specs.axis_names import unfolded_names
+from broadgauge.specs.axis_names import expanded_names
 from broadgauge.specs.base import NAME_PATTERN
 from broadgauge.specs.document import Assembly, Document, KeyPath
 from broadgauge.specs.errors import ExperimentError, Problem
@@ -22,10 +22,10 @@ from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.fields import annotations_at, discriminators, models_in, takes_list
 from broadgauge.specs.network import Network, NodePath
 
-UNFOLDED = ("networks", "workloads")
+EXPANDED = ("networks", "workloads")
 NEVER_AXES = ("name", "kind")
 MAX_ENTRIES = 64
-"""As many as an experiment takes; a typing error must not unfold for ever."""
+"""As many as an experiment takes; a typing error must not expand for ever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,32 +35,32 @@ class Axis:
     values: list[Any]
 
 
-def unfold_axes(document: Document) -> Document:
-    """The experiment with every entry that has axes unfolded, and all that names it following.
+def expand_axes(document: Document) -> Document:
+    """The experiment with every entry that has axes expanded, and all that names it following.
 
     Raises ExperimentError for an empty axis, a value that stands twice, and too many entries.
     """
     if not isinstance(document.data, dict):
         return document
-    unfolding = _Unfolding(document=document)
-    unfolding.assembly.place(document, at=(), to=())
-    data = {key: unfolding.part(key, value) for key, value in document.data.items()}
-    whole = unfolding.assembly.document(document.filename, data)
-    return _following(whole, unfolding.names) if any(unfolding.names.values()) else whole
+    expansion = _Expansion(document=document)
+    expansion.assembly.place(document, at=(), to=())
+    data = {key: expansion.part(key, value) for key, value in document.data.items()}
+    whole = expansion.assembly.document(document.filename, data)
+    return _following(whole, expansion.names) if any(expansion.names.values()) else whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Unfolding:
+class _Expansion:
     document: Document
     assembly: Assembly = field(default_factory=Assembly)
     names: dict[str, dict[str, list[str]]] = field(
-        default_factory=lambda: {key: {} for key in UNFOLDED}
+        default_factory=lambda: {key: {} for key in EXPANDED}
     )
     """Of each list, of each entry that had axes by its name in the file: what came of it."""
 
     def part(self, key: str, value: Any) -> Any:
         """One top-level part of the experiment."""
-        if key not in UNFOLDED or not isinstance(value, list):
+        if key not in EXPANDED or not isinstance(value, list):
             return self.assembly.take(self.document, value, at=(key,), to=(key,))
         self.assembly.place(self.document, at=(key,), to=(key,))
         self._refuse_twins(key, value)
@@ -70,7 +70,7 @@ class _Unfolding:
         return entries
 
     def _add(self, entries: list[Any], entry: Any, at: tuple[str, int]) -> None:
-        """The entry, or all that it unfolds into."""
+        """The entry, or all that it expands to."""
         key, _ = at
         model = _model(key, entry)
         axes = [] if model is None else list(_axes(model, entry, ()))
@@ -79,7 +79,7 @@ class _Unfolding:
             return
         _check(self.document, at, axes, room=MAX_ENTRIES - len(entries))
         name = _name(entry, model)
-        names = unfolded_names(name, [(axis.path, axis.values) for axis in axes]) if name else []
+        names = expanded_names(name, [(axis.path, axis.values) for axis in axes]) if name else []
         if name:
             self.names[key][name] = names
         for number, chosen in enumerate(_points(at, axes)):
@@ -138,7 +138,7 @@ def _axes(annotation: Any, mapping: dict[str, Any], path: tuple[str, ...]) -> It
 
 
 def _check(document: Document, at: KeyPath, axes: list[Axis], room: int) -> None:
-    """Raises ExperimentError where the axes can't be unfolded as they stand."""
+    """Raises ExperimentError where the axes can't be expanded as they stand."""
     for axis in axes:
         if not axis.values:
             path: KeyPath = (*at, *axis.path)
@@ -149,7 +149,7 @@ def _check(document: Document, at: KeyPath, axes: list[Axis], room: int) -> None
         _refuse(
             document,
             at,
-            f"`{at[0]}[{at[1]}]` unfolds into {count:,} entries ({product}), "
+            f"`{at[0]}[{at[1]}]` expands to {count:,} entries ({product}), "
             f"and {at[0]} are {MAX_ENTRIES} at most",
             "fewer values, or several experiments",
         )
@@ -177,8 +177,8 @@ def _name(entry: Any, model: type[BaseModel] | None) -> str:
     return name if isinstance(name, str) and re.fullmatch(NAME_PATTERN, name) else ""
 
 
-def _following(document: Document, unfolded: dict[str, dict[str, list[str]]]) -> Document:
-    """Where an unfolded entry is named, all that came of it are meant."""
+def _following(document: Document, expanded: dict[str, dict[str, list[str]]]) -> Document:
+    """Where an expanded entry is named, all that came of it are meant."""
     assembly = Assembly()
 
     def rewrite(value: Any, path: KeyPath) -> Any:
@@ -186,7 +186,7 @@ def _following(document: Document, unfolded: dict[str, dict[str, list[str]]]) ->
         if isinstance(value, dict):
             return {key: rewrite(item, (*path, key)) for key, item in value.items()}
         key = _list_named_in(path)
-        names = unfolded.get(key, {})
+        names = expanded.get(key, {})
         if isinstance(value, str):
             return _pattern(value, names[value], document.data[key]) if value in names else value
         if isinstance(value, list) and names:

@@ -17,7 +17,7 @@ MAX_NAME_CHARACTERS = 63
 _ENDINGS = (*UNIT_SUFFIXES, "_per_node", "_per_rank")
 
 
-def unfolded_names(base: str, axes: Sequence[tuple[Sequence[str], Sequence[Any]]]) -> list[str]:
+def expanded_names(base: str, axes: Sequence[tuple[Sequence[str], Sequence[Any]]]) -> list[str]:
     """A name for each point of the product, the last axis fastest; each axis: path and values."""
     keys = _key_words([path for path, _ in axes])
     parts = [

@@ -13,7 +13,7 @@ from broadgauge.specs.units import SizeBytes, TimeS
 from broadgauge.specs.workload_base import WorkloadBase
 
 MAX_SIZES = 1000
-"""A typing error in `factor` must not unfold for ever; the plan bounds the rows of a record."""
+"""A typing error in `factor` must not expand for ever; the plan bounds the rows of a record."""
 
 
 class SizeRange(Spec):

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from broadgauge.specs.axes import NEVER_AXES, UNFOLDED, unfold_axes
+from broadgauge.specs.axes import NEVER_AXES, EXPANDED, expand_axes
 from broadgauge.specs.base import NAME_PATTERN, did_you_mean
 from broadgauge.specs.document import Document, KeyPath
 from broadgauge.specs.errors import ExperimentError, Problem
@@ -63,7 +63,7 @@ def read_experiment(
 
     `overrides` are `a.b=c` texts: a dotted path, where an item of a list is named by its position
     or its `name`, and a YAML value. They apply to what the file and all that it extends say
-    together; axes unfold last. `read_base` finds what `extends` names.
+    together; axes expand last. `read_base` finds what `extends` names.
     """
     return read_with_secrets(text, filename, overrides, read_base=read_base)[0]
 
@@ -87,7 +87,7 @@ def read_with_secrets(
         problem = f"`{EXTENDS}` stands in the file: no flag sets it"
         raise ExperimentError([Problem(document.where((EXTENDS,)), problem)])
     document, secrets = take_secrets(document)
-    document = unfold_axes(document)
+    document = expand_axes(document)
     try:
         return Experiment.model_validate(document.data), secrets
     except ValidationError as error:
@@ -148,7 +148,7 @@ def _where_axes_are(path: KeyPath) -> str:
     """What can be done for somebody who meant each value of a list?"""
     if path[0] == "environment":
         return "in the `environment` of a network or workload a list is an axis"
-    if path[0] in UNFOLDED and path[-1] in NEVER_AXES:
+    if path[0] in EXPANDED and path[-1] in NEVER_AXES:
         return "every other key may be an axis; for this one write an entry for each"
     return "a list is an axis only in an entry of `networks` or `workloads`"
 

@@ -61,7 +61,7 @@ class NodeUse(StoredModel):
     """Without softirq."""
     cpu_softirq_s: float | None
     """These three and the next are None where /proc/stat does not show the node's cores: lxcfs
-    numbers a container's cores again there."""
+    renumbers a container's cores there."""
     cpu_busy_ratio: float | None
     """(user + system + softirq) / (elapsed x cores). Of the node's cores, whoever used them.
 

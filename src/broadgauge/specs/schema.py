@@ -2,7 +2,7 @@
 
 It is pydantic's schema of the models, with what happens before they see the data: text may bring
 its unit (specs/units.py), one word may stand for a list of one, lists in entries of `networks` and
-`workloads` unfold (specs/axes.py), and `extends` fills in what is left out (specs/extending.py).
+`workloads` expand (specs/axes.py), and `extends` fills in what is left out (specs/extending.py).
 Descriptions are the docstrings of the fields.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
-from broadgauge.specs.axes import NEVER_AXES, UNFOLDED
+from broadgauge.specs.axes import NEVER_AXES, EXPANDED
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.extending import EXTENDS, MERGED_BY_NAME
 from broadgauge.specs.fields import models_in, models_taken, takes_list
@@ -140,7 +140,7 @@ def _models_in_lists(keys: tuple[str, ...]) -> set[type[BaseModel]]:
 
 def _models_of_entries() -> set[type[BaseModel]]:
     """Every model whose lists are axes: entries, and the mappings in them."""
-    to_do, found = list(_models_in_lists(UNFOLDED)), set[type[BaseModel]]()
+    to_do, found = list(_models_in_lists(EXPANDED)), set[type[BaseModel]]()
     while to_do:
         model = to_do.pop()
         found.add(model)

@@ -1,7 +1,7 @@
 """What does a YAML text say, and on which line and column does each part of it stand?
 
 YAML 1.2: `no` stays a word and `50e9` is a number. Only plain data: no tags, no objects. Texts are
-bounded in size, in nesting, and in how many values their aliases unfold to.
+bounded in size, in nesting, and in how many values their aliases expand to.
 """
 
 import math
@@ -105,7 +105,7 @@ def _error(where: str, message: str, hint: str | None = None) -> ExperimentError
 
 
 class _Values:
-    """Turns nodes into plain values, notes their places, and counts what aliases unfold to."""
+    """Turns nodes into plain values, notes their places, and counts what aliases expand to."""
 
     def __init__(self, filename: str, places: dict[KeyPath, str]) -> None:
         self.filename = filename
