@@ -1,4 +1,4 @@
-"""How long does a step of each of these trainings take? The one entrance of this room."""
+"""How long does a step of each of these trainings take? The one entry point of this room."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

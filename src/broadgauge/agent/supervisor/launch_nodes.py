@@ -43,7 +43,7 @@ class LaunchNodes(Protocol):
         """What the user should know; it grows as links are measured."""
         ...
 
-    def entrance(self, node: int) -> Callable[[], None]:
+    def entry_to(self, node: int) -> Callable[[], None]:
         """What a rank does between its fork and its exec."""
         ...
 
@@ -76,7 +76,7 @@ class PlainNodes:
     def notes(self) -> tuple[str, ...]:
         return ()
 
-    def entrance(self, node: int) -> Callable[[], None]:
+    def entry_to(self, node: int) -> Callable[[], None]:
         cores, parent = self._node_cores[self._nodes.index(node)], os.getpid()
 
         def enter() -> None:
@@ -132,7 +132,7 @@ class EmulatedNodes:
     def notes(self) -> tuple[str, ...]:
         return (*self._cluster.warnings, *self._measurements.notes)
 
-    def entrance(self, node: int) -> Callable[[], None]:
+    def entry_to(self, node: int) -> Callable[[], None]:
         where, (uid, gid) = self._cluster.nodes[node], self._ids
 
         def enter() -> None:

@@ -95,7 +95,7 @@ class Supervisor:
         order = self._order
         self._watch = Watch.of([plan.rank for plan in order.ranks], order.limits, now_s)
         for plan in order.ranks:
-            rank = start_rank(order, plan, self._folders, self._nodes.entrance(plan.node))
+            rank = start_rank(order, plan, self._folders, self._nodes.entry_to(plan.node))
             self._ranks.append(rank)
             self._selector.register(rank.results.fd, selectors.EVENT_READ, rank)
         self._say(protocol.Ready(notes=self._nodes.notes))
