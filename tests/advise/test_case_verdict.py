@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from broadgauge.advise.case_verdict import verdict
 from broadgauge.advise.trial_findings import findings
 from broadgauge.advise.verdicts.verdict import Bound, Verdict
-from broadgauge.advise.case_verdict import verdict
 from broadgauge.messages.vocabulary import CounterKind
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.summary import summarise_run

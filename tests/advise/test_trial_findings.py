@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from broadgauge.advise.case_verdict import verdict
 from broadgauge.advise.trial_findings import findings
 from broadgauge.advise.verdicts.link_use import host_limit, link_use_of
 from broadgauge.advise.verdicts.verdict import Bound
-from broadgauge.advise.case_verdict import verdict
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.summary import summarise_case
 from broadgauge.specs.case import Case

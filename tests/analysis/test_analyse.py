@@ -5,8 +5,8 @@ from tests.report.sample_matrix import matrix_run
 from tests.report.test_baseline import with_limit
 from tests.results.comparing.test_gate import EXACT, SLOWER, a_case, a_run
 
-from broadgauge.advise.pairs.slow_pairs_over_launches import judged_pairs
 from broadgauge.advise.case_verdict import verdict
+from broadgauge.advise.pairs.slow_pairs_over_launches import judged_pairs
 from broadgauge.analysis.analyse import analyse, analysed
 from broadgauge.analysis.model import Analysis
 from broadgauge.analysis.store import analysis_json

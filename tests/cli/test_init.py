@@ -14,7 +14,7 @@ from broadgauge.cli.init import write_new
 from broadgauge.engine.plan import make_plan
 from broadgauge.running.first_experiment import OWN_SCRIPT, first_experiment
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.machine import MachineGpu, MachineFacts, MachineNic
+from broadgauge.specs.machine import MachineFacts, MachineGpu, MachineNic
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.reading import read_experiment
 

@@ -14,7 +14,7 @@ from tests.engine.fake_script import START_S, Failure, FakeClock, Moment, Script
 
 from broadgauge.engine.ports import Observer, Services, unobserved
 from broadgauge.merging.merge import merge
-from broadgauge.specs.launching import LaunchRequest, TrialProgress, TrialOutcome, TrialRequest
+from broadgauge.specs.launching import LaunchRequest, TrialOutcome, TrialProgress, TrialRequest
 from broadgauge.specs.record import Phase
 
 __all__ = [

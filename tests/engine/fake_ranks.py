@@ -16,7 +16,7 @@ from broadgauge.messages.rank import (
     TrainSummary,
 )
 from broadgauge.messages.vocabulary import StepMode
-from broadgauge.specs.launching import Mark, NodeCounters, TrialProgress, TrialOutcome, TrialRequest
+from broadgauge.specs.launching import Mark, NodeCounters, TrialOutcome, TrialProgress, TrialRequest
 from broadgauge.specs.record import ErrorKind, LinkFacts, Phase, Status, TrialError
 from broadgauge.specs.workload import (
     DATA_TYPE_BYTES,

@@ -1,4 +1,4 @@
-"""Proves engine/growing.py and results/folder/growth_file.py: a plan grows while it runs, and resumes."""
+"""Proves engine/growing.py and its file: a plan grows while it runs, and resumes."""
 
 import itertools
 import json
@@ -18,9 +18,9 @@ from broadgauge.engine.growing import Growth, growable, grown
 from broadgauge.engine.ports import unobserved
 from broadgauge.engine.run import run
 from broadgauge.engine.run_result import RunResult
-from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.folder.growth_file import GROWTH_FILE
 from broadgauge.results.folder.reading import read_run
+from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.run_path import read_summary
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError, RunFolderError

@@ -37,8 +37,8 @@ from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import (
     LaunchRequest,
     LooksAhead,
-    TrialProgress,
     TrialOutcome,
+    TrialProgress,
     TrialRequest,
 )
 from broadgauge.specs.plan import Plan
@@ -95,7 +95,7 @@ def test_a_leader_gives_up_as_the_engine_does(tmp_path: Path) -> None:
         assert lives_of_leader.life_id == request.launch_id
         lives_of_leader.lost()
     assert lives_of_leader.is_over
-    assert lives.MOST_LOST_LIVES == MOST_LOST_LIVES
+    assert job_progress.MOST_LOST_LIVES == MOST_LOST_LIVES
 
 
 @pytest.mark.parametrize(("number", "lives_on"), [(signal.SIGHUP, True), (signal.SIGINT, False)])

@@ -22,8 +22,8 @@ from broadgauge.report.export import table_of
 from broadgauge.report.page_top import comparisons
 from broadgauge.report.terminal import print_run
 from broadgauge.results.comparing.compare_cases import against_reference, between_platforms
-from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.comparing.hypotheses import evaluate
+from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.run_path import read_summary
 from broadgauge.specs.case import counterpart_name
 from broadgauge.specs.errors import ExperimentError, PlatformError

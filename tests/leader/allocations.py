@@ -19,7 +19,7 @@ from broadgauge.messages.leader import LIFE_WORD, AgentOrder, Job, TakeJobs
 from broadgauge.messages.proof import new_token
 from broadgauge.messages.rank import TrialCommand
 from broadgauge.messages.tasks import CommandTask, RankLayout
-from broadgauge.platforms.hosts.leader_link import LeaderLink, ByteStream
+from broadgauge.platforms.hosts.leader_link import ByteStream, LeaderLink
 
 FAKE = (sys.executable, "-m", "tests.leader.fake_supervisor")
 LIMITS = PhaseLimits(rendezvous_s=5, warm_up_s=5, measure_s=5, teardown_s=1)

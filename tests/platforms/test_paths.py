@@ -33,7 +33,7 @@ from broadgauge.platforms.paths import (
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import TrialOutcome, TrialRequest
-from broadgauge.specs.machine import MachineGpu, MachineFacts
+from broadgauge.specs.machine import MachineFacts, MachineGpu
 from broadgauge.specs.network import NodePath, PathKind
 from broadgauge.specs.record import ErrorKind, PathFacts, Phase, Status
 

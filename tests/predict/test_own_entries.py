@@ -7,8 +7,8 @@ from tests.predict.making_cases import case
 
 from broadgauge.catalog.catalog import Catalog, load_catalog, shipped_catalog
 from broadgauge.cli.main import main
-from broadgauge.predict.asking.from_catalog import fabric_named
 from broadgauge.predict.asking.combinations import expand
+from broadgauge.predict.asking.from_catalog import fabric_named
 from broadgauge.predict.calibration.factors import Observation, fit, step_s
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.costs.groups import group_of

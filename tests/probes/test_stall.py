@@ -3,7 +3,7 @@
 import pytest
 
 from broadgauge.messages.stacks import Frame, RankStack
-from broadgauge.probes.stall import LOOKS, PATIENCE, StallSample, Pace, StallWatch
+from broadgauge.probes.stall import LOOKS, PATIENCE, Pace, StallSample, StallWatch
 
 C10D = "/opt/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py"
 

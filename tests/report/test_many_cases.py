@@ -18,9 +18,9 @@ from broadgauge.report.export import to_csv, to_json
 from broadgauge.report.html import render
 from broadgauge.report.terminal import print_run
 from broadgauge.results.comparing.compare_cases import against_reference, compare_runs
-from broadgauge.results.model import RunSummary
 from broadgauge.results.folder.reading import read_plan
 from broadgauge.results.folder.records_file import read_records
+from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case
 from broadgauge.specs.network import Network

@@ -15,8 +15,8 @@ from tests.advise.ladders.ladder_runs import (
 )
 from tests.predict.sensitivity.simulated_ladders import simulated
 
-from broadgauge.advise.ladders.next_step import next_step
 from broadgauge.advise.ladders.ladders_of_run import ladders, seen_ladders
+from broadgauge.advise.ladders.next_step import next_step
 from broadgauge.analysis.analyse import analysed
 from broadgauge.predict.sensitivity.sensitivity import analyse
 from broadgauge.report.charts_sensitivity import ladder_chart, ladder_words

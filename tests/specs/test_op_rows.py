@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from broadgauge.specs.op_rows import CollectiveRow, MessageRow, NcclTestsRow, OpRow
 from broadgauge.specs.base import StoredModel
+from broadgauge.specs.op_rows import CollectiveRow, MessageRow, NcclTestsRow, OpRow
 from broadgauge.specs.record import Measurement
 
 OF_ALL: dict[str, Any] = {

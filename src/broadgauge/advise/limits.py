@@ -1,7 +1,7 @@
 """From where on is something said? Every threshold of a verdict or a finding, with its reason.
 
-Which rule asks for them: advise/verdicts/ for verdicts, advise/trial_findings.py and advise/findings/
-for findings, advise/pairs/, advise/engines.py.
+Which rule asks for them: advise/verdicts/ for verdicts; advise/trial_findings.py, advise/findings/
+and advise/pairs/ for findings; advise/engines.py.
 """
 
 from broadgauge.specs.case import Case

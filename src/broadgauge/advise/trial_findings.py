@@ -7,6 +7,7 @@ Rules of one kind of workload: advise/kinds/.
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from broadgauge.advise.findings.node_paths import path_unknown
 from broadgauge.advise.kinds.kind import TrialRule
 from broadgauge.advise.kinds.registry import in_advise
 from broadgauge.advise.limits import (
@@ -24,7 +25,6 @@ from broadgauge.advise.limits import (
     is_link_full,
     kernel_ratio,
 )
-from broadgauge.advise.findings.node_paths import path_unknown
 from broadgauge.specs.case import Case
 from broadgauge.specs.network import Network
 from broadgauge.specs.record import Finding, NodeUse, Record, Severity, Status

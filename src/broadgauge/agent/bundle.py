@@ -11,7 +11,9 @@ from pathlib import Path
 
 PACKAGES = ("agent", "leader", "messages", "probes", "wording")
 """Of broadgauge; with what is in its `__init__.py`."""
-MAIN = "import sys\n\nfrom broadgauge.agent.entry_point import main\n\nsys.exit(main(sys.argv[1:]))\n"
+MAIN = (
+    "import sys\n\nfrom broadgauge.agent.entry_point import main\n\nsys.exit(main(sys.argv[1:]))\n"
+)
 SUFFIXES = (".py", ".c", ".h")
 """The stand-in for MPI is compiled where nccl-tests runs."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)

@@ -33,7 +33,7 @@ def share_out(
         )
     if each < wanted:
         return shared, (
-            f"a node gets {each} of the {wanted} cores asked for: {len(cores)} for {num_nodes} nodes"
+            f"a node gets {each} of {wanted} cores asked for: {len(cores)} for {num_nodes} nodes"
         )
     return shared, None
 

@@ -3,17 +3,17 @@
 The thresholds of verdicts and findings, with their reasons: advise/limits.py.
 """
 
+from broadgauge.advise.case_verdict import verdict
 from broadgauge.advise.engines import engine_notes
 from broadgauge.advise.findings.shared_cores import foreign_load
-from broadgauge.advise.case_verdict import verdict
 from broadgauge.analysis.claims import judged_hypotheses, judged_published
 from broadgauge.analysis.finding_groups import finding_groups
 from broadgauge.analysis.judged_cases import judged_case
 from broadgauge.analysis.model import AnalysedRun, Analysis, JudgedRatio, MadeFrom
 from broadgauge.results.comparing.arms import arms_compared, of_arm
 from broadgauge.results.comparing.compare_cases import against_reference, between_platforms
-from broadgauge.results.cost import cost_of
 from broadgauge.results.comparing.gate import Gate, gate
+from broadgauge.results.cost import cost_of
 from broadgauge.results.model import CaseComparison, RunSummary
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from broadgauge.advise.verdicts.verdict import Bound, Verdict
 from broadgauge.analysis.model import JudgedAnswer, JudgedHypothesis, JudgedPublished
 from broadgauge.results.comparing.hypotheses import CaseAnswer, HypothesisResult, evaluate
-from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.comparing.published import PublishedRow, published_rows
+from broadgauge.results.model import CaseSummary, RunSummary
 
 Verdicts = Mapping[str, Verdict]
 """By the case's key."""

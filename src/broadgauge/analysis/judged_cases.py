@@ -1,7 +1,7 @@
 """What is judged of one case: its verdict, its slow ways, the path its bytes took?"""
 
-from broadgauge.advise.verdicts.verdict import Verdict
 from broadgauge.advise.pairs.slow_pairs_over_launches import judged_pairs
+from broadgauge.advise.verdicts.verdict import Verdict
 from broadgauge.analysis.model import JudgedCase, JudgedWays, PathTaken
 from broadgauge.results.comparing.compare_cases import headline_metrics
 from broadgauge.results.model import CaseSummary

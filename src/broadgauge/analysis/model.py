@@ -9,15 +9,15 @@ from functools import cached_property
 
 from broadgauge import __version__
 from broadgauge.advise.verdicts.verdict import Verdict
-from broadgauge.results.cost import NO_COST, RunCost
 from broadgauge.results.comparing.gate import Gate
 from broadgauge.results.comparing.hypotheses import HypothesisVerdict
+from broadgauge.results.cost import NO_COST, RunCost
 from broadgauge.results.model import RunSummary
 from broadgauge.results.statistics import ComparisonVerdict
+from broadgauge.specs.base import StoredModel
 from broadgauge.specs.case import Arm
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
-from broadgauge.specs.base import StoredModel
 from broadgauge.specs.record import Severity
 
 ANALYSIS_VERSION = 4

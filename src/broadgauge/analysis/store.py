@@ -11,11 +11,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from broadgauge.analysis.model import AnalysedRun, Analysis, MadeFrom
-from broadgauge.results.folder import disk
 from broadgauge.results.cost import cost_of
+from broadgauge.results.folder import disk
 from broadgauge.results.folder.lock import is_being_written
-from broadgauge.results.model import RunSummary
 from broadgauge.results.folder.reading import StoredRun, read_run
+from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_read
 from broadgauge.specs.base import AS_STORED
 from broadgauge.specs.cost import Cost

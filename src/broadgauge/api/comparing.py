@@ -18,7 +18,11 @@ from broadgauge.report.quantities import interval, show, title_of
 from broadgauge.report.terminal import print_gate, print_runs_compared
 from broadgauge.report.terminal_compare import compared_name, finding, print_rows
 from broadgauge.results.comparing.arms import arms_compared, of_arm
-from broadgauge.results.comparing.compare_cases import against_reference, between_platforms, compare_runs
+from broadgauge.results.comparing.compare_cases import (
+    against_reference,
+    between_platforms,
+    compare_runs,
+)
 from broadgauge.results.comparing.gate import gate, gate_across_runs
 from broadgauge.results.comparing.run_matching import check_any
 from broadgauge.results.run_path import RUNS_FOLDER, read_summary, run_path

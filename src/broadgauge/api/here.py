@@ -7,8 +7,7 @@ from broadgauge.api.run_and_resume import ExperimentLike, load_experiment
 from broadgauge.api.table import Table
 from broadgauge.predict.system.experiment_here import steps_here
 from broadgauge.predict.system.file import read_system
-from broadgauge.results.tables import CellKind, ExportColumn
-from broadgauge.results.tables import ExportTable
+from broadgauge.results.tables import CellKind, ExportColumn, ExportTable
 
 COLUMNS: dict[str, CellKind] = {
     "label": "text",

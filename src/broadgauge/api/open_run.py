@@ -8,8 +8,7 @@ from broadgauge.api.table import Table
 from broadgauge.results.run_list import ListedRun
 from broadgauge.results.run_list import list_runs as runs_in
 from broadgauge.results.run_path import RUNS_FOLDER
-from broadgauge.results.tables import Cell, CellKind, ExportColumn
-from broadgauge.results.tables import ExportTable
+from broadgauge.results.tables import Cell, CellKind, ExportColumn, ExportTable
 from broadgauge.specs.errors import RunFolderError
 
 COLUMNS: dict[str, CellKind] = {

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from broadgauge.advise.ladders.ladder import Ladder
-from broadgauge.advise.ladders.predictions import predicted_steps
 from broadgauge.advise.ladders.ladders_of_run import ladders
+from broadgauge.advise.ladders.predictions import predicted_steps
 from broadgauge.api.asking import PathLike, path_or_none
 from broadgauge.api.display import Displayed, plain_text, preformatted
 from broadgauge.api.ending import interruptible

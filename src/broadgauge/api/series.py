@@ -7,10 +7,9 @@ from numpy.typing import NDArray
 
 from broadgauge.api.table import Table
 from broadgauge.report.export import LABEL_COLUMNS
-from broadgauge.results.model import RunSummary
 from broadgauge.results.folder.series import read_series
-from broadgauge.results.tables import Cell, CellKind, ExportColumn
-from broadgauge.results.tables import ExportTable
+from broadgauge.results.model import RunSummary
+from broadgauge.results.tables import Cell, CellKind, ExportColumn, ExportTable
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.record import Record

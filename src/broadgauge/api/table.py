@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from broadgauge.api.display import Displayed
 from broadgauge.report.markup import Html, join, table, tag
-from broadgauge.results.tables import Cell, CellKind, ExportColumn
-from broadgauge.results.tables import ExportTable
+from broadgauge.results.tables import Cell, CellKind, ExportColumn, ExportTable
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
 

@@ -22,9 +22,9 @@ from broadgauge.api.table import Table, table_of_rows
 from broadgauge.catalog.catalog import Catalog
 from broadgauge.predict.runs.cases import pick_case, picked_words
 from broadgauge.predict.system.file import read_system
+from broadgauge.predict.whatif.asked_changes import AskedChanges, changes_of, notes_of
 from broadgauge.predict.whatif.changes import WhatIf
 from broadgauge.predict.whatif.whatif import what_if
-from broadgauge.predict.whatif.asked_changes import AskedChanges, changes_of, notes_of
 from broadgauge.report.markup import Html
 from broadgauge.report.terminal_whatif import print_whatif, whatif_document
 from broadgauge.results.run_path import RUNS_FOLDER, read_summary, run_path

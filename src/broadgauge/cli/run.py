@@ -88,7 +88,13 @@ def _add_what_is_run(parser: argparse.ArgumentParser) -> None:
 
 
 def handle(options: argparse.Namespace) -> int:
-    from broadgauge.cli.start_and_show import RunRequest, print_dry_run, run_new, run_on, show_finished
+    from broadgauge.cli.start_and_show import (
+        RunRequest,
+        print_dry_run,
+        run_new,
+        run_on,
+        show_finished,
+    )
     from broadgauge.running.preparing import RunOptions
     from broadgauge.running.reference import with_reference
     from broadgauge.specs.errors import InputError

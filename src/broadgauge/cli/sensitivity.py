@@ -143,8 +143,8 @@ def _stderr() -> Any:
 
 def _show(folder: Path, options: argparse.Namespace) -> None:
     """Raises InputError where there is no curve, after what there is."""
-    from broadgauge.advise.ladders.predictions import predicted_steps
     from broadgauge.advise.ladders.ladders_of_run import ladders
+    from broadgauge.advise.ladders.predictions import predicted_steps
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import write
     from broadgauge.predict.system.file import read_system

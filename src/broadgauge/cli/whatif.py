@@ -55,8 +55,13 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.output import write
     from broadgauge.predict.runs.cases import pick_case, picked_words
     from broadgauge.predict.system.file import read_system
+    from broadgauge.predict.whatif.asked_changes import (
+        AskedChanges,
+        changes_of,
+        check_model,
+        notes_of,
+    )
     from broadgauge.predict.whatif.whatif import what_if
-    from broadgauge.predict.whatif.asked_changes import AskedChanges, changes_of, check_model, notes_of
     from broadgauge.report.terminal_whatif import print_whatif, whatif_document
     from broadgauge.results.run_path import read_summary, run_path
 

@@ -49,10 +49,10 @@ from broadgauge.messages.rank import Artifact
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import (
-    RunsWithoutTool,
     Launch,
     LooksAhead,
     Platform,
+    RunsWithoutTool,
     TrialProgress,
     TrialRequest,
 )

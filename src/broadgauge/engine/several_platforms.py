@@ -8,7 +8,13 @@ end where its platform can (`RunsWithoutTool`), and `run --resume` collects it.
 from collections.abc import Mapping
 from contextlib import ExitStack
 
-from broadgauge.specs.launching import RunsWithoutTool, Launch, LaunchRequest, Platform, TrialProgress
+from broadgauge.specs.launching import (
+    Launch,
+    LaunchRequest,
+    Platform,
+    RunsWithoutTool,
+    TrialProgress,
+)
 from broadgauge.specs.platforms import PlatformKind
 
 

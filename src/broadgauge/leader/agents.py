@@ -152,7 +152,9 @@ class Agents:
             before = self._links.get(agent)
             if before is not None:  # it came back before the end of its old connection was seen
                 before.writer.close()
-                self.events.put_nowait(AgentEvent(agent=agent, event=None, why="it was started again"))
+                self.events.put_nowait(
+                    AgentEvent(agent=agent, event=None, why="it was started again")
+                )
             self._links[agent] = AgentLink(agent=agent, hello=event, writer=writer)
             async with self._came:
                 self._came.notify_all()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from broadgauge.leader.agents import Agents, AgentEvent
+from broadgauge.leader.agents import AgentEvent, Agents
 from broadgauge.leader.clocks import compare_clocks
 from broadgauge.leader.link_facts import MeasuredLink, ends_of, measure_link
 from broadgauge.leader.meeting import Meeting

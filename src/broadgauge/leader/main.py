@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from broadgauge.leader.agents import Agents
+from broadgauge.leader.job_progress import JobProgress
 from broadgauge.leader.job_words import with_words
 from broadgauge.leader.launch_life import LaunchLife
-from broadgauge.leader.job_progress import JobProgress
 from broadgauge.leader.spool import Spool, SpoolFull
 from broadgauge.leader.tools import Tools
 from broadgauge.messages.codec import Decoder

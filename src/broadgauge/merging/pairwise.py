@@ -2,7 +2,7 @@
 
 The headline figures are those of the median pair, so that one bad link does not pass for the
 network, and `slowest_pair_ratio` says how bad the worst one is against it. Where most pairs are
-slow alike, as across a slow uplink, the median is one of them: advise/pairs/slow_pairs.py names those.
+slow alike, as across a slow uplink, the median is one of them: advise/pairs/ names those.
 """
 
 import statistics

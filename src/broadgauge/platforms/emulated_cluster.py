@@ -20,7 +20,7 @@ from broadgauge.platforms.nccl_topology import topology_xml
 from broadgauge.platforms.path_check import path_check, refuse_impossible_path
 from broadgauge.platforms.rank_environment import nccl_seen_gbps
 from broadgauge.platforms.starting import start_launch
-from broadgauge.platforms.supervised import CheckResult, CheckTrial, TrialEvents, SupervisedLaunch
+from broadgauge.platforms.supervised import CheckResult, CheckTrial, SupervisedLaunch, TrialEvents
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, PlatformError
 from broadgauge.specs.launching import LaunchRequest, TrialProgress

@@ -20,7 +20,7 @@ from broadgauge.platforms.supervised import (
     TakeNotes,
 )
 from broadgauge.specs.errors import LaunchError, RunFolderError
-from broadgauge.specs.launching import LaunchRequest, TrialProgress, RankMessage
+from broadgauge.specs.launching import LaunchRequest, RankMessage, TrialProgress
 from broadgauge.specs.record import ErrorKind, Phase
 
 MIN_FREE_BYTES = 2**20

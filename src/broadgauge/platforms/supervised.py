@@ -24,7 +24,7 @@ from broadgauge.platforms.connection import SupervisorConnection, SupervisorLost
 from broadgauge.platforms.diagnosis import Symptoms, status_of
 from broadgauge.platforms.gpu_watch import GpuWatch
 from broadgauge.platforms.launch_plan import link_of
-from broadgauge.specs.launching import Mark, TrialProgress, RankMessage, TrialOutcome, TrialRequest
+from broadgauge.specs.launching import Mark, RankMessage, TrialOutcome, TrialProgress, TrialRequest
 from broadgauge.specs.record import (
     Environment,
     ErrorKind,
@@ -205,7 +205,9 @@ class SupervisedLaunch:
         self._connection.send(EndOrder())
         self._connection.close(self._order.limits.teardown_s + END_GRACE_S)
 
-    def _pump(self, request: TrialRequest, events: TrialEvents, progress: TrialProgress) -> TrialError | None:
+    def _pump(
+        self, request: TrialRequest, events: TrialEvents, progress: TrialProgress
+    ) -> TrialError | None:
         """Have the trial run and take everything in; what went wrong, if anything did."""
         if not self.is_alive:
             return self._lost("the launch had ended before the trial")

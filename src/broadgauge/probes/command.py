@@ -42,7 +42,7 @@ from broadgauge.probes.command_failure import describe_end
 from broadgauge.probes.command_ranks import CommandRanks, TakenStack, abort, install_hook
 from broadgauge.probes.command_streams import CommandStreams
 from broadgauge.probes.identity import RankIdentity
-from broadgauge.probes.stall import StallSample, Pace, StallWatch
+from broadgauge.probes.stall import Pace, StallSample, StallWatch
 from broadgauge.probes.step_counts import StepCounts
 from broadgauge.probes.trial import RefusedError, Trial
 

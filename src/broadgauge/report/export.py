@@ -12,7 +12,7 @@ from broadgauge.results.cost import GIGATOKEN, HOUR_S, CaseCost, seconds_a_token
 from broadgauge.results.kinds.registry import ROW_TABLES
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.table_names import TableName
-from broadgauge.results.tables import Cell, CellKind, ExportColumn, RowTable, ExportTable
+from broadgauge.results.tables import Cell, CellKind, ExportColumn, ExportTable, RowTable
 from broadgauge.specs.case import Case
 from broadgauge.specs.metrics import REGISTRY
 from broadgauge.specs.record import Record, Status

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from broadgauge.advise.ladders.checks import hidden_ratio, is_apart
 from broadgauge.advise.ladders.ladder import Ladder
 from broadgauge.advise.ladders.next_step import NextStep, next_step
-from broadgauge.predict.sensitivity.ladder import LadderAnswer, FittedRung, Lack, Sensitivity
+from broadgauge.predict.sensitivity.ladder import FittedRung, Lack, LadderAnswer, Sensitivity
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_rate, show_ratio, show_size, show_time
 
@@ -63,7 +63,9 @@ def interval(estimate: Estimate, show: Show) -> str:
     return f"{value} ({show(estimate.low or 0.0)} to {show(estimate.high)})"
 
 
-def _predicted(ladder: Ladder, answer: Callable[[Sensitivity], LadderAnswer], show: Show) -> str | None:
+def _predicted(
+    ladder: Ladder, answer: Callable[[Sensitivity], LadderAnswer], show: Show
+) -> str | None:
     """The same answer by the predictor's step times; None where it gives none."""
     if ladder.predicted_found is None:
         return None

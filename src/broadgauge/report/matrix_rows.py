@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from broadgauge.advise.pairs.slow_pairs_over_launches import JudgedPairs
 from broadgauge.analysis.model import Analysis, PathTaken
 from broadgauge.report.quantities import show, spread, title_of
+from broadgauge.results.comparing.placement import PlacedCase, Placement, PlacementRow
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.nics import IMBALANCE, NicBalance, NicShare
 from broadgauge.results.pair_summaries import PairMatrix, pair_matrix
-from broadgauge.results.comparing.placement import PlacedCase, Placement, PlacementRow
 from broadgauge.specs.units import show_bandwidth, show_count, show_ratio, show_size
 
 PATHS_HEAD = ("case", "asked for", "really used", "channels", "evidence")

@@ -10,9 +10,9 @@ from broadgauge.report.matrix_rows import (
     placement_rows,
     placement_title,
 )
+from broadgauge.results.comparing.placement import Placement, placements
 from broadgauge.results.model import RunSummary
 from broadgauge.results.nics import nic_balance
-from broadgauge.results.comparing.placement import Placement, placements
 
 
 def placement(run: RunSummary) -> Html:

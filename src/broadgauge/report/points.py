@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broadgauge.report.chart_parts import bar_label
-from broadgauge.results.model import LOSS_SERIES, STEP_SERIES, CaseSummary, RunSummary
 from broadgauge.results.folder.series import read_series
+from broadgauge.results.model import LOSS_SERIES, STEP_SERIES, CaseSummary, RunSummary
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.record import NodeUse, Record
 

@@ -53,7 +53,9 @@ class TableColumn:
     """It may stand in a table of its own."""
 
 
-def table_rows(run: RunSummary, analysis: Analysis, cost: RunCost = NO_COST) -> tuple[NetworkRow, ...]:
+def table_rows(
+    run: RunSummary, analysis: Analysis, cost: RunCost = NO_COST
+) -> tuple[NetworkRow, ...]:
     """One row for each job at each network and shape, one-node references first.
 
     The cases of a baseline stand in a table of their own.

@@ -11,7 +11,7 @@ from broadgauge.analysis.model import AnalysedRun
 from broadgauge.report.cells import EMPTY, Cell
 from broadgauge.report.cost_rows import cost_notes
 from broadgauge.report.failure_words import all_failed
-from broadgauge.report.rows import TableColumn, NetworkRow, columns, table_rows
+from broadgauge.report.rows import NetworkRow, TableColumn, columns, table_rows
 from broadgauge.report.terminal_claims import print_hypotheses
 from broadgauge.report.terminal_matrix import print_pairs
 from broadgauge.report.terminal_platforms import print_platforms
@@ -52,7 +52,9 @@ def print_closing_table(analysed: AnalysedRun, console: Console, *, has_all: boo
         sentence(f"warning: {analysis.shared_cores}", console, "bold yellow")
 
 
-def _print_table(rows: tuple[NetworkRow, ...], shown: tuple[TableColumn, ...], console: Console) -> bool:
+def _print_table(
+    rows: tuple[NetworkRow, ...], shown: tuple[TableColumn, ...], console: Console
+) -> bool:
     """With the verdicts in it or below it; False: it is too wide for either."""
     cells = [[cell_text(column.cell(row)) for column in shown] for row in rows]
     verdicts = [verdict_text(row.verdict) for row in rows]
@@ -68,7 +70,9 @@ def _print_table(rows: tuple[NetworkRow, ...], shown: tuple[TableColumn, ...], c
     return True
 
 
-def _print_prices(rows: tuple[NetworkRow, ...], shown: tuple[TableColumn, ...], console: Console) -> None:
+def _print_prices(
+    rows: tuple[NetworkRow, ...], shown: tuple[TableColumn, ...], console: Console
+) -> None:
     """The dollars of those rows that have any."""
     console.print()
     priced = [row for row in rows if row.cost is not None]
@@ -105,7 +109,9 @@ def _failures(row: NetworkRow) -> str:
     return f" ({row.num_failed} failed)" if row.num_failed else ""
 
 
-def _stacked(rows: tuple[NetworkRow, ...], shown: tuple[TableColumn, ...], console: Console) -> RenderableType:
+def _stacked(
+    rows: tuple[NetworkRow, ...], shown: tuple[TableColumn, ...], console: Console
+) -> RenderableType:
     """Below the width of the table: one block a row, one line a figure."""
     blocks: list[RenderableType] = []
     width = max(len(column.title) for column in shown) + 2

@@ -16,9 +16,9 @@ from broadgauge.report.matrix_rows import (
     placement_title,
 )
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
+from broadgauge.results.comparing.placement import placements
 from broadgauge.results.model import RunSummary
 from broadgauge.results.nics import nic_balance
-from broadgauge.results.comparing.placement import placements
 from broadgauge.specs.units import show_size
 
 

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from broadgauge.catalog.catalog import Replaced
 from broadgauge.predict.prediction import Interval
-from broadgauge.predict.whatif.changes import WhatIfAnswer, WhatIf
+from broadgauge.predict.whatif.changes import WhatIf, WhatIfAnswer
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
 from broadgauge.report.whatif_words import check_lines, measured_lines, modelled_lines
 from broadgauge.specs.units import show_count, show_ratio, show_size, show_time

@@ -11,10 +11,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from broadgauge.results.comparing.compare_cases import (
+    compare_across_runs,
+    direction_of,
+    headline_metrics,
+)
 from broadgauge.results.folder import disk
-from broadgauge.results.comparing.compare_cases import compare_across_runs, direction_of, headline_metrics
-from broadgauge.results.model import CaseComparison, CaseSummary, RunSummary
 from broadgauge.results.folder.reading import PLAN_FILE, read_plan
+from broadgauge.results.model import CaseComparison, CaseSummary, RunSummary
 from broadgauge.results.summary import summarise_stored
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.estimate import Estimate

@@ -1,7 +1,7 @@
 """How fast is each way between two nodes, and what is it of the median way of the same trial?
 
 Over the median of its own trial, what the machine did to all ways cancels. Directions count by
-themselves: a transceiver may be bad one way. Which way is slow: advise/pairs/slow_pairs_over_launches.py.
+themselves: a transceiver may be bad one way. Which way is slow: advise/pairs/.
 """
 
 from collections.abc import Mapping, Sequence

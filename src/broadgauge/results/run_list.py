@@ -8,10 +8,10 @@ from enum import StrEnum
 from pathlib import Path
 
 from broadgauge.results.folder import disk
-from broadgauge.results.history import started_unix_s
 from broadgauge.results.folder.lock import is_being_written
 from broadgauge.results.folder.reading import PLAN_FILE, read_plan
 from broadgauge.results.folder.records_file import RECORDS_FILE, read_records
+from broadgauge.results.history import started_unix_s
 from broadgauge.results.run_path import newest_first
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.record import Status

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from broadgauge.results.comparing.blocks import ValueOf, pauses_of
 from broadgauge.results.comparing.compare_cases import by_launch, compare_in_blocks, metric_of
+from broadgauge.results.comparing.partners import smallest_world
+from broadgauge.results.folder.reading import StoredRun, read_run
 from broadgauge.results.kinds.registry import in_results
 from broadgauge.results.model import (
     CaseSummary,
@@ -16,8 +18,6 @@ from broadgauge.results.model import (
     Scaling,
 )
 from broadgauge.results.network_share import FEWEST_FOR_INTERVAL, SHARE, share_of_launches
-from broadgauge.results.comparing.partners import smallest_world
-from broadgauge.results.folder.reading import StoredRun, read_run
 from broadgauge.results.statistics import mean_of_launches
 from broadgauge.specs.case import Case
 from broadgauge.specs.estimate import Estimate

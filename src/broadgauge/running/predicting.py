@@ -11,8 +11,8 @@ from broadgauge.catalog.catalog import Catalog
 from broadgauge.predict.answering.answers import MOST_OVER, Answers, answer
 from broadgauge.predict.answering.known import KnownSystem, read_known
 from broadgauge.predict.answering.prices import prices_of
-from broadgauge.predict.asking.experiment_cases import Replacements, experiment_cases
 from broadgauge.predict.asking.combinations import AskedTrainings, expand
+from broadgauge.predict.asking.experiment_cases import Replacements, experiment_cases
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.facts.knowledge import Knowledge
 from broadgauge.predict.predictor import predict_table
@@ -157,7 +157,9 @@ def _check_measured(properties: dict[str, Sequence[Any]], gpu: str, catalog: Cat
         properties.setdefault("gpu", (gpu,))
     named = [catalog.gpu(name).name for name in properties.get("gpu", ())]
     others = [name for name in named if name != gpu]
-    others += [catalog.node(n).gpu for n in properties.get("node", ()) if catalog.node(n).gpu != gpu]
+    others += [
+        catalog.node(n).gpu for n in properties.get("node", ()) if catalog.node(n).gpu != gpu
+    ]
     if others:
         raise InputError(
             f"the system file is of {gpu}, and {others[0]} is asked",
@@ -165,7 +167,9 @@ def _check_measured(properties: dict[str, Sequence[Any]], gpu: str, catalog: Cat
         )
 
 
-def _of_experiment(name: str, properties: dict[str, Sequence[Any]], catalog: Catalog) -> AskedTrainings:
+def _of_experiment(
+    name: str, properties: dict[str, Sequence[Any]], catalog: Catalog
+) -> AskedTrainings:
     """The trainings of a file, on the cluster that was asked for. Raises InputError."""
     others = [field for field in properties if field not in OF_CLUSTER]
     if others:

@@ -16,7 +16,7 @@ from broadgauge.running.platforms import read_devices
 from broadgauge.running.what_is_started import check_files
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.machine import MachineGpu, MachineFacts
+from broadgauge.specs.machine import MachineFacts, MachineGpu
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.platforms import Devices
 from broadgauge.specs.secrets import Secrets

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from broadgauge.specs.axes import NEVER_AXES, EXPANDED, expand_axes
+from broadgauge.specs.axes import EXPANDED, NEVER_AXES, expand_axes
 from broadgauge.specs.base import NAME_PATTERN, did_you_mean
 from broadgauge.specs.document import Document, KeyPath
 from broadgauge.specs.errors import ExperimentError, Problem

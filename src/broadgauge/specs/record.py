@@ -9,8 +9,8 @@ from enum import StrEnum
 from pydantic import Field
 
 from broadgauge.messages.vocabulary import CounterKind, ErrorKind, Phase, Status
-from broadgauge.specs.op_rows import AnyOpRow
 from broadgauge.specs.base import StoredModel
+from broadgauge.specs.op_rows import AnyOpRow
 
 SCHEMA_VERSION = 1
 MAX_RECORD_BYTES = 64 * 1024

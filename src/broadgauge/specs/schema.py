@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
-from broadgauge.specs.axes import NEVER_AXES, EXPANDED
+from broadgauge.specs.axes import EXPANDED, NEVER_AXES
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.extending import EXTENDS, MERGED_BY_NAME
 from broadgauge.specs.fields import models_in, models_taken, takes_list

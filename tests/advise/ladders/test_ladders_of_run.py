@@ -1,4 +1,4 @@
-"""Proves advise/ladders/ladders_of_run.py: which cases are a ladder, and where what was had twice disagrees."""
+"""Proves advise/ladders/: which cases are a ladder, and where two measurements of it disagree."""
 
 from dataclasses import replace
 from pathlib import Path

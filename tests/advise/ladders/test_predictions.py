@@ -1,4 +1,4 @@
-"""Proves advise/ladders/predictions.py: predictions come from the machine, never from the ladder."""
+"""Proves advise/ladders/predictions.py: they come from the machine, never from the ladder."""
 
 from pathlib import Path
 
@@ -7,8 +7,8 @@ from tests.advise.ladders.ladder_runs import COMMAND_WITH_STEPS, RATES_GBPS, lad
 from tests.engine.making import TRAIN
 from tests.predict.making_systems import system
 
-from broadgauge.advise.ladders.predictions import predicted_steps
 from broadgauge.advise.ladders.ladders_of_run import ladders
+from broadgauge.advise.ladders.predictions import predicted_steps
 from broadgauge.cli.main import main
 from broadgauge.predict.system.file import dump_system
 from broadgauge.results.run_path import read_summary

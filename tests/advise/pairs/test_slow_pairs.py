@@ -8,8 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.advise.test_trial_findings import a_case, a_record, a_row
 
-from broadgauge.advise.trial_findings import findings
 from broadgauge.advise.pairs.slow_pairs import slow_ways
+from broadgauge.advise.trial_findings import findings
 from broadgauge.specs.case import Case
 from broadgauge.specs.network import Network
 from broadgauge.specs.pair_rates import RankPair

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.results import simulated_experiments as made
 from tests.results.test_pair_summaries import PAIRS, a_case, a_row
 
-from broadgauge.advise.verdicts.verdict import Bound
-from broadgauge.advise.pairs.slow_pairs_over_launches import judged_pairs
 from broadgauge.advise.case_verdict import verdict
+from broadgauge.advise.pairs.slow_pairs_over_launches import judged_pairs
+from broadgauge.advise.verdicts.verdict import Bound
 from broadgauge.report.charts_pairs import pair_chart
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.summary import summarise_case, summarise_run

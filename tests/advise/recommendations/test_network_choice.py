@@ -7,7 +7,11 @@ import pytest
 
 from broadgauge.advise.recommendations.network_choice import recommend
 from broadgauge.advise.recommendations.ratio_interval import ratio_interval
-from broadgauge.advise.recommendations.recommendation import PAYS_RATIO, Recommendation, RecommendationRule
+from broadgauge.advise.recommendations.recommendation import (
+    PAYS_RATIO,
+    Recommendation,
+    RecommendationRule,
+)
 from broadgauge.catalog.articles import articles
 from broadgauge.catalog.models import find_model
 from broadgauge.predict.articles.clusters import FABRICS, granite_case
@@ -39,7 +43,11 @@ def step_times(cases: Sequence[TrainingCase]) -> Times:
 def test_l40s_vnic_suffices(scores: ArticleScores) -> None:
     """redhat-network-2025: vNIC on L40S, 2, 4 and 8 nodes; pod does not."""
     found = recommend(of_series(scores, "l40s-cluster"))
-    assert [each.about for each in of_rule(found, RecommendationRule.SUFFICES)] == ["vnic", "vnic", "vnic"]
+    assert [each.about for each in of_rule(found, RecommendationRule.SUFFICES)] == [
+        "vnic",
+        "vnic",
+        "vnic",
+    ]
     assert all(each.is_worth_it for each in of_rule(found, RecommendationRule.PAYS))
 
 
@@ -49,7 +57,10 @@ def test_h100_sriov_pays_and_rdma_brings_little(scores: ArticleScores) -> None:
     found = recommend(of_series(scores, "h100-cluster"))
     (suffices,) = of_rule(found, RecommendationRule.SUFFICES)
     assert suffices.about == "sriov"
-    steps = {each.about: each for each in of_rule(found, RecommendationRule.PAYS, RecommendationRule.LITTLE)}
+    steps = {
+        each.about: each
+        for each in of_rule(found, RecommendationRule.PAYS, RecommendationRule.LITTLE)
+    }
     assert steps["sriov"].gain_ratio > 0.5
     assert not steps["sriov-rdma"].is_worth_it
     assert abs(steps["sriov-rdma"].gain_ratio) < 0.02

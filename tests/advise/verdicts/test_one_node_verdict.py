@@ -3,8 +3,8 @@
 import pytest
 from tests.results import simulated_experiments as made
 
-from broadgauge.advise.verdicts.verdict import Bound, Verdict
 from broadgauge.advise.case_verdict import verdict
+from broadgauge.advise.verdicts.verdict import Bound, Verdict
 from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case

@@ -33,7 +33,7 @@ from broadgauge.messages.leader import Stop
 from broadgauge.messages.proof import new_token
 from broadgauge.platforms.hosts import following, platform
 from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace
-from broadgauge.platforms.hosts.leader_link import LeaderLink, ByteStream
+from broadgauge.platforms.hosts.leader_link import ByteStream, LeaderLink
 
 FAULTS = ("lost", "cut", "doubled", "interleaved")
 ALWAYS_LOST = 40

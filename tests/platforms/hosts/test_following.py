@@ -28,9 +28,9 @@ from broadgauge.messages.leader import (
 from broadgauge.messages.vocabulary import Phase
 from broadgauge.platforms.hosts import following
 from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace, NoLeader, attach
-from broadgauge.platforms.hosts.following import Followed, LeaderGone, FollowedLeader
+from broadgauge.platforms.hosts.following import Followed, FollowedLeader, LeaderGone
 from broadgauge.platforms.hosts.launch import FollowedLaunch, ReportedLife
-from broadgauge.platforms.hosts.leader_link import LeaderLink, LinkLost, ByteStream
+from broadgauge.platforms.hosts.leader_link import ByteStream, LeaderLink, LinkLost
 from broadgauge.specs.launching import TrialRequest
 from broadgauge.specs.record import ErrorKind, TrialError
 

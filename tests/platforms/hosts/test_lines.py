@@ -12,7 +12,7 @@ from broadgauge.messages.leader import LeaderHello, TrialBegins, TrialEnds
 from broadgauge.platforms.hosts import following
 from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace
 from broadgauge.platforms.hosts.following import FollowedLeader
-from broadgauge.platforms.hosts.leader_link import LeaderLink, ByteStream
+from broadgauge.platforms.hosts.leader_link import ByteStream, LeaderLink
 
 NUM_TRIALS = 40
 FAULTS = ("lost", "cut", "doubled", "swapped", "interleaved")

@@ -67,7 +67,12 @@ def test_cases_without_a_difference_are_named_by_their_size() -> None:
 
 def test_a_case_scales_against_the_same_recomputation() -> None:
     """One node without recomputation is the base of two without, and with of with."""
-    properties = {**PROPERTIES, "network": ["roce-400g*8"], "nodes": [1, 2], "recompute": ["none", "full"]}
+    properties = {
+        **PROPERTIES,
+        "network": ["roce-400g*8"],
+        "nodes": [1, 2],
+        "recompute": ["none", "full"],
+    }
     cases = expand(properties, shipped_catalog()).cases
     answers = answer(cases, lambda case: None, with_curves=False).answers
     rates = {
@@ -83,7 +88,9 @@ def test_a_case_scales_against_the_same_recomputation() -> None:
 
 def test_a_case_scales_against_the_same_passes() -> None:
     properties = {**PROPERTIES, "network": ["roce-400g"], "nodes": [1, 2], "accumulation": [1, 16]}
-    answers = answer(expand(properties, shipped_catalog()).cases, lambda case: None, with_curves=False)
+    answers = answer(
+        expand(properties, shipped_catalog()).cases, lambda case: None, with_curves=False
+    )
     by = {(a.prediction.case.nodes, a.prediction.case.micro_batches): a for a in answers.answers}
     for passes in (1, 16):
         rates = [by[nodes, passes].prediction.tokens_per_s / nodes for nodes in (1, 2)]
@@ -95,7 +102,12 @@ def test_no_label_says_none() -> None:
     cases = expand(properties, shipped_catalog()).cases
     _, labels = tell_apart(cases, range(len(cases)))
     assert all("ZeRO" not in label for label in labels)  # it follows from the strategy
-    properties = {**PROPERTIES, "nodes": [2], "strategy": ["megatron"], "gradient_bytes": [None, 2.0]}
+    properties = {
+        **PROPERTIES,
+        "nodes": [2],
+        "strategy": ["megatron"],
+        "gradient_bytes": [None, 2.0],
+    }
     cases = expand(properties, shipped_catalog()).cases
     _, labels = tell_apart(cases, range(len(cases)))
     assert {label["bytes of a gradient"] for label in labels} == {"as usual", "2"}

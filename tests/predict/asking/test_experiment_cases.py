@@ -3,8 +3,8 @@
 import pytest
 
 from broadgauge.catalog.catalog import shipped_catalog
-from broadgauge.predict.asking.experiment_cases import Replacements, experiment_cases
 from broadgauge.predict.asking.combinations import AskedTrainings
+from broadgauge.predict.asking.experiment_cases import Replacements, experiment_cases
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.reading import read_experiment
 

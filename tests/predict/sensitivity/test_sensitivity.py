@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 from tests.predict.sensitivity.simulated_ladders import COMPUTE_S, TRUTHS, rates, simulated
 
-from broadgauge.predict.sensitivity.curve import LadderCurve, Form, fit_curve, misfit
-from broadgauge.predict.sensitivity.ladder import LadderAnswer, Lack, Rung, Sensitivity
+from broadgauge.predict.sensitivity.curve import Form, LadderCurve, fit_curve, misfit
+from broadgauge.predict.sensitivity.ladder import Lack, LadderAnswer, Rung, Sensitivity
 from broadgauge.predict.sensitivity.sensitivity import analyse
 from broadgauge.specs.estimate import Estimate
 

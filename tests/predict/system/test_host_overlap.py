@@ -65,7 +65,9 @@ def test_how_a_shaper_slows_the_host_is_read_from_the_shaped_path(slowed: float)
 def test_a_disturbed_shaped_path_slows_no_host_by_more_than_a_bound() -> None:
     host = _nccl()
     shaped = _shaped(host, HostOverlap(sharpness=8.0, host_ratio=50))
-    assert {each.host_ratio for each in host_overlaps((host, shaped), host).values()} == {MOST_HOST_RATIO}
+    assert {each.host_ratio for each in host_overlaps((host, shaped), host).values()} == {
+        MOST_HOST_RATIO
+    }
 
 
 def test_a_host_that_its_wire_hides_is_slowed_as_usual() -> None:

@@ -14,7 +14,7 @@ from broadgauge.catalog.gpus import find_gpu_named, known_gpus
 from broadgauge.predict.case import Fabric
 from broadgauge.predict.runs.cases import RunCase, pick_case, picked_words, train_cases
 from broadgauge.predict.runs.network import CarriedFabric
-from broadgauge.predict.whatif.changes import WhatIfAnswer, Change, NamedNetwork
+from broadgauge.predict.whatif.changes import Change, NamedNetwork, WhatIfAnswer
 from broadgauge.predict.whatif.whatif import what_if
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.errors import InputError

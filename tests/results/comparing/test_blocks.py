@@ -8,8 +8,8 @@ from tests.results import simulated_experiments as made
 
 from broadgauge.results.comparing.compare_cases import compare_cases
 from broadgauge.results.comparing.hypotheses import HypothesisVerdict, evaluate
-from broadgauge.results.model import RunSummary
 from broadgauge.results.comparing.published import published_rows
+from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
 

@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
-from broadgauge.results.comparing.compare_cases import against_reference, compare_cases, compare_runs
+from broadgauge.results.comparing.compare_cases import (
+    against_reference,
+    compare_cases,
+    compare_runs,
+)
 from broadgauge.results.model import RunSummary
 from broadgauge.results.statistics import ComparisonVerdict
 from broadgauge.results.summary import summarise_run

@@ -3,8 +3,8 @@
 import pytest
 from tests.results import simulated_experiments as made
 
-from broadgauge.results.model import RunSummary
 from broadgauge.results.comparing.published import PublishedRow, published_rows
+from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.hypothesis import PublishedFigure
 

@@ -11,8 +11,8 @@ from broadgauge.messages.codec import DecodeError, encode
 from broadgauge.messages.rank import Artifact, ArtifactKind
 from broadgauge.results.folder import artifacts
 from broadgauge.results.folder.artifacts import read_artifact
-from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.folder.reading import read_run
+from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.launching import TrialOutcome
 from broadgauge.specs.record import Record, Status

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from tests.engine.making import YAML, a_plan, make_folder, run_in
 
-from broadgauge.results.folder.run_folder import RunFolder
-from broadgauge.results.history import find_runs
 from broadgauge.results.folder.reading import StoredRun, read_run
 from broadgauge.results.folder.records_file import read_records
+from broadgauge.results.folder.run_folder import RunFolder
+from broadgauge.results.history import find_runs
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.plan import Plan
 

@@ -8,8 +8,8 @@ import pytest
 from tests.engine.making import run_in, trial_ids
 from tests.results.golden.make import values
 
-from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.folder.reading import read_run
+from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.specs.record import SCHEMA_VERSION
 
 GOLDEN = Path(__file__).parents[1] / "golden"

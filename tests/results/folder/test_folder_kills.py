@@ -18,9 +18,9 @@ from tests.engine.making import COLLECTIVES, TRAIN, a_plan, make_folder, run_in,
 from broadgauge.engine.growing import Growth, growable
 from broadgauge.engine.run import run
 from broadgauge.results.folder import series
-from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.folder.reading import read_run
 from broadgauge.results.folder.records_file import read_records
+from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.record import Record

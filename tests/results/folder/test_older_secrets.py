@@ -13,9 +13,9 @@ from broadgauge.analysis.analyse import analysed
 from broadgauge.report.export import to_csv, to_json
 from broadgauge.report.html import render
 from broadgauge.report.terminal import print_run
-from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.folder.older_secrets import without_values
 from broadgauge.results.folder.reading import read_run
+from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.summary import summarise_stored
 from broadgauge.specs.reading import read_with_secrets
 from broadgauge.specs.writing import dump_experiment

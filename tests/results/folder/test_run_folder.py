@@ -12,8 +12,8 @@ from tests.engine.making import YAML, a_plan, make_folder, run_in, trial_ids
 
 from broadgauge.analysis.store import read_analysed
 from broadgauge.report.html import write_report
-from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.folder.reading import read_run
+from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.folder.series import read_series
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.plan import Plan

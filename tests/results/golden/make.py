@@ -23,8 +23,8 @@ from tests.engine.fake_platform import (
 from tests.engine.making import COLLECTIVES, COMMAND, NETWORKS, TRAIN, a_plan
 
 from broadgauge.engine.run import run
-from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.folder.reading import StoredRun, read_run
+from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.folder.series import read_series
 from broadgauge.specs.launching import LaunchRequest
 from broadgauge.specs.record import (

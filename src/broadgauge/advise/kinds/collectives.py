@@ -3,10 +3,10 @@
 from typing import ClassVar
 
 from broadgauge.advise.findings.link_bytes import amplification_by_op, link_not_filled, wrong_result
-from broadgauge.advise.kinds.kind import KindInAdvise, TrialRule
-from broadgauge.advise.verdicts.verdict import Verdict
 from broadgauge.advise.findings.node_paths import path_expectation
+from broadgauge.advise.kinds.kind import KindInAdvise, TrialRule
 from broadgauge.advise.pairs.slow_pairs import slow_pair
+from broadgauge.advise.verdicts.verdict import Verdict
 from broadgauge.results.model import CaseSummary, RunSummary
 
 

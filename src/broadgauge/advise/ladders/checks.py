@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from broadgauge.advise.ladders.ladder import (
-    NetworkCost,
     Ladder,
+    NetworkCost,
     Predicted,
     is_unshaped,
     node_payload_gbps,
@@ -21,9 +21,9 @@ from broadgauge.advise.ladders.ladder import (
 )
 from broadgauge.predict.sensitivity.ladder import Rung, Sensitivity
 from broadgauge.predict.sensitivity.sensitivity import FEWEST_RUNGS, analyse
+from broadgauge.results.folder.series import read_series
 from broadgauge.results.kinds.registry import in_results
 from broadgauge.results.model import CaseSummary
-from broadgauge.results.folder.series import read_series
 from broadgauge.results.summary import estimate_over
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.estimate import Estimate

@@ -2,7 +2,7 @@
 
 A ladder is one workload, shape and backend on networks that differ in their rate alone. An unshaped
 one is its last rung, at the rate that plain streams carried. Left out of its curve are rates that
-this host limited rather than the network: those whose verdict is host-bound by `advise/verdicts/link_use.py`.
+this host limited rather than the network, as advise/verdicts/link_use.py says.
 """
 
 import math

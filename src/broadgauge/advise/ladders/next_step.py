@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from broadgauge.advise.ladders.ladder import Ladder, is_unshaped
 from broadgauge.advise.limits import CEILING_OVER_RATE
-from broadgauge.predict.sensitivity.ladder import LadderAnswer, Lack, Sensitivity
+from broadgauge.predict.sensitivity.ladder import Lack, LadderAnswer, Sensitivity
 
 FURTHER = 4.0
 """Three rates up to so many times the fastest one put two beyond a knee that is next to it."""

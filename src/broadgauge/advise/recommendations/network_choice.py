@@ -131,7 +131,13 @@ def _step_up(
     pays = ratio > 1 + pays_ratio
     fabrics = worse.case.fabric, better.case.fabric
     is_nics = fabrics[0].transport == fabrics[1].transport
-    rule = RecommendationRule.NICS if is_nics else RecommendationRule.PAYS if pays else RecommendationRule.LITTLE
+    rule = (
+        RecommendationRule.NICS
+        if is_nics
+        else RecommendationRule.PAYS
+        if pays
+        else RecommendationRule.LITTLE
+    )
     place = where(worse.case, told)
     if pays:
         words = (

@@ -4,12 +4,12 @@ Only what fills the link is asked; of messages between pairs of nodes, whether o
 (results/pair_summaries.py). Ranks that are all on one node: advise/verdicts/one_node_verdict.py.
 """
 
+from broadgauge.advise.pairs.slow_pairs_over_launches import judged_pairs
 from broadgauge.advise.verdicts.evidence import QUIET, evidence_of, how_full
 from broadgauge.advise.verdicts.link_use import host_limit, link_use_of
-from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
 from broadgauge.advise.verdicts.one_node_verdict import verdict_on_one_node
 from broadgauge.advise.verdicts.share_threshold import few_launches
-from broadgauge.advise.pairs.slow_pairs_over_launches import judged_pairs
+from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
 from broadgauge.results.model import CaseSummary, RunSummary
 
 

@@ -12,12 +12,12 @@ it loses against that decides (advise/verdicts/step_verdict.py). Where that leav
 
 from dataclasses import replace
 
-from broadgauge.advise.verdicts.evidence import evidence_of
 from broadgauge.advise.limits import LINE_SHARE
+from broadgauge.advise.verdicts.evidence import evidence_of
 from broadgauge.advise.verdicts.link_use import LinkUse, host_limit, link_use_of
-from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
 from broadgauge.advise.verdicts.share_threshold import few_launches
 from broadgauge.advise.verdicts.step_verdict import verdict_of_steps
+from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_rate, show_ratio, show_size, show_time

@@ -106,7 +106,9 @@ def _nominal_gbps(network: Network) -> float | None:
     return found.nominal_gbps * len(found.interface or ("the one of the subnet",))
 
 
-def _reference_rate(network: Network, one: float | None, eight: float | None) -> ReferenceRate | None:
+def _reference_rate(
+    network: Network, one: float | None, eight: float | None
+) -> ReferenceRate | None:
     """A rate that we set, or of a network that was found what plain streams carried. None: an
     unshaped link's rate is this host's, and a link that was not measured has none."""
     rate = network.node_rate_gbps

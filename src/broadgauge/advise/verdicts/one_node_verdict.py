@@ -6,7 +6,7 @@ fastest as measured, since which one that is differs between machines.
 
 from broadgauge.advise.findings.shared_cores import foreign_words
 from broadgauge.advise.limits import FEWEST_LAUNCHES
-from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
+from broadgauge.advise.pairs.slow_pairs_over_launches import judged_pairs
 from broadgauge.advise.verdicts.share_threshold import (
     across_words,
     few_launches,
@@ -14,7 +14,7 @@ from broadgauge.advise.verdicts.share_threshold import (
     side_of,
     sign_disagreement,
 )
-from broadgauge.advise.pairs.slow_pairs_over_launches import judged_pairs
+from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
 from broadgauge.results.comparing.compare_cases import compare_cases, direction_of, headline_metrics
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.estimate import Estimate

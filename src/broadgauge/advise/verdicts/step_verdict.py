@@ -31,10 +31,9 @@ With three launches or more the whole interval has to lie on one side of 30 %; w
 estimate decides, and the sentence says so. Nothing here compares runs.
 """
 
-from broadgauge.advise.verdicts.evidence import QUIET, evidence_of, how_full
 from broadgauge.advise.limits import FEWEST_LAUNCHES
+from broadgauge.advise.verdicts.evidence import QUIET, evidence_of, how_full
 from broadgauge.advise.verdicts.link_use import LinkUse, host_limit, link_use_of
-from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
 from broadgauge.advise.verdicts.one_node_verdict import verdict_on_one_node
 from broadgauge.advise.verdicts.share_threshold import (
     across_words,
@@ -43,6 +42,7 @@ from broadgauge.advise.verdicts.share_threshold import (
     side_of,
     sign_disagreement,
 )
+from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
 from broadgauge.results.comparing.compare_cases import compare_cases, fastest_peer, headline_metrics
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.estimate import Estimate

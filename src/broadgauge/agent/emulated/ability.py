@@ -89,7 +89,9 @@ def _run_trial() -> AbilityTrial:
         )
     except subprocess.TimeoutExpired:
         detail = f"too busy to tell, no end in {_LIMIT_S:.0f} s"
-        return AbilityTrial(as_root=as_root, step="try the namespaces", detail=detail, is_cut_off=True)
+        return AbilityTrial(
+            as_root=as_root, step="try the namespaces", detail=detail, is_cut_off=True
+        )
     for line in child.stdout.splitlines():
         if line.startswith("{"):
             return AbilityTrial(**json.loads(line))

@@ -19,7 +19,7 @@ from broadgauge.messages.leader import Stop
 from broadgauge.messages.proof import new_token
 from broadgauge.platforms.hosts.bootstrap import FOLDER_WORD, start
 from broadgauge.platforms.hosts.checking import MOST_AT_ONCE
-from broadgauge.platforms.hosts.leader_link import LeaderLink, LinkLost, ByteStream
+from broadgauge.platforms.hosts.leader_link import ByteStream, LeaderLink, LinkLost
 from broadgauge.platforms.hosts.ssh import SSH_FAILED, ssh_command
 from broadgauge.platforms.launch_folders import private
 from broadgauge.specs.errors import PlatformError
@@ -137,7 +137,9 @@ def attach(place: LeaderPlace, after: int) -> Attached:
     assert process.stdin is not None
     assert process.stdout is not None
     # Of our own: Popen's files would close their numbers again, when they are another stream's.
-    stream = ByteStream(reading=os.dup(process.stdout.fileno()), writing=os.dup(process.stdin.fileno()))
+    stream = ByteStream(
+        reading=os.dup(process.stdout.fileno()), writing=os.dup(process.stdin.fileno())
+    )
     process.stdout.close()
     process.stdin.close()
     try:

@@ -19,14 +19,14 @@ from broadgauge.messages.leader import (
     TrialEnds,
 )
 from broadgauge.platforms.diagnosis import Symptoms, status_of
-from broadgauge.platforms.hosts.following import Followed, LeaderGone, FollowedLeader, logs_of
+from broadgauge.platforms.hosts.following import Followed, FollowedLeader, LeaderGone, logs_of
 from broadgauge.platforms.launch_folders import private
 from broadgauge.platforms.supervised import TrialEvents
 from broadgauge.specs.launching import (
     Launch,
-    TrialProgress,
     RankMessage,
     TrialOutcome,
+    TrialProgress,
     TrialRequest,
 )
 from broadgauge.specs.record import ClockFacts, Environment, ErrorKind, Status, TrialError

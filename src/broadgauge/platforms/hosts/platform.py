@@ -16,7 +16,7 @@ from broadgauge.platforms.hosts.allocation import (
 )
 from broadgauge.platforms.hosts.checking import notes_on, read_hosts, refuse_differences
 from broadgauge.platforms.hosts.environment import hosts_environment
-from broadgauge.platforms.hosts.following import LeaderGone, FollowedLeader, logs_of
+from broadgauge.platforms.hosts.following import FollowedLeader, LeaderGone, logs_of
 from broadgauge.platforms.hosts.interfaces import interfaces_of
 from broadgauge.platforms.hosts.launch import FollowedLaunch, ReportedLife, events, write_log
 from broadgauge.platforms.hosts.orders import Allocated, job_of, life_number, secret_names
@@ -232,7 +232,11 @@ class HostsPlatform:
         raise AssertionError("events do not end")
 
     def _launch(
-        self, request: LaunchRequest, leading: FollowedLeader, life: ReportedLife, begun: TrialBegins
+        self,
+        request: LaunchRequest,
+        leading: FollowedLeader,
+        life: ReportedLife,
+        begun: TrialBegins,
     ) -> FollowedLaunch:
         for note in life.notes:
             self._note(note)

@@ -162,7 +162,9 @@ def over_bytes(answer: Answer) -> float:
     return max(0.0, use.total_bytes - use.capacity_bytes)
 
 
-def _over(answers: Sequence[Answer], asked: _Asked, knowledge: Knowledge | None) -> Iterator[DoesNotFit]:
+def _over(
+    answers: Sequence[Answer], asked: _Asked, knowledge: Knowledge | None
+) -> Iterator[DoesNotFit]:
     """Each setting that fits stands with the first case that it is near to."""
     known = {answer.prediction.case for answer in answers}
     over = [answer for answer in answers if not answer.prediction.memory.is_fitting]

@@ -58,7 +58,9 @@ def read_known(
     if measured_file is not None:
         knowledge, more = _with_steps(measured_file, knowledge, catalog)
         words.append(more)
-    return KnownSystem(knowledge=knowledge, gpu=gpu, gpus_per_node=gpus_per_node, words=tuple(words))
+    return KnownSystem(
+        knowledge=knowledge, gpu=gpu, gpus_per_node=gpus_per_node, words=tuple(words)
+    )
 
 
 def _asked_gpu(properties: Mapping[str, Sequence[Any]], catalog: Catalog) -> Gpu | None:

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from broadgauge.catalog.catalog import Catalog
+from broadgauge.predict.asking.combinations import AskedTrainings
 from broadgauge.predict.asking.from_catalog import fabric_named, usual_gpus_per_node
 from broadgauge.predict.asking.question import fault_of
-from broadgauge.predict.asking.combinations import AskedTrainings
 from broadgauge.predict.asking.workload_case import fabric_of, training_case
 from broadgauge.predict.case import Fabric, TrainingCase, own_gpu_of
 from broadgauge.predict.kinds import training_of

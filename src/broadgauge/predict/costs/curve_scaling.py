@@ -36,7 +36,9 @@ def curve_s(op: Op, message_bytes: Times, group: CollectiveGroup, columns: Colum
     return seconds
 
 
-def nearest_curve(fabric: Fabric, op: Op, nodes: int, ranks_per_node: int) -> CollectiveCurve | None:
+def nearest_curve(
+    fabric: Fabric, op: Op, nodes: int, ranks_per_node: int
+) -> CollectiveCurve | None:
     """The curve of this collective, else of another ring; of as many nodes, else of the nearest.
 
     What was measured inside a node says nothing of what leaves it, nor the other way round.

@@ -13,12 +13,16 @@ from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.facts.columns import Columns
 
 
-def strided_group(kind: GroupKind, ranks: Times, stride: Times, gpus_per_node: Times) -> CollectiveGroup:
+def strided_group(
+    kind: GroupKind, ranks: Times, stride: Times, gpus_per_node: Times
+) -> CollectiveGroup:
     """A group of every `stride`-th rank: how much of it stands on one node?"""
     on_node = np.clip(np.floor(gpus_per_node / stride), 1.0, ranks)
     nodes = np.ceil(ranks / on_node)
     crowd = np.where(nodes > 1, gpus_per_node / on_node, 1.0)
-    return CollectiveGroup(kind=kind, ranks=ranks, nodes=nodes, ranks_per_node=on_node, groups_per_node=crowd)
+    return CollectiveGroup(
+        kind=kind, ranks=ranks, nodes=nodes, ranks_per_node=on_node, groups_per_node=crowd
+    )
 
 
 def group_of(kind: GroupKind, columns: Columns) -> CollectiveGroup:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from broadgauge.predict.sensitivity.curve import LadderCurve, Form, can_fit, fit_curve, misfit
+from broadgauge.predict.sensitivity.curve import Form, LadderCurve, can_fit, fit_curve, misfit
 from broadgauge.predict.sensitivity.levels import FEWEST_FOR_INTERVAL, Levels
 from broadgauge.predict.sensitivity.region import Points, Region, region_of
 from broadgauge.results.student import student_quantile

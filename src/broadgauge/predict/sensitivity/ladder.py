@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from broadgauge.predict.sensitivity.curve import LadderCurve, Form
+from broadgauge.predict.sensitivity.curve import Form, LadderCurve
 from broadgauge.specs.estimate import Estimate
 
 

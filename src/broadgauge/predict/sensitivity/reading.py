@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from broadgauge.predict.sensitivity.curve import LadderCurve, Form
+from broadgauge.predict.sensitivity.curve import Form, LadderCurve
 from broadgauge.predict.sensitivity.figures import RungArrays
-from broadgauge.predict.sensitivity.ladder import LadderAnswer, FittedRung, Lack, Rung, Sensitivity
+from broadgauge.predict.sensitivity.ladder import FittedRung, Lack, LadderAnswer, Rung, Sensitivity
 from broadgauge.predict.sensitivity.levels import FEWEST_FOR_INTERVAL
 from broadgauge.predict.sensitivity.region import Region
 from broadgauge.specs.estimate import Estimate
@@ -220,7 +220,9 @@ class Reading:
         if not self._has_knee():
             if is_straight:
                 return LadderAnswer(estimate=None, why=NO_KNEE)
-            return LadderAnswer(estimate=None, why="a straight line fits as well", lack=Lack.LAUNCHES)
+            return LadderAnswer(
+                estimate=None, why="a straight line fits as well", lack=Lack.LAUNCHES
+            )
         why, lack = self._why_no_rungs_beyond(), Lack.FASTER_RATES
         if not why and self.region.knees[-1] > self.ladder.x[-2]:
             why, lack = "fewer than two rungs are below it for sure", Lack.SLOWER_RATES

@@ -74,7 +74,9 @@ def host_share(paths: Paths, fabric: Fabric, message_bytes: float) -> float:
     return min(1.0, time_at(alone, message_bytes) / time_at(mine, message_bytes))
 
 
-def with_all_ops(curves: tuple[CollectiveCurve, ...], backend: Backend) -> tuple[CollectiveCurve, ...]:
+def with_all_ops(
+    curves: tuple[CollectiveCurve, ...], backend: Backend
+) -> tuple[CollectiveCurve, ...]:
     """The same, with those collectives that were not measured by the bytes that they send."""
     known = {curve.op: curve for curve in curves}
     base = known.get("all_reduce") or next(iter(known.values()), None)

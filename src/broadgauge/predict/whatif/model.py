@@ -19,7 +19,7 @@ from broadgauge.predict.runs.cases import RunCase
 from broadgauge.predict.runs.network import Basis, CarriedFabric, carried
 from broadgauge.predict.system.costs import NO_GPU, scaled_costs, stand_in, steps_of, system_costs
 from broadgauge.predict.timeline.evaluation import evaluate
-from broadgauge.predict.whatif.changes import WhatIfAnswer, Change
+from broadgauge.predict.whatif.changes import Change, WhatIfAnswer
 from broadgauge.predict.whatif.core_prior import core_prior
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.system import PathTimes, System

@@ -14,7 +14,7 @@ from broadgauge.catalog.gpus import Gpu
 from broadgauge.predict.facts.knowledge import Knowledge, default_knowledge
 from broadgauge.predict.prediction import Interval
 from broadgauge.predict.runs.cases import RunCase, run_paths, train_cases
-from broadgauge.predict.whatif.changes import WhatIfAnswer, Change, Check, WhatIf
+from broadgauge.predict.whatif.changes import Change, Check, WhatIf, WhatIfAnswer
 from broadgauge.predict.whatif.model import RunModel
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.errors import InputError

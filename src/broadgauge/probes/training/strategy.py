@@ -10,7 +10,7 @@ from broadgauge.messages.vocabulary import assert_never
 from broadgauge.probes.devices import Device
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.training.communication import Communication
-from broadgauge.probes.training.ddp import SingleRank, Ddp
+from broadgauge.probes.training.ddp import Ddp, SingleRank
 
 
 class Strategy(Protocol):

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from broadgauge.results.comparing.blocks import ValueOf, blocks_of, has_only_positive
+from broadgauge.results.comparing.run_matching import alone, match_cases
 from broadgauge.results.kinds.registry import in_results
 from broadgauge.results.model import CaseComparison, CaseSummary, RunComparison, RunSummary
-from broadgauge.results.comparing.run_matching import alone, match_cases
 from broadgauge.results.statistics import (
     PairedComparison,
     compare_paired,

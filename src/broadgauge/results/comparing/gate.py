@@ -1,6 +1,6 @@
 """Is the experiment slower than its baseline by more than a limit? For a script to act upon.
 
-For each case that both arms have, each of its headline metrics (results/comparing/compare_cases.py) gives a
+For each case that both arms have, each of its headline metrics (compare_cases.py) gives a
 slowdown: how much more time the candidate takes than the baseline (of a rate: how much less of it
 there is, by the same ratio), from interleaved pairs of launches, with a 95 % interval.
 

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from broadgauge.results.comparing.hypothesis_figures import HypothesisFigure, figure_of
-from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.comparing.partners import Partner, partner_of, smallest_world
+from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.resolution import launches_to_tell
 from broadgauge.results.statistics import FEWEST_FOR_A_VERDICT, FEWEST_UNFLAGGED
 from broadgauge.specs.estimate import Estimate

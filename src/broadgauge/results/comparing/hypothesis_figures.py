@@ -4,11 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from broadgauge.results.comparing.blocks import blocks_of
-from broadgauge.results.comparing.compare_cases import by_launch, compare_in_blocks, direction_of, metric_of
+from broadgauge.results.comparing.compare_cases import (
+    by_launch,
+    compare_in_blocks,
+    direction_of,
+    metric_of,
+)
+from broadgauge.results.comparing.partners import Partner
 from broadgauge.results.kinds.registry import in_results
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.network_share import SHARE, share_of_launches
-from broadgauge.results.comparing.partners import Partner
 from broadgauge.results.statistics import FEWEST_UNFLAGGED, interval_of_launches
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.hypothesis import Hypothesis

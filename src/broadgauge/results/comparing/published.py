@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from broadgauge.results.comparing.blocks import blocks_of
 from broadgauge.results.comparing.compare_cases import compare_in_blocks, metric_of
-from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.comparing.partners import one_case, partner_of
+from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.hypothesis import PublishedFigure
 

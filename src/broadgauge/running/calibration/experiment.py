@@ -7,8 +7,8 @@ from dataclasses import asdict
 from broadgauge.platforms.paths import paths_between_gpus
 from broadgauge.predict.kinds import training_of
 from broadgauge.probes.calibration.shapes import choice
-from broadgauge.results.model import STEP_OFF_SERIES, STEP_SERIES, CaseSummary, RunSummary
 from broadgauge.results.folder.series import read_series
+from broadgauge.results.model import STEP_OFF_SERIES, STEP_SERIES, CaseSummary, RunSummary
 from broadgauge.specs.case import Device
 from broadgauge.specs.cluster import Cluster
 from broadgauge.specs.experiment import Experiment
