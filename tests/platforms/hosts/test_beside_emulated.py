@@ -15,9 +15,9 @@ from tests.platforms.hosts.machines import TOOL, Machines, Tool, machines_in
 
 from broadgauge.messages.vocabulary import UNDER_READ_RATIO, CounterKind
 from broadgauge.results.comparing.compare_cases import between_platforms, compare_cases
+from broadgauge.results.folder.series import read_series
 from broadgauge.results.model import STEP_SERIES, CaseComparison, CaseSummary, RunSummary
 from broadgauge.results.run_path import read_summary
-from broadgauge.results.folder.series import read_series
 
 pytestmark = [
     pytest.mark.root,
