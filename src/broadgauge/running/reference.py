@@ -6,7 +6,7 @@ An unshaped copy of the fastest network keeps its NICs, MTU and overlay, so that
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.network import Network
-from broadgauge.specs.workload import CommandWorkload, Workload
+from broadgauge.specs.workload import Workload
 
 NAMES = ("reference", "unshaped", "unshaped-reference")
 
@@ -17,7 +17,7 @@ def with_reference(experiment: Experiment) -> Experiment:
     Raises InputError where there is nothing to refer to.
     """
     shaped = [each for each in experiment.networks if isinstance(each, Network) and not each.found]
-    if not shaped or not any(isinstance(w, CommandWorkload) for w in experiment.workloads):
+    if not shaped or not any(w.is_under_torchrun for w in experiment.workloads):
         raise InputError(
             "--add-reference is for commands on networks that are emulated between nodes",
             hint="a training measures its step with communication off, and needs no reference",
@@ -50,7 +50,7 @@ def with_reference(experiment: Experiment) -> Experiment:
 def _on_it(workload: Workload, name: str, known: tuple[str, ...]) -> Workload:
     """A command runs on it too; any other workload where it did before."""
     networks = workload.networks
-    if isinstance(workload, CommandWorkload):
+    if workload.is_under_torchrun:
         return workload if networks is None else _on(workload, (*networks, name))
     return _on(workload, known) if networks is None else workload
 
