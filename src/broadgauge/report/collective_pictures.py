@@ -18,8 +18,8 @@ def _of_pairs(analysed: AnalysedRun, cases: Sequence[CaseSummary]) -> Iterator[C
             matrix, words = pairs.matrix, pairs.words
             yield Chart(
                 title=f"Pairs of {matrix.place}s, {summary.case.network_name}",
-                how=f"{pair_unit(matrix)} of messages of {show_size(matrix.size_bytes)}, one way "
-                f"at a time, mean over launches; slow ways are framed. "
+                how=f"{pair_unit(matrix)} of messages of {show_size(matrix.size_bytes)}, one "
+                "direction at a time, mean over launches; slow pairs are framed. "
                 f"{words[:1].upper()}{words[1:]}.",
                 spec=pair_chart(pairs),
             )

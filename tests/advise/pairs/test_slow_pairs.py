@@ -207,14 +207,14 @@ def test_an_uplink_is_told_by_the_racks_it_is_between() -> None:
     rates = {way: 0.04 if way in between(range(2), range(2, 4)) else 0.1 for way in ways(4)}
     (finding,) = told(of_nodes(4), rates)
     assert finding.symptom == (
-        "the ways between nodes {0, 1} and {2, 3} are slow (an uplink): "
+        "the links between nodes {0, 1} and {2, 3} are slow (an uplink): "
         "the slowest 40 % of the median fast pair"
     )
     assert finding.evidence[-1] == "the median fast pair: 800 Mbit/s"
     assert "uplink" in (finding.cause or "")
     three = between(range(2), range(2, 4), range(4, 6))
     (finding,) = told(of_nodes(6), {way: 0.04 if way in three else 0.1 for way in ways(6)})
-    assert finding.symptom.startswith("the ways between nodes {0, 1}, {2, 3} and {4, 5} are slow")
+    assert finding.symptom.startswith("the links between nodes {0, 1}, {2, 3} and {4, 5} are slow")
 
 
 def test_many_slow_ways_are_counted() -> None:

@@ -78,7 +78,7 @@ def test_nothing_is_named_where_nothing_is_bad(seed: int) -> None:
     found = judged_pairs(summary_of(a_run(4, {}, seed)))
     assert found is not None
     assert found.slow == frozenset()
-    assert found.words.startswith("no way is slow; the slowest is node ")
+    assert found.words.startswith("no pair is slow; the slowest is node ")
 
 
 @pytest.mark.parametrize("nodes", [4, 8])
@@ -94,7 +94,7 @@ def test_a_slow_uplink_is_named_by_its_racks(nodes: int) -> None:
     racks = [", ".join(map(str, rack)) for rack in (range(half), range(half, nodes))]
     between = f"{{{racks[0]}}} and {{{racks[1]}}}"
     assert found.words.startswith(
-        f"slow: the ways between nodes {between} (an uplink), the slowest"
+        f"slow: the links between nodes {between} (an uplink), the slowest"
     )
     assert "% of the median fast pair" in found.words
     assert found.words in verdict(summary_of(run), run).sentence
@@ -114,7 +114,7 @@ def test_no_way_is_slow_is_said_of_alike_ways_only(rates: list[float]) -> None:
     assert found is not None
     differ = min(rates) / max(rates)
     assume(abs(differ - 0.75) > 1e-6)
-    assert found.words.startswith("no way is slow") == (differ > 0.75)
+    assert found.words.startswith("no pair is slow") == (differ > 0.75)
 
 
 def test_ways_that_all_differ_are_told_by_the_slowest_and_the_fastest() -> None:
@@ -123,7 +123,7 @@ def test_ways_that_all_differ_are_told_by_the_slowest_and_the_fastest() -> None:
     found = judged_pairs(summary_of(a_run(4, {(a, b): 1 - 0.2 * ((b - a) % 4) for a, b in ways})))
     assert found is not None
     assert found.slow == frozenset()
-    assert found.words.startswith("the ways differ, and none stands out: the slowest is node ")
+    assert found.words.startswith("the pairs differ, and none stands out: the slowest is node ")
     assert found.words.endswith("% of the fastest")
 
 

@@ -44,7 +44,7 @@ def path_expectation(case: Case, record: Record) -> Iterator[Finding]:
             f"{show_bandwidth(figure.gbyte_per_s)}: {figure.source} ({figure.date})",
             *path.evidence[:1],
         ),
-        cause="a slower link, a longer way, or settings that keep the path from filling",
+        cause="a slower link, a longer path, or settings that keep the path from filling",
         fix=_FIXES.get(path.used),
     )
 
@@ -60,7 +60,7 @@ def _too_fast(row: OpRow, expected: Expectation, path: PathFacts) -> Finding:
             "expected of it at most"
         ),
         evidence=path.evidence[:2],
-        cause="the bytes went another way than the log says, or the catalog is out of date",
+        cause="the bytes took another path than the log says, or the catalog is out of date",
         fix="`nvidia-smi nvlink -gt d` before and after a run shows what NVLink carried",
     )
 

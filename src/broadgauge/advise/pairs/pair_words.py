@@ -1,4 +1,4 @@
-"""In which words are slow ends, ways and groups told? The same for one trial and for a case."""
+"""How are slow nodes, pairs and groups worded? The same for one trial and for a case."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -32,12 +32,12 @@ def way_names(case: Case, ways: Iterable[RankPair]) -> dict[RankPair, str]:
 
 
 def between_groups(case: Case, groups: Sequence[Collection[int]]) -> str:
-    """`the ways between nodes {0, 1} and {2, 3}`."""
+    """`the links between nodes {0, 1} and {2, 3}`."""
     sets = [
         f"{{{', '.join(str(number) for number in sorted(_number(case, end) for end in group))}}}"
         for group in groups
     ]
-    return f"the ways between {_place(case)}s {', '.join(sets[:-1])} and {sets[-1]}"
+    return f"the links between {_place(case)}s {', '.join(sets[:-1])} and {sets[-1]}"
 
 
 def what_groups_share(case: Case) -> str:

@@ -65,20 +65,20 @@ OF_A_RANK = Advice(
 BETWEEN_NODES = Advice(
     cause="what only they share: a cable or uplink between their switches, or the route taken; "
     "both ends are fast with others, so it is not their NICs",
-    fix="speed and errors of the ports on the way between them; a traceroute from either end",
+    fix="speed and errors of the ports between them; a traceroute from either end",
 )
 BETWEEN_GROUPS = Advice(
-    cause="what only the ways between these groups share: an uplink between their switches that is "
-    "slow, oversubscribed, or has lost a member of its bond; within its group each node is fast",
+    cause="what only the links between these groups share: an uplink between their switches that "
+    "is slow, oversubscribed, or has lost a member of its bond; within its group each node is fast",
     fix="speed, errors and members of the switches' uplink ports; place jobs within one group "
     "until it is fixed",
 )
 BETWEEN_RANK_GROUPS = Advice(
-    cause="the way between the groups: the sockets' link, a PCIe switch, NVLink only within them",
+    cause="the link between the groups: the sockets' link, a PCIe switch, NVLink only within them",
     fix="`nvidia-smi topo -m`: are these the groups of this machine, and are all links up?",
 )
 BETWEEN_RANKS = Advice(
-    cause="the way between these two devices: a link that is down, or another PCIe root",
+    cause="the link between these two devices: a link that is down, or another PCIe root",
     fix="`nvidia-smi topo -m` and `nvidia-smi nvlink -s`: are all links up?",
 )
 

@@ -42,7 +42,7 @@ def judged_pairs(summary: CaseSummary) -> JudgedPairs | None:
     found = slow_ways({ranks: cell.rate_gbyte_per_s.value for ranks, cell in cells.items()})
     if len(matrix.places) < FEWEST_ENDS:
         slow: frozenset[tuple[int, int]] = frozenset()
-        words = f"which of two ways is slow can't be told; {_slowest(matrix)}"
+        words = f"which of two directions is slow can't be told; {_slowest(matrix)}"
     else:
         slow = frozenset(
             (cell.origin, cell.target)
@@ -76,9 +76,9 @@ def _words(matrix: PairMatrix, found: SlowWays, cells: dict[RankPair, PairCell])
     rates = {cell.rate_gbyte_per_s.value: ranks for ranks, cell in cells.items()}
     least, most = min(rates), max(rates)
     if least >= SLOW_WAY_RATIO * most:
-        return f"no way is slow; {_slowest(matrix)}"
+        return f"no pair is slow; {_slowest(matrix)}"
     return (
-        f"the ways differ, and none stands out: the slowest is {way_name(case, rates[least])}, "
+        f"the pairs differ, and none stands out: the slowest is {way_name(case, rates[least])}, "
         f"{show_bandwidth(least)}, {show_ratio(least / most, 2)} of the fastest"
     )
 
