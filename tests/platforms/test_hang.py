@@ -7,7 +7,7 @@ from broadgauge.messages.codec import encode
 from broadgauge.messages.rank import Stacks
 from broadgauge.messages.stacks import Frame, RankStack
 from broadgauge.platforms.diagnosis import Symptoms
-from broadgauge.platforms.hang import standstill
+from broadgauge.platforms.hang import cause_of_hang
 from broadgauge.specs.record import ErrorKind, Phase, TrialError
 
 WHEN = "no `step_time_s` for 61.0 s, where one came every 0.5 s"
@@ -21,7 +21,7 @@ def at(rank: int, line: int, *, waits: bool = False, state: str = "S") -> RankSt
 
 
 def test_the_one_outside_communication_is_named_with_its_line() -> None:
-    found = standstill([at(0, 40, waits=True), at(1, 12), at(2, 40, waits=True)], WHEN)
+    found = cause_of_hang([at(0, 40, waits=True), at(1, 12), at(2, 40, waits=True)], WHEN)
     assert found is not None
     assert (found.rank, found.frame) == (1, "train.py:12 in step")
     assert found.message == (
@@ -32,13 +32,13 @@ def test_the_one_outside_communication_is_named_with_its_line() -> None:
 
 
 def test_of_several_outside_the_one_that_stands_alone() -> None:
-    found = standstill([at(0, 40), at(1, 12), at(2, 40)], WHEN)
+    found = cause_of_hang([at(0, 40), at(1, 12), at(2, 40)], WHEN)
     assert found is not None
     assert found.rank == 1
 
 
 def test_of_two_that_both_wait_none_is_named_but_where_they_stand() -> None:
-    found = standstill([at(0, 40, waits=True), at(1, 50, waits=True)], WHEN)
+    found = cause_of_hang([at(0, 40, waits=True), at(1, 50, waits=True)], WHEN)
     assert found is not None
     assert found.rank is None
     assert "rank 0 is in all_reduce at train.py:40 in step" in found.message
@@ -47,27 +47,27 @@ def test_of_two_that_both_wait_none_is_named_but_where_they_stand() -> None:
 
 def test_a_rank_in_another_collective_than_all_others_is_named() -> None:
     stacks = [at(rank, 50 if rank == 2 else 40, waits=True) for rank in range(4)]
-    found = standstill(stacks, WHEN)
+    found = cause_of_hang(stacks, WHEN)
     assert found is not None
     assert found.rank == 2
 
 
 def test_a_stopped_process_is_named_wherever_it_stands() -> None:
-    found = standstill([at(0, 40), at(1, 40, waits=True, state="T")], WHEN)
+    found = cause_of_hang([at(0, 40), at(1, 40, waits=True, state="T")], WHEN)
     assert found is not None
     assert found.rank == 1
     assert "is stopped by a signal" in found.message
 
 
 def test_a_rank_alone_is_named_and_one_of_unknown_others_that_waits_is_not() -> None:
-    alone = standstill([at(0, 40, waits=True)], WHEN)
+    alone = cause_of_hang([at(0, 40, waits=True)], WHEN)
     assert alone is not None
     assert alone.rank == 0
     unknown = RankStack(rank=1, frames=())
-    one = standstill([at(0, 40, waits=True), unknown], WHEN)
+    one = cause_of_hang([at(0, 40, waits=True), unknown], WHEN)
     assert one is not None
     assert one.rank is None
-    assert standstill([unknown], WHEN) is None
+    assert cause_of_hang([unknown], WHEN) is None
 
 
 def diagnosed(logs: list[Path], *events: RankSaid | PhaseExpired | StacksDumped) -> TrialError:

@@ -164,7 +164,7 @@ def test_every_key_says_what_it_is() -> None:
 def test_descriptions_are_the_docstrings() -> None:
     said = SCHEMA["properties"]["launches"]["description"]
     assert said == field_docstrings(Experiment)["launches"]
-    assert said.startswith("Lives of the rank processes")
+    assert said.startswith("How often each case's ranks are started")
     seen = SCHEMA["$defs"]["Network"]["properties"]["nccl_seen_gbps"]["description"]
     assert "topology file" in seen
     assert seen.endswith("A list is an axis: an entry for each value.")

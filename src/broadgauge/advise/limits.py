@@ -37,7 +37,7 @@ difference strays by half the root of n, so in short trials a few samples are ch
 STOLEN_RATIO = 0.05
 """A stolen core stops a rank, and all that wait for it, for milliseconds: half of what is tolerated
 of other programs, which the scheduler shares a core with fairly."""
-RESENT_RATIO = 0.01
+RETRANSMITTED_RATIO = 0.01
 """A stream carries at most 1.22 MSS / (round trip x root of the loss): at 1 % and 0.1 ms that is
 1.4 Gbit/s at MTU 1500. Source: Mathis et al., CCR 27 (1997), equation 3."""
 PLANTED_LOSS_FACTOR = 2.0

@@ -17,7 +17,7 @@ from broadgauge.advise.limits import (
     FOREIGN_RATIO,
     FULL_CLOCK_RATIO,
     PLANTED_LOSS_FACTOR,
-    RESENT_RATIO,
+    RETRANSMITTED_RATIO,
     STOLEN_RATIO,
     THROTTLED_RATIO,
     is_ceiling_low,
@@ -121,7 +121,7 @@ def _stolen(_case: Case, record: Record) -> Iterator[Finding]:
         )
 
 
-def _resent(case: Case, record: Record) -> Iterator[Finding]:
+def _retransmitted(case: Case, record: Record) -> Iterator[Finding]:
     if case.link is None:
         return
     for node in record.nodes:
@@ -130,7 +130,7 @@ def _resent(case: Case, record: Record) -> Iterator[Finding]:
             ("retransmits", node.retransmits_count, "segments were retransmitted"),
             ("drops", node.drops_count, f"packets were dropped by the {_dropping(case.link)}"),
         ):
-            if count and segments and count / segments > RESENT_RATIO:
+            if count and segments and count / segments > RETRANSMITTED_RATIO:
                 severity, cause = _why_lost(count / segments, case.link)
                 yield Finding(
                     rule=rule,
@@ -154,7 +154,7 @@ def _why_lost(lost_ratio: float, network: Network) -> tuple[Severity, str]:
         return Severity.WARNING, overflow
     asked = f"`loss_ratio` loses {show_ratio(planted_ratio)} of the packets"
     planted_of_counted = planted_ratio / (1 - planted_ratio)
-    if lost_ratio <= PLANTED_LOSS_FACTOR * planted_of_counted + RESENT_RATIO:
+    if lost_ratio <= PLANTED_LOSS_FACTOR * planted_of_counted + RETRANSMITTED_RATIO:
         return Severity.INFO, f"the experiment asks for it: {asked}"
     return Severity.WARNING, f"{asked}, which does not explain so many: {overflow}"
 
@@ -202,7 +202,7 @@ RULES: tuple[TrialRule, ...] = (
     _busy,
     _foreign,
     _stolen,
-    _resent,
+    _retransmitted,
     _throttled,
     path_unknown,
 )

@@ -2,7 +2,7 @@
 
 In the main thread SIGINT, SIGTERM and SIGHUP are taken while a call lasts, as the command takes
 them: the trial under way is dropped, all processes are ended, and the folder can be resumed. Then
-the signal is handed on: SIGINT becomes a KeyboardInterrupt, another goes to whoever had it before
+the signal is passed on: SIGINT becomes a KeyboardInterrupt, another goes to whoever had it before
 (by default it ends the process). Python gives signals to its main thread only, so in another one
 none is taken.
 """

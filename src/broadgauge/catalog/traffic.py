@@ -20,7 +20,7 @@ def ring_node_bytes(
 
     A ring that visits node after node leaves each node once, however many ranks the node has, and
     every link of the ring carries the factor's share of S: 2(n−1)/n·S for all_reduce, S for a
-    broadcast or reduction handed on from rank to rank. Hierarchical algorithms can do with less,
+    broadcast or reduction forwarded from rank to rank. Hierarchical algorithms can do with less,
     several rings with each its part of S carry the same sum. all_to_all is no ring: each of a
     node's r ranks sends S/n to each of the n − r ranks elsewhere, and nothing can do with less.
     Source: Patarasuk and Yuan 2009 (bandwidth optimal all-reduce), per link of the ring.

@@ -1,7 +1,7 @@
 """How does a plan become records? Launch by launch, each planned trial leaving exactly one record.
 
     for each planned launch, while trials of it are left:
-        start a life of rank processes       LaunchError: the first trial left gets a failed record
+        start the ranks of a launch           LaunchError: the first trial left gets a failed record
         for each trial left:
             run it, merge, judge, store      a failed one ends this life; the rest have another
         close the life

@@ -1,4 +1,4 @@
-"""In which order do trials run, and which of them share a life of rank processes?
+"""In which order do trials run, and which of them share a launch?
 
 A block is one pass over all cases; there are as many as the experiment has launches. Cases that
 differ neither in ranks nor in variables share a launch: over Gloo the link is reshaped between

@@ -24,7 +24,7 @@ from broadgauge.messages.agent import (
 from broadgauge.messages.codec import DecodeError
 from broadgauge.messages.rank import STACKS
 from broadgauge.messages.stacks import RankStack
-from broadgauge.platforms.hang import HangCause, stacks_in_logs, standstill
+from broadgauge.platforms.hang import HangCause, cause_of_hang, stacks_in_logs
 from broadgauge.platforms.log_tail import last_lines, tail
 from broadgauge.specs.record import ErrorKind, Phase, Status, TrialError
 from broadgauge.wording.peers import sees_only_a_peer
@@ -136,7 +136,7 @@ class Symptoms:
         if best.kind is ErrorKind.HUNG and _STOPPED not in best.message:
             stacks = tuple(self._stacks.values()) or stacks_in_logs(logs)
             is_silent = not self._stacks and not stacks[best.rank].frames
-            found = None if is_silent else standstill(stacks, when)
+            found = None if is_silent else cause_of_hang(stacks, when)
             if found is not None and (found.rank is not None or self._stacks):
                 return self._stands_still(best, found)
         return TrialError(

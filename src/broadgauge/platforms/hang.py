@@ -32,7 +32,7 @@ class HangCause:
     """The stack of the rank to blame, the innermost frame last, as a traceback has it."""
 
 
-def standstill(stacks: Sequence[RankStack], when: str) -> HangCause | None:
+def cause_of_hang(stacks: Sequence[RankStack], when: str) -> HangCause | None:
     """`when`: how it was noticed. None: no rank's stack is known."""
     known = sorted((stack for stack in stacks if stack.frames), key=lambda stack: stack.rank)
     stopped = [stack for stack in stacks if stack.state in ("T", "t")]

@@ -21,7 +21,7 @@ OF_TRIALS: Mapping[str, str] = {
     "workload": "the workload's name in the experiment",
     "network": "the network's name in the experiment, or the path inside one node",
     "shape": "nodes x ranks per node",
-    "launch_id": "the launch, one life of a set of ranks; r1, r2, … behind it: a repeated one",
+    "launch_id": "the launch: ranks from start to end; r1, r2, … behind it: a repeated one",
     "block": "the pass over all cases that the trial belongs to; cases are compared within blocks",
     "trial": "number of the trial within its launch and case, from 0",
     "position": "its place in the order of all trials of its block, from 0",

@@ -1,4 +1,4 @@
-"""How is a run handed on? As one HTML file that opens offline, on a phone and on paper.
+"""How is a run passed on? As one HTML file that opens offline, on a phone and on paper.
 
 The charts are drawn here as SVG, and the Vega runtime inside the file brings them to life on a
 screen. A content policy in the page forbids the browser to load anything from anywhere.

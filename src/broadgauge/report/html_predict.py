@@ -1,4 +1,4 @@
-"""How are predictions handed on? As one HTML file: a table, and two plots."""
+"""How are predictions passed on? As one HTML file: a table, and two plots."""
 
 from collections.abc import Iterator, Sequence
 

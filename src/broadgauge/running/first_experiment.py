@@ -35,7 +35,7 @@ def first_experiment(machine: MachineFacts) -> str:
     """YAML that runs here as it is."""
     choice = _Choice(machine=machine)
     return "".join(f"{line}\n" for line in choice.lines()) + (
-        "\n# Lives of the rank processes for each case: the repeat unit of every interval.\n"
+        "\n# How often each case's ranks are started: the repeat unit of every interval.\n"
         "launches: 3\n"
     )
 

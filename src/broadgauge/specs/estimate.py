@@ -15,7 +15,7 @@ class Estimate:
     low: float | None
     high: float | None
     launches: int
-    """Lives of the rank processes: the repeat unit, and the only one intervals count."""
+    """Starts of the ranks: the repeat unit, and the only one that intervals count."""
     trials: int
     method: str
     """In words: `mean of launches, t interval`, `mean log-ratio of pairs, t interval`, …"""

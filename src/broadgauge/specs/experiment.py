@@ -44,7 +44,7 @@ class Experiment(Spec):
     workloads: tuple[Workload, ...] = Field(min_length=1, max_length=64)
     """What runs on the ranks; `kind` says which: collectives, train, command."""
     launches: int = Field(default=5, ge=1, le=1000)
-    """Lives of the rank processes for each case: the repeat unit of every interval."""
+    """How often each case's ranks are started: the repeat unit of every interval."""
     trials_per_launch: int = Field(default=1, ge=1, le=1000)
     """Measurements of a case in one launch; they describe its spread and widen no evidence."""
     seed: int = Field(default=0, ge=0, lt=2**32)

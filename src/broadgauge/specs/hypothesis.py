@@ -1,4 +1,4 @@
-"""What does the author of an experiment expect, and what was published of the like?
+"""What does the author of an experiment expect, and what was published of similar cases?
 
 A hypothesis is a bound on a figure of cases; the report says supported, refuted or can't tell.
 """

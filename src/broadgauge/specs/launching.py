@@ -38,7 +38,7 @@ class TrialRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchRequest:
-    """One life of rank processes. All its cases share nodes, ranks, device, backend,
+    """A set of ranks from start to end. All its cases share nodes, ranks, device, backend,
     platform and variables.
 
     Plain data, so that it can be sent to where the ranks start: it names no path of this machine.

@@ -16,7 +16,7 @@ class PlannedTrial(StoredModel):
 
 
 class PlannedLaunch(StoredModel):
-    """One life of rank processes; its trials run in this order."""
+    """A set of ranks from start to end; its trials run in this order."""
 
     launch_id: str
     """`b<block>.l<group>`, unique in the run; the same group of cases has the same number in every

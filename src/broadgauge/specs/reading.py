@@ -225,11 +225,11 @@ def _is_meant(branch: str, data: Any) -> bool:
     models = alternatives(Experiment).get(name)
     if models is None or not isinstance(data, dict):
         return models is None
-    likest = max(models, key=lambda model: _likeness(model, data))
-    return likest.__name__ == name
+    closest = max(models, key=lambda model: _similarity(model, data))
+    return closest.__name__ == name
 
 
-def _likeness(model: type[BaseModel], data: dict[Any, Any]) -> tuple[int, int]:
+def _similarity(model: type[BaseModel], data: dict[Any, Any]) -> tuple[int, int]:
     """How many keys are the model's, mistyped ones included, and how many to the letter?"""
     fields = list(model.model_fields)
     near = sum(bool(difflib.get_close_matches(str(key), fields, cutoff=0.6)) for key in data)

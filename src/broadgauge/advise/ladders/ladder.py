@@ -20,7 +20,7 @@ class LeftOutNetwork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkCost:
-    """What the network costs at one rung, had in two ways."""
+    """What the network costs at one rung, measured in two ways."""
 
     rate_gbps: float
     measured_s: Estimate
@@ -70,7 +70,7 @@ class Ladder:
     predicted_found: Sensitivity | None
     """The same curve through what was predicted."""
     disagreements: tuple[str, ...]
-    """Where what was had in two ways does not agree, in words."""
+    """Where two measurements of the same do not agree, in words."""
     notes: tuple[str, ...]
 
 

@@ -40,7 +40,7 @@ class LinkUse:
     """Of one of them: what a single stream, and so the ceiling, is held against."""
     nominal_gbps: float | None
     """Of all NICs of a node by the data sheet, where it was found: shown beside what streams
-    carried, and never reckoned with."""
+    carried; no figure is computed from it."""
     ceiling_gbps: float | None
     eight_streams_gbps: float | None
     full_ratio: float | None

@@ -59,7 +59,7 @@ class Expiry:
 
 @dataclass(slots=True, kw_only=True)
 class Watch:
-    """The whereabouts of all ranks of a launch."""
+    """What all ranks of a launch were last heard to do."""
 
     limits: PhaseLimits
     ranks: dict[int, RankActivity] = field(default_factory=dict)

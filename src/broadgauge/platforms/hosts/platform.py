@@ -142,7 +142,7 @@ class HostsPlatform:
                 if self._leading is not None:
                     return self._leading  # with what it has measured, and what it has left
         if self._leading is None:
-            self._leading = self._anew(say)
+            self._leading = self._start_leader(say)
             self._give_from(request)
         elif self._has_changed:
             self._give_from(request)
@@ -164,7 +164,7 @@ class HostsPlatform:
             forget_place(self._state_folder)
             return None
 
-    def _anew(self, say: Say) -> FollowedLeader:
+    def _start_leader(self, say: Say) -> FollowedLeader:
         """Raises LaunchError, LeaderGone."""
         place = start_allocation(self._hosts, self._facts, self._secret_values())
         try:

@@ -126,8 +126,10 @@ def _check_columns(header: tuple[str, ...], filename: str) -> None:
         return
     extra = [column for column in header if column not in (*REQUIRED, *OPTIONAL, *UNREAD)]
     words = ", ".join(f"`{column}`" for column in missing)
-    likest = did_you_mean(missing[0], extra) if len(extra) > 16 or extra else None
-    hint = likest if likest and likest.startswith("did") else "docs/validation.md has all columns"
+    closest = did_you_mean(missing[0], extra) if len(extra) > 16 or extra else None
+    hint = (
+        closest if closest and closest.startswith("did") else "docs/validation.md has all columns"
+    )
     noun = "column" if len(missing) == 1 else "columns"
     raise InputError(f"{filename}: the table has no {noun} {words}", hint=hint)
 

@@ -176,11 +176,11 @@ def evaluate(
 
 def _evaluate(structure: Structure, work: Work) -> Evaluation:
     """One timeline, or two whose difference is a pipeline's period, as often as it fits."""
-    whole = _unfolded(structure, work)
+    whole = _not_folded(structure, work)
     return replace(whole, overlapped_s=np.maximum(0.0, whole.overlapped_s))
 
 
-def _unfolded(structure: Structure, work: Work) -> Evaluation:
+def _not_folded(structure: Structure, work: Work) -> Evaluation:
     first = _parts(structure, work)
     if not structure.is_folded:
         return first

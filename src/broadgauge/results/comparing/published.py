@@ -1,4 +1,4 @@
-"""How do our figures compare with what somebody published of the like?
+"""How do our figures compare with what somebody published of similar cases?
 
 Scales differ (their GPUs, our emulated nodes), so the ratio of ours to theirs says little alone.
 Where several figures of one metric were published, each stands relative to the first of them, on

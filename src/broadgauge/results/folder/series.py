@@ -1,7 +1,7 @@
 """Where are the values of single steps and iterations? `series/<trial_id>.<name>.npy`, float64.
 
-A value that is not there (a loss that is not finite) is NaN in the file; one that can't be reckoned
-with (results/folder/usable_figures.py) is NaN when it is read.
+A value that is not there (a loss that is not finite) is NaN in the file; one that no figure can be
+computed from (results/folder/usable_figures.py) is NaN when it is read.
 """
 
 from __future__ import annotations

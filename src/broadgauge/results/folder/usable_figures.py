@@ -1,4 +1,4 @@
-"""Which figures of a record can be reckoned with? Finite ones, as far from 0 as anything measured.
+"""Which figures of a record can be computed with? Finite ones, as far from 0 as anything measured.
 
 A trial's command may print whatever it likes, and older folders hold what it printed. The square of
 1e308 is no double any more, and would end every view of the run.
