@@ -1,5 +1,7 @@
 """Proves report/charts_sensitivity.py: the picture holds the rungs, their intervals, the curve."""
 
+import itertools
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -10,11 +12,13 @@ from tests.advise.ladders.ladder_runs import (
     COMPUTE_S,
     RATES_GBPS,
     STEP_BYTES,
+    WIRE_RATIO,
     Planted,
     ladder_run,
 )
 from tests.predict.sensitivity.simulated_ladders import simulated
 
+from broadgauge.advise.ladders.ladder import Ladder
 from broadgauge.advise.ladders.ladders_of_run import ladders, seen_ladders
 from broadgauge.advise.ladders.next_step import next_step
 from broadgauge.analysis.analyse import analysed
@@ -25,21 +29,81 @@ from broadgauge.report.ladder_words import BASE, CRITICAL, ENOUGH, KNEE, answers
 from broadgauge.results.run_path import read_summary
 
 
+def chart_of(ladder: Ladder) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Its rungs, and the rest of it: layers by their mark."""
+    spec = cast("dict[str, Any]", ladder_chart(ladder))
+    return spec["data"]["values"], spec
+
+
+def of_mark(spec: dict[str, Any], mark: str) -> list[dict[str, Any]]:
+    return [layer for layer in spec["layer"] if layer["mark"]["type"] == mark]
+
+
 def test_the_picture_holds_what_was_measured_and_the_curve(tmp_path: Path) -> None:
     (ladder,) = ladders(read_summary(ladder_run(tmp_path)))
-    spec = cast("dict[str, Any]", ladder_chart(ladder))
-    rungs = spec["data"]["values"]
+    rungs, spec = chart_of(ladder)
     assert len(rungs) == len(RATES_GBPS) + 1
     assert rungs[-1]["rate"] == "unshaped"
     assert all(row["low"] <= row["y"] <= row["high"] for row in rungs)
-    corners = spec["layer"][0]["data"]["values"]
-    assert corners[0]["x"] == 0
-    assert corners[0]["y"] == pytest.approx(COMPUTE_S, rel=0.02)
-    # The line ends at the slowest rung and goes through it.
-    assert corners[-1]["x"] == pytest.approx(max(row["x"] for row in rungs))
-    assert corners[-1]["y"] == pytest.approx(max(row["y"] for row in rungs), rel=0.02)
+    (line,) = of_mark(spec, "line")
+    points = line["data"]["values"]
+    # On logarithmic axes a straight line over 1/rate is bent: its points are many, and true.
+    assert len(points) >= 50
+    for point in points:
+        true_s = COMPUTE_S + STEP_BYTES * 8e-9 * WIRE_RATIO / point["x"]
+        assert point["y"] == pytest.approx(true_s, rel=0.03)
+    assert (points[0]["x"], points[-1]["x"]) == (rungs[0]["x"], rungs[-1]["x"])
     words = ladder_words(ladder)
     assert "Bytes on the critical path: 1.99 MB (" in words
+
+
+def test_rungs_stand_apart_on_logarithmic_axes(tmp_path: Path) -> None:
+    """Each rate twice the one before: equally far from each other, and the unshaped one last."""
+    (ladder,) = ladders(read_summary(ladder_run(tmp_path)))
+    rungs, spec = chart_of(ladder)
+    (points,) = of_mark(spec, "point")
+    x, y = points["encoding"]["x"], points["encoding"]["y"]
+    assert (x["scale"]["type"], y["scale"]["type"]) == ("log", "log")
+    low, high = x["scale"]["domain"]
+    places = [math.log(row["x"] / low) / math.log(high / low) for row in rungs]
+    gaps = [b - a for a, b in itertools.pairwise(places[:-1])]
+    assert gaps == pytest.approx([gaps[0]] * len(gaps))
+    assert min(gaps) > 0.1
+    assert 0.9 < places[-1] < 1
+    assert x["axis"]["values"] == [row["x"] for row in rungs]
+    assert '"100 Mbit/s"' in x["axis"]["labelExpr"]
+    assert '"unshaped"' in x["axis"]["labelExpr"]
+
+
+def test_no_name_stands_in_the_way_of_the_unshaped_one(tmp_path: Path) -> None:
+    """The host carries little more than the fastest rate."""
+    (ladder,) = ladders(read_summary(ladder_run(tmp_path, Planted(ceiling_gbps=3.3))))
+    rungs, spec = chart_of(ladder)
+    named = of_mark(spec, "point")[0]["encoding"]["x"]["axis"]["values"]
+    assert len(rungs) == len(RATES_GBPS) + 1
+    assert named == [row["x"] for row in rungs if row["rate"] != "1.6 Gbit/s"]
+
+
+def test_floor_and_knee_are_drawn_where_they_are_stated(tmp_path: Path) -> None:
+    (ladder,) = ladders(read_summary(ladder_run(tmp_path)))
+    bent = replace(ladder, found=analyse(simulated("hinge", seed=1)))
+    unknown = replace(ladder, found=analyse(simulated("line", seed=1, num_blocks=2)))
+    drawn = [
+        [layer["mark"]["text"] for layer in of_mark(chart_of(each)[1], "text")]
+        for each in (ladder, bent, unknown)
+    ]
+    assert drawn == [["floor"], ["floor", "knee"], []]
+
+
+def test_an_interval_that_reaches_below_0_is_cut_off(tmp_path: Path) -> None:
+    (ladder,) = ladders(read_summary(ladder_run(tmp_path)))
+    assert ladder.found is not None
+    first = ladder.found.rungs[0]
+    wide = replace(first, step_s=replace(first.step_s, low=-1.0))
+    found = replace(ladder.found, rungs=(wide, *ladder.found.rungs[1:]))
+    rungs, spec = chart_of(replace(ladder, found=found))
+    lowest = spec["layer"][-1]["encoding"]["y"]["scale"]["domain"][0]
+    assert 0 < lowest <= rungs[0]["low"] < rungs[0]["y"]
 
 
 def test_a_page_shows_it_where_there_are_rates_enough(tmp_path: Path) -> None:
