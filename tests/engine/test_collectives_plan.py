@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.advise.test_trial_findings import a_node, a_record
 from tests.engine.making import COLLECTIVES, a_plan
 
-from broadgauge.engine.estimate import trial_s
+from broadgauge.engine.expected_time import trial_s
 from broadgauge.engine.kinds.collectives import MOST_COLLECTIVE_ROWS
 from broadgauge.engine.transfers import transfer_s
 from broadgauge.results.folder.record_line import record_line

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broadgauge.engine.estimate import start_s, trial_s
+from broadgauge.engine.expected_time import start_s, trial_s
 from broadgauge.engine.kinds.command import COMMAND_S
 from broadgauge.engine.pace import Remaining
 from broadgauge.specs.case import Case

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.merging.outcomes import make_case
 
-from broadgauge.engine.estimate import trial_s
+from broadgauge.engine.expected_time import trial_s
 from broadgauge.engine.kinds.training import step_bytes
 from broadgauge.specs.workload import GptModel, TrainWorkload
 

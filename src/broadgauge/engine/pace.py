@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from broadgauge.engine.estimate import start_s, trial_s
+from broadgauge.engine.expected_time import start_s, trial_s
 from broadgauge.engine.kinds.registry import in_engine
 from broadgauge.specs.case import Case
 

@@ -11,7 +11,7 @@ from broadgauge.engine.against import (
     only_in_baseline,
 )
 from broadgauge.engine.cases import expand_cases
-from broadgauge.engine.estimate import trial_s
+from broadgauge.engine.expected_time import trial_s
 from broadgauge.engine.kinds.registry import in_engine
 from broadgauge.engine.schedule import (
     CoresPerNode,

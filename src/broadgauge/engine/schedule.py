@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from broadgauge.engine.estimate import start_s, trial_s
+from broadgauge.engine.expected_time import start_s, trial_s
 from broadgauge.specs.case import Case, CaseName, counterpart_name
 from broadgauge.specs.plan import PlannedLaunch, PlannedTrial
 from broadgauge.specs.platforms import PlatformKind

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from broadgauge.engine.estimate import guessed_s
+from broadgauge.engine.expected_time import guessed_s
 from broadgauge.specs.case import Case
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.machine import MachineFacts, MachineNic

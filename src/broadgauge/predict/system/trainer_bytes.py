@@ -1,6 +1,6 @@
 """How many bytes does a step of the reference trainer send out of a node?
 
-What a step gives to each collective (engine/estimate.py), as the library sends it
+What a step gives to each collective (engine/expected_time.py), as the library sends it
 (catalog/traffic.py); headers come on top. Source: docs/architecture.md, "A training's step".
 """
 
