@@ -13,7 +13,7 @@ from broadgauge.messages.rank import Failed
 from broadgauge.messages.stacks import Raised, last_dump, last_traceback, own_frame
 from broadgauge.messages.vocabulary import ErrorKind
 from broadgauge.probes.command_streams import CommandStreams
-from broadgauge.wording.peers import sees_only_a_peer
+from broadgauge.wording.lost_peer import sees_only_a_peer
 
 _MOST_LINES = 40
 _FEW_LINES = 20
