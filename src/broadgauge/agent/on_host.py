@@ -41,7 +41,7 @@ from broadgauge.messages.agent import (
 from broadgauge.messages.codec import DecodeError, Decoder
 from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
 from broadgauge.messages.launch_order import LaunchOrder
-from broadgauge.messages.peers import watch_peer
+from broadgauge.messages.lost_connection import watch_peer
 from broadgauge.messages.proof import MAX_LINE_BYTES, answer, is_right, new_challenge
 from broadgauge.messages.start_line import WrongStart, read_start
 

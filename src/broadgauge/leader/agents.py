@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from broadgauge.messages.agent import EVENT, AgentHello, Alive, AskClock, ClockTold, Event, Order
 from broadgauge.messages.codec import DecodeError
 from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
-from broadgauge.messages.peers import watch_peer
+from broadgauge.messages.lost_connection import watch_peer
 from broadgauge.messages.proof import MAX_LINE_BYTES, answer, is_right, new_challenge
 
 READ_BYTES = 1 << 16
