@@ -96,7 +96,7 @@ class HostsPlatform:
 
     def rank_commands(self, request: LaunchRequest) -> tuple[str, ...]:
         """The environment and command of each rank, as a shell there would take them."""
-        from broadgauge.platforms.hosts.shown import shown_commands
+        from broadgauge.platforms.hosts.dry_run_lines import shown_commands
 
         return shown_commands(request, self._hosts, self._allocated)
 
