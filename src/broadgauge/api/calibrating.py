@@ -10,7 +10,7 @@ from broadgauge.platforms.machine import read_machine
 from broadgauge.predict.system.file import dump_system
 from broadgauge.results.folder import disk
 from broadgauge.results.run_path import RUNS_FOLDER
-from broadgauge.running.calibration.asked import check_replaceable, device_asked
+from broadgauge.running.calibration.checks import check_replaceable, device_asked
 from broadgauge.running.calibration.measuring import CalibrationObserver
 from broadgauge.running.calibration.measuring import calibrate as measure
 from broadgauge.specs.system import System

@@ -56,7 +56,7 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.predict.system.file import dump_system
     from broadgauge.report.opening import machine_lines
     from broadgauge.report.terminal_system import print_system
-    from broadgauge.running.calibration.asked import check_replaceable, device_asked
+    from broadgauge.running.calibration.checks import check_replaceable, device_asked
     from broadgauge.running.calibration.measuring import CalibrationObserver, calibrate
     from broadgauge.specs.errors import InputError
 
