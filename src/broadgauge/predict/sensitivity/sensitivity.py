@@ -14,7 +14,7 @@ import numpy as np
 from broadgauge.predict.sensitivity.figures import RATE_ERROR_RATIO, RungArrays
 from broadgauge.predict.sensitivity.ladder import Rung, Sensitivity
 from broadgauge.predict.sensitivity.levels import levels_of
-from broadgauge.predict.sensitivity.reading import Reading
+from broadgauge.predict.sensitivity.statements import Reading
 
 FEWEST_RUNGS = 3
 """Two rates give a line through any two times, and nothing to doubt it by."""
