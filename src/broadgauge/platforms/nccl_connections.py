@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-Way = Literal["nvlink", "pcie", "shm", "sockets", "network", "p2p"]
+SeenPath = Literal["nvlink", "pcie", "shm", "sockets", "network", "p2p"]
 """`p2p`: peer to peer, by NVLink or PCIe, NCCL does not say which. `network`: not TCP."""
 
 _VIA = re.compile(
@@ -38,7 +38,7 @@ class Connection:
     """One line of a rank's log."""
 
     channel: int
-    way: Way
+    way: SeenPath
     line: str
     """Without host, process and device."""
 
@@ -51,7 +51,7 @@ class _Topology:
     """By rank."""
     kinds: dict[tuple[str, str], str]
 
-    def way(self, rank: int, other: int) -> Way:
+    def way(self, rank: int, other: int) -> SeenPath:
         kind = self.kinds.get((self.gpus.get(rank, ""), self.gpus.get(other, "")))
         if kind in _BY_NVLINK:
             return "nvlink"
@@ -88,7 +88,7 @@ def channels_count(connections: Iterable[Connection]) -> int:
     return len({connection.channel for connection in connections})
 
 
-def _way(via: str, topology: _Topology, rank: int, other: int) -> Way:
+def _way(via: str, topology: _Topology, rank: int, other: int) -> SeenPath:
     if via.startswith("SHM"):
         return "shm"
     if via.startswith("NET"):

@@ -9,7 +9,7 @@ NCCL_P2P_LEVEL=SYS it logged P2P over PHB, and 82 GB/s went over NVLink.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from broadgauge.platforms.nccl_connections import Connection, Way, channels_count
+from broadgauge.platforms.nccl_connections import Connection, SeenPath, channels_count
 from broadgauge.specs.machine import MachineFacts
 from broadgauge.specs.network import PathKind
 from broadgauge.specs.record import PathFacts
@@ -49,7 +49,7 @@ NVLINK_SHARE = 0.05
 TELLING_BYTES = 16 * 2**20
 """With less to be moved, a counter in KiB that others may move too says nothing."""
 
-_SLOWEST_FIRST: tuple[Way, ...] = ("network", "sockets", "shm", "pcie", "p2p", "nvlink")
+_SLOWEST_FIRST: tuple[SeenPath, ...] = ("network", "sockets", "shm", "pcie", "p2p", "nvlink")
 _MOST_LINES = 3
 _CUT = 200
 
@@ -111,7 +111,7 @@ def path_facts(
     )
 
 
-def _ways(connections: Sequence[Connection]) -> list[Way]:
+def _ways(connections: Sequence[Connection]) -> list[SeenPath]:
     """Those taken, the slowest first."""
     taken = {connection.way for connection in connections}
     return [way for way in _SLOWEST_FIRST if way in taken]
@@ -140,7 +140,7 @@ def _used(
     return "unknown" if not ways or ways[0] == "p2p" else ways[0]
 
 
-def _line_of(way: Way, connections: Sequence[Connection]) -> str:
+def _line_of(way: SeenPath, connections: Sequence[Connection]) -> str:
     """The first line of it, with what NCCL takes the peers' connection for."""
     line = next(connection.line for connection in connections if connection.way == way)
     believed = {"nvlink": "NVLink", "pcie": "PCIe"}.get(way) if "P2P" in line else None

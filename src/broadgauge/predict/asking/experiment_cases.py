@@ -30,7 +30,7 @@ class Replacements:
 
 Shape = tuple[int, int]
 """Nodes, GPUs a node."""
-Way = tuple[AnyNetwork | None, Fabric]
+NetworkAndFabric = tuple[AnyNetwork | None, Fabric]
 
 
 def experiment_cases(
@@ -122,7 +122,7 @@ def _ways(
     shape: Shape,
     instead: Replacements,
     catalog: Catalog,
-) -> list[Way]:
+) -> list[NetworkAndFabric]:
     """The networks between the nodes; one node has none."""
     if shape[0] == 1:
         return [(None, Fabric())]
