@@ -159,7 +159,9 @@ def test_a_rank_that_waited_in_vain_blames_the_silent_one(tmp_path: Path) -> Non
     error = diagnose(tmp_path, *begun, waited, exited(0, 1), StacksDumped(), late)
     assert error is not None
     assert (error.kind, error.rank, error.phase) == (ErrorKind.HUNG, 1, Phase.MEASURE)
-    assert error.message.startswith("rank 1 fell silent, last said: phase measure; its last block")
+    assert error.message.startswith(
+        "rank 1 fell silent, its last message: phase measure; its last block"
+    )
 
 
 def test_a_cause_is_believed_before_a_rank_that_waited(tmp_path: Path) -> None:

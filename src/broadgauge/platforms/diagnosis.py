@@ -198,8 +198,8 @@ class Symptoms:
         said = self._said.get(rank, "nothing")
         block = self._blocks.get(rank, "none in this trial")
         message = (
-            f"rank {rank} fell silent, last said: {said}; its last block: {block}; "
-            f"waited for by {report.message}"
+            f"rank {rank} fell silent, its last message: {said}; its last block: {block}; "
+            f"others waited for it: {report.message}"
         )
         return replace(report, rank=rank, message=message, phase=self._phases.get(rank))
 

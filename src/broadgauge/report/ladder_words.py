@@ -75,7 +75,7 @@ def _predicted(
 
 def _bytes(ladder: Ladder, found: Sensitivity) -> Iterator[str]:
     critical = found.critical_bytes
-    unit = "for each of what the rate counts" if ladder.is_inverse else "a step"
+    unit = "for each item that the rate counts" if ladder.is_inverse else "a step"
     if critical.estimate is None:
         yield f"unknown, {critical.why}"
         if critical.at_most is not None:
@@ -170,8 +170,8 @@ def forms(ladder: Ladder) -> str | None:
         return None
     named = " and ".join(f"`{form.value}`" for form in others)
     return (
-        f"the curve is `{ladder.found.curve.form.value}`; {named} fit as well, and the intervals "
-        "hold what they say too"
+        f"the curve is `{ladder.found.curve.form.value}`; {named} fit as well; the intervals "
+        "include them"
     )
 
 

@@ -29,7 +29,7 @@ def hypotheses(analysis: Analysis) -> Html:
             "p",
             "Supported: the 95 % interval over launches lies within the bounds in every case. "
             "Refuted: it lies outside of them in one, at a confidence that allows for the number "
-            "of cases. Else nobody can tell.",
+            "of cases. Can't tell: neither.",
             class_="how",
         ),
         [_hypothesis(result) for result in analysis.hypotheses],

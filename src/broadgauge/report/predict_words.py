@@ -172,9 +172,9 @@ def widened_words(prediction: Prediction) -> str:
     entry = next(each for each in known_widenings() if each.name == widened.kind)
     sources = f"{len(entry.fitted_on)} sources" if len(entry.fitted_on) > 1 else "one source"
     return (
-        f"few have measured {entry.note}: kernel times are taken for {widened.width_ratio:.2g} "
-        f"times as uncertain as others', as {entry.rows} steps of {sources} tell; one measured "
-        "step of yours would end that"
+        f"few have measured {entry.note}: {entry.rows} steps of {sources} make kernel times "
+        f"{widened.width_ratio:.2g} times as uncertain as others; one measured step of yours "
+        "removes that"
     )
 
 

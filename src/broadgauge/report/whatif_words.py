@@ -26,8 +26,8 @@ def measured_lines(found: WhatIf) -> Iterator[str]:
     )
     if found.is_without_measured:
         yield (
-            f"the same step with communication off, {show_time(found.without_s)}: it computes so "
-            f"long, and waits {show_ratio(max(0.0, found.exposed_ratio), 2)} of the step"
+            f"the same step with communication off, {show_time(found.without_s)}: the time "
+            f"that it computes; it waits {show_ratio(max(0.0, found.exposed_ratio), 2)} of the step"
         )
     elif base.case.world_size == 1:
         yield "it is one rank: all of its step computes"
@@ -75,12 +75,12 @@ def _calibration(found: WhatIf) -> Iterator[str]:
     if excess_s:
         yield (
             f"{show_time(excess_s)} of the step ({show_ratio(excess_s / step_s, 2)}) that no link "
-            "can be the reason of: kept for as many bytes on any network of this machine"
+            "explains: kept for as many bytes on any network of this machine"
         )
     if excess_s > REMARKABLE_RATIO * step_s:
         yield (
-            "that is much: something that the model does not know, such as another program on "
-            "the same cores, is in it"
+            "that is a lot: something outside the model adds to it, such as another program on "
+            "the same cores"
         )
 
 

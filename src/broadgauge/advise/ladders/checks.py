@@ -1,6 +1,6 @@
 """Does what a ladder says agree with what was counted, measured and predicted beside it?
 
-Three figures are had twice. Bytes: on the critical path, and by the link's counters; what the
+Three figures are measured twice. Bytes: on the critical path, and by the link's counters; what the
 counters have more is hidden behind compute. The network's cost: step less base, and step less the
 same step with communication off. Step times: measured, and predicted. They agree where their
 distance is within both intervals, added in squares.

@@ -99,7 +99,7 @@ def _placed(near: Prediction, far: Prediction, pays_ratio: float, told: str) -> 
     else:
         words = f"{model} is indifferent to {gpus} GPUs in one node or in {over}: {ratio:.3g}"
         if ratio > 1 + pays_ratio:
-            words += " is within what is not known"
+            words += ", less than the prediction is uncertain by"
     return Recommendation(
         rule=RecommendationRule.PLACE,
         is_worth_it=matters,

@@ -156,8 +156,8 @@ def _share_against_fastest(summary: CaseSummary, run: RunSummary) -> tuple[Estim
     if side_of(share) == "above":
         at_least = f"at least {percent(share)} of it waits for this network"
     else:
-        at_least = f"what both networks cost is not known, this one {percent(share)} more"
-    return share, f"{show_count(times.value)} times its {what} on {name}: {at_least}"
+        at_least = f"this network costs {percent(share)} more, and what both cost is unknown"
+    return share, f"its {what} is {show_count(times.value)} times that on {name}: {at_least}"
 
 
 def _slower_than_one_node(summary: CaseSummary) -> tuple[bool | None, str]:

@@ -3,7 +3,7 @@
 Four answers, each with its 95 % interval or "not yet known" and why: the bytes on the critical
 path, the floor (the time that no network can remove), the knee, the rate beyond which nothing is
 gained. From the curve of `curve.py` on the levels of `levels.py`; intervals are of all curves that
-the launches allow (`region.py`); what may be stated, and what lacks, is in `reading.py`.
+the launches allow (`region.py`); what may be stated, and what lacks, is in `statements.py`.
 """
 
 import math
