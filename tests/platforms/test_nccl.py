@@ -66,7 +66,7 @@ def test_no_words_are_unknown_and_no_mismatch() -> None:
 def test_one_node_where_two_were_meant() -> None:
     case = make_case("emulated")
     facts = NcclFacts(network="Socket", num_ranks=2, num_nodes=1)
-    assert mismatch(case, facts) == "2 nodes were meant, and NCCL saw 1"
+    assert mismatch(case, facts) == "2 nodes were expected, and NCCL saw 1"
     mine = make_case("emulated", environment={"NCCL_HOSTID": "one"})
     assert mismatch(mine, facts) is None
 
@@ -74,7 +74,7 @@ def test_one_node_where_two_were_meant() -> None:
 def test_another_network_than_sockets() -> None:
     facts = NcclFacts(network="IB", num_ranks=2, num_nodes=2)
     assert mismatch(make_case("emulated"), facts) == (
-        "TCP sockets were meant, and NCCL used the network `IB`"
+        "TCP sockets were expected, and NCCL used the network `IB`"
     )
     assert mismatch(make_case("emulated", environment={"NCCL_NET": "IB"}), facts) is None
 

@@ -192,7 +192,7 @@ def test_of_several_paths_the_slowest_counts() -> None:
 def test_a_mismatch_in_words() -> None:
     assert mismatch("shm", PathFacts(used="shm")) is None
     assert mismatch("shm", PathFacts(used="unknown")) is None
-    words = "the path `nvlink` was meant, and the bytes went by `shm`"
+    words = "the case asks for path `nvlink`, and the bytes took `shm`"
     assert mismatch("nvlink", PathFacts(used="shm")) == words
 
 
@@ -305,7 +305,7 @@ def test_a_trial_on_another_path_is_refused_with_evidence(
     facts, error = check_path(case_on(asked), str(tmp_path / "b0.0"), (counted, counted), SAID)
     assert error is not None
     assert (error.kind, error.phase) == (ErrorKind.REFUSED, Phase.MEASURE)
-    assert error.message == f"the path `{asked}` was meant, and the bytes went by `{used}`"
+    assert error.message == f"the case asks for path `{asked}`, and the bytes took `{used}`"
     assert error.last_lines == facts.evidence != ()
 
 

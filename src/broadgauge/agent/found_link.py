@@ -197,7 +197,7 @@ def _ask(connection: socket.socket) -> float:
     while len(samples) < _NUM_WARM_UP_ROUND_TRIPS + NUM_ROUND_TRIPS:
         connection.sendall(b"?")
         if not connection.recv(1):
-            raise SideFailed("the other side ended while one byte's way was measured")
+            raise SideFailed("the other side ended while the round trip was measured")
         before_s, now_s = now_s, time.perf_counter()
         samples.append(now_s - before_s)
         if now_s - begin_s > _ROUND_TRIPS_S:

@@ -70,13 +70,13 @@ def mismatch(case: Case, facts: NcclFacts) -> str | None:
         and "NCCL_HOSTID" not in case.environment
         and facts.num_nodes != case.nodes
     ):
-        return f"{case.nodes} nodes were meant, and NCCL saw {facts.num_nodes}"
+        return f"{case.nodes} nodes were expected, and NCCL saw {facts.num_nodes}"
     if (
         facts.network is not None
         and not {"NCCL_NET", "NCCL_NET_PLUGIN"} & case.environment.keys()
         and facts.network.casefold() != "socket"
     ):
-        return f"TCP sockets were meant, and NCCL used the network `{facts.network}`"
+        return f"TCP sockets were expected, and NCCL used the network `{facts.network}`"
     return None
 
 

@@ -151,7 +151,7 @@ def mismatch(asked: PathKind, facts: PathFacts) -> str | None:
     """Was another path used than the case means? In words; None: not that we know."""
     if facts.used in (asked, "unknown"):
         return None
-    return f"the path `{asked}` was meant, and the bytes went by `{facts.used}`"
+    return f"the case asks for path `{asked}`, and the bytes took `{facts.used}`"
 
 
 PCIE_REFUSAL = (

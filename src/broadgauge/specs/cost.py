@@ -21,7 +21,7 @@ class Cost(Spec):
     node: Name | None = None
     """A server or cloud instance of the catalog, whose price is taken: `p5.48xlarge`."""
     tokens: TokenCount | None = None
-    """Tokens of a whole training, whose days and dollars are told: `300B`."""
+    """Tokens of a whole training, whose days and dollars are shown: `300B`."""
 
     @model_validator(mode="after")
     def _one_price(self) -> Self:

@@ -95,7 +95,7 @@ def test_what_is_not_as_told_is_not_kept_and_the_record_says_why(
         ("good", "another has this name"),
         ("large", "larger than the 60 B that are kept"),
         ("no_room", "larger than the 60 B that are kept"),
-        ("changed", "it changed after the rank had told of it"),
+        ("changed", "it changed after the rank reported it"),
         ("gone", "it can't be read: No such file or directory"),
         ("elsewhere", "it lies outside of the run's folder"),
         ("..hidden", "its name is no plain file name"),

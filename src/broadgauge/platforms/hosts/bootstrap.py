@@ -92,7 +92,7 @@ def start(
     except (ValueError, IndexError):
         shown = ended.output[:200].decode(errors="replace")
         raise PlatformError(
-            f"{host}: {program} said {shown!r} where one object was meant",
+            f"{host}: {program} said {shown!r} where one object was expected",
             hint=f"does a login there print something? `ssh {host} true` must print nothing",
         ) from None
 

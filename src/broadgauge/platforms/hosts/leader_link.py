@@ -67,7 +67,7 @@ class LeaderLink:
             while view:
                 view = view[os.write(self._stream.writing, view) :]
         except OSError as error:
-            raise LinkLost(f"the leader can't be told: {error.strerror or error}") from error
+            raise LinkLost(f"the leader can't be reached: {error.strerror or error}") from error
 
     def receive(self, timeout_s: float) -> Spooled | None:
         """The next event; None: none came in time. Raises LinkLost."""

@@ -77,7 +77,7 @@ def _copy(artifact: Artifact, folder: Path, path: Path) -> str | None:
     except (OSError, RunFolderError) as error:
         return f"it can't be read: {getattr(error, 'strerror', None) or error}"
     if len(content) != artifact.size_bytes or _sha256(content) != artifact.sha256:
-        return "it changed after the rank had told of it"
+        return "it changed after the rank reported it"
     with disk.telling("write", path):
         path.parent.mkdir(disk.PRIVATE_FOLDER, exist_ok=True)
         disk.write_whole(path, content)
