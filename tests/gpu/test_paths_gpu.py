@@ -120,7 +120,8 @@ def test_pcie_is_refused_with_the_fix_or_verified(records: Records) -> None:
         if not refused(records):
             assert record["path"]["used"] == "pcie"
             continue
-        assert (record["status"], record["error"]["kind"]) == ("failed", "refused")
+        assert record["error"]["kind"] == "refused"
+        assert record["status"] in ("failed", "skipped")  # refused once, it is not tried again
         assert "joined by NVLink" in record["error"]["message"]
         assert "NVreg_NvLinkDisable=1" in record["error"]["message"]
 
