@@ -52,15 +52,15 @@ AMPLIFICATION = 1.25
 """Headers take 4.5 % at MTU 1500, acknowledgements 1 to 3 %; a quarter more is the algorithm."""
 LARGE_MESSAGE_BYTES = 2**20
 """Smaller ones are bound by latency on any network."""
-SLOW_WAY_RATIO = 0.75
-"""Of the median fast way. Speeds of Ethernet and PCIe come in steps, and the smallest leaves 62.5 %
-(25 of 40 Gbit/s; others 40 to 50 %), while healthy ways on one network differ by some percent."""
+SLOW_PAIR_RATIO = 0.75
+"""Of the median fast pair. Speeds of Ethernet and PCIe come in steps, and the smallest leaves
+62.5 % (25 of 40 Gbit/s; others 40 to 50 %), while healthy pairs on one network differ by some percent."""
 OUTLYING_DEVIATIONS = 4.0
-"""Below the faster half of the fast ways: on a network whose ways all differ none is named."""
+"""Below the faster half of the fast pairs: on a network whose pairs all differ none is named."""
 OUTLYING_TIMES = 4.0
-"""Of a node's best way, as many times as the typical way falls short of its ends' best ones."""
+"""Of a node's best pair, as many times as the typical pair falls short of its ends' best ones."""
 FEWEST_ENDS = 3
-"""Of two ends one can't say which way is the slow one."""
+"""Of two ends one can't say which pair is the slow one."""
 SAME_ENGINE_RATIO = 0.1
 """Two of our own trials of one large message lie within a few percent; a tenth is a difference."""
 LONG_MESSAGE_BYTES = 16 * 2**20

@@ -1,4 +1,4 @@
-"""What is judged of one case: its verdict, its slow ways, the path its bytes took?"""
+"""What is judged of one case: its verdict, its slow pairs, the path its bytes took?"""
 
 from broadgauge.advise.pairs.slow_pairs_over_launches import judged_pairs
 from broadgauge.advise.verdicts.verdict import Verdict

@@ -36,14 +36,14 @@ class MadeFrom(StoredModel):
 
 
 class JudgedWays(StoredModel):
-    """Messages between pairs of nodes, or of ranks on one node: is one way slow?"""
+    """Messages between pairs of nodes, or of ranks on one node: is one of them slow?"""
 
     slow: tuple[tuple[int, int], ...]
     """Origin and target, numbered as `place` says."""
     place: str
     """`node` or `rank`."""
     fast_gbyte_per_s: float
-    """Rate of the median fast way: what slow ways are slow against."""
+    """Rate of the median fast pair: what slow ones are compared with."""
     sentence: str
 
 

@@ -1,4 +1,4 @@
-"""Which way between two nodes is slow? A heat map as a Vega-Lite specification."""
+"""Which pair of nodes is slow? A heat map as a Vega-Lite specification."""
 
 from broadgauge.advise.pairs.slow_pairs_over_launches import JudgedPairs
 from broadgauge.report.chart_parts import INK, Spec, frame, rows_of, tips
@@ -16,21 +16,21 @@ EVEN_COLOUR = "#E4EEF5"
 
 
 def pair_chart(pairs: JudgedPairs) -> Spec:
-    """How fast is each way, against the median fast one? Slow ways are dark and framed."""
+    """How fast is each pair, against the median fast one? Slow pairs are dark and framed."""
     matrix = pairs.matrix
     rows: list[Spec] = [
         {
             "origin": cell.origin,
             "target": cell.target,
-            "way": f"{matrix.place} {cell.origin} → {matrix.place} {cell.target}",
+            "pair": f"{matrix.place} {cell.origin} → {matrix.place} {cell.target}",
             "part": cell.rate_gbyte_per_s.value / pairs.fast_gbyte_per_s,
-            "is_slow": way in pairs.slow,
-            "number": pair_number(matrix, way),
+            "is_slow": pair in pairs.slow,
+            "number": pair_number(matrix, pair),
             "words": show_bandwidth(cell.rate_gbyte_per_s.value),
             "interval": interval("rate_gbyte_per_s", cell.rate_gbyte_per_s),
             "of_median": show_ratio(cell.over_median.value),
         }
-        for way, cell in matrix.cells.items()
+        for pair, cell in matrix.cells.items()
     ]
     x = _axis("target", f"to {matrix.place}", matrix) | {"axis": _labels(f"to {matrix.place}")}
     y = _axis("origin", f"from {matrix.place}", matrix) | {"axis": _labels(f"from {matrix.place}")}
@@ -64,7 +64,7 @@ def _labels(title: str) -> Spec:
 
 
 def _cells(x: Spec, y: Spec) -> Spec:
-    """The slowest colour from half the median fast way down."""
+    """The slowest colour from half the median fast pair down."""
     scale: Spec = {"domain": [0.5, 1.0], "range": [SLOW_COLOUR, EVEN_COLOUR], "clamp": True}
     return {
         "mark": {"type": "rect"},
@@ -78,7 +78,7 @@ def _cells(x: Spec, y: Spec) -> Spec:
                 "legend": None,
             },
             "tooltip": tips(
-                way="way", rate="words", interval="interval", of_the_median="of_median"
+                pair="pair", rate="words", interval="interval", of_the_median="of_median"
             ),
         },
     }

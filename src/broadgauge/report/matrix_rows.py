@@ -89,7 +89,7 @@ def _balance(balance: NicBalance) -> str:
 
 
 def pairs_shown(summary: CaseSummary, analysis: Analysis) -> JudgedPairs | None:
-    """The ways of a case, as they were judged. None where no pairs were measured."""
+    """The pairs of a case, as they were judged. None where no pairs were measured."""
     ways = analysis.case(summary.case.key).ways
     matrix = None if ways is None else pair_matrix(summary)
     if ways is None or matrix is None:
@@ -108,21 +108,21 @@ def pair_head(matrix: PairMatrix) -> tuple[str, ...]:
 
 
 def pair_rows(pairs: JudgedPairs) -> list[tuple[str, ...]]:
-    """One row an origin; slow ways are marked."""
+    """One row an origin; slow pairs are marked."""
     places = pairs.matrix.places
     return [
         (str(origin), *(_pair(pairs, (origin, target)) for target in places)) for origin in places
     ]
 
 
-def _pair(pairs: JudgedPairs, way: tuple[int, int]) -> str:
-    mark = " !" if way in pairs.slow else ""
-    return f"{pair_number(pairs.matrix, way)}{mark}"
+def _pair(pairs: JudgedPairs, pair: tuple[int, int]) -> str:
+    mark = " !" if pair in pairs.slow else ""
+    return f"{pair_number(pairs.matrix, pair)}{mark}"
 
 
-def pair_number(matrix: PairMatrix, way: tuple[int, int]) -> str:
+def pair_number(matrix: PairMatrix, pair: tuple[int, int]) -> str:
     """In the matrix's own unit."""
-    cell = matrix.cells.get(way)
+    cell = matrix.cells.get(pair)
     if cell is None:
         return "·"
     factor = {"TB/s": 1e-3, "GB/s": 1.0, "MB/s": 1e3}[pair_unit(matrix)]
@@ -130,6 +130,6 @@ def pair_number(matrix: PairMatrix, way: tuple[int, int]) -> str:
 
 
 def pair_unit(matrix: PairMatrix) -> str:
-    """The unit that fits the fastest way, for all."""
+    """The unit that fits the fastest pair, for all."""
     fastest = max(cell.rate_gbyte_per_s.value for cell in matrix.cells.values())
     return show_bandwidth(fastest).split()[-1]

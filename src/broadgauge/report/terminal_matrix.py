@@ -23,7 +23,7 @@ from broadgauge.specs.units import show_size
 
 
 def print_pairs(run: RunSummary, analysis: Analysis, console: Console) -> None:
-    """A matrix of rates for each case that sent between pairs, its slow ways named."""
+    """A matrix of rates for each case that sent between pairs, its slow pairs named."""
     for summary in run.candidates:
         pairs = pairs_shown(summary, analysis)
         if pairs is None:

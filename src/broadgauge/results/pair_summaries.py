@@ -1,7 +1,7 @@
-"""How fast is each way between two nodes, and what is it of the median way of the same trial?
+"""How fast is each pair of nodes, and what is it of the median pair of the same trial?
 
-Over the median of its own trial, what the machine did to all ways cancels. Directions count by
-themselves: a transceiver may be bad one way. Which way is slow: advise/pairs/.
+Over the median of its own trial, what the machine did to all pairs cancels. Directions count by
+themselves: a transceiver may be bad in one. Which pair is slow: advise/pairs/.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from broadgauge.specs.record import Record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairCell:
-    """One way between two places."""
+    """Two places, in one direction."""
 
     origin: int
     target: int
@@ -30,7 +30,7 @@ class PairCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairMatrix:
-    """All ways at the largest message."""
+    """All pairs at the largest message."""
 
     case: Case
     place: str
@@ -47,10 +47,10 @@ class PairMatrix:
 
 
 def pair_matrix(summary: CaseSummary) -> PairMatrix | None:
-    """How fast is each way? None where no pairs were measured."""
+    """How fast is each pair? None where no pairs were measured."""
     over_median = {record.record_id: _over_median(record) for record in summary.good}
-    ways = {ranks for trial in over_median.values() for ranks in trial}
-    pairs = [p for p in _largest(summary.pairs) if (p.from_rank, p.to_rank) in ways]
+    in_trials = {ranks for trial in over_median.values() for ranks in trial}
+    pairs = [p for p in _largest(summary.pairs) if (p.from_rank, p.to_rank) in in_trials]
     if not pairs:
         return None
     cells = [_cell(summary, pair, over_median) for pair in pairs]
@@ -76,7 +76,7 @@ def _cell(
 ) -> PairCell:
     ranks = (pair.from_rank, pair.to_rank)
     estimate = estimate_over(summary.good, lambda r: over_median[r.record_id].get(ranks))
-    assert estimate is not None, "only ways that some trial has"
+    assert estimate is not None, "only pairs that some trial has"
     each = summary.case.ranks_per_node if summary.case.nodes > 1 else 1
     return PairCell(
         origin=pair.from_rank // each,
@@ -88,7 +88,7 @@ def _cell(
 
 
 def _over_median(record: Record) -> dict[RankPair, float]:
-    """Each way's rate over the median of this trial."""
+    """Each pair's rate over the median of this trial."""
     rows = largest_of_pairs(record.collectives)
     rates = {ranks: pair_rate_gbyte_per_s(row) for ranks, row in rows.items()}
     middle = median(rates.values()) if rates else 0.0

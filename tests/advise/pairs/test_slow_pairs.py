@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.advise.test_trial_findings import a_case, a_record, a_row
 
-from broadgauge.advise.pairs.slow_pairs import slow_ways
+from broadgauge.advise.pairs.slow_pairs import outliers_of
 from broadgauge.advise.trial_findings import findings
 from broadgauge.specs.case import Case
 from broadgauge.specs.network import Network
@@ -38,7 +38,7 @@ def simulated(random_: random.Random, nodes: int, deviation: float) -> Rates:
 
 @given(spread_rates(0.75, 1.0))
 def test_no_spread_down_to_three_quarters_names_anything(rates: Rates) -> None:
-    found = slow_ways(rates)
+    found = outliers_of(rates)
     assert not found.pairs
     assert not found.senders | found.receivers
 
@@ -50,7 +50,7 @@ def test_a_slow_pair_is_named_alone_in_the_directions_it_has(
     a, b = data.draw(st.sampled_from(sorted(rates)))
     slow = {(a, b)} | ({(b, a)} if data.draw(st.booleans()) else set())
     ratio = data.draw(st.floats(0.05, 0.5))
-    found = slow_ways({way: rate * (ratio if way in slow else 1) for way, rate in rates.items()})
+    found = outliers_of({way: rate * (ratio if way in slow else 1) for way, rate in rates.items()})
     assert set(found.pairs) == slow
     assert not found.senders | found.receivers
 
@@ -60,7 +60,7 @@ def test_a_slow_node_is_named_instead_of_its_ways(rates: Rates, data: st.DataObj
     node = data.draw(st.sampled_from(sorted({a for a, _ in rates})))
     ends = data.draw(st.sampled_from([(0,), (1,), (0, 1)]))
     ratio = data.draw(st.floats(0.05, 0.5))
-    found = slow_ways(
+    found = outliers_of(
         {
             way: rate * (ratio if any(way[end] == node for end in ends) else 1)
             for way, rate in rates.items()
@@ -73,7 +73,7 @@ def test_a_slow_node_is_named_instead_of_its_ways(rates: Rates, data: st.DataObj
 
 @given(spread_rates(0.1, 2.0), st.floats(1e-3, 1e3))
 def test_the_unit_of_the_rates_does_not_matter(rates: Rates, scale: float) -> None:
-    one, other = slow_ways(rates), slow_ways({way: rate * scale for way, rate in rates.items()})
+    one, other = outliers_of(rates), outliers_of({way: rate * scale for way, rate in rates.items()})
     assert (one.senders, one.receivers) == (other.senders, other.receivers)
     assert set(one.pairs) == set(other.pairs)
 
@@ -87,7 +87,7 @@ def test_ordinary_spread_is_seldom_taken_for_a_fault(
     random_ = random.Random(nodes)
     false = 0
     for _ in range(SIMULATED):
-        found = slow_ways(simulated(random_, nodes, deviation))
+        found = outliers_of(simulated(random_, nodes, deviation))
         false += bool(found.pairs or found.senders or found.receivers)
     assert false <= false_ratio * SIMULATED
 
@@ -99,7 +99,7 @@ def test_one_of_the_pairs_at_40_percent_is_found_in_a_spread_of_5_percent(nodes:
     missed = 0
     for _ in range(SIMULATED):
         rates = simulated(random_, nodes, 0.05)
-        found = slow_ways({w: rate * (0.4 if w in slow else 1) for w, rate in rates.items()})
+        found = outliers_of({w: rate * (0.4 if w in slow else 1) for w, rate in rates.items()})
         missed += set(found.pairs) != slow
     assert missed <= 0.02 * SIMULATED
 
@@ -119,7 +119,7 @@ def test_a_slow_uplink_between_two_racks_is_named_with_the_racks(data: st.DataOb
         way: data.draw(st.floats(0.95, 1.05)) * (ratio if way in between(*racks) else 1)
         for way in ways(left + right)
     }
-    found = slow_ways(rates)
+    found = outliers_of(rates)
     assert set(found.pairs) == between(*racks)
     assert found.groups == tuple(map(frozenset, racks))
     assert not found.senders | found.receivers
@@ -136,7 +136,9 @@ def test_a_slow_uplink_is_found_in_a_spread_of_5_percent(
     missed = 0
     for _ in range(SIMULATED):
         rates = simulated(random_, nodes, 0.05)
-        found = slow_ways({w: r * (ratio if w in between(*racks) else 1) for w, r in rates.items()})
+        found = outliers_of(
+            {w: r * (ratio if w in between(*racks) else 1) for w, r in rates.items()}
+        )
         missed += found.groups != tuple(map(frozenset, racks))
     assert missed <= missed_ratio * SIMULATED
 
@@ -144,7 +146,7 @@ def test_a_slow_uplink_is_found_in_a_spread_of_5_percent(
 @given(spread_rates(0.97, 1.03))
 def test_two_nodes_with_a_fast_way_of_their_own_make_no_other_slow(rates: Rates) -> None:
     assume(len({a for a, _ in rates}) > 4)
-    found = slow_ways(
+    found = outliers_of(
         {way: 3 * rate if set(way) == {0, 1} else rate for way, rate in rates.items()}
     )
     assert not found.pairs
@@ -154,14 +156,14 @@ def test_two_nodes_with_a_fast_way_of_their_own_make_no_other_slow(rates: Rates)
 def test_a_slow_node_is_told_beside_a_slow_uplink() -> None:
     racks = range(4), range(4, 8)
     rates = {way: 0.4 if way in between(*racks) else 1.0 for way in ways(8)}
-    found = slow_ways({way: 0.2 if 5 in way else rate for way, rate in rates.items()})
+    found = outliers_of({way: 0.2 if 5 in way else rate for way, rate in rates.items()})
     assert found.senders == found.receivers == {5}
     assert found.groups == (frozenset({0, 1, 2, 3}), frozenset({4, 6, 7}))
 
 
 def test_an_uplink_that_is_slow_one_way_is_named_by_its_ways() -> None:
     slow = {(a, b) for a in (0, 1) for b in (2, 3)}
-    found = slow_ways({way: 0.4 if way in slow else 1.0 for way in ways(4)})
+    found = outliers_of({way: 0.4 if way in slow else 1.0 for way in ways(4)})
     assert set(found.pairs) == slow
     assert not found.groups
 

@@ -15,18 +15,18 @@ def end_name(case: Case, rank: int) -> str:
     return f"{_place(case)} {_number(case, rank)}"
 
 
-def way_name(case: Case, way: RankPair) -> str:
+def pair_name(case: Case, pair: RankPair) -> str:
     """`node 1 to node 3`."""
-    return f"{end_name(case, way[0])} to {end_name(case, way[1])}"
+    return f"{end_name(case, pair[0])} to {end_name(case, pair[1])}"
 
 
-def way_names(case: Case, ways: Iterable[RankPair]) -> dict[RankPair, str]:
+def pair_names(case: Case, pairs: Iterable[RankPair]) -> dict[RankPair, str]:
     """`node 1 to node 3 and back`: both directions in one, by whichever of them came first."""
     directions: dict[RankPair, list[RankPair]] = defaultdict(list)
-    for a, b in ways:
+    for a, b in pairs:
         directions[min(a, b), max(a, b)].append((a, b))
     return {
-        both[0]: way_name(case, min(both)) + (" and back" if len(both) == 2 else "")
+        both[0]: pair_name(case, min(both)) + (" and back" if len(both) == 2 else "")
         for both in directions.values()
     }
 

@@ -1,16 +1,16 @@
-"""Which way between two nodes, which node or which groups stand out of pairwise rates?
+"""Which pair of nodes, which node or which groups stand out of pairwise rates?
 
-First the nodes. A node's rate, as a sender and as a receiver, is that of its best way: one bad way
-leaves it high, a bad NIC does not. So a slow node is told even where half of all ways are its own,
-as with one node of four. Then the ways between the others, against the fast ones among them: behind
-a slow uplink between two racks most ways are slow, and the median way is one of those.
+First the nodes. A node's rate, as a sender and as a receiver, is that of its best pair: one bad
+pair leaves it high, a bad NIC does not. So a slow node is told even where half of all pairs are its
+own, as with one node of four. Then the pairs between the others, against the fast ones among them:
+behind a slow uplink between two racks most pairs are slow, and the median pair is one of those.
 
-The fast ways are all of them, unless the rates fall into two groups far apart; then the upper.
-Three conditions of a slow way. *Large*: below 75 % of the median fast way. Speeds of Ethernet and
+The fast pairs are all of them, unless the rates fall into two groups far apart; then the upper.
+Three conditions of a slow pair. *Large*: below 75 % of the median fast pair. Speeds of Ethernet and
 PCIe come in steps, and the smallest leaves 62.5 % (25 of 40 Gbit/s; others 40 to 50 %), while
-healthy ways on one network differ by some percent. *Outlying*: four standard deviations below, by
-the spread of the faster half of the fast ways: on a network whose ways all differ none is named.
-*Its own*: below 75 % of the best that both of its ends do, so that two nodes with a fast way of
+healthy pairs on one network differ by some percent. *Outlying*: four standard deviations below, by
+the spread of the faster half of the fast pairs: on a network whose pairs all differ none is named.
+*Its own*: below 75 % of the best that both of its ends do, so that two nodes with a fast pair of
 their own don't make all others slow.
 tests/advise/pairs/test_slow_pairs.py holds both error rates over simulated clusters.
 """
@@ -24,14 +24,14 @@ from broadgauge.advise.limits import (
     FEWEST_ENDS,
     OUTLYING_DEVIATIONS,
     OUTLYING_TIMES,
-    SLOW_WAY_RATIO,
+    SLOW_PAIR_RATIO,
 )
 from broadgauge.advise.pairs.pair_words import (
     between_groups,
     listed,
+    pair_name,
+    pair_names,
     slow_end,
-    way_name,
-    way_names,
     what_groups_share,
 )
 from broadgauge.specs.case import Case
@@ -84,25 +84,25 @@ BETWEEN_RANKS = Advice(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SlowWays:
+class PairOutliers:
     """What stands out in one trial; ends are ranks."""
 
     senders: frozenset[int]
     """Ends that send slowly to every other one."""
     receivers: frozenset[int]
     pairs: tuple[RankPair, ...]
-    """Slow ways between ends that are not slow, slowest first."""
+    """Slow pairs between ends that are not slow, slowest first."""
     groups: tuple[frozenset[int], ...]
-    """Where `pairs` are all ways between groups of ends and no others: these groups; else none."""
+    """Where `pairs` are all pairs between groups of ends and no others: these groups; else none."""
     fast_gbyte_per_s: float
-    """Rate of the median fast way between ends that are not slow."""
+    """Rate of the median fast pair between ends that are not slow."""
 
 
-def slow_ways(rates: Mapping[RankPair, float]) -> SlowWays:
-    """Which senders, receivers and ways stand out among these rates (any unit, above 0)?"""
+def outliers_of(rates: Mapping[RankPair, float]) -> PairOutliers:
+    """Which senders, receivers and pairs stand out among these rates (any unit, above 0)?"""
     out, into = _best(rates, end=0), _best(rates, end=1)
     of_ends = {(a, b): rate / min(out[a], into[b]) for (a, b), rate in rates.items()}
-    limit = max(1 - SLOW_WAY_RATIO, OUTLYING_TIMES * (1 - median(_fast(of_ends.values()))))
+    limit = max(1 - SLOW_PAIR_RATIO, OUTLYING_TIMES * (1 - median(_fast(of_ends.values()))))
     senders, receivers = _slow_ends(out, limit), _slow_ends(into, limit)
     others = {
         (a, b): rate for (a, b), rate in rates.items() if a not in senders and b not in receivers
@@ -110,26 +110,26 @@ def slow_ways(rates: Mapping[RankPair, float]) -> SlowWays:
     fast = _fast(others.values())
     middle = median(fast)
     spread = _DEVIATIONS_PER_QUARTILE * median(r - middle for r in fast if r >= middle)
-    slow = max((1 - SLOW_WAY_RATIO) * middle, OUTLYING_DEVIATIONS * spread)
+    slow = max((1 - SLOW_PAIR_RATIO) * middle, OUTLYING_DEVIATIONS * spread)
     pairs = [
-        w for w, rate in others.items() if middle - rate > slow and of_ends[w] < SLOW_WAY_RATIO
+        w for w, rate in others.items() if middle - rate > slow and of_ends[w] < SLOW_PAIR_RATIO
     ]
-    return SlowWays(
+    return PairOutliers(
         senders=senders,
         receivers=receivers,
-        pairs=tuple(sorted(pairs, key=lambda way: rates[way])),
+        pairs=tuple(sorted(pairs, key=lambda pair: rates[pair])),
         groups=_groups(others, frozenset(pairs)),
         fast_gbyte_per_s=middle,
     )
 
 
 def slow_pair(case: Case, record: Record) -> Iterator[Finding]:
-    """The rule: a finding for each slow node, and one for the slow ways between the others."""
+    """The rule: a finding for each slow node, and one for the slow pairs between the others."""
     rows = largest_of_pairs(record.collectives)
-    rates = {way: pair_rate_gbyte_per_s(row) for way, row in rows.items()}
-    if len({end for way in rates for end in way}) < FEWEST_ENDS:
+    rates = {pair: pair_rate_gbyte_per_s(row) for pair, row in rows.items()}
+    if len({end for pair in rates for end in pair}) < FEWEST_ENDS:
         return
-    found = slow_ways(rates)
+    found = outliers_of(rates)
     for end in sorted(found.senders | found.receivers):
         yield _node_finding(case, end, found, rates)
     if found.pairs:
@@ -137,26 +137,26 @@ def slow_pair(case: Case, record: Record) -> Iterator[Finding]:
 
 
 def _node_finding(
-    case: Case, end: int, found: SlowWays, rates: Mapping[RankPair, float]
+    case: Case, end: int, found: PairOutliers, rates: Mapping[RankPair, float]
 ) -> Finding:
     sends, receives = end in found.senders, end in found.receivers
-    ways = [way for way in rates if (sends and way[0] == end) or (receives and way[1] == end)]
-    best = max(rates[way] for way in ways)
+    pairs = [pair for pair in rates if (sends and pair[0] == end) or (receives and pair[1] == end)]
+    best = max(rates[pair] for pair in pairs)
     advice = OF_A_NODE if case.nodes > 1 else OF_A_RANK
     return Finding(
         rule="slow-pair",
         severity=Severity.WARNING,
         symptom=f"{slow_end(case, end, sends=sends, receives=receives)}, whichever its partner: "
         f"at best {show_ratio(best / found.fast_gbyte_per_s)} of the median fast pair",
-        evidence=_evidence(case, sorted(ways, key=lambda way: rates[way]), found, rates),
+        evidence=_evidence(case, sorted(pairs, key=lambda pair: rates[pair]), found, rates),
         cause=advice.cause,
         fix=advice.fix,
     )
 
 
-def _pairs_finding(case: Case, found: SlowWays, rates: Mapping[RankPair, float]) -> Finding:
+def _pairs_finding(case: Case, found: PairOutliers, rates: Mapping[RankPair, float]) -> Finding:
     ratio = show_ratio(rates[found.pairs[0]] / found.fast_gbyte_per_s)
-    names = [*way_names(case, found.pairs).values()]
+    names = [*pair_names(case, found.pairs).values()]
     are, slowest = ("is", "") if len(names) == 1 else ("are", "the slowest ")
     if found.groups:
         advice = BETWEEN_GROUPS if case.nodes > 1 else BETWEEN_RANK_GROUPS
@@ -175,11 +175,11 @@ def _pairs_finding(case: Case, found: SlowWays, rates: Mapping[RankPair, float])
 
 
 def _evidence(
-    case: Case, ways: Iterable[RankPair], found: SlowWays, rates: Mapping[RankPair, float]
+    case: Case, pairs: Iterable[RankPair], found: PairOutliers, rates: Mapping[RankPair, float]
 ) -> tuple[str, ...]:
     lines = [
-        f"{way_name(case, way)}: {show_rate(8 * rates[way])} of payload"
-        for way in list(ways)[:_MOST_LINES]
+        f"{pair_name(case, pair)}: {show_rate(8 * rates[pair])} of payload"
+        for pair in list(pairs)[:_MOST_LINES]
     ]
     return (*lines, f"the median fast pair: {show_rate(8 * found.fast_gbyte_per_s)}")
 
@@ -200,7 +200,7 @@ def _fast(values: Iterable[float]) -> list[float]:
     low, high = ordered[:cut], ordered[cut:]
     within = ((_squares(low) + _squares(high)) / len(ordered)) ** 0.5
     apart = fmean(high) - fmean(low)
-    is_far = apart > max((1 - SLOW_WAY_RATIO) * fmean(high), OUTLYING_DEVIATIONS * within)
+    is_far = apart > max((1 - SLOW_PAIR_RATIO) * fmean(high), OUTLYING_DEVIATIONS * within)
     return high if is_far else ordered
 
 
@@ -210,13 +210,13 @@ def _squares(values: Collection[float]) -> float:
     return sum((value - mean) ** 2 for value in values)
 
 
-def _groups(ways: Iterable[RankPair], slow: frozenset[RankPair]) -> tuple[frozenset[int], ...]:
-    """Ends joined by ways that are not slow, where every slow way leads from group to group.
+def _groups(pairs: Iterable[RankPair], slow: frozenset[RankPair]) -> tuple[frozenset[int], ...]:
+    """Ends joined by pairs that are not slow, where every slow pair leads from group to group.
 
-    A group of one is no rack: its ways are named.
+    A group of one is no rack: its pairs are named.
     """
     group_of: dict[int, frozenset[int]] = {}
-    for a, b in ways:
+    for a, b in pairs:
         one, other = (group_of.get(end, frozenset({end})) for end in (a, b))
         joined = [one, other] if (a, b) in slow else [one | other]
         group_of.update({end: group for group in joined for end in group})
@@ -229,12 +229,12 @@ def _groups(ways: Iterable[RankPair], slow: frozenset[RankPair]) -> tuple[frozen
 def _best(rates: Mapping[RankPair, float], *, end: int) -> dict[int, float]:
     """What each end sends (0) or receives (1) best."""
     best: dict[int, float] = defaultdict(float)
-    for way, rate in rates.items():
-        best[way[end]] = max(best[way[end]], rate)
+    for pair, rate in rates.items():
+        best[pair[end]] = max(best[pair[end]], rate)
     return best
 
 
 def _slow_ends(best: Mapping[int, float], limit: float) -> frozenset[int]:
-    """Those whose best way falls short of the median end's."""
+    """Those whose best pair falls short of the median end's."""
     middle = median(best.values())
     return frozenset(end for end, rate in best.items() if 1 - rate / middle > limit)

@@ -1,6 +1,6 @@
 """What do collectives wait for: the network, or this host? They do nothing but wait.
 
-Only what fills the link is asked; of messages between pairs of nodes, whether one way is slow
+Only what fills the link is asked; of messages between pairs of nodes, whether one is slow
 (results/pair_summaries.py). Ranks that are all on one node: advise/verdicts/one_node_verdict.py.
 """
 
@@ -21,8 +21,8 @@ def verdict_of_collectives(summary: CaseSummary, run: RunSummary) -> Verdict:
     host = host_limit(link)
     judged = judged_pairs(summary)
     pairs = "" if judged is None else judged.words
-    has_slow_way = judged is not None and bool(judged.slow)
-    bound = Bound.NETWORK if link.is_full or has_slow_way else Bound.UNKNOWN
+    has_slow_pair = judged is not None and bool(judged.slow)
+    bound = Bound.NETWORK if link.is_full or has_slow_pair else Bound.UNKNOWN
     why = host or ("" if pairs and not link.words else how_full(link))
     few = few_launches(next(iter(summary.estimates.values()), None))
     others = "" if link.is_full or link.foreign is None else f"{link.foreign}: {QUIET}"
