@@ -54,7 +54,8 @@ LARGE_MESSAGE_BYTES = 2**20
 """Smaller ones are bound by latency on any network."""
 SLOW_PAIR_RATIO = 0.75
 """Of the median fast pair. Speeds of Ethernet and PCIe come in steps, and the smallest leaves
-62.5 % (25 of 40 Gbit/s; others 40 to 50 %), while healthy pairs on one network differ by some percent."""
+62.5 % (25 of 40 Gbit/s; others 40 to 50 %), while healthy pairs on one network differ by some
+percent."""
 OUTLYING_DEVIATIONS = 4.0
 """Below the faster half of the fast pairs: on a network whose pairs all differ none is named."""
 OUTLYING_TIMES = 4.0
