@@ -8,6 +8,7 @@ from tests.predict.making_articles import articles_found
 from tests.predict.making_tables import csv_of
 
 from broadgauge.cli.main import main
+from broadgauge.predict.articles import scores as scores_module
 
 KEYS = (
     *("n", "mape", "median_ape", "p90_ape", "worst_ape", "bias", "interval_coverage"),
@@ -165,7 +166,7 @@ def test_what_cannot_be_done_is_said(
 
 def test_the_articles(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr("broadgauge.predict.articles.scores.article_scores", articles_found)
+    monkeypatch.setattr(scores_module, "article_scores", articles_found)
     assert main(["validate"]) == 0
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= 80

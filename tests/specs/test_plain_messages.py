@@ -11,6 +11,7 @@ from tests.predict.making_systems import system
 
 from broadgauge.catalog.loading import KINDS, shipped_data
 from broadgauge.catalog.reading import read_entries
+from broadgauge.predict.system import file as system_file
 from broadgauge.predict.system.file import dump_system, parse_system
 from broadgauge.specs import yaml_source
 from broadgauge.specs.base import NAME_PATTERN
@@ -97,7 +98,7 @@ def test_no_system_file_is_refused_in_pydantics_words(monkeypatch: pytest.Monkey
     num_refused = 0
     for place in dice.sample(places_in(data)[1:], 60):
         changed = parsed(put(data, place, dice.choice(WRONG)))
-        monkeypatch.setattr("broadgauge.predict.system.file.parse_yaml", changed)
+        monkeypatch.setattr(system_file, "parse_yaml", changed)
         try:
             parse_system("", "mine.yaml")
         except InputError as error:

@@ -182,6 +182,7 @@ def error_after(folder: Path, *events: Any) -> TrialError | None:
         num_left=1,
         host_names=("node0", "node1"),
         lose_leader=lambda why: None,
+        take_note=lambda note: None,
     )
     return launch.run_trial(TrialRequest(trial_id="t", case=case, seed=1), quiet).error
 
