@@ -17,6 +17,36 @@ def test_every_place_to_go_to_is_there(repository: Path) -> None:
     text = (repository / "CONTRIBUTING.md").read_text()
     rows = text.split("| to change … | go to |")[1].split("\n\n")[0]
     places = [place for place in re.findall(r"`([\w/.]+)`", rows) if "/" in place]
-    assert len(places) > 20
-    package = repository / "src/broadgauge"
-    assert [place for place in places if not (package / place).exists()] == []
+    assert len(places) > 40
+    roots = (repository / "src/broadgauge", repository)
+    assert [p for p in places if not any((root / p).exists() for root in roots)] == []
+
+
+def test_every_path_that_contributors_are_told_is_there(repository: Path) -> None:
+    """Outside of backticks, too; of a decision its number will do."""
+    text = (repository / "CONTRIBUTING.md").read_text()
+    folders = "docs|examples|scripts|src|tests"
+    paths = re.findall(rf"(?<![\w/])((?:{folders})/[\w./-]*[\w/])", text)
+    assert len(paths) > 20
+    assert [path for path in paths if not [*repository.glob(f"{path}*")]] == []
+
+
+def test_what_contributors_look_for_has_a_row(repository: Path) -> None:
+    """Places where newcomers looked in vain."""
+    text = (repository / "CONTRIBUTING.md").read_text()
+    table = text.split("| to change … | go to |\n| --- | --- |\n")[1].split("\n\n")[0]
+    rows = [row.removeprefix("| ") for row in table.splitlines()]
+    wanted = {
+        "exit code": "specs/errors.py",
+        "found by its name": "results/run_path.py",
+        "column of an export": "report/column_meanings.py",
+        "price": "catalog/prices.yaml",
+        "Python sees": "api/",
+        "streams": "agent/found_link.py",
+        "hangs": "platforms/hang.py",
+        "how long a launch": "specs/time_limits.py",
+        "busbw": "catalog/busbw.py",
+    }
+    for words, place in wanted.items():
+        (row,) = [row for row in rows if words in row[: row.index(" | ")]] or [""]
+        assert f"`{place}`" in row, words
