@@ -61,7 +61,9 @@ def test_once_may_be_chance_where_no_line_is_known(tmp_path: Path) -> None:
     assert set(others) == {Status.OK}
 
 
-@pytest.mark.parametrize("kind", [ErrorKind.LAUNCHER_LOST, ErrorKind.NOT_STARTED])
+@pytest.mark.parametrize(
+    "kind", [ErrorKind.LAUNCHER_LOST, ErrorKind.NOT_STARTED, ErrorKind.NO_SPACE]
+)
 def test_what_the_machine_did_gives_no_case_up(tmp_path: Path, kind: ErrorKind) -> None:
     assert set(outcomes(tmp_path, Failure(kind=kind), 99)) == {Status.FAILED}
 

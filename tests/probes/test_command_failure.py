@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from broadgauge.messages.tasks import MetricSource
+from broadgauge.messages.vocabulary import ErrorKind
 from broadgauge.probes.command_failure import describe_end
 from broadgauge.probes.command_streams import CommandStreams
 
@@ -49,6 +50,13 @@ def test_the_one_that_crashed_and_not_its_peer_that_was_seen_first(tmp_path: Pat
     assert (failed.rank, failed.frame) == (3, "train.py:9 in step")
     assert failed.message == "crashed at train.py:9 in step: KeyError: 'labels'"
     assert failed.last_lines == tuple(CRASHED.splitlines())
+
+
+def test_a_full_disk_is_no_fault_of_the_script(tmp_path: Path) -> None:
+    words = "OSError: [Errno 28] No space left on device: 'model.pt'"
+    failed = end_of(tmp_path, [CRASHED.replace("KeyError: 'labels'", words)], (1, 0), {0: 1})
+    assert failed.kind is ErrorKind.NO_SPACE
+    assert failed.message == f"crashed at train.py:9 in step: {words}"
 
 
 def test_its_words_count_also_where_torchrun_did_not_list_it(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def no_space(folder: str) -> JsonObject:
     """In the failed rank's place: it may not have been able to say it."""
     where = Path(folder).parents[1]
     words = f"{socket.gethostname()}: {where}: {os.strerror(errno.ENOSPC)}"
-    return {"type": "failed", "kind": ErrorKind.REFUSED.value, "message": words}
+    return {"type": "failed", "kind": ErrorKind.NO_SPACE.value, "message": words}
 
 
 def take_log_texts(folder: Path) -> Iterator[LogText]:

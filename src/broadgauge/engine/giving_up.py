@@ -2,7 +2,7 @@
 
 A failure at a line of the rank's own, or one that refuses the case, is not chance: once is enough.
 Of any other (a signal, an exit code without words) two in a row must be alike. Not asked of what
-the machine did, such as ranks that did not come up.
+the machine did, such as ranks that did not come up or a disk that is full.
 """
 
 from collections.abc import Sequence

@@ -62,6 +62,8 @@ class ErrorKind(TextEnum):
     """A collective's result was not what it must be."""
     REFUSED = "refused"
     """The case can't run here: no such file, no metric in the output, out of memory."""
+    NO_SPACE = "no_space"
+    """A disk of the rank's host takes no more."""
     LAUNCHER_LOST = "launcher_lost"
     """The agent of the ranks ended."""
 

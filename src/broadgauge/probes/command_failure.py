@@ -4,6 +4,7 @@ torchrun names the rank whose end it saw first. Where one rank's end ends its pe
 is as often one of these: each rank's own last words decide.
 """
 
+import errno
 import re
 import signal
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from broadgauge.wording.lost_peer import sees_only_a_peer
 _MOST_LINES = 40
 _FEW_LINES = 20
 _NO_PART = 3
+_NO_SPACE = re.compile(rf"\[Errno ({errno.ENOSPC}|{errno.EDQUOT})\]")
 _FATAL = re.compile(r"^Fatal Python error: (.+)$")
 
 
@@ -59,12 +61,18 @@ def describe_end(
     code = torchrun.exit_codes.get(local, seen_code)
     return Failed(
         trial_id=trial_id,
-        kind=ErrorKind.KILLED if code < 0 else ErrorKind.CRASHED,
+        kind=_kind_of(best, code),
         message=_sentence(best, code),
         rank=best.rank,
         frame=best.frame,
         last_lines=best.lines,
     )
+
+
+def _kind_of(words: _LastWords, exit_code: int) -> ErrorKind:
+    if _NO_SPACE.search(words.error or ""):
+        return ErrorKind.NO_SPACE
+    return ErrorKind.KILLED if exit_code < 0 else ErrorKind.CRASHED
 
 
 def _words_of(streams: CommandStreams, rank: int, folder: str | None) -> _LastWords:

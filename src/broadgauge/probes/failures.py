@@ -1,5 +1,6 @@
 """What kind of failure is this exception, in a sentence for the record?"""
 
+import errno
 import traceback
 
 import torch
@@ -37,6 +38,8 @@ def own_line(error: BaseException) -> str | None:
 
 
 def _kind_of(error: BaseException, text: str) -> ErrorKind:
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return ErrorKind.NO_SPACE
     if isinstance(error, RefusedError | MemoryError | torch.OutOfMemoryError):
         return ErrorKind.REFUSED
     if isinstance(error, RuntimeError) and any(words in text for words in _NO_MEMORY):

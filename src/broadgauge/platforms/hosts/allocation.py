@@ -30,6 +30,8 @@ KEEP_S = 24 * 3600.0
 ATTACH_LIMIT_S = 30.0
 STOP_LIMIT_S = 90.0
 """For ranks that do not end at once."""
+LOOK_AGAIN_AFTER_S = 0.2
+"""While it ends."""
 STATE_FILE = "leader.json"
 """In the run folder: where its leader is."""
 
@@ -166,23 +168,24 @@ def _exit_code(process: "subprocess.Popen[bytes]") -> int | None:
 
 def stop(place: LeaderPlace) -> bool:
     """Have the leader and its agents end and leave nothing; False: nobody knows whether it did."""
-    try:
-        attached = attach(place, after=2**62)
-    except NoLeader:
-        return True
-    except LinkLost:
-        return False
     deadline_s = time.monotonic() + STOP_LIMIT_S
-    try:
-        attached.link.send(Stop())
-        while time.monotonic() < deadline_s:
-            attached.link.receive(ATTACH_LIMIT_S)
-    except LinkLost:
-        return True
-    else:
-        return False
-    finally:
-        attached.close()
+    while time.monotonic() < deadline_s:
+        try:
+            attached = attach(place, after=2**62)
+        except NoLeader:
+            return True
+        except LinkLost:
+            return False
+        try:
+            attached.link.send(Stop())
+            while time.monotonic() < deadline_s:
+                attached.link.receive(ATTACH_LIMIT_S)
+        except LinkLost:
+            pass  # it has ended, or is about to: one that gave up says so first
+        finally:
+            attached.close()
+        time.sleep(LOOK_AGAIN_AFTER_S)
+    return False
 
 
 def write_place(folder: Path, place: LeaderPlace) -> None:

@@ -23,7 +23,7 @@ from broadgauge.messages.leader import (
     TrialBegins,
     TrialEnds,
 )
-from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace, NoLeader, attach
+from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace, NoLeader, attach, stop
 from broadgauge.platforms.hosts.leader_link import LinkLost
 from broadgauge.specs.errors import PlatformError
 
@@ -107,6 +107,7 @@ class FollowedLeader:
         last, words = self.attached.link.last, self.attached.link.last_words
         self.attached.close()
         if words is not None:
+            stop(self.place)  # until it and its agents have ended: two would disturb each other
             raise LeaderGone(f"{self.place.host}: {words}") from loss
         self.say(f"{self.place.host}: {loss}; the run goes on there, trying again")
         self.attached = _attach_until(self.place, last, self.say, RECONNECT_LIMIT_S)
