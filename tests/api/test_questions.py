@@ -67,6 +67,24 @@ def test_a_prediction_is_a_sequence_a_table_and_a_page(tmp_path: Path) -> None:
     assert "80 % interval" in found._repr_mimebundle_()["text/plain"]
 
 
+def test_print_shows_what_a_notebook_does() -> None:
+    found = predict(**ASKED, **ON)
+    assert str(found) == found._repr_mimebundle_()["text/plain"]
+    assert repr(found) == f"<Predictions: {len(found)} of {len(found)} cases>"
+
+
+@pytest.mark.parametrize("tokens", ["300B", "0.3T", "300_000_000_000", 300e9, np.float64(3e11)])
+def test_tokens_are_given_as_the_flag_takes_them(tokens: float | str) -> None:
+    found = predict(**ASKED, **ON, tokens=tokens)
+    assert {row["training_tokens_count"] for row in found.table} == {300_000_000_000}
+
+
+@pytest.mark.parametrize("tokens", ["many", "", 0, -1.0, True])
+def test_what_is_no_number_of_tokens_is_said(tokens: float | str) -> None:
+    with pytest.raises(InputError, match="tokens="):
+        predict(**ASKED, **ON, tokens=tokens)
+
+
 def test_values_of_numpy_are_values() -> None:
     sizes = np.array([2, 8])
     plain = predict(**ASKED, **ON)

@@ -22,6 +22,21 @@ def test_a_fifo_or_a_device_is_no_experiment(tmp_path: Path) -> None:
         load("/dev/zero", ())
 
 
+def test_a_mistyped_name_is_told_the_file_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my-training.yaml").write_text(TEXT.format(name="mine"))
+    for given, hint in (
+        ("my-trainnig.yaml", "did you mean `my-training.yaml`?"),
+        ("quickstrat", "did you mean `quickstart`?"),
+        ("gone/my-training.yaml", None),
+    ):
+        with pytest.raises(InputError, match="no such file, and no example") as refused:
+            load(given, ())
+        assert refused.value.hint == hint
+
+
 @pytest.mark.timeout(20)
 def test_a_stream_that_the_shell_gives_is_read() -> None:
     """`run <(make-experiment)`."""

@@ -197,7 +197,12 @@ def test_what_collectives_can_not_be_together(extra: str, where: str, said: str)
     ("old", "new", "where", "said"),
     [
         ("([0-9.]+)", "[0-9.]+", "e.yaml:8:24", "`regex`: the regular expression needs one group"),
-        ("name: step_s", "name: throughput", "e.yaml:8:10", "ends with its unit (`_s_per_gbyte`"),
+        (
+            "name: step_s",
+            "name: throughput",
+            "e.yaml:8:10",
+            "with its unit, such as `_s`, `_per_s`",
+        ),
         ("name: step_s", "name: throughput", "e.yaml:8:10", "not `throughput`"),
         ("name: step_s", "name: Step-time s", "e.yaml:8:10", "for example `step_time_s`"),
         ("regex:", "rgx:", "e.yaml:8:24", "did you mean `regex`?"),

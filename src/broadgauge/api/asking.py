@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 from broadgauge.catalog.catalog import Catalog, load_catalog
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
+from broadgauge.specs.units import parse_token_count
 
 T = TypeVar("T")
 OneOrMore: TypeAlias = T | Sequence[T]
@@ -61,6 +62,18 @@ def number(name: str, value: object) -> float:
     found = float(value)
     if not 0 <= found < float("inf"):
         raise InputError(f"{name}={value!r}: not a number from 0 on")
+    return found
+
+
+def token_count(name: str, value: object) -> int:
+    """`300e9`, or `"300B"` as the command's flag takes it. Raises InputError."""
+    try:
+        found = parse_token_count(value if isinstance(value, str) else number(name, value))
+    except ValueError:
+        raise InputError(
+            f"{name}={value!r}: no number of tokens", hint=f'{name}="300B", or {name}=300e9'
+        ) from None
+    assert isinstance(found, int)
     return found
 
 

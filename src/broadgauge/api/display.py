@@ -45,7 +45,7 @@ _STYLE = Html(
 
 
 class Displayed:
-    """A value that a notebook shows as HTML, and IPython in a terminal as text."""
+    """A value that a notebook shows as HTML, and IPython in a terminal and `print` as text."""
 
     __slots__ = ()
 
@@ -56,6 +56,10 @@ class Displayed:
     @abstractmethod
     def _plain(self) -> str:
         """The same as text."""
+
+    def __str__(self) -> str:
+        """`print` shows it in a script as a notebook does."""
+        return self._plain()
 
     def _repr_html_(self) -> str:
         return tag("div", tag("style", _STYLE), self._html(), class_="broadgauge")

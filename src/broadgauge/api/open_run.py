@@ -54,7 +54,9 @@ def list_runs(runs_folder: str | os.PathLike[str] = RUNS_FOLDER) -> Table:
     """
     parent = Path(runs_folder)
     if not parent.is_dir():
-        raise RunFolderError(f"there is no folder {parent}", hint="runs_folder=…")
+        raise RunFolderError(
+            f"there is no folder {parent}", hint="begin with run(…), or name another: runs_folder=…"
+        )
     columns = tuple(ExportColumn(name=name, kind=kind) for name, kind in COLUMNS.items())
     return Table("runs", ExportTable(columns=columns, rows=tuple(map(_row, runs_in(parent)))))
 

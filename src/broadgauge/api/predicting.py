@@ -19,6 +19,7 @@ from broadgauge.api.asking import (
     one_of,
     path_or_none,
     text,
+    token_count,
     truth,
     values_of,
 )
@@ -188,7 +189,7 @@ def predict(
     measured: PathLike | None = None,
     catalog: Catalog | OneOrMore[PathLike] | None = None,
     usd_per_gpu_hour: float | None = None,
-    tokens: float | None = None,
+    tokens: float | str | None = None,
     pays_ratio: float = PAYS_RATIO,
 ) -> Predictions:
     """Predicts step times, throughput, memory and cost of trainings; needs no GPU and no torch.
@@ -208,8 +209,8 @@ def predict(
     data_stall_s, checkpoint_stall_s: what a step waits for data, and for a checkpoint's share.
     system: a file of `calibrate`; measured: a CSV of steps of yours; catalog: from `load_catalog`,
         or files of yours. usd_per_gpu_hour: instead of the catalog's price. tokens: of a whole
-        training, `300e9`, whose time and US dollars `table` then has. pays_ratio: what a better
-        network must bring to be recommended, 0.1 for 10 %.
+        training, `"300B"` or `300e9`, whose time and US dollars `table` then has. pays_ratio: what
+        a better network must bring to be recommended, 0.1 for 10 %.
 
     Raises InputError: an unknown name with what was meant, a value that can't be, more than
     100,000 combinations.
@@ -231,7 +232,7 @@ def predict(
         system_file=path_or_none(system),
         measured_file=path_or_none(measured),
         usd_per_gpu_hour=_optional("usd_per_gpu_hour", usd_per_gpu_hour),
-        tokens_count=_optional("tokens", tokens),
+        tokens_count=None if tokens is None else token_count("tokens", tokens),
         pays_ratio=pays_ratio,
     )
     return Predictions(reply_to(question, is_cut=False, with_sweeps=False))

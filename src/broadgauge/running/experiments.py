@@ -128,6 +128,14 @@ def _example(name: str) -> Path:
     return examples_folder() / f"{name}.yaml"
 
 
+def _beside(path: Path) -> list[str]:
+    """Experiment files of the same folder; none where it can't be listed."""
+    try:
+        return sorted(str(each) for each in path.parent.glob("*.y*ml"))
+    except OSError:
+        return []
+
+
 def _read_text(path: Path) -> str:
     try:
         kind = special_kind(path.stat().st_mode)
@@ -136,7 +144,7 @@ def _read_text(path: Path) -> str:
         with path.open(encoding="utf-8") as file:
             return file.read(MAX_TEXT_BYTES + 1)
     except FileNotFoundError:
-        hint = did_you_mean(path.name, example_names())
+        hint = did_you_mean(path.name, example_names()) or did_you_mean(str(path), _beside(path))
         raise InputError(f"{path}: no such file, and no example has this name", hint=hint) from None
     except IsADirectoryError:
         hint = "a run folder is continued by --resume and shown by `broadgauge show`"

@@ -7,7 +7,7 @@ from pydantic import Field, field_validator, model_validator
 
 from broadgauge.messages.vocabulary import Comma
 from broadgauge.specs.base import Name, Spec, placed_error
-from broadgauge.specs.metrics import UNIT_SUFFIXES, unit_of
+from broadgauge.specs.metrics import unit_of
 from broadgauge.specs.workload_base import WorkloadBase
 
 METRIC_NAME_PATTERN = r"^[a-z][a-z0-9_]*$"
@@ -18,6 +18,8 @@ MEASURED_BY_US = (
     *("start_time_s", "start_cpu_s"),
 )
 """Metrics that a command may not print: they would be taken for counted ones."""
+COMMON_UNITS = "`_s`, `_per_s`, `_bytes`, `_ratio`, `_count`, `_gbyte_per_s` or `_tflops`"
+"""Ends of names that scripts print figures of, for a message; all: `UNIT_SUFFIXES`."""
 
 
 class CommandMetric(Spec):
@@ -43,14 +45,15 @@ class CommandMetric(Spec):
     @classmethod
     def _ends_with_its_unit(cls, name: str) -> str:
         if unit_of(name) is None:
-            endings = ", ".join(f"`{suffix}`" for suffix in UNIT_SUFFIXES)
             for ending, scale in (("_ms", 0.001), ("_us", 1e-6)):
                 if name.endswith(ending):
                     seconds = f"{name.removesuffix(ending)}_s"
                     raise ValueError(
                         f"a metric is in seconds: `name: {seconds}` with `scale: {scale:g}`"
                     )
-            raise ValueError(f"a metric's name ends with its unit ({endings}) or with `loss`")
+            raise ValueError(
+                f"a metric's name ends with its unit, such as {COMMON_UNITS}; or with `loss`"
+            )
         return name
 
     @field_validator("regex")
