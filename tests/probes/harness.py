@@ -180,8 +180,12 @@ class Ranks:
         seed: int = 1,
         limit_s: float = 120,
         timeouts_s: dict[Phase, float] | None = None,
+        hear_all: bool = False,
     ) -> TrialOutcome:
-        """Ends when every rank is done, or one has failed, left, or the limit has passed."""
+        """Ends when every rank is done, or one has failed, left, or the limit has passed.
+
+        `hear_all`: not before each rank has failed, left or is done.
+        """
         started_s, marks = time.time(), []
         for rank in self.ranks:
             rank.messages = [message for message in rank.messages if message["type"] == "hello"]
@@ -194,7 +198,7 @@ class Ranks:
                     process_group_timeouts_s=dict.fromkeys(Phase, limit_s / 2) | (timeouts_s or {}),
                 )
             )
-        while not self._has_ended() and time.time() < started_s + limit_s:
+        while not self._has_ended(hear_all) and time.time() < started_s + limit_s:
             fds = {rank.result_fd: rank for rank in self.ranks if rank.is_open}
             for fd in select.select(list(fds), [], [], 1)[0]:
                 fds[fd].read()
@@ -210,9 +214,10 @@ class Ranks:
             marks=tuple(marks),
         )
 
-    def _has_ended(self) -> bool:
-        lost = any(rank.said("failed") or not rank.is_open for rank in self.ranks)
-        return lost or all(rank.said("done") for rank in self.ranks)
+    def _has_ended(self, hear_all: bool) -> bool:
+        lost = [rank.said("failed") or not rank.is_open for rank in self.ranks]
+        done = [rank.said("done") for rank in self.ranks]
+        return all(map(any, zip(lost, done, strict=True))) or (any(lost) and not hear_all)
 
     def _release(self) -> Mark | None:
         """Lets all go on once all are at the same mark."""

@@ -97,7 +97,7 @@ def test_each_phase_has_its_own_limit_of_the_process_group(tmp_path):
     """The warm-up sends as much, and may take longer: 256 MiB take ten times the limit anywhere."""
     case = make_case(WORKLOAD.model_copy(update={"sizes": (2**28,), "dtypes": ("float32",)}))
     with Ranks(2, tmp_path) as ranks:
-        outcome = ranks.run_trial(case, timeouts_s={Phase.MEASURE: 0.01})
+        outcome = ranks.run_trial(case, timeouts_s={Phase.MEASURE: 0.01}, hear_all=True)
     failed = [m for said in outcome.messages for m in said if m["type"] == "failed"]
     hung = [m for m in failed if m["kind"] == ErrorKind.HUNG]  # the other may see the first one go
     assert hung
