@@ -1,8 +1,10 @@
 """Are runs listed as they are, found by `last~N` and by their names' beginning, and removed?"""
 
+import errno
 import io
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from tests.results.test_history import a_run
 from broadgauge.cli.main import main
 from broadgauge.report.terminal_run_list import show_age
 from broadgauge.results.folder.run_folder import RunFolder
-from broadgauge.results.run_list import RunStatus, list_runs, remove_run
+from broadgauge.results.run_list import ListedRun, RunStatus, list_runs, look_at, remove_run
 from broadgauge.results.run_path import is_relative_to_last, run_path
 from broadgauge.specs.errors import RunFolderError
 
@@ -125,7 +127,19 @@ def test_what_is_no_run_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[st
         remove_run(tmp_path / "letters")
 
 
-def test_a_link_to_a_run_takes_the_run_and_nothing_behind_links_in_it(runs: list[Path]) -> None:
+def test_a_link_to_a_run_is_kept_with_the_run_behind_it(
+    runs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    elsewhere = runs[0].rename("elsewhere").resolve()
+    (Path("runs") / "alias").symlink_to(elsewhere)
+    for name in ("alias", "runs/alias", "runs/alias/", "last"):
+        assert main(["runs", "--remove", runs[1].name, name, "--yes"]) == 5, name
+        assert "is a link, and was kept" in capsys.readouterr().err
+    assert elsewhere.is_dir()
+    assert runs[1].is_dir()
+
+
+def test_nothing_behind_links_in_a_run_is_removed(runs: list[Path]) -> None:
     elsewhere = Path("elsewhere")
     elsewhere.mkdir()
     (elsewhere / "kept").touch()
@@ -133,9 +147,100 @@ def test_a_link_to_a_run_takes_the_run_and_nothing_behind_links_in_it(runs: list
     Path("alias").symlink_to(runs[0].resolve())
     with pytest.raises(RunFolderError, match="is a link"):
         remove_run(Path("alias"))
-    assert main(["runs", "--remove", "alias", "--yes"]) == 0
+    assert main(["runs", "--remove", str(runs[0]), "--yes"]) == 0
     assert not runs[0].exists()
     assert (elsewhere / "kept").exists()
+
+
+def test_a_run_that_can_not_be_removed_whole_is_kept_whole(
+    runs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = runs[0] / "series"
+    inner.mkdir(exist_ok=True)
+    for locked in (Path("runs"), runs[0], inner):
+
+        def may(path: Path, _mode: int, locked: Path = locked) -> bool:
+            return Path(path).resolve() != locked.resolve()
+
+        monkeypatch.setattr("os.access", may)
+        with pytest.raises(RunFolderError, match=r"kept: .* may not be changed"):
+            remove_run(runs[0])
+        assert (runs[0] / "plan.json").exists()
+        assert inner.exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["last~", "last~-1", "last~x", "last~1.5", "last~\u0663", "", "a\0b"]
+)
+def test_what_can_name_no_run_is_told_with_what_can(text: str, runs: list[Path]) -> None:
+    assert runs
+    with pytest.raises(RunFolderError) as raised:
+        run_path(text)
+    assert "last~1" in str(raised.value.hint)
+
+
+def test_a_run_that_goes_while_runs_are_listed_is_left_out(
+    runs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look(folder: Path) -> ListedRun:
+        if folder.name == runs[1].name:
+            shutil.rmtree(runs[1], ignore_errors=True)
+        return look_at(folder)
+
+    monkeypatch.setattr("broadgauge.results.run_list.look_at", look)
+    assert [each.folder.name for each in list_runs(Path("runs"))] == [runs[0].name, runs[2].name]
+
+
+def test_a_runs_folder_that_can_not_be_read_is_not_said_to_be_empty(
+    runs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert runs
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("os.scandir", refuse)
+    monkeypatch.setattr("os.listdir", refuse)
+    for ask in (lambda: list_runs(Path("runs")), lambda: run_path("last"), lambda: run_path("x")):
+        with pytest.raises(RunFolderError, match="can't read runs: Permission denied"):
+            ask()
+
+
+def test_series_that_may_not_be_looked_at_are_told_without_a_traceback(
+    runs: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(path: Path) -> bool:
+        if "series" in path.parts:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return path.exists() and not path.is_dir()
+
+    records = runs[0] / "records.jsonl"
+    first, *others = records.read_text().splitlines()
+    changed = json.loads(first) | {"series": {"step_time_s": "series/x.npy"}}
+    records.write_text("\n".join([json.dumps(changed), *others, ""]))
+    monkeypatch.setattr(Path, "is_file", refuse)
+    assert main(["show", str(runs[0])]) == 5
+    assert "series: Permission denied" in capsys.readouterr().err
+
+
+def test_a_plan_without_a_case_is_shown(
+    runs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = runs[0] / "plan.json"
+    plan.write_text(json.dumps(json.loads(plan.read_text()) | {"cases": [], "launches": []}))
+    (runs[0] / "records.jsonl").write_text("")
+    assert main(["show", str(runs[0])]) == 0
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_dictionary_of_columns_for_a_file_needs_its_format(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "columns"
+    assert main(["export", "--describe", "--output", str(target)]) == 2
+    assert "--format csv, json or markdown" in capsys.readouterr().err
+    assert main(["export", "--describe", "--output", str(target), "--format", "markdown"]) == 0
+    assert target.read_text().startswith("#")
 
 
 @pytest.mark.parametrize(

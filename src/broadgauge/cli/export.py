@@ -95,6 +95,8 @@ def _described(options: argparse.Namespace) -> str | None:
                 "the dictionary of columns is no Parquet file",
                 hint="--format csv, json or markdown; a Parquet export has it in its fields",
             )
+    if options.output is not None:
+        raise InputError("no --format was given", hint="--format csv, json or markdown")
     rows = [
         (each.name, each.unit or "–", each.meaning)
         for each in column_meanings.described()

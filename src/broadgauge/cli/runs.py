@@ -72,15 +72,18 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _remove(options: argparse.Namespace) -> int:
-    """All are found before one is removed: a mistyped name removes nothing."""
+    """All are found before one is removed: a mistyped name or a link removes nothing."""
     from broadgauge.cli.output import say
     from broadgauge.results.folder.reading import find_run
-    from broadgauge.results.run_list import look_at, remove_run
+    from broadgauge.results.run_list import check_no_link, look_at, remove_run
     from broadgauge.results.run_path import run_path
     from broadgauge.specs.errors import InputError
     from broadgauge.wording.amounts import show_size
 
-    found = [find_run(run_path(text, options.runs_folder)) for text in options.remove]
+    meant = [run_path(text, options.runs_folder) for text in options.remove]
+    for path in meant:
+        check_no_link(path)
+    found = [find_run(path) for path in meant]
     runs = [look_at(folder) for folder in dict.fromkeys(found)]
     for run in runs:
         trials = f"{run.status}, {run.num_stored} trials, {show_size(float(run.size_bytes))}"

@@ -38,7 +38,7 @@ def print_closing_table(analysed: AnalysedRun, console: Console, *, has_all: boo
         console.print()
     shown = columns(rows)
     unpriced = tuple(column for column in shown if not column.is_price)
-    if not _print_table(rows, shown, console):
+    if rows and not _print_table(rows, shown, console):
         if len(unpriced) < len(shown) and _print_table(rows, unpriced, console):
             _print_prices(rows, (shown[0], *(each for each in shown if each.is_price)), console)
         else:

@@ -17,7 +17,8 @@ from broadgauge.specs.units import show_count, show_ratio
 def print_runs_compared(comparison: RunComparison, console: Console) -> None:
     """Run B against run A, case by case."""
     for name, run in (("A", comparison.a), ("B", comparison.b)):
-        console.print(Text(f"{name}: {run.folder} ({len(run.records)} trials)"))
+        trials = "1 trial" if len(run.records) == 1 else f"{len(run.records)} trials"
+        console.print(Text(f"{name}: {run.folder} ({trials})"))
     for note in comparison.notes:
         sentence(f"note: {note}", console, "dim")
     for difference in comparison.environment_differences:

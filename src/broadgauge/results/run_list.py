@@ -1,8 +1,9 @@
 """Which runs are there, what became of them, and which may be removed?"""
 
+import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -54,7 +55,17 @@ def list_runs(runs_folder: Path) -> tuple[ListedRun, ...]:
     """Every run in this folder, newest first: `last` is the first. Raises RunFolderError."""
     with disk.telling("read", runs_folder):
         folders = newest_first(runs_folder)
-    return tuple(look_at(folder) for folder in folders)
+    return tuple(_looked_at(folders))
+
+
+def _looked_at(folders: Sequence[Path]) -> Iterator[ListedRun]:
+    """Without those that somebody removes meanwhile."""
+    for folder in folders:
+        try:
+            yield look_at(folder)
+        except RunFolderError:
+            if (folder / PLAN_FILE).exists():
+                raise
 
 
 def look_at(folder: Path) -> ListedRun:
@@ -93,15 +104,33 @@ def remove_run(folder: Path) -> None:
     """Removes a run folder and all in it, never what a link in it points to.
 
     Raises RunFolderError: it is no run folder, a process writes it, or a file can't be removed.
+    Where a folder's permissions forbid it, nothing of the run has been removed.
     """
-    if folder.is_symlink():
-        raise RunFolderError(f"{folder} is a link, and was kept", hint="remove the link yourself")
+    check_no_link(folder)
     if not (folder / PLAN_FILE).is_file():
         raise RunFolderError(f"{folder} is no run folder: it has no {PLAN_FILE}; it was kept")
     if is_being_written(folder):
         raise RunFolderError(f"{folder} is being written by a run, and was kept")
+    _check_removable(folder)
     with disk.telling("remove", folder):
         shutil.rmtree(folder)
+
+
+def check_no_link(folder: Path) -> None:
+    """What a link points to may be another's. Raises RunFolderError."""
+    if folder.is_symlink():
+        raise RunFolderError(f"{folder} is a link, and was kept", hint="remove the link yourself")
+
+
+def _check_removable(folder: Path) -> None:
+    """All of it, or nothing: half a run can neither be read nor removed. Raises RunFolderError."""
+    inside = (Path(path) / name for path, names, _ in os.walk(folder) for name in names)
+    for each in (folder.parent, folder, *inside):
+        if not each.is_symlink() and not os.access(each, os.R_OK | os.W_OK | os.X_OK):
+            raise RunFolderError(
+                f"can't remove {folder}, which was kept: {each} may not be changed",
+                hint="check the folder's owner and permissions",
+            )
 
 
 def _status(folder: Path, *, is_whole: bool) -> RunStatus:

@@ -1,6 +1,7 @@
 """Which run does the user mean: a folder, `last`, `last~1`, or the beginning of a run's name?"""
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ RUNS_FOLDER = "runs"
 LAST = "last"
 RUN_HELP = "a run folder, `last`, `last~1` (the one before), or how its name in runs/ begins"
 """What a command that takes a RUN says of it."""
-_BACK = re.compile(rf"{LAST}(?:~(\d{{1,6}}))?")
+_BACK = re.compile(rf"{LAST}(?:~([0-9]{{1,6}}))?")
 _SHOWN_CHOICES = 4
 
 
@@ -23,6 +24,7 @@ def run_path(text: str, runs_folder: Path = Path(RUNS_FOLDER)) -> Path:
     """
     path = Path(text)
     back = _BACK.fullmatch(text)
+    _check_form(text)
     if _exists(path) or (back is None and "/" in text):
         return path
     if back is not None:
@@ -36,9 +38,36 @@ def is_relative_to_last(text: str) -> bool:
 
 
 def newest_first(runs_folder: Path) -> list[Path]:
-    """The run folders in this one; `last~N` is the one at place N. Raises OSError."""
-    plans = sorted(runs_folder.glob("*/plan.json"), key=lambda path: path.stat().st_mtime)
-    return [plan.parent for plan in reversed(plans)]
+    """The run folders in this one; `last~N` is the one at place N.
+
+    None of them where it is not there or is no folder; raises OSError where it can't be read. What
+    goes meanwhile, and what can't be looked into, is left out.
+    """
+    try:
+        found = sorted(runs_folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return []
+    changed_s: dict[Path, float] = {}
+    for folder in found:
+        with suppress(OSError):
+            changed_s[folder] = (folder / "plan.json").stat().st_mtime
+    return sorted(changed_s, key=lambda folder: changed_s[folder])[::-1]
+
+
+def _check_form(text: str) -> None:
+    """Raises RunFolderError for what can name no run."""
+    from broadgauge.specs.errors import RunFolderError
+
+    if not text:
+        raise RunFolderError("the name of a run is empty", hint=RUN_HELP)
+    if "\0" in text:
+        raise RunFolderError(f"{text!r} can be no folder's name", hint=RUN_HELP)
+    is_back = text.startswith(f"{LAST}~") and "/" not in text
+    if is_back and _BACK.fullmatch(text) is None and not _exists(Path(text)):
+        raise RunFolderError(
+            f"{text}: behind `{LAST}~` stands how many runs back, a whole number from 0 on",
+            hint=f"`{LAST}~1` is the run before the last; `broadgauge runs` lists them",
+        )
 
 
 def _exists(path: Path) -> bool:

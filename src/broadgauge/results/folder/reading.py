@@ -77,7 +77,9 @@ def find_run(path: Path) -> Path:
     with disk.telling("read", path):
         if not _is_there(path):
             what = "is a link to nothing" if path.is_symlink() else "does not exist"
-            raise RunFolderError(f"{path} {what}", hint="`broadgauge run` says where its run is")
+            raise RunFolderError(
+                f"{path} {what}", hint="`broadgauge runs` lists the runs under runs/"
+            )
         folder = path.resolve()
         if not folder.is_dir():
             raise RunFolderError(f"{path} is a file", hint="a run is the folder that holds it")
@@ -209,7 +211,8 @@ def _record_notes(
     strange = [record.record_id for record in records if record.record_id not in planned]
     unknown = {record.environment for record in records} - {None, *environments}
     series = [path for record in records for path in record.series.values()]
-    lost = [path for path in series if not (folder / path).is_file()]
+    with disk.telling("read", folder / "series"):
+        lost = [path for path in series if not (folder / path).is_file()]
     notes = []
     if strange:
         notes.append(f"{len(strange)} records are of no planned trial, such as {strange[0]}")
