@@ -70,6 +70,11 @@ def test_what_is_missing_is_said_with_where_it_was_looked_for(
         find_python("./empty", tmp_path, {})
     with pytest.raises(NoSuchPythonError, match="no such file or folder"):
         find_python("/no/such/python", tmp_path, {})
+    (tmp_path / "plain").touch()
+    with pytest.raises(NoSuchPythonError, match="may not be executed"):
+        find_python("./plain", tmp_path, {})
+    with pytest.raises(NoSuchPythonError, match="no such user's home"):
+        find_python("~no-such-user-here/venv", tmp_path, {})
 
 
 def test_an_environments_programs_come_first(tmp_path: Path) -> None:

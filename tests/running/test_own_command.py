@@ -130,12 +130,20 @@ def test_a_python_of_the_users_is_shown_and_asked_for_torch(tmp_path: Path) -> N
     (tmp_path / "my code" / "train.py").touch()
     python = tmp_path / "venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
-    python.symlink_to("/bin/false")
     own = "workloads.mine.python=venv"
-    with pytest.raises(InputError, match="has no torch"):
+    for script, message in (
+        ("echo torch: False", "has no torch"),
+        ("echo 'ImportError: No module named util' >&2; exit 1", "no Python 3 .* named util"),
+        ("exit 0", "is no Python 3 that runs: it ended with 0"),
+    ):
+        python.write_text(f"#!/bin/sh\n{script}\n")
+        python.chmod(0o755)
+        with pytest.raises(InputError, match=message):
+            check_files(cases(own), tmp_path, ["emulated"], is_prepared=True)
+    python.write_bytes(b"\x7fnot a program")
+    with pytest.raises(InputError, match="does not run: Exec format error"):
         check_files(cases(own), tmp_path, ["emulated"], is_prepared=True)
-    python.unlink()
-    python.symlink_to("/bin/true")
+    python.write_text("#!/bin/sh\necho torch: True\n")
     check_files(cases(own), tmp_path, ["emulated"], is_prepared=True)
     folders = LaunchFolders(logs=Path("/logs"), working=tmp_path)
     shown = list(started_lines(request(own), folders, RANK_LINES))[1]

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from broadgauge.specs.base import NAME_PATTERN, did_you_mean
+from broadgauge.specs.base import NAME_PATTERN, check_no_boolean_number, did_you_mean
 from broadgauge.specs.errors import InputError
 
 _OF_MAKERS = ("nvidia", "tesla", "geforce", "amd", "instinct", "meta", "google")
@@ -25,6 +25,12 @@ class Part(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_booleans_as_numbers(cls, data: Any) -> Any:
+        check_no_boolean_number(cls, data)
+        return data
 
 
 class Spread(Part):

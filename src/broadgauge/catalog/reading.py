@@ -185,6 +185,8 @@ def _missing(document: Document, place: KeyPath, missing: Sequence[KeyPath]) -> 
 
 def _problem(document: Document, path: KeyPath, detail: ErrorDetails) -> Problem:
     """One thing that is wrong with an entry, with a hint that works."""
+    if detail["type"] == "placed":
+        path = (*path, *detail["ctx"]["path"])
     kind, key = str(path[0]), _key(path)
     where = document.where(path)
     if detail["type"] == "extra_forbidden":

@@ -20,13 +20,15 @@ class NoSuchPythonError(Exception):
 
 def find_python(text: str, folder: Path, environment: Mapping[str, str]) -> Path:
     """The interpreter; relative paths start from `folder`. Raises NoSuchPythonError."""
-    path = folder / Path(text).expanduser()
+    try:
+        path = folder / Path(text).expanduser()
+    except RuntimeError:
+        raise NoSuchPythonError(f"`python: {text}`: no such user's home") from None
     found = _in(path)
     if found is not None:
         return found
     if os.sep in text:
-        what = "no Python in its bin/" if path.is_dir() else "no such file or folder"
-        raise NoSuchPythonError(f"`python: {text}`: {what}: {path}")
+        raise NoSuchPythonError(f"`python: {text}`: {_why_none(path)}: {path}")
     program = shutil.which(text, path=environment.get("PATH"))
     if program is not None:
         return Path(program)
@@ -43,6 +45,12 @@ def find_python(text: str, folder: Path, environment: Mapping[str, str]) -> Path
         f"`python: {text}`: no such file in {folder}, no such program, and no conda environment "
         f"of that name (environments' folders: {places})"
     )
+
+
+def _why_none(path: Path) -> str:
+    if path.is_dir():
+        return "no Python in its bin/"
+    return "may not be executed" if path.is_file() else "no such file or folder"
 
 
 def activated(python: Path, environment: Mapping[str, str]) -> dict[str, str]:

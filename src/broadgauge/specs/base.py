@@ -57,12 +57,19 @@ class Spec(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _refuse_booleans_as_numbers(cls, data: Any) -> Any:
-        """Python counts `true` as 1; nobody who writes `launches: true` means one launch."""
-        for key in _number_fields(cls) & data.keys() if isinstance(data, dict) else ():
-            for path, item in _items(key, data[key]):
-                if isinstance(item, bool):
-                    raise placed_error(f"`{key}` takes no `{str(item).lower()}`", path)
+        check_no_boolean_number(cls, data)
         return data
+
+
+def check_no_boolean_number(model: type[BaseModel], data: Any) -> None:
+    """Python counts `true` as 1; nobody who writes `launches: true` means one launch.
+
+    Raises an error of pydantic's with the place.
+    """
+    for key in _number_fields(model) & data.keys() if isinstance(data, dict) else ():
+        for path, item in _items(key, data[key]):
+            if isinstance(item, bool):
+                raise placed_error(f"`{key}` takes no `{str(item).lower()}`", path)
 
 
 def _items(key: str, value: Any) -> list[tuple[tuple[str | int, ...], Any]]:
@@ -72,12 +79,11 @@ def _items(key: str, value: Any) -> list[tuple[tuple[str | int, ...], Any]]:
 
 
 @cache
-def _number_fields(model: type[Spec]) -> frozenset[str]:
+def _number_fields(model: type[BaseModel]) -> frozenset[str]:
     """The fields with a number among their types, and no boolean."""
     types = {name: set(_leaves(field.annotation)) for name, field in model.model_fields.items()}
-    return frozenset(
-        name for name, leaves in types.items() if leaves & {int, float} and bool not in leaves
-    )
+    names = {name for name, leaves in types.items() if leaves & {int, float} and bool not in leaves}
+    return frozenset(names | {model.model_fields[name].alias or name for name in names})
 
 
 def _leaves(annotation: Any) -> list[Any]:

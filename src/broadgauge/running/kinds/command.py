@@ -18,6 +18,7 @@ from broadgauge.specs.errors import InputError
 from broadgauge.specs.tasks import command_task, layout_of
 from broadgauge.specs.workload import CommandWorkload
 
+PYTHON_HINT = "an interpreter, the folder of an environment, or a conda environment's name"
 _PYTHON_LIMIT_S = 60.0
 """For an interpreter to start, from a cold disk too."""
 
@@ -95,7 +96,7 @@ def _python_of(workload: CommandWorkload, working_folder: Path) -> str | None:
     except NoSuchPythonError as error:
         raise InputError(
             f"workload {workload.name}: {error}",
-            hint="an interpreter, the folder of an environment, or a conda environment's name",
+            hint=PYTHON_HINT,
         ) from error
 
 
@@ -111,18 +112,32 @@ def _shown_python(workload: CommandWorkload, working_folder: Path) -> str:
 
 def _check_torch(workload: CommandWorkload, python: str) -> None:
     """torchrun is a part of torch. Raises InputError."""
-    code = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+    code = "from importlib.util import find_spec; print('torch:', find_spec('torch') is not None)"
+    place = f"`python` of {workload.name}: {python}"
     try:
-        has_torch = not subprocess.run(
-            [python, "-c", code], capture_output=True, check=False, timeout=_PYTHON_LIMIT_S
-        ).returncode
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"`python` of {workload.name}: {python} does not run: {error}") from error
-    if not has_torch:
+        ended = subprocess.run(
+            [python, "-c", code],
+            capture_output=True,
+            check=False,
+            timeout=_PYTHON_LIMIT_S,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired:
+        message = f"{place} does not run: no answer in {_PYTHON_LIMIT_S:.0f} s"
+        raise InputError(message, hint=PYTHON_HINT) from None
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise InputError(f"{place} does not run: {why}", hint=PYTHON_HINT) from error
+    said = ended.stdout.decode(errors="replace").split()
+    if said[-2:] == ["torch:", "False"]:
         raise InputError(
-            f"`python` of {workload.name}: {python} has no torch, which torchrun is a part of",
+            f"{place} has no torch, which torchrun is a part of",
             hint=f"{python} -m pip install torch",
         )
+    if ended.returncode or said[-2:] != ["torch:", "True"]:
+        lines = ended.stderr.decode(errors="replace").strip().splitlines()
+        why = f"it ended with {ended.returncode}" + (f": {lines[-1][:200]}" if lines else "")
+        raise InputError(f"{place} is no Python 3 that runs: {why}", hint=PYTHON_HINT)
 
 
 def _scripts_near(folder: Path, script: str) -> list[str]:
