@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.predict.making_systems import system
 
+import broadgauge
 from broadgauge.api.catalog import load_catalog
 from broadgauge.api.comparing import compare
 from broadgauge.api.here import predict_here
@@ -104,12 +105,56 @@ def test_values_of_numpy_are_values() -> None:
         (ASKED | {"precision": "bf61"}, "did you mean `bf16`"),
         (ASKED | {"micro_batch": float("nan")}, "micro_batch=nan: not a number"),
         (ASKED | {"pays_ratio": 0}, "pays_ratio=0: not a share"),
+        (ASKED | {"pays_ratio": "x"}, "pays_ratio='x': not a number"),
+        (ASKED | {"micro_batch": 10**400}, r"micro_batch=10{59}…: not a number from 0 on"),
+        (ASKED | {"tokens": 0}, "tokens=0: no number of tokens"),
+        (ASKED | {"tokens": 1e308}, r"tokens=1e\+308: no number of tokens"),
+        (ASKED | {"usd_per_gpu_hour": 1e308}, "usd_per_gpu_hour=1e[+]308: not a price"),
+        (ASKED | {"catalog": 3}, "catalog=3: not a path"),
+        (ASKED | {"system": 3}, "system=3: not a path"),
+        ({"experiment": 3}, "experiment=3: not a path"),
         ({"experiment": "quickstart", "system": "x.yaml"}, "which cluster"),
     ],
 )
 def test_what_can_not_be_asked_is_refused(words: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         predict(**words)
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: broadgauge.open_run(3), "run=3: not a run"),
+        (lambda: broadgauge.compare(None), "a=None: not a run"),
+        (lambda: broadgauge.compare("x", fail_above_ratio="3%"), "fail_above_ratio='3%': not a"),
+        (lambda: broadgauge.list_runs(b"runs"), "runs_folder=b'runs': not a path"),
+        (lambda: broadgauge.run(None), "experiment=None: not a path"),
+        (lambda: broadgauge.run({}, overrides="launches=3"), "overrides=.*: not a mapping"),
+        (lambda: broadgauge.resume([]), r"run=\[\]: not a run"),
+        (lambda: broadgauge.sensitivity({}, within_ratio="2%"), "within_ratio='2%': not a number"),
+        (lambda: broadgauge.sensitivity("x", system="nosuch"), "nosuch: no such file"),
+        (lambda: broadgauge.calibrate(device="gpu"), "no device to calibrate is called 'gpu'"),
+        (lambda: broadgauge.load_catalog(3), "catalog=3: not a path"),
+        (lambda: broadgauge.predict_here(3), "experiment=3: not a path"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused_in_words(ask: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        ask()
+
+
+@pytest.mark.parametrize(
+    "rates", [[1e308, 1, 2], [1e-300, 1, 2], [1, 2], [1, 1, 2], ["1", 2, 3], 3]
+)
+def test_rates_that_no_link_has_are_refused_before_anything_runs(rates: Any) -> None:
+    with pytest.raises(InputError, match="rates_gbps"):
+        broadgauge.sensitivity("quickstart", rates_gbps=rates)
+
+
+def test_predictions_are_cut_as_a_list_is() -> None:
+    found = predict(**ASKED, **ON)
+    assert list(found[1:3]) == [found[1], found[2]]
+    assert list(predict(**(ASKED | {"nodes": np.array(2)}), **ON))
 
 
 def test_a_catalog_is_taken_as_it_is_or_from_files(tmp_path: Path) -> None:
@@ -170,7 +215,7 @@ def test_a_run_without_rates_enough_has_no_curve(golden: Run) -> None:
     assert "unknown" in found._repr_html_()
     with pytest.raises(InputError, match="has been run"):
         sensitivity(golden, rates_gbps=[0.1, 0.2, 0.5])
-    with pytest.raises(InputError, match="not 3 or more different rates"):
+    with pytest.raises(InputError, match="not 3 to 24 different rates"):
         sensitivity("quickstart", rates_gbps=[0.1, 0.2])
     with pytest.raises(InputError, match="no share"):
         sensitivity(golden, within_ratio=0)

@@ -268,3 +268,19 @@ def test_too_few_rates_are_an_error_with_a_way_out(
     assert "1 rate can be used" in out, "what there is, is shown"
     assert err.startswith(f"broadgauge: no curve can be drawn of {path}: 1 rate can be used")
     assert "hint: `broadgauge sensitivity EXPERIMENT` measures a job at several rates" in err
+
+
+def test_the_run_before_the_last_is_a_run_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["sensitivity", "last~1"]) == 5
+    assert "there is no run under runs/" in capsys.readouterr().err
+
+
+def test_a_system_file_is_read_before_anything_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "letters").write_text("dear reader")
+    assert main(["sensitivity", "quickstart", "--system", str(tmp_path / "letters")]) == 2
+    assert "letters" in capsys.readouterr().err

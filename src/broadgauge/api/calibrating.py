@@ -1,9 +1,8 @@
 """What can this machine do? Measured from Python."""
 
-from pathlib import Path
 from typing import Literal
 
-from broadgauge.api.asking import PathLike
+from broadgauge.api.asking import PathLike, path_of
 from broadgauge.api.ending import interruptible
 from broadgauge.api.progress import OnProgress, Watching
 from broadgauge.platforms.machine import read_machine
@@ -36,7 +35,8 @@ def calibrate(
     Example: `broadgauge.calibrate("system.yaml", progress=print)`
     """
     machine = read_machine()
-    wanted, path = device_asked(device, machine), Path(output)
+    runs = path_of("runs_folder", runs_folder)
+    wanted, path = device_asked(device, machine), path_of("output", output)
     check_replaceable(path, machine)
     watching = Watching(progress)
     with interruptible(watching) as interrupts:
@@ -45,7 +45,7 @@ def calibrate(
             run=watching,
             interrupts=interrupts,
         )
-        system = measure(machine, wanted, runs_folder=Path(runs_folder), telling=telling)
+        system = measure(machine, wanted, runs_folder=runs, telling=telling)
     with disk.telling("write", path):
         disk.write_whole(path, dump_system(system).encode())
     return system

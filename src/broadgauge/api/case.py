@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from broadgauge.analysis.model import JudgedCase
+from broadgauge.api.asking import text
 from broadgauge.results.model import CaseSummary
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
@@ -75,7 +76,7 @@ class Case:
 
         Raises InputError where it was not measured, with the reason.
         """
-        found = self.estimates.get(metric)
+        found = self.estimates.get(text("metric", metric))
         if found is not None:
             return found
         reason = self._summary.missing.get(metric)
@@ -113,6 +114,7 @@ def select_case(cases: Sequence[Case], label: str | None, named: Mapping[str, st
             f"a case is not chosen by `{unknown}`",
             hint=did_you_mean(unknown, SELECTING) or f"by {', '.join(SELECTING)}",
         )
+    label = None if label is None else text("label", label)
     labels = [case.label for case in cases]
     found = [case for case in cases if label in (None, case.label, case.key)]
     found = [case for case in found if all(_named(case, k) == v for k, v in named.items())]

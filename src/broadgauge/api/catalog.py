@@ -1,8 +1,8 @@
 """What is known of GPUs, networks, nodes, models, storage and prices?"""
 
 import os
-from pathlib import Path
 
+from broadgauge.api.asking import path_of
 from broadgauge.catalog.catalog import Catalog
 from broadgauge.catalog.catalog import load_catalog as load
 
@@ -20,4 +20,4 @@ def load_catalog(*files: str | os.PathLike[str]) -> Catalog:
 
     Example: `broadgauge.load_catalog().gpu("h100-sxm").memory_bytes`
     """
-    return load([Path(file) for file in files])
+    return load([path_of("catalog", file) for file in files])

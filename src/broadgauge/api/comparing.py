@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from broadgauge.api.asking import ratio, run_of
 from broadgauge.api.display import Displayed, listed, plain_text
 from broadgauge.api.table import Table, table_of_rows
 from broadgauge.report.gate_words import GATE_HEAD, gate_cells, gate_sentences
@@ -25,7 +25,7 @@ from broadgauge.results.comparing.compare_cases import (
 )
 from broadgauge.results.comparing.gate import gate, gate_across_runs
 from broadgauge.results.comparing.run_matching import check_any
-from broadgauge.results.run_path import RUNS_FOLDER, read_summary, run_path
+from broadgauge.results.run_path import RUNS_FOLDER, read_summary
 from broadgauge.specs.errors import InputError
 
 if TYPE_CHECKING:
@@ -125,13 +125,12 @@ def compare(
 
     Example: `broadgauge.compare("last").table.to_pandas()`
     """
-    if fail_above_ratio is not None and not 0 < fail_above_ratio < 1:
-        seen = f"fail_above_ratio={fail_above_ratio}"
-        raise InputError(f"{seen}: not a share above 0", hint="fail_above_ratio=0.03")
-    first = read_summary(run_path(os.fspath(a), Path(runs_folder)))
+    if fail_above_ratio is not None:
+        fail_above_ratio = ratio("fail_above_ratio", fail_above_ratio, "0.03")
+    first = read_summary(run_of("a", a, runs_folder))
     if b is None:
         return _within(first, fail_above_ratio)
-    runs = compare_runs(first, read_summary(run_path(os.fspath(b), Path(runs_folder))))
+    runs = compare_runs(first, read_summary(run_of("b", b, runs_folder)))
     check_any(runs)
     words = f"{runs.b.folder.name} (B) against {runs.a.folder.name} (A), not interleaved"
     only = ((runs.only_in_a, "A"), (runs.only_in_b, "B"))

@@ -1,8 +1,6 @@
 """What would an experiment take on the machine that was calibrated? Asked from Python."""
 
-from pathlib import Path
-
-from broadgauge.api.asking import PathLike
+from broadgauge.api.asking import PathLike, path_of
 from broadgauge.api.run_and_resume import ExperimentLike, load_experiment
 from broadgauge.api.table import Table
 from broadgauge.predict.system.experiment_here import steps_here
@@ -32,7 +30,7 @@ def predict_here(experiment: ExperimentLike, system: PathLike = "system.yaml") -
     Example: `broadgauge.predict_here("quickstart", "system.yaml").to_pandas()`
     """
     loaded = load_experiment(experiment, {})
-    steps, _ = steps_here(loaded.experiment, read_system(Path(system)))
+    steps, _ = steps_here(loaded.experiment, read_system(path_of("system", system)))
     rows = tuple(tuple(getattr(step, name) for name in COLUMNS) for step in steps)
     columns = tuple(ExportColumn(name=name, kind=kind) for name, kind in COLUMNS.items())
     return Table("predictions here", ExportTable(columns=columns, rows=rows))

@@ -1,8 +1,8 @@
 """Which stored run is meant, and which are there?"""
 
 import os
-from pathlib import Path
 
+from broadgauge.api.asking import path_of
 from broadgauge.api.stored_run import Run, open_at
 from broadgauge.api.table import Table
 from broadgauge.results.run_list import ListedRun
@@ -52,7 +52,7 @@ def list_runs(runs_folder: str | os.PathLike[str] = RUNS_FOLDER) -> Table:
 
     Example: `broadgauge.list_runs().to_pandas()`
     """
-    parent = Path(runs_folder)
+    parent = path_of("runs_folder", runs_folder)
     if not parent.is_dir():
         raise RunFolderError(
             f"there is no folder {parent}", hint="begin with run(…), or name another: runs_folder=…"

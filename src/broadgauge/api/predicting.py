@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from rich.console import Console
 
@@ -17,7 +16,9 @@ from broadgauge.api.asking import (
     count,
     number,
     one_of,
+    path_of,
     path_or_none,
+    shown,
     text,
     token_count,
     truth,
@@ -40,6 +41,7 @@ from broadgauge.report.predict_words import (
 )
 from broadgauge.report.terminal_predict import print_answers
 from broadgauge.running.predicting import PAYS_RATIO, Question, reply_to
+from broadgauge.specs.cost import MOST_USD_PER_HOUR
 from broadgauge.specs.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,8 +69,13 @@ class Predictions(Displayed, Sequence[Prediction]):
     def __len__(self) -> int:
         return len(self._reply.answers.answers)
 
-    def __getitem__(self, index: int) -> Prediction:  # type: ignore[override]  # no slices
-        return self._reply.answers.answers[index].prediction
+    @overload
+    def __getitem__(self, index: int) -> Prediction: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Prediction, ...]: ...
+    def __getitem__(self, index: int | slice) -> Prediction | tuple[Prediction, ...]:
+        found = tuple(each.prediction for each in self._reply.answers.answers)
+        return found[index]
 
     def __repr__(self) -> str:
         return f"<Predictions: {len(self)} of {self._reply.answers.num_cases} cases>"
@@ -218,7 +225,7 @@ def predict(
     Example: `predict(model="llama3-8b", gpu="h100-sxm", nodes=[2, 8], network="roce-400g")`
     """
     given = locals()
-    if not 0 < pays_ratio < 10:
+    if not 0 < number("pays_ratio", pays_ratio) < 10:
         raise InputError(f"pays_ratio={pays_ratio!r}: not a share above 0", hint="pays_ratio=0.1")
     if experiment is not None and system is not None and not _has_cluster(given):
         raise InputError(
@@ -228,10 +235,10 @@ def predict(
     question = Question(
         properties=dict(_properties(given)),
         catalog=catalog_of(catalog),
-        experiment=None if experiment is None else os.fspath(experiment),
-        system_file=path_or_none(system),
-        measured_file=path_or_none(measured),
-        usd_per_gpu_hour=_optional("usd_per_gpu_hour", usd_per_gpu_hour),
+        experiment=None if experiment is None else str(path_of("experiment", experiment)),
+        system_file=path_or_none("system", system),
+        measured_file=path_or_none("measured", measured),
+        usd_per_gpu_hour=_price("usd_per_gpu_hour", usd_per_gpu_hour),
         tokens_count=None if tokens is None else token_count("tokens", tokens),
         pays_ratio=pays_ratio,
     )
@@ -243,8 +250,12 @@ def _has_cluster(given: Mapping[str, object]) -> bool:
     return any(given[word] is not None for word in words)
 
 
-def _optional(name: str, value: float | None) -> float | None:
-    return None if value is None else number(name, value)
+def _price(name: str, value: float | None) -> float | None:
+    """Raises InputError."""
+    found = None if value is None else number(name, value)
+    if found is not None and found > MOST_USD_PER_HOUR:
+        raise InputError(f"{name}={shown(value)}: not a price", hint=f"{name}=2.95, in US dollars")
+    return found
 
 
 def _gradient_bytes(name: str, value: object) -> float:

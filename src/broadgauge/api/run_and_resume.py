@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from broadgauge.api.asking import path_of, run_of, shown
 from broadgauge.api.ending import interruptible
 from broadgauge.api.progress import OnProgress, Watching
 from broadgauge.api.stored_run import Run, open_at
-from broadgauge.results.run_path import RUNS_FOLDER, run_path
+from broadgauge.results.run_path import RUNS_FOLDER
 from broadgauge.running.experiments import LoadedExperiment, load, load_text
 from broadgauge.running.preparing import RunOptions, prepare
 from broadgauge.running.reference import with_reference
@@ -68,14 +69,14 @@ def run(
     watching = Watching(progress)
     with interruptible(watching) as interrupts:
         options = RunOptions(
-            runs_folder=Path(runs_folder),
-            against=None if against is None else os.fspath(against),
+            runs_folder=path_of("runs_folder", runs_folder),
+            against=None if against is None else os.fspath(path_of("against", against)),
             fail_above_ratio=fail_above_ratio,
             keep_going=keep_going,
         )
         if fail_above_ratio is not None and against is None:
             raise InputError("fail_above_ratio needs a baseline", hint='against="last"')
-        loaded = load_experiment(experiment, overrides or {}, engine)
+        loaded = load_experiment(experiment, {} if overrides is None else overrides, engine)
         if add_reference:
             loaded = replace(loaded, experiment=with_reference(loaded.experiment))
         prepared = prepare(loaded, options, observer=watching)
@@ -101,19 +102,22 @@ def resume(
     """
     watching = Watching(progress)
     with interruptible(watching) as interrupts:
-        path = run_path(os.fspath(run), Path(runs_folder))
+        path = run_of("run", run, runs_folder)
         finished = resume_run(path, observer=watching, interrupts=interrupts)
         watching.check(finished.result)
     return _opened(finished)
 
 
 def load_experiment(
-    experiment: ExperimentLike, overrides: Mapping[str, object], engine: Engine | None = None
+    experiment: ExperimentLike, overrides: object, engine: Engine | None = None
 ) -> LoadedExperiment:
     """Raises InputError, and ExperimentError with the place of each problem."""
+    if not isinstance(overrides, Mapping):
+        hint = 'overrides={"launches": 3}'
+        raise InputError(f"overrides={shown(overrides)}: not a mapping of keys", hint=hint)
     texts = tuple(override_texts(overrides))
     if not isinstance(experiment, Mapping):
-        return load(os.fspath(experiment), texts, engine)
+        return load(os.fspath(path_of("experiment", experiment)), texts, engine)
     return load_text(as_yaml(experiment), Path(GIVEN_AS), texts, engine)
 
 
@@ -141,7 +145,7 @@ def _json(value: object, what: str) -> str:
         if isinstance(other, Sequence | set):
             return list(other)
         kind = type(other).__name__
-        raise InputError(f"{what} holds a {kind}, which no experiment file can hold")
+        raise InputError(f"{what} holds a value of type {kind}, which no experiment file can hold")
 
     try:
         return json.dumps(value, default=plain, allow_nan=False, ensure_ascii=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 from broadgauge.advise.ladders.ladder import Ladder
 from broadgauge.advise.ladders.ladders_of_run import ladders
 from broadgauge.advise.ladders.predictions import predicted_steps
-from broadgauge.api.asking import PathLike, path_or_none
+from broadgauge.api.asking import PathLike, number, path_of, path_or_none, shown, text
 from broadgauge.api.display import Displayed, plain_text, preformatted
 from broadgauge.api.ending import interruptible
 from broadgauge.api.progress import OnProgress, Watching
@@ -31,7 +31,14 @@ from broadgauge.results.run_path import (
     read_summary,
     run_path,
 )
-from broadgauge.running.ladder import FEWEST_RATES, as_ladder, check_nodes
+from broadgauge.running.ladder import (
+    FEWEST_RATES,
+    LEAST_GBPS,
+    MOST_GBPS,
+    MOST_RATES,
+    as_ladder,
+    check_nodes,
+)
 from broadgauge.running.preparing import RunOptions, prepare
 from broadgauge.running.starting import start
 from broadgauge.specs.errors import InputError
@@ -100,12 +107,16 @@ def sensitivity(
 
     Example: `sensitivity("my-training.yaml", rates_gbps=[0.2, 0.5, 1, 2])`
     """
-    if not 0.001 <= within_ratio <= 1:
+    if not 0.001 <= number("within_ratio", within_ratio) <= 1:
         raise InputError(f"within_ratio={within_ratio!r}: no share from 0.001 to 1", hint="0.02")
-    stored = _stored(experiment, Path(runs_folder))
+    network = None if network is None else text("network", network)
+    metric = None if metric is None else text("metric", metric)
+    file = path_or_none("system", system)
+    known_system = None if file is None else read_system(file)  # before anything is measured
+    stored = _stored(experiment, path_of("runs_folder", runs_folder))
     if stored is None:
         assert not isinstance(experiment, Run), "a run is stored"
-        loaded = load_experiment(experiment, overrides or {})
+        loaded = load_experiment(experiment, {} if overrides is None else overrides)
         ladder = as_ladder(loaded.experiment, _rates(rates_gbps), network)
         check_nodes(read_machine())
         watching = Watching(progress)
@@ -120,8 +131,8 @@ def sensitivity(
             f"{stored} has been run: its rates, network and settings are what they were",
             hint="name the experiment instead of the run",
         )
-    summary, file = read_summary(stored), path_or_none(system)
-    predicted = predicted_steps(summary, None if file is None else read_system(file))
+    summary = read_summary(stored)
+    predicted = predicted_steps(summary, known_system)
     found = ladders(summary, metric=metric, gain_ratio=within_ratio, predicted=predicted)
     return Ladders(open_at(stored, "."), found)
 
@@ -130,18 +141,25 @@ def _stored(experiment: ExperimentLike | Run, runs_folder: Path) -> Path | None:
     """The folder of a run that is meant; None: an experiment is."""
     if isinstance(experiment, Mapping):
         return None
-    text = os.fspath(experiment)
+    text = os.fspath(path_of("experiment", experiment))
     if Path(text).is_dir() or is_relative_to_last(text):
         return run_path(text, runs_folder)
     return None
 
 
-def _rates(rates_gbps: Sequence[float]) -> tuple[float, ...]:
+def _rates(rates_gbps: object) -> tuple[float, ...]:
     """Raises InputError."""
-    rates = tuple(float(rate) for rate in rates_gbps)
-    if rates and (len(set(rates)) < max(len(rates), FEWEST_RATES) or min(rates) <= 0):
+    if not isinstance(rates_gbps, Iterable):
+        seen = f"rates_gbps={shown(rates_gbps)}: not a list of rates"
+        raise InputError(seen, hint="rates_gbps=[0.2, 0.5, 1, 2]")
+    rates = tuple(number("rates_gbps", rate) for rate in rates_gbps)
+    beyond = next((rate for rate in rates if not LEAST_GBPS <= rate <= MOST_GBPS), None)
+    if beyond is not None:
+        seen = f"rates_gbps: {beyond:g} is outside of {LEAST_GBPS:g} to {MOST_GBPS:g} Gbit/s"
+        raise InputError(seen, hint="rates_gbps=[0.2, 0.5, 1, 2]")
+    if rates and not (len(set(rates)) == len(rates) and FEWEST_RATES <= len(rates) <= MOST_RATES):
         raise InputError(
-            f"rates_gbps={list(rates)}: not {FEWEST_RATES} or more different rates",
+            f"rates_gbps={shown(list(rates))}: not {FEWEST_RATES} to {MOST_RATES} different rates",
             hint="rates_gbps=[0.2, 0.5, 1, 2]",
         )
     return rates

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from broadgauge.analysis.model import AnalysedRun
 from broadgauge.analysis.store import read_analysed
+from broadgauge.api.asking import path_or_none, run_of, text
 from broadgauge.api.case import Case, errors_of, estimate_rows, select_case
 from broadgauge.api.display import Displayed, listed, plain_text
 from broadgauge.api.table import Table, table_of_rows
@@ -19,7 +20,6 @@ from broadgauge.report.page_top import closing_table, disturbed, header_facts, h
 from broadgauge.report.rows import table_rows
 from broadgauge.report.terminal_closing import print_closing_table
 from broadgauge.report.words import lasting
-from broadgauge.results.run_path import run_path
 
 if TYPE_CHECKING:
     import numpy as np
@@ -134,7 +134,7 @@ class Run(Displayed):
         """
         from broadgauge.api.series import series_table
 
-        return series_table(self._analysed.run, name)
+        return series_table(self._analysed.run, text("name", name))
 
     def array(self, record_id: str, name: str = "step_time_s") -> NDArray[np.float64]:
         """The series of one trial: float64[n], or float64[n, k] for rows of k values.
@@ -143,7 +143,7 @@ class Run(Displayed):
         """
         from broadgauge.api.series import series_array
 
-        return series_array(self._analysed.run, record_id, name)
+        return series_array(self._analysed.run, text("record_id", record_id), text("name", name))
 
     @property
     def analysis(self) -> dict[str, Any]:
@@ -164,7 +164,7 @@ class Run(Displayed):
         """
         from broadgauge.report.html import write_report
 
-        return write_report(self._analysed, None if path is None else Path(path))
+        return write_report(self._analysed, path_or_none("path", path))
 
     def _html(self) -> Html:
         run, analysis = self._analysed.run, self._analysed.analysis
@@ -187,8 +187,8 @@ class Run(Displayed):
 
 
 def open_at(run: str | os.PathLike[str], runs_folder: str | os.PathLike[str]) -> Run:
-    """The run of this folder, or the `last` one. Raises RunFolderError."""
-    return Run(read_analysed(run_path(os.fspath(run), Path(runs_folder))))
+    """The run of this folder, or the `last` one. Raises InputError and RunFolderError."""
+    return Run(read_analysed(run_of("run", run, runs_folder)))
 
 
 def _verdict_line(title: str, sentence: str) -> Html:

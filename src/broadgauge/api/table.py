@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from broadgauge.api.asking import text
 from broadgauge.api.display import Displayed
 from broadgauge.report.markup import Html, join, table, tag
 from broadgauge.results.tables import Cell, CellKind, ExportColumn, ExportTable
@@ -58,7 +59,7 @@ class Table(Displayed):
         Raises InputError where the table has no such column.
         """
         names = self.columns
-        if name not in names:
+        if text("name", name) not in names:
             raise InputError(
                 f"table {self.name} has no column `{name}`", hint=did_you_mean(name, names)
             )

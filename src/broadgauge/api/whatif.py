@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from broadgauge.api.asking import (
@@ -14,6 +12,7 @@ from broadgauge.api.asking import (
     catalog_of,
     count,
     path_or_none,
+    run_of,
     text,
     values_of,
 )
@@ -27,7 +26,7 @@ from broadgauge.predict.whatif.changes import WhatIf
 from broadgauge.predict.whatif.whatif import what_if
 from broadgauge.report.markup import Html
 from broadgauge.report.terminal_whatif import print_whatif, whatif_document
-from broadgauge.results.run_path import RUNS_FOLDER, read_summary, run_path
+from broadgauge.results.run_path import RUNS_FOLDER, read_summary
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -96,8 +95,8 @@ def whatif(
     Example: `whatif("last", network=["10 Gbit/s", "roce-400g"], nodes=[2, 8]).table.to_pandas()`
     """
     known = catalog_of(catalog)
-    summary = read_summary(run_path(os.fspath(run), Path(runs_folder)))
-    base = pick_case(summary, case)
+    summary = read_summary(run_of("run", run, runs_folder))
+    base = pick_case(summary, None if case is None else text("case", case))
     asked = AskedChanges(
         network=_texts("network", network),
         nodes=_numbers("nodes", nodes),
@@ -107,8 +106,9 @@ def whatif(
     )
     changes = changes_of(asked, summary, base, known)
     picked = picked_words(summary, case, base)
-    notes = notes_of(storage, base, changes, known)
-    file = path_or_none(system)
+    stored_on = None if storage is None else text("storage", storage)
+    notes = notes_of(stored_on, base, changes, known)
+    file = path_or_none("system", system)
     found = what_if(
         summary,
         base,

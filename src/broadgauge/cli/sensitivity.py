@@ -72,14 +72,14 @@ def add_parser(subparsers: Any) -> None:
 
 
 def handle(options: argparse.Namespace) -> int:
-    from broadgauge.results.run_path import LAST, run_path
-    from broadgauge.specs.errors import InputError
+    from broadgauge.predict.system.file import read_system
+    from broadgauge.results.run_path import is_relative_to_last, run_path
 
     _within_ratio(options.within)
-    if options.system is not None and not options.system.exists():
-        raise InputError(f"--system {options.system}: no such file")
-    path = Path(options.experiment)
-    if not path.is_dir() and (options.experiment != LAST or path.exists()):
+    if options.system is not None:
+        read_system(options.system)  # before anything is measured
+    is_run = Path(options.experiment).is_dir() or is_relative_to_last(options.experiment)
+    if not is_run:
         return _run_ladder(options)
     _refuse_for_a_run(options)
     _show(run_path(options.experiment, options.runs_folder), options)

@@ -1,15 +1,22 @@
 """Can this be calibrated, and may the system file be written? Asked before anything is measured."""
 
+import os
 from pathlib import Path
 
 from broadgauge.predict.system.file import read_system
+from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.case import Device
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.machine import MachineFacts
 
+DEVICES = ("auto", "cpu", "cuda")
+
 
 def device_asked(wanted: str, machine: MachineFacts) -> Device:
     """Raises InputError."""
+    if wanted not in DEVICES:
+        hint = did_you_mean(wanted, DEVICES) or f"one of {', '.join(DEVICES)}"
+        raise InputError(f"no device to calibrate is called {wanted!r}", hint=hint)
     if machine.torch is None:
         raise InputError(
             "measuring needs torch, which is not installed here",
@@ -25,6 +32,8 @@ def check_replaceable(path: Path, machine: MachineFacts) -> None:
     if not path.exists():
         if not path.parent.is_dir():
             raise InputError(f"--output: there is no folder {path.parent}")
+        if not os.access(path.parent, os.W_OK | os.X_OK):
+            raise InputError(f"--output: {path.parent} may not be written")
         return
     hint = "name another file with --output"
     try:
