@@ -28,7 +28,7 @@ def add_parser(subparsers: Any) -> None:
         "--fail-above",
         metavar="PERCENT",
         help="end with exit code 6 where a case of A is slower than its baseline by more than "
-        "this (`3%%`), and with 7 where that can't be told: two runs were not interleaved",
+        "this (`3%%`), and with 7 where the launches can't tell: two runs were not interleaved",
     )
     parser.set_defaults(handler=handle)
 

@@ -71,7 +71,7 @@ def _add_what_is_run(parser: argparse.ArgumentParser) -> None:
         "--fail-above",
         metavar="PERCENT",
         help="with --against: end with exit code 6 where a case is slower than its baseline by "
-        "more than this (`3%%`), and with 7 where that can't be told",
+        "more than this (`3%%`), and with 7 where the launches can't tell",
     )
     parser.add_argument(
         "--add-reference",

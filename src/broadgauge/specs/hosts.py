@@ -11,7 +11,7 @@ Destination = Annotated[str, StringConstraints(pattern=r"^[^\s-][^\s]*$", max_le
 
 
 class Host(Spec):
-    """A machine that your own ssh reaches without a question. Text alone is its `ssh`."""
+    """A machine that your own ssh reaches without a prompt. Text alone is its `ssh`."""
 
     ssh: Destination
     """A name of your ~/.ssh/config, `user@host`, or an address."""
