@@ -109,7 +109,7 @@ def measured(run: Path, took: Took) -> dict[str, list[float]]:
     records = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
     bad = [record["record_id"] for record in records if record["status"] != "ok"]
     if bad:
-        raise SystemExit(f"{run}: {', '.join(bad)} did not end well")
+        raise SystemExit(f"{run}: {', '.join(bad)} failed")
     records.sort(key=lambda record: record["started_unix_s"])
     trials_s = math.fsum(each["ended_unix_s"] - each["started_unix_s"] for each in records)
     hello_unix_s = min(path.stat().st_mtime for path in (run / "environments").iterdir())

@@ -197,7 +197,7 @@ def test_a_run_with_a_failed_trial_is_not_compared(
     before_after: ModuleType, tmp_path: Path
 ) -> None:
     write_run(tmp_path / "run", status="failed")
-    with pytest.raises(SystemExit, match=r"b1\.l0\.t1.* did not end well"):
+    with pytest.raises(SystemExit, match=r"b1\.l0\.t1.* failed"):
         before_after.measured(tmp_path / "run", before_after.Took(wall_s=60.0, cpu_s=7.0))
 
 

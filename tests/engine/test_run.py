@@ -100,7 +100,7 @@ def test_a_trial_that_fails_is_one_record_and_the_others_have_another_launch(
     assert launches == {"b0.l1": 2, "b0.l1r1": 2}
     assert (result.num_failed, result.exit_code, platform.num_alive) == (1, 3, 0)
     reasons = [event.reason for event in events if isinstance(event, LaunchEnded)]
-    assert "b0.l1.t1 did not end well" in reasons
+    assert "b0.l1.t1 failed" in reasons
 
 
 def test_what_was_measured_before_a_failure_is_kept(folder: RunFolder) -> None:

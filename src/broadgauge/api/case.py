@@ -136,7 +136,7 @@ def _named(case: Case, name: str) -> str:
 
 
 def errors_of(records: Sequence[Record]) -> tuple[str, ...]:
-    """Of trials that did not end well."""
+    """Of trials that failed."""
     errors = [record.error for record in records if record.status is not Status.OK]
     return tuple(dict.fromkeys(error.message for error in errors if error is not None))
 

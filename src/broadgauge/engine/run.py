@@ -225,7 +225,7 @@ class _Runner:
         for trial in self._backlog.left(launch):
             record = self._run_trial(self._place(launch, life_id, trial), life, environment)
             if record.status not in (Status.OK, Status.SKIPPED):
-                return f"{trial.trial_id} did not end well"
+                return f"{trial.trial_id} failed"
             if not life.is_alive:
                 return "its ranks ended"
         return None

@@ -125,7 +125,7 @@ class TrialEnds:
     unix_s: float
     clocks_before: tuple[ClockReading, ...] = ()
     clocks_after: tuple[ClockReading, ...] = ()
-    """Empty: it did not end well."""
+    """Empty: it failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

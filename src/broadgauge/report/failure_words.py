@@ -1,4 +1,4 @@
-"""Did nothing end well? What a reader must know before any verdict."""
+"""Did every trial fail? What a reader must know before any verdict."""
 
 from collections.abc import Iterable
 

@@ -234,7 +234,7 @@ def test_a_pair_that_was_torn_apart_by_a_resume_is_none() -> None:
 
 
 def with_failures(run: RunSummary, arm: str, blocks: int, status: Status) -> RunSummary:
-    """The same run where this arm's trials of the first so many blocks did not end well."""
+    """The same run where this arm's trials of the first so many blocks failed."""
     keys = {each.case.key for each in run.cases if each.case.arm == arm}
     records = [
         record.model_copy(update={"status": status, "metrics": {}})

@@ -1,4 +1,4 @@
-"""Did the trials of two cases that are compared end well, and if not, whose did not?
+"""Did trials of two cases that are compared fail, and whose?
 
 Figures are of trials that succeeded. Where one side fails now and then, those left over are
 chosen by what failed: the slow ones that ran into a limit, say.
@@ -22,7 +22,7 @@ _WORDS = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Failures:
     blocks: int
-    """In which a trial did not end well, or gave no figure."""
+    """In which a trial failed, or gave no figure."""
     total: int
     words: str
     """`5 failed, 1 timed out`, of trials."""

@@ -188,7 +188,7 @@ class _Compared:
     torn: str
     """Which blocks were left out; empty: none."""
     failures: str
-    """Whose trials did not end well; empty: nobody's."""
+    """Whose trials failed; empty: nobody's."""
 
 
 def _gated_metrics(sides: Sides) -> tuple[str, ...]:
