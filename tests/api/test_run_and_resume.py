@@ -171,7 +171,7 @@ def test_a_mapping_is_read_as_its_file_would_be(tmp_path: Path) -> None:
 def test_paths_and_tuples_are_taken_and_what_no_file_holds_is_refused() -> None:
     text = as_yaml({"data": PurePosixPath("a/b"), "shapes": ("1x1",)})
     assert text == "data: a/b\nshapes:\n- 1x1\n"
-    with pytest.raises(InputError, match="the experiment holds a ndarray"):
+    with pytest.raises(InputError, match="the experiment holds a value of type ndarray"):
         as_yaml({"launches": np.array([1])})
     with pytest.raises(InputError, match="the experiment can't be written"):
         as_yaml({"launches": float("nan")})
