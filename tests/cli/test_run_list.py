@@ -8,10 +8,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from tests.results.test_history import a_run
 
 from broadgauge.cli.main import main
-from broadgauge.report.terminal_run_list import show_age
+from broadgauge.report.terminal_run_list import print_run_list, show_age
 from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.run_list import ListedRun, RunStatus, list_runs, look_at, remove_run
 from broadgauge.results.run_path import is_relative_to_last, run_path
@@ -257,3 +258,22 @@ def test_a_dictionary_of_columns_for_a_file_needs_its_format(
 )
 def test_an_age_is_said_in_whole_units(age_s: float, words: str) -> None:
     assert show_age(age_s) == words
+
+
+def test_a_name_of_a_usual_length_stands_in_a_table_of_80_columns() -> None:
+    run = ListedRun(
+        folder=Path("runs/mlp-ladder-20261123T054411Z"),
+        started_unix_s=0.0,
+        status=RunStatus.UNFINISHED,
+        num_planned=10,
+        num_stored=10,
+        num_ok=8,
+        num_failed=2,
+        size_bytes=719_000,
+    )
+    out = io.StringIO()
+    print_run_list([run], 600.0, Console(file=out, width=80))
+    lines = out.getvalue().splitlines()
+    assert lines[0].split() == ["run", "status", "trials", "size", "began"]
+    assert lines[2].split()[1:3] == ["last", "unfinished"]
+    assert "2 failed" in lines[3]

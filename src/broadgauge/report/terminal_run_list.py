@@ -53,5 +53,5 @@ def _cells(at: int, run: ListedRun, now_unix_s: float) -> tuple[str, ...]:
 def _trials(run: ListedRun) -> str:
     if run.status is RunStatus.UNREADABLE:
         return "–"
-    failed = f", {run.num_failed} failed" if run.num_failed else ""
+    failed = f"\n{run.num_failed} failed" if run.num_failed else ""
     return f"{run.num_stored} of {run.num_planned}{failed}"
