@@ -123,3 +123,29 @@ def test_every_bound_has_its_colours(repository: Path) -> None:
     for bound in Bound:
         assert bound in STYLES
         assert f".badge.{bound.value}" in style
+
+
+@pytest.mark.parametrize(("launches", "words"), [(1, "1 launch each."), (2, "2 launches each.")])
+@pytest.mark.parametrize("width", [60, 100])
+def test_launches_without_intervals_are_said_once(
+    run: RunSummary, launches: int, words: str, width: int
+) -> None:
+    cases = tuple(
+        replace(
+            summary,
+            estimates={
+                name: replace(estimate, low=None, high=None, launches=launches)
+                for name, estimate in summary.estimates.items()
+            },
+            scaling=None,
+        )
+        for summary in run.cases
+    )
+    text = printed(print_closing_table, analysed(replace(run, cases=cases)), width)
+    assert text.count(f"Figures without an interval: {words}") == 1
+    assert "launch)" not in text
+    assert "launches)" not in text
+
+
+def test_nothing_is_said_of_launches_where_figures_have_intervals(run: RunSummary) -> None:
+    assert "without an interval" not in printed(print_closing_table, analysed(run), 100)

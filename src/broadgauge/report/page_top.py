@@ -10,7 +10,13 @@ from broadgauge.report.cost_rows import cost_notes
 from broadgauge.report.failure_words import all_failed, has_failed_whole, reasons
 from broadgauge.report.markup import Html, join, table, tag
 from broadgauge.report.quantities import interval, show, title_of
-from broadgauge.report.rows import NetworkRow, columns
+from broadgauge.report.rows import (
+    NetworkRow,
+    columns,
+    launches_sentence,
+    shared_launches,
+    without_launches,
+)
 from broadgauge.report.words import lasting, listed
 from broadgauge.results.cost import NO_COST, RunCost
 from broadgauge.results.model import RunSummary
@@ -161,17 +167,22 @@ def _evidence(lines: Iterable[str]) -> Html:
 
 def closing_table(rows: tuple[NetworkRow, ...]) -> Html:
     """The table that the terminal shows, too."""
-    shown = columns(rows)
+    full = columns(rows)
+    launches = shared_launches(rows, full)
+    shown = tuple(without_launches(column, launches) for column in full)
     body = [
         tag("tr", [_cell(index, c.title, c.cell(row)) for index, c in enumerate(shown)])
         for row in rows
     ]
     head = tag("tr", [tag("th", column.title, scope="col") for column in shown])
-    return tag(
+    drawn = tag(
         "div",
         tag("table", tag("thead", head), tag("tbody", body), class_="cards-below"),
         class_="scroll",
     )
+    if launches is None:
+        return drawn
+    return join(drawn, tag("p", launches_sentence(launches), class_="faint"))
 
 
 def _cell(index: int, title: str, cell: Cell | None) -> Html:

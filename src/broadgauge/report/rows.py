@@ -1,8 +1,9 @@
 """What does the closing table say? One row a network and shape, for the terminal and the page."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from broadgauge.advise.verdicts.verdict import Verdict
 from broadgauge.analysis.model import Analysis
@@ -13,6 +14,9 @@ from broadgauge.report.quantities import interval, show, spread
 from broadgauge.results.cost import NO_COST, CaseCost, RunCost
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.units import show_rate
+
+LAUNCHES_ONLY = re.compile(r"\(\d+ launch(es)?\)")
+"""What `spread` says of a figure without an interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +122,37 @@ def columns(rows: tuple[NetworkRow, ...]) -> tuple[TableColumn, ...]:
         TableColumn(title=_whole_title(rows), cell=_whole, is_price=True),
     )
     return tuple(c for c in candidates if any(c.cell(row) is not None for row in rows))
+
+
+def shared_launches(rows: tuple[NetworkRow, ...], shown: tuple[TableColumn, ...]) -> str | None:
+    """`(1 launch)`, where several figures have no interval and all of these say the same."""
+    cells = [column.cell(row) for row in rows for column in shown[1:]]
+    found = Counter(
+        line
+        for cell in cells
+        if cell is not None
+        for line in cell.sub.split("\n")
+        if LAUNCHES_ONLY.fullmatch(line)
+    )
+    return next((words for words, count in found.items() if count > 1 and len(found) == 1), None)
+
+
+def launches_sentence(words: str) -> str:
+    """`(1 launch)` → the sentence below the table that says it for every cell."""
+    return f"Figures without an interval: {words.strip('()')} each."
+
+
+def without_launches(column: TableColumn, words: str | None) -> TableColumn:
+    """The column with these words left out of its cells: they stand below the table."""
+
+    def cell(row: NetworkRow) -> Cell | None:
+        found = column.cell(row)
+        if found is None or words is None:
+            return found
+        lines = [line for line in found.sub.split("\n") if line != words]
+        return replace(found, sub="\n".join(lines))
+
+    return replace(column, cell=cell)
 
 
 def _network(row: NetworkRow) -> Cell:

@@ -11,7 +11,15 @@ from broadgauge.analysis.model import AnalysedRun
 from broadgauge.report.cells import EMPTY, Cell
 from broadgauge.report.cost_rows import cost_notes
 from broadgauge.report.failure_words import all_failed
-from broadgauge.report.rows import NetworkRow, TableColumn, columns, table_rows
+from broadgauge.report.rows import (
+    NetworkRow,
+    TableColumn,
+    columns,
+    launches_sentence,
+    shared_launches,
+    table_rows,
+    without_launches,
+)
 from broadgauge.report.terminal_claims import print_hypotheses
 from broadgauge.report.terminal_matrix import print_pairs
 from broadgauge.report.terminal_platforms import print_platforms
@@ -36,13 +44,17 @@ def print_closing_table(analysed: AnalysedRun, console: Console, *, has_all: boo
     if failed is not None:
         sentence(f"{failed[:1].upper()}{failed[1:]}.", console, "bold red")
         console.print()
-    shown = columns(rows)
+    full = columns(rows)
+    launches = shared_launches(rows, full)
+    shown = tuple(without_launches(column, launches) for column in full)
     unpriced = tuple(column for column in shown if not column.is_price)
     if rows and not _print_table(rows, shown, console):
         if len(unpriced) < len(shown) and _print_table(rows, unpriced, console):
             _print_prices(rows, (shown[0], *(each for each in shown if each.is_price)), console)
         else:
             console.print(_stacked(rows, shown, console))
+    if launches is not None:
+        sentence(launches_sentence(launches), console, "dim")
     print_platforms(analysis, console)
     print_pairs(run, analysis, console)
     print_hypotheses(analysis, console, has_all=has_all)
