@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from broadgauge.report.quantities import interval, show, spread
+from broadgauge.report.quantities import interval, launches_words, show, spread
 from broadgauge.specs.estimate import Estimate
 
 
@@ -22,5 +22,5 @@ def estimate_cell(name: str, estimate: Estimate | None) -> Cell | None:
     """A figure with its spread below; None where it was not measured."""
     if estimate is None:
         return None
-    detail = f"{interval(name, estimate)}; {estimate.method}, {estimate.launches} launches"
+    detail = f"{interval(name, estimate)}; {estimate.method}, {launches_words(estimate.launches)}"
     return Cell(main=show(name, estimate.value), sub=spread(name, estimate), detail=detail)

@@ -1,7 +1,7 @@
 """How are hypotheses and published figures worded? For the terminal and the page."""
 
 from broadgauge.analysis.model import JudgedAnswer, JudgedHypothesis, JudgedPublished
-from broadgauge.report.quantities import interval, show, title_of
+from broadgauge.report.quantities import interval, launches_words, show, title_of
 from broadgauge.report.words import printable
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.hypothesis import Hypothesis
@@ -59,7 +59,7 @@ def published_cells(row: JudgedPublished) -> tuple[str, ...]:
 
 def _with_ends(name: str, estimate: Estimate) -> str:
     ends = interval(name, estimate)
-    few = f"{estimate.launches} launch{'es' if estimate.launches > 1 else ''}"
+    few = launches_words(estimate.launches)
     return f"{show(name, estimate.value)}\n{few if ends == '–' else ends}"
 
 

@@ -8,15 +8,10 @@ from broadgauge.analysis.model import Analysis, JudgedRatio
 from broadgauge.report.cells import EMPTY, Cell
 from broadgauge.report.cost_rows import cost_notes
 from broadgauge.report.failure_words import all_failed, has_failed_whole, reasons
+from broadgauge.report.launch_counts import launches_sentence, shared_launches, without_launches
 from broadgauge.report.markup import Html, join, table, tag
 from broadgauge.report.quantities import interval, show, title_of
-from broadgauge.report.rows import (
-    NetworkRow,
-    columns,
-    launches_sentence,
-    shared_launches,
-    without_launches,
-)
+from broadgauge.report.rows import NetworkRow, columns
 from broadgauge.report.words import lasting, listed
 from broadgauge.results.cost import NO_COST, RunCost
 from broadgauge.results.model import RunSummary

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from broadgauge.engine.events import LaunchEnded, Noted, PlanGrown, RecordWritten, RunStarted
 from broadgauge.report.opening import machine_lines, plan_lines, refusal_lines
-from broadgauge.report.quantities import show
+from broadgauge.report.quantities import launches_words, show
 from broadgauge.running.events import (
     MachineRead,
     NodesRefused,
@@ -45,15 +45,11 @@ def _lines_while_running(event: RunEvent) -> Iterable[str]:
         case LaunchEnded() if event.reason is not None:
             return [f"launch {event.launch_id} ended early: {event.reason}"]
         case PlanGrown():
-            return [f"more       {_counted(event.num_launches)}: {event.reason}"]
+            return [f"more       {launches_words(event.num_launches)}: {event.reason}"]
         case Noted():
             return [f"note       {event.text}"]
         case _:
             return []
-
-
-def _counted(num_launches: int) -> str:
-    return f"{num_launches} launch{'' if num_launches == 1 else 'es'}"
 
 
 def outcome(record: Record) -> str:

@@ -1,5 +1,6 @@
 """How is a measured figure written? By the unit at the end of its name, and with its spread."""
 
+import re
 from collections.abc import Callable
 
 from broadgauge.report.cost_words import usd_words
@@ -15,6 +16,8 @@ from broadgauge.specs.units import (
     show_time,
 )
 
+LAUNCHES_ONLY = re.compile(r"\(\d+ launch(es)?\)")
+"""What `spread` says of a figure without an interval."""
 TIMES_METRICS = ("amplification_ratio", "speedup_ratio")
 """Ratios that are read as a multiple rather than a share."""
 
@@ -68,7 +71,7 @@ def spread(name: str, estimate: Estimate) -> str:
     """`± 0.4 %`: half the 95 % interval over the value. Shares, already in percent, give its ends;
     figures near zero give it in their own unit."""
     if estimate.low is None or estimate.high is None:
-        return "(1 launch)" if estimate.launches == 1 else f"({estimate.launches} launches)"
+        return f"({launches_words(estimate.launches)})"
     half = (estimate.high - estimate.low) / 2
     relative = estimate.half_width_ratio
     if unit_of(name) == "ratio" and name not in TIMES_METRICS:
@@ -79,6 +82,11 @@ def spread(name: str, estimate: Estimate) -> str:
     if relative is None or relative > 1:
         return f"± {show(name, half, 2)}"
     return f"± {show_ratio(relative, 2)}"
+
+
+def launches_words(count: int) -> str:
+    """`1 launch`, `5 launches`."""
+    return f"{count} launch{'' if count == 1 else 'es'}"
 
 
 def interval(name: str, estimate: Estimate) -> str:

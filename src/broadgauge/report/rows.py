@@ -1,22 +1,18 @@
 """What does the closing table say? One row a network and shape, for the terminal and the page."""
 
-import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from broadgauge.advise.verdicts.verdict import Verdict
 from broadgauge.analysis.model import Analysis
 from broadgauge.report.cells import Cell, estimate_cell
 from broadgauge.report.cost_words import days_words, tokens_title, usd_words
 from broadgauge.report.kinds.registry import in_report
-from broadgauge.report.quantities import interval, show, spread
+from broadgauge.report.quantities import interval, launches_words, show, spread
 from broadgauge.results.cost import NO_COST, CaseCost, RunCost
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.units import show_rate
-
-LAUNCHES_ONLY = re.compile(r"\(\d+ launch(es)?\)")
-"""What `spread` says of a figure without an interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,37 +120,6 @@ def columns(rows: tuple[NetworkRow, ...]) -> tuple[TableColumn, ...]:
     return tuple(c for c in candidates if any(c.cell(row) is not None for row in rows))
 
 
-def shared_launches(rows: tuple[NetworkRow, ...], shown: tuple[TableColumn, ...]) -> str | None:
-    """`(1 launch)`, where several figures have no interval and all of these say the same."""
-    cells = [column.cell(row) for row in rows for column in shown[1:]]
-    found = Counter(
-        line
-        for cell in cells
-        if cell is not None
-        for line in cell.sub.split("\n")
-        if LAUNCHES_ONLY.fullmatch(line)
-    )
-    return next((words for words, count in found.items() if count > 1 and len(found) == 1), None)
-
-
-def launches_sentence(words: str) -> str:
-    """`(1 launch)` → the sentence below the table that says it for every cell."""
-    return f"Figures without an interval: {words.strip('()')} each."
-
-
-def without_launches(column: TableColumn, words: str | None) -> TableColumn:
-    """The column with these words left out of its cells: they stand below the table."""
-
-    def cell(row: NetworkRow) -> Cell | None:
-        found = column.cell(row)
-        if found is None or words is None:
-            return found
-        lines = [line for line in found.sub.split("\n") if line != words]
-        return replace(found, sub="\n".join(lines))
-
-    return replace(column, cell=cell)
-
-
 def _network(row: NetworkRow) -> Cell:
     case = row.job.case
     failed = f"\n{row.num_failed} failed" if row.num_failed else ""
@@ -183,8 +148,8 @@ def _busbw(row: NetworkRow) -> Cell | None:
     return Cell(
         main=cell.main,
         sub=f"{cell.sub}\n{show('line_share_ratio', share.value, 2)} of line",
-        detail=f"{cell.detail}; share of the line rate by the link's counters, {share.launches} "
-        f"launches, {interval('line_share_ratio', share)}",
+        detail=f"{cell.detail}; share of the line rate by the link's counters, "
+        f"{launches_words(share.launches)}, {interval('line_share_ratio', share)}",
     )
 
 

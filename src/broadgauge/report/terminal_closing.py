@@ -11,14 +11,12 @@ from broadgauge.analysis.model import AnalysedRun
 from broadgauge.report.cells import EMPTY, Cell
 from broadgauge.report.cost_rows import cost_notes
 from broadgauge.report.failure_words import all_failed
+from broadgauge.report.launch_counts import launches_sentence, shared_launches, without_launches
 from broadgauge.report.rows import (
     NetworkRow,
     TableColumn,
     columns,
-    launches_sentence,
-    shared_launches,
     table_rows,
-    without_launches,
 )
 from broadgauge.report.terminal_claims import print_hypotheses
 from broadgauge.report.terminal_matrix import print_pairs

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from broadgauge.predict.runs.network import Basis
 from broadgauge.predict.whatif.changes import WhatIf
+from broadgauge.report.quantities import launches_words
 from broadgauge.specs.units import show_ratio, show_time
 
 REMARKABLE_RATIO = 0.15
@@ -19,11 +20,8 @@ OWN_WORDS: dict[Basis, str] = {
 def measured_lines(found: WhatIf) -> Iterator[str]:
     """What the run itself says."""
     base = found.base
-    launches = base.step_s.launches
-    yield (
-        f"the step, {show_time(base.step_s.value)} ({launches} "
-        f"launch{'es' if launches != 1 else ''})"
-    )
+    launches = launches_words(base.step_s.launches)
+    yield f"the step, {show_time(base.step_s.value)} ({launches})"
     if found.is_without_measured:
         yield (
             f"the same step with communication off, {show_time(found.without_s)}: the time "
