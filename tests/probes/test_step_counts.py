@@ -17,6 +17,14 @@ def test_the_first_and_nearly_the_last_step_are_read(step_s: float, num_steps: i
     assert len(read_s) < 120
 
 
+def test_nothing_is_read_after_the_last_sample() -> None:
+    """25 steps of 8 ms, and then the script saves its model: the link is idle, and was not."""
+    counts = StepCounts()
+    came = [min(25, round(n * 0.1 / 0.008)) for n in range(1, 100)]
+    read = [n for n, samples in enumerate(came) if counts.is_due(samples, n * 0.1)]
+    assert read == [0]
+
+
 def test_nothing_is_read_while_no_sample_comes() -> None:
     counts = StepCounts()
     assert counts.is_due(3, 10.0)
