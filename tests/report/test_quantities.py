@@ -2,7 +2,14 @@
 
 import pytest
 
-from broadgauge.report.quantities import interval, show, show_estimate, spread, title_of
+from broadgauge.report.quantities import (
+    interval,
+    show,
+    show_estimate,
+    smallest_change,
+    spread,
+    title_of,
+)
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.metrics import REGISTRY, unit_of
 
@@ -50,3 +57,10 @@ def test_one_launch_has_no_interval_and_says_so() -> None:
     alone = an_estimate(1.0, None, None, launches=1)
     assert show_estimate("step_time_s", alone) == "1 s (1 launch)"
     assert interval("step_time_s", alone) == "–"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"), [(5.4e-13, "less than 0.01 %"), (0.0, "less than 0.01 %"), (0.22, "22 %")]
+)
+def test_what_hardly_scatters_shows_less_than_a_ten_thousandth(ratio: float, words: str) -> None:
+    assert smallest_change(ratio) == words

@@ -20,7 +20,7 @@ from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
 from broadgauge.specs.record import Severity
 
-ANALYSIS_VERSION = 5
+ANALYSIS_VERSION = 6
 """Changes with every rule, threshold or sentence that changes what is said of the same records, so
 that what was stored before is made again (tests/analysis/test_golden.py holds that)."""
 

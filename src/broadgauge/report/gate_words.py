@@ -1,6 +1,6 @@
 """How is a case against its baseline told? The same for the terminal and the page."""
 
-from broadgauge.report.quantities import show, spread, title_of
+from broadgauge.report.quantities import show, smallest_change, spread, title_of
 from broadgauge.results.comparing.gate import Gate, GateOutcome, GateRow
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_ratio
@@ -60,7 +60,7 @@ def row_sentence(row: GateRow) -> str:
     if row.smallest_ratio is not None:
         parts.append(
             f"{row.slowdown.launches} launches show a slowdown of "
-            f"{show_ratio(row.smallest_ratio, 2)} in 4 of 5 tries"
+            f"{smallest_change(row.smallest_ratio)} in 4 of 5 tries"
         )
     if row.outcome is GateOutcome.CANNOT_TELL and row.launches_needed is not None:
         parts.append(f"{row.launches_needed} would show the limit as often")

@@ -6,6 +6,7 @@ from broadgauge.advise.ladders.checks import hidden_ratio, is_apart
 from broadgauge.advise.ladders.ladder import Ladder
 from broadgauge.advise.ladders.next_step import NextStep, next_step
 from broadgauge.predict.sensitivity.ladder import FittedRung, Lack, LadderAnswer, Sensitivity
+from broadgauge.report.quantities import launches_words
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_rate, show_ratio, show_size, show_time
 
@@ -56,8 +57,7 @@ def interval(estimate: Estimate, show: Show) -> str:
     """`13.1 MB (12.9 MB to 13.3 MB)`; without an interval why not."""
     value = show(estimate.value)
     if estimate.low is None and estimate.high is None:
-        launches = "1 launch" if estimate.launches == 1 else f"{estimate.launches} launches"
-        return f"{value} ({launches}: no interval)"
+        return f"{value} ({launches_words(estimate.launches)}: no interval)"
     if estimate.high is None:
         return f"{value} (at least {show(estimate.low or 0.0)}, no upper end)"
     return f"{value} ({show(estimate.low or 0.0)} to {show(estimate.high)})"
@@ -169,10 +169,10 @@ def forms(ladder: Ladder) -> str | None:
     if ladder.found is None or not others:
         return None
     named = " and ".join(f"`{form.value}`" for form in others)
-    return (
-        f"the curve is `{ladder.found.curve.form.value}`; {named} fit as well; the intervals "
-        "include them"
-    )
+    answers = (ladder.found.critical_bytes, ladder.found.base_s, ladder.found.enough_gbps)
+    has_intervals = any(a.estimate is not None and a.estimate.low is not None for a in answers)
+    included = "; the intervals include them" if has_intervals else ""
+    return f"the curve is `{ladder.found.curve.form.value}`; {named} fit as well{included}"
 
 
 def what_next(ladder: Ladder) -> str | None:

@@ -89,6 +89,11 @@ def launches_words(count: int) -> str:
     return f"{count} launch{'' if count == 1 else 'es'}"
 
 
+def smallest_change(ratio: float) -> str:
+    """The least that launches would show, at two digits; no nonsense where nothing scatters."""
+    return "less than 0.01 %" if ratio < 1e-4 else show_ratio(ratio, 2)
+
+
 def interval(name: str, estimate: Estimate) -> str:
     """`721 ms to 726 ms`; a dash where nothing is known of the spread."""
     if estimate.low is None or estimate.high is None:

@@ -5,13 +5,13 @@ from collections.abc import Container, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from broadgauge.report.quantities import show, spread, title_of
+from broadgauge.report.quantities import show, smallest_change, spread, title_of
 from broadgauge.report.terminal_tables import heading, print_table, sentence
 from broadgauge.results.model import CaseComparison, RunComparison
 from broadgauge.results.resolution import smallest_ratio
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.plan import BaselineRun
-from broadgauge.specs.units import show_count, show_ratio
+from broadgauge.specs.units import show_count
 
 
 def print_runs_compared(comparison: RunComparison, console: Console) -> None:
@@ -144,7 +144,7 @@ def finding(row: CaseComparison, said: Container[str] = ()) -> str:
     more = ""
     if smallest is not None:
         launches = comparison.ratio.launches
-        more = f": {launches} launches show {show_ratio(smallest, 2)} or more in 4 of 5 tries"
+        more = f": {launches} launches show {smallest_change(smallest)} or more in 4 of 5 tries"
     match comparison.verdict.value:
         case "different":
             return f"{title} is {_change(ratio)} in B{_judgement(row, ratio)}{notes}"

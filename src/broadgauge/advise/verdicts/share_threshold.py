@@ -14,8 +14,13 @@ MORE = "run 5 launches or more, on a quiet machine"
 
 
 def side_of(share: Estimate) -> str | None:
-    """`above` or `below`; None: on both sides."""
+    """`above` or `below`; None: on both sides.
+
+    The interval of few launches is wide: their value decides, unless it includes no share at all.
+    """
     low, high = share.low, share.high
+    if low is not None and low <= 0 and share.value >= NETWORK_SHARE:
+        return None
     if low is None or high is None or share.launches < FEWEST_LAUNCHES:
         low = high = share.value
     if low >= NETWORK_SHARE:
