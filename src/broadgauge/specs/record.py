@@ -152,8 +152,19 @@ class Severity(StrEnum):
     ERROR = "error"
 
 
+class Confidence(StrEnum):
+    """How sure is it that the cause is the cause?"""
+
+    CERTAIN = "certain"
+    """The evidence says it itself: a library's own words, a counter, a file of the kernel."""
+    LIKELY = "likely"
+    """What it is in most cases of this evidence."""
+    POSSIBLE = "possible"
+    """One of several causes that this evidence fits."""
+
+
 class Finding(StoredModel):
-    """Something a reader should know of this trial: symptom, evidence, cause, fix."""
+    """Something a reader should know: symptom, evidence, cause, fix."""
 
     rule: str
     severity: Severity
@@ -161,6 +172,8 @@ class Finding(StoredModel):
     evidence: tuple[str, ...] = ()
     cause: str | None = None
     fix: str | None = None
+    confidence: Confidence | None = None
+    """Of the cause; None: an older run, or a finding that is a measurement and no diagnosis."""
 
 
 class Measurement(StoredModel):

@@ -1,0 +1,160 @@
+"""What is known of a job from its logs? Filled while they are read; what nobody said is None.
+
+Processes are told apart by host and process id, as NCCL's prefix has them; ranks belong to a
+communicator, of which a process may have several.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from broadgauge.doctor.log.rule import Rule
+
+
+class Place(NamedTuple):
+    """Where a line stands."""
+
+    file: str
+    """As the user named it; `-` is stdin."""
+    line: int
+    """From 1."""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class Speaker(NamedTuple):
+    """Which process said it."""
+
+    host: str
+    pid: int
+
+
+class Way(StrEnum):
+    """How bytes go from one rank to another."""
+
+    P2P = "P2P"
+    """GPU to GPU, NVLink or PCIe."""
+    SHM = "SHM"
+    """Through the host's memory."""
+    SOCKETS = "sockets"
+    NETWORK = "network"
+    """RDMA or a plugin's network; GPU memory is copied through the host's."""
+    GDRDMA = "GDRDMA"
+    """The NIC reads and writes the GPU's memory."""
+    COLLNET = "COLLNET"
+    NVLS = "NVLS"
+
+
+class Adapter(NamedTuple):
+    """One host channel adapter that NCCL listed."""
+
+    name: str
+    """`mlx5_0:1`."""
+    link: str
+    """`IB`, `RoCE`, or what a plugin calls it."""
+    speed_mbps: int | None = None
+
+
+@dataclass(slots=True)
+class ProcessFacts:
+    """One process; None and empty: its lines do not say."""
+
+    speaker: Speaker
+    place: Place
+    """Its first line."""
+    version: str | None = None
+    """Of NCCL: `2.28.9`."""
+    devices: set[int] = field(default_factory=set)
+    """CUDA device numbers of its lines' prefix."""
+    network: str | None = None
+    """`IB`, `Socket`, `AWS Libfabric`; the last said."""
+    plugin: str | None = None
+    """External network plugin that was loaded."""
+    missing_plugins: set[str] = field(default_factory=set)
+    bootstrap: str | None = None
+    """Interface: `eth0`."""
+    interfaces: tuple[str, ...] = ()
+    """That the socket network uses."""
+    adapters: dict[str, Adapter] = field(default_factory=dict)
+    gdr_by_adapter: dict[str, bool] = field(default_factory=dict)
+    """The adapter's name without port → can the NIC reach GPU memory at all?"""
+    gdr_by_pair: dict[tuple[str, str], bool] = field(default_factory=dict)
+    """(GPU, adapter) as NCCL writes them → is it near enough?"""
+    dma_buf_devices: set[int] = field(default_factory=set)
+    default_speed_interfaces: set[str] = field(default_factory=set)
+    """Whose speed NCCL could not read, and takes for 10 Gbit/s."""
+    seen_gbps: float | None = None
+    """What NCCL takes its slowest NIC for."""
+    socket_threads: int | None = None
+    sockets_per_thread: int | None = None
+    gid_indices: set[int] = field(default_factory=set)
+    variables: dict[str, str] = field(default_factory=dict)
+    """NCCL_* as NCCL says it read them; secrets masked."""
+    init_s: float | None = None
+    """The longest initialisation of a communicator."""
+    bootstrap_s: float | None = None
+
+
+@dataclass(slots=True)
+class CommunicatorFacts:
+    """One communicator, as all of its ranks told of it."""
+
+    identity: str
+    """`0xd6d083b90d00278e`, NCCL's commId; where the version says none: host and address."""
+    place: Place
+    num_ranks: int | None = None
+    num_nodes: int | None = None
+    """What NCCL takes for nodes."""
+    local_ranks: dict[int, int] = field(default_factory=dict)
+    """By rank: how many ranks NCCL sees on its node."""
+    members: dict[int, Speaker] = field(default_factory=dict)
+    """By rank."""
+    num_channels: int | None = None
+    """Of collectives."""
+    num_nvls_channels: int | None = None
+    num_collnet_channels: int | None = None
+    num_p2p_channels: int | None = None
+    rings: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """By channel: the ranks in order."""
+    has_trees: bool | None = None
+    has_nvls: bool | None = None
+    paths: dict[tuple[int, int], dict[Way, set[int]]] = field(default_factory=dict)
+    """(from, to) → way → its channels."""
+    path_devices: dict[tuple[int, int], set[str]] = field(default_factory=dict)
+    """(from, to) → network devices: `NET/IB/0`."""
+    proxies: dict[tuple[int, int], int] = field(default_factory=dict)
+    """(from, to) → the rank whose NIC is used over NVLink (PXN)."""
+    lines: dict[tuple[Way, bool], tuple[Place, str]] = field(default_factory=dict)
+    """The first line of each way; the second key: between nodes, as far as known."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What lines of one rule said with the same words, all of them together."""
+
+    rule: Rule
+    fields: dict[str, str]
+    count: int = 0
+    lines: list[tuple[Place, str]] = field(default_factory=list)
+    """The first three."""
+    speakers: set[Speaker] = field(default_factory=set)
+    devices: Counter[int] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class LogReading:
+    """All that was read from one job's logs."""
+
+    processes: dict[Speaker, ProcessFacts] = field(default_factory=dict)
+    communicators: dict[str, CommunicatorFacts] = field(default_factory=dict)
+    seen: list[Seen] = field(default_factory=list)
+    """Of rules that have findings, in the order first said."""
+    num_lines: int = 0
+    num_nccl_lines: int = 0
+    num_bytes: int = 0
+    unknown_warnings: list[tuple[Place, str]] = field(default_factory=list)
+    """NCCL WARN lines that no rule knows: the first twenty."""
+    problems: list[str] = field(default_factory=list)
+    """What could not be read: a cut archive, a file that vanished."""

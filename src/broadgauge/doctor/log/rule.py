@@ -1,0 +1,159 @@
+"""What is one rule: which words, printed by which versions, mean what, and what helps?
+
+Rules are data (`doctor/rules/*.yaml`, and files of the user's own). How a line is written:
+
+    says: "NET/{network} : GPU Direct RDMA {state:Enabled|Disabled} for HCA {index:int} '{hca}'"
+
+`{name}` takes anything up to what follows it, `{name:int}` a whole number, `{name:hex}` hexadecimal
+digits with or without 0x, `{name:word}` what has no space, `{name:A|B}` one of these words;
+`{{` and `}}` are braces. The line may go on after the last word, unless `says` ends with `{end}`.
+"""
+
+import re
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from broadgauge.catalog.entries import Part
+from broadgauge.specs.record import Confidence, Severity
+
+Level = Literal["info", "warn", "text"]
+"""How NCCL printed it; `text`: a line of anyone else, which may say it anywhere in the line."""
+
+_PLACE = re.compile(r"\{\{|\}\}|\{(?P<name>[a-z_]+)(?::(?P<kind>[^{}]+))?\}")
+_KINDS = {"int": r"-?\d+", "hex": r"(?:0x)?[0-9a-fA-F]+", "word": r"\S+"}
+_END = "end"
+
+
+class Wording(Part):
+    """One way in which some versions say it."""
+
+    says: str = Field(min_length=3)
+    versions: str = "2.18-2.30"
+    """Of NCCL, `2.18-2.23`, `2.24-`; of others a name and version, or nothing."""
+    level: Level = "info"
+    subsystem: str | None = None
+    """Of NCCL_DEBUG_SUBSYS, without which this version does not print it: `NET`, `INIT`."""
+    source: str = ""
+    """Where this version's source has it: `src/init.cc`."""
+
+    @model_validator(mode="after")
+    def _is_well_formed(self) -> Self:
+        names = [match["name"] for match in _PLACE.finditer(self.says) if match["name"]]
+        doubled = {name for name in names if names.count(name) > 1}
+        if doubled:
+            raise ValueError(f"{sorted(doubled)[0]!r} stands twice in {self.says!r}")
+        if _END in names and not self.says.endswith("{end}"):
+            raise ValueError("`{end}` may only be the last of a line's words")
+        re.compile(self.pattern)
+        return self
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """What it tells, by name."""
+        names = (match["name"] for match in _PLACE.finditer(self.says))
+        return tuple(name for name in names if name and name != _END)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The words between the places, first to last; the first is empty where a place begins."""
+        return tuple(self._unescaped(part) for part in _split(self.says)[::2])
+
+    @property
+    def pattern(self) -> str:
+        """As a regular expression; what has no kind takes as little as it can, the last one all."""
+        pieces = _split(self.says)
+        made: list[str] = []
+        for position, piece in enumerate(pieces):
+            if position % 2 == 0:
+                made.append(re.escape(self._unescaped(piece)))
+                continue
+            match = _PLACE.fullmatch(piece)
+            assert match is not None
+            if match["name"] == _END:
+                made.append(r"\s*$")
+                continue
+            is_last = position == len(pieces) - 2 and not pieces[-1]
+            made.append(f"(?P<{match['name']}>{_of_kind(match['kind'], is_last=is_last)})")
+        return "".join(made)
+
+    @staticmethod
+    def _unescaped(text: str) -> str:
+        return text.replace("{{", "{").replace("}}", "}")
+
+
+def _split(says: str) -> list[str]:
+    """Words and places in turn; the words are first and last, perhaps empty."""
+    pieces = [""]
+    begin = 0
+    for match in _PLACE.finditer(says):
+        if match["name"] is None:
+            continue
+        pieces[-1] += says[begin : match.start()]
+        pieces += [match.group(), ""]
+        begin = match.end()
+    pieces[-1] += says[begin:]
+    return pieces
+
+
+def _of_kind(kind: str | None, *, is_last: bool) -> str:
+    if kind is None:
+        return ".*" if is_last else ".*?"
+    if kind in _KINDS:
+        return _KINDS[kind]
+    return "|".join(re.escape(word) for word in kind.split("|"))
+
+
+class FindingText(Part):
+    """What a reader is told. `{name}` stands for what the line told; `{ranks}` for who said it."""
+
+    severity: Severity
+    symptom: str
+    cause: str
+    fix: str
+    confidence: Confidence
+    when: dict[str, str] = Field(default_factory=dict)
+    """Only where the line told these words."""
+
+    def __hash__(self) -> int:
+        return hash((self.symptom, self.cause))
+
+
+class Rule(Part):
+    """What is known of one thing that logs say."""
+
+    id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
+    means: str
+    lines: tuple[Wording, ...] = Field(min_length=1)
+    tells: str | None = None
+    """Which fact the reader takes from it (doctor/log/gathering.py); None: none."""
+    findings: tuple[FindingText, ...] = ()
+    """The first one whose `when` holds; none: the line is a fact, and nothing is wrong."""
+    source: str
+    """Of meaning, cause and fix."""
+    note: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_finding(cls, data: Any) -> Any:
+        """`finding:` for the usual one."""
+        if isinstance(data, dict) and "finding" in data:
+            if "findings" in data:
+                raise ValueError("one of `finding` and `findings`")
+            data = {**data, "findings": [data["finding"]]}
+            del data["finding"]
+        return data
+
+    @model_validator(mode="after")
+    def _tells_what_is_said(self) -> Self:
+        told = set.intersection(*(set(wording.fields) for wording in self.lines)) | {"ranks"}
+        for finding in self.findings:
+            said = f"{finding.symptom} {finding.cause} {finding.fix}"
+            unknown = {m["name"] for m in _PLACE.finditer(said) if m["name"]} - told
+            unknown |= set(finding.when) - told
+            if unknown:
+                raise ValueError(f"{sorted(unknown)[0]!r} is told by no line, or not by all")
+        return self
+
+    def __hash__(self) -> int:
+        return hash(self.id)
