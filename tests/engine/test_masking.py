@@ -11,6 +11,7 @@ from broadgauge.engine.events import LaunchEnded
 from broadgauge.engine.masking import masked_record
 from broadgauge.engine.run import run
 from broadgauge.specs.errors import LaunchError
+from broadgauge.specs.nccl import NcclUse, NcclWay
 from broadgauge.specs.record import (
     ErrorKind,
     Finding,
@@ -57,6 +58,9 @@ def test_every_text_of_a_record_is_masked_and_no_name_or_figure() -> None:
             kind=ErrorKind.CRASHED, message=f"x {PLANTED}", last_lines=(f"l {PLANTED}",)
         ),
         path=PathFacts(used="shm", evidence=(f"p {PLANTED}",)),
+        nccl=NcclUse(
+            ways=(NcclWay(way="SHM", num_pairs=1, line=f"w {PLANTED}"),), notes=(f"n {PLANTED}",)
+        ),
         findings=(FOUND,),
     )
     masked = masked_record(record, mask)

@@ -11,6 +11,7 @@ from broadgauge.platforms.devices import emulated_devices
 from broadgauge.report.opening import plan_lines
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.network import Network
+from broadgauge.specs.plan import Plan
 
 DELAYED: dict[str, Any] = {"name": "far", "rate_gbps": 1, "delay_s": "1 ms"}
 SLOW: dict[str, Any] = {"name": "bad", "rate_gbps": 1}
@@ -112,3 +113,48 @@ def test_each_network_that_is_found_elsewhere_has_launches_of_its_own() -> None:
         ["fast on hosts"],
         ["slow on hosts"],
     ]
+
+
+def on_hosts(gpus: int, backend: Any, *networks: dict[str, Any]) -> Plan:
+    experiment = an_experiment(
+        platform="hosts",
+        hosts=["node0", "node1"],
+        networks=list(networks),
+        cluster={"shapes": ["2x1"], "backend": backend},
+    )
+    return make_plan(experiment, devices_of(a_machine(gpus)))
+
+
+FABRIC: dict[str, Any] = {"name": "fabric", "found": {"interface": "ib0", "transport": "roce"}}
+
+
+def test_gloo_alone_is_refused_on_a_network_that_is_meant_as_rdma() -> None:
+    """It would be measured over TCP, and stand in the table as RoCE."""
+    with pytest.raises(InputError, match=r"networks\.fabric\.found\.transport: roce is RDMA") as it:
+        on_hosts(0, "auto", POD, FABRIC)
+    assert "hint: `backend: nccl` on GPUs" in str(it.value)
+
+
+def test_beside_nccl_gloo_is_left_out_there() -> None:
+    plan = on_hosts(2, ["nccl", "gloo"], POD, FABRIC)
+    names = {(case.plain_network_name, case.backend) for case in plan.cases}
+    assert names == {("pod", "nccl"), ("pod", "gloo"), ("fabric", "nccl")}
+    assert any("Gloo sends over TCP, and network fabric is meant as RDMA" in n for n in plan.notes)
+
+
+def test_where_it_is_emulated_it_is_tcp_and_nothing_is_refused() -> None:
+    experiment = an_experiment(networks=[{**SLOW, **FABRIC}], cluster={"shapes": ["2x1"]})
+    plan = make_plan(experiment, devices_of(a_machine()))
+    assert {case.link.rate_gbps for case in plan.cases if case.link} == {1}
+
+
+def test_an_rdma_network_its_tcp_twin_and_one_without_gpudirect_are_three_cases() -> None:
+    twins = [
+        {"name": "roce", "found": {"interface": "ib0", "transport": "roce"}},
+        {"name": "no-gdr", "found": {"interface": "ib0", "transport": "roce", "gpudirect": False}},
+        {"name": "tcp", "found": {"interface": "ib0", "transport": "tcp"}},
+        {"name": "any", "found": {"interface": "ib0"}},
+    ]
+    plan = on_hosts(2, "auto", *twins)
+    assert len({case.key for case in plan.cases}) == len(plan.cases)
+    assert {case.plain_network_name for case in plan.cases} == {"roce", "no-gdr", "tcp", "any"}

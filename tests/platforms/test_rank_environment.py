@@ -75,6 +75,23 @@ def test_the_users_own_variables_win_over_the_paths() -> None:
     assert variables["NCCL_P2P_DISABLE"] == "0"
 
 
+def test_a_found_network_is_sent_over_as_it_says_and_the_users_variables_win() -> None:
+    def variables(**keys: object) -> dict[str, str]:
+        network = Network.model_validate({"name": "n", "found": {"interface": "ib0", **keys}})
+        environment = {"NCCL_IB_TIMEOUT": "23", "NCCL_NET_PLUGIN": "mine"}
+        case = nccl_case(network=network, environment=environment)
+        return rank_environment(case, PLACE, facts(is_emulated=False, topology_files=()))
+
+    assert "NCCL_NET" not in variables()
+    assert variables(transport="roce")["NCCL_NET"] == "IB"
+    tcp = variables(transport="tcp")
+    assert (tcp["NCCL_NET"], tcp["NCCL_IB_DISABLE"], tcp["NCCL_NET_PLUGIN"]) == (
+        "Socket",
+        "1",
+        "mine",
+    )
+
+
 def test_gloo_on_the_path_sockets_uses_the_loopback_interface() -> None:
     case = path_case("sockets", backend="gloo")
     variables = rank_environment(case, replace(PLACE, node=0), facts(topology_files=()))

@@ -34,6 +34,34 @@ def test_where_it_is_found_nothing_is_claimed_of_what_we_would_have_set() -> Non
     assert both.as_emulated() == network(rate_gbps=1.0, mtu_bytes=9000)
 
 
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"transport": "roce"}, "RoCE"),
+        ({"transport": "infiniband", "gpudirect": True}, "InfiniBand with GPUDirect"),
+        ({"transport": "roce", "gpudirect": False}, "RoCE without GPUDirect"),
+        ({"transport": "tcp"}, "TCP"),
+    ],
+)
+def test_the_way_it_is_meant_to_send_is_in_its_label(keys: dict[str, Any], words: str) -> None:
+    fabric = network(found={"interface": "ib0", "nominal_gbps": 400, **keys}).as_found()
+    assert fabric.label == f"pod, found at ib0, 400 Gbit/s, {words}"
+    assert fabric.is_meant_as_rdma == (words != "TCP")
+    assert not network(rate_gbps=1, found={"interface": "ib0"}).as_emulated().is_meant_as_rdma
+
+
+@pytest.mark.parametrize("transport", [None, "tcp", "overlay"])
+def test_gpudirect_is_of_rdma(transport: str | None) -> None:
+    keys = {"interface": "ib0", "transport": transport, "gpudirect": True}
+    with pytest.raises(ValidationError, match="`gpudirect` needs a `transport` of RDMA"):
+        Found.model_validate(keys)
+
+
+def test_an_unknown_transport_is_refused() -> None:
+    with pytest.raises(ValidationError, match="roce"):
+        Found.model_validate({"interface": "ib0", "transport": "rocee"})
+
+
 def test_an_entry_that_is_only_found_is_emulated_nowhere() -> None:
     assert not network(found={"subnet": "10.0.1.0/24"}).has_emulated_face
     assert network().has_emulated_face

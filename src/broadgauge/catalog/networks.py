@@ -3,7 +3,7 @@
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self, get_args
 
 from pydantic import Field, model_validator
 
@@ -11,21 +11,7 @@ from broadgauge.catalog.entries import Entry, Part, Spread, find_entry, plain
 from broadgauge.catalog.loading import shipped_data, shipped_entries
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
-
-Transport = Literal[
-    "tcp",
-    "overlay",
-    "virtio",
-    "sriov-tcp",
-    "roce",
-    "infiniband",
-    "efa",
-    "slingshot",
-    "omnipath",
-    "tcpx",
-]
-RDMA: tuple[Transport, ...] = ("roce", "infiniband", "efa", "slingshot", "omnipath", "tcpx")
-"""GPUs' memory is read and written by the NIC: no copy by the host's processors."""
+from broadgauge.specs.transports import RDMA, Transport
 
 _WRITTEN = re.compile(r"(?P<transport>[a-z][a-z-]*?)-(?P<rate>\d+(\.\d+)?)(?P<unit>g|t)(bit|bps)?")
 _TIMES = re.compile(r"(?P<name>.+?)-?[*x×]-?(?P<nics>\d+)")

@@ -6,6 +6,7 @@ and figures are ours and stay as they are.
 
 from broadgauge.engine.ports import Mask
 from broadgauge.specs.errors import LaunchError
+from broadgauge.specs.nccl import NcclUse
 from broadgauge.specs.record import Environment, Finding, PathFacts, Record, TrialError
 
 
@@ -17,6 +18,7 @@ def masked_record(record: Record, mask: Mask) -> Record:
             "missing": {name: mask(reason) for name, reason in record.missing.items()},
             "data": None if record.data is None else mask(record.data),
             "path": None if record.path is None else _path(record.path, mask),
+            "nccl": None if record.nccl is None else _nccl(record.nccl, mask),
             "findings": tuple(_finding(finding, mask) for finding in record.findings),
         }
     )
@@ -57,6 +59,16 @@ def _finding(finding: Finding, mask: Mask) -> Finding:
             "fix": None if finding.fix is None else mask(finding.fix),
         }
     )
+
+
+def _nccl(nccl: NcclUse, mask: Mask) -> NcclUse:
+    """Lines of its log may name what a variable holds."""
+    ways = tuple(
+        way.model_copy(update={"line": None if way.line is None else mask(way.line)})
+        for way in nccl.ways
+    )
+    notes = tuple(mask(note) for note in nccl.notes)
+    return nccl.model_copy(update={"ways": ways, "notes": notes})
 
 
 def _path(path: PathFacts, mask: Mask) -> PathFacts:

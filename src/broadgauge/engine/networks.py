@@ -25,6 +25,7 @@ def networks_here(
             if network.found is None:
                 notes.append(f"{_here(cluster, network)}: it does not say where it is `found`")
             else:
+                _check_backends(network, cluster)
                 networks.append(network.as_found())
         elif not network.has_emulated_face:
             notes.append(f"{_here(cluster, network)}: it is found elsewhere, and not emulated")
@@ -47,6 +48,18 @@ def _built(
     if network.needs_netem and not cluster.devices.can_delay:
         return _without_netem(experiment, network)
     return network, None
+
+
+def _check_backends(network: Network, cluster: ResolvedCluster) -> None:
+    """Raises InputError for RDMA where nothing but Gloo runs; beside NCCL, Gloo is left out."""
+    has_nccl = "nccl" in cluster.backends
+    if network.is_meant_as_rdma and not has_nccl and not cluster.has_one_node_only:
+        assert network.found is not None
+        raise InputError(
+            f"networks.{network.name}.found.transport: {network.found.transport} is RDMA, and the "
+            "backend here is gloo, which sends over TCP",
+            hint="`backend: nccl` on GPUs, or leave `transport` out, or say `transport: tcp`",
+        )
 
 
 def _here(cluster: ResolvedCluster, network: Network) -> str:

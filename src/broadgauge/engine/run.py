@@ -240,7 +240,8 @@ class _Runner:
         peak_flops = services.peak_flops(place.case, life.environment)
         merged = merge_safely(services.merger, place.case, outcome, peak_flops)
         record = measured_record(place, outcome, merged, environment)
-        findings = services.judge(place.case, record, merged.series)
+        judged = services.judge(place.case, record, merged.series)
+        findings = (*outcome.findings, *judged)
         elapsed_s = services.clock.monotonic_s() - began_s
         self._backlog.remaining.ran(place.case, elapsed_s, is_ok=record.status is Status.OK)
         record = record.model_copy(update={"findings": findings})

@@ -115,6 +115,7 @@ def measured_record(
             "gpus": outcome.gpus,
             "link": outcome.link,
             "path": outcome.path,
+            "nccl": outcome.nccl,
             "clocks": outcome.clocks,
             "environment": environment,
             "launch_id": outcome.launch_id or place.launch_id,

@@ -17,7 +17,7 @@ from broadgauge.specs.units import show_size
 
 _PEERS = {"NCCL_P2P_DISABLE": "0"}
 _NO_SWITCH = {"NCCL_NVLS_ENABLE": "0", "NCCL_MNNVL_ENABLE": "0"}
-_SOCKETS_ONLY = {
+SOCKETS_ONLY = {
     "NCCL_NET": "Socket",
     "NCCL_NET_PLUGIN": "none",
     "NCCL_IB_DISABLE": "1",
@@ -30,7 +30,7 @@ NCCL_VARIABLES: Mapping[PathKind, Mapping[str, str]] = {
         "NCCL_P2P_DISABLE": "1",
         "NCCL_SHM_DISABLE": "1",
         **_NO_SWITCH,
-        **_SOCKETS_ONLY,
+        **SOCKETS_ONLY,
     },
 }
 """Which transports may it use? It takes the first that may: P2P, SHM, NET.

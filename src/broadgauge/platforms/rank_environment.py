@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from broadgauge.messages.launcher_variables import is_set_by_a_launcher
-from broadgauge.platforms.paths import NCCL_VARIABLES
+from broadgauge.platforms.meant_transport import transport_variables
+from broadgauge.platforms.paths import NCCL_VARIABLES, SOCKETS_ONLY
 from broadgauge.specs.case import Case
 from broadgauge.specs.secret_names import MASK, is_secret, without_credentials
 from broadgauge.specs.secrets import Secrets
@@ -138,11 +139,10 @@ def _nccl_variables(case: Case, place: RankPlace, facts: LaunchFacts) -> dict[st
     if facts.is_emulated:
         variables |= {
             "NCCL_HOSTID": f"{facts.launch_id}-node{place.node}",
-            "NCCL_NET": "Socket",
-            "NCCL_NET_PLUGIN": "none",
-            "NCCL_IB_DISABLE": "1",
+            **SOCKETS_ONLY,
             "NCCL_MNNVL_ENABLE": "0",
         }
+    variables |= transport_variables(case)
     if facts.topology_files:
         variables["NCCL_TOPO_FILE"] = facts.topology_files[place.node]
     if case.path is not None:

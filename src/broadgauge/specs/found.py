@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
 
-from broadgauge.specs.base import Spec
+from broadgauge.specs.base import Spec, placed_error
+from broadgauge.specs.transports import NAMES, RDMA, Transport
 from broadgauge.specs.units import RateGbps, show_rate
 
 InterfaceName = Annotated[str, StringConstraints(pattern=r"^[^\s/,=]{1,15}$")]
@@ -28,6 +29,12 @@ class Found(Spec):
     nominal_gbps: RateGbps | None = None
     """Line rate of each NIC by its data sheet or the catalog. null: not known. It labels; what the
     network carries is measured in each launch."""
+    transport: Transport | None = None
+    """What NCCL is to send by: RDMA (`roce`, `infiniband`, `efa`, …) or sockets (`tcp`, …). A case
+    that went another way fails. null: whatever NCCL chooses."""
+    gpudirect: bool | None = None
+    """Does the NIC read and write the GPUs' memory? A case in which it is otherwise fails; `false`
+    keeps NCCL from it. Of RDMA only. null: as it comes."""
 
     @field_validator("subnet")
     @classmethod
@@ -45,8 +52,38 @@ class Found(Spec):
             raise ValueError("exactly one of `interface` and `subnet`")
         return self
 
+    @model_validator(mode="after")
+    def _gpudirect_is_of_rdma(self) -> "Found":
+        if self.gpudirect is not None and not self.is_rdma:
+            raise placed_error(
+                "`gpudirect` needs a `transport` of RDMA beside it",
+                ("gpudirect",),
+                f"`transport: {'`, `'.join(RDMA)}`",
+            )
+        return self
+
+    @property
+    def is_rdma(self) -> bool:
+        """Is it meant to send by RDMA?"""
+        return self.transport in RDMA
+
+    @property
+    def is_sockets(self) -> bool:
+        """Is it meant to send by TCP, whatever else the machines have?"""
+        return self.transport is not None and not self.is_rdma
+
+    @property
+    def transport_words(self) -> str | None:
+        """`RoCE with GPUDirect`; None: nothing is said of it."""
+        if self.transport is None:
+            return None
+        gpudirect = {None: "", True: " with GPUDirect", False: " without GPUDirect"}
+        return NAMES[self.transport] + gpudirect[self.gpudirect]
+
     @property
     def label(self) -> str:
         """In words."""
-        where = f"found at {self.subnet or ' and '.join(self.interface or ())}"
-        return where if self.nominal_gbps is None else f"{where}, {show_rate(self.nominal_gbps)}"
+        words = [f"found at {self.subnet or ' and '.join(self.interface or ())}"]
+        words += [] if self.nominal_gbps is None else [show_rate(self.nominal_gbps)]
+        words += [] if self.transport_words is None else [self.transport_words]
+        return ", ".join(words)

@@ -12,10 +12,12 @@ from typing import Any, Protocol, runtime_checkable
 
 from broadgauge.messages.counters import NodeCounters
 from broadgauge.specs.case import Arm, Case
+from broadgauge.specs.nccl import NcclUse
 from broadgauge.specs.platforms import PlatformKind
 from broadgauge.specs.record import (
     ClockFacts,
     Environment,
+    Finding,
     GpuUse,
     LinkFacts,
     PathFacts,
@@ -88,6 +90,9 @@ class TrialOutcome:
     gpus: tuple[GpuUse, ...] = ()
     link: LinkFacts | None = None
     path: PathFacts | None = None
+    nccl: NcclUse | None = None
+    findings: tuple[Finding, ...] = ()
+    """What its logs say, beside what is judged of its figures."""
     clocks: tuple[ClockFacts, ...] = ()
     launch_id: str | None = None
     """Of the life that it ran in; None: the one that was asked for. A leader went on by itself."""

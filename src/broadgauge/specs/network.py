@@ -145,6 +145,11 @@ class Network(Spec):
         """Is anything said of how it is emulated? An entry without `found` always is."""
         return self.found is None or bool(_EMULATED_KEYS & self.model_fields_set)
 
+    @property
+    def is_meant_as_rdma(self) -> bool:
+        """Was it said to be an RDMA network? Of one that is found: what is emulated is TCP."""
+        return self.found is not None and self.found.is_rdma
+
     def as_found(self) -> "Network":
         """What of it is true on a platform where it is found: nothing that we would have set."""
         assert self.found is not None, self.name

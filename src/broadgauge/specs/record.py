@@ -10,6 +10,7 @@ from pydantic import Field
 
 from broadgauge.messages.vocabulary import CounterKind, ErrorKind, Phase, Status
 from broadgauge.specs.base import StoredModel
+from broadgauge.specs.nccl import NcclUse
 from broadgauge.specs.op_rows import AnyOpRow
 
 SCHEMA_VERSION = 1
@@ -231,6 +232,8 @@ class Record(Measurement):
     gpus: tuple[GpuUse, ...] = ()
     link: LinkFacts | None = None
     path: PathFacts | None = None
+    nccl: NcclUse | None = None
+    """What NCCL's logs say of the launch. None: no NCCL, nothing could be read, or an older run."""
     clocks: tuple[ClockFacts, ...] = ()
     """By node; empty on one machine, where there is one clock."""
     series: dict[str, str] = Field(default_factory=dict)

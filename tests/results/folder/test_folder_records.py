@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from broadgauge.engine.kinds.collectives import MOST_COLLECTIVE_ROWS
 from broadgauge.results.folder.record_line import record_line
+from broadgauge.specs.nccl import NcclUse, NcclWay
 from broadgauge.specs.op_rows import CollectiveRow
 from broadgauge.specs.record import (
     MAX_RECORD_BYTES,
@@ -127,6 +128,24 @@ def test_the_rows_that_a_plan_allows_all_fit() -> None:
     assert len(read.collectives) == MOST_COLLECTIVE_ROWS
     for row, kept in zip(rows, read.collectives, strict=True):
         assert kept.time_s == pytest.approx(row.time_s, rel=1e-6)
+
+
+def all_pairs(number: int = 16) -> NcclUse:
+    pairs = tuple((a, b) for a in range(number) for b in range(number))
+    way = NcclWay(way="GDRDMA", num_pairs=len(pairs), pairs=pairs, num_channels=16, line="x" * 200)
+    return NcclUse(network="IB", num_ranks=number, ways=(way,))
+
+
+def test_what_nccl_did_fits_and_its_pairs_go_before_any_figure() -> None:
+    record = a_record(nccl=all_pairs(), metrics={"step_time_s": 1 / 3})
+    assert as_read(record) == record
+    rows = tuple(a_row(number) for number in range(MOST_COLLECTIVE_ROWS))
+    read = as_read(record.model_copy(update={"collectives": rows}))
+    assert read.nccl is not None
+    assert read.nccl.ways[0].pairs == ()
+    assert read.nccl.ways[0].num_pairs == 256
+    assert read.missing["nccl.ways.pairs"].startswith("left out: a record has at most")
+    assert len(read.collectives) == MOST_COLLECTIVE_ROWS
 
 
 def test_log_lines_go_first_and_the_last_of_them_stay() -> None:

@@ -1,8 +1,8 @@
 """How does a record become one line of at most 64 KiB without NaN?
 
 A record is never lost for being too long: what repeats itself goes first, and what was left out
-is said in `missing`. The order: the log lines and the findings' evidence, findings beyond 20, the
-error's message, digits beyond the 7th, nodes' rows, collectives' rows.
+is said in `missing`. The order: the log lines and the findings' evidence, NCCL's pairs of ranks,
+findings beyond 20, the error's message, digits beyond the 7th, nodes' rows, collectives' rows.
 """
 
 import json
@@ -30,7 +30,8 @@ def record_line(record: Record) -> tuple[bytes, Record]:
         record = _keep_rows(record, "collectives", len(record.collectives) * 3 // 4)
         line = _line(record)
     if len(line) > MAX_RECORD_BYTES:
-        record = record.model_copy(update={"metrics": {}, "missing": _TOO_LONG, "findings": ()})
+        left_out = {"metrics": {}, "missing": _TOO_LONG, "findings": (), "nccl": None}
+        record = record.model_copy(update=left_out)
         line = _line(record)
     return line, record
 
@@ -73,6 +74,19 @@ def _with_lines(record: Record, most: int, characters: int) -> Record:
     if record.error is not None:
         lines = tuple(_cut(line, characters) for line in record.error.last_lines[-most:])
         update["error"] = record.error.model_copy(update={"last_lines": lines})
+    return record.model_copy(update=update)
+
+
+def _no_pairs(record: Record) -> Record:
+    """How many they are stays."""
+    if record.nccl is None or not any(way.pairs for way in record.nccl.ways):
+        return record
+    ways = tuple(way.model_copy(update={"pairs": ()}) for way in record.nccl.ways)
+    reason = f"left out: a record has at most {MAX_RECORD_BYTES} bytes"
+    update = {
+        "nccl": record.nccl.model_copy(update={"ways": ways}),
+        "missing": {**record.missing, "nccl.ways.pairs": reason},
+    }
     return record.model_copy(update=update)
 
 
@@ -139,6 +153,7 @@ def _cut(text: str, characters: int) -> str:
 _SHORTENINGS: tuple[Callable[[Record], Record], ...] = (
     _shorter_lines,
     _few_lines,
+    _no_pairs,
     _few_findings,
     _short_error,
     _few_digits,
