@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from broadgauge.agent.host_logs import failed_rank, is_full, no_space, take_log_texts
+from broadgauge.agent.host_logs import LogTeller, failed_rank, is_full, no_space
 from broadgauge.messages.agent import (
     EVENT,
     ORDER,
@@ -37,6 +37,7 @@ from broadgauge.messages.agent import (
     RankSaid,
     Refused,
     Release,
+    RunTrial,
 )
 from broadgauge.messages.codec import DecodeError, Decoder
 from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
@@ -128,6 +129,11 @@ class HostAgent:
         self._launch: _Launch | None = None
         self._is_over = False
         """Has the launch said its last word?"""
+        self._logs = LogTeller(Path(start.logs))
+        self._num_ranks = 0
+        """Of the launch."""
+        self._done: set[int] = set()
+        """Ranks that have done what they had to in this trial."""
 
     async def serve(self) -> None:
         """Until the leader is gone. Raises OSError, LeaderRefused."""
@@ -170,11 +176,14 @@ class HostAgent:
             if self._launch is not None:
                 await self._launch.close()
             self._is_over = False
+            self._num_ranks = len(order.ranks)
             self._launch = await _Launch.begin(self._start, order, self._pass_on)
         elif self._launch is not None and not self._is_over:
             if isinstance(order, Release) and order.label.endswith(TIMED_PART_BEGINS):
                 await self._writer.drain()
                 self._part.goes_on = True
+            if isinstance(order, RunTrial):
+                self._done.clear()
             self._launch.give(order)
         elif isinstance(order, End):
             self._send(Ended())  # of a launch that is over
@@ -189,9 +198,21 @@ class HostAgent:
             self._send(RankSaid(rank=rank, message=no_space(self._start.logs)))
         if isinstance(event, (Ended, Refused)):
             self._is_over = True
-            for text in take_log_texts(Path(self._start.logs)):
+            for text in self._logs.rest():
+                self._send(text)
+        elif self._is_last_done(event):
+            for text in self._logs.of_nccl():
                 self._send(text)
         self._send(event)
+
+    def _is_last_done(self, event: Event) -> bool:
+        """Do all ranks of this agent have nothing more to do in this trial?"""
+        match event:
+            case RankSaid(rank=rank, message=message) if message.get("type") == "done":
+                self._done.add(rank)
+                return len(self._done) == self._num_ranks
+            case _:
+                return False
 
     def _send(self, event: Event) -> None:
         if not self._writer.is_closing():
