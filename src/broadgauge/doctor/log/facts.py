@@ -64,6 +64,8 @@ class ProcessFacts:
     speaker: Speaker
     place: Place
     """Its first line."""
+    last_place: Place | None = None
+    """Its last line; None: as the first."""
     version: str | None = None
     """Of NCCL: `2.28.9`."""
     devices: set[int] = field(default_factory=set)
@@ -83,6 +85,8 @@ class ProcessFacts:
     gdr_by_pair: dict[tuple[str, str], bool] = field(default_factory=dict)
     """(GPU, adapter) as NCCL writes them → is it near enough?"""
     dma_buf_devices: set[int] = field(default_factory=set)
+    has_multicast: bool | None = None
+    """Can NVLink multicast (NVLS) be used, by what it says of its devices? True: of any."""
     default_speed_interfaces: set[str] = field(default_factory=set)
     """Whose speed NCCL could not read, and takes for 10 Gbit/s."""
     seen_gbps: float | None = None
@@ -111,6 +115,10 @@ class CommunicatorFacts:
     """By rank: how many ranks NCCL sees on its node."""
     members: dict[int, Speaker] = field(default_factory=dict)
     """By rank."""
+    started: set[int] = field(default_factory=set)
+    """Ranks whose initialisation began: `Init START`."""
+    completed: set[int] = field(default_factory=set)
+    """Ranks whose initialisation ended well: `Init COMPLETE`."""
     num_channels: int | None = None
     """Of collectives."""
     num_nvls_channels: int | None = None
@@ -143,6 +151,18 @@ class Seen:
     devices: Counter[int] = field(default_factory=Counter)
 
 
+class Measured(NamedTuple):
+    """A bus bandwidth that nccl-tests printed."""
+
+    place: Place
+    text: str
+    busbw_gbyte_per_s: float
+    size_bytes: int | None = None
+    """Of the message; None: the average over all of them."""
+    op: str | None = None
+    """As Broadgauge names it: `all_reduce`; None: the log does not say."""
+
+
 @dataclass(slots=True)
 class LogReading:
     """All that was read from one job's logs."""
@@ -156,5 +176,6 @@ class LogReading:
     num_bytes: int = 0
     unknown_warnings: list[tuple[Place, str]] = field(default_factory=list)
     """NCCL WARN lines that no rule knows: the first twenty."""
+    measured: list[Measured] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     """What could not be read: a cut archive, a file that vanished."""
