@@ -1,0 +1,140 @@
+"""What of a reading is kept in a trial's record? As much as fits, for all ranks together."""
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import PurePath
+
+from broadgauge.doctor.log.facts import CommunicatorFacts, LogReading, Place, Way
+from broadgauge.specs.nccl import MOST_PAIRS, NcclUse, NcclWay
+from broadgauge.specs.record import Finding, Severity
+
+_MOST_NAMES = 32
+"""Interfaces or adapters."""
+_MOST_CHARACTERS = 200
+_SLOWEST_FIRST = (
+    Way.SOCKETS,
+    Way.NETWORK,
+    Way.SHM,
+    Way.GDRDMA,
+    Way.COLLNET,
+    Way.P2P,
+    Way.NVLS,
+)
+"""What is looked for first, where not all pairs fit."""
+Pair = tuple[int, int]
+
+
+def nccl_use(reading: LogReading, notes: Iterable[str] = ()) -> NcclUse | None:
+    """None: NCCL said nothing. `notes`: what was not read."""
+    if not reading.num_nccl_lines:
+        return None
+    processes = tuple(reading.processes.values())
+    largest = largest_communicator(reading)
+    return NcclUse(
+        version=", ".join(_each_once(process.version for process in processes)) or None,
+        network=_network([process.network for process in processes]),
+        interfaces=_each_once(name for p in processes for name in p.interfaces)[:_MOST_NAMES],
+        adapters=_each_once(
+            f"{adapter.name}/{adapter.link}" for p in processes for adapter in p.adapters.values()
+        )[:_MOST_NAMES],
+        num_channels=None if largest is None else largest.num_channels,
+        num_ranks=None if largest is None else largest.num_ranks,
+        num_nodes=None if largest is None else largest.num_nodes,
+        gpudirect=gpudirect_of(reading, largest),
+        ways=() if largest is None else _ways(largest),
+        init_s=_longest(process.init_s for process in processes),
+        bootstrap_s=_longest(process.bootstrap_s for process in processes),
+        notes=tuple(notes),
+    )
+
+
+def largest_communicator(reading: LogReading) -> CommunicatorFacts | None:
+    """That of the whole job, where all is one job; of equal ones the one most is known of."""
+    return max(
+        reading.communicators.values(),
+        key=lambda each: (each.num_ranks or len(each.members), len(each.paths)),
+        default=None,
+    )
+
+
+def gpudirect_of(reading: LogReading, communicator: CommunicatorFacts | None) -> bool | None:
+    """Do NICs read and write the GPUs' memory in this communicator? None: unknown, or it differs.
+
+    A pair of which only one side does counts: before NVLink, NCCL sends without it and receives
+    with it. Source: NVIDIA/nccl v2.28.9, src/graph/paths.cc, ncclTopoCheckGdr (NCCL_NET_GDR_READ).
+    """
+    paths = {} if communicator is None else communicator.paths
+    direct = {pair for pair, ways in paths.items() if Way.GDRDMA in ways}
+    staged = {pair for pair, ways in paths.items() if Way.NETWORK in ways} - direct
+    if direct or staged:
+        return None if direct and staged else bool(direct)
+    able = [can for p in reading.processes.values() for can in p.gdr_by_adapter.values()]
+    return False if able and not any(able) else None
+
+
+def worth_recording(findings: Sequence[Finding], folder: str) -> tuple[Finding, ...]:
+    """Warnings and errors; their evidence names files as they stand in the run folder."""
+    return tuple(
+        finding.model_copy(
+            update={"evidence": tuple(_in_run(line, folder) for line in finding.evidence)}
+        )
+        for finding in findings
+        if finding.severity is not Severity.INFO
+    )
+
+
+def _in_run(line: str, folder: str) -> str:
+    return line.replace(f"{folder.rstrip('/')}/", "logs/")
+
+
+def _network(said: Sequence[str | None]) -> str | None:
+    """One that fell back to sockets decides for all."""
+    networks = _each_once(said)
+    return next((name for name in networks if name.casefold() == "socket"), None) or next(
+        iter(networks), None
+    )
+
+
+def _ways(communicator: CommunicatorFacts) -> tuple[NcclWay, ...]:
+    left = MOST_PAIRS
+    found: list[NcclWay] = []
+    for way in _SLOWEST_FIRST:
+        channels = {pair: ways[way] for pair, ways in communicator.paths.items() if way in ways}
+        line = _line(communicator, way)
+        if not channels and line is None:
+            continue
+        pairs = tuple(sorted(channels))
+        found.append(
+            NcclWay(
+                way=way.value,
+                num_pairs=len(pairs),
+                pairs=pairs[:left],
+                num_channels=max(map(len, channels.values()), default=None),
+                line=line,
+            )
+        )
+        left -= len(found[-1].pairs)
+    return tuple(found)
+
+
+def _line(communicator: CommunicatorFacts, way: Way) -> str | None:
+    """Between nodes rather than inside one."""
+    for between in (True, False):
+        if (way, between) in communicator.lines:
+            place, text = communicator.lines[way, between]
+            return f"{_named(place)}: {text}"[:_MOST_CHARACTERS]
+    return None
+
+
+def _named(place: Place) -> str:
+    return f"{PurePath(place.file).name}:{place.line}"
+
+
+def _each_once(values: Iterable[str | None]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(value for value in values if value))
+
+
+def _longest(times_s: Iterable[float | None]) -> float | None:
+    """Of those that can be: a damaged line may say anything."""
+    known = (time_s for time_s in times_s if time_s is not None)
+    return max((time_s for time_s in known if math.isfinite(time_s) and time_s >= 0), default=None)
