@@ -34,6 +34,7 @@ def _group(places: Sequence[tuple[Finding, str, str]]) -> FindingGroup:
         evidence=() if has_range else first.evidence,
         cause=first.cause,
         fix=first.fix,
+        confidence=first.confidence,
         cases=tuple(dict.fromkeys(label for _, label, _ in places)),
         num_trials=len({trial for _, _, trial in places}),
     )

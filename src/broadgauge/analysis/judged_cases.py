@@ -3,6 +3,7 @@
 from broadgauge.advise.pairs.slow_pairs_over_launches import judged_pairs
 from broadgauge.advise.verdicts.verdict import Verdict
 from broadgauge.analysis.model import JudgedCase, JudgedWays, PathTaken
+from broadgauge.analysis.nccl_taken import nccl_taken
 from broadgauge.results.comparing.compare_cases import headline_metrics
 from broadgauge.results.model import CaseSummary
 
@@ -21,6 +22,7 @@ def judged_case(summary: CaseSummary, verdict: Verdict) -> JudgedCase:
         },
         ways=_ways(summary),
         path=_path(summary),
+        nccl=nccl_taken(summary.records),
     )
 
 

@@ -18,9 +18,10 @@ from broadgauge.specs.base import StoredModel
 from broadgauge.specs.case import Arm
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
-from broadgauge.specs.record import Severity
+from broadgauge.specs.nccl import NcclUse
+from broadgauge.specs.record import Confidence, Severity
 
-ANALYSIS_VERSION = 6
+ANALYSIS_VERSION = 7
 """Changes with every rule, threshold or sentence that changes what is said of the same records, so
 that what was stored before is made again (tests/analysis/test_golden.py holds that)."""
 
@@ -60,6 +61,15 @@ class PathTaken(StoredModel):
     """A line of the library's log."""
 
 
+class NcclTaken(StoredModel):
+    """What NCCL did, by its own logs."""
+
+    use: NcclUse
+    """Of the case's last good trial; where none is good, of its last."""
+    other_trials: tuple[str, ...] = ()
+    """What was otherwise in other trials, in words: `network Socket in 1 of 5 trials`."""
+
+
 class JudgedCase(StoredModel):
     """One case of the plan."""
 
@@ -73,6 +83,8 @@ class JudgedCase(StoredModel):
     """None: no pairs were measured."""
     path: PathTaken | None = None
     """None: nobody looked."""
+    nccl: NcclTaken | None = None
+    """None: no trial has anything of it."""
 
 
 class FindingGroup(StoredModel):
@@ -87,6 +99,8 @@ class FindingGroup(StoredModel):
     cause: str | None
     """As the first has it."""
     fix: str | None
+    confidence: Confidence | None = None
+    """Of the cause; None: a measurement, or an older run."""
     cases: tuple[str, ...]
     """Their labels."""
     num_trials: int
