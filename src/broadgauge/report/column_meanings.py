@@ -65,6 +65,10 @@ OF_TRIALS: Mapping[str, str] = {
     "usd_per_run": "US dollars for the trial from its start to its end, warm-up included",
     "price_usd_per_hour": "of all GPUs (or nodes) of the case; empty: no price is known",
     "price_source": "what one costs, who says so, and when",
+    "transport_wanted": "how NCCL was to send over a found network; empty: as it comes",
+    "nccl_version": "of NCCL, by its own log",
+    "nccl_network": "which network NCCL used, by its own log: Socket, IB, a plugin's name",
+    "gpudirect": "NICs read and wrote the GPUs' memory, by NCCL's log; empty: unknown, or no NIC",
 }
 """By name; the registered metrics say theirs themselves (specs/metrics.py)."""
 OF_OPERATIONS: Mapping[str, str] = {

@@ -71,6 +71,10 @@ _RECORD_COLUMNS: dict[str, CellKind] = {
     **VERDICT_COLUMNS,
     "platform": "text",
     **COST_COLUMNS,
+    "transport_wanted": "text",
+    "nccl_version": "text",
+    "nccl_network": "text",
+    "gpudirect": "truth",
 }
 """Columns of a later version come behind those there are; readers go by the name."""
 
@@ -141,6 +145,12 @@ def _of_record(record: Record) -> dict[str, Cell]:
         "environment": record.environment,
         "path_used": None if record.path is None else record.path.used,
     }
+    if record.nccl is not None:
+        cells |= {
+            "nccl_version": record.nccl.version,
+            "nccl_network": record.nccl.network,
+            "gpudirect": record.nccl.gpudirect,
+        }
     if error is not None:
         cells |= {
             "error_kind": error.kind.value,
@@ -177,6 +187,7 @@ def _of_case(case: Case) -> dict[str, Cell]:
             "delay_s": network.delay_s,
             "jitter_s": network.jitter_s,
             "loss_ratio": network.loss_ratio,
+            "transport_wanted": None if network.found is None else network.found.transport,
         }
     return cells
 

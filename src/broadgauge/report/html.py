@@ -14,6 +14,7 @@ from broadgauge.report import (
     page_claims,
     page_details,
     page_matrix,
+    page_nccl,
     page_top,
 )
 from broadgauge.report.drawing import runtime
@@ -97,6 +98,7 @@ def _below_pictures(analysed: AnalysedRun) -> list[Html]:
     return [
         page_top.comparisons(analysis),
         page_matrix.paths(analysis),
+        page_nccl.nccl(analysis),
         page_matrix.nics(run),
         page_details.hosts(run),
         page_details.failures(run),

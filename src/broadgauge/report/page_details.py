@@ -6,6 +6,7 @@ from broadgauge.advise.limits import THROTTLED_RATIO
 from broadgauge.analysis.model import Analysis
 from broadgauge.report.cost_rows import MEANINGS, cost_rows
 from broadgauge.report.failed_trials import alike, trial_words, where_words
+from broadgauge.report.finding_words import cause_words, why_failed
 from broadgauge.report.kinds.registry import in_report
 from broadgauge.report.markup import Content, Html, join, table, tag
 from broadgauge.report.page_cells import estimate_content
@@ -143,6 +144,7 @@ def _failure(records: Sequence[Record]) -> Html:
         "div",
         tag("h3", label),
         tag("p", f"{error.message} ({where_words(first)})"),
+        [tag("p", line) for line in why_failed(first)],
         tag("pre", "\n".join(error.last_lines)) if error.last_lines else "",
         tag("p", f"{trial_words(records)}, logs/ in the run folder", class_="faint"),
         class_="failure",
@@ -157,7 +159,7 @@ def findings(analysis: Analysis) -> Html:
             join(group.symptom, tag("span", "; ".join(group.evidence), class_="sub wrapped")),
             ", ".join(group.cases),
             str(group.num_trials),
-            "; ".join(words for words in (group.cause, group.fix) if words) or "–",
+            "; ".join(filter(None, (cause_words(group.cause, group.confidence), group.fix))) or "–",
         )
         for group in analysis.findings
     ]

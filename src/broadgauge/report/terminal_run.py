@@ -8,12 +8,14 @@ from rich.text import Text
 from broadgauge.analysis.model import AnalysedRun, Analysis
 from broadgauge.report.cost_rows import cost_rows
 from broadgauge.report.failed_trials import alike, trial_words, where_words
+from broadgauge.report.finding_words import cause_words, why_failed
 from broadgauge.report.kinds.registry import in_report
 from broadgauge.report.quantities import interval, show, title_of
 from broadgauge.report.rows import table_rows
 from broadgauge.report.terminal_claims import print_published
 from broadgauge.report.terminal_closing import print_closing_table
 from broadgauge.report.terminal_matrix import print_nics, print_paths, print_placements
+from broadgauge.report.terminal_nccl import print_nccl
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
 from broadgauge.report.words import printable
 from broadgauge.results.cost import CaseCost
@@ -33,6 +35,7 @@ def print_run(analysed: AnalysedRun, console: Console) -> None:
     print_published(analysis, console)
     print_placements(run, console)
     print_paths(analysis, console)
+    print_nccl(analysis, console)
     print_nics(run, console)
     heading("Evidence", console)
     for row in table_rows(run, analysis, analysed.cost):
@@ -92,6 +95,8 @@ def _print_failure(records: Sequence[Record], console: Console) -> None:
     if error is None:
         return
     _print_indented(f"{error.message} ({where_words(first)})", console)
+    for line in why_failed(first):
+        _print_indented(printable(line), console)
     for line in error.last_lines:
         _print_indented(f"| {printable(line)}", console, "dim")
 
@@ -104,7 +109,8 @@ def _print_findings(analysis: Analysis, console: Console) -> None:
         trials = "1 trial" if group.num_trials == 1 else f"{group.num_trials} trials"
         words = f"{group.severity.value}: {group.symptom} ({trials}: {where})"
         _print_indented(words, console)
-        for line in (*group.evidence, *filter(None, (group.cause, group.fix))):
+        cause = cause_words(group.cause, group.confidence)
+        for line in (*group.evidence, *filter(None, (cause, group.fix))):
             _print_indented(f"  {line}", console, "dim")
 
 
