@@ -1,0 +1,156 @@
+"""Do processes of one job differ in what must agree: network, interfaces, versions, settings?"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from broadgauge.doctor.log.conclusions.conclusion import Conclusion
+from broadgauge.doctor.log.facts import LogReading, ProcessFacts
+from broadgauge.doctor.log.job import first_place, largest
+from broadgauge.doctor.log.speakers import who
+from broadgauge.specs.record import Confidence, Finding, Severity
+
+_MOST_SHOWN = 3
+_MUST_AGREE = (
+    "NCCL_ALGO",
+    "NCCL_BUFFSIZE",
+    "NCCL_COLLNET_ENABLE",
+    "NCCL_CROSS_NIC",
+    "NCCL_IB_DISABLE",
+    "NCCL_MAX_CTAS",
+    "NCCL_MAX_NCHANNELS",
+    "NCCL_MIN_CTAS",
+    "NCCL_MIN_NCHANNELS",
+    "NCCL_NET",
+    "NCCL_NET_PLUGIN",
+    "NCCL_NSOCKS_PERTHREAD",
+    "NCCL_NTHREADS",
+    "NCCL_NVLS_ENABLE",
+    "NCCL_P2P_NET_CHUNKSIZE",
+    "NCCL_PROTO",
+    "NCCL_SOCKET_NTHREADS",
+)
+"""Both ends of a connection, or all ranks of a collective, plan with these. Source: NVIDIA's guide
+to NCCL, environment variables; src/transport/net_socket.cc compares sockets of both ends."""
+
+
+def networks_differ(reading: LogReading) -> Iterator[Conclusion]:
+    yield from _differ(
+        reading,
+        lambda process: process.network,
+        rule="networks-differ",
+        severity=Severity.ERROR,
+        symptom="ranks of one job chose different networks",
+        cause="adapters, plugins or variables differ between hosts; such ranks can't connect",
+        fix="make the image, the RDMA resources and NCCL_NET, NCCL_IB_* the same on every host",
+    )
+
+
+def versions_differ(reading: LogReading) -> Iterator[Conclusion]:
+    yield from _differ(
+        reading,
+        lambda process: process.version,
+        rule="nccl-versions-differ",
+        severity=Severity.ERROR,
+        symptom="ranks of one job run different versions of NCCL",
+        cause="images or LD_LIBRARY_PATH differ between hosts, or the logs are of several jobs",
+        fix="the same image everywhere; `NCCL_DEBUG=VERSION` names the version that is loaded",
+    )
+
+
+def interfaces_differ(reading: LogReading) -> Iterator[Conclusion]:
+    """By name; their addresses always do."""
+    yield from _differ(
+        reading,
+        _interface_names,
+        rule="interfaces-differ",
+        severity=Severity.INFO,
+        symptom="ranks use interfaces of different names",
+        cause="hosts name their NICs differently, or their routes do not lead the same way",
+        fix="are these on one network? If not, NCCL_SOCKET_IFNAME has to name each host's own",
+    )
+
+
+def _interface_names(process: ProcessFacts) -> str | None:
+    if process.interfaces:
+        return ", ".join(sorted({name.split(":")[0] for name in process.interfaces}))
+    return None if process.bootstrap is None else process.bootstrap.split(":")[0]
+
+
+def settings_differ(reading: LogReading) -> Iterator[Conclusion]:
+    """Variables that some processes set and others don't, or set to something else.
+
+    Only among processes that say any variable at all: others do not log them.
+    """
+    told = [process for process in _members(reading) if process.variables]
+    for name in _MUST_AGREE:
+        by_value = _grouped(told, lambda p, name=name: p.variables.get(name, "unset"))  # type: ignore[misc]
+        if len(by_value) < 2:
+            continue
+        yield Conclusion(
+            place=first_place(told),
+            finding=Finding(
+                rule="settings-differ",
+                severity=Severity.WARNING,
+                symptom=f"{name} is not the same on all ranks",
+                evidence=_shown(reading, by_value),
+                cause="ranks plan their part of a collective by it: they hang, fail or are slow",
+                fix=f"set {name} for all ranks alike, in the job and not in one host's profile",
+                confidence=Confidence.LIKELY,
+            ),
+        )
+
+
+def _differ(
+    reading: LogReading,
+    fact: Callable[[ProcessFacts], str | None],
+    *,
+    rule: str,
+    severity: Severity,
+    symptom: str,
+    cause: str,
+    fix: str,
+) -> Iterator[Conclusion]:
+    by_value = _grouped(_members(reading), fact)
+    if len(by_value) < 2:
+        return
+    yield Conclusion(
+        place=first_place(process for processes in by_value.values() for process in processes),
+        finding=Finding(
+            rule=rule,
+            severity=severity,
+            symptom=symptom,
+            evidence=_shown(reading, by_value),
+            cause=cause,
+            fix=fix,
+            confidence=Confidence.LIKELY,
+        ),
+    )
+
+
+def _members(reading: LogReading) -> list[ProcessFacts]:
+    """Of the largest communicator, where its members are known: logs may hold several jobs."""
+    communicator = largest(reading)
+    known = [] if communicator is None else list(dict.fromkeys(communicator.members.values()))
+    members = [reading.processes[speaker] for speaker in known if speaker in reading.processes]
+    return members if len(members) > 1 else list(reading.processes.values())
+
+
+def _grouped(
+    processes: Sequence[ProcessFacts], fact: Callable[[ProcessFacts], str | None]
+) -> dict[str, list[ProcessFacts]]:
+    groups: dict[str, list[ProcessFacts]] = {}
+    for process in processes:
+        value = fact(process)
+        if value is not None:
+            groups.setdefault(value, []).append(process)
+    return groups
+
+
+def _shown(reading: LogReading, by_value: Mapping[str, Sequence[ProcessFacts]]) -> tuple[str, ...]:
+    """The rarest first, which is most often the odd one."""
+    rarest = sorted(by_value.items(), key=lambda item: len(item[1]))
+    lines = [
+        f"{processes[0].place}: {value}: {who(reading, (p.speaker for p in processes))}"
+        for value, processes in rarest[:_MOST_SHOWN]
+    ]
+    left = len(rarest) - _MOST_SHOWN
+    return (*lines, *((f"and {left} more",) if left > 0 else ()))

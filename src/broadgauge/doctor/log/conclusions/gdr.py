@@ -1,0 +1,197 @@
+"""Is GPUDirect RDMA on: do the NICs read and write the GPUs' memory? On, off, or unknown."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
+from broadgauge.doctor.log.facts import LogReading, ProcessFacts, Way
+from broadgauge.doctor.log.gdr_state import GdrState, channels_of, state_of
+from broadgauge.doctor.log.job import (
+    first_place,
+    has_several_nodes,
+    uses_sockets,
+    variable,
+    version_key,
+)
+from broadgauge.doctor.log.speakers import named, who
+from broadgauge.specs.record import Confidence, Finding, Severity
+
+_TRACE_FROM = (2, 30, 4)
+"""From here on the lines of each GPU and adapter are TRACE, which releases do not print. Source:
+NVIDIA/nccl v2.30.4 src/graph/paths.cc."""
+_LOAD = (
+    "load nvidia-peermem on the host (`modprobe nvidia-peermem`; in Kubernetes the ClusterPolicy's "
+    "driver.rdma.enabled), or use a driver and kernel with DMA-BUF; NCCL 2.22.3 and older do not "
+    "look for nvidia_peermem by that name (NVIDIA/nccl issue 1537)"
+)
+_EXPLAINED = frozenset({"gdr_adapter", "gdr_pair"})
+
+
+def gdr_mixed(reading: LogReading) -> Iterator[Conclusion]:
+    """Some nodes have it and others don't: the slowest sets the pace of all."""
+    on, off = _hosts(reading, GdrState.ON), _hosts(reading, GdrState.OFF)
+    off_only = {host: processes for host, processes in off.items() if host not in on}
+    if not on or not off_only:
+        return
+    processes = [process for each in off_only.values() for process in each]
+    yield Conclusion(
+        place=first_place(processes),
+        finding=Finding(
+            rule="gdr-mixed",
+            severity=Severity.WARNING,
+            symptom=f"GPUDirect RDMA is off on {named(off_only)} and on on {named(on)}",
+            evidence=_signs(reading, processes),
+            cause="nvidia-peermem or DMA-BUF is missing on these nodes only",
+            fix=f"on these nodes: {_LOAD}",
+            confidence=Confidence.LIKELY,
+        ),
+        explains=_EXPLAINED,
+    )
+
+
+def gdr_off(reading: LogReading) -> Iterator[Conclusion]:
+    """RDMA carries the job, and every byte still goes through the host's memory."""
+    users = _users(reading)
+    if not users or _hosts(reading, GdrState.ON):
+        return
+    off = [process for process in users if state_of(reading, process) is GdrState.OFF]
+    if not off:
+        return
+    cause, fix, confidence = _why(off)
+    yield Conclusion(
+        place=first_place(off),
+        finding=Finding(
+            rule="gdr-off",
+            severity=Severity.WARNING,
+            symptom=f"GPUDirect RDMA is off on {who(reading, (p.speaker for p in off))}",
+            evidence=_signs(reading, off),
+            cause=cause,
+            fix=fix,
+            confidence=confidence,
+        ),
+        explains=_EXPLAINED,
+    )
+
+
+def _why(off: Sequence[ProcessFacts]) -> tuple[str, str, Confidence]:
+    level = variable(off, "NCCL_NET_GDR_LEVEL")
+    if level is not None and level.upper() in ("0", "LOC"):
+        return (
+            f"NCCL_NET_GDR_LEVEL={level} switches it off",
+            "unset NCCL_NET_GDR_LEVEL, or set it to PHB or SYS and measure",
+            Confidence.CERTAIN,
+        )
+    if any(not can for process in off for can in process.gdr_by_adapter.values()):
+        return (
+            "neither nvidia-peermem nor DMA-BUF lets the adapters reach the GPUs' memory",
+            _LOAD,
+            Confidence.LIKELY,
+        )
+    if any(not near for process in off for near in process.gdr_by_pair.values()):
+        return (
+            "the adapters could, and are too far from the GPUs by NCCL's measure: not below one "
+            "PCIe switch, or a virtual machine hides the topology",
+            "`nvidia-smi topo -m`: which NIC is near which GPU? NCCL_NET_GDR_LEVEL=PHB or SYS "
+            "allows longer ways: measure both. In a virtual machine NCCL_TOPO_FILE tells the truth",
+            Confidence.LIKELY,
+        )
+    return (
+        "the channels between nodes go over the adapters without GDRDMA, and no line says why",
+        f"run once with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,NET,GRAPH. Most often: {_LOAD}",
+        Confidence.POSSIBLE,
+    )
+
+
+def gdr_too_far(reading: LogReading) -> Iterator[Conclusion]:
+    """A GPU that no adapter is near to, beside others that have one.
+
+    That most pairs are too far is usual: a GPU uses the NIC beside it.
+    """
+    users = _users(reading)
+    if not _hosts(reading, GdrState.ON):
+        return
+    near = {
+        (p.speaker.host, gpu)
+        for p in users
+        for (gpu, _), is_near in p.gdr_by_pair.items()
+        if is_near
+    }
+    told = {(p.speaker.host, gpu): p for p in users for gpu, _ in p.gdr_by_pair}
+    far = {key: process for key, process in told.items() if key not in near}
+    if not far:
+        return
+    yield Conclusion(
+        place=first_place(far.values()),
+        finding=Finding(
+            rule="gdr-too-far",
+            severity=Severity.WARNING,
+            symptom=(
+                f"no adapter is near enough for GPUDirect RDMA to "
+                f"{named(f'GPU {gpu} of {host}' for host, gpu in far)}"
+            ),
+            evidence=("other GPUs have one: every adapter is disabled by its distance here",),
+            cause="the GPU's PCIe switch has no NIC, or the machine's topology is hidden",
+            fix="`nvidia-smi topo -m`; NCCL_NET_GDR_LEVEL=PHB or SYS allows longer ways: measure",
+            confidence=Confidence.LIKELY,
+        ),
+        explains=frozenset({"gdr_pair"}),
+    )
+
+
+def gdr_unknown(reading: LogReading) -> Iterator[Conclusion]:
+    """RDMA between nodes, and the log does not say whether through the host's memory."""
+    users = _users(reading)
+    states = {state_of(reading, process) for process in users}
+    if not has_several_nodes(reading) or states != {GdrState.UNKNOWN}:
+        return
+    versions = [version_key(process.version) for process in users]
+    is_trace = any(version is not None and version >= _TRACE_FROM for version in versions)
+    yield Conclusion(
+        place=first_place(users),
+        finding=Finding(
+            rule="gdr-unknown",
+            severity=Severity.INFO,
+            symptom="whether GPUDirect RDMA is used is unknown",
+            evidence=("no channel between nodes is listed",),
+            cause=(
+                "this version prints no line of each GPU and adapter; channels are in the log of "
+                "NCCL_DEBUG_SUBSYS=INIT,NET"
+                if is_trace
+                else "the lines of subsystem NET are not in the log"
+            ),
+            fix=(
+                "run once with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,NET; or look at the "
+                "host: `lsmod | grep peermem`"
+            ),
+            confidence=Confidence.CERTAIN,
+        ),
+    )
+
+
+def _users(reading: LogReading) -> list[ProcessFacts]:
+    """Processes whose network may read and write GPU memory."""
+    return [p for p in reading.processes.values() if p.network is not None and not uses_sockets(p)]
+
+
+def _hosts(reading: LogReading, state: GdrState) -> Mapping[str, list[ProcessFacts]]:
+    hosts: dict[str, list[ProcessFacts]] = {}
+    for process in _users(reading):
+        if state_of(reading, process) is state:
+            hosts.setdefault(process.speaker.host, []).append(process)
+    return hosts
+
+
+def _signs(reading: LogReading, processes: Sequence[ProcessFacts]) -> tuple[str, ...]:
+    lines = [line for seen in reading.seen if seen.rule.tells in _EXPLAINED for line in seen.lines]
+    ours = {process.speaker for process in processes}
+    without = [
+        communicator.lines[Way.NETWORK, True]
+        for communicator in reading.communicators.values()
+        if (Way.NETWORK, True) in communicator.lines and ours & set(communicator.members.values())
+    ]
+    disabled = sorted(
+        {name for p in processes for name, can in p.gdr_by_adapter.items() if not can}
+    )
+    words = (f"disabled for {named(disabled)}",) if disabled else ()
+    channels = [each for process in processes for each in channels_of(reading, process)]
+    told = (f"{len(channels)} channels between nodes without GDRDMA",) if channels else ()
+    return (*quoted([*lines, *without]), *words, *told)

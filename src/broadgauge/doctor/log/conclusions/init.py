@@ -1,0 +1,177 @@
+"""Did all ranks complete their initialisation, how long did it take, and who fell silent?"""
+
+from collections.abc import Iterator
+from statistics import median_low
+
+from broadgauge.doctor.log.conclusions.conclusion import Conclusion
+from broadgauge.doctor.log.conclusions.limits import (
+    INIT_S_PER_RANK,
+    LONG_BOOTSTRAP_S,
+    LONG_INIT_S,
+    OTHERS_LINES,
+)
+from broadgauge.doctor.log.facts import CommunicatorFacts, LogReading, Place, ProcessFacts
+from broadgauge.doctor.log.job import first_place, largest
+from broadgauge.doctor.log.speakers import rank_words, who
+from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.units import show_time
+
+_FEWEST_PROCESSES = 3
+"""Of two nobody says which one is early."""
+
+
+def init_not_completed(reading: LogReading) -> Iterator[Conclusion]:
+    """Ranks that began and never completed: what a stuck job's log says first."""
+    for communicator in reading.communicators.values():
+        stuck = communicator.started - communicator.completed
+        if not stuck:
+            continue
+        missing = _never_began(communicator)
+        yield Conclusion(
+            place=_begin(reading, communicator, stuck),
+            finding=Finding(
+                rule="init-not-completed",
+                severity=Severity.ERROR,
+                symptom=_stuck_words(communicator, stuck, missing),
+                evidence=_counts(communicator),
+                cause=_stuck_cause(communicator, missing),
+                fix=_stuck_fix(missing),
+                confidence=Confidence.LIKELY if missing else Confidence.POSSIBLE,
+            ),
+        )
+
+
+def _never_began(communicator: CommunicatorFacts) -> set[int]:
+    """Ranks of which nobody read a line that they began; empty where the number is not known."""
+    if communicator.num_ranks is None:
+        return set()
+    known = communicator.started | communicator.completed | set(communicator.members)
+    return set(range(communicator.num_ranks)) - known
+
+
+def _stuck_words(communicator: CommunicatorFacts, stuck: set[int], missing: set[int]) -> str:
+    if missing:
+        return (
+            f"nothing was heard of {rank_words(missing)} of {communicator.num_ranks}, and "
+            f"{rank_words(stuck)} never completed the initialisation"
+        )
+    of_all = "" if communicator.num_ranks is None else f" of {communicator.num_ranks}"
+    return f"{rank_words(stuck)}{of_all} began to initialise and never completed"
+
+
+def _counts(communicator: CommunicatorFacts) -> tuple[str, ...]:
+    completed = len(communicator.completed)
+    total = "an unknown number" if communicator.num_ranks is None else str(communicator.num_ranks)
+    return (
+        f"communicator {communicator.identity} at {communicator.place}",
+        f"of {total} of ranks {len(communicator.started)} began, {completed} completed",
+    )
+
+
+def _stuck_cause(communicator: CommunicatorFacts, missing: set[int]) -> str:
+    if missing:
+        return (
+            "all others wait for these: they did not start, crashed before, or can't reach rank 0; "
+            "or their logs are not among the files"
+        )
+    if communicator.completed:
+        return "these ranks failed or hang while they connect; the others are through"
+    return "no rank got through: they can't reach each other, or the log was cut while they began"
+
+
+def _stuck_fix(missing: set[int]) -> str:
+    if missing:
+        return (
+            f"look at {rank_words(missing)}: does the process run, on which host, and what is its "
+            "last line? Then: does its host reach the bootstrap's address and port?"
+        )
+    return (
+        "read the last lines of these ranks; `py-spy dump` of one shows where it waits; a firewall "
+        "or a wrong interface (NCCL_SOCKET_IFNAME) between hosts is the usual reason"
+    )
+
+
+def _begin(reading: LogReading, communicator: CommunicatorFacts, stuck: set[int]) -> Place:
+    speakers = [
+        communicator.members[rank] for rank in sorted(stuck) if rank in communicator.members
+    ]
+    known = [reading.processes[who] for who in speakers if who in reading.processes]
+    return first_place(known) or communicator.place
+
+
+def long_init(reading: LogReading) -> Iterator[Conclusion]:
+    """Of the slowest process, where NCCL says its times (2.22 and later)."""
+    communicator = largest(reading)
+    ranks_s = INIT_S_PER_RANK * (0 if communicator is None else communicator.num_ranks or 0)
+    processes = reading.processes.values()
+    bootstraps = [(p.bootstrap_s, p) for p in processes if p.bootstrap_s is not None]
+    inits = [(p.init_s, p) for p in processes if p.init_s is not None]
+    if bootstraps:
+        took_s, slowest = max(bootstraps, key=lambda each: each[0])
+        if took_s > LONG_BOOTSTRAP_S + ranks_s:
+            yield _long(reading, slowest, took_s, LONG_BOOTSTRAP_S + ranks_s, "bootstrap")
+            return
+    if inits:
+        took_s, slowest = max(inits, key=lambda each: each[0])
+        if took_s > LONG_INIT_S + ranks_s:
+            yield _long(reading, slowest, took_s, LONG_INIT_S + ranks_s, "initialisation")
+
+
+def _long(
+    reading: LogReading, process: ProcessFacts, took_s: float, limit_s: float, what: str
+) -> Conclusion:
+    is_bootstrap = what == "bootstrap"
+    return Conclusion(
+        place=process.place,
+        finding=Finding(
+            rule=f"{what}-long",
+            severity=Severity.WARNING,
+            symptom=f"NCCL's {what} took {show_time(took_s)} on {who(reading, (process.speaker,))}",
+            evidence=(f"more than {show_time(limit_s)}, the most that so many ranks usually take",),
+            cause=(
+                "a name that resolves slowly, an interface whose packets are lost, or a rank that "
+                "came late: all wait for the last one"
+                if is_bootstrap
+                else "kernels loaded from a slow file system, connections that were tried again, "
+                "or a rank that came late"
+            ),
+            fix=(
+                "compare the times of all ranks; NCCL_SOCKET_IFNAME= the fastest interface that "
+                "all hosts share; addresses instead of names in MASTER_ADDR"
+                if is_bootstrap
+                else "look for lines with `retrying`, and at the file system that holds the image"
+            ),
+            confidence=Confidence.POSSIBLE,
+        ),
+    )
+
+
+def fell_silent(reading: LogReading) -> Iterator[Conclusion]:
+    """A process whose lines end long before those of the others in the same file."""
+    by_file: dict[str, list[tuple[int, ProcessFacts]]] = {}
+    for process in reading.processes.values():
+        last = process.last_place or process.place
+        by_file.setdefault(last.file, []).append((last.line, process))
+    for ends in by_file.values():
+        others_end = median_low(line for line, _ in ends)
+        early = [p for line, p in ends if others_end - line > OTHERS_LINES * len(ends)]
+        if len(ends) < _FEWEST_PROCESSES or not early:
+            continue
+        yield Conclusion(
+            place=early[0].last_place or early[0].place,
+            finding=Finding(
+                rule="log-ends-early",
+                severity=Severity.INFO,
+                symptom=(
+                    f"{who(reading, (p.speaker for p in early))} wrote nothing more while "
+                    "the others went on"
+                ),
+                evidence=tuple(
+                    f"{p.last_place or p.place}: its last line; the others' are around {others_end}"
+                    for p in early[:3]
+                ),
+                cause="it ended, crashed or hangs; or its later lines are in another file",
+                fix="read on from its last line, and look for its process on its host",
+                confidence=Confidence.POSSIBLE,
+            ),
+        )

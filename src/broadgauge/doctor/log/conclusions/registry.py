@@ -1,0 +1,43 @@
+"""All rules that conclude something of several lines, in the order of their subjects."""
+
+from broadgauge.doctor.log.conclusions.conclusion import ConclusionRule
+from broadgauge.doctor.log.conclusions.differences import (
+    interfaces_differ,
+    networks_differ,
+    settings_differ,
+    versions_differ,
+)
+from broadgauge.doctor.log.conclusions.gdr import gdr_mixed, gdr_off, gdr_too_far, gdr_unknown
+from broadgauge.doctor.log.conclusions.init import fell_silent, init_not_completed, long_init
+from broadgauge.doctor.log.conclusions.network_choice import (
+    network_chosen,
+    other_adapters,
+    rdma_not_used,
+)
+from broadgauge.doctor.log.conclusions.nodes import nodes_are_hosts
+from broadgauge.doctor.log.conclusions.parallelism import few_channels
+from broadgauge.doctor.log.conclusions.paths import nvls_not_used, p2p_not_used
+from broadgauge.doctor.log.conclusions.sockets import few_streams, wrong_interface
+
+RULES: tuple[ConclusionRule, ...] = (
+    network_chosen,
+    rdma_not_used,
+    other_adapters,
+    few_streams,
+    wrong_interface,
+    networks_differ,
+    versions_differ,
+    interfaces_differ,
+    settings_differ,
+    gdr_mixed,
+    gdr_off,
+    gdr_too_far,
+    gdr_unknown,
+    p2p_not_used,
+    nvls_not_used,
+    nodes_are_hosts,
+    few_channels,
+    init_not_completed,
+    long_init,
+    fell_silent,
+)

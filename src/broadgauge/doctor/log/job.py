@@ -1,0 +1,120 @@
+"""What is the job as a whole, of all that its processes told? What every conclusion asks."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from broadgauge.doctor.log.facts import (
+    CommunicatorFacts,
+    LogReading,
+    Place,
+    ProcessFacts,
+    Seen,
+    Speaker,
+    Way,
+)
+
+SOCKET = "socket"
+"""NCCL's own TCP network, in lower case; a plugin's are others."""
+OWN_RDMA = "ib"
+"""NCCL's own network over verbs: InfiniBand, RoCE, and whatever else has verbs."""
+_WAYS_OF_NETWORK = frozenset({Way.SOCKETS, Way.NETWORK, Way.GDRDMA, Way.COLLNET})
+
+
+def largest(reading: LogReading) -> CommunicatorFacts | None:
+    """The communicator with most ranks: of equal ones the one that tells most, then the first."""
+    return max(
+        reading.communicators.values(),
+        key=lambda each: (each.num_ranks or len(each.members), len(each.paths), len(each.members)),
+        default=None,
+    )
+
+
+def num_nodes(reading: LogReading) -> int | None:
+    """How many nodes has the job? What NCCL takes for them, else the hosts that speak.
+
+    None where one host speaks and no communicator says how many there are.
+    """
+    told = [c.num_nodes for c in reading.communicators.values() if c.num_nodes is not None]
+    if told:
+        return max(told)
+    hosts = {speaker.host for speaker in reading.processes}
+    return len(hosts) if len(hosts) > 1 else None
+
+
+def has_several_nodes(reading: LogReading) -> bool:
+    """Is it known that ranks talk between nodes?"""
+    nodes = num_nodes(reading)
+    return nodes is not None and nodes > 1
+
+
+def is_one_node(reading: LogReading) -> bool:
+    """Is it known that all ranks are on one node?"""
+    return num_nodes(reading) == 1
+
+
+def networks(reading: LogReading) -> dict[str, list[ProcessFacts]]:
+    """Who chose which network: by its name as NCCL writes it, in the order first said."""
+    chosen: dict[str, list[ProcessFacts]] = {}
+    for process in reading.processes.values():
+        if process.network is not None:
+            chosen.setdefault(process.network, []).append(process)
+    return chosen
+
+
+def uses_sockets(process: ProcessFacts) -> bool:
+    return process.network is not None and process.network.casefold() == SOCKET
+
+
+def variable(processes: Iterable[ProcessFacts], name: str) -> str | None:
+    """What the first that says so read it as; None: nobody says."""
+    return next((p.variables[name] for p in processes if name in p.variables), None)
+
+
+def is_on(value: str | None) -> bool:
+    """Is a switch of NCCL's set and not 0?"""
+    return value is not None and value.strip() not in ("", "0")
+
+
+def said(reading: LogReading, *phrases: str) -> Iterator[Seen]:
+    """What was seen of lines that hold one of these words, upper and lower case alike."""
+    wanted = tuple(phrase.casefold() for phrase in phrases)
+    for seen in reading.seen:
+        text = " ".join(line for _, line in seen.lines).casefold()
+        if any(phrase in text for phrase in wanted):
+            yield seen
+
+
+def node_of(reading: LogReading, speaker: Speaker) -> str:
+    """Which node is this process on, as NCCL has it: NCCL_HOSTID where it is set, else the host.
+
+    Source: NVIDIA/nccl src/misc/utils.cc, getHostHash.
+    """
+    process = reading.processes.get(speaker)
+    own = None if process is None else process.variables.get("NCCL_HOSTID")
+    return own or speaker.host
+
+
+def nodes_of_ranks(reading: LogReading, communicator: CommunicatorFacts) -> dict[int, str]:
+    """By rank, as far as members are known."""
+    return {rank: node_of(reading, who) for rank, who in communicator.members.items()}
+
+
+def is_between_nodes(nodes: dict[int, str], pair: tuple[int, int]) -> bool | None:
+    """None: the node of one of the two is not known."""
+    first, second = (nodes.get(rank) for rank in pair)
+    return None if first is None or second is None else first != second
+
+
+def is_of_network(way: Way) -> bool:
+    return way in _WAYS_OF_NETWORK
+
+
+def version_key(version: str | None) -> tuple[int, ...] | None:
+    """`2.28.9+cuda12.9` → (2, 28, 9), for comparing."""
+    match = None if version is None else re.match(r"v?(\d+)\.(\d+)(?:\.(\d+))?", version)
+    return None if match is None else tuple(int(part or 0) for part in match.groups())
+
+
+def first_place(processes: Iterable[ProcessFacts]) -> Place | None:
+    """Where the first of them begins to speak."""
+    return next((process.place for process in processes), None)

@@ -1,0 +1,137 @@
+"""What do single lines say? For each rule that was seen: symptom, cause and fix, said once."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
+from broadgauge.doctor.log.facts import LogReading, Seen
+from broadgauge.doctor.log.rule import FindingText
+from broadgauge.doctor.log.speakers import listed, number_words, who
+from broadgauge.specs.record import Confidence, Finding, Severity
+
+_FIELD = re.compile(r"\{\{|\}\}|\{(?P<name>[a-z_]+)\}")
+_NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?")
+_RANKS = "ranks"
+_MOST_VALUES = 3
+UNKNOWN_WARNING = "nccl-warning-unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    """One `Seen` with the text that holds for it."""
+
+    seen: Seen
+    text: FindingText
+
+    def words(self, ranks: str) -> tuple[str, str, str]:
+        """Symptom, cause and fix, filled in."""
+        fields = {**self.seen.fields, _RANKS: ranks}
+        text = self.text
+        return _filled(text.symptom, fields), _filled(text.cause, fields), _filled(text.fix, fields)
+
+    @property
+    def kind(self) -> tuple[str, ...]:
+        """Equal where nothing but numbers differs, whoever said it."""
+        return (self.seen.rule.id, *(_NUMBER.sub("#", words) for words in self.words("")))
+
+
+def line_conclusions(reading: LogReading) -> Iterator[Conclusion]:
+    """A finding for each thing said, one for all that differ in nothing but numbers."""
+    groups: dict[tuple[str, ...], list[_Said]] = {}
+    for seen in reading.seen:
+        text = _text_of(seen)
+        if text is not None:
+            said = _Said(seen=seen, text=text)
+            groups.setdefault(said.kind, []).append(said)
+    for group in groups.values():
+        yield _conclusion(reading, group)
+
+
+def unknown_warnings(reading: LogReading) -> Iterator[Conclusion]:
+    """NCCL's own warnings that no rule knows, all in one finding."""
+    lines = reading.unknown_warnings
+    if not lines:
+        return
+    yield Conclusion(
+        place=lines[0][0],
+        finding=Finding(
+            rule=UNKNOWN_WARNING,
+            severity=Severity.WARNING,
+            symptom="NCCL warned of something that no rule knows",
+            evidence=(*quoted(lines), *_counted(len(lines), 0)),
+            cause="read its words: NCCL warns of what it can't do, or does another way",
+            fix=(
+                "search for the words in NCCL's issues; a rule of your own can explain them "
+                "next time"
+            ),
+            confidence=Confidence.POSSIBLE,
+        ),
+    )
+
+
+def _text_of(seen: Seen) -> FindingText | None:
+    """The first whose `when` holds."""
+    for text in seen.rule.findings:
+        if all(seen.fields.get(name) == word for name, word in text.when.items()):
+            return text
+    return None
+
+
+def _conclusion(reading: LogReading, group: Sequence[_Said]) -> Conclusion:
+    speakers = {speaker for said in group for speaker in said.seen.speakers}
+    ranks = who(reading, speakers)
+    symptom, cause, fix = map(_ranged, zip(*(said.words(ranks) for said in group), strict=True))
+    lines = sorted(line for said in group for line in said.seen.lines)
+    first = group[0]
+    return Conclusion(
+        place=lines[0][0] if lines else None,
+        finding=Finding(
+            rule=first.seen.rule.id,
+            severity=first.text.severity,
+            symptom=symptom,
+            evidence=(
+                *quoted(lines),
+                *_counted(sum(said.seen.count for said in group), len(speakers)),
+            ),
+            cause=cause or None,
+            fix=fix or None,
+            confidence=first.text.confidence,
+        ),
+    )
+
+
+def _filled(words: str, fields: Mapping[str, str]) -> str:
+    """`{name}` by what the line told; `{{` and `}}` are braces."""
+
+    def filled(match: re.Match[str]) -> str:
+        name = match["name"]
+        return match.group()[0] if name is None else fields.get(name, match.group())
+
+    return _FIELD.sub(filled, words)
+
+
+def _ranged(texts: Sequence[str]) -> str:
+    """One text of several that differ in numbers: `GPUs 0 to 7`, `mlx5_0, mlx5_1 and mlx5_2`."""
+    columns = zip(*(text.split(" ") for text in dict.fromkeys(texts)), strict=True)
+    return " ".join(_values(list(dict.fromkeys(column))) for column in columns)
+
+
+def _values(words: Sequence[str]) -> str:
+    if len(words) == 1:
+        return words[0]
+    marks = words[0][len(words[0].rstrip(",.;:")) :]
+    plain = [word.rstrip(",.;:") for word in words]
+    if all(word.isdecimal() for word in plain):
+        return number_words(sorted(map(int, plain))) + marks
+    return listed(plain, most=_MOST_VALUES) + marks
+
+
+def _counted(count: int, num_processes: int) -> tuple[str, ...]:
+    """`said 16 times by 8 processes`; nothing where the lines above are all of it."""
+    if count <= 1:
+        return ()
+    if num_processes == 0:
+        return (f"said {count} times",)
+    by = "one process" if num_processes == 1 else f"{num_processes} processes"
+    return (f"said {count} times by {by}",)
