@@ -171,6 +171,8 @@ class LogReading:
     communicators: dict[str, CommunicatorFacts] = field(default_factory=dict)
     seen: list[Seen] = field(default_factory=list)
     """Of rules that have findings, in the order first said."""
+    num_seen_left_out: int = 0
+    """Lines of rules with findings that told a thousand other things before."""
     num_lines: int = 0
     num_nccl_lines: int = 0
     num_bytes: int = 0

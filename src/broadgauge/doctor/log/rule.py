@@ -4,9 +4,10 @@ Rules are data (`doctor/rules/*.yaml`, and files of the user's own). How a line 
 
     says: "NET/{network} : GPU Direct RDMA {state:Enabled|Disabled} for HCA {index:int} '{hca}'"
 
-`{name}` takes anything up to what follows it, `{name:int}` a whole number, `{name:hex}` hexadecimal
-digits with or without 0x, `{name:word}` what has no space, `{name:A|B}` one of these words;
-`{{` and `}}` are braces. The line may go on after the last word, unless `says` ends with `{end}`.
+`{name}` takes anything up to what follows it, `{name:int}` a whole number, `{name:float}` a decimal
+one, `{name:hex}` hexadecimal digits with or without 0x, `{name:word}` what has no space,
+`{name:A|B}` one of these words; `{{` and `}}` are braces. The line may go on after the last word,
+unless `says` ends with `{end}`.
 """
 
 import re
@@ -20,8 +21,13 @@ from broadgauge.specs.record import Confidence, Severity
 Level = Literal["info", "warn", "text"]
 """How NCCL printed it; `text`: a line of anyone else, which may say it anywhere in the line."""
 
-_PLACE = re.compile(r"\{\{|\}\}|\{(?P<name>[a-z_]+)(?::(?P<kind>[^{}]+))?\}")
-_KINDS = {"int": r"-?\d+", "hex": r"(?:0x)?[0-9a-fA-F]+", "word": r"\S+"}
+_PLACE = re.compile(r"\{\{|\}\}|\{(?P<name>[a-z][a-z0-9_]*)(?::(?P<kind>[^{}]+))?\}")
+_KINDS = {
+    "int": r"-?\d+",
+    "float": r"-?\d+(?:\.\d+)?",
+    "hex": r"(?:0x)?[0-9a-fA-F]+",
+    "word": r"\S+",
+}
 _END = "end"
 
 
@@ -43,6 +49,8 @@ class Wording(Part):
         doubled = {name for name in names if names.count(name) > 1}
         if doubled:
             raise ValueError(f"{sorted(doubled)[0]!r} stands twice in {self.says!r}")
+        if re.search(r"[{}]", _PLACE.sub("", self.says)):
+            raise ValueError(f"a brace in {self.says!r} is no place; write {{{{ or }}}}")
         if _END in names and not self.says.endswith("{end}"):
             raise ValueError("`{end}` may only be the last of a line's words")
         re.compile(self.pattern)

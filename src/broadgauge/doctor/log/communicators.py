@@ -1,0 +1,123 @@
+"""Which communicator does a line speak of?
+
+NCCL names a communicator by an address, which is another one in each process, and by a commId that
+all ranks share; a communicator that was split off has its parent's address instead, with the number
+of the split and its colour. Lines of rings, trees and channels name ranks only: they belong to the
+communicator that their process is initialising, or, where connections are made with the first
+collective (NCCL 2.22 and later), to the first one that is not connected yet.
+"""
+
+from dataclasses import dataclass, field
+
+from broadgauge.doctor.log.facts import CommunicatorFacts, LogReading, Place, Speaker
+
+Holder = tuple[Speaker, int | None]
+"""A process and its CUDA device: a process may have ranks on several."""
+
+
+@dataclass(slots=True)
+class _Held:
+    """One communicator, as one rank has it."""
+
+    communicator: CommunicatorFacts
+    rank: int | None
+    is_complete: bool = False
+    is_connected: bool = False
+
+
+@dataclass(slots=True)
+class Communicators:
+    """Those of a reading, and who holds which."""
+
+    reading: LogReading
+    _held: dict[Holder, list[_Held]] = field(default_factory=dict)
+    _by_address: dict[tuple[Speaker, str], _Held] = field(default_factory=dict)
+
+    def begin(self, holder: Holder, told: dict[str, str], place: Place) -> CommunicatorFacts:
+        """`Init START`: `told` has comm, rank, ranks, and comm_id or parent, split, color."""
+        rank = int(told["rank"])
+        num_ranks = int(told["ranks"])
+        identity = self._identity(holder[0], told) or self._anonymous(num_ranks, rank)
+        communicator = self._of(identity, place)
+        communicator.num_ranks = num_ranks
+        communicator.members[rank] = holder[0]
+        communicator.started.add(rank)
+        self._hold(holder, told["comm"], communicator, rank)
+        return communicator
+
+    def complete(self, holder: Holder, told: dict[str, str], place: Place) -> CommunicatorFacts:
+        """`Init COMPLETE`; of a log whose beginning is missing it is the first that is heard."""
+        held = self._by_address.get((holder[0], told["comm"]))
+        if held is None:
+            self.begin(holder, told, place)
+            held = self._by_address[holder[0], told["comm"]]
+        held.is_complete = True
+        if held.rank is not None:
+            held.communicator.completed.add(held.rank)
+        return held.communicator
+
+    def named(
+        self, holder: Holder, address: str, rank: int, num_ranks: int, place: Place
+    ) -> CommunicatorFacts:
+        """The one at this address of this process, perhaps not heard of before."""
+        held = self._by_address.get((holder[0], address))
+        if held is None:
+            communicator = self._of(self._anonymous(num_ranks, rank), place)
+            communicator.num_ranks = num_ranks
+            communicator.members[rank] = holder[0]
+            held = self._hold(holder, address, communicator, rank)
+        return held.communicator
+
+    def spoken_of(self, holder: Holder, highest_rank: int, place: Place) -> CommunicatorFacts:
+        """The one that a line without a name is about, of so many ranks at least."""
+        held = [
+            each
+            for each in self._held.get(holder, ())
+            if (each.communicator.num_ranks or highest_rank + 1) > highest_rank
+        ]
+        if not held:
+            return self._of("unknown", place)
+        for each in reversed(held):
+            if not each.is_complete:
+                return each.communicator
+        return next((each for each in held if not each.is_connected), held[-1]).communicator
+
+    def connected(self, holder: Holder, communicator: CommunicatorFacts) -> None:
+        """`Connected all rings` of it: later lines are about another."""
+        for each in self._held.get(holder, ()):
+            if each.communicator is communicator:
+                each.is_connected = True
+
+    def _identity(self, speaker: Speaker, told: dict[str, str]) -> str | None:
+        if told.get("comm_id"):
+            return f"0x{int(told['comm_id'], 16):x}"
+        if told.get("parent"):
+            parent = self._by_address.get((speaker, told["parent"]))
+            above = "unknown" if parent is None else parent.communicator.identity
+            return f"{above}/{told.get('split', '?')}/{told.get('color', '?')}"
+        return None
+
+    def _anonymous(self, num_ranks: int, rank: int) -> str:
+        """The first of this size, without a name, that has no such rank yet."""
+        number = 0
+        while True:
+            identity = f"unnamed {number} of {num_ranks}"
+            known = self.reading.communicators.get(identity)
+            if known is None or rank not in known.members:
+                return identity
+            number += 1
+
+    def _of(self, identity: str, place: Place) -> CommunicatorFacts:
+        known = self.reading.communicators.get(identity)
+        if known is None:
+            known = CommunicatorFacts(identity=identity, place=place)
+            self.reading.communicators[identity] = known
+        return known
+
+    def _hold(
+        self, holder: Holder, address: str, communicator: CommunicatorFacts, rank: int
+    ) -> _Held:
+        held = _Held(communicator, rank)
+        self._by_address[holder[0], address] = held
+        self._held.setdefault(holder, []).append(held)
+        return held

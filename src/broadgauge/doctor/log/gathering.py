@@ -1,0 +1,300 @@
+"""Which fact does a line add? One small function for each `tells:` of the rules."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from broadgauge.doctor.log.communicators import Communicators, Holder
+from broadgauge.doctor.log.facts import (
+    Adapter,
+    CommunicatorFacts,
+    LogReading,
+    Place,
+    ProcessFacts,
+    Speaker,
+    Way,
+)
+from broadgauge.doctor.log.masking import masked_variable
+
+_ITEM = re.compile(r"\[\d+\](?P<name>[^\s:]+):(?P<rest>\S*)")
+_PROXY = re.compile(r"NET/.+/\d+\((?P<rank>\d+)\)")
+_DEVICE = re.compile(r"(?P<device>NET/.+?/\d+)(?:\(|/|$)")
+MOST_VARIABLES = 500
+"""Of one process; NCCL knows about 200."""
+
+
+@dataclass(slots=True)
+class Told:
+    """One line of a process, as a rule understood it."""
+
+    fields: Mapping[str, str]
+    text: str
+    place: Place
+    process: ProcessFacts
+    holder: Holder
+
+    def number(self, name: str) -> int:
+        return int(self.fields[name])
+
+
+@dataclass(slots=True)
+class Gatherer:
+    """Takes in what lines tell, in their order."""
+
+    reading: LogReading
+    communicators: Communicators = field(init=False)
+    _by_pid: dict[int, list[ProcessFacts]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.communicators = Communicators(self.reading)
+
+    def process(self, speaker: Speaker, device: int | None, place: Place) -> ProcessFacts:
+        """Who speaks; heard of for the first time, perhaps."""
+        known = self.reading.processes.get(speaker)
+        if known is None:
+            known = self._of_cut_line(speaker)
+        if known is None:
+            known = ProcessFacts(speaker=speaker, place=place)
+            self.reading.processes[speaker] = known
+            self._by_pid.setdefault(speaker.pid, []).append(known)
+        known.last_place = place
+        if device is not None and device >= 0:
+            known.devices.add(device)
+        return known
+
+    def _of_cut_line(self, speaker: Speaker) -> ProcessFacts | None:
+        """Where lines ran together, the end of one stands before the host's name: `0.01node0`."""
+        for known in self._by_pid.get(speaker.pid, ()):
+            if speaker.host.endswith(known.speaker.host):
+                return known
+        return None
+
+    def take(self, tells: str, told: Told) -> None:
+        """Raises KeyError where a rule tells what nobody gathers: a test holds that none does."""
+        HANDLERS[tells](self, told)
+
+    def communicator(self, told: Told, highest_rank: int) -> CommunicatorFacts:
+        return self.communicators.spoken_of(told.holder, highest_rank, told.place)
+
+
+Handler = Callable[[Gatherer, Told], None]
+
+
+def _network(_: Gatherer, told: Told) -> None:
+    told.process.network = told.fields["network"].strip()
+
+
+def _bootstrap(_: Gatherer, told: Told) -> None:
+    words = told.fields["interfaces"].strip()
+    told.process.bootstrap = re.sub(r"^\[\d+\]", "", words).split(":", 1)[0] or None
+
+
+def _socket_interfaces(_: Gatherer, told: Told) -> None:
+    names = [match["name"] for match in _ITEM.finditer(told.fields["interfaces"])]
+    told.process.interfaces = tuple(dict.fromkeys((*told.process.interfaces, *names)))
+
+
+def _socket_threads(_: Gatherer, told: Told) -> None:
+    told.process.socket_threads = told.number("threads")
+    told.process.sockets_per_thread = told.number("sockets")
+
+
+def _default_speed(_: Gatherer, told: Told) -> None:
+    path = told.fields["interface"].strip().rstrip(".")
+    name = path.removesuffix("/speed").rsplit("/", 1)[-1]
+    told.process.default_speed_interfaces.add(name)
+
+
+def _adapters(_: Gatherer, told: Told) -> None:
+    for match in _ITEM.finditer(told.fields["adapters"]):
+        port, _slash, link = match["rest"].partition("/")
+        name = f"{match['name']}:{port}"
+        told.process.adapters.setdefault(name, Adapter(name, link or "unknown"))
+
+
+def _adapter(_: Gatherer, told: Told) -> None:
+    name = f"{told.fields['name']}:{told.fields['port']}"
+    speed = told.fields.get("speed")
+    told.process.adapters[name] = Adapter(
+        name, told.fields["link"], None if speed is None else int(speed)
+    )
+
+
+def _merged_adapter(_: Gatherer, told: Told) -> None:
+    name = told.fields["name"]
+    told.process.adapters[name] = Adapter(name, "merged", told.number("speed"))
+
+
+def _plugin_loaded(_: Gatherer, told: Told) -> None:
+    told.process.plugin = told.fields["plugin"].strip()
+
+
+def _plugin_missing(_: Gatherer, told: Told) -> None:
+    told.process.missing_plugins.add(told.fields["plugin"].strip().rstrip("."))
+
+
+def _plugin_assigned(_: Gatherer, told: Told) -> None:
+    told.process.network = told.fields["plugin"].strip()
+
+
+def _gdr_adapter(_: Gatherer, told: Told) -> None:
+    told.process.gdr_by_adapter[told.fields["adapter"]] = told.fields["state"] == "Enabled"
+
+
+def _gdr_pair(_: Gatherer, told: Told) -> None:
+    pair = (told.fields["gpu"], told.fields["adapter"])
+    told.process.gdr_by_pair[pair] = told.fields["state"] == "Enabled"
+
+
+def _dma_buf(_: Gatherer, told: Told) -> None:
+    told.process.dma_buf_devices.add(told.number("device"))
+
+
+def way_of(via: str) -> Way:
+    """`NET/IB/0/GDRDMA` → GDRDMA."""
+    if via.startswith("P2P"):
+        return Way.P2P
+    if via.startswith("SHM"):
+        return Way.SHM
+    if via.startswith("COLLNET"):
+        return Way.COLLNET
+    if via.casefold().startswith("net/socket/"):
+        return Way.SOCKETS
+    return Way.GDRDMA if "/GDRDMA" in via else Way.NETWORK
+
+
+def _channel(gatherer: Gatherer, told: Told) -> None:
+    pair = (told.number("from_rank"), told.number("to_rank"))
+    via = told.fields["via"].strip()
+    way = way_of(via)
+    communicator = gatherer.communicator(told, max(pair))
+    communicator.paths.setdefault(pair, {}).setdefault(way, set()).add(told.number("channel"))
+    is_network = via.startswith(("NET", "COLLNET"))
+    communicator.lines.setdefault((way, is_network), (told.place, told.text))
+    if (device := _DEVICE.match(via)) is not None:
+        communicator.path_devices.setdefault(pair, set()).add(device["device"])
+    if (proxy := _PROXY.match(via)) is not None:
+        communicator.proxies[pair] = int(proxy["rank"])
+
+
+def _nvls(gatherer: Gatherer, told: Told) -> None:
+    communicator = gatherer.communicator(told, 0)
+    communicator.has_nvls = True
+    communicator.lines.setdefault((Way.NVLS, False), (told.place, told.text))
+
+
+def _multicast(_: Gatherer, told: Told) -> None:
+    is_there = "not" not in told.fields["state"]
+    told.process.has_multicast = bool(told.process.has_multicast) or is_there
+
+
+def _ring_order(gatherer: Gatherer, told: Told) -> None:
+    ranks = tuple(int(word) for word in told.fields["ranks"].split() if word.isdigit())
+    if ranks:
+        communicator = gatherer.communicator(told, max(ranks))
+        communicator.rings[told.number("channel")] = ranks
+
+
+def _trees(gatherer: Gatherer, told: Told) -> None:
+    gatherer.communicator(told, 0).has_trees = True
+
+
+def _connected(gatherer: Gatherer, told: Told) -> None:
+    if told.fields["what"].startswith("rings"):
+        communicator = gatherer.communicator(told, 0)
+        gatherer.communicators.connected(told.holder, communicator)
+
+
+def _channel_counts(gatherer: Gatherer, told: Told) -> None:
+    communicator = gatherer.communicator(told, 0)
+    communicator.num_channels = told.number("coll")
+    communicator.num_nvls_channels = told.number("nvls")
+    communicator.num_p2p_channels = told.number("p2p")
+    if "collnet" in told.fields:
+        communicator.num_collnet_channels = told.number("collnet")
+
+
+def _communicator(gatherer: Gatherer, told: Told) -> None:
+    rank, num_ranks = told.number("rank"), told.number("ranks")
+    communicator = gatherer.communicators.named(
+        told.holder, told.fields["comm"], rank, num_ranks, told.place
+    )
+    communicator.num_nodes = told.number("nodes")
+    communicator.local_ranks[rank] = told.number("local_ranks")
+
+
+def _init_start(gatherer: Gatherer, told: Told) -> None:
+    gatherer.communicators.begin(told.holder, dict(told.fields), told.place)
+
+
+def _init_complete(gatherer: Gatherer, told: Told) -> None:
+    gatherer.communicators.complete(told.holder, dict(told.fields), told.place)
+
+
+def _init_timing(_: Gatherer, told: Told) -> None:
+    told.process.init_s = max(told.process.init_s or 0.0, float(told.fields["total"]))
+
+
+def _bootstrap_timing(_: Gatherer, told: Told) -> None:
+    told.process.bootstrap_s = max(told.process.bootstrap_s or 0.0, float(told.fields["total"]))
+
+
+def version_in(text: str) -> tuple[str, ...]:
+    """`2.28.9+cuda13.0` → `2.28.9`; nothing where it is none."""
+    match = re.match(r"\d{1,3}\.\d{1,3}(\.\d{1,4})?", text)
+    return () if match is None else (match[0],)
+
+
+def _version(_: Gatherer, told: Told) -> None:
+    told.process.version = next(iter(version_in(told.fields["version"])), told.process.version)
+
+
+def _variable(_: Gatherer, told: Told) -> None:
+    name, variables = told.fields["name"], told.process.variables
+    if name in variables or len(variables) < MOST_VARIABLES:
+        value = told.fields["value"].strip()
+        variables[name] = masked_variable(name, value.removesuffix("."))
+
+
+def _gid(_: Gatherer, told: Told) -> None:
+    told.process.gid_indices.add(told.number("index"))
+
+
+def _nic_speed(_: Gatherer, told: Told) -> None:
+    gbps = float(told.fields["speed"]) * 8
+    told.process.seen_gbps = min(told.process.seen_gbps or gbps, gbps)
+
+
+HANDLERS: Mapping[str, Handler] = {
+    "network": _network,
+    "bootstrap": _bootstrap,
+    "socket_interfaces": _socket_interfaces,
+    "socket_threads": _socket_threads,
+    "default_speed": _default_speed,
+    "adapters": _adapters,
+    "adapter": _adapter,
+    "merged_adapter": _merged_adapter,
+    "plugin_loaded": _plugin_loaded,
+    "plugin_missing": _plugin_missing,
+    "plugin_assigned": _plugin_assigned,
+    "gdr_adapter": _gdr_adapter,
+    "gdr_pair": _gdr_pair,
+    "dma_buf": _dma_buf,
+    "channel": _channel,
+    "nvls": _nvls,
+    "multicast": _multicast,
+    "ring_order": _ring_order,
+    "trees": _trees,
+    "connected": _connected,
+    "channel_counts": _channel_counts,
+    "communicator": _communicator,
+    "init_start": _init_start,
+    "init_complete": _init_complete,
+    "init_timing": _init_timing,
+    "bootstrap_timing": _bootstrap_timing,
+    "version": _version,
+    "variable": _variable,
+    "gid": _gid,
+    "nic_speed": _nic_speed,
+}
+"""`tells:` of a rule → what is done with its fields."""

@@ -1,0 +1,83 @@
+"""Which lines of a stream may say something? Found by few literals, so that others cost little.
+
+A training prints gigabytes that mean nothing here. One search for a literal passes 1.6 GB/s on one
+core, one for several at once 0.2 GB/s: so each literal is searched for by itself.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+TRIGGERS = (b"NCCL", b"rror", b"ailed", b"annot", b"ould not", b"imed out", b"Xid")
+"""One of these stands in every line that a rule knows; a test holds it."""
+BLOCK_BYTES = 1 << 20
+"""What is searched at a time, and the longest line that is kept whole."""
+
+
+class Line(NamedTuple):
+    number: int
+    """From 1."""
+    text: bytes
+    """Without its end."""
+
+
+class Counts:
+    """How much went through."""
+
+    def __init__(self) -> None:
+        self.num_bytes = 0
+        self.num_lines = 0
+
+
+def telling_lines(chunks: Iterable[bytes], counts: Counts) -> Iterator[Line]:
+    """Lines with a trigger, in their order. A line without end, or too long, is cut there."""
+    rest = b""
+    for chunk in chunks:
+        counts.num_bytes += len(chunk)
+        block = rest + chunk
+        end = block.rfind(b"\n") + 1
+        if end == 0 and len(block) < BLOCK_BYTES:
+            rest = block
+            continue
+        if end == 0:  # a line beyond all measure: its parts are read as lines of their own
+            yield from _of_block(block, counts)
+            rest = b""
+            continue
+        yield from _of_block(block[:end], counts)
+        rest = block[end:]
+    if rest:
+        yield from _of_block(rest, counts)
+        counts.num_lines += 1
+
+
+def _of_block(block: bytes, counts: Counts) -> Iterator[Line]:
+    first = counts.num_lines
+    counted_to, num_before = 0, 0
+    for begin, end in sorted(_telling(block)):
+        num_before += block.count(b"\n", counted_to, begin)
+        counted_to = begin
+        number = first + num_before + 1
+        text = block[begin:end]
+        if b"\r" in text:  # a progress bar wrote over itself, and then others went on
+            for part in text.split(b"\r"):
+                if part and any(trigger in part for trigger in TRIGGERS):
+                    yield Line(number, part)
+        else:
+            yield Line(number, text)
+    counts.num_lines = first + num_before + block.count(b"\n", counted_to)
+
+
+def _telling(block: bytes) -> set[tuple[int, int]]:
+    """Where lines with a trigger begin and end."""
+    found: set[tuple[int, int]] = set()
+    for trigger in TRIGGERS:
+        end = 0
+        at = block.find(trigger)
+        while at >= 0:
+            begin = block.rfind(b"\n", end, at) + 1 or end
+            end = block.find(b"\n", at)
+            if end < 0:
+                found.add((begin, len(block)))
+                break
+            found.add((begin, end))
+            at = block.find(trigger, end)
+    return found

@@ -1,0 +1,116 @@
+"""Who says what in a line? NCCL's prefix taken off, whatever stands before it.
+
+Source of the forms, NVIDIA/nccl src/debug.cc: `host:pid:tid [device] NCCL INFO …`, of warnings
+`host:pid:tid [device] file:line NCCL WARN …` (2.30: `file:line (function) NCCL WARN`); from 2.27 on
+a time in brackets may stand before. Launchers, container runtimes and terminals add prefixes and
+colours of their own.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from broadgauge.doctor.log.facts import Speaker
+
+MOST_CHARACTERS = 4096
+"""Of a line's words: what is longer is no message of NCCL's that tells anything."""
+_MOST_BEFORE = 512
+"""Between the beginning of a prefix and `NCCL`: host names are at most 255 characters."""
+_MOST_REMEMBERED = 4096
+_LEVELS = frozenset({"INFO ", "WARN ", "TRACE"})
+_PREFIX = re.compile(
+    r"(?P<host>[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}):(?P<pid>\d{1,10}):(?P<tid>\d{1,10}) "
+    r"(?:\[(?P<device>-?\d{1,4})\] )?(?:[^\s:]{1,200}:\d{1,6} (?:\(\w{1,100}\) )?)?$"
+)
+_COLOUR = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b[@-Z\\-_]")
+
+
+class Prefix(NamedTuple):
+    """What stands before `NCCL INFO`, understood."""
+
+    speaker: Speaker
+    device: int | None
+    num_characters: int
+    """Of it; what is before was printed by somebody else."""
+
+
+class Message(NamedTuple):
+    """What one process said with NCCL's prefix."""
+
+    level: str
+    """`INFO`, `WARN` or `TRACE`."""
+    body: str
+    """Without prefix; what another process wrote into the same line is a message of its own."""
+    speaker: Speaker
+    device: int | None
+
+
+def plain(line: bytes) -> str:
+    """As text, without colours; no more than can tell something."""
+    text = line[: 4 * MOST_CHARACTERS].decode(errors="replace")
+    if "\x1b" in text:
+        text = _COLOUR.sub("", text)
+    return text.replace("\x00", "")
+
+
+@dataclass(slots=True)
+class Prefixes:
+    """Takes prefixes off. Remembers them: a process repeats its own in each line."""
+
+    _remembered: dict[str, Prefix | None] = field(default_factory=dict)
+
+    def messages(self, text: str) -> Iterator[Message]:
+        """Of one line: usually one, none where its prefix is cut, more where lines ran together."""
+        mark = text.find("NCCL ")
+        following = text.find("NCCL ", mark + 5)
+        if following < 0:
+            if mark >= 0 and text[mark + 5 : mark + 10] in _LEVELS:
+                prefix = self._before(text, mark)
+                if prefix is not None:
+                    yield _message(text, mark, len(text), prefix)
+            return
+        yield from self._several(text)
+
+    def _several(self, text: str) -> Iterator[Message]:
+        marks: list[tuple[int, Prefix]] = []
+        mark = text.find("NCCL ")
+        while mark >= 0:
+            if text[mark + 5 : mark + 10] in _LEVELS:
+                prefix = self._before(text, mark)
+                if prefix is not None:
+                    marks.append((mark, prefix))
+            mark = text.find("NCCL ", mark + 5)
+        ends = [mark - prefix.num_characters for mark, prefix in marks[1:]]
+        for (mark, prefix), end in zip(marks, [*ends, len(text)], strict=True):
+            yield _message(text, mark, max(end, mark), prefix)
+
+    def _before(self, text: str, mark: int) -> Prefix | None:
+        """The prefix that ends where NCCL's name begins."""
+        words = text[max(0, mark - _MOST_BEFORE) : mark]
+        if words in self._remembered:
+            return self._remembered[words]
+        prefix = _parse(words)
+        if len(self._remembered) >= _MOST_REMEMBERED:
+            self._remembered.clear()
+        self._remembered[words] = prefix
+        return prefix
+
+
+def _parse(words: str) -> Prefix | None:
+    match = _PREFIX.search(words)
+    if match is None:
+        return None
+    device = match["device"]
+    return Prefix(
+        speaker=Speaker(match["host"], int(match["pid"])),
+        device=None if device is None else int(device),
+        num_characters=len(words) - match.start(),
+    )
+
+
+def _message(text: str, mark: int, end: int, prefix: Prefix) -> Message:
+    level = text[mark + 5 : mark + 10].rstrip()
+    begin = mark + 5 + len(level)
+    body = text[begin : min(end, begin + MOST_CHARACTERS)].strip()
+    return Message(level, body, prefix.speaker, prefix.device)

@@ -1,0 +1,128 @@
+"""What do these logs say? One pass over each source; what is kept does not grow with its length."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from broadgauge.doctor.log.communicators import Holder
+from broadgauge.doctor.log.facts import LogReading, Place, Seen, Speaker
+from broadgauge.doctor.log.files import READ_ERRORS, Source, text_source
+from broadgauge.doctor.log.gathering import Gatherer, Told, version_in
+from broadgauge.doctor.log.lines import Counts, Line, telling_lines
+from broadgauge.doctor.log.loading import shipped_rules
+from broadgauge.doctor.log.masking import masked
+from broadgauge.doctor.log.matching import Match, Matcher
+from broadgauge.doctor.log.prefix import Message, Prefixes, plain
+from broadgauge.doctor.log.rule import Rule
+
+MOST_SEEN = 1000
+MOST_LINES = 3
+MOST_UNKNOWN = 20
+MOST_SPEAKERS = 4096
+_KEPT_CHARACTERS = 400
+
+
+def read_logs(sources: Iterable[Source], rules: Sequence[Rule] | None = None) -> LogReading:
+    """Facts and sightings of one job. Raises InputError where a source can't be opened."""
+    reader = _Reader(Matcher(shipped_rules() if rules is None else rules))
+    for source in sources:
+        reader.read(source)
+    reader.finish()
+    return reader.reading
+
+
+def read_text(
+    text: str | bytes, name: str = "-", rules: Sequence[Rule] | None = None
+) -> LogReading:
+    """Of a log that is in memory."""
+    return read_logs([text_source(text, name)], rules)
+
+
+@dataclass(slots=True)
+class _Reader:
+    matcher: Matcher
+    reading: LogReading = field(default_factory=LogReading)
+    gatherer: Gatherer = field(init=False)
+    prefixes: Prefixes = field(default_factory=Prefixes)
+    _versions: set[str] = field(default_factory=set)
+    _seen: dict[tuple[str, tuple[str, ...]], Seen] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.gatherer = Gatherer(self.reading)
+
+    def read(self, source: Source) -> None:
+        counts = Counts()
+        try:
+            for line in telling_lines(source.open(), counts):
+                self._take(line, source.name)
+        except READ_ERRORS as error:
+            self.reading.problems.append(
+                f"{source.name}: read up to line {counts.num_lines}, then: {error}"
+            )
+        self.reading.num_bytes += counts.num_bytes
+        self.reading.num_lines += counts.num_lines
+
+    def finish(self) -> None:
+        """A version that a process prints without a prefix is that of all, where there is one."""
+        if len(self._versions) != 1:
+            return
+        for process in self.reading.processes.values():
+            process.version = process.version or next(iter(self._versions))
+
+    def _take(self, line: Line, name: str) -> None:
+        text = plain(line.text)
+        place = Place(name, line.number)
+        is_nccl = False
+        if "NCCL " in text:
+            for message in self.prefixes.messages(text):
+                is_nccl = True
+                self._take_message(message, place)
+        if is_nccl:
+            self.reading.num_nccl_lines += 1
+            return
+        match = self.matcher.match_text(text)
+        if match is None:
+            return
+        if match.rule.tells == "version":
+            self._versions.update(version_in(match.fields["version"]))
+        self._keep(match, text, place, None)
+
+    def _take_message(self, message: Message, place: Place) -> None:
+        process = self.gatherer.process(message.speaker, message.device, place)
+        match = self.matcher.match_nccl(message.body)
+        if match is None:
+            if message.level == "WARN" and len(self.reading.unknown_warnings) < MOST_UNKNOWN:
+                kept = masked(message.body)[:_KEPT_CHARACTERS]
+                self.reading.unknown_warnings.append((place, kept))
+            return
+        if match.rule.tells is not None:
+            holder = (process.speaker, message.device)
+            told = Told(match.fields, message.body, place, process, holder)
+            self.gatherer.take(match.rule.tells, told)
+        self._keep(match, message.body, place, (process.speaker, message.device))
+
+    def _keep(self, match: Match, text: str, place: Place, holder: Holder | None) -> None:
+        """Of rules with findings: once for each thing told, counted."""
+        if not match.rule.findings:
+            return
+        key = (match.rule.id, tuple(match.fields.values()))
+        seen = self._seen.get(key)
+        if seen is None:
+            if len(self._seen) >= MOST_SEEN:
+                self.reading.num_seen_left_out += 1
+                return
+            fields = {name: masked(value or "") for name, value in match.fields.items()}
+            seen = Seen(rule=match.rule, fields=fields)
+            self._seen[key] = seen
+            self.reading.seen.append(seen)
+        seen.count += 1
+        if len(seen.lines) < MOST_LINES:
+            seen.lines.append((place, masked(text.strip())[:_KEPT_CHARACTERS]))
+        if holder is not None:
+            _note_speaker(seen, *holder)
+
+
+def _note_speaker(seen: Seen, speaker: Speaker, device: int | None) -> None:
+    if len(seen.speakers) < MOST_SPEAKERS:
+        seen.speakers.add(speaker)
+    if device is not None:
+        seen.devices[device] += 1
