@@ -61,10 +61,11 @@ def _stuck_words(communicator: CommunicatorFacts, stuck: set[int], missing: set[
 
 def _counts(communicator: CommunicatorFacts) -> tuple[str, ...]:
     completed = len(communicator.completed)
-    total = "an unknown number" if communicator.num_ranks is None else str(communicator.num_ranks)
+    known = communicator.num_ranks
+    total = "an unknown number of ranks" if known is None else f"{known} ranks"
     return (
         f"communicator {communicator.identity} at {communicator.place}",
-        f"of {total} of ranks {len(communicator.started)} began, {completed} completed",
+        f"of {total} {len(communicator.started)} began, {completed} completed",
     )
 
 

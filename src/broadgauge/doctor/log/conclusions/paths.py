@@ -19,6 +19,8 @@ from broadgauge.specs.record import Confidence, Finding, Severity
 
 Pair = tuple[int, int]
 _MOST_PAIRS = 4
+_FEWEST_NVLS_RANKS = 3
+"""NCCL uses multicast from three GPUs of a node on. Source: NVIDIA/nccl src/transport/nvls.cc."""
 
 
 def p2p_not_used(reading: LogReading) -> Iterator[Conclusion]:
@@ -159,7 +161,3 @@ def nvls_not_used(reading: LogReading) -> Iterator[Conclusion]:
 def _enabled(processes: list[ProcessFacts]) -> tuple[str, ...]:
     value = variable(processes, "NCCL_NVLS_ENABLE")
     return () if value is None else (f"NCCL_NVLS_ENABLE={value}",)
-
-
-_FEWEST_NVLS_RANKS = 3
-"""NCCL uses multicast from three GPUs of a node on. Source: NVIDIA/nccl src/transport/nvls.cc."""

@@ -16,7 +16,7 @@ from broadgauge.doctor.log.speakers import named, who
 from broadgauge.specs.record import Confidence, Finding, Severity
 
 _ONE_HOST = re.compile(
-    r"(docker|lo|virbr|cni|podman|lxcbr|lxdbr|br-|kube-bridge|nodelocaldns)[\w.-]*"
+    r"lo|(docker|virbr|cni|podman|lxcbr|lxdbr|br-|kube-bridge|nodelocaldns)[\w.-]*"
 )
 """Bridges and loopback: addresses that are the same on every host, or lead to its containers. Not
 `flannel.1`, `vxlan.calico` or `cilium_host`, which do lead to other nodes."""

@@ -1,0 +1,62 @@
+"""Is it told where ranks differ in what must agree, and only there?"""
+
+from tests.doctor.log.conclusions.found import found, the
+from tests.doctor.log.readings import a_reading, processes, set_everywhere
+
+from broadgauge.doctor.log.facts import Place, ProcessFacts, Speaker
+from broadgauge.specs.record import Severity
+
+
+def test_one_rank_on_another_network() -> None:
+    reading = a_reading()
+    processes(reading)[3].network = "Socket"
+    finding = the(reading, "networks-differ")
+    assert finding.severity is Severity.ERROR
+    assert finding.evidence == ("job.log:4: Socket: rank 3", "job.log:1: IB: ranks 0 to 2")
+
+
+def test_one_rank_of_another_version() -> None:
+    reading = a_reading()
+    processes(reading)[2].version = "2.21.5"
+    assert "2.21.5: rank 2" in the(reading, "nccl-versions-differ").evidence[0]
+
+
+def test_another_job_in_the_same_log_is_no_difference() -> None:
+    reading = a_reading()
+    other = Speaker("node9", 1)
+    reading.processes[other] = ProcessFacts(
+        speaker=other, place=Place("old.log", 1), version="2.18.6", network="Socket"
+    )
+    assert found(reading, "nccl-versions-differ") == ()
+    assert found(reading, "networks-differ") == ()
+
+
+def test_interfaces_are_compared_by_name_and_not_by_address() -> None:
+    reading = a_reading()
+    for i, process in enumerate(processes(reading)):
+        process.bootstrap = f"eth0:10.0.0.{i}<0>"
+    assert found(reading, "interfaces-differ") == ()
+    processes(reading)[0].bootstrap = "ens3:10.0.0.9<0>"
+    assert the(reading, "interfaces-differ").severity is Severity.INFO
+
+
+def test_a_setting_that_some_ranks_lack() -> None:
+    reading = a_reading()
+    set_everywhere(reading, NCCL_DEBUG="INFO", NCCL_ALGO="Ring")
+    del processes(reading)[1].variables["NCCL_ALGO"]
+    finding = the(reading, "settings-differ")
+    assert finding.symptom == "NCCL_ALGO is not the same on all ranks"
+    assert finding.evidence[0] == "job.log:2: unset: rank 1"
+
+
+def test_ranks_that_log_no_variables_say_nothing_of_them() -> None:
+    reading = a_reading()
+    processes(reading)[0].variables = {"NCCL_ALGO": "Ring"}
+    assert found(reading, "settings-differ") == ()
+
+
+def test_what_may_differ_from_host_to_host() -> None:
+    reading = a_reading()
+    for i, process in enumerate(processes(reading)):
+        process.variables = {"NCCL_IB_HCA": f"mlx5_{i}", "NCCL_SOCKET_IFNAME": f"eth{i}"}
+    assert found(reading, "settings-differ") == ()
