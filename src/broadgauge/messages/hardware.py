@@ -192,7 +192,8 @@ class LimitFacts:
     """Is something mounted at /dev/shm?"""
     memory_limit_bytes: int | None
     """Of the control group; None: none, or not read."""
-    cpu_limit_cores: float | None
+    cpu_limit_millicores: int | None
+    """Of the control group, in thousandths of a core; None: none, or not read."""
     cpus_online: int | None
     cpus_allowed: int | None
     """By this process's affinity."""

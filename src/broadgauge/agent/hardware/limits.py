@@ -35,7 +35,7 @@ def read_limits(tree: Tree) -> LimitFacts:
         shm_size_bytes=size,
         shm_free_bytes=free,
         memory_limit_bytes=_memory_limit(tree, groups),
-        cpu_limit_cores=_cpu_limit(tree, groups),
+        cpu_limit_millicores=_cpu_limit(tree, groups),
         cpus_online=count_of_list(tree.text("/sys/devices/system/cpu/online")),
         cpus_allowed=count_of_list(status(tree).get("Cpus_allowed_list")),
     )
@@ -105,21 +105,21 @@ def _memory_limit(tree: Tree, groups: dict[str, str]) -> int | None:
     return min(limits, default=None)
 
 
-def _cpu_limit(tree: Tree, groups: dict[str, str]) -> float | None:
-    found: list[float] = []
+def _cpu_limit(tree: Tree, groups: dict[str, str]) -> int | None:
+    found: list[int] = []
     for prefix in ("", "unified"):
         for folder in _folders(groups.get("", "/")):
             quota, _, period = (tree.text(_CGROUPS, prefix, folder, "cpu.max") or "").partition(" ")
-            found += _cores(to_number(quota), to_number(period))
+            found += _millicores(to_number(quota), to_number(period))
     for prefix in ("cpu", "cpu,cpuacct"):
         for folder in _folders(groups.get("cpu", "/")):
             at = (_CGROUPS, prefix, folder)
             quota_us = tree.number(*at, "cpu.cfs_quota_us")
-            found += _cores(quota_us, tree.number(*at, "cpu.cfs_period_us"))
+            found += _millicores(quota_us, tree.number(*at, "cpu.cfs_period_us"))
     return min(found, default=None)
 
 
-def _cores(quota: int | None, period: int | None) -> list[float]:
+def _millicores(quota: int | None, period: int | None) -> list[int]:
     if quota is None or period is None or quota <= 0 or period <= 0:
         return []
-    return [quota / period]
+    return [quota * 1000 // period]

@@ -83,8 +83,9 @@ def small_shm(facts: HardwareFacts) -> Iterator[Finding]:
 def few_cores(facts: HardwareFacts) -> Iterator[Finding]:
     """Has each GPU enough cores?"""
     limits, gpus = facts.limits, gpus_here(facts)
+    quota = limits.cpu_limit_millicores
     told = {
-        "of the control group (cpu.max)": limits.cpu_limit_cores,
+        "of the control group (cpu.max)": None if quota is None else quota / 1000,
         "/proc/self/status: Cpus_allowed_list": limits.cpus_allowed,
     }
     known = {name: float(cores) for name, cores in told.items() if cores is not None}
