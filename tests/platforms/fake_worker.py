@@ -64,7 +64,16 @@ def hang_here() -> None:
         time.sleep(1)
 
 
+def write_nccl_log() -> None:
+    """What a test has planted for this rank, where NCCL would write it."""
+    planted = os.environ.get("PLANTED_NCCL")
+    if planted is not None:
+        text = Path(planted.replace("{rank}", str(RANK))).read_text()
+        Path(os.environ["NCCL_DEBUG_FILE"]).write_text(text)
+
+
 def run_trial(trial_id: str) -> None:
+    write_nccl_log()
     say(type="phase", trial_id=trial_id, phase="warm_up", detail="fake")
     wait_at(trial_id, "a:begin")
     say(type="phase", trial_id=trial_id, phase="measure", detail="fake work")

@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 from tests.platforms.launches import make_case
 
+from broadgauge.doctor.log.conclusions.why_sockets import WhySockets
+from broadgauge.doctor.log.facts import Place
 from broadgauge.platforms.meant_transport import (
     NO_GPUDIRECT,
+    rules_asked_for,
     transport_error,
     transport_finding,
     transport_variables,
@@ -14,8 +17,8 @@ from broadgauge.platforms.meant_transport import (
 from broadgauge.platforms.paths import SOCKETS_ONLY
 from broadgauge.specs.case import Case
 from broadgauge.specs.nccl import NcclUse, NcclWay
-from broadgauge.specs.network import Network
-from broadgauge.specs.record import ErrorKind, Severity
+from broadgauge.specs.network import Network, NodePath
+from broadgauge.specs.record import Confidence, ErrorKind, Severity
 
 DIRECT = NcclWay(
     way="GDRDMA",
@@ -123,6 +126,26 @@ def test_what_the_experiment_sets_is_the_cause() -> None:
     finding = transport_finding(case, facts("Socket"))
     assert finding is not None
     assert finding.cause == "the experiment sets NCCL_IB_DISABLE"
+
+
+def test_the_doctors_reason_is_the_cause_where_a_line_tells_it() -> None:
+    line = (Place("b0.l0.rank0.nccl.log", 9), "NET/IB : No device found.")
+    why = WhySockets(cause="no port is up", fix="see", confidence=Confidence.LIKELY, lines=(line,))
+    for known, cause in ((why, "no port is up"), (None, "NCCL found no adapter or plugin")):
+        finding = transport_finding(a_case(transport="efa"), facts("Socket"), known)
+        assert finding is not None
+        assert finding.cause is not None
+        assert finding.cause.startswith(cause)
+        assert finding.confidence is Confidence.LIKELY
+        assert "to measure TCP say `transport: tcp`" in (finding.fix or "")
+
+
+def test_what_a_case_asks_for_is_no_warning() -> None:
+    assert rules_asked_for(a_case()) == frozenset()
+    assert rules_asked_for(a_case(transport="tcp")) == {"rdma-not-used"}
+    assert "gdr-off" in rules_asked_for(a_case(transport="roce", gpudirect=False))
+    path = make_case("local", network=NodePath(name="shm", path="shm"))
+    assert "p2p-not-used" in rules_asked_for(path)
 
 
 @pytest.mark.parametrize(

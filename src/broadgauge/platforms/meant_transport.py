@@ -5,7 +5,9 @@ back to sockets, what is measured is another network.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
+from broadgauge.doctor.log.conclusions.why_sockets import WhySockets
 from broadgauge.platforms.paths import SOCKETS_ONLY
 from broadgauge.specs.case import Case
 from broadgauge.specs.found import Found
@@ -27,6 +29,9 @@ NOT_SOCKETS = "not-sent-by-tcp"
 NO_GDR = "no-gpudirect"
 UNWANTED_GDR = "unwanted-gpudirect"
 UNKNOWN = "transport-unknown"
+_OF_PATHS = frozenset({"p2p-not-used", "network-inside-node", "nodes-more-than-hosts"})
+_OF_SOCKETS = frozenset({"rdma-not-used"})
+_OF_NO_GPUDIRECT = frozenset({"gdr-off", "gdr-too-far", "gdr-unknown"})
 _WHAT_IS_MISSING = (
     "`broadgauge doctor --host` on the nodes says what is missing: an adapter, an active port, "
     "libibverbs or the plugin; to measure TCP say `transport: tcp`"
@@ -49,10 +54,12 @@ def transport_variables(case: Case) -> Mapping[str, str]:
     return network | (NO_GPUDIRECT if found.gpudirect is False else {})
 
 
-def transport_finding(case: Case, nccl: NcclUse | None) -> Finding | None:
+def transport_finding(
+    case: Case, nccl: NcclUse | None, why: WhySockets | None = None
+) -> Finding | None:
     """What is otherwise than the network says, or can't be known. None: all is as it is meant.
 
-    An error is a failed trial's: `transport_error`.
+    An error is a failed trial's: `transport_error`. `why`: the doctor's reason for sockets.
     """
     found = None if case.link is None or case.backend != "nccl" else case.link.found
     if found is None or found.transport is None:
@@ -60,7 +67,17 @@ def transport_finding(case: Case, nccl: NcclUse | None) -> Finding | None:
     nccl = nccl or NcclUse()
     if found.is_sockets:
         return _other_than_sockets(case, nccl)
-    return _other_than_rdma(case, found, nccl) or _other_gpudirect(case, found, nccl)
+    return _other_than_rdma(case, found, nccl, why) or _other_gpudirect(case, found, nccl)
+
+
+def rules_asked_for(case: Case) -> frozenset[str]:
+    """Which of the doctor's warnings are of what the case itself asks for?"""
+    if case.path is not None:
+        return _OF_PATHS
+    found = None if case.link is None else case.link.found
+    if found is not None and found.is_sockets:
+        return _OF_SOCKETS
+    return _OF_NO_GPUDIRECT if found is not None and found.gpudirect is False else frozenset()
 
 
 def transport_error(finding: Finding | None) -> TrialError | None:
@@ -76,7 +93,9 @@ def transport_error(finding: Finding | None) -> TrialError | None:
     )
 
 
-def _other_than_rdma(case: Case, found: Found, nccl: NcclUse) -> Finding | None:
+def _other_than_rdma(
+    case: Case, found: Found, nccl: NcclUse, why: WhySockets | None
+) -> Finding | None:
     network, name = nccl.network, _name(case)
     if _is_socket(network) or nccl.way("sockets") is not None:
         return Finding(
@@ -85,9 +104,7 @@ def _other_than_rdma(case: Case, found: Found, nccl: NcclUse) -> Finding | None:
             symptom=f"network {name} is meant as {found.transport_words}, and NCCL sent over TCP "
             "sockets",
             evidence=_evidence(nccl, "sockets"),
-            cause=_why_sockets(case),
-            fix=_WHAT_IS_MISSING,
-            confidence=Confidence.CERTAIN,
+            **_why_sockets(case, why),
         )
     if network is None and nccl.way("GDRDMA") is None and nccl.way("network") is None:
         return _unknown(case, f"whether it sent by {found.transport_words}")
@@ -163,15 +180,28 @@ def _evidence(nccl: NcclUse, *ways: str) -> tuple[str, ...]:
     return (*said, *lines)
 
 
-def _why_sockets(case: Case) -> str:
-    return _own_choice(case) or "NCCL found no adapter or plugin that it could use"
+def _why_sockets(case: Case, why: WhySockets | None) -> dict[str, Any]:
+    """Cause, fix and confidence."""
+    own = _own_choice(case)
+    if own is not None:
+        fix = f"leave {' and '.join(_own_names(case))} to Broadgauge, or say `transport: tcp`"
+        return {"cause": own, "fix": fix, "confidence": Confidence.CERTAIN}
+    if why is None or not (why.lines or why.is_asked_for):
+        cause = "NCCL found no adapter or plugin that it could use"
+        return {"cause": cause, "fix": _WHAT_IS_MISSING, "confidence": Confidence.LIKELY}
+    fix = f"{why.fix}; to measure TCP say `transport: tcp`"
+    return {"cause": why.cause, "fix": fix, "confidence": why.confidence}
 
 
 def _own_choice(case: Case) -> str | None:
     """What in the experiment decided it?"""
-    names = ("NCCL_NET", "NCCL_NET_PLUGIN", "NCCL_IB_DISABLE", "NCCL_NET_GDR_LEVEL")
-    own = [name for name in names if name in case.environment]
+    own = _own_names(case)
     return f"the experiment sets {' and '.join(own)}" if own else None
+
+
+def _own_names(case: Case) -> list[str]:
+    names = ("NCCL_NET", "NCCL_NET_PLUGIN", "NCCL_IB_DISABLE", "NCCL_NET_GDR_LEVEL")
+    return [name for name in names if name in case.environment]
 
 
 def _pairs(number: int) -> str:

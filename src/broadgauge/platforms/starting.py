@@ -10,9 +10,11 @@ from broadgauge.platforms.connection import SupervisorConnection, SupervisorLost
 from broadgauge.platforms.diagnosis import Symptoms
 from broadgauge.platforms.host_facts import make_environment
 from broadgauge.platforms.launch_folders import private
+from broadgauge.platforms.launch_logs import LaunchLogs
 from broadgauge.platforms.launch_plan import LaunchSettings, first_environment, plan_launch
 from broadgauge.platforms.log_tail import OWN_LINE
 from broadgauge.platforms.rank_environment import recorded_variables
+from broadgauge.platforms.reading_logs import read_logs
 from broadgauge.platforms.supervised import (
     SILENCE_LIMIT_S,
     CheckTrial,
@@ -74,7 +76,7 @@ def start_launch(
         connection,
         order,
         environment,
-        log_folder=logs,
+        logs=LaunchLogs(folder=logs, launch_id=request.launch_id, read=read_logs),
         gpus=settings.gpus,
         check=check,
         take_notes=take_notes,

@@ -23,6 +23,7 @@ from broadgauge.messages.rank import TrialCommand
 from broadgauge.platforms.connection import SupervisorConnection, SupervisorLost
 from broadgauge.platforms.diagnosis import Symptoms, status_of
 from broadgauge.platforms.gpu_watch import GpuWatch
+from broadgauge.platforms.launch_logs import LaunchLogs
 from broadgauge.platforms.launch_plan import link_of
 from broadgauge.specs.launching import Mark, RankMessage, TrialOutcome, TrialProgress, TrialRequest
 from broadgauge.specs.record import (
@@ -127,18 +128,19 @@ class SupervisedLaunch:
         order: LaunchOrder,
         environment: Environment,
         *,
-        log_folder: Path,
+        logs: LaunchLogs,
         gpus: Sequence[str] = (),
         check: CheckTrial | None = None,
         take_notes: TakeNotes | None = None,
     ) -> None:
-        """`gpus`: the identifiers NVML watches. `check`: what else must hold of a good trial.
+        """`logs`: of this launch. `gpus`: the identifiers NVML watches.
 
-        `take_notes`: who is told what the user should know, again and again the same.
+        `check`: what else must hold of a good trial. `take_notes`: who is told what the user
+        should know, again and again the same.
         """
         self._connection = connection
         self._order = order
-        self._log_folder = log_folder
+        self._logs = logs
         self._environment = environment
         self._gpus = tuple(gpus)
         self._check = check
@@ -182,8 +184,11 @@ class SupervisedLaunch:
             checked = self._check(events, watch)
             error = checked.error
         if error is not None:
-            self._is_alive = False
-            self.close()
+            self._end()
+        told = self._logs.of_trial(request.case, error)
+        if told.error is not None:
+            error = told.error
+            self._end()
         return TrialOutcome(
             status=status_of(error) if error is not None else Status.OK,
             started_unix_s=started_unix_s,
@@ -194,7 +199,13 @@ class SupervisedLaunch:
             gpus=watch.uses(),
             link=events.link,
             path=checked.path,
+            nccl=told.nccl,
+            findings=told.findings,
         )
+
+    def _end(self) -> None:
+        self._is_alive = False
+        self.close()
 
     def close(self) -> None:
         """End the ranks, politely when they are idle; nothing of the launch is left afterwards."""
@@ -230,7 +241,7 @@ class SupervisedLaunch:
 
     @property
     def _log_paths(self) -> tuple[Path, ...]:
-        return tuple(self._log_folder / rank.log for rank in self._order.ranks)
+        return tuple(self._logs.folder / rank.log for rank in self._order.ranks)
 
     def _lost(self, message: str) -> TrialError:
         return TrialError(kind=ErrorKind.LAUNCHER_LOST, message=message)

@@ -37,7 +37,7 @@ WAYS: dict[str, WayKind] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PathMatrix:
+class RankWays:
     """Which way from rank to rank; equal ones of several cases once."""
 
     labels: tuple[str, ...]
@@ -121,7 +121,7 @@ def _count(way: NcclWay) -> str:
     return f"{way.way}: {pairs}, {channels}"
 
 
-def path_matrices(analysis: Analysis) -> tuple[PathMatrix, ...]:
+def path_matrices(analysis: Analysis) -> tuple[RankWays, ...]:
     """Each different one once, in the order of the cases."""
     found: dict[tuple[object, ...], list[tuple[str, NcclUse]]] = {}
     for label, taken in nccl_cases(analysis):
@@ -131,7 +131,7 @@ def path_matrices(analysis: Analysis) -> tuple[PathMatrix, ...]:
     return tuple(map(_matrix, found.values()))
 
 
-def _matrix(alike: list[tuple[str, NcclUse]]) -> PathMatrix:
+def _matrix(alike: list[tuple[str, NcclUse]]) -> RankWays:
     use = alike[0][1]
     cells: dict[tuple[int, int], tuple[str, ...]] = {}
     for name in WAYS:
@@ -139,7 +139,7 @@ def _matrix(alike: list[tuple[str, NcclUse]]) -> PathMatrix:
         for pair in () if way is None else way.pairs:
             cells[pair] = (*cells.get(pair, ()), name)
     most = max((rank for pair in cells for rank in pair), default=-1) + 1
-    return PathMatrix(
+    return RankWays(
         labels=tuple(label for label, _ in alike),
         num_ranks=max(use.num_ranks or 0, most),
         cells=cells,

@@ -6,7 +6,7 @@ from broadgauge.report.nccl_rows import (
     NCCL_HEAD,
     NCCL_HOW,
     WAYS,
-    PathMatrix,
+    RankWays,
     nccl_rows,
     path_matrices,
     way_counts,
@@ -35,7 +35,7 @@ def _lines(cell: str) -> Content:
     return join(first, [tag("span", line, class_="sub wrapped") for line in more])
 
 
-def _matrix(matrix: PathMatrix) -> Html:
+def _matrix(matrix: RankWays) -> Html:
     """Ranks that send down the side, those that receive along the top."""
     lines = [way.line for way in matrix.ways if way.line is not None]
     return tag(
@@ -48,7 +48,7 @@ def _matrix(matrix: PathMatrix) -> Html:
     )
 
 
-def _drawn(matrix: PathMatrix) -> Html:
+def _drawn(matrix: RankWays) -> Html:
     ranks = range(matrix.num_ranks)
     head = tag(
         "tr", tag("th", "from", class_="corner"), [tag("th", str(n), scope="col") for n in ranks]
@@ -71,7 +71,7 @@ def _drawn(matrix: PathMatrix) -> Html:
     )
 
 
-def _cell(matrix: PathMatrix, pair: tuple[int, int]) -> Html:
+def _cell(matrix: RankWays, pair: tuple[int, int]) -> Html:
     ways = matrix.cells.get(pair)
     if ways is None:
         return tag("td", "·" if pair[0] != pair[1] else "")

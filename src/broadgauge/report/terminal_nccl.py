@@ -6,7 +6,7 @@ from broadgauge.analysis.model import Analysis
 from broadgauge.report.nccl_rows import (
     NCCL_HEAD,
     WAYS,
-    PathMatrix,
+    RankWays,
     nccl_rows,
     path_matrices,
     way_counts,
@@ -26,7 +26,7 @@ def print_nccl(analysis: Analysis, console: Console) -> None:
         _print_matrix(matrix, console)
 
 
-def _print_matrix(matrix: PathMatrix, console: Console) -> None:
+def _print_matrix(matrix: RankWays, console: Console) -> None:
     sentence(f"From rank to rank: {', '.join(matrix.labels)}", console, "bold")
     width = len(str(matrix.num_ranks - 1)) + 1
     if matrix.is_drawn and width * (matrix.num_ranks + 1) + 5 <= console.width:
@@ -37,14 +37,14 @@ def _print_matrix(matrix: PathMatrix, console: Console) -> None:
     sentence(printable(way_counts(matrix.ways)), console, "dim")
 
 
-def _lines(matrix: PathMatrix, width: int) -> list[str]:
+def _lines(matrix: RankWays, width: int) -> list[str]:
     """One a rank that sends; ranks that receive along the top."""
     ranks = range(matrix.num_ranks)
     head = "from ".rjust(width + 5) + "".join(str(rank).rjust(width) for rank in ranks)
     return [head, *(_line(matrix, rank, width) for rank in ranks)]
 
 
-def _line(matrix: PathMatrix, origin: int, width: int) -> str:
+def _line(matrix: RankWays, origin: int, width: int) -> str:
     cells = [matrix.cells.get((origin, target)) for target in range(matrix.num_ranks)]
     letters = ["·" if ways is None else WAYS[ways[0]].letter for ways in cells]
     return f"{origin} ".rjust(width + 5) + "".join(letter.rjust(width) for letter in letters)

@@ -38,6 +38,8 @@ from broadgauge.platforms.hosts.leader_link import ByteStream, LeaderLink
 FAULTS = ("lost", "cut", "doubled", "interleaved")
 ALWAYS_LOST = 40
 """The line of this number, so that every seed loses one."""
+NCCL_LOGS: dict[int, str] = {}
+"""What NCCL writes on each host, by its number."""
 _FRAME = re.compile(rb"@bg2 (\S+) (\d+) ")
 
 
@@ -289,7 +291,10 @@ class _ThreadOfRanks:
 async def _begin_launch(start: AgentStart, order: LaunchOrder, pass_on: Any) -> Any:
     """In place of `_Launch.begin`."""
     Path(start.logs).mkdir(exist_ok=True)
-    (Path(start.logs) / f"{order.launch_id}.rank{start.number}.log").write_text("its words\n")
+    log = f"{order.launch_id}.rank{start.number}"
+    (Path(start.logs) / f"{log}.log").write_text("its words\n")
+    if start.number in NCCL_LOGS:
+        (Path(start.logs) / f"{log}.nccl.log").write_text(NCCL_LOGS[start.number])
     ours, theirs = socket.socketpair()
     reader, writer = await asyncio.open_connection(sock=ours)
     launch = on_host._Launch(_ThreadOfRanks(theirs), writer)  # type: ignore[arg-type]

@@ -31,6 +31,7 @@ from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace, NoLeade
 from broadgauge.platforms.hosts.following import Followed, FollowedLeader, LeaderGone
 from broadgauge.platforms.hosts.launch import FollowedLaunch, ReportedLife
 from broadgauge.platforms.hosts.leader_link import ByteStream, LeaderLink, LinkLost
+from broadgauge.platforms.launch_logs import LaunchLogs, ReadLogs
 from broadgauge.specs.launching import TrialRequest
 from broadgauge.specs.record import ErrorKind, TrialError
 
@@ -177,7 +178,7 @@ def error_after(folder: Path, *events: Any) -> TrialError | None:
         leading=FakeLeading(told),  # type: ignore[arg-type]
         life=ReportedLife(life_id="l", agents=(), num_ranks=2),
         known=an_environment(),
-        log_folder=folder,
+        logs=LaunchLogs(folder=folder, launch_id="l", read=lambda paths: ReadLogs()),
         begun=begins,
         num_left=1,
         host_names=("node0", "node1"),

@@ -1,16 +1,18 @@
 """What of a reading is kept in a trial's record? As much as fits, for all ranks together."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 
 from broadgauge.doctor.log.facts import CommunicatorFacts, LogReading, Place, Way
+from broadgauge.doctor.log.job import largest
 from broadgauge.specs.nccl import MOST_PAIRS, NcclUse, NcclWay
 from broadgauge.specs.record import Finding, Severity
 
 _MOST_NAMES = 32
 """Interfaces or adapters."""
 _MOST_CHARACTERS = 200
+_MOST_NOTES = 5
 _SLOWEST_FIRST = (
     Way.SOCKETS,
     Way.NETWORK,
@@ -29,7 +31,7 @@ def nccl_use(reading: LogReading, notes: Iterable[str] = ()) -> NcclUse | None:
     if not reading.num_nccl_lines:
         return None
     processes = tuple(reading.processes.values())
-    largest = largest_communicator(reading)
+    communicator = largest(reading)
     return NcclUse(
         version=", ".join(_each_once(process.version for process in processes)) or None,
         network=_network([process.network for process in processes]),
@@ -37,23 +39,14 @@ def nccl_use(reading: LogReading, notes: Iterable[str] = ()) -> NcclUse | None:
         adapters=_each_once(
             f"{adapter.name}/{adapter.link}" for p in processes for adapter in p.adapters.values()
         )[:_MOST_NAMES],
-        num_channels=None if largest is None else largest.num_channels,
-        num_ranks=None if largest is None else largest.num_ranks,
-        num_nodes=None if largest is None else largest.num_nodes,
-        gpudirect=gpudirect_of(reading, largest),
-        ways=() if largest is None else _ways(largest),
+        num_channels=None if communicator is None else communicator.num_channels,
+        num_ranks=None if communicator is None else communicator.num_ranks,
+        num_nodes=None if communicator is None else communicator.num_nodes,
+        gpudirect=gpudirect_of(reading, communicator),
+        ways=() if communicator is None else _ways(communicator),
         init_s=_longest(process.init_s for process in processes),
         bootstrap_s=_longest(process.bootstrap_s for process in processes),
-        notes=tuple(notes),
-    )
-
-
-def largest_communicator(reading: LogReading) -> CommunicatorFacts | None:
-    """That of the whole job, where all is one job; of equal ones the one most is known of."""
-    return max(
-        reading.communicators.values(),
-        key=lambda each: (each.num_ranks or len(each.members), len(each.paths)),
-        default=None,
+        notes=_first_of(tuple(notes)),
     )
 
 
@@ -68,23 +61,26 @@ def gpudirect_of(reading: LogReading, communicator: CommunicatorFacts | None) ->
     staged = {pair for pair, ways in paths.items() if Way.NETWORK in ways} - direct
     if direct or staged:
         return None if direct and staged else bool(direct)
-    able = [can for p in reading.processes.values() for can in p.gdr_by_adapter.values()]
+    processes = reading.processes.values()
+    able = [can for process in processes for can in process.gdr_by_adapter.values()]
+    near = [is_near for process in processes for is_near in process.gdr_by_pair.values()]
+    if near:
+        return any(near)
     return False if able and not any(able) else None
 
 
-def worth_recording(findings: Sequence[Finding], folder: str) -> tuple[Finding, ...]:
-    """Warnings and errors; their evidence names files as they stand in the run folder."""
-    return tuple(
-        finding.model_copy(
-            update={"evidence": tuple(_in_run(line, folder) for line in finding.evidence)}
-        )
-        for finding in findings
-        if finding.severity is not Severity.INFO
-    )
+def worth_recording(findings: Iterable[Finding], folder: str) -> tuple[Finding, ...]:
+    """Warnings and errors, as `in_run`."""
+    worse = (finding for finding in findings if finding.severity is not Severity.INFO)
+    return tuple(in_run(worse, folder))
 
 
-def _in_run(line: str, folder: str) -> str:
-    return line.replace(f"{folder.rstrip('/')}/", "logs/")
+def in_run(findings: Iterable[Finding], folder: str) -> Iterator[Finding]:
+    """Their evidence names files of the folder for logs as they stand in the run folder."""
+    named = f"{folder.rstrip('/')}/"
+    for finding in findings:
+        lines = tuple(line.replace(named, "logs/") for line in finding.evidence)
+        yield finding.model_copy(update={"evidence": lines})
 
 
 def _network(said: Sequence[str | None]) -> str | None:
@@ -128,6 +124,11 @@ def _line(communicator: CommunicatorFacts, way: Way) -> str | None:
 
 def _named(place: Place) -> str:
     return f"{PurePath(place.file).name}:{place.line}"
+
+
+def _first_of(notes: tuple[str, ...]) -> tuple[str, ...]:
+    more = len(notes) - _MOST_NOTES
+    return notes if more <= 0 else (*notes[:_MOST_NOTES], f"and {more} notes more")
 
 
 def _each_once(values: Iterable[str | None]) -> tuple[str, ...]:

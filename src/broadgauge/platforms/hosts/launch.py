@@ -21,6 +21,7 @@ from broadgauge.messages.leader import (
 from broadgauge.platforms.diagnosis import Symptoms, status_of
 from broadgauge.platforms.hosts.following import Followed, FollowedLeader, LeaderGone, logs_of
 from broadgauge.platforms.launch_folders import private
+from broadgauge.platforms.launch_logs import LaunchLogs
 from broadgauge.platforms.supervised import TrialEvents
 from broadgauge.specs.launching import (
     Launch,
@@ -95,7 +96,7 @@ class FollowedLaunch:
     leading: FollowedLeader
     life: ReportedLife
     known: Environment
-    log_folder: Path
+    logs: LaunchLogs
     begun: TrialBegins
     """The trial that has begun already."""
     num_left: int
@@ -133,6 +134,8 @@ class FollowedLaunch:
         self.num_left -= 1
         if error is not None:
             self._has_ended = True
+        told = self.logs.of_trial(request.case, error)
+        error = error or told.error  # the leader does not know of it: its life goes on
         for note in heard.notes:
             self.take_note(f"network {request.case.network_name}: {note}")
         return TrialOutcome(
@@ -145,6 +148,8 @@ class FollowedLaunch:
             link=heard.link,
             clocks=() if ends is None else clock_facts(ends),
             launch_id=self.life.life_id,
+            nccl=told.nccl,
+            findings=told.findings,
         )
 
     def close(self) -> None:
@@ -160,7 +165,7 @@ class FollowedLaunch:
         while (left_s := deadline_s - time.monotonic()) > 0:
             match self.leading.receive(left_s):
                 case LogText() as text:
-                    write_log(self.log_folder, text)
+                    write_log(self.logs.folder, text)
                 case LifeEnds() | JobsDone():
                     return
                 case _:
@@ -178,7 +183,7 @@ class FollowedLaunch:
 
     @property
     def _logs(self) -> tuple[Path, ...]:
-        return logs_of(self.log_folder, self.life.life_id, self.life.num_ranks)
+        return logs_of(self.logs.folder, self.life.life_id, self.life.num_ranks)
 
     def _follow(
         self, request: TrialRequest, heard: TrialEvents, progress: TrialProgress
@@ -193,7 +198,7 @@ class FollowedLaunch:
                 case TrialEnds(trial_id=request.trial_id) if has_begun:
                     return event, lost
                 case LogText():
-                    write_log(self.log_folder, event)
+                    write_log(self.logs.folder, event)
                 case AgentLost():
                     host = self.host_names[event.agent]
                     lost = lost or lost_launcher(f"the agent on {host}: {event.message}")

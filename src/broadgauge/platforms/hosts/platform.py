@@ -21,7 +21,9 @@ from broadgauge.platforms.hosts.interfaces import interfaces_of
 from broadgauge.platforms.hosts.launch import FollowedLaunch, ReportedLife, events, write_log
 from broadgauge.platforms.hosts.orders import Allocated, job_of, life_number, secret_names
 from broadgauge.platforms.launch_folders import LaunchFolders
+from broadgauge.platforms.launch_logs import LaunchLogs
 from broadgauge.platforms.launch_plan import Programs
+from broadgauge.platforms.reading_logs import read_logs
 from broadgauge.platforms.supervised import trial_order
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, PlatformError, RunFolderError
@@ -248,7 +250,7 @@ class HostsPlatform:
             known=hosts_environment(
                 request.cases[0], self._allocated, life.hellos[0], self._folders
             ),
-            log_folder=self._folders.logs,
+            logs=LaunchLogs(folder=self._folders.logs, launch_id=life.life_id, read=read_logs),
             begun=begun,
             num_left=len(request.trials),
             host_names=tuple(host.ssh for host in self._hosts),
