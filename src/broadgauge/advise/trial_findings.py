@@ -121,7 +121,8 @@ def _stolen(_case: Case, record: Record) -> Iterator[Finding]:
         )
 
 
-def _retransmitted(case: Case, record: Record) -> Iterator[Finding]:
+def lost_packets(case: Case, record: Record) -> Iterator[Finding]:
+    """What was retransmitted or dropped on a link; also of a trial that failed."""
     if case.link is None:
         return
     for node in record.nodes:
@@ -202,7 +203,7 @@ RULES: tuple[TrialRule, ...] = (
     _busy,
     _foreign,
     _stolen,
-    _retransmitted,
+    lost_packets,
     _throttled,
     path_unknown,
 )

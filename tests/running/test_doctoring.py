@@ -1,0 +1,141 @@
+"""What would a doctor say of a finished run: its logs, its records, its counters?"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.engine.making import a_plan, make_folder, run_in
+from tests.platforms.planted_nccl import MEMLOCK, nccl_log
+
+from broadgauge.results.folder.reading import read_run
+from broadgauge.running.doctoring import Examination, ExaminedFinding, examine_run
+from broadgauge.specs.errors import RunFolderError
+from broadgauge.specs.record import NodeUse
+
+
+def a_run(folder: Path) -> Path:
+    """Two launches of two cases, b0.l0 and b0.l1."""
+    plan = a_plan(cluster={"shapes": ["1x1", "2x1"]}, launches=1)
+    with make_folder(folder, plan) as store:
+        run_in(store)
+        return store.path
+
+
+def plant(run: Path, launch: str, *texts: str, life: str = "") -> None:
+    for rank, text in enumerate(texts):
+        (run / "logs" / f"{launch}{life}.rank{rank}.nccl.log").write_text(text)
+        (run / "logs" / f"{launch}{life}.rank{rank}.log").write_text("step 1\n")
+
+
+def found(examination: Examination, words: str) -> ExaminedFinding:
+    (one,) = (
+        each
+        for each in examination.findings
+        if any(words in line for line in each.finding.evidence)
+    )
+    return one
+
+
+def test_a_run_without_logs_has_its_cases_and_nothing_of_nccl(tmp_path: Path) -> None:
+    path = a_run(tmp_path)
+    examination = examine_run(path)
+    assert examination.folder == path.resolve()
+    assert examination.experiment_name
+    assert examination.cases
+    assert {case.overview for case in examination.cases} == {None}
+    assert {case.paths for case in examination.cases} == {None}
+
+
+def test_every_case_has_what_nccl_did_in_its_last_launch(tmp_path: Path) -> None:
+    path = a_run(tmp_path)
+    plant(path, "b0.l1", nccl_log("sockets", 0), nccl_log("sockets", 1))
+    plant(path, "b0.l1", nccl_log("roce", 0), nccl_log("roce", 1), life="r1")
+    examined = [case for case in examine_run(path).cases if case.launches]
+    assert examined
+    for case in examined:
+        assert case.launches == ("b0.l1", "b0.l1r1")
+        assert case.overview is not None
+        assert [told.value for told in case.overview.networks] == ["IB"]
+        assert case.paths is not None
+        assert case.paths.cells[0][1].words == "GDRDMA"
+
+
+def test_a_finding_of_two_launches_is_one_with_its_ranks(tmp_path: Path) -> None:
+    path = a_run(tmp_path)
+    for launch in ("b0.l0", "b0.l1"):
+        plant(path, launch, nccl_log("roce", 0), nccl_log("roce", 1, MEMLOCK))
+    one = found(examine_run(path), MEMLOCK)
+    assert one.launches == ("b0.l0", "b0.l1")
+    assert one.ranks == (1,)
+    assert len(one.cases) >= 2
+    assert one.trials == ()
+    assert one.finding.evidence[0].startswith("logs/b0.l0.rank1.nccl.log:")
+    assert one.finding.cause
+    assert one.finding.fix
+
+
+def test_what_the_ranks_printed_is_read_too(tmp_path: Path) -> None:
+    path = a_run(tmp_path)
+    plant(path, "b0.l0", nccl_log("roce", 0))
+    (path / "logs" / "b0.l0.rank0.log").write_text("step 1\n" * 500)
+    overview = next(case.overview for case in examine_run(path).cases if case.launches)
+    assert overview is not None
+    assert overview.num_lines > 500 > overview.num_nccl_lines
+
+
+def changed(path: Path, **changes: Any) -> None:
+    """The first record, as if it had been written so."""
+    first, *others = (path / "records.jsonl").read_text().splitlines()
+    record = json.loads(first) | changes
+    (path / "records.jsonl").write_text("\n".join([json.dumps(record), *others, ""]))
+
+
+def test_the_findings_of_records_are_there_the_worst_first(tmp_path: Path) -> None:
+    path = a_run(tmp_path)
+    said = [
+        {"rule": f"r{n}", "severity": severity, "symptom": f"{n} % of it"}
+        for n, severity in enumerate(("info", "error", "warning"))
+    ]
+    changed(path, findings=said)
+    examination = examine_run(path)
+    assert [each.finding.rule for each in examination.findings] == ["r1", "r2", "r0"]
+    assert {each.trials for each in examination.findings} == {("b0.l0.t0",)}
+    assert {each.cases for each in examination.findings} == {(examination.cases[0].label,)}
+
+
+@pytest.mark.parametrize("status", ["ok", "failed"])
+def test_the_counters_of_a_failed_trial_are_judged_here(tmp_path: Path, status: str) -> None:
+    """Those of a good one were when it was stored."""
+    path = a_run(tmp_path)
+    run = read_run(path)
+    two_nodes = next(case for case in run.plan.cases if case.link is not None)
+    node = NodeUse(
+        node=1,
+        elapsed_s=1.0,
+        tx_bytes=10**9,
+        rx_bytes=10**9,
+        drops_count=0,
+        retransmits_count=90_000,
+        cores_count=1,
+        cpu_user_s=0.1,
+        cpu_system_s=0.1,
+        cpu_softirq_s=0.0,
+        cpu_busy_ratio=0.2,
+    )
+    nodes = [node.model_dump(mode="json")]
+    changed(path, case_key=two_nodes.key, status=status, nodes=nodes, findings=[])
+    rules = [each.finding.rule for each in examine_run(path).findings]
+    assert rules == (["retransmits"] if status == "failed" else [])
+
+
+def test_logs_of_what_is_no_launch_of_the_plan_are_left_alone(tmp_path: Path) -> None:
+    path = a_run(tmp_path)
+    plant(path, "b7.l9", nccl_log("roce", 0))
+    (path / "logs" / "b0.l0.supervisor.log").write_text(nccl_log("roce", 0))
+    assert all(not case.launches for case in examine_run(path).cases)
+
+
+def test_no_run_is_one_message(tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match="does not exist"):
+        examine_run(tmp_path / "nothing")
