@@ -20,6 +20,7 @@ _ROUNDING_RATIO = 0.01
 def problems_of_transport(prior: TransportPrior) -> Iterator[str]:
     """One line for each contradiction."""
     yield from _of_ratio(prior.typical_ratio)
+    yield from _of_ratio(prior.healthy_ratio)
     yield from _of_latency(prior.latency_s)
     for ring in prior.rings:
         most = ring.up_to_gbps / 8

@@ -33,6 +33,9 @@ class TransportPrior(Entry):
     typical_ratio: Spread | None = None
     typical_gbyte_per_s: Spread | None = None
     rings: tuple[RingRate, ...] = ()
+    healthy_ratio: Spread | None = None
+    """Of nominal: busbw of a large all-reduce over the NICs that it uses, with nothing amiss and
+    GPUDirect RDMA. None: nobody has published enough."""
     latency_s: Spread
     needs: tuple[str, ...] = ()
 

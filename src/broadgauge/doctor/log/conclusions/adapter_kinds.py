@@ -8,6 +8,7 @@ from broadgauge.doctor.log.speakers import listed
 from broadgauge.specs.units import show_rate
 
 _MOST_ADAPTERS = 4
+OMNI_PATH = "Omni-Path"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +24,7 @@ class AdapterKind:
 _KINDS = (
     AdapterKind(
         prefixes=("hfi1", "opa"),
-        words="Omni-Path",
+        words=OMNI_PATH,
         fix="GPUDirect needs the hfi1 driver built with it; the PSM2 or OPX plugin may be faster",
     ),
     AdapterKind(

@@ -1,0 +1,86 @@
+"""Is a measured busbw judged by what it should be, and only where it says something?"""
+
+from tests.doctor.log.readings import a_reading, on_sockets, processes
+
+from broadgauge.doctor.expectation import expect
+from broadgauge.doctor.log.facts import Adapter, LogReading, Measured, Place, Way
+from broadgauge.doctor.measured import judge_measured, measured_findings
+from broadgauge.doctor.situation import Situation
+from broadgauge.specs.record import Confidence, Severity
+
+ROCE = expect(Situation(num_nodes=2, num_ranks=16, transport="roce", nic_gbps=400, num_nics=1))
+
+
+def meant_rdma() -> LogReading:
+    reading = on_sockets()
+    for process in processes(reading):
+        process.adapters = {"mlx5_0:1": Adapter("mlx5_0:1", "RoCE", 400_000)}
+    return reading
+
+
+def test_sockets_instead_of_roce() -> None:
+    (finding,) = measured_findings(meant_rdma(), measured_gbyte_per_s=3.4)
+    assert finding.symptom == (
+        "400 Gbit/s RoCE with GPUDirect RDMA: 46 to 48 GB/s a NIC; measured: 3.4 GB/s: "
+        "TCP sockets are used instead"
+    )
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.LIKELY)
+    assert any("roce-perf-k8s.md" in line for line in finding.evidence)
+
+
+def test_gpudirect_that_is_off() -> None:
+    (finding,) = measured_findings(a_reading(between=Way.NETWORK), measured_gbyte_per_s=10.0)
+    assert finding.cause is not None
+    assert finding.cause.startswith("GPUDirect RDMA is off")
+
+
+def test_a_normal_number() -> None:
+    finding = judge_measured(ROCE, 46.8)
+    assert (finding.rule, finding.severity) == ("busbw-as-expected", Severity.INFO)
+
+
+def test_too_little_without_a_reason_is_only_possible() -> None:
+    finding = judge_measured(ROCE, 20.0, size_bytes=2**33)
+    assert (finding.rule, finding.severity) == ("busbw-below-expected", Severity.WARNING)
+    assert finding.confidence is Confidence.POSSIBLE
+
+
+def test_small_messages_and_averages_are_not_judged_below() -> None:
+    assert judge_measured(ROCE, 20.0, size_bytes=2**26).rule == "busbw-small-message"
+    assert judge_measured(ROCE, 20.0, is_average=True).rule == "busbw-average"
+    assert judge_measured(ROCE, 47.0, is_average=True).rule == "busbw-as-expected"
+
+
+def test_more_than_a_ring_can_is_a_fact() -> None:
+    assert judge_measured(ROCE, 90.0).rule == "busbw-above-expected"
+
+
+def test_unknown_is_said_with_what_is_missing() -> None:
+    finding = judge_measured(expect(Situation(num_nodes=1, num_ranks=8, inside="nvlink")), 400.0)
+    assert finding.symptom == "400 GB/s busbw: unknown: the log does not name the GPU"
+    assert finding.fix == "needed: the GPU's name"
+
+
+def row(size_bytes: int | None, busbw: float, op: str | None = None) -> Measured:
+    return Measured(Place("job.log", 90), "a row", busbw, size_bytes, op)
+
+
+def test_the_largest_message_in_the_log_counts() -> None:
+    reading = a_reading()
+    reading.measured = [row(2**30, 20.0), row(2**33, 46.5), row(None, 9.0), row(2**20, 1.0)]
+    (finding,) = measured_findings(reading)
+    assert finding.rule == "busbw-as-expected"
+    assert finding.evidence[0] == "job.log:90: a row"
+
+
+def test_an_average_alone_is_told_for_what_it_is() -> None:
+    reading = a_reading()
+    reading.measured = [row(None, 9.0)]
+    (finding,) = measured_findings(reading)
+    assert finding.rule == "busbw-average"
+
+
+def test_other_operations_are_not_judged_by_an_all_reduce() -> None:
+    reading = a_reading()
+    reading.measured = [row(2**33, 3.0, op="all_to_all")]
+    assert measured_findings(reading) == ()
