@@ -14,7 +14,7 @@ no second node did run on the local platform); 5 the run folder; 129, 130 and 14
 SIGINT and SIGTERM, resumable.
 
 With `--fail-above`, of `run` (where none of the above happened) and of `compare`: 0 no regression;
-6 a regression; 7 can't tell.
+6 a regression; 7 can't tell. Of `doctor`: 0 nothing worse than a note; 8 warnings; 9 errors.
 """
 
 from enum import IntEnum
@@ -35,6 +35,8 @@ class ExitCode(IntEnum):
     RUN_FOLDER = 5
     REGRESSION = 6
     CANNOT_TELL = 7
+    DOCTOR_WARNINGS = 8
+    DOCTOR_ERRORS = 9
     HANGUP = 129
     INTERRUPTED = 130
     BROKEN_PIPE = 141

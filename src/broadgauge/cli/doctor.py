@@ -1,0 +1,120 @@
+"""`broadgauge doctor`: is RDMA really on, and why is this job slow or stuck?"""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from broadgauge.cli.collector import no_collections
+from broadgauge.results.run_path import RUN_HELP
+
+if TYPE_CHECKING:
+    from broadgauge.doctor.log.facts import LogReading
+    from broadgauge.specs.record import Finding
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "doctor",
+        help="say whether RDMA is on, and why a job is slow or stuck",
+        description="Reads logs of a training job, this machine, or a run, and says what is wrong: "
+        "symptom, evidence, cause, fix, and how sure it is. Ends with 0 where nothing is worse "
+        "than a note, with 8 after warnings and 9 after errors, so it serves as a health check.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("run", metavar="RUN", nargs="?", help=f"{RUN_HELP}: its logs and counters")
+    parser.add_argument(
+        "--log",
+        nargs="+",
+        metavar="FILE",
+        help="logs of one job, of one or many ranks: files (compressed too), folders, - for stdin",
+    )
+    parser.add_argument(
+        "--host",
+        action="store_true",
+        help="this machine or pod: NICs, adapters, GPUs, limits, variables",
+    )
+    parser.add_argument(
+        "--rules",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE.yaml",
+        help="rules of your own for lines of logs, beside the known ones",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    parser.set_defaults(handler=handle)
+
+
+@no_collections()
+def handle(options: argparse.Namespace) -> int:
+    from broadgauge.specs.errors import InputError
+
+    if options.run is None and options.log is None and not options.host:
+        raise InputError(
+            "doctor of what?",
+            hint="--log FILE…, --host, or a RUN: `broadgauge doctor --log train.log --host`",
+        )
+    if options.run is not None and options.log is not None:
+        raise InputError(
+            f"both a run ({options.run}) and --log", hint="a run brings its own logs: ask twice"
+        )
+    if options.rules and options.log is None:
+        raise InputError("--rules belongs to --log")
+    return _examine(options)
+
+
+def _examine(options: argparse.Namespace) -> int:
+    import json
+
+    from broadgauge.cli.console import results_console
+    from broadgauge.cli.output import write
+    from broadgauge.doctor.host.findings import host_findings
+    from broadgauge.doctor.host.reading import read_hardware
+    from broadgauge.doctor.log.findings import log_findings
+    from broadgauge.doctor.log.overview import job_overview
+    from broadgauge.doctor.log.path_matrix import path_matrix
+    from broadgauge.report.doctor_json import doctor_document
+    from broadgauge.report.terminal_doctor import print_findings, print_job, print_matrix
+    from broadgauge.report.terminal_doctor_host import print_host
+
+    reading = None if options.log is None else _read(options.log, options.rules)
+    host = read_hardware() if options.host else None
+    found: list[Finding] = []
+    if reading is not None:
+        found += log_findings(reading)
+    if host is not None:
+        found += host_findings(host)
+    job = None if reading is None else job_overview(reading)
+    matrix = None if reading is None else path_matrix(reading)
+    if options.json:
+        document = doctor_document(found, job=job, matrix=matrix, host=host)
+        write(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
+        return _exit_code(found)
+    with results_console() as console:
+        if job is not None:
+            print_job(job, console)
+        if matrix is not None:
+            print_matrix(matrix, console)
+        if host is not None:
+            print_host(host, console)
+        print_findings(found, console)
+    return _exit_code(found)
+
+
+def _read(paths: list[str], rule_files: list[Path]) -> "LogReading":
+    from broadgauge.doctor.log.files import open_sources
+    from broadgauge.doctor.log.loading import read_rules, shipped_rules
+    from broadgauge.doctor.log.reading import read_logs
+
+    own = [rule for path in rule_files for rule in read_rules(path)]
+    return read_logs(open_sources(paths), (*own, *shipped_rules()))
+
+
+def _exit_code(findings: "list[Finding]") -> int:
+    from broadgauge.specs.errors import ExitCode
+    from broadgauge.specs.record import Severity
+
+    severities = {finding.severity for finding in findings}
+    if Severity.ERROR in severities:
+        return ExitCode.DOCTOR_ERRORS
+    return ExitCode.DOCTOR_WARNINGS if Severity.WARNING in severities else ExitCode.OK
