@@ -1,8 +1,10 @@
 """Which fact does a line add? One small function for each `tells:` of the rules."""
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from broadgauge.doctor.log.communicators import Communicators, Holder
 from broadgauge.doctor.log.facts import (
@@ -163,18 +165,45 @@ def way_of(via: str) -> Way:
     return Way.GDRDMA if "/GDRDMA" in via else Way.NETWORK
 
 
+class _Via(NamedTuple):
+    """What follows `via` in a channel's line."""
+
+    way: Way
+    device: str | None
+    """`NET/IB/0`."""
+    proxy: int | None
+    """Rank whose NIC is used."""
+
+
+@functools.lru_cache(maxsize=1024)
+def _parse_via(via: str) -> _Via:
+    device, proxy = _DEVICE.match(via), _PROXY.match(via)
+    return _Via(
+        way_of(via),
+        None if device is None else device["device"],
+        None if proxy is None else int(proxy["rank"]),
+    )
+
+
 def _channel(gatherer: Gatherer, told: Told) -> None:
-    pair = (told.number("from_rank"), told.number("to_rank"))
-    via = told.fields["via"].strip()
-    way = way_of(via)
-    communicator = gatherer.communicator(told, max(pair))
-    communicator.paths.setdefault(pair, {}).setdefault(way, set()).add(told.number("channel"))
-    is_network = via.startswith(("NET", "COLLNET"))
-    communicator.lines.setdefault((way, is_network), (told.place, told.text))
-    if (device := _DEVICE.match(via)) is not None:
-        communicator.path_devices.setdefault(pair, set()).add(device["device"])
-    if (proxy := _PROXY.match(via)) is not None:
-        communicator.proxies[pair] = int(proxy["rank"])
+    fields = told.fields
+    sender, receiver = int(fields["from_rank"]), int(fields["to_rank"])
+    pair = (sender, receiver)
+    via = _parse_via(fields["via"])
+    communicator = gatherer.communicator(told, max(sender, receiver))
+    ways = communicator.paths.get(pair)
+    if ways is None:
+        ways = communicator.paths[pair] = {}
+    channels = ways.get(via.way)
+    if channels is None:
+        channels = ways[via.way] = set()
+        is_network = via.device is not None or via.way is Way.COLLNET
+        communicator.lines.setdefault((via.way, is_network), (told.place, told.text))
+    channels.add(int(fields["channel"]))
+    if via.device is not None:
+        communicator.path_devices.setdefault(pair, set()).add(via.device)
+    if via.proxy is not None:
+        communicator.proxies[pair] = via.proxy
 
 
 def _nvls(gatherer: Gatherer, told: Told) -> None:

@@ -53,7 +53,8 @@ def _of_block(block: bytes, counts: Counts) -> Iterator[Line]:
     first = counts.num_lines
     counted_to, num_before = 0, 0
     for begin, end in sorted(_telling(block)):
-        num_before += block.count(b"\n", counted_to, begin)
+        if begin != counted_to:
+            num_before += block.count(b"\n", counted_to, begin)
         counted_to = begin
         number = first + num_before + 1
         text = block[begin:end]

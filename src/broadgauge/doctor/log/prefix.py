@@ -7,7 +7,7 @@ colours of their own.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -60,17 +60,17 @@ class Prefixes:
 
     _remembered: dict[str, Prefix | None] = field(default_factory=dict)
 
-    def messages(self, text: str) -> Iterator[Message]:
+    def messages(self, text: str) -> Sequence[Message]:
         """Of one line: usually one, none where its prefix is cut, more where lines ran together."""
         mark = text.find("NCCL ")
-        following = text.find("NCCL ", mark + 5)
-        if following < 0:
-            if mark >= 0 and text[mark + 5 : mark + 10] in _LEVELS:
-                prefix = self._before(text, mark)
-                if prefix is not None:
-                    yield _message(text, mark, len(text), prefix)
-            return
-        yield from self._several(text)
+        if mark < 0:
+            return ()
+        if text.find("NCCL ", mark + 5) >= 0:
+            return tuple(self._several(text))
+        if text[mark + 5 : mark + 10] not in _LEVELS:
+            return ()
+        prefix = self._before(text, mark)
+        return () if prefix is None else (_message(text, mark, len(text), prefix),)
 
     def _several(self, text: str) -> Iterator[Message]:
         marks: list[tuple[int, Prefix]] = []
@@ -110,7 +110,8 @@ def _parse(words: str) -> Prefix | None:
 
 
 def _message(text: str, mark: int, end: int, prefix: Prefix) -> Message:
-    level = text[mark + 5 : mark + 10].rstrip()
-    begin = mark + 5 + len(level)
-    body = text[begin : min(end, begin + MOST_CHARACTERS)].strip()
+    body = text[mark + 9 : min(end, mark + MOST_CHARACTERS)].strip()
+    level = text[mark + 5 : mark + 9]
+    if level == "TRAC":
+        level, body = "TRACE", body[1:].lstrip()
     return Message(level, body, prefix.speaker, prefix.device)

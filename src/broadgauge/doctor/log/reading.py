@@ -71,13 +71,11 @@ class _Reader:
     def _take(self, line: Line, name: str) -> None:
         text = plain(line.text)
         place = Place(name, line.number)
-        is_nccl = False
-        if "NCCL " in text:
-            for message in self.prefixes.messages(text):
-                is_nccl = True
-                self._take_message(message, place)
-        if is_nccl:
+        messages = self.prefixes.messages(text)
+        if messages:
             self.reading.num_nccl_lines += 1
+            for message in messages:
+                self._take_message(message, place)
             return
         match = self.matcher.match_text(text)
         if match is None:

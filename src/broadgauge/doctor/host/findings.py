@@ -1,0 +1,33 @@
+"""What should a reader know of this machine? Each rule looks at one concern."""
+
+from collections.abc import Callable, Iterator
+
+from broadgauge.doctor.host import (
+    adapters,
+    gpu_direct,
+    limits,
+    nics,
+    pcie_links,
+    port_errors,
+    software,
+)
+from broadgauge.messages.hardware import HardwareFacts
+from broadgauge.specs.record import Finding, Severity
+
+HostRule = Callable[[HardwareFacts], Iterator[Finding]]
+RULES: tuple[HostRule, ...] = (
+    *adapters.RULES,
+    *gpu_direct.RULES,
+    *nics.RULES,
+    *pcie_links.RULES,
+    *limits.RULES,
+    *port_errors.RULES,
+    *software.RULES,
+)
+_ORDER = (Severity.ERROR, Severity.WARNING, Severity.INFO)
+
+
+def host_findings(facts: HardwareFacts) -> tuple[Finding, ...]:
+    """The worst first."""
+    found = [finding for rule in RULES for finding in rule(facts)]
+    return tuple(sorted(found, key=lambda finding: _ORDER.index(finding.severity)))
