@@ -3,7 +3,13 @@
 import json
 from pathlib import Path
 
-from broadgauge.catalog.loading import KINDS, OF_THE_PREDICTOR, digest, shipped_text
+from broadgauge.catalog.loading import (
+    KINDS,
+    OF_THE_DOCTOR,
+    OF_THE_PREDICTOR,
+    digest,
+    shipped_text,
+)
 from broadgauge.specs.yaml_source import parse_yaml
 
 
@@ -18,7 +24,7 @@ def compiled_text(kind: str) -> str:
 def write_copies(folder: Path) -> None:
     """One file for each kind."""
     folder.mkdir(exist_ok=True)
-    for kind in (*KINDS, *OF_THE_PREDICTOR):
+    for kind in (*KINDS, *OF_THE_PREDICTOR, *OF_THE_DOCTOR):
         (folder / f"{kind}.json").write_text(compiled_text(kind), encoding="utf-8")
 
 

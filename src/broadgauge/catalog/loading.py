@@ -20,6 +20,8 @@ KINDS = ("gpus", "transports", "networks", "nodes", "models", "storage", "prices
 OF_THE_PREDICTOR = ("frameworks", "constants", "fitted", "widenings")
 """Of the same form, with where its constants start, what they were fitted to, and where intervals
 are wider."""
+OF_THE_DOCTOR = ("nccl_variables",)
+"""Of the same form; no user's file has them."""
 
 
 def catalog_folder() -> Traversable:

@@ -200,7 +200,7 @@ class LimitFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MachineFacts:
+class SystemFacts:
     """The system that this process sees."""
 
     hostname: str | None
@@ -250,7 +250,7 @@ class VariableFacts:
 class HardwareFacts:
     """One machine, as seen by one process."""
 
-    machine: MachineFacts
+    machine: SystemFacts
     nics: tuple[NicFacts, ...]
     hcas: tuple[HcaFacts, ...]
     gpus: tuple[GpuDevice, ...]

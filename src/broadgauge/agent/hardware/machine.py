@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from broadgauge.agent.hardware.limits import status
 from broadgauge.agent.hardware.tree import Tree, count_of_list, to_number
-from broadgauge.messages.hardware import MachineFacts
+from broadgauge.messages.hardware import SystemFacts
 
 _CAP_IPC_LOCK = 14
 """Source: Linux, include/uapi/linux/capability.h."""
@@ -17,11 +17,11 @@ _RUNTIMES = (("kubepods", "kubernetes"), ("docker", "docker"), ("libpod", "podma
 _TCP = "/proc/sys/net/ipv4"
 
 
-def read_machine(tree: Tree, environ: Mapping[str, str]) -> MachineFacts:
+def read_machine(tree: Tree, environ: Mapping[str, str]) -> SystemFacts:
     """The system, as this process sees it."""
     told = status(tree)
     balancing = tree.number("/proc/sys/kernel/numa_balancing")
-    return MachineFacts(
+    return SystemFacts(
         hostname=socket.gethostname() if tree.is_live else tree.text("/proc/sys/kernel/hostname"),
         kernel=tree.text("/proc/sys/kernel/osrelease"),
         distribution=_distribution(tree),

@@ -11,6 +11,7 @@ from broadgauge.doctor.host import (
     port_errors,
     software,
 )
+from broadgauge.doctor.host.variables import variable_findings
 from broadgauge.messages.hardware import HardwareFacts
 from broadgauge.specs.record import Finding, Severity
 
@@ -29,5 +30,9 @@ _ORDER = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 def host_findings(facts: HardwareFacts) -> tuple[Finding, ...]:
     """The worst first."""
-    found = [finding for rule in RULES for finding in rule(facts)]
+    variables = facts.effective_variables()
+    found = [
+        *(finding for rule in RULES for finding in rule(facts)),
+        *variable_findings(variables, version=facts.nccl_version, facts=facts),
+    ]
     return tuple(sorted(found, key=lambda finding: _ORDER.index(finding.severity)))
