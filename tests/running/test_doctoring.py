@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.engine.making import a_plan, make_folder, run_in
-from tests.platforms.planted_nccl import MEMLOCK, nccl_log
+from tests.platforms.planted_nccl import MEMLOCK, Network, nccl_log
 
 from broadgauge.results.folder.reading import read_run
 from broadgauge.running.doctoring import Examination, ExaminedFinding, examine_run
@@ -127,6 +127,58 @@ def test_the_counters_of_a_failed_trial_are_judged_here(tmp_path: Path, status: 
     changed(path, case_key=two_nodes.key, status=status, nodes=nodes, findings=[])
     rules = [each.finding.rule for each in examine_run(path).findings]
     assert rules == (["retransmits"] if status == "failed" else [])
+
+
+def a_gpu_run(folder: Path, network: dict[str, Any], busbw: float) -> Path:
+    """One case on two hosts, whose largest all_reduce had this busbw."""
+    plan = a_plan(
+        gpus=8,
+        platform="hosts",
+        hosts=["node0", "node1"],
+        cluster={"shapes": ["2x1"]},
+        networks=[{"name": "fabric", "found": {"interface": "eth0", **network}}],
+        workloads=[{"kind": "collectives", "ops": ["all_reduce"], "sizes": ["64 MiB", "4 GiB"]}],
+        launches=1,
+    )
+    with make_folder(folder, plan) as store:
+        run_in(store)
+        path = store.path
+    rows = json.loads((path / "records.jsonl").read_text())["collectives"]
+    changed(path, collectives=[{**row, "busbw_gbyte_per_s": busbw} for row in rows])
+    return path
+
+
+FABRIC = {"transport": "roce", "nominal_gbps": "400 Gbit/s"}
+
+
+@pytest.mark.parametrize(
+    ("busbw", "log", "rule"),
+    [
+        (47.0, "roce", "busbw-as-expected"),
+        (3.4, "sockets", "busbw-below-expected"),
+        (9.0, "roce-staged", "busbw-below-expected"),
+    ],
+)
+def test_a_cases_bandwidth_is_held_against_what_it_should_be(
+    tmp_path: Path, busbw: float, log: Network, rule: str
+) -> None:
+    path = a_gpu_run(tmp_path, FABRIC, busbw)
+    plant(path, "b0.l0", nccl_log(log, 0), nccl_log(log, 1))
+    (one,) = (e for e in examine_run(path).findings if e.finding.rule.startswith("busbw"))
+    assert one.finding.rule == rule
+    assert "400 Gbit/s RoCE with GPUDirect RDMA" in one.finding.symptom
+    assert (one.cases, one.trials) == (("collectives 2x1 fabric",), ("b0.l0.t0",))
+
+
+def test_what_a_case_asks_for_is_no_finding(tmp_path: Path) -> None:
+    for folder, transport in (("any", {}), ("tcp", {"transport": "tcp"})):
+        (tmp_path / folder).mkdir()
+        path = a_gpu_run(tmp_path / folder, transport, 3.4)
+        texts = [nccl_log("sockets", rank) for rank in (0, 1)]
+        asked = "node0:100:100 [0] NCCL INFO NCCL_IB_HCA set by environment to mlx5_0\n"
+        plant(path, "b0.l0", asked + texts[0], texts[1])
+        rules = {each.finding.rule for each in examine_run(path).findings}
+        assert ("rdma-not-used" in rules) == (folder == "any")
 
 
 def test_logs_of_what_is_no_launch_of_the_plan_are_left_alone(tmp_path: Path) -> None:

@@ -6,10 +6,11 @@ What a record's findings say was read in bounds while the run went on; here all 
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from broadgauge.advise.trial_findings import lost_packets
+from broadgauge.doctor.expectation import expect
 from broadgauge.doctor.log.facts import LogReading
 from broadgauge.doctor.log.files import open_sources
 from broadgauge.doctor.log.findings import log_findings
@@ -17,6 +18,9 @@ from broadgauge.doctor.log.overview import JobOverview, job_overview
 from broadgauge.doctor.log.path_matrix import PathMatrix, path_matrix
 from broadgauge.doctor.log.reading import read_logs
 from broadgauge.doctor.log.recorded import in_run
+from broadgauge.doctor.measured import judge_measured
+from broadgauge.doctor.situation import Situation, situation_of
+from broadgauge.platforms.meant_transport import rules_asked_for
 from broadgauge.results.folder.reading import StoredRun, read_run
 from broadgauge.results.folder.run_folder import LOGS_FOLDER
 from broadgauge.specs.case import Case
@@ -26,6 +30,8 @@ _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)")
 _RANK_LOG = re.compile(
     r"(?P<launch>(?P<planned>b\d+\.l\d+)(?:r\d+)?)\.rank(?P<rank>\d+)(?P<nccl>\.nccl\S*)?\.log"
 )
+_OF_ONE_CASE = "busbw-"
+"""How rules begin that judge a figure of one case."""
 _RANK = re.compile(r"\.rank(\d+)\.")
 
 
@@ -81,6 +87,14 @@ class _Seen:
     trial: str | None = None
 
     @property
+    def kind(self) -> tuple[str, ...]:
+        """Equal where nothing but numbers differs; a case's own figure is its own."""
+        finding = self.finding
+        own = self.cases if finding.rule.startswith(_OF_ONE_CASE) else ()
+        symptom = _NUMBER.sub("#", finding.symptom)
+        return (finding.rule, finding.severity.value, symptom, *own)
+
+    @property
     def ranks(self) -> set[int]:
         return {int(rank) for line in self.finding.evidence for rank in _RANK.findall(line)}
 
@@ -107,6 +121,8 @@ def examine_run(path: Path) -> Examination:
             readings.setdefault(case.key, []).append((logs.launch, reading))
         seen += _of_logs(logs, reading, run.folder)
     seen += _of_records(run)
+    for case in run.plan.cases:
+        seen += _of_bandwidth(run, case, readings.get(case.key, []))
     return Examination(
         folder=run.folder,
         experiment_name=run.plan.experiment_name,
@@ -150,9 +166,12 @@ def _life_logs(run: StoredRun) -> Iterator[_LifeLogs]:
 
 
 def _of_logs(logs: _LifeLogs, reading: LogReading, folder: Path) -> Iterator[_Seen]:
+    """But what the launch's cases themselves ask for."""
     labels = tuple(case.label for case in logs.cases)
+    asked = frozenset.intersection(*map(rules_asked_for, logs.cases))
     for finding in in_run(log_findings(reading), str(folder / LOGS_FOLDER)):
-        yield _Seen(finding=finding, cases=labels, launch=logs.launch)
+        if finding.rule not in asked:
+            yield _Seen(finding=finding, cases=labels, launch=logs.launch)
 
 
 def _of_records(run: StoredRun) -> Iterator[_Seen]:
@@ -175,13 +194,50 @@ def _of_counters(case: Case, record: Record) -> Iterable[Finding]:
     return () if record.status is Status.OK else lost_packets(case, record)
 
 
+def _of_bandwidth(
+    run: StoredRun, case: Case, readings: Sequence[tuple[str, LogReading]]
+) -> Iterator[_Seen]:
+    """Is the busbw of its largest all_reduce what it should be? Of what was not emulated."""
+    speaking = [reading for _, reading in readings if reading.num_nccl_lines]
+    rows = [
+        (row, record)
+        for record in run.records
+        if record.case_key == case.key and record.status is Status.OK
+        for row in record.collectives
+        if row.op == "all_reduce" and row.busbw_gbyte_per_s is not None
+    ]
+    is_emulated = case.link is not None and case.link.found is None
+    if is_emulated or not speaking or not rows:
+        return
+    size_bytes = max(row.size_bytes for row, _ in rows)
+    busbw = [row.busbw_gbyte_per_s for row, _ in rows if row.size_bytes == size_bytes]
+    situation = _situation(case, speaking[-1], _gpu(run, rows[-1][1]))
+    yield _Seen(
+        finding=judge_measured(expect(situation), sum(busbw) / len(busbw), size_bytes=size_bytes),
+        cases=(case.label,),
+        trial=rows[-1][1].record_id,
+    )
+
+
+def _situation(case: Case, reading: LogReading, gpu: str | None) -> Situation:
+    """What the experiment says of its network comes before what the log tells."""
+    found = None if case.link is None else case.link.found
+    if found is None:
+        return situation_of(reading, gpu=gpu)
+    situation = situation_of(reading, gpu=gpu, nic_gbps=found.nominal_gbps)
+    return situation if found.transport is None else replace(situation, transport=found.transport)
+
+
+def _gpu(run: StoredRun, record: Record) -> str | None:
+    environment = run.environments.get(record.environment or "")
+    return environment.gpus[0].name if environment is not None and environment.gpus else None
+
+
 def _grouped(seen: Sequence[_Seen]) -> tuple[ExaminedFinding, ...]:
     """Those of one rule that differ in nothing but numbers together, as the first has it."""
     groups: dict[tuple[str, ...], list[_Seen]] = {}
     for each in seen:
-        finding = each.finding
-        kind = (finding.rule, finding.severity.value, _NUMBER.sub("#", finding.symptom))
-        groups.setdefault(kind, []).append(each)
+        groups.setdefault(each.kind, []).append(each)
     order = (Severity.ERROR, Severity.WARNING, Severity.INFO)
     return tuple(
         sorted(map(_examined, groups.values()), key=lambda e: order.index(e.finding.severity))
