@@ -64,6 +64,13 @@ FEWEST_ENDS = 3
 """Of two ends one can't say which pair is the slow one."""
 SAME_ENGINE_RATIO = 0.1
 """Two of our own trials of one large message lie within a few percent; a tenth is a difference."""
+DIFFERENT_WIRES = 2.0
+"""Times: from here on two rates are another network. Ethernet and InfiniBand double or more."""
+BACKEND_WIRE_RATIO = 0.5
+"""Of the slower wire: below half of it nothing that differs by the wire is the limit."""
+NEGATIVE_SCALING_RATIO = 0.8
+"""Of one launch, whose spread is not known: a fifth less is more than two launches of one case
+usually differ by."""
 LONG_MESSAGE_BYTES = 16 * 2**20
 """At 100 GB/s it takes 0.17 ms, many times the tens of microseconds of a call and a barrier."""
 

@@ -6,6 +6,7 @@ The thresholds of verdicts and findings, with their reasons: advise/limits.py.
 from broadgauge.advise.case_verdict import verdict
 from broadgauge.advise.engines import engine_notes
 from broadgauge.advise.findings.shared_cores import foreign_load
+from broadgauge.analysis.across_cases import across_cases
 from broadgauge.analysis.claims import judged_hypotheses, judged_published
 from broadgauge.analysis.finding_groups import finding_groups
 from broadgauge.analysis.judged_cases import judged_case
@@ -32,7 +33,7 @@ def analyse(run: RunSummary, made_from: MadeFrom | None = None) -> Analysis:
         shared_cores=foreign_load(run),
         notes=engine_notes(run),
         cases=tuple(judged_case(summary, verdicts[summary.case.key]) for summary in run.cases),
-        findings=finding_groups(run),
+        findings=(*finding_groups(run), *across_cases(run)),
         networks=tuple(map(_ratio, against_reference(of_arm(run, "candidate")))),
         platforms=tuple(map(_ratio, between_platforms(run))),
         hypotheses=judged_hypotheses(run, verdicts),
