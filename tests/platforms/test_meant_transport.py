@@ -23,7 +23,7 @@ from broadgauge.specs.record import Confidence, ErrorKind, Severity
 DIRECT = NcclWay(
     way="GDRDMA",
     num_pairs=2,
-    line="b0.l0.rank0.nccl.log:41: Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA",
+    line="logs/b0.l0.rank0.nccl.log:41: Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA",
 )
 STAGED = DIRECT.model_copy(update={"way": "network"})
 SOCKETS = DIRECT.model_copy(

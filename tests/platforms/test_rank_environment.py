@@ -14,6 +14,7 @@ from broadgauge.platforms.rank_environment import (
     nccl_seen_gbps,
     rank_environment,
     recorded_variables,
+    set_by_users,
 )
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.network import Network, NodePath
@@ -90,6 +91,27 @@ def test_a_found_network_is_sent_over_as_it_says_and_the_users_variables_win() -
         "1",
         "mine",
     )
+
+
+@pytest.mark.parametrize(
+    ("found", "is_emulated", "left"),
+    [
+        (None, True, {"NCCL_NET_PLUGIN", "NCCL_IB_HBA"}),
+        ({"transport": "tcp"}, False, {"NCCL_NET_PLUGIN", "NCCL_IB_HBA"}),
+        ({}, False, {"NCCL_NET_PLUGIN", "NCCL_IB_HBA", "NCCL_IB_DISABLE", "NCCL_NET"}),
+    ],
+)
+def test_what_users_set_is_told_from_what_we_set(
+    found: dict[str, str] | None, is_emulated: bool, left: set[str]
+) -> None:
+    network = NET
+    if found is not None:
+        keys = {"name": "n", "found": {"interface": "ib0", **found}}
+        network = Network.model_validate(keys)
+    case = nccl_case(network=network, environment={"NCCL_NET_PLUGIN": "none"})
+    recorded = dict.fromkeys(("NCCL_NET_PLUGIN", "NCCL_IB_HBA", "NCCL_IB_DISABLE"), "1")
+    recorded |= {"NCCL_NET": "Socket", "NCCL_DEBUG_FILE": "<logs>/<launch>.rank0.nccl.log"}
+    assert set_by_users(recorded, case, is_emulated=is_emulated).keys() == left
 
 
 def test_gloo_on_the_path_sockets_uses_the_loopback_interface() -> None:

@@ -39,7 +39,7 @@ def test_two_ranks_are_one_job(tmp_path: Path) -> None:
     (way,) = told.nccl.ways
     assert (way.way, way.pairs) == ("sockets", ((0, 1), (1, 0)))
     assert way.line is not None
-    assert way.line.startswith("b0.l0.rank0.nccl.log:")
+    assert way.line.startswith("logs/b0.l0.rank0.nccl.log:")
     assert told.why_sockets is not None
 
 

@@ -22,7 +22,7 @@ ROCE, ROCE_TOO, NO_GDR, TCP = (
         ("tcp", {"transport": "tcp"}),
     )
 )
-LINE = "b0.l0.rank0.nccl.log:212: Channel 00/16 : 7[7] -> 8[0] [send] via NET/{}"
+LINE = "logs/b0.l0.rank0.nccl.log:212: Channel 00/16 : 7[7] -> 8[0] [send] via NET/{}"
 NO_ADAPTER = Finding(
     rule="no-adapter",
     severity=Severity.WARNING,

@@ -181,6 +181,21 @@ def test_what_a_case_asks_for_is_no_finding(tmp_path: Path) -> None:
         assert ("rdma-not-used" in rules) == (folder == "any")
 
 
+@pytest.mark.parametrize("transport", [{}, {"transport": "tcp"}])
+def test_variables_that_users_set_are_judged_and_not_ours(
+    tmp_path: Path, transport: dict[str, Any]
+) -> None:
+    path = a_gpu_run(tmp_path, transport, 3.4)
+    for file in (path / "environments").iterdir():
+        stored = json.loads(file.read_text())
+        variables = {"NCCL_IB_HBA": "mlx5", "NCCL_NET": "Socket", "NCCL_IB_DISABLE": "1"}
+        file.write_text(json.dumps(stored | {"platform": "hosts", "variables": variables}))
+    found = [each.finding for each in examine_run(path).findings]
+    (misspelt,) = (finding for finding in found if "NCCL_IB_HBA" in finding.symptom)
+    assert "NCCL_IB_HCA" in (misspelt.fix or "")
+    assert any("NCCL_IB_DISABLE" in each.symptom for each in found) == (not transport)
+
+
 def test_logs_of_what_is_no_launch_of_the_plan_are_left_alone(tmp_path: Path) -> None:
     path = a_run(tmp_path)
     plant(path, "b7.l9", nccl_log("roce", 0))

@@ -160,6 +160,27 @@ def nccl_seen_gbps(case: Case) -> float | None:
     return seen or case.link.rate_gbps or UNSHAPED_SEEN_GBPS
 
 
+def set_by_users(recorded: Mapping[str, str], case: Case, *, is_emulated: bool) -> dict[str, str]:
+    """What is kept of a rank's variables, without those that the platform gave it.
+
+    What is left stood in the experiment, or in the shell or on the host that it came from.
+    """
+    place = RankPlace(
+        rank=0,
+        world_size=case.world_size,
+        local_rank=0,
+        local_world_size=case.ranks_per_node,
+        node=0,
+        num_nodes=case.nodes,
+        num_cores=1,
+        master_address="",
+        master_port="",
+    )
+    facts = LaunchFacts(launch_id="", log_stem="", interface="", is_emulated=is_emulated)
+    ours = {*platform_variables(case, place, facts), *LOG_VARIABLES} - case.environment.keys()
+    return {name: value for name, value in recorded.items() if name not in ours}
+
+
 def recorded_variables(
     environment: Mapping[str, str], case: Case, launch_id: str, log_folder: str
 ) -> dict[str, str]:

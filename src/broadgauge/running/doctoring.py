@@ -11,6 +11,7 @@ from pathlib import Path
 
 from broadgauge.advise.trial_findings import lost_packets
 from broadgauge.doctor.expectation import expect
+from broadgauge.doctor.host.variables import variable_findings
 from broadgauge.doctor.log.facts import LogReading
 from broadgauge.doctor.log.files import open_sources
 from broadgauge.doctor.log.findings import log_findings
@@ -21,6 +22,7 @@ from broadgauge.doctor.log.recorded import in_run
 from broadgauge.doctor.measured import judge_measured
 from broadgauge.doctor.situation import Situation, situation_of
 from broadgauge.platforms.meant_transport import rules_asked_for
+from broadgauge.platforms.rank_environment import set_by_users
 from broadgauge.results.folder.reading import StoredRun, read_run
 from broadgauge.results.folder.run_folder import LOGS_FOLDER
 from broadgauge.specs.case import Case
@@ -121,6 +123,7 @@ def examine_run(path: Path) -> Examination:
             readings.setdefault(case.key, []).append((logs.launch, reading))
         seen += _of_logs(logs, reading, run.folder)
     seen += _of_records(run)
+    seen += _of_variables(run)
     for case in run.plan.cases:
         seen += _of_bandwidth(run, case, readings.get(case.key, []))
     return Examination(
@@ -192,6 +195,20 @@ def _of_records(run: StoredRun) -> Iterator[_Seen]:
 
 def _of_counters(case: Case, record: Record) -> Iterable[Finding]:
     return () if record.status is Status.OK else lost_packets(case, record)
+
+
+def _of_variables(run: StoredRun) -> Iterator[_Seen]:
+    """What users set for NCCL, in the experiment or around it, by environment and case."""
+    by_key = {case.key: case for case in run.plan.cases}
+    used = dict.fromkeys((record.environment or "", record.case_key) for record in run.records)
+    for name, key in used:
+        environment, case = run.environments.get(name), by_key.get(key)
+        if environment is None or case is None or case.backend != "nccl":
+            continue
+        is_emulated = environment.platform == "emulated"
+        variables = set_by_users(environment.variables, case, is_emulated=is_emulated)
+        for finding in variable_findings(variables, version=environment.nccl, facts=None):
+            yield _Seen(finding=finding, cases=(case.label,))
 
 
 def _of_bandwidth(

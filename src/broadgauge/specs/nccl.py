@@ -18,7 +18,7 @@ class NcclWay(StoredModel):
     num_channels: int | None = None
     """The most of one pair."""
     line: str | None = None
-    """The first that says so, with file and number."""
+    """The first that says so: `logs/b0.l0.rank0.nccl.log:41: Channel …`."""
 
 
 class NcclUse(StoredModel):

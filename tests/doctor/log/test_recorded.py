@@ -88,7 +88,9 @@ def test_all_ranks_are_put_together() -> None:
         ((0, 1), (1, 0)),
         2,
     )
-    assert way.line == ("b0.l0.rank0.nccl.log:41: Channel 00/0 : 0[0] -> 1[0] via NET/IB/0/GDRDMA")
+    assert way.line == (
+        "logs/b0.l0.rank0.nccl.log:41: Channel 00/0 : 0[0] -> 1[0] via NET/IB/0/GDRDMA"
+    )
 
 
 def test_one_process_that_fell_back_decides_and_versions_differ() -> None:

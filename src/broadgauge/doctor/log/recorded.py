@@ -13,6 +13,8 @@ _MOST_NAMES = 32
 """Interfaces or adapters."""
 _MOST_CHARACTERS = 200
 _MOST_NOTES = 5
+_LOGS = "logs/"
+"""The folder in a run's own."""
 _SLOWEST_FIRST = (
     Way.SOCKETS,
     Way.NETWORK,
@@ -79,7 +81,7 @@ def in_run(findings: Iterable[Finding], folder: str) -> Iterator[Finding]:
     """Their evidence names files of the folder for logs as they stand in the run folder."""
     named = f"{folder.rstrip('/')}/"
     for finding in findings:
-        lines = tuple(line.replace(named, "logs/") for line in finding.evidence)
+        lines = tuple(line.replace(named, _LOGS) for line in finding.evidence)
         yield finding.model_copy(update={"evidence": lines})
 
 
@@ -123,7 +125,7 @@ def _line(communicator: CommunicatorFacts, way: Way) -> str | None:
 
 
 def _named(place: Place) -> str:
-    return f"{PurePath(place.file).name}:{place.line}"
+    return f"{_LOGS}{PurePath(place.file).name}:{place.line}"
 
 
 def _first_of(notes: tuple[str, ...]) -> tuple[str, ...]:
