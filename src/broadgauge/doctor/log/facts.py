@@ -79,6 +79,8 @@ class ProcessFacts:
     """Interface: `eth0`."""
     interfaces: tuple[str, ...] = ()
     """That the socket network uses."""
+    addresses: dict[str, str] = field(default_factory=dict)
+    """By interface, of bootstrap and socket network: `192.0.2.1`."""
     adapters: dict[str, Adapter] = field(default_factory=dict)
     gdr_by_adapter: dict[str, bool] = field(default_factory=dict)
     """The adapter's name without port → can the NIC reach GPU memory at all?"""

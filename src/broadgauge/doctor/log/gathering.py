@@ -88,12 +88,24 @@ def _network(_: Gatherer, told: Told) -> None:
 
 def _bootstrap(_: Gatherer, told: Told) -> None:
     words = told.fields["interfaces"].strip()
-    told.process.bootstrap = re.sub(r"^\[\d+\]", "", words).split(":", 1)[0] or None
+    name, _colon, address = re.sub(r"^\[\d+\]", "", words).partition(":")
+    told.process.bootstrap = name or None
+    _address(told.process, name, address)
 
 
 def _socket_interfaces(_: Gatherer, told: Told) -> None:
-    names = [match["name"] for match in _ITEM.finditer(told.fields["interfaces"])]
+    items = list(_ITEM.finditer(told.fields["interfaces"]))
+    names = (match["name"] for match in items)
     told.process.interfaces = tuple(dict.fromkeys((*told.process.interfaces, *names)))
+    for match in items:
+        _address(told.process, match["name"], match["rest"])
+
+
+def _address(process: ProcessFacts, interface: str, text: str) -> None:
+    """`192.0.2.1<0>`, or `2001:db8::1<0>`."""
+    address = text.partition("<")[0].strip()
+    if address:
+        process.addresses[interface] = address
 
 
 def _socket_threads(_: Gatherer, told: Told) -> None:

@@ -42,9 +42,18 @@ def num_nodes(reading: LogReading) -> int | None:
 
 
 def has_several_nodes(reading: LogReading) -> bool:
-    """Is it known that ranks talk between nodes?"""
+    """Is it known that ranks talk between nodes?
+
+    GPUs that reach each other by neither P2P nor shared memory are several nodes for NCCL: where
+    every rank is known to be on one host, they are one here.
+    """
     nodes = num_nodes(reading)
-    return nodes is not None and nodes > 1
+    if nodes is None or nodes < 2:
+        return False
+    communicator = largest(reading)
+    if communicator is None or len(communicator.members) != communicator.num_ranks:
+        return True
+    return len(set(nodes_of_ranks(reading, communicator).values())) > 1
 
 
 def is_one_node(reading: LogReading) -> bool:

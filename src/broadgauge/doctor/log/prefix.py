@@ -81,6 +81,8 @@ class Prefixes:
                 if prefix is not None:
                     marks.append((mark, prefix))
             mark = text.find("NCCL ", mark + 5)
+        if not marks:
+            return
         ends = [mark - prefix.num_characters for mark, prefix in marks[1:]]
         for (mark, prefix), end in zip(marks, [*ends, len(text)], strict=True):
             yield _message(text, mark, max(end, mark), prefix)

@@ -34,9 +34,9 @@ def test_another_job_in_the_same_log_is_no_difference() -> None:
 def test_interfaces_are_compared_by_name_and_not_by_address() -> None:
     reading = a_reading()
     for i, process in enumerate(processes(reading)):
-        process.bootstrap = f"eth0:10.0.0.{i}<0>"
+        process.addresses = {"eth0": f"10.0.0.{i}"}
     assert found(reading, "interfaces-differ") == ()
-    processes(reading)[0].bootstrap = "ens3:10.0.0.9<0>"
+    processes(reading)[0].bootstrap = "ens3"
     assert the(reading, "interfaces-differ").severity is Severity.INFO
 
 

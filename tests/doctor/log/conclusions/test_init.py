@@ -29,7 +29,11 @@ def test_the_rank_that_nobody_heard_of_is_named() -> None:
 
 
 def test_ranks_that_began_and_hang() -> None:
-    finding = the(stuck(completed={0, 1, 2}, heard_of={0, 1, 2, 3}), "init-not-completed")
+    reading = stuck(completed={0, 1, 2}, heard_of={0, 1, 2, 3})
+    assert found(reading, "init-not-completed") == (), "it told its time: a line was cut"
+    processes(reading)[3].init_s = None
+    finding = the(reading, "init-not-completed")
+    assert finding.severity is Severity.WARNING
     assert finding.symptom == "rank 3 of 4 began to initialise and never completed"
     assert finding.cause is not None
     assert "the others are through" in finding.cause

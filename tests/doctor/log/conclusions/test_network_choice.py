@@ -27,7 +27,7 @@ def test_the_network_is_named_with_what_it_runs_over() -> None:
     assert finding.symptom == "ranks 0 to 3 chose the network `IB`"
     assert finding.evidence == (
         "adapters: mlx5_0:1 (RoCE, 400 Gbit/s) and mlx5_1:1 (RoCE, 400 Gbit/s)",
-        "bootstrap over eth0:10.0.0.1<0>",
+        "bootstrap over eth0",
     )
     assert finding.cause is not None
     assert "before sockets" in finding.cause
@@ -139,3 +139,23 @@ def test_what_nccl_calls_ib_is_said_as_what_it_is(
 
 def test_mlx5_is_what_nccl_says() -> None:
     assert found(a_reading(), "network-other-hca") == ()
+
+
+def test_a_plugin_that_is_named_and_can_not_be_loaded() -> None:
+    reading = on_sockets()
+    set_everywhere(reading, NCCL_NET_PLUGIN="aws-ofi")
+    for process in processes(reading):
+        process.missing_plugins = {"aws-ofi libnccl-net-aws-ofi.so"}
+    finding = the(reading, "plugin-missing")
+    assert finding.severity is Severity.ERROR
+    assert finding.cause is not None
+    assert finding.cause.endswith("NCCL took its own network `Socket`")
+
+
+def test_a_plugin_that_nobody_named_is_only_looked_for() -> None:
+    reading = on_sockets()
+    for process in processes(reading):
+        process.missing_plugins = {"libnccl-net.so"}
+    assert found(reading, "plugin-missing") == ()
+    set_everywhere(reading, NCCL_NET_PLUGIN="none")
+    assert found(reading, "plugin-missing") == ()

@@ -40,3 +40,13 @@ def test_hosts_that_nvlink_joins_are_one_node() -> None:
     reading = a_reading(between=Way.P2P)
     the_communicator(reading).num_nodes = 1
     assert the(reading, "nodes-fewer-than-hosts").severity is Severity.INFO
+
+
+def test_gpus_that_reach_each_other_by_the_network_alone_are_nodes() -> None:
+    reading = one_node(2)
+    the_communicator(reading).num_nodes = 2
+    set_everywhere(reading, NCCL_P2P_DISABLE="1", NCCL_SHM_DISABLE="1")
+    finding = the(reading, "nodes-more-than-hosts")
+    assert finding.severity is Severity.INFO
+    assert finding.cause is not None
+    assert finding.cause.startswith("NCCL_P2P_DISABLE=1 and NCCL_SHM_DISABLE=1")

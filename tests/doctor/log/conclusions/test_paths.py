@@ -90,3 +90,11 @@ def test_two_gpus_use_no_multicast() -> None:
     the_communicator(reading).has_nvls = False
     the_communicator(reading).num_nvls_channels = 0
     assert found(reading, "nvls-not-used") == ()
+
+
+def test_shared_memory_that_is_switched_off_is_the_cause() -> None:
+    reading = a_reading(1, 2, network="Socket", inside=Way.SOCKETS)
+    set_everywhere(reading, NCCL_SHM_DISABLE="1")
+    cause = the(reading, "network-inside-node").cause
+    assert cause is not None
+    assert cause.startswith("NCCL_SHM_DISABLE=1")

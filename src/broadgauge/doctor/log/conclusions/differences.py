@@ -71,8 +71,8 @@ def interfaces_differ(reading: LogReading) -> Iterator[Conclusion]:
 
 def _interface_names(process: ProcessFacts) -> str | None:
     if process.interfaces:
-        return ", ".join(sorted({name.split(":")[0] for name in process.interfaces}))
-    return None if process.bootstrap is None else process.bootstrap.split(":")[0]
+        return ", ".join(sorted(process.interfaces))
+    return process.bootstrap
 
 
 def settings_differ(reading: LogReading) -> Iterator[Conclusion]:

@@ -23,7 +23,7 @@ _FEWEST_PROCESSES = 3
 def init_not_completed(reading: LogReading) -> Iterator[Conclusion]:
     """Ranks that began and never completed: what a stuck job's log says first."""
     for communicator in reading.communicators.values():
-        stuck = communicator.started - communicator.completed
+        stuck = _stuck(reading, communicator)
         if not stuck:
             continue
         missing = _never_began(communicator)
@@ -31,7 +31,7 @@ def init_not_completed(reading: LogReading) -> Iterator[Conclusion]:
             place=_begin(reading, communicator, stuck),
             finding=Finding(
                 rule="init-not-completed",
-                severity=Severity.ERROR,
+                severity=Severity.WARNING if communicator.completed else Severity.ERROR,
                 symptom=_stuck_words(communicator, stuck, missing),
                 evidence=_counts(communicator),
                 cause=_stuck_cause(communicator, missing),
@@ -39,6 +39,24 @@ def init_not_completed(reading: LogReading) -> Iterator[Conclusion]:
                 confidence=Confidence.LIKELY if missing else Confidence.POSSIBLE,
             ),
         )
+
+
+def _stuck(reading: LogReading, communicator: CommunicatorFacts) -> set[int]:
+    """Ranks that began and did not complete.
+
+    Where lines of several processes ran together, one that says so may be lost: among ranks that
+    completed, one that told how long its initialisation took did, too.
+    """
+    stuck = communicator.started - communicator.completed
+    if not communicator.completed:
+        return stuck
+    return {rank for rank in stuck if not _told_its_time(reading, communicator, rank)}
+
+
+def _told_its_time(reading: LogReading, communicator: CommunicatorFacts, rank: int) -> bool:
+    speaker = communicator.members.get(rank)
+    process = None if speaker is None else reading.processes.get(speaker)
+    return process is not None and process.init_s is not None
 
 
 def _never_began(communicator: CommunicatorFacts) -> set[int]:
@@ -76,7 +94,7 @@ def _stuck_cause(communicator: CommunicatorFacts, missing: set[int]) -> str:
             "or their logs are not among the files"
         )
     if communicator.completed:
-        return "these ranks failed or hang while they connect; the others are through"
+        return "these ranks failed or hang while they connect, or their lines are cut; the others are through"
     return "no rank got through: they can't reach each other, or the log was cut while they began"
 
 

@@ -112,6 +112,34 @@ def _meant(processes: Sequence[ProcessFacts]) -> tuple[str, ...]:
     return tuple(signs)
 
 
+def plugin_missing(reading: LogReading) -> Iterator[Conclusion]:
+    """A plugin was asked for, and could not be loaded. That NCCL looks for one is usual."""
+    lost = [p for p in reading.processes.values() if p.missing_plugins and p.plugin is None]
+    asked = variable(lost, "NCCL_NET_PLUGIN")
+    if asked is None or asked.casefold() == "none":
+        return
+    names = sorted({name for process in lost for name in process.missing_plugins if asked in name})
+    if not names:
+        return
+    chosen = named(process.network for process in lost if process.network)
+    yield Conclusion(
+        place=first_place(lost),
+        finding=Finding(
+            rule="plugin-missing",
+            severity=Severity.ERROR,
+            symptom=f"the network plugin `{asked}` could not be loaded",
+            evidence=(f"NCCL_NET_PLUGIN={asked}", f"looked for: {names[0]}"),
+            cause=(
+                "it is not in the image or not in LD_LIBRARY_PATH, or a library that it needs is "
+                "missing" + (f"; NCCL took its own network `{chosen}`" if chosen else "")
+            ),
+            fix="`ldd` of the plugin's file inside the container names what is missing",
+            confidence=Confidence.LIKELY,
+        ),
+        explains=frozenset({"plugin_missing"}),
+    )
+
+
 def other_adapters(reading: LogReading) -> Iterator[Conclusion]:
     """What NCCL calls IB may be something else: said as what it is."""
     users = [p for n, ps in networks(reading).items() if n.casefold() == OWN_RDMA for p in ps]

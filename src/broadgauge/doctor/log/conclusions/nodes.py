@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion
 from broadgauge.doctor.log.facts import CommunicatorFacts, LogReading, Way
-from broadgauge.doctor.log.job import largest, variable
+from broadgauge.doctor.log.job import is_on, largest, variable
 from broadgauge.doctor.log.speakers import named
 from broadgauge.specs.record import Confidence, Finding, Severity
 
@@ -29,15 +29,27 @@ def _is_complete(communicator: CommunicatorFacts) -> bool:
 
 
 def _more(reading: LogReading, hosts: set[str], nodes: int) -> Finding:
-    identity = variable(reading.processes.values(), "NCCL_HOSTID")
-    told = identity is not None
+    processes = list(reading.processes.values())
+    identity = variable(processes, "NCCL_HOSTID")
+    off = [
+        f"{name}={value}"
+        for name in ("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE")
+        if is_on(value := variable(processes, name))
+    ]
+    told = identity is not None or bool(off)
+    known = (
+        f"NCCL_HOSTID tells them apart: {identity}, for example"
+        if identity is not None
+        else f"{' and '.join(off)}: GPUs that reach each other by no other way than the network "
+        "are nodes for NCCL"
+    )
     return Finding(
         rule="nodes-more-than-hosts",
         severity=Severity.INFO if told else Severity.WARNING,
         symptom=f"NCCL takes {named(hosts)} for {nodes} nodes",
         evidence=(f"nNodes {nodes}", f"hosts: {named(hosts)}"),
         cause=(
-            f"NCCL_HOSTID tells them apart: {identity}, for example"
+            known
             if told
             else "several containers of one host, or hosts of the same name: between them NCCL "
             "uses the network, also where NVLink joins the GPUs"

@@ -61,7 +61,8 @@ def _not_direct(
     over = "the network" if is_network else "the host's memory"
     cause, fix, confidence = _why(reading, is_network=is_network, has_direct=has_direct)
     ways = (Way.SOCKETS, Way.NETWORK, Way.GDRDMA) if is_network else (Way.SHM,)
-    lines = [communicator.lines[way, False] for way in ways if (way, False) in communicator.lines]
+    keys = [(way, is_between) for way in ways for is_between in (False, True)]
+    lines = [communicator.lines[key] for key in keys if key in communicator.lines]
     return Conclusion(
         place=lines[0][0] if lines else communicator.place,
         finding=Finding(
@@ -79,22 +80,14 @@ def _not_direct(
     )
 
 
-def _why(reading: LogReading, *, is_network: bool, has_direct: bool) -> tuple[str, str, Confidence]:
-    processes = list(reading.processes.values())
-    off = variable(processes, "NCCL_P2P_DISABLE")
-    level = variable(processes, "NCCL_P2P_LEVEL")
-    if is_on(off):
-        return (
-            f"NCCL_P2P_DISABLE={off} switches P2P off",
-            "unset NCCL_P2P_DISABLE",
-            Confidence.CERTAIN,
-        )
-    if level is not None and level.upper() in ("0", "LOC", "NVL"):
-        return (
-            f"NCCL_P2P_LEVEL={level} allows P2P for the nearest GPUs only",
-            "unset NCCL_P2P_LEVEL, and measure both",
-            Confidence.LIKELY,
-        )
+_Why = tuple[str, str, Confidence]
+"""Cause, fix, and how sure."""
+
+
+def _why(reading: LogReading, *, is_network: bool, has_direct: bool) -> _Why:
+    asked = _asked_for(list(reading.processes.values()), is_network=is_network)
+    if asked is not None:
+        return asked
     if next(said(reading, "P2P is disabled between"), None) is not None:
         return (
             "the driver refuses P2P between GPUs that are connected: ACS or the IOMMU redirects "
@@ -106,8 +99,7 @@ def _why(reading: LogReading, *, is_network: bool, has_direct: bool) -> tuple[st
         return (
             "NCCL takes these ranks for two nodes, can't use /dev/shm between their containers, or "
             "finds the NICs faster than the way through the host's memory",
-            "one container for all ranks of a node, or a shared /dev/shm and the same hostname; "
-            "is NCCL_SHM_DISABLE set?",
+            "one container for all ranks of a node, or a shared /dev/shm and the same hostname",
             Confidence.POSSIBLE,
         )
     if has_direct:
@@ -124,6 +116,33 @@ def _why(reading: LogReading, *, is_network: bool, has_direct: bool) -> tuple[st
         "visible to each, ACS off on bare metal",
         Confidence.POSSIBLE,
     )
+
+
+def _asked_for(processes: list[ProcessFacts], *, is_network: bool) -> _Why | None:
+    """By a variable."""
+    off, level, shm = (
+        variable(processes, f"NCCL_{name}") for name in ("P2P_DISABLE", "P2P_LEVEL", "SHM_DISABLE")
+    )
+    shm_words = f" and NCCL_SHM_DISABLE={shm} shared memory" if is_on(shm) and is_network else ""
+    if is_on(off):
+        return (
+            f"NCCL_P2P_DISABLE={off} switches P2P off{shm_words}",
+            "unset NCCL_P2P_DISABLE",
+            Confidence.CERTAIN,
+        )
+    if level is not None and level.upper() in ("0", "LOC", "NVL"):
+        return (
+            f"NCCL_P2P_LEVEL={level} allows P2P for the nearest GPUs only{shm_words}",
+            "unset NCCL_P2P_LEVEL, and measure both",
+            Confidence.LIKELY,
+        )
+    if shm_words:
+        return (
+            f"NCCL_SHM_DISABLE={shm} leaves only the network where there is no P2P",
+            "unset NCCL_SHM_DISABLE",
+            Confidence.LIKELY,
+        )
+    return None
 
 
 def nvls_not_used(reading: LogReading) -> Iterator[Conclusion]:

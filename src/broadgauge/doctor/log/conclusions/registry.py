@@ -12,16 +12,20 @@ from broadgauge.doctor.log.conclusions.init import fell_silent, init_not_complet
 from broadgauge.doctor.log.conclusions.network_choice import (
     network_chosen,
     other_adapters,
+    plugin_missing,
     rdma_not_used,
 )
 from broadgauge.doctor.log.conclusions.nodes import nodes_are_hosts
 from broadgauge.doctor.log.conclusions.parallelism import few_channels
 from broadgauge.doctor.log.conclusions.paths import nvls_not_used, p2p_not_used
 from broadgauge.doctor.log.conclusions.sockets import few_streams, wrong_interface
+from broadgauge.doctor.log.conclusions.variables import variables_set
 
 RULES: tuple[ConclusionRule, ...] = (
     network_chosen,
     rdma_not_used,
+    plugin_missing,
+    variables_set,
     other_adapters,
     few_streams,
     wrong_interface,

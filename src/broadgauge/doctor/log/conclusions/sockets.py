@@ -28,13 +28,14 @@ def few_streams(reading: LogReading) -> Iterator[Conclusion]:
     users = [process for process in reading.processes.values() if uses_sockets(process)]
     if not users or not has_several_nodes(reading):
         return
-    unread = sorted({name for p in users for name in p.default_speed_interfaces & _names(p)})
+    leading = {name for p in users for name in p.interfaces if not _leads_nowhere(p, name)}
+    unread = sorted({name for p in users for name in p.default_speed_interfaces} & leading)
     slowest_gbps = min((p.seen_gbps for p in users if p.seen_gbps is not None), default=None)
     taken = bool(unread) or slowest_gbps == DEFAULT_GBPS
     streams = _streams(reading, users)
     if not taken or (streams is not None and streams > FEW_STREAMS):
         return
-    what = named(unread or {name for process in users for name in _names(process)}) or "its NIC"
+    what = named(unread or leading) or "its NIC"
     is_sure = bool(unread) and streams is not None
     yield Conclusion(
         place=first_place(users),
@@ -89,11 +90,6 @@ def _parallel(reading: LogReading, users: Sequence[ProcessFacts]) -> tuple[str, 
     )
 
 
-def _names(process: ProcessFacts) -> set[str]:
-    """`eth0` of `eth0:10.0.0.1<0>`."""
-    return {interface.split(":")[0] for interface in process.interfaces}
-
-
 def wrong_interface(reading: LogReading) -> Iterator[Conclusion]:
     """An interface that leads to no other host, in a job with several."""
     if not has_several_nodes(reading) or len({speaker.host for speaker in reading.processes}) < 2:
@@ -101,9 +97,9 @@ def wrong_interface(reading: LogReading) -> Iterator[Conclusion]:
     by_words: dict[tuple[str, bool], list[ProcessFacts]] = {}
     for process in reading.processes.values():
         used = _used(process)
-        wrong = [name for name in used if _leads_nowhere(name)]
+        wrong = {name for name in used if _leads_nowhere(process, name)}
         if wrong:
-            key = (named(name.split(":")[0] for name in wrong), len(wrong) == len(used))
+            key = (named(wrong), wrong == used)
             by_words.setdefault(key, []).append(process)
     for (names, is_all), processes in by_words.items():
         yield Conclusion(
@@ -130,23 +126,24 @@ def _wrong(reading: LogReading, names: str, *, is_all: bool) -> Finding:
     )
 
 
-def _used(process: ProcessFacts) -> list[str]:
+def _used(process: ProcessFacts) -> set[str]:
     """For the bootstrap, and for data where sockets carry it."""
-    bootstrap = [] if process.bootstrap is None else [process.bootstrap]
-    return [*bootstrap, *(process.interfaces if uses_sockets(process) else ())]
+    names = set(process.interfaces) if uses_sockets(process) else set()
+    return names if process.bootstrap is None else {*names, process.bootstrap}
 
 
-def _leads_nowhere(interface: str) -> bool:
-    name, _, address = interface.partition(":")
-    if _ONE_HOST.fullmatch(name) is not None:
+def _leads_nowhere(process: ProcessFacts, interface: str) -> bool:
+    if _ONE_HOST.fullmatch(interface) is not None:
         return True
-    return _ONE_HOSTS_ADDRESS.match(address.lstrip("[")) is not None
+    return _ONE_HOSTS_ADDRESS.match(process.addresses.get(interface, "")) is not None
 
 
 def _interfaces(reading: LogReading) -> Iterator[str]:
     by_words: dict[str, list[ProcessFacts]] = {}
     for process in reading.processes.values():
-        if used := _used(process):
-            by_words.setdefault(", ".join(dict.fromkeys(used)), []).append(process)
+        used = sorted(_used(process))
+        if used:
+            words = ", ".join(f"{name} {process.addresses.get(name, '')}".strip() for name in used)
+            by_words.setdefault(words, []).append(process)
     for words, processes in list(by_words.items())[:3]:
         yield f"{who(reading, (p.speaker for p in processes))}: {words}"
