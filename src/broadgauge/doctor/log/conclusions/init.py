@@ -94,7 +94,10 @@ def _stuck_cause(communicator: CommunicatorFacts, missing: set[int]) -> str:
             "or their logs are not among the files"
         )
     if communicator.completed:
-        return "these ranks failed or hang while they connect, or their lines are cut; the others are through"
+        return (
+            "the others are through: these ranks failed or hang while they connect, or their lines "
+            "are cut"
+        )
     return "no rank got through: they can't reach each other, or the log was cut while they began"
 
 
