@@ -74,6 +74,13 @@ def test_nor_for_longer_than_so_long(tmp_path: Path) -> None:
     assert told.nccl.notes == ("reading ended after 10 s",)
 
 
+def test_nor_of_more_than_so_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading_logs, "MOST_FILES", 1)
+    told = read_logs(paths_in(tmp_path, nccl_log("roce", 0), nccl_log("sockets", 1)))
+    assert told.nccl is not None
+    assert (told.nccl.network, told.nccl.notes) == ("IB", ("1 of 2 files were read",))
+
+
 def test_a_file_that_is_gone_is_said(tmp_path: Path) -> None:
     paths = paths_in(tmp_path, nccl_log("roce", 0))
     told = read_logs([*paths, tmp_path / "b0.l0.rank9.nccl.log"])

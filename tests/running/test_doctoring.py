@@ -203,6 +203,15 @@ def test_logs_of_what_is_no_launch_of_the_plan_are_left_alone(tmp_path: Path) ->
     assert all(not case.launches for case in examine_run(path).cases)
 
 
+def test_a_log_that_can_not_be_read_is_noted_and_the_others_are_read(tmp_path: Path) -> None:
+    path = a_run(tmp_path)
+    plant(path, "b0.l0", nccl_log("roce", 0), nccl_log("roce", 1))
+    (path / "logs" / "b0.l0.rank0.log").write_bytes(b"PK\x03\x04 something")
+    examination = examine_run(path)
+    assert any("is a zip archive" in note for note in examination.notes)
+    assert any(case.overview is not None for case in examination.cases)
+
+
 def test_no_run_is_one_message(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match="does not exist"):
         examine_run(tmp_path / "nothing")

@@ -18,9 +18,6 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.nccl import NcclUse
 from broadgauge.specs.record import Finding, TrialError
 
-MOST_FILES = 512
-"""Of one launch: eight ranks on each of 64 nodes."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadLogs:
@@ -91,4 +88,4 @@ class LaunchLogs:
         return tuple(sorted(written))
 
     def _found(self, pattern: str) -> tuple[Path, ...]:
-        return tuple(sorted(self.folder.glob(pattern))[:MOST_FILES])
+        return tuple(sorted(self.folder.glob(pattern)))

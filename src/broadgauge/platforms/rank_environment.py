@@ -130,7 +130,7 @@ def _nccl_variables(case: Case, place: RankPlace, facts: LaunchFacts) -> dict[st
     variables = {
         "NCCL_SOCKET_IFNAME": f"={_interface(case, facts)}",
         "NCCL_DEBUG": "INFO",
-        "NCCL_DEBUG_SUBSYS": "INIT,NET,ENV,GRAPH",
+        "NCCL_DEBUG_SUBSYS": "INIT,BOOTSTRAP,NET,ENV,GRAPH",
         "NCCL_DEBUG_FILE": f"{facts.log_stem}.rank{place.rank}.{log_name}",
         "TORCH_NCCL_TRACE_BUFFER_SIZE": "2000",
         "TORCH_NCCL_DUMP_ON_TIMEOUT": "1",

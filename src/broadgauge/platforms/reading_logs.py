@@ -19,6 +19,8 @@ from broadgauge.doctor.log.recorded import nccl_use, worth_recording
 from broadgauge.platforms.launch_logs import ReadLogs
 from broadgauge.specs.units import show_size
 
+MOST_FILES = 1024
+"""Of one launch: eight ranks on each of 64 nodes, and what they wrote besides."""
 FIRST_BYTES = 4 * 2**20
 """Of each file."""
 LAST_BYTES = 2**20
@@ -38,7 +40,10 @@ def read_logs(paths: Sequence[Path], clock: MonotonicS = time.monotonic) -> Read
     if not paths:
         return ReadLogs()
     bounds = _Bounds(clock=clock, end_s=clock() + MOST_S, left_bytes=MOST_BYTES)
-    reading = read_sources([source for path in paths for source in bounds.sources(path)])
+    if len(paths) > MOST_FILES:
+        bounds.note(f"{MOST_FILES} of {len(paths)} files were read")
+    read = paths[:MOST_FILES]
+    reading = read_sources([source for path in read for source in bounds.sources(path)])
     folder = str(paths[0].parent)
     problems = [problem.replace(f"{folder}/", "") for problem in reading.problems]
     on_sockets = [process for process in reading.processes.values() if uses_sockets(process)]
@@ -64,7 +69,7 @@ class _Bounds:
         try:
             size_bytes = path.stat().st_size
         except OSError as error:
-            self._note(f"{path.name} can't be read: {error.strerror or error}")
+            self.note(f"{path.name} can't be read: {error.strerror or error}")
             return
         first_bytes = min(size_bytes, FIRST_BYTES)
         yield Source(str(path), partial(self._chunks, path, 0, first_bytes))
@@ -73,7 +78,7 @@ class _Bounds:
             yield Source(f"{path}{_END}", partial(self._chunks, path, begin, size_bytes - begin))
         if size_bytes > FIRST_BYTES + LAST_BYTES:
             parts = f"its first {show_size(FIRST_BYTES)} and last {show_size(LAST_BYTES)}"
-            self._note(f"{path.name} was read to {parts} of {show_size(size_bytes)}")
+            self.note(f"{path.name} was read to {parts} of {show_size(size_bytes)}")
 
     def _chunks(self, path: Path, begin: int, num_bytes: int) -> Iterator[bytes]:
         """May raise OSError, which the reading tells."""
@@ -89,13 +94,14 @@ class _Bounds:
 
     def _may_go_on(self) -> bool:
         if self.left_bytes <= 0:
-            self._note(f"reading ended after {show_size(MOST_BYTES)} of all files")
+            self.note(f"reading ended after {show_size(MOST_BYTES)} of all files")
             return False
         if self.clock() > self.end_s:
-            self._note(f"reading ended after {MOST_S:g} s")
+            self.note(f"reading ended after {MOST_S:g} s")
             return False
         return True
 
-    def _note(self, text: str) -> None:
+    def note(self, text: str) -> None:
+        """Once."""
         if text not in self.notes:
             self.notes.append(text)

@@ -6,14 +6,14 @@ What a record's findings say was read in bounds while the run went on; here all 
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from broadgauge.advise.trial_findings import lost_packets
 from broadgauge.doctor.expectation import expect
 from broadgauge.doctor.host.variables import variable_findings
 from broadgauge.doctor.log.facts import LogReading
-from broadgauge.doctor.log.files import open_sources
+from broadgauge.doctor.log.files import Source, open_sources
 from broadgauge.doctor.log.findings import log_findings
 from broadgauge.doctor.log.overview import JobOverview, job_overview
 from broadgauge.doctor.log.path_matrix import PathMatrix, path_matrix
@@ -26,6 +26,7 @@ from broadgauge.platforms.rank_environment import set_by_users
 from broadgauge.results.folder.reading import StoredRun, read_run
 from broadgauge.results.folder.run_folder import LOGS_FOLDER
 from broadgauge.specs.case import Case
+from broadgauge.specs.errors import InputError
 from broadgauge.specs.record import Finding, Record, Severity, Status
 
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)")
@@ -110,27 +111,41 @@ class _LifeLogs:
     paths: tuple[Path, ...]
 
 
+@dataclass(slots=True)
+class _CaseLogs:
+    """What was read of a case: of many launches no more than one reading is kept."""
+
+    launches: list[str] = field(default_factory=list)
+    last: LogReading | None = None
+    """In which NCCL said something."""
+
+    def take(self, launch: str, reading: LogReading) -> None:
+        self.launches.append(launch)
+        if reading.num_nccl_lines:
+            self.last = reading
+
+
 def examine_run(path: Path) -> Examination:
     """The run of this folder. Raises RunFolderError."""
     run = read_run(path)
     seen: list[_Seen] = []
-    readings: dict[str, list[tuple[str, LogReading]]] = {}
+    by_case = {case.key: _CaseLogs() for case in run.plan.cases}
     notes = list(run.notes)
     for logs in _life_logs(run):
-        reading = read_logs(open_sources(logs.paths))
+        reading = read_logs(_sources(logs.paths, notes))
         notes += reading.problems
         for case in logs.cases:
-            readings.setdefault(case.key, []).append((logs.launch, reading))
+            by_case[case.key].take(logs.launch, reading)
         seen += _of_logs(logs, reading, run.folder)
     seen += _of_records(run)
     seen += _of_variables(run)
     for case in run.plan.cases:
-        seen += _of_bandwidth(run, case, readings.get(case.key, []))
+        seen += _of_bandwidth(run, case, by_case[case.key].last)
     return Examination(
         folder=run.folder,
         experiment_name=run.plan.experiment_name,
         cases=tuple(
-            _examined_case(case, readings.get(case.key, []))
+            _examined_case(case, by_case[case.key])
             for case in run.plan.cases
             if case.arm == "candidate"
         ),
@@ -139,13 +154,21 @@ def examine_run(path: Path) -> Examination:
     )
 
 
-def _examined_case(case: Case, readings: Sequence[tuple[str, LogReading]]) -> ExaminedCase:
-    speaking = [reading for _, reading in readings if reading.num_nccl_lines]
-    last = speaking[-1] if speaking else None
+def _sources(paths: Sequence[Path], notes: list[str]) -> Iterator[Source]:
+    """Of those that can be opened; the others are noted."""
+    for path in paths:
+        try:
+            yield from open_sources([path])
+        except InputError as error:
+            notes.append(error.message)
+
+
+def _examined_case(case: Case, logs: _CaseLogs) -> ExaminedCase:
+    last = logs.last
     return ExaminedCase(
         key=case.key,
         label=case.label,
-        launches=tuple(launch for launch, _ in readings),
+        launches=tuple(logs.launches),
         overview=None if last is None else job_overview(last),
         paths=None if last is None else path_matrix(last),
     )
@@ -211,11 +234,8 @@ def _of_variables(run: StoredRun) -> Iterator[_Seen]:
             yield _Seen(finding=finding, cases=(case.label,))
 
 
-def _of_bandwidth(
-    run: StoredRun, case: Case, readings: Sequence[tuple[str, LogReading]]
-) -> Iterator[_Seen]:
+def _of_bandwidth(run: StoredRun, case: Case, reading: LogReading | None) -> Iterator[_Seen]:
     """Is the busbw of its largest all_reduce what it should be? Of what was not emulated."""
-    speaking = [reading for _, reading in readings if reading.num_nccl_lines]
     rows = [
         (row, record)
         for record in run.records
@@ -224,11 +244,11 @@ def _of_bandwidth(
         if row.op == "all_reduce" and row.busbw_gbyte_per_s is not None
     ]
     is_emulated = case.link is not None and case.link.found is None
-    if is_emulated or not speaking or not rows:
+    if is_emulated or reading is None or not rows:
         return
     size_bytes = max(row.size_bytes for row, _ in rows)
     busbw = [row.busbw_gbyte_per_s for row, _ in rows if row.size_bytes == size_bytes]
-    situation = _situation(case, speaking[-1], _gpu(run, rows[-1][1]))
+    situation = _situation(case, reading, _gpu(run, rows[-1][1]))
     yield _Seen(
         finding=judge_measured(expect(situation), sum(busbw) / len(busbw), size_bytes=size_bytes),
         cases=(case.label,),
