@@ -72,7 +72,9 @@ def test_every_text_of_a_record_is_masked_and_no_name_or_figure() -> None:
 
 def test_a_launch_that_does_not_come_up_and_its_environment_are_masked(tmp_path: Path) -> None:
     told: list[Any] = []
-    error = LaunchError(f"no veth for {PLANTED}\n  | 401 {PLANTED}", hint=f"see {PLANTED}")
+    error = LaunchError(
+        f"no veth for {PLANTED}\n  | 401 {PLANTED}", hint=f"see {PLANTED}", findings=(FOUND,)
+    )
     script = Script(
         launch_errors={"b0.l0": error},
         environment=lambda _: an_environment(variables={"NCCL_X": f"a {PLANTED}"}),
@@ -82,6 +84,7 @@ def test_a_launch_that_does_not_come_up_and_its_environment_are_masked(tmp_path:
         run(folder.plan, FakePlatform(FakeClock(), script), folder, known)
         assert folder.records[0].error is not None
         assert folder.records[0].error.last_lines == ("401 ***",)
+        assert folder.records[0].findings[0].cause == "c ***"
         (environment,) = folder.environments.values()
         assert environment.variables == {"NCCL_X": "a ***"}
         assert not [

@@ -1,13 +1,17 @@
 """Has each trial of scripted ranks what their NCCL logs say, failed ones too?"""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from tests.platforms.launches import make_case, make_platform, make_request, quiet
 from tests.platforms.planted_nccl import MEMLOCK, Network, nccl_log
 
+from broadgauge.platforms import starting
+from broadgauge.platforms.launch_logs import ReadLogs
+from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import TrialOutcome, TrialRequest
-from broadgauge.specs.record import Severity, Status
+from broadgauge.specs.record import Finding, Severity, Status
 
 pytestmark = pytest.mark.alone
 KINDS = ["local", pytest.param("emulated", marks=pytest.mark.namespaces)]
@@ -39,6 +43,23 @@ def test_good_trials_of_a_launch_say_what_nccl_did(kind: str, tmp_path: Path) ->
     assert (first.nccl.network, first.nccl.version) == ("Socket", "2.28.9")
     assert [(way.way, way.num_pairs) for way in first.nccl.ways] == [("sockets", 2)]
     assert second.nccl == first.nccl
+
+
+def test_ranks_that_do_not_come_up_have_it_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = Finding(rule="r", severity=Severity.ERROR, symptom="a library is missing")
+    asked: list[str] = []
+
+    def read(paths: Sequence[Path]) -> ReadLogs:
+        asked.extend(path.name for path in paths)
+        return ReadLogs(findings=(found,))
+
+    monkeypatch.setattr(starting, "read_logs", read)
+    with pytest.raises(LaunchError) as caught:
+        make_platform(tmp_path, "local", "stillborn").start(make_request(make_case("local")), quiet)
+    assert caught.value.findings == (found,)
+    assert asked == ["b0.0.rank0.log", "b0.0.rank1.log"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

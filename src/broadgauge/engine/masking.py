@@ -41,6 +41,7 @@ def masked_loss(error: LaunchError, mask: Mask) -> LaunchError:
         mask(error.message),
         hint=None if error.hint is None else mask(error.hint),
         error=None if error.error is None else masked_error(error.error, mask),
+        findings=tuple(_finding(finding, mask) for finding in error.findings),
     )
 
 

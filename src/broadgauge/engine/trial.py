@@ -135,7 +135,7 @@ def lost_record(
         ended_unix_s=ended_unix_s,
         status=failed_status(trial_error),
         error=trial_error,
-    )
+    ).model_copy(update={"findings": error.findings})
 
 
 def _not_started(error: LaunchError) -> TrialError:

@@ -21,6 +21,7 @@ from broadgauge.platforms.supervised import (
     SupervisedLaunch,
     TakeNotes,
 )
+from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, RunFolderError
 from broadgauge.specs.launching import LaunchRequest, RankMessage, TrialProgress
 from broadgauge.specs.record import ErrorKind, Phase
@@ -54,8 +55,9 @@ def start_launch(
         )
     except (OSError, ValueError) as error:
         raise LaunchError(f"{request.launch_id}: the supervisor did not start: {error}") from error
+    launch_logs = LaunchLogs(folder=logs, launch_id=request.launch_id, read=read_logs)
     try:
-        more_notes, hello = _hear_hellos(connection, order, logs)
+        more_notes, hello = _hear_hellos(connection, order, launch_logs, request.cases[0])
         environment = make_environment(
             platform_name,
             hello,
@@ -76,7 +78,7 @@ def start_launch(
         connection,
         order,
         environment,
-        logs=LaunchLogs(folder=logs, launch_id=request.launch_id, read=read_logs),
+        logs=launch_logs,
         gpus=settings.gpus,
         check=check,
         take_notes=take_notes,
@@ -114,7 +116,7 @@ def free_port() -> str:
 
 
 def _hear_hellos(
-    connection: SupervisorConnection, order: LaunchOrder, logs: Path
+    connection: SupervisorConnection, order: LaunchOrder, logs: LaunchLogs, case: Case
 ) -> tuple[tuple[str, ...], RankMessage]:
     """Wait for every rank's first words; the nodes' notes, and what rank 0 said."""
     symptoms = Symptoms()
@@ -138,16 +140,20 @@ def _hear_hellos(
                 case _:
                     pass
     except SupervisorLost as loss:
-        raise _failure(order, logs, symptoms) or LaunchError(f"{order.launch_id}: {loss}") from None
-    failure = _failure(order, logs, symptoms)
+        raise _failure(order, logs, symptoms, case) or LaunchError(
+            f"{order.launch_id}: {loss}"
+        ) from None
+    failure = _failure(order, logs, symptoms, case)
     if failure is not None:
         raise failure
     return notes, hellos[0]
 
 
-def _failure(order: LaunchOrder, logs: Path, symptoms: Symptoms) -> LaunchError | None:
+def _failure(
+    order: LaunchOrder, logs: LaunchLogs, symptoms: Symptoms, case: Case
+) -> LaunchError | None:
     """Why did the ranks not come up, with the end of the guilty one's log?"""
-    error = symptoms.error(tuple(logs / rank.log for rank in order.ranks))
+    error = symptoms.error(tuple(logs.folder / rank.log for rank in order.ranks))
     if error is None:
         return None
     kind = "did not come up in time" if error.kind is ErrorKind.HUNG else "did not come up"
@@ -155,5 +161,10 @@ def _failure(order: LaunchOrder, logs: Path, symptoms: Symptoms) -> LaunchError 
         f"{order.launch_id} {kind}: {error.message}",
         *(f"  | {line}" for line in error.last_lines[-_SHOWN_LINES:]),
     ]
-    log = logs / order.ranks[error.rank or 0].log
-    return LaunchError("\n".join(lines), hint=f"all that it wrote is in {log}", error=error)
+    log = logs.folder / order.ranks[error.rank or 0].log
+    return LaunchError(
+        "\n".join(lines),
+        hint=f"all that it wrote is in {log}",
+        error=error,
+        findings=logs.of_trial(case, error).findings,
+    )

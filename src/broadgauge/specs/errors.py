@@ -21,7 +21,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from broadgauge.specs.record import TrialError
+    from broadgauge.specs.record import Finding, TrialError
 
 
 class ExitCode(IntEnum):
@@ -81,16 +81,22 @@ class LaunchError(PlatformError):
     """One launch did not come up; the next may.
 
     `error` says what is known of it (which rank, its last lines, whether a time limit passed) and
-    becomes the error of the trial's record.
+    becomes the error of the trial's record; so do `findings`, of what its ranks wrote.
     """
 
     exit_code = ExitCode.TRIALS_FAILED
 
     def __init__(
-        self, message: str, *, hint: str | None = None, error: "TrialError | None" = None
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        error: "TrialError | None" = None,
+        findings: "tuple[Finding, ...]" = (),
     ) -> None:
         super().__init__(message, hint=hint)
         self.error = error
+        self.findings = findings
 
 
 class RunFolderError(BroadgaugeError):

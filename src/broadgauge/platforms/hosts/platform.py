@@ -224,7 +224,7 @@ class HostsPlatform:
                     return self._launch(request, leading, life, event)
                 case LifeEnds() if life is not None and life_number(life.life_id)[0] == planned:
                     if life_number(life.life_id)[1] >= number:
-                        self._raise_failure(life)
+                        self._raise_failure(life, request.cases[0])
                 case JobsDone():
                     self._give_from(request)
                 case _ if life is not None:
@@ -250,7 +250,7 @@ class HostsPlatform:
             known=hosts_environment(
                 request.cases[0], self._allocated, life.hellos[0], self._folders
             ),
-            logs=LaunchLogs(folder=self._folders.logs, launch_id=life.life_id, read=read_logs),
+            logs=self._logs_of(life),
             begun=begun,
             num_left=len(request.trials),
             host_names=tuple(host.ssh for host in self._hosts),
@@ -258,7 +258,7 @@ class HostsPlatform:
             take_note=self._note,
         )
 
-    def _raise_failure(self, life: ReportedLife) -> None:
+    def _raise_failure(self, life: ReportedLife, case: Case) -> None:
         """Raises LaunchError: the ranks of this life did not come up. Raises _AgentGone."""
         if life.lost:
             raise _AgentGone(self._loss(life))
@@ -267,7 +267,13 @@ class HostsPlatform:
         logs = logs_of(self._folders.logs, life.life_id, life.num_ranks)
         error = life.symptoms.error(logs)
         message = "its ranks did not come up" if error is None else error.message
-        raise LaunchError(f"{life.life_id} did not come up: {message}", error=error)
+        findings = () if error is None else self._logs_of(life).of_trial(case, error).findings
+        raise LaunchError(
+            f"{life.life_id} did not come up: {message}", error=error, findings=findings
+        )
+
+    def _logs_of(self, life: ReportedLife) -> LaunchLogs:
+        return LaunchLogs(folder=self._folders.logs, launch_id=life.life_id, read=read_logs)
 
     def _loss(self, life: ReportedLife) -> str:
         lost = life.lost[0]
