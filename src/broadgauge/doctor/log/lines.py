@@ -7,8 +7,12 @@ core, one for several at once 0.2 GB/s: so each literal is searched for by itsel
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from broadgauge.doctor.log import nccl_tests
+
 TRIGGERS = (b"NCCL", b"rror", b"ailed", b"annot", b"ould not", b"imed out", b"Xid")
 """One of these stands in every line that a rule knows; a test holds it."""
+_OF_TABLES = (*TRIGGERS, *nccl_tests.TRIGGERS)
+"""Once nccl-tests' table has begun."""
 BLOCK_BYTES = 1 << 20
 """What is searched at a time, and the longest line that is kept whole."""
 
@@ -26,6 +30,7 @@ class Counts:
     def __init__(self) -> None:
         self.num_bytes = 0
         self.num_lines = 0
+        self.has_tables = False
 
 
 def telling_lines(chunks: Iterable[bytes], counts: Counts) -> Iterator[Line]:
@@ -50,9 +55,11 @@ def telling_lines(chunks: Iterable[bytes], counts: Counts) -> Iterator[Line]:
 
 
 def _of_block(block: bytes, counts: Counts) -> Iterator[Line]:
+    counts.has_tables = counts.has_tables or nccl_tests.TABLE in block
+    triggers = _OF_TABLES if counts.has_tables else TRIGGERS
     first = counts.num_lines
     counted_to, num_before = 0, 0
-    for begin, end in sorted(_telling(block)):
+    for begin, end in sorted(_telling(block, triggers)):
         if begin != counted_to:
             num_before += block.count(b"\n", counted_to, begin)
         counted_to = begin
@@ -60,17 +67,17 @@ def _of_block(block: bytes, counts: Counts) -> Iterator[Line]:
         text = block[begin:end]
         if b"\r" in text:  # a progress bar wrote over itself, and then others went on
             for part in text.split(b"\r"):
-                if part and any(trigger in part for trigger in TRIGGERS):
+                if part and any(trigger in part for trigger in triggers):
                     yield Line(number, part)
         else:
             yield Line(number, text)
     counts.num_lines = first + num_before + block.count(b"\n", counted_to)
 
 
-def _telling(block: bytes) -> set[tuple[int, int]]:
+def _telling(block: bytes, triggers: Iterable[bytes]) -> set[tuple[int, int]]:
     """Where lines with a trigger begin and end."""
     found: set[tuple[int, int]] = set()
-    for trigger in TRIGGERS:
+    for trigger in triggers:
         end = 0
         at = block.find(trigger)
         while at >= 0:

@@ -11,6 +11,7 @@ from broadgauge.doctor.log.lines import Counts, Line, telling_lines
 from broadgauge.doctor.log.loading import shipped_rules
 from broadgauge.doctor.log.masking import masked
 from broadgauge.doctor.log.matching import Match, Matcher
+from broadgauge.doctor.log.nccl_tests import NcclTests
 from broadgauge.doctor.log.prefix import Message, Prefixes, plain
 from broadgauge.doctor.log.rule import Rule
 
@@ -43,11 +44,13 @@ class _Reader:
     reading: LogReading = field(default_factory=LogReading)
     gatherer: Gatherer = field(init=False)
     prefixes: Prefixes = field(default_factory=Prefixes)
+    _tables: NcclTests = field(init=False)
     _versions: set[str] = field(default_factory=set)
     _seen: dict[tuple[str, tuple[str, ...]], Seen] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.gatherer = Gatherer(self.reading)
+        self._tables = NcclTests(self.reading.measured)
 
     def read(self, source: Source) -> None:
         counts = Counts()
@@ -79,6 +82,7 @@ class _Reader:
             return
         match = self.matcher.match_text(text)
         if match is None:
+            self._tables.take(text, place)
             return
         if match.rule.tells == "version":
             self._versions.update(version_in(match.fields["version"]))

@@ -1,0 +1,53 @@
+"""Are nccl-tests' tables found in a log, whatever stands around them, and nothing else?"""
+
+import pytest
+
+from broadgauge.doctor.log.nccl_tests import row_of
+from broadgauge.doctor.log.reading import read_text
+
+TABLE = """\
+# Collective test starting: all_reduce_perf
+# nThread 1 nGpus 8 minBytes 8 maxBytes 8589934592 step: 2(factor) warmup iters: 5 iters: 20
+# out-of-place in-place
+# size count type redop root time algbw busbw #wrong time algbw busbw #wrong
+# (B) (elements) (us) (GB/s) (GB/s) (us) (GB/s) (GB/s)
+  1073741824  268435456  float  sum  -1  4031.2  266.36  466.13  0  4030.1  266.43  466.25  0
+node0:12:12 [0] NCCL INFO Using network IB
+  8589934592  2147483648  float  sum  -1  31384  273.70  478.98  0  31380  273.74  479.04  0
+# Out of bounds values : 0 OK
+# Avg bus bandwidth : 212.34
+"""
+
+
+def test_rows_and_the_average_are_found_among_other_lines() -> None:
+    measured = read_text(TABLE, "job.log").measured
+    assert [(row.op, row.size_bytes, row.busbw_gbyte_per_s) for row in measured] == [
+        ("all_reduce", 2**30, 466.13),
+        ("all_reduce", 2**33, 478.98),
+        ("all_reduce", None, 212.34),
+    ]
+    assert str(measured[1].place) == "job.log:8"
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("  1048576  262144  float  none  -1  55.1  19.0  16.6  0  54.0  19.4  16.9  0", 16.6),
+        ("  1048576  262144  float  sum  55.1  19.0  16.6  0  54.0  19.4  16.9  0", 16.6),
+        ("  1048576  262144  half  55.1  19.0  16.6  N/A", 16.6),
+        ("2026-11-23T09:00:00Z stdout F 1048576 262144 float sum -1 55.1 19.0 16.6 0", 16.6),
+        ("[1,0]<stdout>: 1048576 262144 bfloat16 sum -1 55.1 19.0 16.6 0", 16.6),
+        ("loss is a float sum of 3 parts", None),
+        ("step 12 400 float 1.0", None),
+        ("1048576 262144 float sum -1 x y z 0", None),
+        ("", None),
+    ],
+)
+def test_a_row_is_told_from_other_lines(text: str, row: float | None) -> None:
+    found = row_of(text)
+    assert found == (None if row is None else (2**20, row))
+
+
+def test_without_a_table_nothing_is_measured() -> None:
+    row = "1048576 262144 float sum -1 55.1 19.0 16.6 0 54.0 19.4 16.9 0\n"
+    assert read_text(row * 3).measured == []
