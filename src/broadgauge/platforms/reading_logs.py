@@ -39,7 +39,7 @@ def read_logs(paths: Sequence[Path], clock: MonotonicS = time.monotonic) -> Read
     """Files that can't be read are left out, with a note."""
     if not paths:
         return ReadLogs()
-    bounds = _Bounds(clock=clock, end_s=clock() + MOST_S, left_bytes=MOST_BYTES)
+    bounds = _Bounds(monotonic_s=clock, end_s=clock() + MOST_S, left_bytes=MOST_BYTES)
     if len(paths) > MOST_FILES:
         bounds.note(f"{MOST_FILES} of {len(paths)} files were read")
     read = paths[:MOST_FILES]
@@ -58,7 +58,7 @@ def read_logs(paths: Sequence[Path], clock: MonotonicS = time.monotonic) -> Read
 class _Bounds:
     """What is left to be read."""
 
-    clock: MonotonicS
+    monotonic_s: MonotonicS
     end_s: float
     left_bytes: int
     notes: list[str] = field(default_factory=list)
@@ -96,7 +96,7 @@ class _Bounds:
         if self.left_bytes <= 0:
             self.note(f"reading ended after {show_size(MOST_BYTES)} of all files")
             return False
-        if self.clock() > self.end_s:
+        if self.monotonic_s() > self.end_s:
             self.note(f"reading ended after {MOST_S:g} s")
             return False
         return True

@@ -170,6 +170,7 @@ RECORD = Record.model_validate(
         "gpus": [{"index": 0, "name": "H200", "samples_count": 1}],
         "link": {"ceiling_gbps": 10.0},
         "path": {"used": "nvlink"},
+        "nccl": {"network": "IB", "ways": [{"way": "P2P", "num_pairs": 1, "pairs": [[0, 1]]}]},
         "clocks": [{"node": 1, "offset_s": 0.1, "drift_s": 0.0, "uncertainty_s": 0.01}],
         "artifacts": [
             {"name": "t", "kind": "trace", "path": None, "size_bytes": 1, "sha256": "0"},
