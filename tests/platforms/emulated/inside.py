@@ -45,6 +45,13 @@ print(json.dumps({
     "is_batch": os.sched_getscheduler(0) == os.SCHED_BATCH,
 }))
 """
+HARDWARE = """
+import json, os
+from pathlib import Path
+from broadgauge.agent.hardware.reading import read_machine_hardware
+from broadgauge.messages.codec import encode
+print(json.dumps(encode(read_machine_hardware(Path("/"), os.environ))))
+"""
 TAMPER = """
 from pyroute2 import IPRoute
 from pyroute2.netlink.exceptions import NetlinkError
@@ -360,6 +367,12 @@ def ranks(nics_per_node: int) -> Any:
     }
 
 
+def hardware() -> Any:
+    """What is read of a node's hardware inside it, by a rank without power."""
+    node = build(1.0).nodes[0]
+    return {"address": node.nics[0].address, "facts": json.loads(run_rank(node, HARDWARE))}
+
+
 def ceiling() -> Any:
     cluster = build()
     several = measure_stream(*cluster.nodes, duration_s=0.3, num_streams=3)
@@ -424,6 +437,7 @@ CASES = {
         impaired,
         tunnels,
         ranks,
+        hardware,
         ceiling,
         failing_side,
         build_time,

@@ -14,6 +14,7 @@ _SECCOMP = {"0": "off", "1": "strict", "2": "filter"}
 """Source: proc_pid_status(5)."""
 _IOMMU_WORD = re.compile(r"(?:intel_iommu|amd_iommu|iommu|iommu\.[a-z]+|pci)=\S{1,60}")
 _RUNTIMES = (("kubepods", "kubernetes"), ("docker", "docker"), ("libpod", "podman"))
+_SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 _TCP = "/proc/sys/net/ipv4"
 
 
@@ -49,7 +50,7 @@ def _distribution(tree: Tree) -> str | None:
 
 
 def _container(tree: Tree, environ: Mapping[str, str]) -> str | None:
-    if environ.get("KUBERNETES_SERVICE_HOST"):
+    if environ.get("KUBERNETES_SERVICE_HOST") or tree.exists(_SERVICE_ACCOUNT):
         return "kubernetes"
     groups = tree.text("/proc/self/cgroup") or ""
     named = next((kind for word, kind in _RUNTIMES if word in groups), None)
@@ -59,7 +60,16 @@ def _container(tree: Tree, environ: Mapping[str, str]) -> str | None:
         return "docker"
     if tree.exists("/run/.containerenv"):
         return "podman"
-    return "container" if environ.get("container") else None
+    return "container" if environ.get("container") or _has_layered_root(tree) else None
+
+
+def _has_layered_root(tree: Tree) -> bool:
+    """Source: proc_pid_mountinfo(5): mount point, then after ` - ` the type of file system."""
+    for line in tree.lines("/proc/self/mountinfo"):
+        mount, _, kind = line.partition(" - ")
+        if mount.split()[4:5] == ["/"]:
+            return kind.startswith("overlay ")
+    return False
 
 
 def _has_capability(mask: str | None, number: int) -> bool | None:

@@ -51,8 +51,9 @@ class Tree:
         return None if data is None else data.decode("utf-8", "replace").strip("\0 \t\r\n")
 
     def lines(self, *parts: str) -> list[str]:
-        """Empty where it can't be read."""
-        return (self.text(*parts) or "").splitlines()
+        """Without their ends; none where it can't be read."""
+        text = (self.data(*parts) or b"").decode("utf-8", "replace")
+        return text.removesuffix("\n").split("\n") if text else []
 
     def number(self, *parts: str) -> int | None:
         """A decimal number; None: the file says none."""

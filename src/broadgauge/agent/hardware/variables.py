@@ -32,6 +32,6 @@ def read_variables(tree: Tree, environ: Mapping[str, str]) -> tuple[VariableFact
 
 def _of_file(tree: Tree, file: str) -> Iterator[VariableFacts]:
     for number, line in enumerate(tree.lines(file), start=1):
-        name, equals, value = line.partition("=")
+        name, equals, value = line.removesuffix("\r").partition("=")
         if equals and name and not line.startswith("#"):
             yield VariableFacts(name=name, value=value, place=f"{file}:{number}")

@@ -65,8 +65,10 @@ def _interfaces(asked: Variables, facts: HardwareFacts) -> Iterator[Finding]:
         return
     named = read_filter(text)
     taken = [nic for nic in facts.nics if named.takes(nic.name)]
-    usable = [nic for nic in taken if nic.state != "down" and nic.addresses]
-    if usable or named.takes("lo"):
+    if named.takes("lo"):
+        yield from _loopback(asked, is_excluded=named.is_excluded)
+        return
+    if any(nic.state != "down" and nic.addresses for nic in taken):
         return
     names = [nic.name for nic in facts.nics]
     near = did_you_mean(named.entries[0][0], names) if named.entries else None
@@ -83,6 +85,29 @@ def _interfaces(asked: Variables, facts: HardwareFacts) -> Iterator[Finding]:
         cause="NCCL refuses to start without an interface; names differ from node to node",
         fix=near or "one that every node has, or `^` with those to leave out",
         confidence=Confidence.CERTAIN if not taken else Confidence.LIKELY,
+    )
+
+
+def _loopback(asked: Variables, *, is_excluded: bool) -> Iterator[Finding]:
+    """A list of exceptions without `lo` takes the loopback, and the first one found is used.
+
+    Source: NVIDIA/nccl, src/misc/socket.cc, ncclFindInterfaces: `lo` is left out only where the
+    variable is not set.
+    """
+    yield Finding(
+        rule="host-variable-loopback",
+        severity=Severity.WARNING if is_excluded else Severity.INFO,
+        symptom="NCCL_SOCKET_IFNAME takes the loopback: other nodes can't reach it",
+        evidence=(asked.evidence("NCCL_SOCKET_IFNAME"),),
+        cause=(
+            "it is left out by itself only where the variable is not set"
+            if is_excluded
+            else "enough for one node"
+        ),
+        fix=f"{asked.values['NCCL_SOCKET_IFNAME']},lo"
+        if is_excluded
+        else "the network's interface",
+        confidence=Confidence.CERTAIN,
     )
 
 

@@ -30,8 +30,8 @@ _LISTS = {
     ),
 }
 _BEGIN = re.compile(r"\s*[+-]?(?:0[xX][0-9a-fA-F]+|\d+)")
-_LEVELS_IN_GUIDE = ("NODE",)
-"""The user guide lists it; no release after 2.5.7 compares with it."""
+_OLD_LEVEL = "NODE"
+"""nvidia-smi's word; no release of NCCL after 2.5.7 compares with it."""
 MOST_SOCKETS, MOST_SOCKET_THREADS = 64, 16
 
 
@@ -93,8 +93,8 @@ def _of_words(asked: Variables, entry: NcclVariable) -> Iterator[Finding]:
         told = "NCCL ignores a word that it does not know"
     known = ", ".join(entry.values)
     hint = did_you_mean(value.upper(), entry.values)
-    if value in _LEVELS_IN_GUIDE:
-        hint = "PHB, or SYS: the user guide still lists NODE, which only NCCL up to 2.5 reads"
+    if value == _OLD_LEVEL:
+        hint = "PHB: NODE is nvidia-smi's word, which only NCCL up to 2.5 reads"
     yield _finding(
         asked,
         (entry.name,),
