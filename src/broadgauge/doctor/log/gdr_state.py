@@ -46,6 +46,11 @@ def state_of_adapter(reading: LogReading, process: ProcessFacts, adapter: str) -
     return state_of(reading, process) if len(process.adapters) == 1 else GdrState.UNKNOWN
 
 
+def sends_between_nodes(reading: LogReading, process: ProcessFacts) -> bool:
+    """Is any of its channels over RDMA listed?"""
+    return not {Way.GDRDMA, Way.NETWORK}.isdisjoint(_ways(reading, process))
+
+
 def channels_of(reading: LogReading, process: ProcessFacts) -> list[tuple[int, int, int]]:
     """(from, to, channel) that this process sends between nodes through the host's memory."""
     return [

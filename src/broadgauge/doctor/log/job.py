@@ -15,6 +15,8 @@ from broadgauge.doctor.log.facts import (
 
 SOCKET = "socket"
 """NCCL's own TCP network, in lower case; a plugin's are others."""
+NO_P2P_LEVELS = ("0", "LOC", "NVL")
+"""Of NCCL_P2P_LEVEL: none, or over NVLink alone. Source: NVIDIA's guide to NCCL, variables."""
 OWN_RDMA = "ib"
 """NCCL's own network over verbs: InfiniBand, RoCE, and whatever else has verbs."""
 _WAYS_OF_NETWORK = frozenset({Way.SOCKETS, Way.NETWORK, Way.GDRDMA, Way.COLLNET})

@@ -112,9 +112,20 @@ def _filled(words: str, fields: Mapping[str, str]) -> str:
 
 
 def _ranged(texts: Sequence[str]) -> str:
-    """One text of several that differ in numbers: `GPUs 0 to 7`, `mlx5_0, mlx5_1 and mlx5_2`."""
-    columns = zip(*(text.split(" ") for text in dict.fromkeys(texts)), strict=True)
-    return " ".join(_values(list(dict.fromkeys(column))) for column in columns)
+    """One text of several that differ in numbers: `GPUs 0 to 7`, `mlx5_0, mlx5_1 and mlx5_2`.
+
+    Where two places hold the same numbers, as of ranks 0 and 1 and of ranks 1 and 0, ranges would
+    mix them up: then the first text stands for all.
+    """
+    texts = list(dict.fromkeys(texts))
+    columns = [
+        list(dict.fromkeys(column))
+        for column in zip(*(text.split(" ") for text in texts), strict=True)
+    ]
+    varying = [frozenset(column) for column in columns if len(column) > 1]
+    if len(set(varying)) < len(varying):
+        return texts[0]
+    return " ".join(map(_values, columns))
 
 
 def _values(words: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
 from broadgauge.doctor.log.facts import LogReading, ProcessFacts, Way
-from broadgauge.doctor.log.gdr_state import GdrState, channels_of, state_of
+from broadgauge.doctor.log.gdr_state import GdrState, channels_of, sends_between_nodes, state_of
 from broadgauge.doctor.log.job import (
     first_place,
     has_several_nodes,
@@ -50,10 +50,9 @@ def gdr_mixed(reading: LogReading) -> Iterator[Conclusion]:
 
 def gdr_off(reading: LogReading) -> Iterator[Conclusion]:
     """RDMA carries the job, and every byte still goes through the host's memory."""
-    users = _users(reading)
-    if not users or _hosts(reading, GdrState.ON):
+    if _hosts(reading, GdrState.ON):
         return
-    off = [process for process in users if state_of(reading, process) is GdrState.OFF]
+    off = [process for process in _judged(reading) if state_of(reading, process) is GdrState.OFF]
     if not off:
         return
     cause, fix, confidence = _why(off)
@@ -167,6 +166,12 @@ def gdr_unknown(reading: LogReading) -> Iterator[Conclusion]:
     )
 
 
+def _judged(reading: LogReading) -> list[ProcessFacts]:
+    """Those whose channels between nodes are listed, which is proof; all, where none are."""
+    users = _users(reading)
+    return [process for process in users if sends_between_nodes(reading, process)] or users
+
+
 def _users(reading: LogReading) -> list[ProcessFacts]:
     """Processes whose network may read and write GPU memory."""
     return [p for p in reading.processes.values() if p.network is not None and not uses_sockets(p)]
@@ -174,7 +179,7 @@ def _users(reading: LogReading) -> list[ProcessFacts]:
 
 def _hosts(reading: LogReading, state: GdrState) -> Mapping[str, list[ProcessFacts]]:
     hosts: dict[str, list[ProcessFacts]] = {}
-    for process in _users(reading):
+    for process in _judged(reading):
         if state_of(reading, process) is state:
             hosts.setdefault(process.speaker.host, []).append(process)
     return hosts

@@ -11,7 +11,7 @@ from broadgauge.doctor.log.conclusions.limits import (
     OTHERS_LINES,
 )
 from broadgauge.doctor.log.facts import CommunicatorFacts, LogReading, Place, ProcessFacts
-from broadgauge.doctor.log.job import first_place, largest
+from broadgauge.doctor.log.job import largest
 from broadgauge.doctor.log.speakers import rank_words, who
 from broadgauge.specs.record import Confidence, Finding, Severity
 from broadgauge.specs.units import show_time
@@ -28,7 +28,7 @@ def init_not_completed(reading: LogReading) -> Iterator[Conclusion]:
             continue
         missing = _never_began(communicator)
         yield Conclusion(
-            place=_begin(reading, communicator, stuck),
+            place=_end(reading, communicator, stuck),
             finding=Finding(
                 rule="init-not-completed",
                 severity=Severity.WARNING if communicator.completed else Severity.ERROR,
@@ -113,12 +113,13 @@ def _stuck_fix(missing: set[int]) -> str:
     )
 
 
-def _begin(reading: LogReading, communicator: CommunicatorFacts, stuck: set[int]) -> Place:
+def _end(reading: LogReading, communicator: CommunicatorFacts, stuck: set[int]) -> Place:
+    """The last line of the first of them: what went wrong was said before."""
     speakers = [
         communicator.members[rank] for rank in sorted(stuck) if rank in communicator.members
     ]
     known = [reading.processes[who] for who in speakers if who in reading.processes]
-    return first_place(known) or communicator.place
+    return next((process.last_place or process.place for process in known), communicator.place)
 
 
 def long_init(reading: LogReading) -> Iterator[Conclusion]:

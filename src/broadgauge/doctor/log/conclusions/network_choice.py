@@ -26,6 +26,7 @@ def network_chosen(reading: LogReading) -> Iterator[Conclusion]:
         ranks = who(reading, (process.speaker for process in processes))
         yield Conclusion(
             place=first_place(processes),
+            explains=_told_by_it(reading, processes),
             finding=Finding(
                 rule="network-chosen-why",
                 severity=Severity.INFO,
@@ -35,6 +36,19 @@ def network_chosen(reading: LogReading) -> Iterator[Conclusion]:
                 confidence=Confidence.CERTAIN,
             ),
         )
+
+
+def _told_by_it(reading: LogReading, processes: Sequence[ProcessFacts]) -> frozenset[str]:
+    """Facts that are the reason for sockets; a warning is told by itself, too."""
+    if not uses_sockets(processes[0]):
+        return frozenset()
+    reasons = why_sockets(reading, processes).explains
+    rules = {seen.rule.id: seen.rule for seen in reading.seen}
+    return frozenset(
+        name
+        for name in reasons
+        if all(text.severity is Severity.INFO for text in rules[name].findings)
+    )
 
 
 def _what(processes: Sequence[ProcessFacts]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion
 from broadgauge.doctor.log.facts import CommunicatorFacts, LogReading, Way
-from broadgauge.doctor.log.job import is_on, largest, variable
+from broadgauge.doctor.log.job import NO_P2P_LEVELS, is_on, largest, variable
 from broadgauge.doctor.log.speakers import named
 from broadgauge.specs.record import Confidence, Finding, Severity
 
@@ -36,6 +36,9 @@ def _more(reading: LogReading, hosts: set[str], nodes: int) -> Finding:
         for name in ("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE")
         if is_on(value := variable(processes, name))
     ]
+    level = variable(processes, "NCCL_P2P_LEVEL")
+    if level is not None and level.upper() in NO_P2P_LEVELS:
+        off.append(f"NCCL_P2P_LEVEL={level}")
     told = identity is not None or bool(off)
     known = (
         f"NCCL_HOSTID tells them apart: {identity}, for example"

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
 from broadgauge.doctor.log.facts import CommunicatorFacts, LogReading, ProcessFacts, Way
 from broadgauge.doctor.log.job import (
+    NO_P2P_LEVELS,
     first_place,
     is_between_nodes,
     is_of_network,
@@ -130,7 +131,7 @@ def _asked_for(processes: list[ProcessFacts], *, is_network: bool) -> _Why | Non
             "unset NCCL_P2P_DISABLE",
             Confidence.CERTAIN,
         )
-    if level is not None and level.upper() in ("0", "LOC", "NVL"):
+    if level is not None and level.upper() in NO_P2P_LEVELS:
         return (
             f"NCCL_P2P_LEVEL={level} allows P2P for the nearest GPUs only{shm_words}",
             "unset NCCL_P2P_LEVEL, and measure both",
