@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from broadgauge.doctor.log.overview import CommunicatorOverview, JobOverview, Told
+from broadgauge.doctor.log.overview import CommunicatorOverview, JobOverview, ToldValue
 from broadgauge.doctor.log.path_matrix import PathMatrix, PathUse
 from broadgauge.report.finding_words import cause_words
 from broadgauge.report.nccl_rows import WAYS
@@ -95,7 +95,7 @@ def _job_lines(job: JobOverview) -> list[tuple[str, str]]:
     return [(title, words) for title, words in lines if words]
 
 
-def _told(told: Sequence[Told]) -> str:
+def _told(told: Sequence[ToldValue]) -> str:
     """One value without its owners, several with them."""
     if len(told) == 1:
         return told[0].value

@@ -120,7 +120,7 @@ class CommunicatorFacts:
     started: set[int] = field(default_factory=set)
     """Ranks whose initialisation began: `Init START`."""
     completed: set[int] = field(default_factory=set)
-    """Ranks whose initialisation ended well: `Init COMPLETE`."""
+    """Ranks whose initialisation completed: `Init COMPLETE`."""
     num_channels: int | None = None
     """Of collectives."""
     num_nvls_channels: int | None = None

@@ -17,7 +17,7 @@ BLOCK_BYTES = 1 << 20
 """What is searched at a time, and the longest line that is kept whole."""
 
 
-class Line(NamedTuple):
+class TellingLine(NamedTuple):
     number: int
     """From 1."""
     text: bytes
@@ -33,7 +33,7 @@ class Counts:
         self.has_tables = False
 
 
-def telling_lines(chunks: Iterable[bytes], counts: Counts) -> Iterator[Line]:
+def telling_lines(chunks: Iterable[bytes], counts: Counts) -> Iterator[TellingLine]:
     """Lines with a trigger, in their order. A line without end, or too long, is cut there."""
     rest = b""
     for chunk in chunks:
@@ -54,7 +54,7 @@ def telling_lines(chunks: Iterable[bytes], counts: Counts) -> Iterator[Line]:
         counts.num_lines += 1
 
 
-def _of_block(block: bytes, counts: Counts) -> Iterator[Line]:
+def _of_block(block: bytes, counts: Counts) -> Iterator[TellingLine]:
     counts.has_tables = counts.has_tables or nccl_tests.TABLE in block
     triggers = _OF_TABLES if counts.has_tables else TRIGGERS
     first = counts.num_lines
@@ -68,9 +68,9 @@ def _of_block(block: bytes, counts: Counts) -> Iterator[Line]:
         if b"\r" in text:  # a progress bar wrote over itself, and then others went on
             for part in text.split(b"\r"):
                 if part and any(trigger in part for trigger in triggers):
-                    yield Line(number, part)
+                    yield TellingLine(number, part)
         else:
-            yield Line(number, text)
+            yield TellingLine(number, text)
     counts.num_lines = first + num_before + block.count(b"\n", counted_to)
 
 

@@ -17,7 +17,7 @@ MOST_GDR_ROWS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ToldValue:
     """One thing that some processes said of themselves."""
 
     value: str
@@ -75,22 +75,22 @@ class JobOverview:
     num_processes: int
     hosts: tuple[str, ...]
     num_nodes: int | None
-    versions: tuple[Told, ...]
-    networks: tuple[Told, ...]
-    plugins: tuple[Told, ...]
-    bootstraps: tuple[Told, ...]
-    interfaces: tuple[Told, ...]
+    versions: tuple[ToldValue, ...]
+    networks: tuple[ToldValue, ...]
+    plugins: tuple[ToldValue, ...]
+    bootstraps: tuple[ToldValue, ...]
+    interfaces: tuple[ToldValue, ...]
     adapters: tuple[AdapterUse, ...]
     gdr: tuple[GdrRow, ...]
     """Of processes that use a network other than sockets."""
-    sockets: tuple[Told, ...]
+    sockets: tuple[ToldValue, ...]
     """`4 threads of 4 sockets`."""
     communicator: CommunicatorOverview | None
     num_communicators: int
     init_s: tuple[float, float] | None
     """Of the fastest and of the slowest process."""
     bootstrap_s: tuple[float, float] | None
-    variables: dict[str, tuple[Told, ...]]
+    variables: dict[str, tuple[ToldValue, ...]]
     """NCCL_* by name; secrets masked."""
     num_lines: int
     num_nccl_lines: int
@@ -131,13 +131,13 @@ def job_overview(reading: LogReading) -> JobOverview:
     )
 
 
-def _told(reading: LogReading, fact: Callable[[ProcessFacts], str | None]) -> tuple[Told, ...]:
+def _told(reading: LogReading, fact: Callable[[ProcessFacts], str | None]) -> tuple[ToldValue, ...]:
     by_value: dict[str, list[ProcessFacts]] = {}
     for process in reading.processes.values():
         if value := fact(process):
             by_value.setdefault(value, []).append(process)
     told = (
-        Told(
+        ToldValue(
             value=value,
             who=who(reading, (process.speaker for process in processes)),
             num_processes=len(processes),

@@ -7,7 +7,7 @@ from broadgauge.doctor.log.communicators import Holder
 from broadgauge.doctor.log.facts import LogReading, Place, Seen, Speaker
 from broadgauge.doctor.log.files import READ_ERRORS, Source, text_source
 from broadgauge.doctor.log.gathering import Gatherer, Told, version_in
-from broadgauge.doctor.log.lines import Counts, Line, telling_lines
+from broadgauge.doctor.log.lines import Counts, TellingLine, telling_lines
 from broadgauge.doctor.log.loading import shipped_rules
 from broadgauge.doctor.log.masking import masked
 from broadgauge.doctor.log.matching import Match, Matcher
@@ -71,7 +71,7 @@ class _Reader:
         for process in self.reading.processes.values():
             process.version = process.version or next(iter(self._versions))
 
-    def _take(self, line: Line, name: str) -> None:
+    def _take(self, line: TellingLine, name: str) -> None:
         text = plain(line.text)
         place = Place(name, line.number)
         messages = self.prefixes.messages(text)

@@ -39,7 +39,7 @@ ENGINE = "nccl-tests"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Workplace:
     """What all measurements of a trial share on this rank."""
 
     trial: Trial
@@ -54,11 +54,11 @@ def measure_with_nccl_tests(trial: Trial, task: CollectivesTask, device: Device)
     refuse_elsewhere(trial.layout, task)
     programs = {op: find_program(op, os.environ) for op in task.ops}
     with _shared_workplace(trial, device) as folder:
-        place = Place(trial=trial, task=task, device=device, folder=folder)
+        workplace = Workplace(trial=trial, task=task, device=device, folder=folder)
         for dtype in task.dtypes:
             for op in task.ops:
                 for size_bytes in sizes_of(op, dtype, task, trial.identity.world_size):
-                    _measure_size(place, programs[op], (op, dtype, size_bytes))
+                    _measure_size(workplace, programs[op], (op, dtype, size_bytes))
 
 
 def refuse_elsewhere(layout: RankLayout, task: CollectivesTask) -> None:
@@ -86,15 +86,17 @@ def sizes_of(
     return tuple(dict.fromkeys(sizes))
 
 
-def _measure_size(place: Place, program: Program, what: tuple[CollectiveOp, DataType, int]) -> None:
+def _measure_size(
+    workplace: Workplace, program: Program, what: tuple[CollectiveOp, DataType, int]
+) -> None:
     op, dtype, size_bytes = what
-    trial, task = place.trial, place.task
+    trial, task = workplace.trial, workplace.task
     detail = f"{ENGINE} {op} {dtype} {show_size(size_bytes)}"
     trial.begin_phase(Phase.WARM_UP, detail)
-    iterations = _agree_on_iterations(place, what)
+    iterations = _agree_on_iterations(workplace, what)
     job = ProgramRun(
         program=program,
-        folder=place.folder,
+        folder=workplace.folder,
         local_rank=trial.identity.local_rank,
         hostname=platform.node(),
         dtype=dtype,
@@ -106,7 +108,7 @@ def _measure_size(place: Place, program: Program, what: tuple[CollectiveOp, Data
     )
     timed = TimedParts(trial, f"{ENGINE}/{op}/{dtype}/{size_bytes}", detail)
     said = run_program(job, os.environ, timed, is_root=trial.identity.rank == 0)
-    output: Output = _from_rank_0(said, place.device)
+    output: Output = _from_rank_0(said, workplace.device)
     row = output.rows[0]
     trial.say(
         CollectiveBlock(
@@ -184,12 +186,12 @@ def _from_rank_0(value: Any, device: Device) -> Any:
     return values[0]
 
 
-def _agree_on_iterations(place: Place, what: tuple[CollectiveOp, DataType, int]) -> int:
+def _agree_on_iterations(workplace: Workplace, what: tuple[CollectiveOp, DataType, int]) -> int:
     """How often is it measured? As often as the budget allows by the slowest rank's warm-up, the
     same number on all ranks. torch's memory is given back to the GPU."""
     op, dtype, size_bytes = what
-    task, device = place.task, place.device
-    operation = Operation(op, size_bytes, dtype, place.trial.identity, device.torch_device)
+    task, device = workplace.task, workplace.device
+    operation = Operation(op, size_bytes, dtype, workplace.trial.identity, device.torch_device)
     operation()
     device.synchronize()
     started_s = time.perf_counter()
