@@ -181,5 +181,7 @@ class LogReading:
     unknown_warnings: list[tuple[Place, str]] = field(default_factory=list)
     """NCCL WARN lines that no rule knows: the first twenty."""
     measured: list[Measured] = field(default_factory=list)
+    printed_variables: dict[str, tuple[Place, str]] = field(default_factory=dict)
+    """NCCL variables that the job itself printed, as `env` does; masked."""
     problems: list[str] = field(default_factory=list)
     """What could not be read: a cut archive, a file that vanished."""

@@ -21,6 +21,8 @@ from broadgauge.doctor.log.masking import masked_variable
 _ITEM = re.compile(r"\[\d+\](?P<name>[^\s:]+):(?P<rest>\S*)")
 _PROXY = re.compile(r"NET/.+/\d+\((?P<rank>\d+)\)")
 _DEVICE = re.compile(r"(?P<device>NET/.+?/\d+)(?:\(|/|$)")
+DEFAULT_PLUGIN = "libnccl-net.so"
+"""What NCCL looks for by itself. Source: NVIDIA/nccl src/plugin/plugin_open.cc."""
 MOST_VARIABLES = 500
 """Of one process; NCCL knows about 200."""
 
@@ -144,7 +146,15 @@ def _plugin_loaded(_: Gatherer, told: Told) -> None:
 
 
 def _plugin_missing(_: Gatherer, told: Told) -> None:
-    told.process.missing_plugins.add(told.fields["plugin"].strip().rstrip("."))
+    plugin = told.fields["plugin"].strip().rstrip(".")
+    told.process.missing_plugins.add(plugin)
+    if plugin != DEFAULT_PLUGIN:  # nobody else looks for one of another name
+        told.process.variables.setdefault("NCCL_NET_PLUGIN", plugin)
+
+
+def _plugin_named(_: Gatherer, told: Told) -> None:
+    """Up to 2.20 NCCL prints this instead of the variable."""
+    told.process.variables.setdefault("NCCL_NET_PLUGIN", told.fields["plugin"])
 
 
 def _plugin_assigned(_: Gatherer, told: Told) -> None:
@@ -317,6 +327,7 @@ HANDLERS: Mapping[str, Handler] = {
     "merged_adapter": _merged_adapter,
     "plugin_loaded": _plugin_loaded,
     "plugin_missing": _plugin_missing,
+    "plugin_named": _plugin_named,
     "plugin_assigned": _plugin_assigned,
     "gdr_adapter": _gdr_adapter,
     "gdr_pair": _gdr_pair,

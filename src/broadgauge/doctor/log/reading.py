@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from broadgauge.doctor.log.communicators import Holder
 from broadgauge.doctor.log.facts import LogReading, Place, Seen, Speaker
 from broadgauge.doctor.log.files import READ_ERRORS, Source, text_source
-from broadgauge.doctor.log.gathering import Gatherer, Told, version_in
+from broadgauge.doctor.log.gathering import MOST_VARIABLES, Gatherer, Told, version_in
 from broadgauge.doctor.log.lines import Counts, TellingLine, telling_lines
 from broadgauge.doctor.log.loading import shipped_rules
-from broadgauge.doctor.log.masking import masked
+from broadgauge.doctor.log.masking import masked, masked_variable
 from broadgauge.doctor.log.matching import Match, Matcher
 from broadgauge.doctor.log.nccl_tests import NcclTests
 from broadgauge.doctor.log.prefix import Message, Prefixes, plain
+from broadgauge.doctor.log.printed_variables import printed_variable
 from broadgauge.doctor.log.rule import Rule
 
 MOST_SEEN = 1000
@@ -82,11 +83,19 @@ class _Reader:
             return
         match = self.matcher.match_text(text)
         if match is None:
+            self._take_setting(text, place)
             self._tables.take(text, place)
             return
         if match.rule.tells == "version":
             self._versions.update(version_in(match.fields["version"]))
         self._keep(match, text, place, None)
+
+    def _take_setting(self, text: str, place: Place) -> None:
+        setting = printed_variable(text)
+        variables = self.reading.printed_variables
+        if setting is not None and len(variables) < MOST_VARIABLES:
+            name, value = setting
+            variables.setdefault(name, (place, masked_variable(name, value)))
 
     def _take_message(self, message: Message, place: Place) -> None:
         process = self.gatherer.process(message.speaker, message.device, place)
