@@ -150,6 +150,9 @@ class Seen:
     lines: list[tuple[Place, str]] = field(default_factory=list)
     """The first three."""
     speakers: set[Speaker] = field(default_factory=set)
+    ranks: set[int] = field(default_factory=set)
+    """Of lines of others than NCCL that name their rank, as torch's do: `[rank3]:`; the first
+    thousands."""
     devices: Counter[int] = field(default_factory=Counter)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
 from broadgauge.doctor.log.facts import LogReading, Seen
 from broadgauge.doctor.log.rule import FindingText
-from broadgauge.doctor.log.speakers import listed, number_words, who
+from broadgauge.doctor.log.speakers import listed, number_words, rank_words, who
 from broadgauge.specs.record import Confidence, Finding, Severity
 
 _FIELD = re.compile(r"\{\{|\}\}|\{(?P<name>[a-z_]+)\}")
@@ -80,7 +80,8 @@ def _text_of(seen: Seen) -> FindingText | None:
 
 def _conclusion(reading: LogReading, group: Sequence[_Said]) -> Conclusion:
     speakers = {speaker for said in group for speaker in said.seen.speakers}
-    ranks = who(reading, speakers)
+    told = {rank for said in group for rank in said.seen.ranks}
+    ranks = rank_words(told) if told and not speakers else who(reading, speakers)
     symptom, cause, fix = map(_ranged, zip(*(said.words(ranks) for said in group), strict=True))
     lines = sorted(line for said in group for line in said.seen.lines)
     first = group[0]
@@ -92,7 +93,7 @@ def _conclusion(reading: LogReading, group: Sequence[_Said]) -> Conclusion:
             symptom=symptom,
             evidence=(
                 *quoted(lines),
-                *_counted(sum(said.seen.count for said in group), len(speakers)),
+                *_counted(sum(said.seen.count for said in group), len(speakers or told)),
             ),
             cause=cause or None,
             fix=fix or None,

@@ -9,10 +9,12 @@ from typing import NamedTuple
 
 from broadgauge.doctor.log import nccl_tests
 
-TRIGGERS = (b"NCCL", b"rror", b"ailed", b"annot", b"ould not", b"imed out", b"Xid")
-"""One of these stands in every line that a rule knows; a test holds it."""
-_OF_TABLES = (*TRIGGERS, *nccl_tests.TRIGGERS)
-"""Once nccl-tests' table has begun."""
+TRIGGERS = (
+    *(b"NCCL", b"rror", b"ailed", b"annot", b"ould not", b"imed out", b"Xid"),
+    *(b"nable to", b"atchdog", b"fallen off", b"abric manager"),
+)
+"""One of these stands in every line that a shipped rule knows; a test holds it. Rules of the user's
+own bring theirs (`Matcher.triggers`)."""
 BLOCK_BYTES = 1 << 20
 """What is searched at a time, and the longest line that is kept whole."""
 
@@ -33,7 +35,9 @@ class Counts:
         self.has_tables = False
 
 
-def telling_lines(chunks: Iterable[bytes], counts: Counts) -> Iterator[TellingLine]:
+def telling_lines(
+    chunks: Iterable[bytes], counts: Counts, triggers: tuple[bytes, ...] = TRIGGERS
+) -> Iterator[TellingLine]:
     """Lines with a trigger, in their order. A line without end, or too long, is cut there."""
     rest = b""
     for chunk in chunks:
@@ -44,19 +48,20 @@ def telling_lines(chunks: Iterable[bytes], counts: Counts) -> Iterator[TellingLi
             rest = block
             continue
         if end == 0:  # a line beyond all measure: its parts are read as lines of their own
-            yield from _of_block(block, counts)
+            yield from _of_block(block, counts, triggers)
             rest = b""
             continue
-        yield from _of_block(block[:end], counts)
+        yield from _of_block(block[:end], counts, triggers)
         rest = block[end:]
     if rest:
-        yield from _of_block(rest, counts)
+        yield from _of_block(rest, counts, triggers)
         counts.num_lines += 1
 
 
-def _of_block(block: bytes, counts: Counts) -> Iterator[TellingLine]:
+def _of_block(block: bytes, counts: Counts, triggers: tuple[bytes, ...]) -> Iterator[TellingLine]:
     counts.has_tables = counts.has_tables or nccl_tests.TABLE in block
-    triggers = _OF_TABLES if counts.has_tables else TRIGGERS
+    if counts.has_tables:
+        triggers = (*triggers, *nccl_tests.TRIGGERS)
     first = counts.num_lines
     counted_to, num_before = 0, 0
     for begin, end in sorted(_telling(block, triggers)):

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from broadgauge.doctor.log.lines import TRIGGERS
 from broadgauge.doctor.log.prefix import MOST_CHARACTERS
 from broadgauge.doctor.log.rule import Rule, Wording
 
@@ -27,6 +28,11 @@ class _Known(NamedTuple):
     rule: Rule
     wording: Wording
 
+    @property
+    def num_characters(self) -> int:
+        """Of all its words: of two that know a line the one with more of them says more of it."""
+        return sum(map(len, self.wording.parts))
+
     def match(self, text: str) -> Match | None:
         found = self.pattern.match(text)
         return None if found is None else Match(self.rule, self.wording, found.groupdict())
@@ -44,18 +50,27 @@ class Matcher:
         self._short_heads: dict[str, list[_Known]] = {}
         self._remembered: dict[str, Match | None] = {}
         self._loose: list[_Known] = []
-        self._of_text: list[_Known] = []
+        self._of_text: dict[str, list[_Known]] = {trigger.decode(): [] for trigger in TRIGGERS}
+        """By trigger: each wording under one that stands in its words."""
         for rule in rules:
             for wording in rule.lines:
                 self._add(rule, wording)
         for known in (*self._by_head.values(), *self._short_heads.values(), self._loose):
             known.sort(key=lambda each: -len(each.literal))
+        for known in self._of_text.values():
+            known.sort(key=lambda each: -each.num_characters)
+
+    @property
+    def triggers(self) -> tuple[bytes, ...]:
+        """One stands in every line that a rule knows: the usual ones, and what other rules need."""
+        return tuple(trigger.encode() for trigger in self._of_text)
 
     def _add(self, rule: Rule, wording: Wording) -> None:
         pattern, parts = re.compile(wording.pattern), wording.parts
         longest = max(parts, key=len)
         if wording.level == "text":
-            self._of_text.append(_Known(longest, pattern, rule, wording))
+            known = _Known(longest, pattern, rule, wording)
+            self._of_text.setdefault(self._trigger_of(parts) or longest, []).append(known)
         elif len(parts[0]) >= _HEAD:
             known = _Known(parts[0], pattern, rule, wording)
             self._by_head.setdefault(parts[0][:_HEAD], []).append(known)
@@ -64,6 +79,11 @@ class Matcher:
             self._short_heads.setdefault(parts[0], []).append(known)
         else:
             self._loose.append(_Known(longest, pattern, rule, wording))
+
+    def _trigger_of(self, parts: tuple[str, ...]) -> str | None:
+        """The last one that its words hold: the first ones are common."""
+        held = (trigger for trigger in self._of_text if any(trigger in part for part in parts))
+        return next(held, None)
 
     def match_nccl(self, body: str) -> Match | None:
         """What NCCL said, without its prefix. The level is not asked: it changed with versions.
@@ -95,9 +115,19 @@ class Matcher:
     def match_text(self, line: str) -> Match | None:
         """What anyone else printed; also a warning of NCCL's that another program repeats."""
         line = line[:MOST_CHARACTERS]
-        for known in self._of_text:
-            if known.literal in line and (found := known.search(line)) is not None:
-                return found
+        best: _Known | None = None
+        found: Match | None = None
+        for trigger, several in self._of_text.items():
+            if trigger not in line:
+                continue
+            for known in several:
+                if best is not None and known.num_characters <= best.num_characters:
+                    break
+                if known.literal in line and (match := known.search(line)) is not None:
+                    best, found = known, match
+                    break
+        if found is not None:
+            return found
         body = line.lstrip()
         for known in self._by_head.get(body[:_HEAD], ()):
             if known.wording.level == "warn" and (found := known.match(body)) is not None:

@@ -1,5 +1,6 @@
 """What do these logs say? One pass over each source; what is kept does not grow with its length."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -21,6 +22,9 @@ MOST_LINES = 3
 MOST_UNKNOWN = 20
 MOST_SPEAKERS = 4096
 _KEPT_CHARACTERS = 400
+_RANK = re.compile(r"\[rank(\d{1,7})\]:|\bRank (\d{1,7})\]")
+"""Source: pytorch/pytorch torch/distributed/distributed_c10d.py (its exception hook) and
+torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp (logPrefix)."""
 
 
 def read_logs(sources: Iterable[Source], rules: Sequence[Rule] | None = None) -> LogReading:
@@ -56,7 +60,7 @@ class _Reader:
     def read(self, source: Source) -> None:
         counts = Counts()
         try:
-            for line in telling_lines(source.open(), counts):
+            for line in telling_lines(source.open(), counts, self.matcher.triggers):
                 self._take(line, source.name)
         except READ_ERRORS as error:
             self.reading.problems.append(
@@ -115,7 +119,8 @@ class _Reader:
         """Of rules with findings: once for each thing told, counted."""
         if not match.rule.findings:
             return
-        key = (match.rule.id, tuple(match.fields.values()))
+        told = tuple(word for name, word in match.fields.items() if name != "rank")
+        key = (match.rule.id, told)
         seen = self._seen.get(key)
         if seen is None:
             if len(self._seen) >= MOST_SEEN:
@@ -130,6 +135,8 @@ class _Reader:
             seen.lines.append((place, masked(text.strip())[:_KEPT_CHARACTERS]))
         if holder is not None:
             _note_speaker(seen, *holder)
+        elif (named := _RANK.search(text)) is not None and len(seen.ranks) < MOST_SPEAKERS:
+            seen.ranks.add(int(named[1] or named[2]))
 
 
 def _note_speaker(seen: Seen, speaker: Speaker, device: int | None) -> None:

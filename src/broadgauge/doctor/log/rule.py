@@ -7,7 +7,7 @@ Rules are data (`doctor/rules/*.yaml`, and files of the user's own). How a line 
 `{name}` takes anything up to what follows it, `{name:int}` a whole number, `{name:float}` a decimal
 one, `{name:hex}` hexadecimal digits with or without 0x, `{name:word}` what has no space,
 `{name:A|B}` one of these words; `{{` and `}}` are braces. The line may go on after the last word,
-unless `says` ends with `{end}`.
+unless `says` ends with `{end}`. In lines of others than NCCL `{rank}` is who said it.
 """
 
 import re
@@ -137,6 +137,9 @@ class Rule(Part):
     """Which fact the reader takes from it (doctor/log/gathering.py); None: none."""
     findings: tuple[FindingText, ...] = ()
     """The first one whose `when` holds; none: the line is a fact, and nothing is wrong."""
+    consequence_of: tuple[str, ...] = ()
+    """Rules whose sighting explains this one: where one of them was seen, it is not told.
+    `any-error`: every rule whose finding is an error and that does not say this itself."""
     source: str
     """Of meaning, cause and fix."""
     note: str = ""
