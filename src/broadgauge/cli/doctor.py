@@ -9,6 +9,7 @@ from broadgauge.results.run_path import RUN_HELP
 
 if TYPE_CHECKING:
     from broadgauge.doctor.log.facts import LogReading
+    from broadgauge.messages.hardware import HardwareFacts
     from broadgauge.specs.record import Finding
 
 
@@ -64,12 +65,43 @@ def handle(options: argparse.Namespace) -> int:
 
 
 def _examine(options: argparse.Namespace) -> int:
-    import json
-
-    from broadgauge.cli.console import results_console
-    from broadgauge.cli.output import write
     from broadgauge.doctor.host.findings import host_findings
     from broadgauge.doctor.host.reading import read_hardware
+
+    host = read_hardware() if options.host else None
+    of_host = [] if host is None else list(host_findings(host))
+    if options.run is not None:
+        return _tell_of_run(options, host, of_host)
+    return _tell_of_logs(options, host, of_host)
+
+
+def _tell_of_run(
+    options: argparse.Namespace, host: "HardwareFacts | None", of_host: "list[Finding]"
+) -> int:
+    from broadgauge.cli.console import results_console
+    from broadgauge.report.doctor_json import examination_document
+    from broadgauge.report.terminal_doctor import print_findings
+    from broadgauge.report.terminal_doctor_host import print_host
+    from broadgauge.report.terminal_examination import print_examination
+    from broadgauge.results.run_path import run_path
+    from broadgauge.running.doctoring import examine_run
+
+    examination = examine_run(run_path(options.run))
+    found = [each.finding for each in examination.findings] + of_host
+    if options.json:
+        return _print_json(examination_document(examination, of_host, host), found)
+    with results_console() as console:
+        print_examination(examination, console)
+        if host is not None:
+            print_host(host, console)
+            print_findings(of_host, console)
+    return _exit_code(found)
+
+
+def _tell_of_logs(
+    options: argparse.Namespace, host: "HardwareFacts | None", of_host: "list[Finding]"
+) -> int:
+    from broadgauge.cli.console import results_console
     from broadgauge.doctor.log.findings import log_findings
     from broadgauge.doctor.log.overview import job_overview
     from broadgauge.doctor.log.path_matrix import path_matrix
@@ -78,18 +110,11 @@ def _examine(options: argparse.Namespace) -> int:
     from broadgauge.report.terminal_doctor_host import print_host
 
     reading = None if options.log is None else _read(options.log, options.rules)
-    host = read_hardware() if options.host else None
-    found: list[Finding] = []
-    if reading is not None:
-        found += log_findings(reading)
-    if host is not None:
-        found += host_findings(host)
+    found = [*(() if reading is None else log_findings(reading)), *of_host]
     job = None if reading is None else job_overview(reading)
     matrix = None if reading is None else path_matrix(reading)
     if options.json:
-        document = doctor_document(found, job=job, matrix=matrix, host=host)
-        write(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
-        return _exit_code(found)
+        return _print_json(doctor_document(found, job=job, matrix=matrix, host=host), found)
     with results_console() as console:
         if job is not None:
             print_job(job, console)
@@ -98,6 +123,15 @@ def _examine(options: argparse.Namespace) -> int:
         if host is not None:
             print_host(host, console)
         print_findings(found, console)
+    return _exit_code(found)
+
+
+def _print_json(document: dict[str, Any], found: "list[Finding]") -> int:
+    import json
+
+    from broadgauge.cli.output import write
+
+    write(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
     return _exit_code(found)
 
 

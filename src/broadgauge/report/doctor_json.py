@@ -7,6 +7,7 @@ from typing import Any
 from broadgauge.doctor.log.overview import JobOverview
 from broadgauge.doctor.log.path_matrix import PathMatrix
 from broadgauge.messages.hardware import HardwareFacts
+from broadgauge.running.doctoring import Examination
 from broadgauge.specs.record import Finding
 
 
@@ -17,10 +18,43 @@ def doctor_document(
     matrix: PathMatrix | None = None,
     host: HardwareFacts | None = None,
 ) -> dict[str, Any]:
-    """`job` and `paths`: of logs; `host`: of this machine; null where it was not asked."""
+    """`job` and `paths`: of logs; `host`: of this machine; `run`; null where not asked."""
     return {
         "findings": [finding.model_dump(mode="json") for finding in findings],
         "job": None if job is None else job.to_json(),
         "paths": None if matrix is None else matrix.to_json(),
         "host": None if host is None else dataclasses.asdict(host),
+        "run": None,
     }
+
+
+def examination_document(
+    examination: Examination, host_findings: Sequence[Finding], host: HardwareFacts | None
+) -> dict[str, Any]:
+    """The same of a run: findings say where they hold, and `run` what NCCL did in each case."""
+    document = doctor_document(host_findings, host=host)
+    document["findings"] = [
+        {
+            **each.finding.model_dump(mode="json"),
+            "cases": list(each.cases),
+            "trials": list(each.trials),
+            "launches": list(each.launches),
+            "ranks": list(each.ranks),
+        }
+        for each in examination.findings
+    ] + document["findings"]
+    document["run"] = {
+        "folder": str(examination.folder),
+        "experiment": examination.experiment_name,
+        "cases": [
+            {
+                "label": case.label,
+                "launches": list(case.launches),
+                "job": None if case.overview is None else case.overview.to_json(),
+                "paths": None if case.paths is None else case.paths.to_json(),
+            }
+            for case in examination.cases
+        ],
+        "notes": list(examination.notes),
+    }
+    return document

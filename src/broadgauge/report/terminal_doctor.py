@@ -28,17 +28,28 @@ def print_findings(findings: Sequence[Finding], console: Console) -> None:
     """Each with evidence, cause and fix, the worst first; then how many there are."""
     heading("Findings", console)
     for finding in findings:
-        console.print()
-        title = Text(f"{finding.severity.value}  ", style=_STYLES[finding.severity])
-        title.append(printable(finding.symptom), style="bold")
-        for line in _hanging(title, console, len(finding.severity.value) + 2):
-            console.print(line)
-        for evidence in finding.evidence:
-            print_part("", printable(evidence), console, "dim")
-        cause = cause_words(finding.cause, finding.confidence)
-        print_part("cause", cause, console)
-        print_part("fix", finding.fix, console)
-        print_part("rule", finding.rule, console, "dim")
+        print_finding(finding, console)
+    print_count(findings, console)
+
+
+def print_finding(finding: Finding, console: Console, where: str = "") -> None:
+    """`where`: in which cases of a run it holds."""
+    console.print()
+    title = Text(f"{finding.severity.value}  ", style=_STYLES[finding.severity])
+    title.append(printable(finding.symptom), style="bold")
+    for line in _hanging(title, console, len(finding.severity.value) + 2):
+        console.print(line)
+    for evidence in finding.evidence:
+        print_part("", printable(evidence), console, "dim")
+    print_part("cause", cause_words(finding.cause, finding.confidence), console)
+    print_part("fix", finding.fix, console)
+    if where:
+        print_part("where", printable(where), console)
+    print_part("rule", finding.rule, console, "dim")
+
+
+def print_count(findings: Sequence[Finding], console: Console) -> None:
+    """How many there are of each severity."""
     console.print()
     console.print(Text(counted(findings), style="bold"))
 

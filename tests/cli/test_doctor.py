@@ -1,0 +1,123 @@
+"""Does `broadgauge doctor` tell logs, a run and this machine, with a code that a pod can act on?"""
+
+import io
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.platforms.planted_nccl import MEMLOCK, nccl_log
+
+from broadgauge.cli.main import main
+from broadgauge.specs.errors import ExitCode
+
+LOGS = Path(__file__).parents[1] / "doctor/machine/logs"
+GOLDEN = Path(__file__).parents[1] / "results/golden/schema-1"
+KEYS = ["rule", "severity", "symptom", "evidence", "cause", "fix", "confidence"]
+
+
+def asked(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
+    code = main(["doctor", *words, "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "code"),
+    [
+        ("nvlink", ExitCode.OK),
+        ("two-nodes", ExitCode.DOCTOR_WARNINGS),
+        ("wrong-interface", ExitCode.DOCTOR_ERRORS),
+    ],
+)
+def test_the_code_is_that_of_the_worst_finding(
+    scenario: str, code: ExitCode, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended, document = asked(capsys, "--log", str(LOGS / f"2.28.9-{scenario}.log.gz"))
+    assert ended == code
+    assert list(document) == ["findings", "job", "paths", "host", "run"]
+    assert all(list(finding) == KEYS for finding in document["findings"])
+    assert document["job"]["num_processes"] == 2
+    assert document["host"] is document["run"] is None
+
+
+def test_what_a_person_reads(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--log", str(LOGS / "2.28.9-sockets-inside.log.gz")]) == 8
+    words = " ".join(capsys.readouterr().out.split())
+    assert "network Socket" in words
+    assert "0 · T 1 T ·" in words
+    assert "T: sockets, TCP" in words
+    assert words.endswith("3 warnings, 3 notes")
+
+
+def test_one_stream_of_several_pods(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = f"{nccl_log('sockets', 0, MEMLOCK)}\n{nccl_log('sockets', 1)}"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    code, document = asked(capsys, "--log", "-")
+    assert code == ExitCode.DOCTOR_ERRORS
+    assert any(finding["rule"] == "memlock" for finding in document["findings"])
+
+
+def test_a_run_is_told_with_where_each_finding_holds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Path(shutil.copytree(GOLDEN, tmp_path / "run"))
+    launch = json.loads((run / "plan.json").read_text())["launches"][0]["launch_id"]
+    for rank in (0, 1):
+        text = nccl_log("sockets", rank, *([MEMLOCK] if rank == 0 else []))
+        (run / "logs").mkdir(exist_ok=True)
+        (run / "logs" / f"{launch}.rank{rank}.nccl.log").write_text(text)
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    code, document = asked(capsys, str(run))
+    assert code == ExitCode.DOCTOR_ERRORS
+    [finding] = [each for each in document["findings"] if each["rule"] == "memlock"]
+    assert list(finding) == [*KEYS, "cases", "trials", "launches", "ranks"]
+    assert finding["launches"] == [launch]
+    assert finding["ranks"] == [0]
+    assert document["run"]["folder"] == str(run)
+    assert main(["doctor", str(run)]) == ExitCode.DOCTOR_ERRORS
+    words = " ".join(capsys.readouterr().out.split())
+    assert "What NCCL did, by its logs" in words
+    assert f"where {finding['cases'][0].split()[0]}" in words
+    after = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    assert after == before, "a doctor changes nothing"
+
+
+def test_this_machine_without_torch(capsys: pytest.CaptureFixture[str]) -> None:
+    code, document = asked(capsys, "--host")
+    assert code in (ExitCode.OK, ExitCode.DOCTOR_WARNINGS, ExitCode.DOCTOR_ERRORS)
+    there = {path.name for path in Path("/sys/class/net").iterdir()} - {"lo"}
+    assert {nic["name"] for nic in document["host"]["nics"]} <= there
+    said = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "broadgauge", "doctor", "--host"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == code
+    imported = {line.rpartition("|")[2].strip() for line in said.stderr.splitlines()}
+    assert "broadgauge.doctor.host.findings" in imported
+    assert imported & {"torch", "numpy"} == set()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "doctor of what?"),
+        (["last", "--log", "x.log"], "both a run (last) and --log"),
+        (["--host", "--rules", "mine.yaml"], "--rules belongs to --log"),
+        (["--log", "no-such.log"], "no-such.log"),
+        (["no-such-run"], "no-such-run"),
+    ],
+)
+def test_what_cannot_be_asked(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["doctor", *words]) in (ExitCode.BAD_INPUT, ExitCode.RUN_FOLDER)
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert message in " ".join(told.err.split())
