@@ -1,4 +1,4 @@
-"""Is all that must be said of logs of a two-GPU machine said, of four versions, and nothing else?"""
+"""Is all said that must be of a two-GPU machine's logs, of four versions, and nothing else?"""
 
 from pathlib import Path
 from typing import Any
