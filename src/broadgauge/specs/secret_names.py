@@ -30,7 +30,7 @@ _OF_A_MODEL = frozenset(
 )
 """What stands before `_TOKEN` where a model's token is meant: PAD_TOKEN, BYTES_PER_TOKEN."""
 _ENDS_LIKE_A_SECRET = re.compile(rf"(?:.*_)?(?:{'|'.join(ENDINGS)})")
-_USER_PART = re.compile(r"\b([a-z][a-z0-9+.-]*)://([^\s/?#]+)@", re.IGNORECASE)
+_USER_PART = re.compile(r"([a-z][a-z0-9+.-]{0,30})://([^\s/?#]+)@", re.IGNORECASE)
 """Source: RFC 3986, 3.2.1, userinfo. A password may hold an `@` that should be escaped."""
 _WEB = ("http", "https")
 

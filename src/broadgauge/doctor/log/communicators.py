@@ -10,9 +10,12 @@ collective (NCCL 2.22 and later), to the first one that is not connected yet.
 from dataclasses import dataclass, field
 
 from broadgauge.doctor.log.facts import CommunicatorFacts, LogReading, Place, Speaker
+from broadgauge.doctor.log.room import MOST_COMMUNICATORS, Room
 
 Holder = tuple[Speaker, int | None]
 """A process and its CUDA device: a process may have ranks on several."""
+_MOST_HELD = 64
+"""By one of these, the last ones: a training has a few, and each line asks all of them."""
 
 
 @dataclass(slots=True)
@@ -20,6 +23,7 @@ class _Held:
     """One communicator, as one rank has it."""
 
     communicator: CommunicatorFacts
+    address: tuple[Speaker, str]
     rank: int | None
     is_complete: bool = False
     is_connected: bool = False
@@ -30,30 +34,34 @@ class Communicators:
     """Those of a reading, and who holds which."""
 
     reading: LogReading
+    room: Room = field(default_factory=Room)
     _held: dict[Holder, list[_Held]] = field(default_factory=dict)
     _by_address: dict[tuple[Speaker, str], _Held] = field(default_factory=dict)
+    _num_anonymous: dict[tuple[int, int], int] = field(default_factory=dict)
+    """By size and rank: how many communicators without a name have it."""
 
     def begin(self, holder: Holder, told: dict[str, str], place: Place) -> CommunicatorFacts:
         """`Init START`: `told` has comm, rank, ranks, and comm_id or parent, split, color."""
+        return self._begun(holder, told, place).communicator
+
+    def _begun(self, holder: Holder, told: dict[str, str], place: Place) -> _Held:
         rank = int(told["rank"])
         num_ranks = int(told["ranks"])
         identity = self._identity(holder[0], told) or self._anonymous(num_ranks, rank)
         communicator = self._of(identity, place)
         communicator.num_ranks = num_ranks
-        communicator.members[rank] = holder[0]
-        communicator.started.add(rank)
-        self._hold(holder, told["comm"], communicator, rank)
-        return communicator
+        self.room.put(communicator.members, rank, holder[0])
+        self.room.add(communicator.started, rank)
+        return self._hold(holder, told["comm"], communicator, rank)
 
     def complete(self, holder: Holder, told: dict[str, str], place: Place) -> CommunicatorFacts:
         """`Init COMPLETE`; of a log whose beginning is missing it is the first that is heard."""
         held = self._by_address.get((holder[0], told["comm"]))
         if held is None:
-            self.begin(holder, told, place)
-            held = self._by_address[holder[0], told["comm"]]
+            held = self._begun(holder, told, place)
         held.is_complete = True
         if held.rank is not None:
-            held.communicator.completed.add(held.rank)
+            self.room.add(held.communicator.completed, held.rank)
         return held.communicator
 
     def named(
@@ -64,7 +72,7 @@ class Communicators:
         if held is None:
             communicator = self._of(self._anonymous(num_ranks, rank), place)
             communicator.num_ranks = num_ranks
-            communicator.members[rank] = holder[0]
+            self.room.put(communicator.members, rank, holder[0])
             held = self._hold(holder, address, communicator, rank)
         return held.communicator
 
@@ -99,25 +107,32 @@ class Communicators:
 
     def _anonymous(self, num_ranks: int, rank: int) -> str:
         """The first of this size, without a name, that has no such rank yet."""
-        number = 0
-        while True:
-            identity = f"unnamed {number} of {num_ranks}"
-            known = self.reading.communicators.get(identity)
-            if known is None or rank not in known.members:
-                return identity
-            number += 1
+        key = (num_ranks, rank)
+        number = self._num_anonymous.get(key, 0)
+        self.room.put(self._num_anonymous, key, number + 1)
+        return f"unnamed {number} of {num_ranks}"
 
     def _of(self, identity: str, place: Place) -> CommunicatorFacts:
         known = self.reading.communicators.get(identity)
         if known is None:
             known = CommunicatorFacts(identity=identity, place=place)
-            self.reading.communicators[identity] = known
+            if len(self.reading.communicators) < MOST_COMMUNICATORS:
+                self.reading.communicators[identity] = known
+            else:
+                self.room.num_left_out += 1
         return known
 
     def _hold(
         self, holder: Holder, address: str, communicator: CommunicatorFacts, rank: int
     ) -> _Held:
-        held = _Held(communicator, rank)
-        self._by_address[holder[0], address] = held
-        self._held.setdefault(holder, []).append(held)
+        held = _Held(communicator, (holder[0], address), rank)
+        if holder not in self._held and not self.room.take():
+            return held
+        several = self._held.setdefault(holder, [])
+        if len(several) >= _MOST_HELD:
+            oldest = several.pop(0)
+            if self._by_address.get(oldest.address) is oldest:
+                del self._by_address[oldest.address]
+        self._by_address[held.address] = held
+        several.append(held)
         return held

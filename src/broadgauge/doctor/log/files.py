@@ -1,18 +1,20 @@
 """Where do logs come from? Files, folders of them, archives of one file, or a pipe."""
 
 import bz2
+import codecs
+import functools
 import gzip
 import importlib
 import io
 import lzma
-import os
 import re
+import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from broadgauge.doctor.log.lines import BLOCK_BYTES
 from broadgauge.specs.errors import InputError
@@ -26,7 +28,16 @@ _ARCHIVES = {
     b"\xfd7zXZ\x00": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
 }
-_FOREIGN = {b"PK\x03\x04": "zip", b"7z\xbc\xaf": "7z"}
+_FOREIGN = {
+    b"PK\x03\x04": ("a zip archive", "unpack it and name the folder"),
+    b"7z\xbc\xaf": ("a 7z archive", "unpack it and name the folder"),
+    b"\x7fELF": ("a program", "name what it printed"),
+    b"\x93NUMPY": ("an array of numpy's", "name what the job printed"),
+}
+_HEAD_BYTES = 6
+_LARGE_WORDS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_PIPES = ("/dev/fd/", "/dev/stdin", "/proc/")
+"""What a shell names a pipe that it made: `--log <(zcat x)`."""
 _LOG_NAME = re.compile(
     r"\.(log|txt|out|err|stdout|stderr)\b|^(stdout|stderr|log|nccl)", re.IGNORECASE
 )
@@ -47,7 +58,7 @@ class Source:
 def text_source(text: str | bytes, name: str = STDIN) -> Source:
     """What is in memory already."""
     data = text.encode() if isinstance(text, str) else text
-    return Source(name, lambda: _chunks(io.BytesIO(data)))
+    return Source(name, lambda: iter((data,)))
 
 
 def open_sources(paths: Sequence[str | Path]) -> Iterator[Source]:
@@ -55,7 +66,7 @@ def open_sources(paths: Sequence[str | Path]) -> Iterator[Source]:
     for path in paths:
         name = str(path)
         if name == STDIN:
-            yield Source(STDIN, lambda: _chunks(sys.stdin.buffer))
+            yield Source(STDIN, lambda: _decoded(sys.stdin.buffer))
         elif Path(path).is_dir():
             yield from _of_folder(Path(path))
         else:
@@ -74,7 +85,7 @@ def _of_folder(folder: Path) -> Iterator[Source]:
             hint="files named *.log, *.out, *.err or *.txt are read; name others one by one",
         )
     for path in sorted(found, key=_written_order):
-        yield _of_file(path)
+        yield Source(str(path), functools.partial(_opened, path))
 
 
 def _written_order(path: Path) -> tuple[str, int, str]:
@@ -87,68 +98,124 @@ def _written_order(path: Path) -> tuple[str, int, str]:
 
 
 def _of_file(path: Path) -> Source:
+    """Asked now what it is: one that was named and is no log is a mistake of the user's."""
+    if str(path).startswith(_PIPES):
+        return Source(str(path), functools.partial(_opened, path))
     try:
-        with path.open("rb") as file:
-            head = file.read(6)
+        mode = path.stat().st_mode
+        if stat.S_ISREG(mode):
+            with path.open("rb") as file:
+                _refuse_foreign(path, file.read(_HEAD_BYTES))
     except OSError as error:
         raise InputError(
             f"{path} can't be read: {error.strerror or error}",
             hint="a log file, a folder of logs, or - for stdin",
         ) from error
-    foreign = next((kind for magic, kind in _FOREIGN.items() if head.startswith(magic)), None)
-    if foreign is not None:
-        raise InputError(f"{path} is a {foreign} archive", hint="unpack it and name the folder")
-    return Source(str(path), lambda: _chunks(_opened(path, head)))
+    if stat.S_ISFIFO(mode):
+        raise InputError(f"{path} is a named pipe", hint=f"read it as stdin: --log - < {path}")
+    if not stat.S_ISREG(mode) and str(path) != "/dev/null":
+        raise InputError(f"{path} is a device or a socket, no log", hint="name a file of text")
+    return Source(str(path), functools.partial(_opened, path))
 
 
-def _opened(path: Path, head: bytes) -> IO[bytes]:
-    kind = next((kind for magic, kind in _ARCHIVES.items() if head.startswith(magic)), None)
-    match kind:
-        case "gzip":
-            return cast("IO[bytes]", gzip.open(path, "rb"))
-        case "bzip2":
-            return bz2.open(path, "rb")
-        case "xz":
-            return lzma.open(path, "rb")
-        case "zstd":
-            return _zstd(path)
-    return path.open("rb")
+def _refuse_foreign(path: Path, head: bytes) -> None:
+    for magic, (kind, hint) in _FOREIGN.items():
+        if head.startswith(magic):
+            raise InputError(f"{path} is {kind}, no log", hint=hint)
 
 
-def _zstd(path: Path) -> IO[bytes]:
+def _opened(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        yield from _decoded(file)
+
+
+def _decoded(file: IO[bytes]) -> Iterator[bytes]:
+    """Without compression, and as UTF-8. Raises UnreadableError for what is no text."""
+    head = b""
+    while len(head) < _HEAD_BYTES and (more := file.read(_HEAD_BYTES - len(head))):
+        head += more
+    for magic, (kind, _) in _FOREIGN.items():
+        if head.startswith(magic):
+            raise UnreadableError(f"it is {kind}, no log")
+    whole = io.BufferedReader(_Rejoined(head, file), BLOCK_BYTES)
+    kind_of = next((kind for magic, kind in _ARCHIVES.items() if head.startswith(magic)), None)
+    if kind_of is not None:
+        yield from _decompressed(whole, kind_of)
+        return
+    encoding = _encoding_of(head)
+    chunks = _chunks(whole)
+    yield from chunks if encoding is None else _recoded(chunks, encoding)
+
+
+class UnreadableError(OSError):
+    """What is no log, or can't be unpacked here; found while it is read."""
+
+
+class _Rejoined(io.RawIOBase):
+    """A file of which the first bytes were read already; a pipe can't go back."""
+
+    def __init__(self, head: bytes, file: IO[bytes]) -> None:
+        self._head = head
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._head or self._file.read(len(buffer))
+        self._head = b""
+        data, self._head = data[: len(buffer)], data[len(buffer) :]
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _encoding_of(head: bytes) -> str | None:
+    """None: a byte is a character, or UTF-8. Windows' shells write UTF-16."""
+    for mark, encoding in _LARGE_WORDS.items():
+        if head.startswith(mark):
+            return encoding
+    if len(head) >= 4 and head[1] == head[3] == 0 and head[0] != 0 and head[2] != 0:
+        return "utf-16-le"
+    return None
+
+
+def _recoded(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+    for chunk in chunks:
+        yield decoder.decode(chunk).encode(errors="replace")
+    yield decoder.decode(b"", final=True).encode(errors="replace")
+
+
+def _decompressed(file: IO[bytes], kind: str) -> Iterator[bytes]:
+    if kind == "zstd":
+        unpacked, damage = _zstd(file)
+        try:
+            yield from _chunks(unpacked)
+        except damage as error:
+            raise UnreadableError(str(error)) from error
+        return
+    with _unpacked(file, kind) as whole:
+        yield from _chunks(whole)
+
+
+def _unpacked(file: IO[bytes], kind: str) -> gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile:
+    if kind == "gzip":
+        return gzip.GzipFile(fileobj=file)
+    return bz2.BZ2File(file) if kind == "bzip2" else lzma.LZMAFile(file)
+
+
+def _zstd(file: IO[bytes]) -> tuple[Any, type[Exception]]:
     """By Python 3.14's own module, or the package zstandard where somebody installed it."""
     for module_name in ("compression.zstd", "zstandard"):
         try:
             module: Any = importlib.import_module(module_name)
         except ImportError:
             continue
-        opened: IO[bytes] = module.open(path, "rb")
-        return opened
-    raise InputError(
-        f"{path} is compressed by zstd, which this Python can't read",
-        hint=f"zstd -dc {path} | broadgauge doctor --log -",
-    )
+        return module.open(file, "rb"), module.ZstdError
+    raise UnreadableError("it is compressed by zstd, which this Python can't read: zstd -dc FILE")
 
 
-def _chunks(file: IO[bytes]) -> Iterator[bytes]:
-    """As they come: a pipe's lines are not held back until a block is full."""
-    descriptor = None
-    if isinstance(file, io.BufferedReader) and not isinstance(file.raw, io.BytesIO):
-        descriptor = _descriptor(file)
-    with file:
-        while True:
-            chunk = (
-                os.read(descriptor, BLOCK_BYTES)
-                if descriptor is not None
-                else file.read(BLOCK_BYTES)
-            )
-            if not chunk:
-                return
-            yield chunk
-
-
-def _descriptor(file: IO[bytes]) -> int | None:
-    try:
-        return file.fileno()
-    except (OSError, ValueError):
-        return None
+def _chunks(file: Any) -> Iterator[bytes]:
+    """By single reads: what was unpacked before a damaged place is not lost."""
+    while chunk := file.read1(BLOCK_BYTES):
+        yield chunk

@@ -16,7 +16,8 @@ from broadgauge.doctor.log.facts import (
     Speaker,
     Way,
 )
-from broadgauge.doctor.log.masking import masked_variable
+from broadgauge.doctor.log.masking import kept, masked_variable
+from broadgauge.doctor.log.room import MOST_PROCESSES, MOST_RANKS, Room, is_rank
 
 _ITEM = re.compile(r"\[\d+\](?P<name>[^\s:]+):(?P<rest>\S*)")
 _PROXY = re.compile(r"NET/.+/\d+\((?P<rank>\d+)\)")
@@ -25,6 +26,7 @@ DEFAULT_PLUGIN = "libnccl-net.so"
 """What NCCL looks for by itself. Source: NVIDIA/nccl src/plugin/plugin_open.cc."""
 MOST_VARIABLES = 500
 """Of one process; NCCL knows about 200."""
+_MOST_INTERFACES = 64
 
 
 @dataclass(slots=True)
@@ -46,30 +48,34 @@ class Gatherer:
     """Takes in what lines tell, in their order."""
 
     reading: LogReading
+    room: Room = field(default_factory=Room)
     communicators: Communicators = field(init=False)
-    _by_pid: dict[int, list[ProcessFacts]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.communicators = Communicators(self.reading)
+        self.communicators = Communicators(self.reading, self.room)
 
-    def process(self, speaker: Speaker, device: int | None, place: Place) -> ProcessFacts:
-        """Who speaks; heard of for the first time, perhaps."""
+    def process(self, speaker: Speaker, device: int | None, place: Place) -> ProcessFacts | None:
+        """Who speaks; heard of for the first time, perhaps. None: one too many."""
         known = self.reading.processes.get(speaker)
         if known is None:
             known = self._of_cut_line(speaker)
         if known is None:
+            if len(self.reading.processes) >= MOST_PROCESSES:
+                self.room.num_left_out += 1
+                return None
             known = ProcessFacts(speaker=speaker, place=place)
             self.reading.processes[speaker] = known
-            self._by_pid.setdefault(speaker.pid, []).append(known)
         known.last_place = place
         if device is not None and device >= 0:
-            known.devices.add(device)
+            self.room.add(known.devices, device)
         return known
 
     def _of_cut_line(self, speaker: Speaker) -> ProcessFacts | None:
         """Where lines ran together, the end of one stands before the host's name: `0.01node0`."""
-        for known in self._by_pid.get(speaker.pid, ()):
-            if speaker.host.endswith(known.speaker.host):
+        host, pid = speaker
+        for begin in range(1, len(host)):
+            known = self.reading.processes.get(Speaker(host[begin:], pid))
+            if known is not None:
                 return known
         return None
 
@@ -88,26 +94,26 @@ def _network(_: Gatherer, told: Told) -> None:
     told.process.network = told.fields["network"].strip()
 
 
-def _bootstrap(_: Gatherer, told: Told) -> None:
+def _bootstrap(gatherer: Gatherer, told: Told) -> None:
     words = told.fields["interfaces"].strip()
     name, _colon, address = re.sub(r"^\[\d+\]", "", words).partition(":")
     told.process.bootstrap = name or None
-    _address(told.process, name, address)
+    _address(gatherer, told.process, name, address)
 
 
-def _socket_interfaces(_: Gatherer, told: Told) -> None:
+def _socket_interfaces(gatherer: Gatherer, told: Told) -> None:
     items = list(_ITEM.finditer(told.fields["interfaces"]))
-    names = (match["name"] for match in items)
-    told.process.interfaces = tuple(dict.fromkeys((*told.process.interfaces, *names)))
+    names = dict.fromkeys((*told.process.interfaces, *(match["name"] for match in items)))
+    told.process.interfaces = tuple(names)[:_MOST_INTERFACES]
     for match in items:
-        _address(told.process, match["name"], match["rest"])
+        _address(gatherer, told.process, match["name"], match["rest"])
 
 
-def _address(process: ProcessFacts, interface: str, text: str) -> None:
+def _address(gatherer: Gatherer, process: ProcessFacts, interface: str, text: str) -> None:
     """`192.0.2.1<0>`, or `2001:db8::1<0>`."""
     address = text.partition("<")[0].strip()
     if address:
-        process.addresses[interface] = address
+        gatherer.room.put(process.addresses, interface, address)
 
 
 def _socket_threads(_: Gatherer, told: Told) -> None:
@@ -115,39 +121,40 @@ def _socket_threads(_: Gatherer, told: Told) -> None:
     told.process.sockets_per_thread = told.number("sockets")
 
 
-def _default_speed(_: Gatherer, told: Told) -> None:
+def _default_speed(gatherer: Gatherer, told: Told) -> None:
     path = told.fields["interface"].strip().rstrip(".")
     name = path.removesuffix("/speed").rsplit("/", 1)[-1]
-    told.process.default_speed_interfaces.add(name)
+    gatherer.room.add(told.process.default_speed_interfaces, name)
 
 
-def _adapters(_: Gatherer, told: Told) -> None:
+def _adapters(gatherer: Gatherer, told: Told) -> None:
     for match in _ITEM.finditer(told.fields["adapters"]):
         port, _slash, link = match["rest"].partition("/")
         name = f"{match['name']}:{port}"
-        told.process.adapters.setdefault(name, Adapter(name, link or "unknown"))
+        if name not in told.process.adapters:
+            gatherer.room.put(told.process.adapters, name, Adapter(name, link or "unknown"))
 
 
-def _adapter(_: Gatherer, told: Told) -> None:
+def _adapter(gatherer: Gatherer, told: Told) -> None:
     name = f"{told.fields['name']}:{told.fields['port']}"
     speed = told.fields.get("speed")
-    told.process.adapters[name] = Adapter(
-        name, told.fields["link"], None if speed is None else int(speed)
-    )
+    adapter = Adapter(name, told.fields["link"], None if speed is None else int(speed))
+    gatherer.room.put(told.process.adapters, name, adapter)
 
 
-def _merged_adapter(_: Gatherer, told: Told) -> None:
+def _merged_adapter(gatherer: Gatherer, told: Told) -> None:
     name = told.fields["name"]
-    told.process.adapters[name] = Adapter(name, "merged", told.number("speed"))
+    adapter = Adapter(name, "merged", told.number("speed"))
+    gatherer.room.put(told.process.adapters, name, adapter)
 
 
 def _plugin_loaded(_: Gatherer, told: Told) -> None:
     told.process.plugin = told.fields["plugin"].strip()
 
 
-def _plugin_missing(_: Gatherer, told: Told) -> None:
+def _plugin_missing(gatherer: Gatherer, told: Told) -> None:
     plugin = told.fields["plugin"].strip().rstrip(".")
-    told.process.missing_plugins.add(plugin)
+    gatherer.room.add(told.process.missing_plugins, plugin)
     if plugin != DEFAULT_PLUGIN:  # nobody else looks for one of another name
         told.process.variables.setdefault("NCCL_NET_PLUGIN", plugin)
 
@@ -161,17 +168,18 @@ def _plugin_assigned(_: Gatherer, told: Told) -> None:
     told.process.network = told.fields["plugin"].strip()
 
 
-def _gdr_adapter(_: Gatherer, told: Told) -> None:
-    told.process.gdr_by_adapter[told.fields["adapter"]] = told.fields["state"] == "Enabled"
+def _gdr_adapter(gatherer: Gatherer, told: Told) -> None:
+    is_on = told.fields["state"] == "Enabled"
+    gatherer.room.put(told.process.gdr_by_adapter, told.fields["adapter"], is_on)
 
 
-def _gdr_pair(_: Gatherer, told: Told) -> None:
+def _gdr_pair(gatherer: Gatherer, told: Told) -> None:
     pair = (told.fields["gpu"], told.fields["adapter"])
-    told.process.gdr_by_pair[pair] = told.fields["state"] == "Enabled"
+    gatherer.room.put(told.process.gdr_by_pair, pair, told.fields["state"] == "Enabled")
 
 
-def _dma_buf(_: Gatherer, told: Told) -> None:
-    told.process.dma_buf_devices.add(told.number("device"))
+def _dma_buf(gatherer: Gatherer, told: Told) -> None:
+    gatherer.room.add(told.process.dma_buf_devices, told.number("device"))
 
 
 def way_of(via: str) -> Way:
@@ -210,28 +218,37 @@ def _parse_via(via: str) -> _Via:
 def _channel(gatherer: Gatherer, told: Told) -> None:
     fields = told.fields
     sender, receiver = int(fields["from_rank"]), int(fields["to_rank"])
+    if not 0 <= min(sender, receiver) <= max(sender, receiver) < MOST_RANKS:
+        return
     pair = (sender, receiver)
     via = _parse_via(fields["via"])
     communicator = gatherer.communicator(told, max(sender, receiver))
     ways = communicator.paths.get(pair)
     if ways is None:
+        if not gatherer.room.take():
+            return
         ways = communicator.paths[pair] = {}
     channels = ways.get(via.way)
     if channels is None:
         channels = ways[via.way] = set()
         is_network = via.device is not None or via.way is Way.COLLNET
-        communicator.lines.setdefault((via.way, is_network), (told.place, told.text))
-    channels.add(int(fields["channel"]))
+        _first_line(communicator, (via.way, is_network), told)
+    gatherer.room.add(channels, int(fields["channel"]))
     if via.device is not None:
-        communicator.path_devices.setdefault(pair, set()).add(via.device)
+        gatherer.room.add(communicator.path_devices.setdefault(pair, set()), via.device)
     if via.proxy is not None:
-        communicator.proxies[pair] = via.proxy
+        gatherer.room.put(communicator.proxies, pair, via.proxy)
+
+
+def _first_line(communicator: CommunicatorFacts, key: tuple[Way, bool], told: Told) -> None:
+    if key not in communicator.lines:
+        communicator.lines[key] = (told.place, kept(told.text))
 
 
 def _nvls(gatherer: Gatherer, told: Told) -> None:
     communicator = gatherer.communicator(told, 0)
     communicator.has_nvls = True
-    communicator.lines.setdefault((Way.NVLS, False), (told.place, told.text))
+    _first_line(communicator, (Way.NVLS, False), told)
 
 
 def _multicast(_: Gatherer, told: Told) -> None:
@@ -240,10 +257,11 @@ def _multicast(_: Gatherer, told: Told) -> None:
 
 
 def _ring_order(gatherer: Gatherer, told: Told) -> None:
-    ranks = tuple(int(word) for word in told.fields["ranks"].split() if word.isdigit())
+    words = told.fields["ranks"].split()
+    ranks = tuple(int(word) for word in words if word.isdecimal() and len(word) < 7)
     if ranks:
         communicator = gatherer.communicator(told, max(ranks))
-        communicator.rings[told.number("channel")] = ranks
+        gatherer.room.put(communicator.rings, told.number("channel"), ranks)
 
 
 def _trees(gatherer: Gatherer, told: Told) -> None:
@@ -267,19 +285,23 @@ def _channel_counts(gatherer: Gatherer, told: Told) -> None:
 
 def _communicator(gatherer: Gatherer, told: Told) -> None:
     rank, num_ranks = told.number("rank"), told.number("ranks")
+    if not is_rank(rank, num_ranks):
+        return
     communicator = gatherer.communicators.named(
         told.holder, told.fields["comm"], rank, num_ranks, told.place
     )
     communicator.num_nodes = told.number("nodes")
-    communicator.local_ranks[rank] = told.number("local_ranks")
+    gatherer.room.put(communicator.local_ranks, rank, told.number("local_ranks"))
 
 
 def _init_start(gatherer: Gatherer, told: Told) -> None:
-    gatherer.communicators.begin(told.holder, dict(told.fields), told.place)
+    if is_rank(told.number("rank"), told.number("ranks")):
+        gatherer.communicators.begin(told.holder, dict(told.fields), told.place)
 
 
 def _init_complete(gatherer: Gatherer, told: Told) -> None:
-    gatherer.communicators.complete(told.holder, dict(told.fields), told.place)
+    if is_rank(told.number("rank"), told.number("ranks")):
+        gatherer.communicators.complete(told.holder, dict(told.fields), told.place)
 
 
 def _init_timing(_: Gatherer, told: Told) -> None:
@@ -300,15 +322,15 @@ def _version(_: Gatherer, told: Told) -> None:
     told.process.version = next(iter(version_in(told.fields["version"])), told.process.version)
 
 
-def _variable(_: Gatherer, told: Told) -> None:
+def _variable(gatherer: Gatherer, told: Told) -> None:
     name, variables = told.fields["name"], told.process.variables
     if name in variables or len(variables) < MOST_VARIABLES:
         value = told.fields["value"].strip()
-        variables[name] = masked_variable(name, value.removesuffix("."))
+        gatherer.room.put(variables, name, masked_variable(name, value.removesuffix(".")))
 
 
-def _gid(_: Gatherer, told: Told) -> None:
-    told.process.gid_indices.add(told.number("index"))
+def _gid(gatherer: Gatherer, told: Told) -> None:
+    gatherer.room.add(told.process.gid_indices, told.number("index"))
 
 
 def _nic_speed(_: Gatherer, told: Told) -> None:

@@ -4,10 +4,12 @@ A training prints gigabytes that mean nothing here. One search for a literal pas
 core, one for several at once 0.2 GB/s: so each literal is searched for by itself.
 """
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from broadgauge.doctor.log import nccl_tests
+from broadgauge.doctor.log.wrapping import is_wrapped, stream_of, unwrapped
 
 TRIGGERS = (
     *(b"NCCL", b"rror", b"ailed", b"annot", b"ould not", b"imed out", b"Xid"),
@@ -16,7 +18,14 @@ TRIGGERS = (
 """One of these stands in every line that a shipped rule knows; a test holds it. Rules of the user's
 own bring theirs (`Matcher.triggers`)."""
 BLOCK_BYTES = 1 << 20
-"""What is searched at a time, and the longest line that is kept whole."""
+"""What is searched at a time; a line that is longer is cut, at the latest after two of them."""
+LONGEST_BYTES = 1 << 14
+"""A longer line is no message: what stands around its triggers is looked at."""
+_BYTES_BEFORE = 1 << 11
+_BYTES_AFTER = 1 << 13
+_MOST_JOINED = 16
+"""Lines of a container's runtime that are one of the program's: each has 16 KiB of it."""
+_BREAKS = re.compile(rb"[\r\n]")
 
 
 class TellingLine(NamedTuple):
@@ -36,46 +45,72 @@ class Counts:
 
 
 def telling_lines(
-    chunks: Iterable[bytes], counts: Counts, triggers: tuple[bytes, ...] = TRIGGERS
+    chunks: Iterable[bytes], counts: Counts, triggers: Sequence[bytes] = TRIGGERS
 ) -> Iterator[TellingLine]:
-    """Lines with a trigger, in their order. A line without end, or too long, is cut there."""
+    """Lines with a trigger, in their order, however the stream was cut into chunks."""
+    triggers = (*triggers, nccl_tests.STARTING)
     rest = b""
-    for chunk in chunks:
-        counts.num_bytes += len(chunk)
-        block = rest + chunk
+    for part in _blocks(chunks):
+        counts.num_bytes += len(part)
+        block = rest + part
         end = block.rfind(b"\n") + 1
         if end == 0 and len(block) < BLOCK_BYTES:
             rest = block
             continue
         if end == 0:  # a line beyond all measure: its parts are read as lines of their own
-            yield from _of_block(block, counts, triggers)
-            rest = b""
-            continue
-        yield from _of_block(block[:end], counts, triggers)
+            end = len(block)
+        yield from _of_block(block[:end], triggers, counts)
         rest = block[end:]
     if rest:
-        yield from _of_block(rest, counts, triggers)
+        yield from _of_block(rest, triggers, counts)
         counts.num_lines += 1
 
 
-def _of_block(block: bytes, counts: Counts, triggers: tuple[bytes, ...]) -> Iterator[TellingLine]:
-    counts.has_tables = counts.has_tables or nccl_tests.TABLE in block
+def _blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes, all blocks but the last of one size."""
+    pieces: list[bytes] = []
+    size = 0
+    for chunk in chunks:
+        pieces.append(chunk)
+        size += len(chunk)
+        if size < BLOCK_BYTES:
+            continue
+        joined = b"".join(pieces)
+        whole = size - size % BLOCK_BYTES
+        for begin in range(0, whole, BLOCK_BYTES):
+            yield joined[begin : begin + BLOCK_BYTES]
+        pieces, size = [joined[whole:]], size - whole
+    if size:
+        yield b"".join(pieces)
+
+
+def _of_block(block: bytes, triggers: Sequence[bytes], counts: Counts) -> Iterator[TellingLine]:
+    if not counts.has_tables and (at := block.find(nccl_tests.TABLE)) >= 0:
+        begin = block.rfind(b"\n", 0, at) + 1
+        yield from _of_part(block[:begin], triggers, counts)
+        counts.has_tables = True
+        block = block[begin:]
     if counts.has_tables:
         triggers = (*triggers, *nccl_tests.TRIGGERS)
+    yield from _of_part(block, triggers, counts)
+
+
+def _of_part(block: bytes, triggers: Sequence[bytes], counts: Counts) -> Iterator[TellingLine]:
     first = counts.num_lines
-    counted_to, num_before = 0, 0
-    for begin, end in sorted(_telling(block, triggers)):
+    counted_to, num_before, joined_to = 0, 0, 0
+    for begins, end in sorted(_telling(block, triggers)):
+        if begins < joined_to:
+            continue
+        begin, texts = begins, [block[begins:end]]
+        if is_wrapped(texts[0]):
+            begin, joined_to, texts = _joined(block, max(joined_to, counted_to), begins, end)
         if begin != counted_to:
             num_before += block.count(b"\n", counted_to, begin)
         counted_to = begin
         number = first + num_before + 1
-        text = block[begin:end]
-        if b"\r" in text:  # a progress bar wrote over itself, and then others went on
-            for part in text.split(b"\r"):
-                if part and any(trigger in part for trigger in triggers):
-                    yield TellingLine(number, part)
-        else:
-            yield TellingLine(number, text)
+        text = b"".join(map(unwrapped, texts)) if texts[0][:1] in (b"{", b"2") else texts[0]
+        for words in _said(text, triggers):
+            yield TellingLine(number, words)
     counts.num_lines = first + num_before + block.count(b"\n", counted_to)
 
 
@@ -94,3 +129,48 @@ def _telling(block: bytes, triggers: Iterable[bytes]) -> set[tuple[int, int]]:
             found.add((begin, end))
             at = block.find(trigger, end)
     return found
+
+
+def _joined(block: bytes, floor: int, begin: int, end: int) -> tuple[int, int, list[bytes]]:
+    """The line with those that it goes on in, and those that it began in: begin, end, texts."""
+    texts = [block[begin:end]]
+    while begin > floor and len(texts) < _MOST_JOINED:
+        before = max(floor, block.rfind(b"\n", floor, begin - 1) + 1)
+        if stream_of(block[before : begin - 1]) is None:
+            break
+        texts.insert(0, block[before : begin - 1])
+        begin = before
+    while end + 1 < len(block) and len(texts) < _MOST_JOINED and stream_of(texts[-1]) is not None:
+        after = block.find(b"\n", end + 1)
+        after = len(block) if after < 0 else after
+        if not is_wrapped(block[end + 1 : after]):
+            break
+        texts.append(block[end + 1 : after])
+        end = after
+    return begin, end, texts
+
+
+def _said(text: bytes, triggers: Sequence[bytes]) -> Iterator[bytes]:
+    """What a progress bar wrote over, and went on after; of a very long line what may tell."""
+    if b"\r" not in text and b"\n" not in text:
+        if len(text) <= LONGEST_BYTES:
+            yield text
+        else:
+            yield from _around_triggers(text, triggers)
+        return
+    for part in _BREAKS.split(text):
+        if part and any(trigger in part for trigger in triggers):
+            yield from _said(part, triggers)
+
+
+def _around_triggers(text: bytes, triggers: Sequence[bytes]) -> Iterator[bytes]:
+    """Pieces of it, none of which overlaps another."""
+    next_of = {trigger: text.find(trigger) for trigger in triggers}
+    end = 0
+    while places := [at for at in next_of.values() if at >= 0]:
+        begin = max(end, min(places) - _BYTES_BEFORE)
+        end = min(places) + _BYTES_AFTER
+        yield text[begin:end]
+        for trigger, at in next_of.items():
+            if 0 <= at < end:
+                next_of[trigger] = text.find(trigger, end)

@@ -11,6 +11,8 @@ from broadgauge.doctor.log.rule import Rule, Wording
 _HEAD = 6
 """Characters that a message is looked up by: as many as tell most of NCCL's apart."""
 _MOST_REMEMBERED = 8192
+_LONGEST_REMEMBERED = 512
+"""Characters: others are no lines that ranks repeat, and would fill the memory."""
 
 
 class Match(NamedTuple):
@@ -93,6 +95,8 @@ class Matcher:
         if body in self._remembered:
             return self._remembered[body]
         found = self._match_nccl(body[:MOST_CHARACTERS])
+        if len(body) > _LONGEST_REMEMBERED:
+            return found
         if len(self._remembered) >= _MOST_REMEMBERED:
             self._remembered.clear()
         self._remembered[body] = found

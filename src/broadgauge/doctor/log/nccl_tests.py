@@ -9,10 +9,13 @@ import re
 from dataclasses import dataclass, field
 
 from broadgauge.doctor.log.facts import Measured, Place
+from broadgauge.doctor.log.masking import kept
 
 TABLE = b"out-of-place"
 """Stands above each of its tables; without it a log has none."""
-TRIGGERS = (b"Avg bus bandwidth", b"Collective test starting", b" sum ", b" none ", b" avg ")
+STARTING = b"Collective test starting"
+"""Stands above the table, and names what is tested."""
+TRIGGERS = (b"Avg bus bandwidth", b" sum ", b" none ", b" avg ")
 """What its lines hold; looked for from the first table on."""
 MOST_MEASURED = 1000
 _TYPES = frozenset(
@@ -21,7 +24,8 @@ _TYPES = frozenset(
         *("bfloat16", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"),
     }
 )
-_AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*(?P<busbw>\d+(?:\.\d+)?)")
+_FIGURE = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
+_AVERAGE = re.compile(rf"Avg bus bandwidth\s*:\s*(?P<busbw>{_FIGURE.pattern})")
 _STARTING = re.compile(r"Collective test starting: (?P<program>\w+?)_perf")
 _OPS = {"alltoall": "all_to_all", "sendrecv": "send_recv"}
 _KEPT_CHARACTERS = 200
@@ -50,7 +54,7 @@ class NcclTests:
 
     def _keep(self, text: str, place: Place, busbw: float, size_bytes: int | None) -> None:
         if len(self.measured) < MOST_MEASURED:
-            words = text.strip()[:_KEPT_CHARACTERS]
+            words = kept(text)[:_KEPT_CHARACTERS]
             self.measured.append(Measured(place, words, busbw, size_bytes, self._op))
 
 
@@ -70,7 +74,6 @@ def row_of(text: str) -> tuple[int, float] | None:
         rest = rest[1:]
     if len(rest) not in (4, 8):
         return None
-    try:
-        return int(words[at - 2]), float(rest[2])
-    except ValueError:
+    if len(words[at - 2]) > 18 or _FIGURE.fullmatch(rest[2]) is None:
         return None
+    return int(words[at - 2]), float(rest[2])

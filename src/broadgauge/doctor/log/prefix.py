@@ -7,6 +7,7 @@ colours of their own.
 """
 
 import re
+import string
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -19,10 +20,13 @@ _MOST_BEFORE = 512
 """Between the beginning of a prefix and `NCCL`: host names are at most 255 characters."""
 _MOST_REMEMBERED = 4096
 _LEVELS = frozenset({"INFO ", "WARN ", "TRACE"})
-_PREFIX = re.compile(
-    r"(?P<host>[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}):(?P<pid>\d{1,10}):(?P<tid>\d{1,10}) "
-    r"(?:\[(?P<device>-?\d{1,4})\] )?(?:[^\s:]{1,200}:\d{1,6} (?:\(\w{1,100}\) )?)?$"
+_AFTER_HOST = re.compile(
+    r":(?P<pid>\d{1,10}):\d{1,10} (?:\[(?P<device>-?\d{1,4})\] )?"
+    r"(?:[^\s:]{1,200}:\d{1,6} (?:\(\w{1,100}\) )?)?$",
+    re.ASCII,
 )
+_HOST_CHARACTERS = string.ascii_letters + string.digits + "_.-"
+_LONGEST_HOST = 255
 _COLOUR = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b[@-Z\\-_]")
 
 
@@ -47,8 +51,8 @@ class Message(NamedTuple):
 
 
 def plain(line: bytes) -> str:
-    """As text, without colours; no more than can tell something."""
-    text = line[: 4 * MOST_CHARACTERS].decode(errors="replace")
+    """As text, without colours."""
+    text = line.decode(errors="replace")
     if "\x1b" in text:
         text = _COLOUR.sub("", text)
     return text.replace("\x00", "")
@@ -100,14 +104,19 @@ class Prefixes:
 
 
 def _parse(words: str) -> Prefix | None:
-    match = _PREFIX.search(words)
+    """From its end, so that a long text without a prefix costs no more than one with it."""
+    match = _AFTER_HOST.search(words)
     if match is None:
+        return None
+    before = words[: match.start()]
+    host = before[len(before.rstrip(_HOST_CHARACTERS)) :][-_LONGEST_HOST:].lstrip(".-")
+    if not host:
         return None
     device = match["device"]
     return Prefix(
-        speaker=Speaker(match["host"], int(match["pid"])),
+        speaker=Speaker(host, int(match["pid"])),
         device=None if device is None else int(device),
-        num_characters=len(words) - match.start(),
+        num_characters=len(words) - match.start() + len(host),
     )
 
 

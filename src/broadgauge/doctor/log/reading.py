@@ -1,7 +1,7 @@
 """What do these logs say? One pass over each source; what is kept does not grow with its length."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from broadgauge.doctor.log.communicators import Holder
@@ -10,7 +10,7 @@ from broadgauge.doctor.log.files import READ_ERRORS, Source, text_source
 from broadgauge.doctor.log.gathering import MOST_VARIABLES, Gatherer, Told, version_in
 from broadgauge.doctor.log.lines import Counts, TellingLine, telling_lines
 from broadgauge.doctor.log.loading import shipped_rules
-from broadgauge.doctor.log.masking import masked, masked_variable
+from broadgauge.doctor.log.masking import kept, masked, masked_variable
 from broadgauge.doctor.log.matching import Match, Matcher
 from broadgauge.doctor.log.nccl_tests import NcclTests
 from broadgauge.doctor.log.prefix import Message, Prefixes, plain
@@ -21,7 +21,6 @@ MOST_SEEN = 1000
 MOST_LINES = 3
 MOST_UNKNOWN = 20
 MOST_SPEAKERS = 4096
-_KEPT_CHARACTERS = 400
 _RANK = re.compile(r"\[rank(\d{1,7})\]:|\bRank (\d{1,7})\]")
 """Source: pytorch/pytorch torch/distributed/distributed_c10d.py (its exception hook) and
 torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp (logPrefix)."""
@@ -59,18 +58,23 @@ class _Reader:
 
     def read(self, source: Source) -> None:
         counts = Counts()
-        try:
-            for line in telling_lines(source.open(), counts, self.matcher.triggers):
-                self._take(line, source.name)
-        except READ_ERRORS as error:
-            self.reading.problems.append(
-                f"{source.name}: read up to line {counts.num_lines}, then: {error}"
-            )
+        errors: list[Exception] = []
+        chunks = _until_error(source.open(), errors)
+        for line in telling_lines(chunks, counts, self.matcher.triggers):
+            self._take(line, source.name)
+        for error in errors:
+            self.reading.problems.append(_problem(source.name, counts.num_lines, error))
         self.reading.num_bytes += counts.num_bytes
         self.reading.num_lines += counts.num_lines
 
     def finish(self) -> None:
         """A version that a process prints without a prefix is that of all, where there is one."""
+        num_left_out = self.gatherer.room.num_left_out
+        if num_left_out:
+            self.reading.problems.append(
+                f"the logs tell more than any job does: {num_left_out} lines of processes and "
+                "facts beyond that are left out"
+            )
         if len(self._versions) != 1:
             return
         for process in self.reading.processes.values():
@@ -103,17 +107,16 @@ class _Reader:
 
     def _take_message(self, message: Message, place: Place) -> None:
         process = self.gatherer.process(message.speaker, message.device, place)
+        holder = None if process is None else (process.speaker, message.device)
         match = self.matcher.match_nccl(message.body)
         if match is None:
             if message.level == "WARN" and len(self.reading.unknown_warnings) < MOST_UNKNOWN:
-                kept = masked(message.body)[:_KEPT_CHARACTERS]
-                self.reading.unknown_warnings.append((place, kept))
+                self.reading.unknown_warnings.append((place, kept(message.body)))
             return
-        if match.rule.tells is not None:
-            holder = (process.speaker, message.device)
+        if match.rule.tells is not None and process is not None and holder is not None:
             told = Told(match.fields, message.body, place, process, holder)
             self.gatherer.take(match.rule.tells, told)
-        self._keep(match, message.body, place, (process.speaker, message.device))
+        self._keep(match, message.body, place, holder)
 
     def _keep(self, match: Match, text: str, place: Place, holder: Holder | None) -> None:
         """Of rules with findings: once for each thing told, counted."""
@@ -132,11 +135,26 @@ class _Reader:
             self.reading.seen.append(seen)
         seen.count += 1
         if len(seen.lines) < MOST_LINES:
-            seen.lines.append((place, masked(text.strip())[:_KEPT_CHARACTERS]))
+            seen.lines.append((place, kept(text)))
         if holder is not None:
             _note_speaker(seen, *holder)
         elif (named := _RANK.search(text)) is not None and len(seen.ranks) < MOST_SPEAKERS:
             seen.ranks.add(int(named[1] or named[2]))
+
+
+def _until_error(chunks: Iterator[bytes], errors: list[Exception]) -> Iterator[bytes]:
+    """What could be read of a damaged file."""
+    try:
+        yield from chunks
+    except READ_ERRORS as error:
+        errors.append(error)
+
+
+def _problem(name: str, num_lines: int, error: Exception) -> str:
+    words = getattr(error, "strerror", None) or str(error)
+    if num_lines == 0:
+        return f"{name} can't be read: {words}"
+    return f"{name} is read up to line {num_lines}, then it is damaged: {words}"
 
 
 def _note_speaker(seen: Seen, speaker: Speaker, device: int | None) -> None:

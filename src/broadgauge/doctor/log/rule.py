@@ -23,9 +23,9 @@ Level = Literal["info", "warn", "text"]
 
 _PLACE = re.compile(r"\{\{|\}\}|\{(?P<name>[a-z][a-z0-9_]*)(?::(?P<kind>[^{}]+))?\}")
 _KINDS = {
-    "int": r"-?\d+",
-    "float": r"-?\d+(?:\.\d+)?",
-    "hex": r"(?:0x)?[0-9a-fA-F]+",
+    "int": r"-?[0-9]{1,18}",
+    "float": r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?",
+    "hex": r"(?:0x)?[0-9a-fA-F]{1,32}",
     "word": r"\S+",
 }
 _END = "end"
@@ -69,9 +69,14 @@ class Wording(Part):
 
     @property
     def pattern(self) -> str:
-        """As a regular expression; what has no kind takes as little as it can, the last one all."""
+        """As a regular expression; what has no kind takes as little as it can, the last one all.
+
+        From one place without a kind up to the next nothing is tried again: the first fit is as
+        good as any, and a line that almost fits costs no more than one that fits.
+        """
         pieces = _split(self.says)
         made: list[str] = []
+        is_open = False
         for position, piece in enumerate(pieces):
             if position % 2 == 0:
                 made.append(re.escape(self._unescaped(piece)))
@@ -82,8 +87,12 @@ class Wording(Part):
                 made.append(r"\s*$")
                 continue
             is_last = position == len(pieces) - 2 and not pieces[-1]
-            made.append(f"(?P<{match['name']}>{_of_kind(match['kind'], is_last=is_last)})")
-        return "".join(made)
+            place = f"(?P<{match['name']}>{_of_kind(match['kind'], is_last=is_last)})"
+            if match["kind"] is None:
+                place = f"{')' if is_open else ''}(?>{place}"
+                is_open = True
+            made.append(place)
+        return "".join(made) + (")" if is_open else "")
 
     @staticmethod
     def _unescaped(text: str) -> str:
