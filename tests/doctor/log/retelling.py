@@ -82,7 +82,7 @@ RETELLINGS: dict[str, Retelling] = {
     "mpirun": each(lambda i, line: b"[1,%d]<stdout>:" % (i % 2) + line),
     "mpirun timestamps": each(lambda i, line: b"Mon Nov 23 10:00:00 2026[1,0]<stderr>:" + line),
     "srun": each(lambda i, line: b"%d: " % (i % 2) + line),
-    "torchrun": each(lambda i, line: b"[rank0]:" + line if b" NCCL " in line else line),
+    "torchrun": each(lambda i, line: b"[rank0]:" + line if SPEAKER.match(line) else line),
     "torchrun tee": each(lambda i, line: b"[default0]:" + line),
     "journald": each(lambda i, line: b"Nov 23 10:00:00 gpu-host python3[4242]: " + line),
     "NCCL's timestamps": each(lambda i, line: b"[2026-11-23 10:00:00] " + line),
