@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from broadgauge.doctor.log.findings import ANY_ERROR
 from broadgauge.doctor.log.lines import TRIGGERS
 from broadgauge.doctor.log.loading import shipped_rules
 from broadgauge.doctor.log.matching import Match, Matcher
@@ -129,6 +130,11 @@ def test_lines_of_others_contain_a_trigger(rule: Rule) -> None:
     for wording in rule.lines:
         if wording.level == "text":
             assert any(trigger.decode() in part for trigger in TRIGGERS for part in wording.parts)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_causes_of_consequences_are_known(rule: Rule) -> None:
+    assert set(rule.consequence_of) <= {*RULES, ANY_ERROR} - {rule.id}
 
 
 def test_how_many_lines_are_real(record_property: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -175,7 +175,7 @@ class LogReading:
     processes: dict[Speaker, ProcessFacts] = field(default_factory=dict)
     communicators: dict[str, CommunicatorFacts] = field(default_factory=dict)
     seen: list[Seen] = field(default_factory=list)
-    """Of rules that have findings, in the order first said."""
+    """Of rules that have findings or tell `noted`, in the order first said."""
     num_seen_left_out: int = 0
     """Lines of rules with findings that told a thousand other things before."""
     num_lines: int = 0

@@ -339,6 +339,7 @@ def _nic_speed(_: Gatherer, told: Told) -> None:
 
 
 HANDLERS: Mapping[str, Handler] = {
+    "noted": lambda _gatherer, _told: None,
     "network": _network,
     "bootstrap": _bootstrap,
     "socket_interfaces": _socket_interfaces,

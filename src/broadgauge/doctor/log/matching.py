@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from broadgauge.doctor.log.lines import TRIGGERS
@@ -13,6 +14,8 @@ _HEAD = 6
 _MOST_REMEMBERED = 8192
 _LONGEST_REMEMBERED = 512
 """Characters: others are no lines that ranks repeat, and would fill the memory."""
+_AFTER = 6
+"""Characters after a trigger that lines of others are looked up by."""
 
 
 class Match(NamedTuple):
@@ -29,11 +32,10 @@ class _Known(NamedTuple):
     pattern: re.Pattern[str]
     rule: Rule
     wording: Wording
-
-    @property
-    def num_characters(self) -> int:
-        """Of all its words: of two that know a line the one with more of them says more of it."""
-        return sum(map(len, self.wording.parts))
+    parts: tuple[str, ...]
+    """All of its words, the longest first."""
+    num_characters: int
+    """Of all its words: of two that know a line the one with more of them says more of it."""
 
     def match(self, text: str) -> Match | None:
         found = self.pattern.match(text)
@@ -44,6 +46,18 @@ class _Known(NamedTuple):
         return None if found is None else Match(self.rule, self.wording, found.groupdict())
 
 
+@dataclass(slots=True)
+class _AfterTrigger:
+    """Wordings by what follows a trigger: few of a hundred go on as a line does."""
+
+    words: dict[str, list[_Known]] = field(default_factory=dict)
+    lengths: tuple[int, ...] = ()
+
+    def add(self, words: str, known: _Known) -> None:
+        self.words.setdefault(words, []).append(known)
+        self.lengths = tuple(sorted({len(each) for each in self.words}))
+
+
 class Matcher:
     """All rules, ready to be asked. Of two that know a line the one with longer words wins."""
 
@@ -52,15 +66,15 @@ class Matcher:
         self._short_heads: dict[str, list[_Known]] = {}
         self._remembered: dict[str, Match | None] = {}
         self._loose: list[_Known] = []
-        self._of_text: dict[str, list[_Known]] = {trigger.decode(): [] for trigger in TRIGGERS}
+        self._of_text: dict[str, _AfterTrigger] = {}
         """By trigger: each wording under one that stands in its words."""
+        for trigger in TRIGGERS:
+            self._of_text[trigger.decode()] = _AfterTrigger()
         for rule in rules:
             for wording in rule.lines:
                 self._add(rule, wording)
         for known in (*self._by_head.values(), *self._short_heads.values(), self._loose):
             known.sort(key=lambda each: -len(each.literal))
-        for known in self._of_text.values():
-            known.sort(key=lambda each: -each.num_characters)
 
     @property
     def triggers(self) -> tuple[bytes, ...]:
@@ -68,24 +82,27 @@ class Matcher:
         return tuple(trigger.encode() for trigger in self._of_text)
 
     def _add(self, rule: Rule, wording: Wording) -> None:
-        pattern, parts = re.compile(wording.pattern), wording.parts
+        parts = wording.parts
         longest = max(parts, key=len)
+        literal = longest if wording.level == "text" or not parts[0] else parts[0]
+        known = _Known(literal, re.compile(wording.pattern), rule, wording, *_words(parts))
         if wording.level == "text":
-            known = _Known(longest, pattern, rule, wording)
-            self._of_text.setdefault(self._trigger_of(parts) or longest, []).append(known)
+            self._add_text(known)
         elif len(parts[0]) >= _HEAD:
-            known = _Known(parts[0], pattern, rule, wording)
             self._by_head.setdefault(parts[0][:_HEAD], []).append(known)
         elif parts[0]:
-            known = _Known(parts[0], pattern, rule, wording)
             self._short_heads.setdefault(parts[0], []).append(known)
         else:
-            self._loose.append(_Known(longest, pattern, rule, wording))
+            self._loose.append(known)
 
-    def _trigger_of(self, parts: tuple[str, ...]) -> str | None:
-        """The last one that its words hold: the first ones are common."""
-        held = (trigger for trigger in self._of_text if any(trigger in part for part in parts))
-        return next(held, None)
+    def _add_text(self, known: _Known) -> None:
+        for trigger, known_by in self._of_text.items():
+            for part in known.wording.parts:
+                if trigger in part:
+                    known_by.add(part[part.index(trigger) :][: len(trigger) + _AFTER], known)
+                    return
+        self._of_text[known.literal] = _AfterTrigger()
+        self._of_text[known.literal].add(known.literal, known)
 
     def match_nccl(self, body: str) -> Match | None:
         """What NCCL said, without its prefix. The level is not asked: it changed with versions.
@@ -119,17 +136,7 @@ class Matcher:
     def match_text(self, line: str) -> Match | None:
         """What anyone else printed; also a warning of NCCL's that another program repeats."""
         line = line[:MOST_CHARACTERS]
-        best: _Known | None = None
-        found: Match | None = None
-        for trigger, several in self._of_text.items():
-            if trigger not in line:
-                continue
-            for known in several:
-                if best is not None and known.num_characters <= best.num_characters:
-                    break
-                if known.literal in line and (match := known.search(line)) is not None:
-                    best, found = known, match
-                    break
+        found = self._match_text(line)
         if found is not None:
             return found
         body = line.lstrip()
@@ -137,3 +144,30 @@ class Matcher:
             if known.wording.level == "warn" and (found := known.match(body)) is not None:
                 return found
         return None
+
+    def _match_text(self, line: str) -> Match | None:
+        """Of all that know it the one with the most words."""
+        best = 0
+        found: Match | None = None
+        tried: set[int] = set()
+        for trigger, known_by in self._of_text.items():
+            at = line.find(trigger)
+            while at >= 0:
+                for length in known_by.lengths:
+                    for known in known_by.words.get(line[at : at + length], ()):
+                        if known.num_characters <= best or id(known) in tried:
+                            continue
+                        if not all(part in line for part in known.parts):
+                            continue
+                        tried.add(id(known))
+                        match = known.search(line)
+                        if match is not None:
+                            best, found = known.num_characters, match
+                at = line.find(trigger, at + 1)
+        return found
+
+
+def _words(parts: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
+    """The words between places, the longest first, and how long they are together."""
+    words = sorted(filter(None, parts), key=len, reverse=True)
+    return tuple(words), sum(map(len, words))

@@ -99,6 +99,8 @@ class _Reader:
         self._keep(match, text, place, None)
 
     def _take_setting(self, text: str, place: Place) -> None:
+        if "NCCL_" not in text:
+            return
         setting = printed_variable(text)
         variables = self.reading.printed_variables
         if setting is not None and len(variables) < MOST_VARIABLES:
@@ -119,8 +121,8 @@ class _Reader:
         self._keep(match, message.body, place, holder)
 
     def _keep(self, match: Match, text: str, place: Place, holder: Holder | None) -> None:
-        """Of rules with findings: once for each thing told, counted."""
-        if not match.rule.findings:
+        """Of rules with findings or that conclusions ask for: once for each thing told, counted."""
+        if not match.rule.findings and match.rule.tells != "noted":
             return
         told = tuple(word for name, word in match.fields.items() if name != "rank")
         key = (match.rule.id, told)

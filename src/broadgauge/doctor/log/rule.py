@@ -143,7 +143,8 @@ class Rule(Part):
     means: str
     lines: tuple[Wording, ...] = Field(min_length=1)
     tells: str | None = None
-    """Which fact the reader takes from it (doctor/log/gathering.py); None: none."""
+    """Which fact the reader takes from it (doctor/log/gathering.py); None: none. `noted`: kept for
+    conclusions of several lines, though nothing is wrong with this one."""
     findings: tuple[FindingText, ...] = ()
     """The first one whose `when` holds; none: the line is a fact, and nothing is wrong."""
     consequence_of: tuple[str, ...] = ()

@@ -1,5 +1,6 @@
 """All rules that conclude something of several lines, in the order of their subjects."""
 
+from broadgauge.doctor.log.conclusions.accelerate import fsdp_not_used
 from broadgauge.doctor.log.conclusions.conclusion import ConclusionRule
 from broadgauge.doctor.log.conclusions.differences import (
     interfaces_differ,
@@ -44,4 +45,5 @@ RULES: tuple[ConclusionRule, ...] = (
     init_not_completed,
     long_init,
     fell_silent,
+    fsdp_not_used,
 )
