@@ -157,9 +157,9 @@ class Matcher:
                     for known in known_by.words.get(line[at : at + length], ()):
                         if known.num_characters <= best or id(known) in tried:
                             continue
+                        tried.add(id(known))
                         if not all(part in line for part in known.parts):
                             continue
-                        tried.add(id(known))
                         match = known.search(line)
                         if match is not None:
                             best, found = known.num_characters, match
