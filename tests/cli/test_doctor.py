@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.platforms.planted_nccl import MEMLOCK, nccl_log
+from tests.platforms.planted_nccl import MEMLOCK, Network, nccl_log
 
 from broadgauge.cli.main import main
 from broadgauge.specs.errors import ExitCode
@@ -37,7 +37,7 @@ def test_the_code_is_that_of_the_worst_finding(
 ) -> None:
     ended, document = asked(capsys, "--log", str(LOGS / f"2.28.9-{scenario}.log.gz"))
     assert ended == code
-    assert list(document) == ["findings", "job", "paths", "host", "run"]
+    assert list(document) == ["findings", "job", "paths", "expected", "host", "run"]
     assert all(list(finding) == KEYS for finding in document["findings"])
     assert document["job"]["num_processes"] == 2
     assert document["host"] is document["run"] is None
@@ -87,6 +87,34 @@ def test_a_run_is_told_with_where_each_finding_holds(
     assert after == before, "a doctor changes nothing"
 
 
+@pytest.mark.parametrize(
+    ("network", "busbw", "rule", "code"),
+    [
+        ("roce", "47", "busbw-as-expected", ExitCode.OK),
+        ("roce", "3.4", "busbw-below-expected", ExitCode.DOCTOR_WARNINGS),
+    ],
+)
+def test_is_my_number_normal(
+    network: Network,
+    busbw: str,
+    rule: str,
+    code: ExitCode,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log = tmp_path / "job.log"
+    log.write_text(f"{nccl_log(network, 0)}\n{nccl_log(network, 1)}")
+    words = ("--log", str(log), "--busbw", busbw, "--nic-rate", "400 Gbit/s")
+    ended, document = asked(capsys, *words)
+    assert ended == code
+    assert rule in [finding["rule"] for finding in document["findings"]]
+    assert document["expected"]["nic_low_gbyte_per_s"] == 46
+    assert document["expected"]["sources"]
+    assert main(["doctor", *words]) == code
+    told = " ".join(capsys.readouterr().out.split())
+    assert "should be 400 Gbit/s RoCE with GPUDirect RDMA: 46 to 48 GB/s a NIC" in told
+
+
 def test_this_machine_without_torch(capsys: pytest.CaptureFixture[str]) -> None:
     code, document = asked(capsys, "--host")
     assert code in (ExitCode.OK, ExitCode.DOCTOR_WARNINGS, ExitCode.DOCTOR_ERRORS)
@@ -110,6 +138,12 @@ def test_this_machine_without_torch(capsys: pytest.CaptureFixture[str]) -> None:
         ([], "doctor of what?"),
         (["last", "--log", "x.log"], "both a run (last) and --log"),
         (["--host", "--rules", "mine.yaml"], "--rules belongs to --log"),
+        (["--host", "--busbw", "3"], "--busbw belongs to --log"),
+        (["--log", "-", "--busbw", "fast"], "--busbw: 'fast' is no bus bandwidth"),
+        (["--log", "-", "--busbw", "nan"], "--busbw: 'nan' is no bus bandwidth"),
+        (["--log", "-", "--nic-rate", "400"], "--nic-rate: a rate in quotes needs a unit"),
+        (["--log", "-", "--nic-rate", "0 Gbit/s"], "is no rate of a NIC"),
+        (["--log", "-", "--gpu", "h1000"], "h1000"),
         (["--log", "no-such.log"], "no-such.log"),
         (["no-such-run"], "no-such-run"),
     ],

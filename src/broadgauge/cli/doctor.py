@@ -8,6 +8,7 @@ from broadgauge.cli.collector import no_collections
 from broadgauge.results.run_path import RUN_HELP
 
 if TYPE_CHECKING:
+    from broadgauge.doctor.expectation import BandwidthExpectation
     from broadgauge.doctor.log.facts import LogReading
     from broadgauge.messages.hardware import HardwareFacts
     from broadgauge.specs.record import Finding
@@ -42,6 +43,16 @@ def add_parser(subparsers: Any) -> None:
         metavar="FILE.yaml",
         help="rules of your own for lines of logs, beside the known ones",
     )
+    parser.add_argument(
+        "--busbw",
+        metavar="GB/S",
+        help="a bus bandwidth of a large all-reduce that you measured, in 10⁹ byte/s as nccl-tests "
+        "prints it: is it normal for what the logs tell?",
+    )
+    parser.add_argument("--gpu", metavar="NAME", help="the GPU, where logs do not name it")
+    parser.add_argument(
+        "--nic-rate", metavar="RATE", help="of one NIC, where logs do not tell it: '400 Gbit/s'"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
     parser.set_defaults(handler=handle)
 
@@ -59,8 +70,14 @@ def handle(options: argparse.Namespace) -> int:
         raise InputError(
             f"both a run ({options.run}) and --log", hint="a run brings its own logs: ask twice"
         )
-    if options.rules and options.log is None:
-        raise InputError("--rules belongs to --log")
+    for flag, value in (
+        ("--rules", options.rules),
+        ("--busbw", options.busbw),
+        ("--gpu", options.gpu),
+        ("--nic-rate", options.nic_rate),
+    ):
+        if value and options.log is None:
+            raise InputError(f"{flag} belongs to --log")
     return _examine(options)
 
 
@@ -106,18 +123,30 @@ def _tell_of_logs(
     from broadgauge.doctor.log.overview import job_overview
     from broadgauge.doctor.log.path_matrix import path_matrix
     from broadgauge.report.doctor_json import doctor_document
-    from broadgauge.report.terminal_doctor import print_findings, print_job, print_matrix
+    from broadgauge.report.terminal_doctor import (
+        print_expectation,
+        print_findings,
+        print_job,
+        print_matrix,
+    )
     from broadgauge.report.terminal_doctor_host import print_host
 
+    known = _known(options)
     reading = None if options.log is None else _read(options.log, options.rules)
-    found = [*(() if reading is None else log_findings(reading)), *of_host]
-    job = None if reading is None else job_overview(reading)
-    matrix = None if reading is None else path_matrix(reading)
+    found = list(of_host)
+    job = matrix = expected = None
+    if reading is not None:
+        expected, measured = _bandwidth(reading, *known)
+        found = [*log_findings(reading), *measured, *of_host]
+        job, matrix = job_overview(reading), path_matrix(reading)
     if options.json:
-        return _print_json(doctor_document(found, job=job, matrix=matrix, host=host), found)
+        document = doctor_document(found, job=job, matrix=matrix, host=host, expected=expected)
+        return _print_json(document, found)
     with results_console() as console:
         if job is not None:
             print_job(job, console)
+        if expected is not None and job is not None and job.num_processes:
+            print_expectation(expected, console)
         if matrix is not None:
             print_matrix(matrix, console)
         if host is not None:
@@ -133,6 +162,53 @@ def _print_json(document: dict[str, Any], found: "list[Finding]") -> int:
 
     write(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
     return _exit_code(found)
+
+
+def _known(options: argparse.Namespace) -> "tuple[float | None, str | None, float | None]":
+    """Busbw, GPU and rate of a NIC, as the user gives them. Raises InputError."""
+    import math
+
+    from broadgauge.catalog.gpus import find_gpu_named
+    from broadgauge.specs.errors import InputError
+    from broadgauge.specs.units import parse_rate_gbps
+
+    busbw = nic_gbps = None
+    if options.busbw is not None:
+        try:
+            busbw = float(options.busbw)
+        except ValueError:
+            busbw = math.nan
+        if not 0 < busbw < 1e6:
+            raise InputError(
+                f"--busbw: {options.busbw!r} is no bus bandwidth",
+                hint="a number of 10⁹ byte/s, as nccl-tests prints it: --busbw 3.4",
+            )
+    gpu = None if options.gpu is None else find_gpu_named(options.gpu).name
+    if options.nic_rate is not None:
+        try:
+            rate = parse_rate_gbps(options.nic_rate)
+        except ValueError as error:
+            raise InputError(f"--nic-rate: {error}") from None
+        if not isinstance(rate, float | int) or not 0.001 <= rate <= 10_000:
+            raise InputError(
+                f"--nic-rate: {options.nic_rate!r} is no rate of a NIC", hint="--nic-rate '400 Gbit/s'"
+            )
+        nic_gbps = float(rate)
+    return busbw, gpu, nic_gbps
+
+
+def _bandwidth(
+    reading: "LogReading", busbw: float | None, gpu: str | None, nic_gbps: float | None
+) -> "tuple[BandwidthExpectation, tuple[Finding, ...]]":
+    """What it should be, and what is said of what was measured."""
+    from broadgauge.doctor.expectation import expect
+    from broadgauge.doctor.measured import measured_findings
+    from broadgauge.doctor.situation import situation_of
+
+    return (
+        expect(situation_of(reading, gpu=gpu, nic_gbps=nic_gbps)),
+        measured_findings(reading, measured_gbyte_per_s=busbw, gpu=gpu, nic_gbps=nic_gbps),
+    )
 
 
 def _read(paths: list[str], rule_files: list[Path]) -> "LogReading":

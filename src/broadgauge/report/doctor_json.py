@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from broadgauge.doctor.expectation import BandwidthExpectation
 from broadgauge.doctor.log.overview import JobOverview
 from broadgauge.doctor.log.path_matrix import PathMatrix
 from broadgauge.messages.hardware import HardwareFacts
@@ -17,12 +18,14 @@ def doctor_document(
     job: JobOverview | None = None,
     matrix: PathMatrix | None = None,
     host: HardwareFacts | None = None,
+    expected: BandwidthExpectation | None = None,
 ) -> dict[str, Any]:
-    """`job` and `paths`: of logs; `host`: of this machine; `run`; null where not asked."""
+    """`job`, `paths`, `expected`: of logs; `host`: this machine; `run`; null: not asked."""
     return {
         "findings": [finding.model_dump(mode="json") for finding in findings],
         "job": None if job is None else job.to_json(),
         "paths": None if matrix is None else matrix.to_json(),
+        "expected": None if expected is None else dataclasses.asdict(expected),
         "host": None if host is None else dataclasses.asdict(host),
         "run": None,
     }

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
+from broadgauge.doctor.expectation import BandwidthExpectation
 from broadgauge.doctor.log.overview import CommunicatorOverview, JobOverview, ToldValue
 from broadgauge.doctor.log.path_matrix import PathMatrix, PathUse
 from broadgauge.report.finding_words import cause_words
@@ -79,6 +80,15 @@ def print_job(job: JobOverview, console: Console) -> None:
             print_part(title, words, console)
     for problem in job.problems:
         sentence(f"not read whole: {printable(problem)}", console, "yellow")
+
+
+def print_expectation(expected: BandwidthExpectation, console: Console) -> None:
+    """What a healthy job of this kind reaches, who says so, and what is missing to know it."""
+    print_part("should be", expected.words, console)
+    for each in expected.sources:
+        print_part("", printable(f"{each.words}: {each.source} ({each.date})"), console, "dim")
+    if expected.missing:
+        print_part("", f"needed: {'; '.join(expected.missing)}", console, "dim")
 
 
 def _job_lines(job: JobOverview) -> list[tuple[str, str]]:
