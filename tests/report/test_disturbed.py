@@ -101,7 +101,9 @@ def test_findings_that_differ_in_numbers_are_one(disturbed: RunSummary) -> None:
     assert group.num_trials == 34
     assert len(group.cases) == 7
     assert group.evidence == ()
-    assert page_details.findings(analysed(disturbed).analysis).count("<tr>") == 2
+    page = page_details.findings(analysed(disturbed).analysis)
+    assert page.count("other programs used") == 1
+    assert page.count("<tr>") == 3, "and that two nodes are slower than one"
     shown = printed(print_run, analysed(disturbed), 100)
     findings = shown.split("Findings")[1].split("Environment")[0]
     assert findings.count("other programs") == 1

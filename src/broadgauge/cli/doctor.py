@@ -191,7 +191,8 @@ def _known(options: argparse.Namespace) -> "tuple[float | None, str | None, floa
             raise InputError(f"--nic-rate: {error}") from None
         if not isinstance(rate, float | int) or not 0.001 <= rate <= 10_000:
             raise InputError(
-                f"--nic-rate: {options.nic_rate!r} is no rate of a NIC", hint="--nic-rate '400 Gbit/s'"
+                f"--nic-rate: {options.nic_rate!r} is no rate of a NIC",
+                hint="--nic-rate '400 Gbit/s'",
             )
         nic_gbps = float(rate)
     return busbw, gpu, nic_gbps

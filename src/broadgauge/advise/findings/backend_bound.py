@@ -34,7 +34,7 @@ def backend_bound(run: RunSummary) -> Iterator[CaseFinding]:
 
 
 def _is_judged(summary: CaseSummary) -> bool:
-    is_gloo = summary.case.backend == "gloo" and summary.case.workload.kind == "collectives"
+    is_gloo = summary.case.backend == "gloo" and summary.case.workload.only_communicates
     return is_gloo and _wire_gbps(summary) is not None and _METRIC in summary.estimates
 
 
