@@ -16,6 +16,7 @@ TRIGGERS = (
     *(b"NCCL", b"rror", b"ailed", b"ould not", b"imed out", b"Xid ("),
     *(b"GLOO_SOCKET_IFNAME", b"fallen off the bus", b"NVIDIA GPU driver interface version"),
     *(b"_STATE_DICT", b"istributed", b"OOMKilled", b"security context constraint"),
+    b"RDMA subsystem network namespace",
 )
 """One of these stands in every line that a shipped rule knows; a test holds it. Rules of the user's
 own bring theirs (`Matcher.triggers`)."""
