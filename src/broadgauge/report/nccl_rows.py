@@ -97,13 +97,15 @@ def _over(use: NcclUse) -> str:
 
 def gpudirect_words(use: NcclUse) -> str:
     """On, off, unknown; nothing where no NIC is asked."""
+    if use.num_nodes == 1 and use.way("GDRDMA") is None:
+        return "–"
     if use.gpudirect is not None:
         return "on" if use.gpudirect else "off"
     direct, staged = use.way("GDRDMA"), use.way("network")
     if direct is not None and staged is not None:
         return f"{direct.num_pairs} of {direct.num_pairs + staged.num_pairs} pairs"
     is_sockets = (use.network or "").casefold() == "socket"
-    return "–" if is_sockets or use.num_nodes == 1 else UNKNOWN
+    return "–" if is_sockets else UNKNOWN
 
 
 def way_counts(ways: tuple[NcclWay, ...]) -> str:
