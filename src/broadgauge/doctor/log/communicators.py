@@ -7,6 +7,7 @@ communicator that their process is initialising, or, where connections are made 
 collective (NCCL 2.22 and later), to the first one that is not connected yet.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from broadgauge.doctor.log.facts import CommunicatorFacts, LogReading, Place, Speaker
@@ -95,6 +96,12 @@ class Communicators:
         for each in self._held.get(holder, ()):
             if each.communicator is communicator:
                 each.is_connected = True
+
+    def rename(self, known: Mapping[Speaker, Speaker]) -> None:
+        """Speakers that are other ones in truth."""
+        for communicator in self.reading.communicators.values() if known else ():
+            members = communicator.members
+            communicator.members = {rank: known.get(who, who) for rank, who in members.items()}
 
     def _identity(self, speaker: Speaker, told: dict[str, str]) -> str | None:
         if told.get("comm_id"):

@@ -58,26 +58,30 @@ class Gatherer:
         """Who speaks; heard of for the first time, perhaps. None: one too many."""
         known = self.reading.processes.get(speaker)
         if known is None:
-            known = self._of_cut_line(speaker)
-        if known is None:
             if len(self.reading.processes) >= MOST_PROCESSES:
                 self.room.num_left_out += 1
                 return None
             known = ProcessFacts(speaker=speaker, place=place)
             self.reading.processes[speaker] = known
         known.last_place = place
-        if device is not None and device >= 0:
+        if device is not None and device >= 0 and device not in known.devices:
             self.room.add(known.devices, device)
         return known
 
-    def _of_cut_line(self, speaker: Speaker) -> ProcessFacts | None:
-        """Where lines ran together, the end of one stands before the host's name: `0.01node0`."""
-        host, pid = speaker
-        for begin in range(1, len(host)):
-            known = self.reading.processes.get(Speaker(host[begin:], pid))
+    def finish(self) -> None:
+        """A process heard once, in a line that ran into another's, before its own first line."""
+        processes = self.reading.processes
+        doubtful = [each for each in processes.values() if each.last_place == each.place]
+        renamed: dict[Speaker, Speaker] = {}
+        for process in doubtful:
+            host, pid = process.speaker
+            names = (Speaker(host[begin:], pid) for begin in range(1, len(host)))
+            known = next((name for name in names if name in processes), None)
             if known is not None:
-                return known
-        return None
+                renamed[process.speaker] = known
+        for speaker in renamed:
+            del processes[speaker]
+        self.communicators.rename(renamed)
 
     def take(self, tells: str, told: Told) -> None:
         """Raises KeyError where a rule tells what nobody gathers: a test holds that none does."""

@@ -28,6 +28,8 @@ _BYTES_BEFORE = 1 << 11
 _BYTES_AFTER = 1 << 13
 _MOST_JOINED = 16
 """Lines of a container's runtime that are one of the program's: each has 16 KiB of it."""
+_WRAPPED = (b"{", b"1", b"2")
+"""How lines begin that wrapping.py knows."""
 _BREAKS = re.compile(rb"[\r\n]")
 
 
@@ -99,22 +101,24 @@ def _of_block(block: bytes, triggers: Sequence[bytes], counts: Counts) -> Iterat
 
 
 def _of_part(block: bytes, triggers: Sequence[bytes], counts: Counts) -> Iterator[TellingLine]:
-    first = counts.num_lines
-    counted_to, num_before, joined_to = 0, 0, 0
+    number = counts.num_lines + 1
+    counted_to, joined_to = 0, 0
     for begins, end in sorted(_telling(block, triggers)):
         if begins < joined_to:
             continue
-        begin, texts = begins, [block[begins:end]]
-        if is_wrapped(texts[0]):
+        begin, text = begins, block[begins:end]
+        if text[:1] in _WRAPPED and is_wrapped(text):
             begin, joined_to, texts = _joined(block, max(joined_to, counted_to), begins, end)
+            text = b"".join(map(unwrapped, texts))
         if begin != counted_to:
-            num_before += block.count(b"\n", counted_to, begin)
-        counted_to = begin
-        number = first + num_before + 1
-        text = b"".join(map(unwrapped, texts)) if texts[0][:1] in (b"{", b"2") else texts[0]
+            number += block.count(b"\n", counted_to, begin)
+            counted_to = begin
+        if len(text) <= LONGEST_BYTES and b"\r" not in text and b"\n" not in text:
+            yield TellingLine(number, text)
+            continue
         for words in _said(text, triggers):
             yield TellingLine(number, words)
-    counts.num_lines = first + num_before + block.count(b"\n", counted_to)
+    counts.num_lines = number - 1 + block.count(b"\n", counted_to)
 
 
 def _telling(block: bytes, triggers: Iterable[bytes]) -> set[tuple[int, int]]:

@@ -13,16 +13,18 @@ _TOKEN = re.compile(
     r"sk-[A-Za-z0-9_-]{16,}|xox[abprs]-[A-Za-z0-9-]{8,}|glpat-[A-Za-z0-9_-]{12,}|"
     r"nvapi-[A-Za-z0-9_-]{16,}|eyJ[A-Za-z0-9_-]{12,}\.[A-Za-z0-9_-]+\.?[A-Za-z0-9_-]*)"
 )
-_ASSIGNED = re.compile(
+_NAMED = re.compile(
     r"\b(?P<name>[A-Za-z][A-Za-z0-9_-]{2,60})"
-    r"(?P<to>[\"']?\s{0,3}(?:=|:|set by environment to|set to)\s{0,3})"
-    r"(?P<value>\"[^\"]*\"?|'[^']*'?|(?:(?:Bearer|Basic)\s)?[^\s\"',;]+)"
+    r"(?:[\"']?\s{0,3}(?:=|:|set by environment to|set to)\s{0,3})"
 )
-_OPTION = re.compile(r"--(?P<name>[A-Za-z][A-Za-z0-9_-]{2,60})(?P<to>\s)(?P<value>[^\s\"',;-]\S*)")
+_OPTION = re.compile(r"--(?P<name>[A-Za-z][A-Za-z0-9_-]{2,60})\s{1,3}(?!-)")
+_VALUE = re.compile(r"\"[^\"]*\"?|'[^']*'?|(?:(?:Bearer|Basic)\s)?[^\s\"',;]+")
 _BEARER = re.compile(r"\b(?P<to>Bearer\s{1,3})[A-Za-z0-9._~+/-]{8,}=*")
-_MAY_ASSIGN = re.compile(
-    r"key|token|secret|pass|cookie|pwd|pat\b|connection|bearer|authorization", re.IGNORECASE
+_MAY_ASSIGN = (
+    *("key", "token", "secret", "pass", "cookie", "pwd", "pat", "connection"),
+    *("bearer", "authorization"),
 )
+"""One of these stands in every line that names a secret; looking for them costs little."""
 MOST_KEPT = 400
 """Characters of a line."""
 _MOST_LOOKED_AT = 4096
@@ -38,11 +40,14 @@ def kept(text: str) -> str:
 
 def masked(text: str) -> str:
     """A line without what nobody else may read."""
-    text = _TOKEN.sub(MASK, without_credentials(text))
-    if _MAY_ASSIGN.search(text) is None:
+    if "://" in text:
+        text = without_credentials(text)
+    text = _TOKEN.sub(MASK, text)
+    small = text.lower()
+    if not any(word in small for word in _MAY_ASSIGN):
         return text
-    text = _OPTION.sub(_masked_value, _BEARER.sub(rf"\g<to>{MASK}", text))
-    return _ASSIGNED.sub(_masked_value, text)
+    text = _BEARER.sub(rf"\g<to>{MASK}", text)
+    return _without_values(_NAMED, _without_values(_OPTION, text))
 
 
 def masked_variable(name: str, value: str) -> str:
@@ -50,10 +55,21 @@ def masked_variable(name: str, value: str) -> str:
     return MASK if is_secret(name) else masked(value)
 
 
-def _masked_value(match: re.Match[str]) -> str:
-    name = match["name"].replace("-", "_")
-    if not is_secret(name) and name.lower() != "authorization":
-        return match[0]
-    before = match[0][: match.start("value") - match.start()]
-    quote = match["value"][0] if match["value"][0] in "\"'" else ""
-    return f"{before}{quote}{MASK}{quote}"
+def _without_values(before: re.Pattern[str], text: str) -> str:
+    """What follows such a name, masked where the name is a secret's."""
+    pieces: list[str] = []
+    end = 0
+    for match in before.finditer(text):
+        if match.start() < end or not _names_secret(match["name"]):
+            continue
+        value = _VALUE.match(text, match.end())
+        if value is None:
+            continue
+        quote = value[0][0] if value[0][0] in "\"'" else ""
+        pieces += [text[end : value.start()], quote, MASK, quote]
+        end = value.end()
+    return "".join((*pieces, text[end:])) if pieces else text
+
+
+def _names_secret(name: str) -> bool:
+    return name.lower() == "authorization" or is_secret(name.replace("-", "_"))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from broadgauge.doctor.log.lines import TRIGGERS
+from broadgauge.doctor.log.masking import masked
 from broadgauge.doctor.log.prefix import MOST_CHARACTERS
 from broadgauge.doctor.log.rule import Rule, Wording
 
@@ -106,12 +107,13 @@ class Matcher:
 
     def match_nccl(self, body: str) -> Match | None:
         """What NCCL said, without its prefix. The level is not asked: it changed with versions.
+        Of what looks like a secret no field has more than a mask.
 
         Answers are remembered: ranks say the same, and errors repeat for hours.
         """
         if body in self._remembered:
             return self._remembered[body]
-        found = self._match_nccl(body[:MOST_CHARACTERS])
+        found = self._match_nccl(masked(body[:MOST_CHARACTERS]))
         if len(body) > _LONGEST_REMEMBERED:
             return found
         if len(self._remembered) >= _MOST_REMEMBERED:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from broadgauge.doctor.log.facts import Speaker
+from broadgauge.doctor.log.room import MOST_PROCESSES
 
 MOST_CHARACTERS = 4096
 """Of a line's words: what is longer is no message of NCCL's that tells anything."""
@@ -55,7 +56,7 @@ def plain(line: bytes) -> str:
     text = line.decode(errors="replace")
     if "\x1b" in text:
         text = _COLOUR.sub("", text)
-    return text.replace("\x00", "")
+    return text.replace("\x00", "") if "\x00" in text else text
 
 
 @dataclass(slots=True)
@@ -63,6 +64,7 @@ class Prefixes:
     """Takes prefixes off. Remembers them: a process repeats its own in each line."""
 
     _remembered: dict[str, Prefix | None] = field(default_factory=dict)
+    _speakers: set[Speaker] = field(default_factory=set)
 
     def messages(self, text: str) -> Sequence[Message]:
         """Of one line: usually one, none where its prefix is cut, more where lines ran together."""
@@ -97,9 +99,24 @@ class Prefixes:
         if words in self._remembered:
             return self._remembered[words]
         prefix = _parse(words)
+        if prefix is not None:
+            prefix = self._of_known(prefix)
         if len(self._remembered) >= _MOST_REMEMBERED:
             self._remembered.clear()
         self._remembered[words] = prefix
+        return prefix
+
+    def _of_known(self, prefix: Prefix) -> Prefix:
+        """Where lines ran together the end of one stands before the host's name: `0.01node0`."""
+        host, pid = prefix.speaker
+        if prefix.speaker in self._speakers:
+            return prefix
+        for begin in range(1, len(host)):
+            known = Speaker(host[begin:], pid)
+            if known in self._speakers:
+                return prefix._replace(speaker=known, num_characters=prefix.num_characters - begin)
+        if len(self._speakers) < MOST_PROCESSES:
+            self._speakers.add(prefix.speaker)
         return prefix
 
 

@@ -1,5 +1,6 @@
 """What do these logs say? One pass over each source; what is kept does not grow with its length."""
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +29,7 @@ torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp (logPrefix)."""
 
 def read_logs(sources: Iterable[Source], rules: Sequence[Rule] | None = None) -> LogReading:
     """Facts and sightings of one job. Raises InputError where a source can't be opened."""
-    reader = _Reader(Matcher(shipped_rules() if rules is None else rules))
+    reader = _Reader(_shipped_matcher() if rules is None else Matcher(rules))
     for source in sources:
         reader.read(source)
     reader.finish()
@@ -40,6 +41,11 @@ def read_text(
 ) -> LogReading:
     """Of a log that is in memory."""
     return read_logs([text_source(text, name)], rules)
+
+
+@functools.cache
+def _shipped_matcher() -> Matcher:
+    return Matcher(shipped_rules())
 
 
 @dataclass(slots=True)
@@ -69,6 +75,7 @@ class _Reader:
 
     def finish(self) -> None:
         """A version that a process prints without a prefix is that of all, where there is one."""
+        self.gatherer.finish()
         num_left_out = self.gatherer.room.num_left_out
         if num_left_out:
             self.reading.problems.append(

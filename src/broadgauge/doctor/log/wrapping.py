@@ -28,8 +28,8 @@ def stream_of(line: bytes) -> bytes | None:
 
 
 def is_wrapped(line: bytes) -> bool:
-    """Might it be the end of a line that began in the one before?"""
-    return line.startswith(_DOCKER) or _CRI.match(line) is not None
+    """Has it a form that this module knows?"""
+    return line.startswith(b"{") or _CRI.match(line) is not None
 
 
 def unwrapped(line: bytes) -> bytes:
