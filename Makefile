@@ -20,7 +20,7 @@ BESIDE := -n auto --dist loadfile -m
 SHARD ?= 0/1
 
 .PHONY: help install quickstart test test-beside test-alone lint format
-.PHONY: test-slow slow-beside slow-alone test-thorough thorough-beside thorough-alone ci-beside ci-alone test-gpu bench lock clean
+.PHONY: test-slow slow-beside slow-alone test-thorough thorough-beside thorough-alone ci-beside ci-alone test-gpu bench compiled lock clean
 
 help:  ## Say what each target does
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' Makefile | expand -t 14
@@ -80,6 +80,10 @@ test-gpu: install  ## Run the tests that need two NVIDIA GPUs
 
 bench: install  ## Time what should stay fast: start-up, statistics, the report; the slowest tests
 	@$(BIN)/python scripts/bench.py
+
+compiled: install  ## Make the JSON copies of the catalog and of doctor's rules, after an edit of the YAML
+	@$(BIN)/python -m broadgauge.catalog.compiling
+	@$(BIN)/python -m broadgauge.doctor.log.compiling
 
 lock: install  ## Resolve the dependencies anew; needs the package index
 	@sh scripts/lock

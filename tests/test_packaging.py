@@ -44,6 +44,9 @@ def test_an_installation_brings_the_examples_and_the_catalog(
         wanted = {path.name for path in (repository / folder).glob("*.yaml")}
         assert wanted, folder
         assert wanted <= {n.rsplit("/", 1)[1] for n in names if n.startswith(f"broadgauge/{kind}/")}
+    rules = repository / "src" / "broadgauge" / "doctor" / "rules"
+    copies = [*rules.glob("*.yaml"), *rules.glob("compiled/*.json")]
+    assert {str(path.relative_to(repository / "src")) for path in copies} <= names
 
 
 def test_locks_name_no_index_and_hold_every_dependency(repository: Path) -> None:

@@ -1,8 +1,15 @@
-"""How do rules come out of their YAML, and fast? As the catalog's entries: from a copy in JSON."""
+"""How do rules come out of their YAML, and fast? As the catalog's entries: from copies in JSON.
+
+Each shipped file has a copy in `doctor/rules/compiled/` with the digest of the text that it was
+made of; where it is missing or of another text, the YAML itself is parsed. `make compiled` makes
+them.
+"""
 
 import functools
+import json
 from collections.abc import Iterator
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -11,39 +18,43 @@ from pydantic import ValidationError
 from broadgauge.catalog.loading import digest
 from broadgauge.doctor.log.rule import Rule
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.yaml_source import parse_yaml
 
-_COMPILED = "compiled.json"
+COMPILED = "compiled"
+
+
+def rules_folder() -> Traversable:
+    """Where the shipped files are."""
+    return resources.files("broadgauge.doctor.rules")
 
 
 def rule_files() -> Iterator[tuple[str, str]]:
-    """Name and text of each shipped file, in the order of their names."""
-    folder = resources.files("broadgauge.doctor.rules")
-    for file in sorted(folder.iterdir(), key=lambda each: each.name):
+    """Name without ending and text of each shipped file, in the order of their names."""
+    for file in sorted(rules_folder().iterdir(), key=lambda each: each.name):
         if file.name.endswith(".yaml"):
-            yield file.name, file.read_text(encoding="utf-8")
+            yield file.name.removesuffix(".yaml"), file.read_text(encoding="utf-8")
 
 
-def parsed_files() -> dict[str, Any]:
-    """What the copy holds: the digest of all files, and their rules."""
-    texts = list(rule_files())
-    rules = [rule for name, text in texts for rule in parse_yaml(text, name).data["rules"]]
-    return {"sha256": digest("\n".join(text for _, text in texts)), "rules": rules}
+def parsed(name: str, text: str) -> list[dict[str, Any]]:
+    """The plain rules of one file."""
+    from broadgauge.specs.yaml_source import parse_yaml  # a fifth of a second, rarely needed
+
+    return list(parse_yaml(text, f"{name}.yaml").data["rules"])
 
 
 @functools.cache
 def shipped_rules() -> tuple[Rule, ...]:
-    """All that are known, from the copy where it is of these files."""
-    import json
-
-    compiled = resources.files("broadgauge.doctor.rules").joinpath(_COMPILED)
-    data: dict[str, Any] | None = None
-    if compiled.is_file():
-        copy = json.loads(compiled.read_text(encoding="utf-8"))
-        if copy["sha256"] == digest("\n".join(text for _, text in rule_files())):
-            data = copy
-    entries = (data or parsed_files())["rules"]
+    """All that are known, from the copies where they are of these files."""
+    entries = [entry for name, text in rule_files() for entry in _plain(name, text)]
     return tuple(Rule.model_validate(entry) for entry in entries)
+
+
+def _plain(name: str, text: str) -> list[dict[str, Any]]:
+    copy = rules_folder().joinpath(COMPILED, f"{name}.json")
+    if copy.is_file():
+        data = json.loads(copy.read_text(encoding="utf-8"))
+        if data["sha256"] == digest(text):
+            return list(data["rules"])
+    return parsed(name, text)
 
 
 def read_rules(path: Path) -> tuple[Rule, ...]:
@@ -52,6 +63,8 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} can't be read: {error}", hint="docs/doctor-rules.md") from error
+    from broadgauge.specs.yaml_source import parse_yaml
+
     data = parse_yaml(text, str(path)).data
     entries = data.get("rules") if isinstance(data, dict) else None
     if not isinstance(entries, list) or not entries:
@@ -69,12 +82,3 @@ def _rule(entry: Any, where: str) -> Rule:
             f"{where}{'.' if place else ''}{place}: {problem['msg']}",
             hint="docs/doctor-rules.md shows a file",
         ) from error
-
-
-if __name__ == "__main__":
-    import json
-
-    target = Path(__file__).parents[1] / "rules" / _COMPILED
-    target.write_text(
-        json.dumps(parsed_files(), ensure_ascii=False, indent=0) + "\n", encoding="utf-8"
-    )
