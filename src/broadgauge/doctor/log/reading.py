@@ -147,8 +147,8 @@ class _Reader:
             seen.lines.append((place, kept(text)))
         if holder is not None:
             _note_speaker(seen, *holder)
-        elif (named := _RANK.search(text)) is not None and len(seen.ranks) < MOST_SPEAKERS:
-            seen.ranks.add(int(named[1] or named[2]))
+        elif (rank := _rank_of(match, text)) is not None and len(seen.ranks) < MOST_SPEAKERS:
+            seen.ranks.add(rank)
 
 
 def _until_error(chunks: Iterator[bytes], errors: list[Exception]) -> Iterator[bytes]:
@@ -171,3 +171,12 @@ def _note_speaker(seen: Seen, speaker: Speaker, device: int | None) -> None:
         seen.speakers.add(speaker)
     if device is not None:
         seen.devices[device] += 1
+
+
+def _rank_of(match: Match, text: str) -> int | None:
+    """Who said a line that is not NCCL's: as the rule knows it, else as torch writes it."""
+    told = match.fields.get("rank", "")
+    if told.isdecimal() and len(told) <= 7:
+        return int(told)
+    named = _RANK.search(text)
+    return None if named is None else int(named[1] or named[2])
