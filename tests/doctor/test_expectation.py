@@ -1,5 +1,7 @@
 """Is what a job should reach the published figure, and unknown where nobody has published one?"""
 
+from pathlib import Path
+
 import pytest
 from tests.doctor.log.readings import (
     a_reading,
@@ -11,7 +13,9 @@ from tests.doctor.log.readings import (
 
 from broadgauge.doctor.expectation import expect
 from broadgauge.doctor.log.facts import Adapter, Way
+from broadgauge.doctor.log.files import open_sources
 from broadgauge.doctor.log.gdr_state import GdrState
+from broadgauge.doctor.log.reading import read_logs
 from broadgauge.doctor.situation import Situation, situation_of
 from broadgauge.specs.transports import Transport
 
@@ -162,3 +166,10 @@ def test_the_slowest_way_inside_a_node_counts() -> None:
     assert situation_of(reading).inside == "nvlink"
     the_communicator(reading).paths[3, 4] = {Way.SHM: {0}}
     assert situation_of(reading).inside == "shm"
+
+
+@pytest.mark.parametrize("version", ["2.18.3", "2.21.5", "2.28.9", "2.30.7"])
+def test_the_table_of_the_machine_tells_nvlink_from_pcie(version: str) -> None:
+    log = Path(__file__).parent / f"machine/logs/{version}-nvlink.log.gz"
+    situation = situation_of(read_logs(open_sources([log])), gpu="h200-sxm")
+    assert (situation.inside, situation.is_inside_guessed) == ("nvlink", False)

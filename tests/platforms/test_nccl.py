@@ -6,11 +6,12 @@ from xml.etree import ElementTree
 import pytest
 from tests.platforms.launches import make_case
 
+from broadgauge.doctor.log.reading import read_text
 from broadgauge.platforms.nccl_log import (
     NcclFacts,
     mismatch,
+    nccl_facts,
     nccl_facts_of_rank,
-    read_nccl_facts,
     speed_note,
 )
 from broadgauge.platforms.nccl_topology import numa_node_of, topology_xml
@@ -29,6 +30,10 @@ gpu1:42:42 [0] NCCL INFO                 + NET[3.1] - NET/0-0 (0/0/0/3.125000)
 """
 
 
+def facts_of(text: str) -> NcclFacts:
+    return nccl_facts(read_text(text))
+
+
 def test_the_topology_names_the_nic_and_its_speed_in_megabits() -> None:
     root = ElementTree.fromstring(topology_xml(("eth0",), 25.0, 1))
     assert (root.tag, root.get("version")) == ("system", "1")
@@ -45,20 +50,15 @@ def test_a_device_that_is_not_there_has_no_numa_node() -> None:
 
 
 def test_nccls_own_words() -> None:
-    facts = read_nccl_facts(LOG)
+    facts = facts_of(LOG)
     assert facts == NcclFacts(
         network="Socket", num_ranks=2, num_nodes=2, seen_gbps=pytest.approx(25.0)
     )
     assert mismatch(make_case("emulated"), facts) is None
 
 
-def test_a_rounded_speed_is_taken_where_there_is_no_exact_one() -> None:
-    rounded = LOG.replace(" - NET/0-0 (0/0/0/3.125000)", " - NET/0")
-    assert read_nccl_facts(rounded).seen_gbps == pytest.approx(24.8)
-
-
 def test_no_words_are_unknown_and_no_mismatch() -> None:
-    facts = read_nccl_facts("nothing of NCCL's")
+    facts = facts_of("nothing of NCCL's")
     assert facts == NcclFacts()
     assert mismatch(make_case("emulated"), facts) is None
 

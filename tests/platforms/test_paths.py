@@ -1,5 +1,6 @@
 """Is NCCL led onto the path that is meant, and is the path that was used told rightly?"""
 
+import gzip
 import sys
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 from tests.platforms.fake_nvml import FakeGpu, FakeNvml, in_a_row
 from tests.platforms.launches import make_case, make_folders, make_request, quiet
 
+from broadgauge.doctor.log.reading import read_text
 from broadgauge.messages.codec import encode
 from broadgauge.messages.rank import CollectiveBlock, StepCollective, StepsBlock, TrainSummary
 from broadgauge.messages.vocabulary import StepMode
@@ -15,7 +17,7 @@ from broadgauge.platforms import gpu_choice, gpu_watch, path_check
 from broadgauge.platforms.emulated_cluster import EmulatedPlatform
 from broadgauge.platforms.launch_plan import Programs
 from broadgauge.platforms.local import LocalPlatform
-from broadgauge.platforms.nccl_connections import channels_count, read_connections
+from broadgauge.platforms.nccl_connections import Connection, channels_count, connections_of
 from broadgauge.platforms.nvlink import are_joined, sent_and_received_bytes
 from broadgauge.platforms.path_check import (
     check_path,
@@ -42,10 +44,10 @@ WORKER = Path(__file__).with_name("nccl_worker.py")
 GIB = 2**30
 PREFIX = "node:42:43 [0] NCCL INFO "
 OLD_TABLE = """\
-node:1:1 [0] NCCL INFO === System : maxBw 20.0 totalBw 40.0 ===
-node:1:1 [0] NCCL INFO + PCI[12.0] - GPU/1000 (0)
-node:1:1 [0] NCCL INFO + PCI[12.0] - GPU/C1000 (1)
-node:1:1 [0] NCCL INFO GPU/1000 :GPU/1000 (0/5000.000000/LOC) GPU/C1000 (1/20.0/{kind})
+node:42:43 [0] NCCL INFO === System : maxBw 20.0 totalBw 40.0 ===
+node:42:43 [0] NCCL INFO + PCI[12.0] - GPU/1000 (0)
+node:42:43 [0] NCCL INFO + PCI[12.0] - GPU/C1000 (1)
+node:42:43 [0] NCCL INFO GPU/1000 :GPU/1000 (0/5000.000000/LOC) GPU/C1000 (1/20.0/{kind})
 """
 
 
@@ -58,6 +60,10 @@ def case_on(path: PathKind | None, **changes: Any) -> Case:
     network = None if path is None else NodePath(name=path, path=path)
     fields = {"network": network, "device": "cuda", "backend": "nccl", "environment": {}}
     return make_case("local", **{**fields, **changes})
+
+
+def read_connections(text: str) -> tuple[Connection, ...]:
+    return connections_of(read_text(text))
 
 
 def lines(*words: str) -> str:
@@ -78,6 +84,17 @@ def test_connections_of_real_logs(name: str, way: str, num_channels: int, words:
     assert {each.way for each in found} == {way}
     assert channels_count(found) == num_channels
     assert found[0].line == words
+
+
+@pytest.mark.parametrize("version", ["2.18.3", "2.21.5", "2.28.9", "2.30.7"])
+@pytest.mark.parametrize(
+    ("scenario", "way"), [("nvlink", "nvlink"), ("p2p-off", "shm"), ("sockets-inside", "sockets")]
+)
+def test_connections_of_each_release(version: str, scenario: str, way: str) -> None:
+    """From 2.30 on ranks are told by their buses."""
+    log = Path(__file__).parents[1] / f"doctor/machine/logs/{version}-{scenario}.log.gz"
+    found = read_connections(gzip.decompress(log.read_bytes()).decode())
+    assert {each.way for each in found} == {way}
 
 
 @pytest.mark.parametrize(
@@ -112,7 +129,8 @@ def test_lines_that_are_no_connections() -> None:
 
 def test_multicast_has_as_many_channels_as_nccl_says() -> None:
     text = lines(
-        "24 coll channels, 24 collnet channels, 16 nvls channels, 32 p2p channels, 32 p2p per peer",
+        "24 coll channels, 24 collnet channels, 16 nvls channels, 32 p2p channels, "
+        "32 p2p channels per peer",
         "NVLS comm 0x1 headRank 0 nHeads 8 buffSize 1",
     )
     assert channels_count(read_connections(text)) == 16

@@ -15,6 +15,7 @@ from broadgauge.doctor.log.job import (
     num_nodes,
     uses_sockets,
 )
+from broadgauge.doctor.log.topology import BY_NVLINK, BY_PCIE, p2p_distances
 from broadgauge.specs.transports import Transport
 
 _OF_PLUGINS: tuple[tuple[str, Transport], ...] = (
@@ -158,7 +159,16 @@ def _inside(reading: LogReading, communicator: CommunicatorFacts) -> tuple[str |
         return "shm", False
     if Way.NVLS in ways or communicator.has_nvls or _has_multicast(reading.processes.values()):
         return "nvlink", False
-    return ("nvlink", True) if Way.P2P in ways else (None, False)
+    if Way.P2P not in ways:
+        return None, False
+    distances = {
+        distance
+        for pair in communicator.p2p_lines
+        for distance in p2p_distances(reading, communicator, pair)
+    }
+    if not distances.isdisjoint(BY_PCIE):
+        return "pcie", False
+    return "nvlink", not distances <= BY_NVLINK or not distances
 
 
 def _has_multicast(processes: Iterable[ProcessFacts]) -> bool:

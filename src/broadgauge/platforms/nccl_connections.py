@@ -1,86 +1,44 @@
-"""Which way did NCCL take from rank to rank? Read from what it logs when it connects them.
+"""Which way did NCCL take from rank to rank? By what the doctor reads in its logs.
 
-One line a connection, from the sending rank (over the network from both). Source of the wordings,
-NCCL 2.18 to 2.30, all of the subsystem INIT: "Channel %02d/%d : %d[%d] -> %d[%d] via P2P/…" in
-src/transport/p2p.cc, "Channel %02d : … via SHM/…" in shm.cc (`SHM/direct/direct` up to 2.29,
-`SHM/direct` in 2.30.7), "… [send] via NET/Socket/0" in net.cc, "NVLS comm %p headRank …" in
-nvls.cc. P2P goes over NVLink or PCIe; which one NCCL takes it for stands in its table of paths
-(subsystem GRAPH): "GPU/0-60 :GPU/0-60 (0/5000.0/LOC) GPU/0-70 (2/370.8/NVL) …" in
-src/graph/paths.cc, with "GPU/0-60 (0)", GPU and rank, in topo.cc. Up to 2.22 a GPU is `GPU/60`.
+P2P goes over NVLink or PCIe; which one NCCL takes it for stands in its table of the machine
+(subsystem GRAPH). NVLS is NVLink's switch.
 """
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from broadgauge.doctor.log.facts import CommunicatorFacts, LogReading, Way
+from broadgauge.doctor.log.topology import BY_NVLINK, BY_PCIE, p2p_distances
+
 SeenPath = Literal["nvlink", "pcie", "shm", "sockets", "network", "p2p"]
 """`p2p`: peer to peer, by NVLink or PCIe, NCCL does not say which. `network`: not TCP."""
-
-_VIA = re.compile(
-    r"NCCL INFO (?P<line>Channel (?P<channel>\d+)(?:/\d+)? : (?P<a>\d+)\[[0-9a-f]+\] -> "
-    r"(?P<b>\d+)\[[0-9a-f]+\] (?:\[(?:send|receive)\] )?via (?P<via>(?:P2P|SHM|NET)\b[^\r\n]*))"
-)
-_NVLS = re.compile(r"NCCL INFO (?P<line>NVLS comm \S+ headRank[^\r\n]*)")
-_NVLS_CHANNELS = re.compile(r"\d+ coll channels, .*?(?P<count>\d+) nvls channels")
-_SYSTEM = "=== System :"
-_GPU_RANK = re.compile(r"\+ \S+ - (?P<gpu>GPU/[0-9A-Fa-f-]+) \((?P<rank>\d+)\)")
-_ROW = re.compile(r"NCCL INFO (?P<gpu>GPU/[0-9A-Fa-f-]+) :(?P<cells>.*)")
-_CELL = re.compile(r"(?P<gpu>GPU/[0-9A-Fa-f-]+) \(\d+/[\d.]+/(?P<kind>[A-Z0-9]{3})\)")
-
-_BY_NVLINK = frozenset({"NVL", "NVB"})
-"""NVB: over the NVLinks of a GPU between."""
-_BY_PCIE = frozenset({"PIX", "PXB", "PXN", "P2C", "PHB", "SYS"})
+_SEEN: dict[Way, SeenPath] = {
+    Way.SHM: "shm",
+    Way.SOCKETS: "sockets",
+    Way.NETWORK: "network",
+    Way.GDRDMA: "network",
+    Way.COLLNET: "network",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """One line of a rank's log."""
+    """One channel from a rank to another by one way."""
 
     channel: int
     way: SeenPath
     line: str
-    """Without host, process and device."""
+    """The first that says so of this way, without host, process and device."""
 
 
-@dataclass(slots=True)
-class _Topology:
-    """What the log has said last of the GPUs."""
-
-    gpus: dict[int, str]
-    """By rank."""
-    kinds: dict[tuple[str, str], str]
-
-    def way(self, rank: int, other: int) -> SeenPath:
-        kind = self.kinds.get((self.gpus.get(rank, ""), self.gpus.get(other, "")))
-        if kind in _BY_NVLINK:
-            return "nvlink"
-        return "pcie" if kind in _BY_PCIE else "p2p"
-
-
-def read_connections(text: str) -> tuple[Connection, ...]:
-    """Every connection of one process's log, in the order made."""
-    found: list[Connection] = []
-    topology = _Topology({}, {})
-    num_nvls = 0
-    for line in text.splitlines():
-        if _SYSTEM in line:
-            topology = _Topology({}, {})
-        elif (match := _VIA.search(line)) is not None:
-            way = _way(match["via"], topology, int(match["a"]), int(match["b"]))
-            channel = int(match["channel"])
-            found.append(Connection(channel=channel, way=way, line=match["line"].strip()))
-        elif (match := _NVLS_CHANNELS.search(line)) is not None:
-            num_nvls = int(match["count"])
-        elif (match := _NVLS.search(line)) is not None:
-            text_of_it = match["line"].strip()
-            found += [
-                Connection(channel=channel, way="nvlink", line=text_of_it)
-                for channel in range(max(1, num_nvls))
-            ]
-        else:
-            _learn(line, topology)
-    return tuple(found)
+def connections_of(reading: LogReading) -> tuple[Connection, ...]:
+    """Of all communicators, in the order made."""
+    return tuple(
+        connection
+        for communicator in reading.communicators.values()
+        for connection in _of_communicator(reading, communicator)
+    )
 
 
 def channels_count(connections: Iterable[Connection]) -> int:
@@ -88,18 +46,30 @@ def channels_count(connections: Iterable[Connection]) -> int:
     return len({connection.channel for connection in connections})
 
 
-def _way(via: str, topology: _Topology, rank: int, other: int) -> SeenPath:
-    if via.startswith("SHM"):
-        return "shm"
-    if via.startswith("NET"):
-        return "sockets" if via.casefold().startswith("net/socket/") else "network"
-    return topology.way(rank, other)
+def _of_communicator(reading: LogReading, communicator: CommunicatorFacts) -> Iterator[Connection]:
+    for pair, ways in communicator.paths.items():
+        for way, channels in ways.items():
+            for seen, line in _seen(reading, communicator, pair, way):
+                for channel in sorted(channels):
+                    yield Connection(channel=channel, way=seen, line=line)
+    if communicator.has_nvls:
+        line = _line(communicator, Way.NVLS)
+        for channel in range(max(1, communicator.num_nvls_channels or 0)):
+            yield Connection(channel=channel, way="nvlink", line=line)
 
 
-def _learn(line: str, topology: _Topology) -> None:
-    """Take in a line of the system's or the paths' table."""
-    if (match := _GPU_RANK.search(line)) is not None:
-        topology.gpus[int(match["rank"])] = match["gpu"]
-    elif (match := _ROW.search(line)) is not None:
-        for cell in _CELL.finditer(match["cells"]):
-            topology.kinds[match["gpu"], cell["gpu"]] = cell["kind"]
+def _seen(
+    reading: LogReading, communicator: CommunicatorFacts, pair: tuple[int, int], way: Way
+) -> Iterator[tuple[SeenPath, str]]:
+    if way in _SEEN:
+        yield _SEEN[way], _line(communicator, way)
+        return
+    for distance, line in p2p_distances(reading, communicator, pair).items():
+        if distance in BY_NVLINK:
+            yield "nvlink", line
+        else:
+            yield ("pcie" if distance in BY_PCIE else "p2p"), line
+
+
+def _line(communicator: CommunicatorFacts, way: Way) -> str:
+    return next((text for (of, _), (_, text) in communicator.lines.items() if of is way), "")

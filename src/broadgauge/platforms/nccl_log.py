@@ -1,20 +1,16 @@
-"""What does NCCL itself say it uses? Read from its log; a line that is not there is unknown.
+"""What does NCCL itself say it uses? By its log; a line that is not there is unknown."""
 
-Source of the wordings, NCCL 2.18 to 2.30: "Using network %s" and "comm … nRanks %d nNodes %d" in
-src/init.cc; "+ NET[%2.1f] - NET/…" in src/graph/topo.cc (10^9 byte/s).
-"""
-
-import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from broadgauge.doctor.log.facts import LogReading
+from broadgauge.doctor.log.files import text_source
+from broadgauge.doctor.log.reading import read_logs
 from broadgauge.specs.case import Case
 
-_MAX_BYTES = 4 * 2**20
-_NETWORK = re.compile(r"NCCL INFO Using network ([^\r\n]+)")
-_SHAPE = re.compile(r"comm \S+ rank \d+ nRanks (\d+) nNodes (\d+)")
-_SPEED = re.compile(r"\+ NET\[\s*([\d.]+)\] - NET(?:/\S+ \(\S*/([\d.]+)\))?")
-"""Rounded to a tenth in brackets; exact at the end of the line, where the version writes it."""
+_MOST_BYTES = 4 * 2**20
+"""Of one log file: what NCCL chose and how it connects ranks stands in its first part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,31 +25,41 @@ class NcclFacts:
     """What it takes the slowest of its NICs for."""
 
 
-def read_nccl_facts(text: str) -> NcclFacts:
-    """Parse one rank's log."""
-    networks = _NETWORK.findall(text)
-    shapes = [(int(ranks), int(nodes)) for ranks, nodes in _SHAPE.findall(text)]
-    speeds = [float(exact or rounded) for rounded, exact in _SPEED.findall(text)]
-    num_ranks, num_nodes = max(shapes, default=(None, None))
+def nccl_facts(reading: LogReading) -> NcclFacts:
+    """Of logs of one job's ranks."""
+    networks = [each.network for each in reading.processes.values() if each.network is not None]
+    speeds = [each.seen_gbps for each in reading.processes.values() if each.seen_gbps is not None]
+    sized = [
+        (each.num_ranks or 0, each.num_nodes)
+        for each in reading.communicators.values()
+        if each.num_nodes is not None
+    ]
+    num_ranks, num_nodes = max(sized, key=lambda size: size[0], default=(None, None))
     return NcclFacts(
-        network=networks[-1].strip() if networks else None,
+        network=networks[-1] if networks else None,
         num_ranks=num_ranks,
         num_nodes=num_nodes,
-        seen_gbps=min(speeds) * 8 if speeds else None,
+        seen_gbps=min(speeds, default=None),
     )
 
 
 def nccl_facts_of_rank(log_stem: str, rank: int) -> NcclFacts:
     """Read a rank's log files; unknown where there are none."""
+    return nccl_facts(reading_of_ranks(log_stem, [rank]))
+
+
+def reading_of_ranks(log_stem: str, ranks: Iterable[int]) -> LogReading:
+    """The first part of each file of these ranks; those that can't be read are left out."""
     stem = Path(log_stem)
-    text = ""
-    for path in sorted(stem.parent.glob(f"{stem.name}.rank{rank}.nccl*.log")):
-        try:
-            with path.open("rb") as log:
-                text += log.read(_MAX_BYTES).decode(errors="replace")
-        except OSError:
-            continue
-    return read_nccl_facts(text)
+    sources = []
+    for rank in ranks:
+        for path in sorted(stem.parent.glob(f"{stem.name}.rank{rank}.nccl*.log")):
+            try:
+                with path.open("rb") as log:
+                    sources.append(text_source(log.read(_MOST_BYTES), path.name))
+            except OSError:
+                continue
+    return read_logs(sources)
 
 
 def mismatch(case: Case, facts: NcclFacts) -> str | None:

@@ -1,7 +1,6 @@
 """Did a trial take the path that its case names? Asked before its ranks start and after it."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from broadgauge.messages.codec import DecodeError
 from broadgauge.messages.rank import (
@@ -14,7 +13,8 @@ from broadgauge.messages.rank import (
 )
 from broadgauge.messages.vocabulary import StepMode
 from broadgauge.platforms.gpu_watch import GpuWatch, gpu_handle, open_nvml
-from broadgauge.platforms.nccl_connections import Connection, read_connections
+from broadgauge.platforms.nccl_connections import Connection, connections_of
+from broadgauge.platforms.nccl_log import reading_of_ranks
 from broadgauge.platforms.nvlink import are_joined
 from broadgauge.platforms.paths import (
     PCIE_FIX,
@@ -30,8 +30,6 @@ from broadgauge.specs.launching import RankMessage
 from broadgauge.specs.record import ErrorKind, PathFacts, Phase, TrialError
 
 GLOO_PATH = "Gloo sends over TCP, inside one node over the loopback interface"
-_MOST_BYTES = 4 * 2**20
-"""Of one log file: connections stand in its first part."""
 
 
 def has_path(case: Case) -> bool:
@@ -113,17 +111,7 @@ def check_path(
 
 def read_logs(log_stem: str, num_ranks: int) -> tuple[Connection, ...]:
     """The connections of all ranks; a file that can't be read has none."""
-    stem = Path(log_stem)
-    found: list[Connection] = []
-    for rank in range(num_ranks):
-        for path in sorted(stem.parent.glob(f"{stem.name}.rank{rank}.nccl*.log")):
-            try:
-                with path.open("rb") as log:
-                    text = log.read(_MOST_BYTES).decode(errors="replace")
-            except OSError:
-                continue
-            found.extend(read_connections(text))
-    return tuple(found)
+    return connections_of(reading_of_ranks(log_stem, range(num_ranks)))
 
 
 def nvlink_use(counted: Sequence[int | None], least_bytes: int | None) -> NvlinkUse | None:

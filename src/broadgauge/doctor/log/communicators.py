@@ -53,6 +53,8 @@ class Communicators:
         communicator.num_ranks = num_ranks
         self.room.put(communicator.members, rank, holder[0])
         self.room.add(communicator.started, rank)
+        if told.get("bus"):
+            self.room.put(communicator.buses, rank, f"{int(told['bus'], 16):x}")
         return self._hold(holder, told["comm"], communicator, rank)
 
     def complete(self, holder: Holder, told: dict[str, str], place: Place) -> CommunicatorFacts:

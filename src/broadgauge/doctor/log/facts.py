@@ -93,6 +93,10 @@ class ProcessFacts:
     """Whose speed NCCL could not read, and takes for 10 Gbit/s."""
     seen_gbps: float | None = None
     """What NCCL takes its slowest NIC for."""
+    gpu_of_rank: dict[int, str] = field(default_factory=dict)
+    """Bus of each rank's GPU on this node, by the last table of the machine: `60`."""
+    gpu_distances: dict[tuple[str, str], str] = field(default_factory=dict)
+    """(bus, bus) → `NVL`, `NVB`, `PIX`, `PXB`, `PHB`, `SYS`, by that table."""
     socket_threads: int | None = None
     sockets_per_thread: int | None = None
     gid_indices: set[int] = field(default_factory=set)
@@ -136,6 +140,10 @@ class CommunicatorFacts:
     """(from, to) → network devices: `NET/IB/0`."""
     proxies: dict[tuple[int, int], int] = field(default_factory=dict)
     """(from, to) → the rank whose NIC is used over NVLink (PXN)."""
+    buses: dict[int, str] = field(default_factory=dict)
+    """By rank: its GPU's, in hexadecimal: `60`."""
+    p2p_lines: dict[tuple[int, int], dict[str | None, str]] = field(default_factory=dict)
+    """(from, to) → how far the table says that they are → the first line; None: not said."""
     lines: dict[tuple[Way, bool], tuple[Place, str]] = field(default_factory=dict)
     """The first line of each way; the second key: between nodes, as far as known."""
 

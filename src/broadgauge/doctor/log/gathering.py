@@ -18,6 +18,7 @@ from broadgauge.doctor.log.facts import (
 )
 from broadgauge.doctor.log.masking import kept, masked_variable
 from broadgauge.doctor.log.room import MOST_PROCESSES, MOST_RANKS, Room, is_rank
+from broadgauge.doctor.log.topology import distance_now, take_gpu, take_paths, take_topology
 
 _ITEM = re.compile(r"\[\d+\](?P<name>[^\s:]+):(?P<rest>\S*)")
 _PROXY = re.compile(r"NET/.+/\d+\((?P<rank>\d+)\)")
@@ -238,6 +239,11 @@ def _channel(gatherer: Gatherer, told: Told) -> None:
         is_network = via.device is not None or via.way is Way.COLLNET
         _first_line(communicator, (via.way, is_network), told)
     gatherer.room.add(channels, int(fields["channel"]))
+    if via.way is Way.P2P:
+        of_pair = communicator.p2p_lines.setdefault(pair, {})
+        distance = distance_now(told.process, *pair)
+        if distance not in of_pair:
+            gatherer.room.put(of_pair, distance, kept(told.text))
     if via.device is not None:
         gatherer.room.add(communicator.path_devices.setdefault(pair, set()), via.device)
     if via.proxy is not None:
@@ -375,5 +381,8 @@ HANDLERS: Mapping[str, Handler] = {
     "variable": _variable,
     "gid": _gid,
     "nic_speed": _nic_speed,
+    "topology": take_topology,
+    "topology_gpu": take_gpu,
+    "topology_paths": take_paths,
 }
 """`tells:` of a rule → what is done with its fields."""
