@@ -20,6 +20,7 @@ from broadgauge.doctor.log.conclusions.nodes import nodes_are_hosts
 from broadgauge.doctor.log.conclusions.parallelism import few_channels
 from broadgauge.doctor.log.conclusions.paths import nvls_not_used, p2p_not_used
 from broadgauge.doctor.log.conclusions.sockets import few_streams, wrong_interface
+from broadgauge.doctor.log.conclusions.torch_ranks import rank_behind
 from broadgauge.doctor.log.conclusions.variables import variables_set
 
 RULES: tuple[ConclusionRule, ...] = (
@@ -45,5 +46,6 @@ RULES: tuple[ConclusionRule, ...] = (
     init_not_completed,
     long_init,
     fell_silent,
+    rank_behind,
     fsdp_not_used,
 )
