@@ -18,9 +18,11 @@ FAST := not gpu and not slow and not thorough
 BESIDE := -n auto --dist loadfile -m
 # SHARD=3/8: of the thorough tests only the fourth of eight parts.
 SHARD ?= 0/1
+FUZZ_S ?= 600
+ATHERIS := 3.0.0
 
 .PHONY: help install quickstart test test-beside test-alone lint format
-.PHONY: test-slow slow-beside slow-alone test-thorough thorough-beside thorough-alone ci-beside ci-alone test-gpu bench compiled lock clean
+.PHONY: test-slow slow-beside slow-alone test-thorough thorough-beside thorough-alone ci-beside ci-alone test-gpu bench fuzz compiled lock clean
 
 help:  ## Say what each target does
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' Makefile | expand -t 14
@@ -84,6 +86,14 @@ bench: install  ## Time what should stay fast: start-up, statistics, the report;
 compiled: install  ## Make the JSON copies of the catalog and of doctor's rules, after an edit of the YAML
 	@$(BIN)/python -m broadgauge.catalog.compiling
 	@$(BIN)/python -m broadgauge.doctor.log.compiling
+
+# Its environment is its own: atheris is made for few versions of Python.
+fuzz: install  ## Search for logs that the reader falls over, FUZZ_S=600 seconds long
+	@[ -x .fuzz/venv/bin/python ] || $(BIN)/python -m venv .fuzz/venv
+	@$(BIN)/uv pip sync --quiet --python .fuzz/venv/bin/python --require-hashes requirements/light.lock
+	@$(BIN)/uv pip install --quiet --python .fuzz/venv/bin/python --no-deps atheris==$(ATHERIS)
+	@PYTHONPATH=src .fuzz/venv/bin/python scripts/fuzz_log_reader.py --seconds $(FUZZ_S)
+	@$(BIN)/python scripts/fuzz_log_reader.py --keep
 
 lock: install  ## Resolve the dependencies anew; needs the package index
 	@sh scripts/lock

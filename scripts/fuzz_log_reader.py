@@ -7,11 +7,15 @@ tests/doctor/log/corpus; `--keep` minimises into it.
 
 import argparse
 import gzip
+import hashlib
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 CORPUS = ROOT / "tests/doctor/log/corpus"
@@ -19,6 +23,8 @@ LOGS = ROOT / "tests/doctor/machine/logs"
 LINES = ROOT / "tests/doctor/rules/lines"
 FOUND = ROOT / ".fuzz"
 MOST_BYTES = 4096
+MOST_KEPT_BYTES = 200_000
+TraceFunction = Callable[[FrameType, str, Any], Any]
 SLOWEST_RATIO = 40
 """Of an input's CPU time to that of MOST_BYTES of an ordinary log. A short input has as much: each
 reading costs something of its own."""
@@ -83,7 +89,8 @@ def seeds() -> Iterator[bytes]:
 
 
 def fuzz(seconds: int) -> None:
-    """Ends at the first failure, with its input in .fuzz."""
+    """Ends at the first failure, with its input in .fuzz. Hands over to libFuzzer, which does not
+    return."""
     import atheris  # type: ignore[import-not-found]
 
     with atheris.instrument_imports(include=["broadgauge.doctor"]):
@@ -92,6 +99,7 @@ def fuzz(seconds: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for number, data in enumerate(seeds()):
         (folder / f"seed-{number}").write_bytes(data)
+    write_words()
     atheris.Setup(
         [
             sys.argv[0],
@@ -107,8 +115,52 @@ def fuzz(seconds: int) -> None:
         ],
         Judge(),
     )
-    write_words()
     atheris.Fuzz()
+
+
+def keep() -> None:
+    """Of what was found each input, the smallest first, that goes a way no smaller one goes."""
+    paths = [*(FOUND / "corpus").iterdir(), *CORPUS.iterdir()]
+    found = sorted({path.read_bytes() for path in paths}, key=lambda data: (len(data), data))
+    for path in CORPUS.iterdir():
+        path.unlink()
+    known: set[Step] = set()
+    num_bytes = 0
+    for data in found:
+        steps = steps_of(data)
+        if steps <= known or num_bytes + len(data) > MOST_KEPT_BYTES:
+            continue
+        known |= steps
+        num_bytes += len(data)
+        (CORPUS / hashlib.sha256(data).hexdigest()[:12]).write_bytes(data)
+    print(f"{len(list(CORPUS.iterdir()))} inputs of {num_bytes} bytes, {len(known)} steps")
+
+
+Step = tuple[str, int, int, int]
+"""File, line, the line that was executed next, and how often, as a power of two."""
+
+
+def steps_of(data: bytes) -> frozenset[Step]:
+    """The reader's steps from line to line."""
+    counts: Counter[tuple[str, int, int]] = Counter()
+    last: dict[FrameType, int] = {}
+
+    def trace(frame: FrameType, event: str, _: object) -> TraceFunction | None:
+        if "/doctor/" not in frame.f_code.co_filename:
+            return None
+        if event == "line":
+            counts[frame.f_code.co_filename, last.get(frame, 0), frame.f_lineno] += 1
+            last[frame] = frame.f_lineno
+        elif event == "return":
+            last.pop(frame, None)
+        return trace
+
+    sys.settrace(trace)
+    try:
+        read(data)
+    finally:
+        sys.settrace(None)
+    return frozenset((*step, count.bit_length()) for step, count in counts.items())
 
 
 def write_words() -> None:
@@ -124,15 +176,15 @@ def write_words() -> None:
     (FOUND / "words").write_text("".join(f'"{word}"\n' for word in quoted))
 
 
-def keep(most_bytes: int) -> None:
-    """The smallest inputs of what was found, each a way through the reader of its own."""
-    raise NotImplementedError(most_bytes)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=int, default=600)
-    fuzz(parser.parse_args().seconds)
+    parser.add_argument("--keep", action="store_true", help="minimise what was found into CORPUS")
+    options = parser.parse_args()
+    if options.keep:
+        keep()
+    else:
+        fuzz(options.seconds)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How much of a log is kept? What a real job says, of a hostile one no more than fits."""
 
 from collections.abc import MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 MOST_FACTS = 1_000_000
@@ -22,7 +22,7 @@ _Value = TypeVar("_Value")
 class Room:
     """Counts what is kept, and what would have been."""
 
-    left: int = MOST_FACTS
+    left: int = field(default_factory=lambda: MOST_FACTS)
     num_left_out: int = 0
 
     def take(self) -> bool:
