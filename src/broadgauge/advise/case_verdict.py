@@ -1,6 +1,7 @@
 """What does a case wait for most? Each kind of workload has a rule of its own (advise/kinds/)."""
 
 from broadgauge.advise.kinds.registry import in_advise
+from broadgauge.advise.verdicts.imported_verdict import verdict_of_imported
 from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.failures import is_alike
@@ -9,6 +10,8 @@ from broadgauge.specs.record import Status
 
 def verdict(summary: CaseSummary, run: RunSummary) -> Verdict:
     """What does this case wait for most?"""
+    if summary.num_ok and summary.case.imported is not None:
+        return verdict_of_imported(summary)
     if summary.num_ok:
         return in_advise(summary.case.workload).verdict(summary, run)
     return verdict_that(Bound.UNKNOWN, _why_without_figures(summary))

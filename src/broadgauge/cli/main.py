@@ -17,6 +17,7 @@ from broadgauge.cli import (
     doctor,
     export,
     history,
+    import_results,
     init,
     logs,
     predict,
@@ -36,6 +37,7 @@ from broadgauge.specs.errors import BroadgaugeError
 COMMANDS: tuple[ModuleType, ...] = (
     init,
     run,
+    import_results,
     predict,
     sensitivity,
     show,

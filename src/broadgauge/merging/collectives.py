@@ -59,7 +59,7 @@ def merge_collectives(
     if largest_of_pairs(found.collectives):
         put_pairs(found, case)
     else:
-        _put_headline(found, case)
+        put_headline(found, case)
     used = [intervals[same[0].label] for same in measured if same[0].label in intervals]
     put_nodes(found, case, used)
     if any(same[0].engine != "torch" for same in measured):
@@ -172,7 +172,7 @@ def _all_correct(same: SameBlock) -> bool | None:
     return None if None in verdicts else True
 
 
-def _put_headline(found: MeasurementBuilder, case: Case) -> None:
+def put_headline(found: MeasurementBuilder, case: Case) -> None:
     """The largest all_reduce, else the first collective's largest, in its first data type."""
     rows = found.collectives
     if not rows:

@@ -15,7 +15,8 @@ from broadgauge.results.cost import NO_COST, CaseCost, RunCost
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.summary import estimate_over
 from broadgauge.specs.alike_nodes import node_words
-from broadgauge.specs.record import Environment, Record
+from broadgauge.specs.imported import IMPORTED
+from broadgauge.specs.record import Environment, GpuFacts, Record
 from broadgauge.specs.units import show_ratio, show_size
 
 
@@ -178,19 +179,25 @@ def environments(run: RunSummary) -> Html:
 
 
 def _environment(key: str, facts: Environment) -> Html:
-    gpus = [f"{gpu.name}, {show_size(gpu.memory_bytes)}" for gpu in facts.gpus]
-    special = {
-        "memory_bytes": show_size(facts.memory_bytes),
-        "gpus": "; ".join(gpus) or "none",
-        "nics": ", ".join(facts.nics) or "unknown",
-        "nodes": "; ".join(map(node_words, facts.nodes)) or "this machine",
+    is_here = facts.platform != IMPORTED
+    special: dict[str, str | None] = {
+        "memory_bytes": None if facts.memory_bytes is None else show_size(facts.memory_bytes),
+        "gpus": "; ".join(map(_gpu_words, facts.gpus)) or ("none" if is_here else None),
+        "nics": ", ".join(facts.nics) or ("unknown" if is_here else None),
+        "nodes": "; ".join(map(node_words, facts.nodes)) or ("this machine" if is_here else None),
         "variables": " ".join(f"{k}={v}" for k, v in sorted(facts.variables.items())) or "none",
     }
     rows = [("hash", key)]
     for name in Environment.model_fields:
         value = special.get(name, getattr(facts, name))
+        if value is None and not is_here:  # nearly everything: a file tells little
+            continue
         rows.append((title_of(name), "unknown" if value is None else str(value)))
     return table(("fact", "value"), rows, class_="text")
+
+
+def _gpu_words(gpu: GpuFacts) -> str:
+    return gpu.name if gpu.memory_bytes is None else f"{gpu.name}, {show_size(gpu.memory_bytes)}"
 
 
 def meanings(run: RunSummary, cost: RunCost = NO_COST) -> Html:
@@ -217,4 +224,6 @@ def meanings(run: RunSummary, cost: RunCost = NO_COST) -> Html:
 
 def experiment(run: RunSummary) -> Html:
     """What was asked for?"""
-    return join(tag("h2", "The experiment as run"), tag("pre", run.experiment_yaml))
+    is_here = all(facts.platform != IMPORTED for facts in run.environments.values())
+    title = "The experiment as run" if is_here else "What was imported"
+    return join(tag("h2", title), tag("pre", run.experiment_yaml))

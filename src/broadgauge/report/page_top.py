@@ -15,6 +15,7 @@ from broadgauge.report.rows import NetworkRow, columns
 from broadgauge.report.words import lasting, listed
 from broadgauge.results.cost import NO_COST, RunCost
 from broadgauge.results.model import RunSummary
+from broadgauge.specs.imported import IMPORTED
 
 MOST_OPEN_CARDS = 12
 """More would push the table off the first screens."""
@@ -38,8 +39,12 @@ def header_facts(run: RunSummary) -> list[str]:
     if machine is not None:
         gpus = ", ".join(dict.fromkeys(gpu.name for gpu in machine.gpus))
         platforms = " and ".join(dict.fromkeys(each.platform for each in environments))
-        facts.append(f"{platforms} platform, {machine.cores} cores")
-        facts.append(gpus or "no GPU")
+        if machine.platform == IMPORTED:
+            facts.append("imported, not measured by Broadgauge")
+            facts.append(gpus or "GPUs not known")
+        else:
+            facts.append(f"{platforms} platform, {machine.cores} cores")
+            facts.append(gpus or "no GPU")
         facts.append(f"broadgauge {machine.broadgauge}")
     launches = {record.launch_id for record in run.records}
     facts.append(f"{len(run.records)} trials in {len(launches)} launches")

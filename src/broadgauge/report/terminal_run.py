@@ -21,6 +21,7 @@ from broadgauge.report.words import printable
 from broadgauge.results.cost import CaseCost
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.alike_nodes import node_words
+from broadgauge.specs.imported import IMPORTED
 from broadgauge.specs.record import Environment, Record
 from broadgauge.specs.units import show_size
 
@@ -116,16 +117,19 @@ def _print_findings(analysis: Analysis, console: Console) -> None:
 
 def _print_environment(key: str, facts: Environment, console: Console) -> None:
     heading(f"Environment {key}", console)
+    is_here = facts.platform != IMPORTED
     for name in Environment.model_fields:
         value = getattr(facts, name)
         if name == "memory_bytes":
-            value = show_size(facts.memory_bytes)
+            value = None if facts.memory_bytes is None else show_size(facts.memory_bytes)
         elif name == "gpus":
-            value = ", ".join(gpu.name for gpu in facts.gpus) or "none"
+            value = ", ".join(gpu.name for gpu in facts.gpus) or ("none" if is_here else None)
         elif name == "variables":
             value = " ".join(f"{k}={v}" for k, v in sorted(facts.variables.items())) or "none"
         elif name == "nodes":
-            value = "; ".join(map(node_words, facts.nodes)) or "this machine"
+            value = "; ".join(map(node_words, facts.nodes)) or ("this machine" if is_here else None)
         elif isinstance(value, tuple):
-            value = ", ".join(value)
+            value = ", ".join(value) or None
+        if value is None and not is_here:  # nearly everything: a file tells little
+            continue
         _print_indented(f"{title_of(name)}: {'unknown' if value is None else value}", console)

@@ -102,7 +102,12 @@ def _trials_s(summary: CaseSummary) -> float:
 
 
 def _price(summary: CaseSummary, run: RunSummary, said: Cost, whose: str) -> Price | str | None:
-    """None: nobody knows one; a text: why the one that was said is not this case's."""
+    """None: nobody knows one; a text: why the one that was said is not this case's.
+
+    Of what was imported nobody knows how long GPUs were held for it.
+    """
+    if summary.case.imported is not None:
+        return None
     is_gpu = summary.case.device == "cuda"
     if said.usd_per_node_hour is not None:
         words = f"${said.usd_per_node_hour:.4g} for a node and hour ({whose})"

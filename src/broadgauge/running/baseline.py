@@ -17,6 +17,15 @@ from broadgauge.specs.reading import read_experiment
 SHOWN_COMMIT = 12
 
 
+def refuse_imported(plan: Plan, path: Path) -> None:
+    """Raises InputError for a run that other programs measured."""
+    if any(case.imported is not None for case in plan.cases):
+        raise InputError(
+            f"{path} was imported: there is nothing to run again",
+            hint="`broadgauge compare A B` compares it with another run",
+        )
+
+
 def read_against(
     text: str,
     platforms: Sequence[PlatformKind],
@@ -32,6 +41,7 @@ def read_against(
 
     path = run_path(text, runs_folder)
     stored = read_run(path)
+    refuse_imported(stored.plan, path)
     try:
         experiment = read_experiment(stored.experiment_yaml, str(stored.folder / "experiment.yaml"))
     except InputError as error:

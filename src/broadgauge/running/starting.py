@@ -14,7 +14,7 @@ from broadgauge.engine.run import run
 from broadgauge.engine.run_result import RunResult
 from broadgauge.platforms.machine import read_machine
 from broadgauge.results.folder.run_folder import RunFolder
-from broadgauge.running.baseline import arms
+from broadgauge.running.baseline import arms, refuse_imported
 from broadgauge.running.events import FolderOpened, RunObserver
 from broadgauge.running.platforms import (
     MakePlatform,
@@ -110,6 +110,7 @@ def resume(
     Without the `grower` that it began with, the run ends with what is planned by now.
     """
     with RunFolder.open_for_resume(path) as folder:
+        refuse_imported(folder.plan, folder.path)
         observer(FolderOpened(folder=folder.path))
         for note in folder.notes:
             observer(Noted(text=note))

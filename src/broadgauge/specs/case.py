@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 
 from broadgauge.messages.vocabulary import Backend, Device
 from broadgauge.specs.base import Spec
+from broadgauge.specs.imported import Imported
 from broadgauge.specs.network import AnyNetwork, Network, NodePath
 from broadgauge.specs.platforms import PlatformKind
 from broadgauge.specs.variables import EnvironmentVariables
@@ -59,6 +60,8 @@ class Case(Spec):
     """`baseline`: of another experiment's run, repeated beside this one to compare with."""
     platform: PlatformKind | None = None
     """Where it runs, in a run that has several platforms; None: the run has one."""
+    imported: Imported | None = None
+    """Another program measured it, and `broadgauge import` read its output; None: we did."""
 
     @property
     def world_size(self) -> int:
@@ -122,7 +125,9 @@ class Case(Spec):
 
     @property
     def plain_network_name(self) -> str:
-        """As the experiment names it."""
+        """As the experiment names it, or who imported it."""
+        if self.imported is not None:
+            return self.imported.label
         return "one node" if self.network is None else self.network.name
 
     @property

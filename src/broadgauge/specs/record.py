@@ -247,7 +247,8 @@ class Record(Measurement):
 
 class GpuFacts(StoredModel):
     name: str
-    memory_bytes: int
+    memory_bytes: int | None = None
+    """None: not known, of an imported run."""
 
 
 class NodeFacts(StoredModel):
@@ -274,21 +275,23 @@ class NodeFacts(StoredModel):
 class Environment(StoredModel):
     """What a figure depends on besides the experiment; each record names its own.
 
-    Of several machines the fields of one are those of node 0, which old readers show.
+    Of several machines the fields of one are those of node 0, which old readers show. Of an
+    imported run only what its file says is known.
     """
 
     broadgauge: str
     platform: str
-    python: str
+    """`emulated`, `local`, `hosts`; `imported`: another program measured it, elsewhere."""
+    python: str | None = None
     torch: str | None = None
     nccl: str | None = None
     cuda: str | None = None
     driver: str | None = None
-    kernel: str
+    kernel: str | None = None
     distribution: str | None = None
     cpu: str | None = None
-    cores: int
-    memory_bytes: int
+    cores: int | None = None
+    memory_bytes: int | None = None
     gpus: tuple[GpuFacts, ...] = ()
     nics: tuple[str, ...] = ()
     git_commit: str | None = None

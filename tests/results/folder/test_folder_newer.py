@@ -25,6 +25,7 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.cost import Cost
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
+from broadgauge.specs.imported import Imported
 from broadgauge.specs.network import Network, NodePath
 from broadgauge.specs.plan import BaselineRun, Plan, PlanGrowth, PlannedLaunch, PlannedTrial
 from broadgauge.specs.record import Environment, NodeFacts, Record
@@ -80,6 +81,7 @@ def a_case(number: int) -> Case:
             "HF_TOKEN": FromEnvironment(from_environment=True),
             "A_URL": FromEnvironment(from_environment=True, shown="https://***@host"),
         },
+        imported=None if number else Imported(program="fio", settings={"bs": "4k"}),
     )
 
 

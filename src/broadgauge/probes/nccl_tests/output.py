@@ -16,8 +16,11 @@ from typing import Any
 
 _WRONG = re.compile(r"^# Out of bounds values : (\d+)", re.MULTILINE)
 _VERSION = re.compile(r"^# nccl-tests version (\S+) .*nccl-library=(\d+)", re.MULTILINE)
-_CELL = r"\s+(?:N/A|[-+0-9.e]+|inf|nan)"
-_ROW = re.compile(rf"^\s*(\d+)\s+\d+\s+\w+(?:\s+\w+)?(?:\s+-?\d+)?((?:{_CELL}){{8}})\s*$")
+_CELL = re.compile(r"N/A|[-+]?\d[-+0-9.e]*|inf|nan|-nan")
+_TIMESTAMP = re.compile(r"\s+\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s*$")
+_CELLS_OF_ROW = {4: (None, 0), 8: (0, 4), 16: (0, 8)}
+"""Number of cells → where those out of place and in place begin. 4: in place alone, of a replayed
+trace; 16: with four figures of the iterations after each."""
 _LEGACY_NCCL_CODE = 10_000
 
 
@@ -34,6 +37,20 @@ class SizeRow:
     """Mean over the iterations, of the rank that `-a` names."""
     busbw_gbyte_per_s: float
     was_checked: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRow:
+    """One row as it is printed: time in us, algbw, busbw, and how many values are wrong."""
+
+    size_bytes: int
+    dtype: str
+    """`float`, `half`, …"""
+    redop: str | None
+    root: str | None
+    out_of_place: tuple[str, ...] | None
+    """Four cells; None: a replayed trace is in place alone."""
+    in_place: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +86,35 @@ def read_text(text: str, hostname: str) -> Output:
 
 
 def _row(line: str) -> SizeRow | None:
-    match = _ROW.match(line)
-    if match is None:
+    row = read_row(line)
+    if row is None or row.out_of_place is None:
         return None
-    time_us, _algbw, busbw, wrong = match[2].split()[:4]
-    return _checked(int(match[1]), float(time_us), float(busbw), was_checked=wrong != "N/A")
+    time_us, _algbw, busbw, wrong = row.out_of_place
+    return _checked(row.size_bytes, float(time_us), float(busbw), was_checked=wrong != "N/A")
+
+
+def read_row(line: str) -> TableRow | None:
+    """One row of the table, its cells as they are printed; None: it is none."""
+    words = _TIMESTAMP.sub("", line).split()
+    if len(words) < 7 or not (words[0].isdecimal() and words[1].isdecimal()):
+        return None
+    size, _count, dtype, *cells = words
+    redop = root = None
+    if cells[0].isalpha() and cells[0] not in ("inf", "nan"):
+        redop, *cells = cells
+    if len(cells) % 2:
+        root, *cells = cells
+    if len(cells) not in _CELLS_OF_ROW or not all(map(_CELL.fullmatch, cells)):
+        return None
+    out, inside = _CELLS_OF_ROW[len(cells)]
+    return TableRow(
+        size_bytes=int(size),
+        dtype=dtype,
+        redop=redop,
+        root=root,
+        out_of_place=None if out is None else tuple(cells[out : out + 4]),
+        in_place=tuple(cells[inside : inside + 4]),
+    )
 
 
 def _verdict(rows: Sequence[SizeRow], wrong_count: int) -> bool | None:

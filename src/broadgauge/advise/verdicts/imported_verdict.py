@@ -1,0 +1,27 @@
+"""What does a case wait for that another program measured? Nobody counted what the link carried.
+
+What can be said is whether its bandwidth is what it should be: the doctor's finding says so.
+"""
+
+from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
+from broadgauge.results.model import CaseSummary
+
+_JUDGED = "busbw-"
+"""How the doctor's rules begin that judge a bandwidth."""
+
+
+def verdict_of_imported(summary: CaseSummary) -> Verdict:
+    """Never more than unknown, with what is known of its bandwidth."""
+    assert summary.case.imported is not None
+    why = f"measured by {summary.case.imported.program}, which does not say what it waited for"
+    found = [
+        finding
+        for record in summary.records
+        for finding in record.findings
+        if finding.rule.startswith(_JUDGED)
+    ]
+    if not found:
+        return verdict_that(Bound.UNKNOWN, why)
+    judged = found[-1]
+    words = judged.symptom if judged.fix is None else f"{judged.symptom} ({judged.fix})"
+    return verdict_that(Bound.UNKNOWN, f"{words}; {why}", judged.evidence)

@@ -1,0 +1,87 @@
+"""Is an imported bus bandwidth what it should be? What the user and the file's log lines say."""
+
+from dataclasses import dataclass, replace
+
+from broadgauge.catalog.networks import NetworkClass
+from broadgauge.doctor.expectation import expect
+from broadgauge.doctor.log.facts import LogReading
+from broadgauge.doctor.log.files import text_source
+from broadgauge.doctor.log.findings import log_findings
+from broadgauge.doctor.log.reading import read_logs
+from broadgauge.doctor.measured import judge_measured
+from broadgauge.doctor.situation import Situation, situation_of
+from broadgauge.importing.measured import ImportedMeasurement
+from broadgauge.importing.source import SourceFile, without_secrets
+from broadgauge.specs.network import PathKind
+from broadgauge.specs.record import Finding
+
+_OF_RINGS = ("all_reduce", "all_gather", "reduce_scatter")
+"""Whose busbw is what crosses the NICs."""
+_NCCL = "NCCL "
+_FLAGS_INSIDE = "say what it ran on: `--gpu h100-sxm --path nvlink`"
+_FLAGS_BETWEEN = "say what it ran on: `--network roce-400g*8`, or `--network tcp --nic-rate 100G`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineGiven:
+    """What the user says of the machines; None: not said."""
+
+    gpu: str | None = None
+    """As the driver or the catalog names it."""
+    path: PathKind | None = None
+    """Between the GPUs of one node."""
+    network: NetworkClass | None = None
+    """Between nodes."""
+    nic_gbps: float | None = None
+    """Of one NIC, where the network does not tell."""
+
+
+def findings_of_log(file: SourceFile) -> tuple[tuple[Finding, ...], LogReading | None]:
+    """What NCCL's own lines in the file say; None: there are none."""
+    if _NCCL not in file.text:
+        return (), None
+    reading = read_logs([text_source(without_secrets(file.text), file.name)])
+    return (log_findings(reading), reading) if reading.num_nccl_lines else ((), None)
+
+
+def judged(
+    measured: ImportedMeasurement, given: MachineGiven, reading: LogReading | None
+) -> Finding | None:
+    """Of the largest message; None: no collective whose busbw says what the network carries."""
+    rows = measured.measurement.collectives
+    if not rows or rows[0].op not in _OF_RINGS or measured.case.world_size < 2:
+        return None
+    largest = max(rows, key=lambda row: row.size_bytes)
+    situation = _situation(measured, given, reading)
+    expected = expect(situation)
+    finding = judge_measured(
+        expected, largest.busbw_gbyte_per_s, size_bytes=largest.size_bytes, line=measured.place
+    )
+    if expected.is_known:
+        return finding
+    flags = _FLAGS_INSIDE if measured.case.nodes == 1 else _FLAGS_BETWEEN
+    words = finding.symptom.replace(": unknown: ", ": what it should be is unknown: ")
+    words = words.replace("the log ", "the file ")
+    return finding.model_copy(update={"symptom": words, "fix": flags})
+
+
+def _situation(
+    measured: ImportedMeasurement, given: MachineGiven, reading: LogReading | None
+) -> Situation:
+    """What the user says comes before what the log tells."""
+    case = measured.case
+    known = Situation() if reading is None else situation_of(reading)
+    gpu = given.gpu or next(iter(measured.facts.gpus), None)
+    network = given.network
+    if network is not None:
+        known = replace(known, transport=network.transport, num_nics=network.nics)
+    named_gbps = None if network is None else network.nominal_gbps
+    return replace(
+        known,
+        num_ranks=case.world_size,
+        num_nodes=case.nodes,
+        gpu=gpu or known.gpu,
+        inside=given.path or known.inside,
+        is_inside_guessed=known.is_inside_guessed and given.path is None,
+        nic_gbps=given.nic_gbps or named_gbps or known.nic_gbps,
+    )
