@@ -81,9 +81,12 @@ class Communicators:
 
     def spoken_of(self, holder: Holder, highest_rank: int, place: Place) -> CommunicatorFacts:
         """The one that a line without a name is about, of so many ranks at least."""
+        all_held = self._held.get(holder, ())
+        if len(all_held) == 1 and (all_held[0].communicator.num_ranks or 0) > highest_rank:
+            return all_held[0].communicator
         held = [
             each
-            for each in self._held.get(holder, ())
+            for each in all_held
             if (each.communicator.num_ranks or highest_rank + 1) > highest_rank
         ]
         if not held:

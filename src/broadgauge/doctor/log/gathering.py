@@ -238,7 +238,12 @@ def _channel(gatherer: Gatherer, told: Told) -> None:
         channels = ways[via.way] = set()
         is_network = via.device is not None or via.way is Way.COLLNET
         _first_line(communicator, (via.way, is_network), told)
-    gatherer.room.add(channels, int(fields["channel"]))
+    channel = int(fields["channel"])
+    if channel in channels and via.way is not Way.P2P and via.proxy is None:
+        devices = communicator.path_devices.get(pair)
+        if via.device is None or (devices is not None and via.device in devices):
+            return  # as the other of the two said
+    gatherer.room.add(channels, channel)
     if via.way is Way.P2P:
         of_pair = communicator.p2p_lines.setdefault(pair, {})
         distance = distance_now(told.process, *pair)
