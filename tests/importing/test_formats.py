@@ -61,7 +61,8 @@ def test_asked_for_as_another() -> None:
     [
         (b"", "is empty"),
         (b" \n\n", "is empty"),
-        (b"\x7fELF\x02\x01\x01\x00\x00", "is no text: a zero byte at 7"),
+        (b"\x7fELF\x02\x01\x01\x00\x00", "is a program, no log"),
+        (b"rows\x00\x01", "is no text: a zero byte at 4"),
         (b"PK\x03\x04zip", "is a zip archive"),
         (gzip.compress(b"# nThread" * 1000)[:-9], "can't be read to its end"),
     ],

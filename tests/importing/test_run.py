@@ -108,6 +108,10 @@ def test_labels_are_networks_to_compare(capsys: pytest.CaptureFixture[str]) -> N
     shown = said(capsys, "show", folder)
     assert "nvlink" in shown
     assert "pcie" in shown
+    compared = said(capsys, "compare", folder)
+    assert "Each label (B) against the first (A)" in compared
+    assert "all_reduce 1x2 pcie against all_reduce 1x2 nvlink" in compared
+    assert "0.5" in compared
     first, second = run_of(ALL_REDUCE), run_of("slow.txt")
     assert "all_reduce 1x2 imported" in (compared := said(capsys, "compare", first, second))
     assert "0.5" in compared

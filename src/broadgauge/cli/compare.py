@@ -84,7 +84,7 @@ def _compare_within(run: "RunSummary", limit_ratio: float | None) -> int:
         if platforms:
             print_platforms_compared(platforms, console)
         if networks or (run.plan.baseline is None and not platforms):
-            print_networks_compared(networks, console)
+            print_networks_compared(networks, console, is_imported=run.plan.is_imported)
     return code
 
 

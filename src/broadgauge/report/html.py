@@ -51,7 +51,8 @@ def render(analysed: AnalysedRun) -> str:
     def page(script: str | None) -> str:
         """With the runtime's script the charts live; without it they are drawn only."""
         drawn = page_charts.figures(pictures, is_interactive=script is not None)
-        return whole_page(analysed.run.plan.experiment_name, [*above, drawn, *below], script)
+        shown = [tag("h2", "Pictures"), drawn] if pictures else []
+        return whole_page(analysed.run.plan.experiment_name, [*above, *shown, *below], script)
 
     living = page(script)
     is_too_large = script is not None and len(living.encode()) > LARGEST_PAGE_BYTES
@@ -89,14 +90,13 @@ def _above_pictures(analysed: AnalysedRun) -> list[Html]:
         page_baseline.baseline(run, analysis),
         page_claims.published(analysis),
         page_matrix.placement(run),
-        tag("h2", "Pictures"),
     ]
 
 
 def _below_pictures(analysed: AnalysedRun) -> list[Html]:
     run, analysis = analysed.run, analysed.analysis
     return [
-        page_top.comparisons(analysis),
+        page_top.comparisons(analysis, is_imported=run.plan.is_imported),
         page_matrix.paths(analysis),
         page_nccl.nccl(analysis),
         page_matrix.nics(run),

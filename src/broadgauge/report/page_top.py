@@ -203,11 +203,12 @@ def notes(run: RunSummary, analysis: Analysis, cost: RunCost = NO_COST) -> Html:
     )
 
 
-def comparisons(analysis: Analysis) -> Html:
+def comparisons(analysis: Analysis, *, is_imported: bool = False) -> Html:
     """How does each network do against the fastest, and each platform against the first?"""
+    first = "Against the first label" if is_imported else "Against the fastest network"
     return join(
         _compared("Against the first platform", analysis.platforms),
-        _compared("Against the fastest network", analysis.networks),
+        _compared(first, analysis.networks),
     )
 
 

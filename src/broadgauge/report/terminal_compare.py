@@ -47,12 +47,21 @@ def _print_changed(comparison: RunComparison, console: Console) -> None:
             sentence(f"  {words}", console)
 
 
-def print_networks_compared(rows: Sequence[CaseComparison], console: Console) -> None:
-    """Each network of one run against its fastest: A is the fastest."""
+def print_networks_compared(
+    rows: Sequence[CaseComparison], console: Console, *, is_imported: bool = False
+) -> None:
+    """Each network of one run against its fastest: A is the fastest.
+
+    Where the run was imported no rate is known: A has the label that was named first.
+    """
     if not rows:
         sentence("Nothing to compare: no workload succeeded on two networks.", console)
         return
-    sentence("Each network (B) against the fastest one (A), paired block by block.", console)
+    first = "label (B) against the first"
+    if not is_imported:
+        first = "network (B) against the fastest one"
+    how = "in the order of their files" if is_imported else "block by block"
+    sentence(f"Each {first} (A), paired {how}.", console)
     console.print()
     print_rows(rows, console)
 

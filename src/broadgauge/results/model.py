@@ -139,7 +139,7 @@ def _index_of(cases: tuple[CaseSummary, ...]) -> _CaseIndex:
 
     by_work = groups(lambda case: case.workload.name)
     on_networks = (
-        (work, [each for each in of if each.case.link is not None]) for work, of in by_work.items()
+        (work, [each for each in of if each.case.has_network]) for work, of in by_work.items()
     )
     return _CaseIndex(
         by_key={summary.case.key: summary for summary in reversed(cases)},
@@ -190,7 +190,10 @@ class RunSummary:
         return self._index.by_work.get((summary.case.workload.name, summary.case.ranks), ())
 
     def fastest_of(self, summary: CaseSummary) -> CaseSummary | None:
-        """Of `same_work` that on the fastest network; None: it has none between nodes."""
+        """Of `same_work` that on the fastest network; None: it has none between nodes.
+
+        Of what was imported no rate is known: the first that was named.
+        """
         return self._index.fastest.get((summary.case.workload.name, summary.case.ranks))
 
     def same_place(self, summary: CaseSummary) -> tuple[CaseSummary, ...]:

@@ -19,7 +19,7 @@ SHOWN_COMMIT = 12
 
 def refuse_imported(plan: Plan, path: Path) -> None:
     """Raises InputError for a run that other programs measured."""
-    if any(case.imported is not None for case in plan.cases):
+    if plan.is_imported:
         raise InputError(
             f"{path} was imported: there is nothing to run again",
             hint="`broadgauge compare A B` compares it with another run",

@@ -111,6 +111,11 @@ class Case(Spec):
         return self.network if isinstance(self.network, Network) else None
 
     @property
+    def has_network(self) -> bool:
+        """Does its network's name say over what it ran, so that others are compared with it?"""
+        return self.link is not None or self.imported is not None
+
+    @property
     def path(self) -> NodePath | None:
         """The path inside the one node; None: not named, or several nodes."""
         return self.network if isinstance(self.network, NodePath) else None

@@ -84,5 +84,10 @@ class Plan(StoredModel):
     notes: tuple[str, ...] = ()
     """What was resolved or left out, in sentences: `one GPU for 2 ranks: CPUs are used`."""
 
+    @property
+    def is_imported(self) -> bool:
+        """Did other programs measure it (`broadgauge import`)?"""
+        return any(case.imported is not None for case in self.cases)
+
     def case(self, key: str) -> Case:
         return next(case for case in self.cases if case.key == key)

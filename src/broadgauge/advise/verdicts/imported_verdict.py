@@ -8,6 +8,8 @@ from broadgauge.results.model import CaseSummary
 
 _JUDGED = "busbw-"
 """How the doctor's rules begin that judge a bandwidth."""
+_NOT_KNOWN = "busbw-unknown"
+"""Whose fix says what would make it known."""
 
 
 def verdict_of_imported(summary: CaseSummary) -> Verdict:
@@ -23,5 +25,6 @@ def verdict_of_imported(summary: CaseSummary) -> Verdict:
     if not found:
         return verdict_that(Bound.UNKNOWN, why)
     judged = found[-1]
-    words = judged.symptom if judged.fix is None else f"{judged.symptom} ({judged.fix})"
+    asks = judged.rule == _NOT_KNOWN and judged.fix is not None
+    words = f"{judged.symptom} ({judged.fix})" if asks else judged.symptom
     return verdict_that(Bound.UNKNOWN, f"{words}; {why}", judged.evidence)

@@ -17,7 +17,7 @@ from broadgauge.results.statistics import (
     compare_unpaired,
 )
 from broadgauge.specs.alike_nodes import node_words
-from broadgauge.specs.case import CaseName, counterpart_name
+from broadgauge.specs.case import Case, CaseName, counterpart_name
 from broadgauge.specs.record import Environment, Record
 
 
@@ -125,13 +125,21 @@ def against_reference(run: RunSummary) -> tuple[CaseComparison, ...]:
         if reference is not run.fastest_of(reference):
             continue
         for peer in run.same_work(reference):
-            if peer is reference or peer.case.link is None:
+            if peer is reference or not _is_other_network(reference.case, peer.case):
                 continue
             for metric in headline_metrics(reference)[:1]:
                 row = compare_cases(reference, peer, metric)
                 if row is not None:
                     rows.append(row)
     return tuple(rows)
+
+
+def _is_other_network(a: Case, b: Case) -> bool:
+    """Of two imported cases all but their labels has to be equal, or nobody knows what differs."""
+    if a.imported is None or b.imported is None:
+        return b.link is not None
+    is_alike = a.imported.settings == b.imported.settings and a.workload == b.workload
+    return is_alike and a.imported.label != b.imported.label
 
 
 def between_platforms(run: RunSummary) -> tuple[CaseComparison, ...]:
