@@ -75,6 +75,7 @@ def test_the_lines_of_a_stream_have_a_way_out() -> None:
         ('"num_streams": 1', '"num_streams": 0', "num_streams: 0 is not a number from 1"),
         ('"mean_rtt": 195', '"mean_rtt": [195]', r"mean_rtt: \[195\] is not a number"),
         ('"retransmits": 39', '"retransmits": NaN', "retransmits: NaN is not a number"),
+        ('"timesecs": ', '"timesecs": 9', r"timestamp.timesecs: 9\d+ is not a number from 0 to 4"),
         ('"end": {', '"end": 3, "e": {', "file0: end: 3 is not an object"),
     ],
 )

@@ -79,6 +79,7 @@ DAMAGED: dict[str, tuple[Callable[[Any], None], str]] = {
     "no devices": (set_at("config", "devices", value=[]), "how many ranks took part"),
     "too many GPUs": (set_at("config", "ngpus", value=10**9), "config.ngpus: 1000000000 is not"),
     "CPU times": (set_at(*FIRST, value={"cpu_time": 1.0, "bus_bw": 1.0}), "-C 1"),
+    "an unknown type": (set_at("results", 0, "type", value="fl oat"), '"fl oat" is not a type'),
     "another program": (set_at("args", value=["./hypercube_perf"]), "nothing to import"),
     "no program": (set_at("args", value=[]), "does not say which collective"),
 }

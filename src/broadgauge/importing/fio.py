@@ -29,7 +29,7 @@ _MOST_ARGUMENTS = 40
 def read_json(document: JsonObject) -> tuple[ImportedMeasurement, ...]:
     """Every job, clones of one together. Raises InputError."""
     version = document.text("fio version")
-    started_s = document.maybe_number("timestamp")
+    started_s = document.maybe_time_s("timestamp")
     shared = document.inside("global options") if document.has("global options") else None
     clones: dict[tuple[str, int], list[JsonObject]] = {}
     for job in document.objects("jobs"):
@@ -70,11 +70,13 @@ def _job(
     if any(codes):
         code = next(filter(None, codes))
         error = TrialError(kind=ErrorKind.REFUSED, message=f"fio ended the job with error {code}")
-    runtime_ms = [job.inside(way).number("runtime") for job in jobs for way in directions]
+    runtimes_s = [
+        job.inside(way).maybe_time_s("runtime", per_s=1e3) for job in jobs for way in directions
+    ]
     facts = Facts(
         version=facts.version,
         started_unix_s=facts.started_unix_s,
-        elapsed_s=max(runtime_ms, default=0.0) / 1000 or None,
+        elapsed_s=max(filter(None, runtimes_s), default=None),
     )
     return measured_command(found, place, facts, error)
 

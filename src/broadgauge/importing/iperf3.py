@@ -141,11 +141,11 @@ def _nodes(start: JsonObject) -> int:
 def _facts(start: JsonObject, end: JsonObject) -> Facts:
     stamp = start.inside("timestamp") if start.has("timestamp") else None
     version = start.maybe_text("version")
-    elapsed = end.inside("sum_sent").maybe_number("seconds") if end.has("sum_sent") else None
+    elapsed = end.inside("sum_sent").maybe_time_s("seconds") if end.has("sum_sent") else None
     return Facts(
         version=None if version is None else version.removeprefix("iperf "),
         kernel=_kernel(start.maybe_text("system_info")),
-        started_unix_s=None if stamp is None else stamp.maybe_number("timesecs"),
+        started_unix_s=None if stamp is None else stamp.maybe_time_s("timesecs"),
         elapsed_s=elapsed,
     )
 

@@ -9,6 +9,8 @@ from broadgauge.specs.errors import InputError
 
 MOST = 1e18
 """No figure that these programs print is larger: microseconds since 1970, bytes, rates."""
+MOST_S = 4_102_444_800.0
+"""Seconds from 1970 to 2100."""
 _SHOWN_CHARACTERS = 60
 _DECODER = json.JSONDecoder()
 
@@ -47,13 +49,13 @@ class JsonObject:
             self.refuse(key, value, "a text")
         return value
 
-    def number(self, key: str, *, least: float = 0.0) -> float:
-        """A finite number from `least` to 10^18."""
+    def number(self, key: str, *, least: float = 0.0, most: float = MOST) -> float:
+        """A finite number in these bounds."""
         value = self._value(key)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             self.refuse(key, value, "a number")
-        if not (least <= value <= MOST):  # NaN, too
-            self.refuse(key, value, f"a number from {least:g} to {MOST:g}")
+        if not (least <= value <= most):  # NaN, too
+            self.refuse(key, value, f"a number from {least:g} to {most:g}")
         return float(value)
 
     def whole(self, key: str, *, least: int = 0) -> int:
@@ -65,6 +67,10 @@ class JsonObject:
     def maybe_number(self, key: str) -> float | None:
         """None: it is not there, or null."""
         return self.number(key) if self.has(key) else None
+
+    def maybe_time_s(self, key: str, *, per_s: float = 1.0) -> float | None:
+        """A duration, or a time since 1970, of which the file has so many a second."""
+        return self.number(key, most=MOST_S * per_s) / per_s if self.has(key) else None
 
     def maybe_text(self, key: str) -> str | None:
         return self.text(key) if self.has(key) else None

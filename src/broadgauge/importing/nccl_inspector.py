@@ -46,8 +46,8 @@ class _Case:
     ranks: set[tuple[str, int]] = field(default_factory=set)
     """Communicator and rank, of those that wrote."""
     sources: set[str] = field(default_factory=set)
-    started_us: float | None = None
-    ended_us: float | None = None
+    dumped_unix_s: tuple[float, ...] = ()
+    """The first and the last time that it was written; empty: not told."""
 
 
 @dataclass(slots=True)
@@ -142,10 +142,14 @@ def _add(case: _Case, document: JsonObject, op: CollectiveOp, ranks: int) -> Non
     case.ranks.add((which[0], header.whole("rank")))
     case.sources.add(perf.maybe_text("coll_timing_source") or _BY_GPU)
     metadata = document.inside("metadata") if document.has("metadata") else None
-    stamp_us = None if metadata is None else metadata.maybe_number("dump_timestamp_us")
-    if stamp_us is not None:
-        case.started_us = min(stamp_us, case.started_us or stamp_us)
-        case.ended_us = max(stamp_us, case.ended_us or stamp_us)
+    dumped_s = None
+    if metadata is not None:
+        dumped_s = metadata.maybe_time_s("dump_timestamp_us", per_s=1e6)
+    if dumped_s is not None:
+        case.dumped_unix_s = (
+            min((dumped_s, *case.dumped_unix_s)),
+            max((dumped_s, *case.dumped_unix_s)),
+        )
 
 
 def _measured(
@@ -175,11 +179,8 @@ def _measured(
     wanted = len(communicators) * ranks
     seen = len(case.ranks)
     note = f"{seen} of {wanted} ranks wrote: the slowest of these counts"
-    is_known = case.started_us is not None and case.ended_us is not None
-    facts = Facts(
-        started_unix_s=None if case.started_us is None else case.started_us / 1e6,
-        elapsed_s=(case.ended_us - case.started_us) / 1e6
-        if is_known and case.ended_us is not None and case.started_us is not None
-        else None,
-    )
+    facts = Facts()
+    if case.dumped_unix_s:
+        first_s, last_s = case.dumped_unix_s
+        facts = Facts(started_unix_s=first_s, elapsed_s=last_s - first_s)
     return measured_collective(found, names, facts, (note,) if seen < wanted else ())

@@ -15,6 +15,7 @@ from broadgauge.importing.measured import (
 )
 from broadgauge.importing.nccl_tests import (
     NO_LATENCY,
+    TYPES,
     Alike,
     RankLine,
     alike,
@@ -108,6 +109,8 @@ MOST_RANKS_PER_PROCESS = 1024
 
 
 def _kind(result: JsonObject) -> Alike:
+    if result.text("type") not in TYPES:
+        result.refuse("type", result.values["type"], "a type of NCCL's")
     return alike(
         result.text("type"),
         result.maybe_text("redop"),
