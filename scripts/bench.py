@@ -3,6 +3,7 @@
 And which tests take longest, as they were last run here (tests/times.py).
 """
 
+import gzip
 import itertools
 import json
 import resource
@@ -18,6 +19,7 @@ from typing import Any
 
 GOLDEN = Path(__file__).parents[1] / "tests/results/golden/schema-1"
 TIMES = Path(__file__).parents[1] / ".pytest_cache/v/broadgauge/times"
+LOGS = Path(__file__).parents[1] / "tests/doctor/machine/logs"
 RUNS = 7
 NUM_SLOWEST = 20
 
@@ -176,6 +178,52 @@ def show_predictions() -> None:
     show("a case by the plain event simulation, CPU", plain, "ms")
 
 
+def training_output(nccl: list[bytes], share: float, num_lines: int) -> bytes:
+    """What two ranks print: steps, and in between NCCL's lines, `share` of all."""
+    lines, said = [], itertools.cycle(nccl)
+    for step in range(num_lines):
+        lines.append(
+            b"[rank%d]: step %6d  loss %.4f  grad_norm %.3f  lr 3.0e-04  tokens/s %d  mfu 0.412"
+            % (step % 2, step, 2 + step % 977 / 977, 1 + step % 7 / 7, 81_000 + step % 991)
+        )
+        if int((step + 1) * share / (1 - share)) > int(step * share / (1 - share)):
+            lines.append(next(said))
+    return b"\n".join(lines)
+
+
+def show_log_reading() -> None:
+    """MB of log a second of CPU time, with what is concluded. Logs of two GPUs, said again and
+    again with other channels, so that few lines are alike."""
+    from broadgauge.doctor.log.findings import log_findings
+    from broadgauge.doctor.log.reading import read_text
+
+    def unlike(name: str, num_bytes: int) -> list[bytes]:
+        lines = gzip.decompress((LOGS / f"{name}.log.gz").read_bytes()).splitlines()
+        several = -(-num_bytes // sum(map(len, lines)))
+        return [
+            line.replace(b"Channel 0", b"Channel %d" % (10 + number)).replace(
+                b"0x", b"0x%x" % number
+            )
+            for number in range(several)
+            for line in lines
+        ]
+
+    nccl = unlike("2.28.9-nvlink", 20_000_000)
+    logs = {
+        "training output, 5 % NCCL lines": training_output(nccl, 0.05, 500_000),
+        "NCCL lines only": b"\n".join(nccl),
+        "errors of a dead peer": b"\n".join(unlike("2.21.5-dead-peer", 20_000_000)),
+    }
+    for name, log in logs.items():
+
+        def rate(log: bytes = log) -> float:
+            start = time.process_time()
+            log_findings(read_text(log))
+            return len(log) / 1e6 / (time.process_time() - start)
+
+        show(f"doctor reads {name}", [rate() for _ in range(RUNS)], "MB/s")
+
+
 def show_slowest_tests() -> None:
     """Core time of the last run of each, with all that it started and the fixtures it began."""
     if not TIMES.is_file():
@@ -206,6 +254,7 @@ def main() -> None:
         "s",
     )
     show_predictions()
+    show_log_reading()
     show_slowest_tests()
 
 

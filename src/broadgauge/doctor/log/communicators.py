@@ -84,17 +84,16 @@ class Communicators:
         all_held = self._held.get(holder, ())
         if len(all_held) == 1 and (all_held[0].communicator.num_ranks or 0) > highest_rank:
             return all_held[0].communicator
-        held = [
-            each
-            for each in all_held
-            if (each.communicator.num_ranks or highest_rank + 1) > highest_rank
-        ]
-        if not held:
+        fitting: list[_Held] = []
+        for each in reversed(all_held):
+            if (each.communicator.num_ranks or highest_rank + 1) > highest_rank:
+                if not each.is_complete:
+                    return each.communicator
+                fitting.append(each)
+        if not fitting:
             return self._of("unknown", place)
-        for each in reversed(held):
-            if not each.is_complete:
-                return each.communicator
-        return next((each for each in held if not each.is_connected), held[-1]).communicator
+        first = next((each for each in reversed(fitting) if not each.is_connected), fitting[0])
+        return first.communicator
 
     def connected(self, holder: Holder, communicator: CommunicatorFacts) -> None:
         """`Connected all rings` of it: later lines are about another."""

@@ -101,17 +101,20 @@ def _of_block(block: bytes, triggers: Sequence[bytes], counts: Counts) -> Iterat
 def _of_part(block: bytes, triggers: Sequence[bytes], counts: Counts) -> Iterator[TellingLine]:
     number = counts.num_lines + 1
     counted_to, joined_to = 0, 0
+    has_returns = b"\r" in block
     for begins, end in sorted(_telling(block, triggers)):
         if begins < joined_to:
             continue
         begin, text = begins, block[begins:end]
+        is_whole = True
         if text[:1] in _WRAPPED and is_wrapped(text):
+            is_whole = False
             begin, joined_to, texts = _joined(block, max(joined_to, counted_to), begins, end)
             text = b"".join(map(unwrapped, texts))
         if begin != counted_to:
             number += block.count(b"\n", counted_to, begin)
             counted_to = begin
-        if len(text) <= LONGEST_BYTES and b"\r" not in text and b"\n" not in text:
+        if is_whole and not has_returns and len(text) <= LONGEST_BYTES:
             yield TellingLine(number, text)
             continue
         for words in _said(text, triggers):

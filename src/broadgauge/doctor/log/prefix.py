@@ -75,7 +75,8 @@ class Prefixes:
             return tuple(self._several(text))
         if text[mark + 5 : mark + 10] not in _LEVELS:
             return ()
-        prefix = self._before(text, mark)
+        words = text[mark - _MOST_BEFORE if mark > _MOST_BEFORE else 0 : mark]
+        prefix = self._remembered.get(words) or self._before(text, mark)
         return () if prefix is None else (_message(text, mark, len(text), prefix),)
 
     def _several(self, text: str) -> Iterator[Message]:
@@ -138,8 +139,7 @@ def _parse(words: str) -> Prefix | None:
 
 
 def _message(text: str, mark: int, end: int, prefix: Prefix) -> Message:
-    body = text[mark + 9 : min(end, mark + MOST_CHARACTERS)].strip()
-    level = text[mark + 5 : mark + 9]
-    if level == "TRAC":
-        level, body = "TRACE", body[1:].lstrip()
+    level = text[mark + 5 : mark + 10].rstrip()
+    last = mark + MOST_CHARACTERS
+    body = text[mark + 10 : end if end < last else last].strip()
     return Message(level, body, prefix.speaker, prefix.device)
