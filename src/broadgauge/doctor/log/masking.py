@@ -39,7 +39,7 @@ def masked(text: str) -> str:
         text = without_credentials(text)
     if _may_hold_token(text):
         text = _TOKEN.sub(MASK, text)
-    if not _may_name_secret(text.lower()):
+    if not _may_name_secret(text.lower().replace("-", "_")):
         return text
     text = _BEARER.sub(rf"\g<to>{MASK}", text)
     return _without_values(_NAMED, _without_values(_OPTION, text))
@@ -61,7 +61,7 @@ def _may_name_secret(small: str) -> bool:
     """Has it a part of a secret's name? `small`: in small letters."""
     return (
         ("key" in small or "token" in small or "secret" in small or "pass" in small)
-        or ("cookie" in small or "pwd" in small or "_pat" in small or "connection" in small)
+        or ("cookie" in small or "pwd" in small or "_pat" in small or "connection_" in small)
         or ("bearer" in small or "authorization" in small)
     )
 

@@ -66,7 +66,8 @@ class Matcher:
         self._by_head: dict[str, list[_Known]] = {}
         self._short_heads: dict[str, list[_Known]] = {}
         self._remembered: dict[str, Match | None] = {}
-        self._loose: list[_Known] = []
+        self._loose: dict[str, list[_Known]] = {}
+        """By their longest words, the longest of all first."""
         self._of_text: dict[str, _AfterTrigger] = {}
         """By trigger: each wording under one that stands in its words."""
         for trigger in TRIGGERS:
@@ -74,8 +75,10 @@ class Matcher:
         for rule in rules:
             for wording in rule.lines:
                 self._add(rule, wording)
-        for known in (*self._by_head.values(), *self._short_heads.values(), self._loose):
+        for known in (*self._by_head.values(), *self._short_heads.values()):
             known.sort(key=lambda each: -len(each.literal))
+        self._all_short_heads = tuple(self._short_heads)
+        self._loose = dict(sorted(self._loose.items(), key=lambda each: -len(each[0])))
 
     @property
     def triggers(self) -> tuple[bytes, ...]:
@@ -94,7 +97,7 @@ class Matcher:
         elif parts[0]:
             self._short_heads.setdefault(parts[0], []).append(known)
         else:
-            self._loose.append(known)
+            self._loose.setdefault(literal, []).append(known)
 
     def _add_text(self, known: _Known) -> None:
         for trigger, known_by in self._of_text.items():
@@ -113,7 +116,10 @@ class Matcher:
         """
         if body in self._remembered:
             return self._remembered[body]
-        found = self._match_nccl(masked(body[:MOST_CHARACTERS]))
+        words = body[:MOST_CHARACTERS]
+        found = self._match_nccl(words)
+        if found is not None and (without := masked(words)) != words:
+            found = self._match_nccl(without)
         if len(body) > _LONGEST_REMEMBERED:
             return found
         if len(self._remembered) >= _MOST_REMEMBERED:
@@ -125,14 +131,17 @@ class Matcher:
         for known in self._by_head.get(body[:_HEAD], ()):
             if body.startswith(known.literal) and (found := known.match(body)) is not None:
                 return found
-        for head, several in self._short_heads.items():
-            if body.startswith(head):
+        if body.startswith(self._all_short_heads):
+            for head, several in self._short_heads.items():
+                if body.startswith(head):
+                    for known in several:
+                        if (found := known.match(body)) is not None:
+                            return found
+        for literal, several in self._loose.items():
+            if literal in body:
                 for known in several:
                     if (found := known.match(body)) is not None:
                         return found
-        for known in self._loose:
-            if known.literal in body and (found := known.match(body)) is not None:
-                return found
         return None
 
     def match_text(self, line: str) -> Match | None:
