@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -154,3 +155,97 @@ def test_what_cannot_be_asked(
     told = capsys.readouterr()
     assert told.out == ""
     assert message in " ".join(told.err.split())
+
+
+def test_nothing_of_a_log_steers_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "x.log"
+    words = "\x1bc\x9b31m\u202eRTL"
+    log.write_text(
+        f"node0:1:2 [0] NCCL INFO Using network {words}\n"
+        f"node0:1:2 [0] NCCL INFO NCCL_IB_HBA set by environment to {words}\n"
+    )
+    main(["doctor", "--log", str(log)])
+    told = capsys.readouterr().out
+    assert "RTL" in told
+    assert not {"\x1b", "\x9b", "\u202e"} & set(told)
+
+
+def test_a_name_that_is_no_utf_8_is_in_valid_json(tmp_path: Path) -> None:
+    name = tmp_path / "x\udcffy.log"
+    name.write_text("node0:1:2 [0] NCCL WARN weird\n")
+    ran = subprocess.run(
+        [sys.executable, "-m", "broadgauge", "doctor", "--log", str(name), "--json"],
+        capture_output=True,
+        check=False,
+    )
+    assert json.loads(ran.stdout.decode("utf-8"))["job"]["num_processes"] == 1
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "pipe.yaml"])
+def test_what_cannot_be_opened_is_one_message(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    good = str(LOGS / "2.28.9-nvlink.log.gz")
+    words = ["--log", name] if name.startswith("a") else ["--log", good, "--rules"]
+    assert main(["doctor", *words, *([] if "a" in name[:1] else [str(tmp_path / name)])]) == 2
+    assert capsys.readouterr().err.startswith("broadgauge: ")
+
+
+def test_tokens_in_variables_of_this_machine_are_masked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token = "hf_" + "a1B2" * 5
+    monkeypatch.setenv("NCCL_IB_HCA", token)
+    main(["doctor", "--host"])
+    main(["doctor", "--host", "--json"])
+    assert token not in capsys.readouterr().out
+
+
+def test_a_job_of_thousands_takes_time_that_grows_with_it(tmp_path: Path) -> None:
+    """Counted: how often the node of a process is asked for, at 4 times the ranks."""
+    from broadgauge.doctor.log import job
+    from broadgauge.doctor.log.findings import log_findings
+    from broadgauge.doctor.log.reading import read_text
+
+    def questions(num_ranks: int) -> int:
+        lines = []
+        for rank in range(num_ranks):
+            before = f"node{rank // 8}:{1000 + rank % 8}:7 [{rank % 8}] NCCL INFO "
+            begin = f"ncclCommInitRank comm 0x{rank + 1:x} rank {rank} nranks {num_ranks} "
+            lines += [
+                f"{before}Using network IB",
+                f"{before}{begin}cudaDev 0 nvmlDev 0 busId 1000 commId 0xabc - Init START",
+                f"{before}Channel 00/0 : {rank}[0] -> {(rank + 1) % num_ranks}[0] [send] via "
+                "NET/IB/0",
+            ]
+        reading = read_text("\n".join(lines))
+        count = 0
+        real = job.node_of
+
+        def counting(*arguments: Any) -> str:
+            nonlocal count
+            count += 1
+            return real(*arguments)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(job, "node_of", counting)
+            assert log_findings(reading)
+        return count
+
+    assert questions(1024) <= 5 * questions(256)
+
+
+def test_a_rule_whose_places_touch_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It could part a line in as many ways as to take hours."""
+    rules = tmp_path / "w.yaml"
+    rules.write_text(
+        "rules:\n  - {id: boom, means: a, source: b, lines: [{says: '{a:word}{b:word} END'}]}\n"
+    )
+    log = str(LOGS / "2.28.9-nvlink.log.gz")
+    assert main(["doctor", "--log", log, "--rules", str(rules)]) == ExitCode.BAD_INPUT
+    assert "two places touch" in capsys.readouterr().err

@@ -160,7 +160,7 @@ def _print_json(document: dict[str, Any], found: "list[Finding]") -> int:
 
     from broadgauge.cli.output import write
 
-    write(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
+    write(json.dumps(document, indent=2, allow_nan=False) + "\n")
     return _exit_code(found)
 
 

@@ -62,6 +62,7 @@ def situation_of(
     reading: LogReading, *, gpu: str | None = None, nic_gbps: float | None = None
 ) -> Situation:
     """Of the largest communicator. `gpu` and `nic_gbps`: what logs do not tell and a user knows."""
+    reading.memo.clear()
     communicator = largest(reading)
     users = list(reading.processes.values())
     adapters = {name: each for process in users for name, each in process.adapters.items()}

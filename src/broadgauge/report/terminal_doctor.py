@@ -231,7 +231,7 @@ def _use_words(use: PathUse) -> str:
 def print_part(title: str, words: str | None, console: Console, style: str = "") -> None:
     """`  cause      the memlock limit is too low`; nothing where there is nothing to say."""
     if words:
-        text = Text(f"{title:<{_TITLE_WIDTH}}", style="dim").append(words, style=style)
+        text = Text(f"{title:<{_TITLE_WIDTH}}", style="dim").append(printable(words), style=style)
         for line in _hanging(text, console, _TITLE_WIDTH):
             console.print(line)
 

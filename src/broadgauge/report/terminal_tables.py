@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from broadgauge.report.words import plain
+
 MOST_COLUMNS = 10_000
 NARROWEST_WORDS = 18
 _GAP = 2
@@ -45,6 +47,7 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], console: Con
 
     Where it does not fit, each row becomes a block: its first cell, then one line a figure.
     """
+    rows = [[plain(cell) for cell in row] for row in rows]
     if _print_plainly(head, rows, console):
         return
     table = _columns(head, rows)
@@ -111,5 +114,5 @@ def heading(words: str, console: Console) -> None:
 
 def sentence(words: str, console: Console, style: str = "") -> None:
     """Words wrapped to the console."""
-    for line in indented(Text(words, style=style), console, 0):
+    for line in indented(Text(plain(words), style=style), console, 0):
         console.print(line)

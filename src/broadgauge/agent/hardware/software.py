@@ -89,6 +89,8 @@ def _nccl_version(real: Path) -> str | None:
 
 def _version_in_text(real: Path) -> str | None:
     """Nothing but the first version that the file names; a file of 300 MB takes a second."""
+    if not real.is_file():  # opening a named pipe would wait for its writer
+        return None
     with suppress(OSError, ValueError), real.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if not 0 < size <= _MOST_SEARCHED_BYTES:

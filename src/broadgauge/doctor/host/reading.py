@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from broadgauge.agent.hardware.reading import read_machine_hardware
+from broadgauge.doctor.log.masking import masked_variable
 from broadgauge.messages.hardware import HardwareFacts, VariableFacts
-from broadgauge.specs.secret_names import MASK, is_secret, without_credentials
 
 
 def read_hardware(
@@ -27,5 +27,4 @@ def masked(facts: HardwareFacts) -> HardwareFacts:
 
 
 def _masked_variable(variable: VariableFacts) -> VariableFacts:
-    is_hidden = is_secret(variable.name)
-    return replace(variable, value=MASK if is_hidden else without_credentials(variable.value))
+    return replace(variable, value=masked_variable(variable.name, variable.value))

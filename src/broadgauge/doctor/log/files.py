@@ -67,18 +67,35 @@ def open_sources(paths: Sequence[str | Path]) -> Iterator[Source]:
         name = str(path)
         if name == STDIN:
             yield Source(STDIN, lambda: _decoded(sys.stdin.buffer))
-        elif Path(path).is_dir():
+        elif _is_folder(Path(path)):
             yield from _of_folder(Path(path))
         else:
             yield _of_file(Path(path))
 
 
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> InputError:
+    return InputError(
+        f"{path} can't be read: {error.strerror or error}",
+        hint="a log file, a folder of logs, or - for stdin",
+    )
+
+
 def _of_folder(folder: Path) -> Iterator[Source]:
-    found = [
-        path
-        for path in folder.rglob("*")
-        if path.is_file() and not path.name.endswith(_NO_LOG) and _LOG_NAME.search(path.name)
-    ]
+    try:
+        found = [
+            path
+            for path in folder.rglob("*")
+            if path.is_file() and not path.name.endswith(_NO_LOG) and _LOG_NAME.search(path.name)
+        ]
+    except OSError as error:
+        raise _unreadable(folder, error) from error
     if not found:
         raise InputError(
             f"no log in the folder {folder}",
@@ -107,10 +124,7 @@ def _of_file(path: Path) -> Source:
             with path.open("rb") as file:
                 _refuse_foreign(path, file.read(_HEAD_BYTES))
     except OSError as error:
-        raise InputError(
-            f"{path} can't be read: {error.strerror or error}",
-            hint="a log file, a folder of logs, or - for stdin",
-        ) from error
+        raise _unreadable(path, error) from error
     if stat.S_ISFIFO(mode):
         raise InputError(f"{path} is a named pipe", hint=f"read it as stdin: --log - < {path}")
     if not stat.S_ISREG(mode) and str(path) != "/dev/null":

@@ -14,6 +14,7 @@ _WORST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 def log_findings(reading: LogReading) -> tuple[Finding, ...]:
     """All findings: the worst first, then by where their first line stands."""
+    reading.memo.clear()
     found = sorted(_conclusions(reading), key=_order)
     return tuple(conclusion.finding for conclusion in found)
 

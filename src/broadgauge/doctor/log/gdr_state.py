@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from broadgauge.doctor.log.facts import LogReading, ProcessFacts, Way
+from broadgauge.doctor.log.facts import LogReading, ProcessFacts, Speaker, Way
 from broadgauge.doctor.log.job import is_between_nodes, nodes_of_ranks
 
 
@@ -53,22 +53,29 @@ def sends_between_nodes(reading: LogReading, process: ProcessFacts) -> bool:
 
 def channels_of(reading: LogReading, process: ProcessFacts) -> list[tuple[int, int, int]]:
     """(from, to, channel) that this process sends between nodes through the host's memory."""
-    return [
-        (*pair, channel)
-        for communicator in reading.communicators.values()
-        for pair, ways in communicator.paths.items()
-        if communicator.members.get(pair[0]) == process.speaker
-        for channel in sorted(ways.get(Way.NETWORK, ()))
-    ]
+    if "staged_channels" not in reading.memo:
+        found: dict[Speaker, list[tuple[int, int, int]]] = {}
+        for communicator in reading.communicators.values():
+            for pair, ways in communicator.paths.items():
+                sender = communicator.members.get(pair[0])
+                if sender is not None and Way.NETWORK in ways:
+                    channels = sorted(ways[Way.NETWORK])
+                    found.setdefault(sender, []).extend((*pair, each) for each in channels)
+        reading.memo["staged_channels"] = found
+    staged: dict[Speaker, list[tuple[int, int, int]]] = reading.memo["staged_channels"]
+    return staged.get(process.speaker, [])
 
 
 def _ways(reading: LogReading, process: ProcessFacts) -> set[Way]:
     """That this process's ranks send between nodes, as far as nodes are known."""
-    found: set[Way] = set()
-    for communicator in reading.communicators.values():
-        nodes = nodes_of_ranks(reading, communicator)
-        for pair, ways in communicator.paths.items():
-            is_sender = communicator.members.get(pair[0]) == process.speaker
-            if is_sender and is_between_nodes(nodes, pair) is not False:
-                found |= set(ways)
-    return found
+    if "ways_between_nodes" not in reading.memo:
+        found: dict[Speaker, set[Way]] = {}
+        for communicator in reading.communicators.values():
+            nodes = nodes_of_ranks(reading, communicator)
+            for pair, ways in communicator.paths.items():
+                sender = communicator.members.get(pair[0])
+                if sender is not None and is_between_nodes(nodes, pair) is not False:
+                    found.setdefault(sender, set()).update(ways)
+        reading.memo["ways_between_nodes"] = found
+    by_sender: dict[Speaker, set[Way]] = reading.memo["ways_between_nodes"]
+    return by_sender.get(process.speaker, set())

@@ -7,6 +7,7 @@ them.
 
 import functools
 import json
+import stat
 from collections.abc import Iterator
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -20,6 +21,9 @@ from broadgauge.doctor.log.rule import Rule
 from broadgauge.specs.errors import InputError
 
 COMPILED = "compiled"
+
+_MOST_BYTES = 4 * 2**20
+"""Of a user's file of rules."""
 
 
 def rules_folder() -> Traversable:
@@ -60,6 +64,8 @@ def _plain(name: str, text: str) -> list[dict[str, Any]]:
 def read_rules(path: Path) -> tuple[Rule, ...]:
     """A user's own file, of the same form. Raises InputError with place and hint."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode) or path.stat().st_size > _MOST_BYTES:
+            raise InputError(f"{path} is no file of rules", hint="a YAML file of at most 4 MiB")
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} can't be read: {error}", hint="docs/doctor-rules.md") from error
@@ -69,7 +75,12 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
     entries = data.get("rules") if isinstance(data, dict) else None
     if not isinstance(entries, list) or not entries:
         raise InputError(f"{path} has no list `rules`", hint="docs/doctor-rules.md shows a file")
-    return tuple(_rule(entry, f"{path}: rules[{number}]") for number, entry in enumerate(entries))
+    rules = [_rule(entry, f"{path}: rules[{number}]") for number, entry in enumerate(entries)]
+    ids = [rule.id for rule in rules]
+    doubled = next((name for name in ids if ids.count(name) > 1), None)
+    if doubled is not None:
+        raise InputError(f"{path}: two rules are named `{doubled}`", hint="an id is of one rule")
+    return tuple(rules)
 
 
 def _rule(entry: Any, where: str) -> Rule:

@@ -104,6 +104,7 @@ class JobOverview:
 
 def job_overview(reading: LogReading) -> JobOverview:
     """All that the processes told, the commonest first."""
+    reading.memo.clear()
     processes = list(reading.processes.values())
     communicator = largest(reading)
     names = sorted({name for process in processes for name in process.variables})

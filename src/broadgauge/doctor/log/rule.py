@@ -53,6 +53,8 @@ class Wording(Part):
             raise ValueError(f"a brace in {self.says!r} is no place; write {{{{ or }}}}")
         if _END in names and not self.says.endswith("{end}"):
             raise ValueError("`{end}` may only be the last of a line's words")
+        if _has_open_places_that_touch(_split(self.says)):
+            raise ValueError(f"two places touch in {self.says!r}; some word must part them")
         re.compile(self.pattern)
         return self
 
@@ -97,6 +99,15 @@ class Wording(Part):
     @staticmethod
     def _unescaped(text: str) -> str:
         return text.replace("{{", "{").replace("}}", "}")
+
+
+def _has_open_places_that_touch(pieces: list[str]) -> bool:
+    """Two that take any length could part a line in too many ways; words to choose from can't."""
+    places = [_PLACE.fullmatch(piece) for piece in pieces[1::2]]
+    is_open = [m is not None and m["name"] != _END and "|" not in (m["kind"] or "") for m in places]
+    return any(
+        is_open[n] and is_open[n + 1] and not pieces[2 * n + 2] for n in range(len(places) - 1)
+    )
 
 
 def _split(says: str) -> list[str]:
