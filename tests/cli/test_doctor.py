@@ -249,3 +249,13 @@ def test_a_rule_whose_places_touch_is_refused(
     log = str(LOGS / "2.28.9-nvlink.log.gz")
     assert main(["doctor", "--log", log, "--rules", str(rules)]) == ExitCode.BAD_INPUT
     assert "two places touch" in capsys.readouterr().err
+
+
+def test_a_log_that_is_cut_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "x.log.gz"
+    log.write_bytes((LOGS / "2.28.9-nvlink.log.gz").read_bytes()[:15])
+    code, document = asked(capsys, "--log", str(log))
+    assert code == ExitCode.DOCTOR_WARNINGS
+    [finding] = document["findings"]
+    assert finding["rule"] == "log-not-read-whole"
+    assert "x.log.gz" in finding["evidence"][0]

@@ -119,7 +119,7 @@ def _tell_of_logs(
     options: argparse.Namespace, host: "HardwareFacts | None", of_host: "list[Finding]"
 ) -> int:
     from broadgauge.cli.console import results_console
-    from broadgauge.doctor.log.findings import log_findings
+    from broadgauge.doctor.log.findings import log_findings, unread_findings
     from broadgauge.doctor.log.overview import job_overview
     from broadgauge.doctor.log.path_matrix import path_matrix
     from broadgauge.report.doctor_json import doctor_document
@@ -137,7 +137,7 @@ def _tell_of_logs(
     job = matrix = expected = None
     if reading is not None:
         expected, measured = _bandwidth(reading, *known)
-        found = [*log_findings(reading), *measured, *of_host]
+        found = [*log_findings(reading), *unread_findings(reading), *measured, *of_host]
         job, matrix = job_overview(reading), path_matrix(reading)
     if options.json:
         document = doctor_document(found, job=job, matrix=matrix, host=host, expected=expected)

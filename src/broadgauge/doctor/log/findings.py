@@ -19,6 +19,22 @@ def log_findings(reading: LogReading) -> tuple[Finding, ...]:
     return tuple(conclusion.finding for conclusion in found)
 
 
+def unread_findings(reading: LogReading) -> tuple[Finding, ...]:
+    """What could not be read whole: a health check must not pass for want of a log."""
+    return tuple(
+        Finding(
+            rule="log-not-read-whole",
+            severity=Severity.WARNING,
+            symptom="a log could not be read whole: what it would have said is unknown",
+            evidence=(problem,),
+            cause=None,
+            fix="give the whole file, or look at what it is",
+            confidence=None,
+        )
+        for problem in reading.problems
+    )
+
+
 def _conclusions(reading: LogReading) -> Iterator[Conclusion]:
     concluded = [conclusion for rule in RULES for conclusion in rule(reading)]
     explained = {name for conclusion in concluded for name in conclusion.explains}
