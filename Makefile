@@ -14,18 +14,21 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 # Tests that measure nothing run beside each other, as many as there are cores; the others alone.
-FAST := not gpu and not slow and not thorough
+FAST := not gpu and not slow and not thorough and not kubernetes and not skypilot and not storage
 BESIDE := -n auto --dist loadfile -m
 # SHARD=3/8: of the thorough tests only the fourth of eight parts.
 SHARD ?= 0/1
 FUZZ_S ?= 600
+OUT ?= runs/frameworks
 ATHERIS := 3.0.0
 
 .PHONY: help install quickstart test test-beside test-alone lint format
-.PHONY: test-slow slow-beside slow-alone test-thorough thorough-beside thorough-alone ci-beside ci-alone test-gpu bench fuzz compiled lock clean
+.PHONY: test-slow slow-beside slow-alone test-thorough thorough-beside thorough-alone ci-beside ci-alone ci-kubernetes
+.PHONY: skypilot-env test-skypilot
+.PHONY: control-plane test-kubernetes storage-tools test-storage ci-storage test-gpu gpu-frameworks gpu-checkpoints bench fuzz compiled lock clean
 
 help:  ## Say what each target does
-	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' Makefile | expand -t 16
 
 install: $(STAMP)  ## Make .venv with everything in requirements/all.lock
 
@@ -60,7 +63,7 @@ slow-beside: install
 	@$(BIN)/python -m pytest $(BESIDE) "slow and not alone and not thorough and not gpu"
 
 slow-alone: install
-	@$(BIN)/python -m pytest -m "slow and alone and not thorough and not gpu" --repeats-s 180
+	@$(BIN)/python -m pytest -m "slow and alone and not thorough and not gpu and not kubernetes and not storage" --repeats-s 180
 
 test-thorough: thorough-beside thorough-alone  ## Run simulations, every kill and rate; CI does SHARD=n/8
 
@@ -68,17 +71,48 @@ thorough-beside: install
 	@$(BIN)/python -m pytest $(BESIDE) "thorough and not alone and not gpu" --shard $(SHARD)
 
 thorough-alone: install
-	@$(BIN)/python -m pytest -m "thorough and alone and not gpu" --shard $(SHARD) --repeats-s 60
+	@$(BIN)/python -m pytest -m "thorough and alone and not gpu and not kubernetes and not storage" --shard $(SHARD) --repeats-s 60
 
 # What .ci/run does: as the targets above, in two sessions instead of six.
 ci-beside: install
 	@$(BIN)/python -m pytest $(BESIDE) "not alone and not gpu" --shard $(SHARD)
 
 ci-alone: install
-	@$(BIN)/python -m pytest -m "alone and not gpu" --shard $(SHARD) --repeats-s 300
+	@$(BIN)/python -m pytest -m "alone and not gpu and not kubernetes and not skypilot and not storage" --shard $(SHARD) --repeats-s 500
+
+ci-kubernetes: install
+	@$(BIN)/python -m pytest -m "kubernetes and not gpu" --shard $(SHARD) --repeats-s 180
+
+control-plane:  ## Build what test-kubernetes needs into a cache outside the checkout
+	@$(PYTHON) scripts/control_plane build
+
+test-kubernetes: install control-plane  ## Run the tests on a real Kubernetes control plane
+	@$(BIN)/python -m pytest -m "kubernetes and not gpu" --repeats-s 180
+
+skypilot-env:  ## Install what test-skypilot needs into a cache outside the checkout
+	@scripts/skypilot_env >/dev/null
+
+test-skypilot: install skypilot-env  ## Hold what SkyPilot is given against SkyPilot itself
+	@$(BIN)/python -m pytest -m "skypilot and not gpu"
+
+storage-tools:  ## Build what test-storage needs into a cache outside the checkout
+	@$(PYTHON) scripts/storage_tools build
+
+test-storage: install storage-tools  ## Run the tests on storages: an S3 server, mounts, disks
+	@$(BIN)/python -m pytest -m "storage and not gpu" --repeats-s 60
+
+ci-storage: install
+	@$(BIN)/python -m pytest -m "storage and not gpu" --shard $(SHARD) --repeats-s 60
 
 test-gpu: install  ## Run the tests that need two NVIDIA GPUs
 	@$(BIN)/python -m pytest -m gpu
+
+gpu-frameworks: install  ## Run the articles' frameworks on two NVIDIA GPUs, into OUT=runs/frameworks
+	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/gpu-frameworks $(OUT)
+
+gpu-checkpoints: OUT = runs/checkpoints
+gpu-checkpoints: install  ## Checkpoints of a training on two NVIDIA GPUs, into OUT=runs/checkpoints
+	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/gpu-checkpoints $(OUT)
 
 bench: install  ## Time what should stay fast: start-up, statistics, the report; the slowest tests
 	@$(BIN)/python scripts/bench.py

@@ -8,7 +8,6 @@ import itertools
 import json
 import resource
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from timing import spread, wall_s_of
 
 GOLDEN = Path(__file__).parents[1] / "tests/results/golden/schema-1"
 TIMES = Path(__file__).parents[1] / ".pytest_cache/v/broadgauge/times"
@@ -32,15 +33,9 @@ def cpu_s_of(command: list[str]) -> float:
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
-def wall_s_of(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
 def show(name: str, samples: list[float], unit: str) -> None:
-    low, middle, high = min(samples), statistics.median(samples), max(samples)
-    print(f"{name:<44} {middle:8.3f} {unit}  ({low:.3f} to {high:.3f}, n={len(samples)})")
+    of = spread(samples)
+    print(f"{name:<44} {of.middle:8.3f} {unit}  ({of.low:.3f} to {of.high:.3f}, n={len(samples)})")
 
 
 def compare_ten_thousand_pairs() -> None:
@@ -224,6 +219,39 @@ def show_log_reading() -> None:
         show(f"doctor reads {name}", [rate() for _ in range(RUNS)], "MB/s")
 
 
+EXPLAIN = """
+import resource, sys, time
+from pathlib import Path
+from broadgauge.cli.main import main
+from broadgauge.traces.reading.reader import read_trace
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+start = time.process_time()
+main(["explain", sys.argv[1], "--json"])
+took = time.process_time() - start
+grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+print("RESULT", took, grown * 1024)
+"""
+
+
+def show_trace_reading(num_bytes: int = 200_000_000) -> None:
+    """CPU seconds and memory of `broadgauge explain` for each GB of one rank's trace."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from tests.traces.large import write_large
+
+    samples = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace.json"
+        write_large(path, num_bytes)
+        gigabytes = path.stat().st_size / 1e9
+        for _ in range(3):
+            command = [sys.executable, "-c", EXPLAIN, str(path)]
+            ran = subprocess.run(command, check=True, capture_output=True, text=True)
+            words = ran.stdout.splitlines()[-1].split()
+            samples.append((float(words[1]) / gigabytes, float(words[2]) / 1e6 / gigabytes))
+    show("explain, of a trace, CPU", [cpu_s for cpu_s, _ in samples], "s/GB")
+    show("explain, of a trace, memory", [memory for _, memory in samples], "MB/GB")
+
+
 def show_slowest_tests() -> None:
     """Core time of the last run of each, with all that it started and the fixtures it began."""
     if not TIMES.is_file():
@@ -255,6 +283,7 @@ def main() -> None:
     )
     show_predictions()
     show_log_reading()
+    show_trace_reading()
     show_slowest_tests()
 
 

@@ -25,11 +25,18 @@ from pathlib import Path
 DEBIAN_PACKAGES = {
     "chromium": "chromium",
     "pdftoppm": "poppler-utils",
+    "fio": "fio",
     "unshare": "util-linux",
     "ip": "iproute2",
     "cc": "gcc libc6-dev",
     "ssh": "openssh-client",
     "sshd": "openssh-server libfaketime",
+    "etcd": "etcd-server",
+    "mmdebstrap": "mmdebstrap",
+    "buildah": "buildah",
+    "openssl": "openssl",
+    "fusermount3": "fuse3",
+    "sshfs": "sshfs openssh-sftp-server",
 }
 """By the program that shows whether it is there."""
 NUM_SHARDS = 8
@@ -105,14 +112,36 @@ def parts() -> list[Part]:
     shard = f"SHARD={shard_of_this_commit()}"
     packages, ready = ("packages",), ("environment",)
     beside, alone = ("make", "ci-beside", shard), ("make", "ci-alone", shard)
+    kubernetes, storage = ("make", "ci-kubernetes", shard), ("make", "ci-storage", shard)
     return [
         Part(
             name="packages", command=install_command([*missing_packages(), *what_python310_needs()])
         ),
         Part(name="environment", command=("make", "install")),
+        Part(name="control plane", command=("make", "control-plane")),
+        Part(name="skypilot", command=("make", "test-skypilot"), after=packages, needs=ready),
+        # After it, as both need its Go and all cores.
+        Part(name="storage tools", command=("make", "storage-tools"), after=("control plane",)),
         Part(name="lint", command=("make", "lint"), needs=ready),
         Part(name="tests beside", command=beside, after=packages, needs=ready),
-        Part(name="tests alone", command=alone, after=("lint", "tests beside"), needs=ready),
+        Part(
+            name="tests alone",
+            command=alone,
+            after=("lint", "tests beside", "skypilot", "control plane", "storage tools"),
+            needs=ready,
+        ),
+        Part(
+            name="storage",
+            command=storage,
+            after=("packages", "tests alone"),
+            needs=(*ready, "storage tools"),
+        ),
+        Part(
+            name="kubernetes",
+            command=kubernetes,
+            after=("packages", "tests alone", "storage"),
+            needs=(*ready, "control plane"),
+        ),
     ]
 
 

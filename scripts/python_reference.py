@@ -8,6 +8,7 @@ from pathlib import Path
 import broadgauge
 from broadgauge.api.case import Case
 from broadgauge.api.comparing import Comparison
+from broadgauge.api.explaining import Explained
 from broadgauge.api.predicting import Predictions
 from broadgauge.api.progress import Progress
 from broadgauge.api.sensitivity import Ladders
@@ -23,11 +24,12 @@ From the docstrings, by `python scripts/python_reference.py`; `help(broadgauge.r
 [python.md](python.md) shows them at work. The unit of a number is the end of its name.
 """
 FUNCTIONS = (
-    *("run", "resume", "open_run", "list_runs", "compare", "sensitivity", "whatif"),
+    *("run", "resume", "open_run", "list_runs", "compare", "sensitivity", "whatif", "explain"),
     *("predict", "predict_here", "calibrate", "load_catalog"),
 )
 GIVEN = (
     *(broadgauge.Run, Case, Estimate, broadgauge.Table, Progress, Comparison, Changed),
+    Explained,
     *(Ladders, Predictions, Prediction, Interval),
 )
 ERRORS = ("BroadgaugeError", "InputError", "PlatformError", "RunFolderError")

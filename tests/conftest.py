@@ -57,18 +57,49 @@ def missing_sshd() -> str | None:
     return f"no {', '.join(lacking)}: {install}" if lacking else None
 
 
+def missing_control_plane() -> str | None:
+    from tests.kubernetes.cluster.programs import reason_missing
+
+    return reason_missing()
+
+
+def missing_skypilot() -> str | None:
+    from tests.pythons import find_skypilot_python
+
+    return None if find_skypilot_python() else "no environment with SkyPilot: make skypilot-env"
+
+
+def missing_storage_tools() -> str | None:
+    """All kinds are made, so that all is looked for."""
+    from broadgauge.agent.emulated.storage.tools import missing_for
+    from broadgauge.messages.emulated_storage import EmulatedKindWord, StoragePlan
+
+    kinds: tuple[EmulatedKindWord, ...] = ("s3", "s3-mount", "shared")
+    lacking = missing_for([StoragePlan(name=kind, kind=kind, store=kind) for kind in kinds])
+    return "; ".join(f"{what}: {fix}" for what, fix in lacking) or None
+
+
+def missing_image_tools() -> str | None:
+    lacking = [name for name in ("mmdebstrap", "buildah") if shutil.which(name) is None]
+    return f"no {', '.join(lacking)}: apt install mmdebstrap buildah" if lacking else None
+
+
 NEEDS: dict[str, Callable[[], str | None]] = {
     "namespaces": refusal_of_namespaces,
     "measuring": missing_torch,
     "gpu": missing_gpus,
     "root": lambda: None if os.geteuid() == 0 else "not root",
     "sshd": missing_sshd,
+    "kubernetes": missing_control_plane,
+    "storage": missing_storage_tools,
+    "images": missing_image_tools,
+    "skypilot": missing_skypilot,
     "browser": lambda: None if CHROMIUM else "no Chromium: apt install chromium",
 }
 
 
-ALONE = ("needs_cores", "measuring", "namespaces")
-"""What measures, and what starts many processes, is not run beside other tests."""
+ALONE = ("needs_cores", "namespaces", "kubernetes", "storage")
+"""What judges times, and what starts many processes, is not run beside other tests."""
 NOT_JUDGED = "not judged: "
 """Begins the reason of the one kind of skip that CI allows: no cores were there to judge by."""
 
@@ -96,7 +127,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     that would hide a gap."""
     reasons: dict[str, str | None] = {}
     for item in items:
-        if any(map(item.get_closest_marker, ALONE)):
+        if is_run_alone(item):
             item.add_marker(pytest.mark.alone)
         for marker, needs in NEEDS.items():
             if item.get_closest_marker(marker) is None:
@@ -108,6 +139,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason=f"{marker}: {reason}"))
     if text := config.getoption("shard"):
         keep_shard(config, items, parse_shard(text))
+
+
+def is_run_alone(item: pytest.Item) -> bool:
+    """With torch, too, unless the test says that it bears others."""
+    measures = item.get_closest_marker("measuring") and not item.get_closest_marker("shares_cores")
+    return bool(measures or any(map(item.get_closest_marker, ALONE)))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -9,24 +9,24 @@ failed. Any other test holds on a busy machine or is wrong: to run it again woul
 fails at once, and the summary says how much was stolen meanwhile.
 
 Some machines are never quiet. Where a tenth of the cores was taken in each attempt of a marked
-test, or the product itself counted that they were taken from a trial (`judging`), it is not judged,
-but skipped with the reason and listed. That excuses a failed assertion of the test itself and
-nothing else: any other exception is a failure, `pytest.fail` and what goes wrong in a fixture
-included.
+test, or the product itself counted that they were taken from a trial (tests/stolen_trials.py), it
+is not judged, but skipped with the reason and listed. A burst that is little of a long test may
+spoil it, and another attempt tells; where no time is left for one, its worst ten seconds count, as
+the product counts them of a trial. That excuses a failed assertion of the test itself and nothing
+else: any other exception is a failure, `pytest.fail` and what goes wrong in a fixture included.
 """
 
 import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from statistics import fmean
 
 import pytest
 from _pytest.runner import runtestprotocol
+from tests.stolen_trials import StolenError
 
 MOST_ATTEMPTS = 4
 DISTURBED_RATIO = 0.05
@@ -34,37 +34,19 @@ DISTURBED_RATIO = 0.05
 EXCUSED_RATIO = 0.1
 """Of all core time of an attempt. A tenth of the cores gone makes what needs them all a tenth
 slower, and most bounds lie nearer: twice what advise/trial_findings.py calls a disturbed trial."""
+STRETCH_S = 10
+"""As long as a trial, and DISTURBED_RATIO of it makes one disturbed (advise/trial_findings.py). It
+excuses only what can't be repeated."""
 QUIET_RATIO = 0.02
 PATIENCE_S = 30
 SHORT_PATIENCE_S = 5
 """After a wait that ended without quiet: a machine that is never quiet is not worth the time."""
 BUDGET_S = 60
-"""For all repeats of a session and the waits before them, unless `--repeats-s` says another; those
-of all sessions in the Makefile are 5 minutes together."""
+"""For all repeats of a session and the waits before them, unless `--repeats-s` says another, as the
+Makefile does."""
+NO_TIME = "no time is left to repeat it"
 
 now_s = time.monotonic
-
-
-class StolenError(AssertionError):
-    """A failed assertion on trials of which one had cores taken away."""
-
-
-def says_that_cores_were_stolen(record: Mapping[str, Any]) -> bool:
-    """By the product's own count."""
-    return any(finding["rule"] == "stolen-cores" for finding in record["findings"])
-
-
-@contextmanager
-def judging(trials: Sequence[Mapping[str, Any]]) -> Iterator[None]:
-    """What is asserted inside rests on these records: steal comes in bursts, and one that spoils a
-    trial may be little of a whole attempt."""
-    num_stolen = sum(map(says_that_cores_were_stolen, trials))
-    try:
-        yield
-    except AssertionError as error:
-        if num_stolen == 0:
-            raise
-        raise StolenError(f"{num_stolen} of {len(trials)} trials had no cores: {error}") from error
 
 
 def core_ticks() -> tuple[int, int]:
@@ -117,6 +99,12 @@ class StealWatch(threading.Thread):
         """The worst second's ratio since then (monotonic clock)."""
         return max((ratio for at_s, ratio in list(self._seconds) if at_s > begin_s), default=0.0)
 
+    def worst_stretch(self, begin_s: float, end_s: float) -> float:
+        """The worst ten seconds' ratio between them; 0 where there are not as many."""
+        ratios = [ratio for at_s, ratio in list(self._seconds) if begin_s + 1 <= at_s <= end_s]
+        starts = range(len(ratios) - STRETCH_S + 1)
+        return max((fmean(ratios[n : n + STRETCH_S]) for n in starts), default=0.0)
+
 
 def wait_until_quiet(patience_s: float) -> bool:
     """Keep every core busy until all of it is ours: an idle core loses nothing. Became it so?"""
@@ -162,15 +150,17 @@ class Attempt:
 
     span: Span
     """The test's own and that of all set-ups of its module, whose fixtures may have measured."""
+    stretch_ratio: float
+    """Stolen in the worst ten seconds of the test itself or of one of these set-ups."""
     failures: tuple[tuple[str, type[BaseException]], ...]
     """Phase and exception."""
 
-    @property
-    def is_excusable(self) -> bool:
+    def is_excusable(self, can_repeat: bool) -> bool:
         if self.failures == (("call", StolenError),):
             return True
         only_asserted = self.failures == (("call", AssertionError),)
-        return only_asserted and self.span.stolen_ratio >= EXCUSED_RATIO
+        had_burst = not can_repeat and self.stretch_ratio >= DISTURBED_RATIO
+        return only_asserted and (had_burst or self.span.stolen_ratio >= EXCUSED_RATIO)
 
 
 class Repeating:
@@ -212,8 +202,13 @@ class Repeating:
                 f"{item.nodeid}: {self._worst_ratio:.0%} of a second's core time was stolen; "
                 f"failed {'once' if count == 1 else f'{count} times'}, {end}"
             )
-        if has_failed and is_marked(item) and all(each.is_excusable for each in self._attempts):
-            self._excuse(item, next(report for report in reports if report.failed))
+        can_repeat = end != NO_TIME
+        if (
+            has_failed
+            and is_marked(item)
+            and all(each.is_excusable(can_repeat) for each in self._attempts)
+        ):
+            self._excuse(item, next(report for report in reports if report.failed), can_repeat)
         for report in reports:
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
@@ -221,6 +216,7 @@ class Repeating:
 
     def _begin_module(self, path: Path | None) -> None:
         self._module, self._begin_s, self._set_ups = path, now_s(), Span()
+        self._set_ups_stretch_ratio = 0.0
 
     def _attempt(self, item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.TestReport]:
         self._begin, self._failures, earlier = Span.until_now(), [], self._set_ups
@@ -228,8 +224,12 @@ class Repeating:
         span = Span.until_now() - self._begin
         if self._attempts:
             self._budget.left_s -= span.length_s
-        self._attempts.append(Attempt(earlier + span, tuple(self._failures)))
+        stretch_ratio = max(self._set_ups_stretch_ratio, self._stretch_since_begin())
+        self._attempts.append(Attempt(earlier + span, stretch_ratio, tuple(self._failures)))
         return reports
+
+    def _stretch_since_begin(self) -> float:
+        return self._watch.worst_stretch(self._begin.length_s, now_s())
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
@@ -239,6 +239,8 @@ class Repeating:
             self._said = call.excinfo.exconly().splitlines()[0]
         if call.when == "setup":
             self._set_ups += Span.until_now() - self._begin
+            stretch_ratio = max(self._set_ups_stretch_ratio, self._stretch_since_begin())
+            self._set_ups_stretch_ratio = stretch_ratio
 
     def _end_of_failing(self, item: pytest.Item) -> str | None:
         """Why is a test that has just failed not run again? None: it is."""
@@ -251,7 +253,7 @@ class Repeating:
             return "and is not repeated: it does not need the cores"
         if count == MOST_ATTEMPTS:
             return "in every attempt"
-        return None if self._budget.has_room(span.length_s) else "no time is left to repeat it"
+        return None if self._budget.has_room(span.length_s) else NO_TIME
 
     def _prepare_repeat(self, item: pytest.Item) -> None:
         """A module's fixtures go as well: they may hold what was measured."""
@@ -260,13 +262,16 @@ class Repeating:
         self._budget.wait()
         self._begin_module(item.path)
 
-    def _excuse(self, item: pytest.Item, report: pytest.TestReport) -> None:
+    def _excuse(self, item: pytest.Item, report: pytest.TestReport, can_repeat: bool) -> None:
         """Makes a failure a skip."""
         *others, last = (f"{each.span.stolen_ratio:.0%}" for each in self._attempts)
         shares = f"{', '.join(others)} and {last}" if others else last
         count = len(self._attempts)
         attempts = "1 attempt" if count == 1 else f"{count} attempts"
         reason = f"not judged: the hypervisor took {shares} of the cores in {attempts}"
+        if not can_repeat:
+            worst_ratio = max(each.stretch_ratio for each in self._attempts)
+            reason += f", {worst_ratio:.0%} in the worst {STRETCH_S} s; {NO_TIME}"
         reason = reason.replace("%", " %")
         self.not_judged.append(f"{item.nodeid}: {reason}; {self._said}")
         report.outcome = "skipped"

@@ -50,3 +50,19 @@ def _runs(path: Path) -> bool:
     except OSError:
         return False
     return done.returncode == 0
+
+
+@cache
+def find_skypilot_python() -> str | None:
+    """Of the environment that `make skypilot-env` makes; None: it is not there."""
+    done = subprocess.run(
+        [SCRIPT.with_name("skypilot_env"), "--there"], capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def skypilot_python() -> str:
+    """In tests that are marked `skypilot`."""
+    found = find_skypilot_python()
+    assert found is not None, "make skypilot-env"
+    return found

@@ -1,7 +1,8 @@
 """Which thorough tests does this commit run? `--shard 3/8` runs the fourth of eight parts of them.
 
 A test's part is the CRC of its name: it stays where it is when others come and go, and the cases
-of a parametrised test are spread evenly.
+of a parametrised test are spread evenly. Tests that share a costly fixture stay together by a name
+of their own: `thorough("predicted steps")`.
 """
 
 import re
@@ -20,8 +21,9 @@ class Shard:
     index: int
     count: int
 
-    def has(self, node_id: str) -> bool:
-        return zlib.crc32(node_id.encode()) % self.count == self.index
+    def has(self, name: str) -> bool:
+        """Is this one of its tests, or groups of tests?"""
+        return zlib.crc32(name.encode()) % self.count == self.index
 
 
 def one_of(values: Iterable[object], kept: object) -> list[ParameterSet]:
@@ -52,6 +54,7 @@ def _split(items: Iterable[pytest.Item], shard: Shard) -> tuple[list[pytest.Item
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
-        is_everywhere = item.get_closest_marker("thorough") is None
-        (kept if is_everywhere or shard.has(item.nodeid) else left_out).append(item)
+        mark = item.get_closest_marker("thorough")
+        is_kept = mark is None or shard.has(mark.args[0] if mark.args else item.nodeid)
+        (kept if is_kept else left_out).append(item)
     return kept, left_out

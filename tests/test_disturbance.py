@@ -27,6 +27,7 @@ def wait_until_quiet(patience_s):
 disturbance.wait_until_quiet = wait_until_quiet
 disturbance.StealWatch.start = lambda self: None
 disturbance.StealWatch.most_since = lambda self, begin_s: {most}
+disturbance.StealWatch.worst_stretch = lambda self, begin_s, end_s: {stretch}
 def pytest_configure(config):
     config.addinivalue_line("markers", "needs_cores: judges rates")
     config.pluginmanager.register(disturbance.Repeating())
@@ -91,10 +92,13 @@ def run(seconds):
 """
 
 
-def run_tests(folder: Path, tests: str, ratios: str, most: str | None = None) -> tuple[int, str]:
+def run_tests(
+    folder: Path, tests: str, ratios: str, most: str | None = None, stretch: str = "0.0"
+) -> tuple[int, str]:
     """Exit code and output of a session. `ratios`: stolen of each attempt, the last one for ever
-    after; `most`: of the worst second."""
-    plugin = PLUGIN.format(ratios=ratios, most=most or ratios.split(",", maxsplit=1)[0])
+    after; `most`: of the worst second; `stretch`: of the worst ten."""
+    most = most or ratios.split(",", maxsplit=1)[0]
+    plugin = PLUGIN.format(ratios=ratios, most=most, stretch=stretch)
     (folder / "conftest.py").write_text(plugin)
     (folder / "test_some.py").write_text(tests)
     ran = subprocess.run(
@@ -244,7 +248,60 @@ def test_what_measures_is_not_judged_by_one_attempt_where_no_time_is_left(tmp_pa
         tmp_path, TAKES + "@pytest.mark.needs_cores\ndef test_a(): run(100)", "0.5"
     )
     assert code == 0, output
-    assert "the hypervisor took 50 % of the cores in 1 attempt;" in output
+    assert "the hypervisor took 50 % of the cores in 1 attempt, 0 % in the worst 10 s;" in output
+
+
+LONG = TAKES + "@pytest.mark.needs_cores\ndef test_a(): run({seconds})"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "stretch", "code", "attempts"),
+    [
+        (100, "0.05", 0, 0),  # a burst, and no time for another attempt
+        (100, "0.04", 1, 1),
+        (10, "0.9", 1, 4),  # other attempts had the cores, but for a burst
+        (25, "0.07", 0, 0),  # three attempts, a burst in each
+    ],
+)
+def test_a_burst_excuses_a_long_test_only_where_no_time_is_left_to_repeat_it(
+    tmp_path: Path, seconds: int, stretch: str, code: int, attempts: int
+) -> None:
+    """3 % of the cores in all."""
+    tests = LONG.format(seconds=seconds)
+    found, output = run_tests(tmp_path, tests, "0.03", most="0.4", stretch=stretch)
+    assert found == code, output
+    assert num_failed(output) == attempts or code == 0, output
+    burst = f"{float(stretch):.0%} in the worst 10 s; no time is left".replace("%", " %")
+    assert (f"took 3 % of the cores in 1 attempt, {burst}" in output) == (
+        code == 0 and seconds == 100
+    )
+
+
+def test_an_undisturbed_test_fails_where_no_time_is_left(tmp_path: Path) -> None:
+    """Nor does a burst before it began excuse it: `most` is of the module."""
+    code, output = run_tests(tmp_path, LONG.format(seconds=100), "0.0", most="0.04", stretch="0.0")
+    assert code == 1, output
+    code, output = run_tests(tmp_path, LONG.format(seconds=100), "0.0", most="0.4", stretch="0.0")
+    assert code == 1, output
+    assert "no time is left to repeat it" in output
+
+
+def test_nothing_but_an_assertion_is_excused_by_a_burst(tmp_path: Path) -> None:
+    tests = LONG.format(seconds=100).replace("    assert False", "    raise ValueError")
+    code, output = run_tests(tmp_path, tests, "0.03", most="0.4", stretch="0.4")
+    assert code == 1, output
+    assert "not judged" not in output
+
+
+def test_the_worst_ten_seconds_are_those_between_two_moments() -> None:
+    watch = disturbance.StealWatch()
+    ratios = [0.0] * 30
+    ratios[2:12] = [0.9] * 10  # before
+    ratios[18:22] = [0.4] * 4
+    watch._seconds.extend((100.0 + n, ratio) for n, ratio in enumerate(ratios))
+    assert watch.worst_stretch(111.5, 129.0) == pytest.approx(0.16)
+    assert watch.worst_stretch(100.0, 129.0) == pytest.approx(0.9)
+    assert watch.worst_stretch(111.5, 119.0) == 0.0, "fewer than ten"
 
 
 def test_a_wait_in_vain_makes_the_next_one_short(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,7 +324,7 @@ def test_a_wait_in_vain_makes_the_next_one_short(monkeypatch: pytest.MonkeyPatch
 
 JUDGING = """
 import pytest
-from tests.disturbance import judging
+from tests.stolen_trials import judging
 
 @pytest.mark.needs_cores
 def test_rate():

@@ -49,6 +49,22 @@ def test_all_shards_together_run_each_thorough_test_once(tmp_path: Path) -> None
     assert sorted(ran) == sorted(f"test_case[{number}]" for number in range(40))
 
 
+TOGETHER = """
+@pytest.mark.thorough("one costly fixture")
+@pytest.mark.parametrize("number", range(20))
+def test_case(number): pass
+"""
+
+
+def test_what_shares_a_costly_fixture_is_in_one_shard(tmp_path: Path) -> None:
+    counts = []
+    for index in range(4):
+        _, output = run_session(tmp_path, TOGETHER, "--shard", f"{index}/4")
+        found = re.search(r"(\d+) passed", output)
+        counts.append(int(found[1]) if found else 0)
+    assert sorted(counts) == [0, 0, 0, 20]
+
+
 def run_session(folder: Path, tests: str, *options: str, **variables: str) -> tuple[int, str]:
     """Exit code and output."""
     (folder / "conftest.py").write_text(CONFTEST.format(repository=str(REPOSITORY)))
@@ -86,6 +102,15 @@ def test_what_is_not_there_is_a_failure_in_ci(
 
 
 MARKED = """
+@pytest.mark.measuring
+@pytest.mark.shares_cores
+def test_losses(): pass
+@pytest.mark.measuring
+@pytest.mark.shares_cores
+@pytest.mark.needs_cores
+def test_step_time(): pass
+@pytest.mark.measuring
+def test_hang(): pass
 @pytest.mark.needs_cores
 def test_rate(): pass
 def test_other(): pass
@@ -93,11 +118,14 @@ def test_other(): pass
 
 
 def test_what_judges_rates_is_run_alone(tmp_path: Path) -> None:
-    code, output = run_session(tmp_path, MARKED, "-m", "alone")
-    assert (code, "1 passed, 1 deselected" in output) == (0, True), output
+    """And what needs torch, unless it says that it bears others and judges no times."""
+    code, output = run_session(tmp_path, MARKED, "-rA", "-m", "alone")
+    ran = re.findall(r"PASSED \S+::(test_\S+)", output)
+    assert (code, ran) == (0, ["test_step_time", "test_hang", "test_rate"]), output
     code, output = run_session(tmp_path, MARKED, "-n", "2")
     assert code == 1
     assert "is run alone: add -m 'not alone'" in output
-    assert "1 passed" in output
-    code, output = run_session(tmp_path, MARKED, "-n", "2", "-m", "not alone")
-    assert (code, "1 passed" in output) == (0, True), output
+    assert sorted(re.findall(r"ERROR \S+::(test_\S+)", output)) == sorted(ran), output
+    code, output = run_session(tmp_path, MARKED, "-rA", "-n", "2", "-m", "not alone")
+    ran = re.findall(r"PASSED \S+::(test_\S+)", output)
+    assert (code, sorted(ran)) == (0, ["test_losses", "test_other"]), output

@@ -5,6 +5,7 @@ For notebooks and scripts (docs/python.md):
     run, resume, open_run, list_runs       experiments and what they measured
     compare                                two runs, or the networks of one
     sensitivity, whatif                    what the link's rate decides; another network
+    explain                                where the time of traced steps went
     predict                                other clusters
     calibrate, predict_here                this machine
     load_catalog                           what is known of GPUs, networks, models, prices
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from broadgauge.api.calibrating import calibrate
     from broadgauge.api.catalog import load_catalog
     from broadgauge.api.comparing import compare
+    from broadgauge.api.explaining import explain
     from broadgauge.api.here import predict_here
     from broadgauge.api.open_run import list_runs, open_run
     from broadgauge.api.predicting import predict
@@ -49,6 +51,7 @@ __all__ = [
     "__version__",
     "calibrate",
     "compare",
+    "explain",
     "list_runs",
     "load_catalog",
     "open_run",
@@ -69,6 +72,7 @@ _MODULES = {
     "Table": "api.table",
     "calibrate": "api.calibrating",
     "compare": "api.comparing",
+    "explain": "api.explaining",
     "list_runs": "api.open_run",
     "load_catalog": "api.catalog",
     "open_run": "api.open_run",

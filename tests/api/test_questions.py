@@ -49,6 +49,7 @@ def test_every_flag_that_asks_has_its_word() -> None:
     parameters = set(inspect.signature(predict).parameters)
     others = {"no_flash_attention": "flash_attention"}
     others |= {"data_stall": "data_stall_s", "checkpoint_stall": "checkpoint_stall_s"}
+    others |= {"mean_time_between_failures": "mean_time_between_failures_s"}
     flags = {flag.name.removeprefix("--").replace("-", "_"): flag.field for flag in FLAGS}
     assert {others.get(name, name): field for name, field in flags.items()} == {
         name: field for name, (field, _) in PROPERTIES.items()

@@ -267,9 +267,87 @@ def test_an_experiment_is_predicted_on_other_gpus(capsys: pytest.CaptureFixture[
     assert "left out" in out
 
 
+ON_STORAGE = ("--storage", "nebius-s3-mount,nvme-pcie4", "--checkpoint-every", "100")
+
+
+def test_a_storage_is_part_of_the_step_and_of_the_whole_training(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tokens = ("--tokens", "1B", "--json")
+    (plain,) = json.loads(said(capsys, *LLAMA, *tokens))["cases"]
+    found = json.loads(said(capsys, *LLAMA, *ON_STORAGE, *tokens))["cases"]
+    assert [case["storage"]["storage"] for case in found] == [
+        "nebius-s3-mount, saves every 100 steps",
+        "nvme-pcie4, saves every 100 steps",
+    ]
+    assert plain["storage"] is None
+    for case in found:
+        storage, step_s = case["storage"], case["step_time_s"]["value"]
+        share_s = storage["save_stall_s"] / 100 + storage["data_stall_s"]
+        assert step_s == pytest.approx(plain["step_time_s"]["value"] + share_s)
+        assert case["parts"]["storage_s"] == pytest.approx(share_s)
+        steps = 1e9 / (case["question"]["global_batch"] * case["question"]["seq_len"])
+        whole_s = case["training"]["time_s"]["value"]
+        assert whole_s == pytest.approx(steps * step_s + storage["start_s"])
+    assert [case["bottleneck"] for case in found] == ["storage", "compute"]
+
+
+def test_what_storage_takes_is_told_at_any_width(
+    capsys: pytest.CaptureFixture[str], width: int
+) -> None:
+    out = said(capsys, *LLAMA, *ON_STORAGE, "--mean-time-between-failures", "24h")
+    assert max(map(len, out.splitlines())) <= width
+    words = " ".join(out.split())
+    for part in (
+        "Waiting for storage", "the limit is storage", "Lost of an hour", "(least)", "(asked)",
+        "a save has 12 bytes a trained parameter", "2 loaders a rank",
+    ):  # fmt: skip
+        assert part in words, part
+
+
+def test_a_storage_that_is_alone_is_named_beside_its_waits(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    out = said(capsys, *LLAMA, "--storage", "nebius-s3-cached", "--checkpoint-every", "100")
+    assert "nebius-s3-cached" in out.partition("Waiting for storage")[2]
+    assert "nobody says how fast they leave it" in " ".join(out.split())
+
+
+def test_the_page_and_the_lines_tell_storage_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    out = said(capsys, *LLAMA, *ON_STORAGE, "--html", str(page), "--csv")
+    first, second = csv.DictReader(io.StringIO(out))
+    assert float(first["save_stall_s"]) > float(second["save_stall_s"]) > 0
+    assert first["storage"] == "nebius-s3-mount, saves every 100 steps"
+    assert "Waiting for storage" in page.read_text(encoding="utf-8")
+
+
+def test_the_same_training_scales_over_nodes_on_each_storage(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = (*LLAMA, "--nodes", "1,2", "--network", "roce-400g*8", *ON_STORAGE, "--json")
+    cases = json.loads(said(capsys, *words))["cases"]
+    assert [case["scaling_ratio"] is None for case in cases] == [True, False, True, False]
+
+
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [
+        ((*LLAMA[1:], "--checkpoint-every", "5"), "--checkpoint-every is of a storage",
+         "--storage"),
+        ((*LLAMA[1:], "--storage", "nvme-pcie4", "--data-stall", "20ms"), "say the same thing",
+         "--storage without"),
+        ((*LLAMA[1:], "--storage", "nvme-pcie4", "--checkpoint-async"), "how often is not said",
+         "--checkpoint-every 100"),
+        ((*LLAMA[1:], *ON_STORAGE, "--checkpoint-every", "0"), "one step at least", None),
+        ((*LLAMA[1:], *ON_STORAGE, "--sample-bytes", "0 kB"), "not a size above 0", None),
+        ((*LLAMA[1:], *ON_STORAGE, "--sample-bytes", "20 XB"), "20 XB", "150kB"),
+        ((*LLAMA[1:], *ON_STORAGE, "--mean-time-between-failures", "1h,2h"), "one mean time", None),
+        ((*LLAMA[1:], "--storage", "nvme-pci4"), "no storage `nvme-pci4`", "did you mean"),
+        ((*LLAMA[1:], "--storage", "nebius-network-ssd"), "nobody says what", "kind: storage"),
         (("--model", "llama3-8b", "--gpu", "h100-sxn"), "no gpu `h100-sxn`", "did you mean"),
         (("--model", "70b", "--gpu", "h100-sxm"), "no model `70b`", "`llama3-70b`"),
         ((*LLAMA[1:], "--nodes", "2", "--network", "8*roce-400g"), "no network `8*roce-400g`",

@@ -33,7 +33,8 @@ print("LOADED", *[name for name in {heavy!r} if name in sys.modules])
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["--version"], ["run", "--help"], ["predict", "--help"]]
+    "arguments",
+    [["--help"], ["--version"], ["run", "--help"], ["render", "--help"], ["predict", "--help"]],
 )
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     code = PROBE.format(arguments=arguments, heavy=HEAVY)

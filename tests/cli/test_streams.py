@@ -82,3 +82,10 @@ def test_the_program_is_named_as_it_can_be_typed_again(tmp_path: Path) -> None:
     installed = shutil.which("broadgauge", path=str(python.parent))
     if installed is not None:
         assert asked(installed, str(python.parent)) == "broadgauge\n"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8:strict"])
+def test_what_an_encoding_lacks_is_escaped(encoding: str) -> None:
+    ran = shell('"$@"', "advise", "skypilot-2025", PYTHONIOENCODING=encoding)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ("\\u2500" in ran.stdout) is not encoding.startswith("utf")

@@ -89,9 +89,42 @@ def test_what_a_file_of_the_users_replaces_is_said(
     assert (replaced["kind"], replaced["name"]) == ("networks", "roce-400g")
 
 
-def test_another_storage_changes_nothing_and_says_why(golden: str, capsys: Captured) -> None:
-    text = ask(golden, capsys, "--storage", "nvme-pcie4")
-    assert "no measured step waited" in " ".join(text.split())
+def test_a_storage_adds_to_the_measured_step_what_is_modelled(
+    golden: str, capsys: Captured
+) -> None:
+    asked = ("--storage", "nvme-pcie4,aws-ebs-gp3", "--checkpoint-every", "1")
+    text = " ".join(ask(golden, capsys, *asked).split())
+    assert "no measured step waited" in text
+    assert "Waiting for storage" in text
+    found = json.loads(ask(golden, capsys, *asked, "--json"))
+    fast, slow = found["answers"]
+    for each in (fast, slow):
+        assert each["step_time_s"] == pytest.approx(
+            found["measured"]["step_time_s"] + each["storage"]["save_stall_s"], rel=1e-6
+        )
+        assert each["storage_s"] == pytest.approx(each["storage"]["save_stall_s"])
+        assert each["low_s"] < each["step_time_s"] < each["high_s"]
+        assert not each["is_measured"]
+    assert slow["speedup_ratio"] < fast["speedup_ratio"] < 1
+
+
+def test_a_storage_that_takes_longest_is_the_bottleneck(golden: str, capsys: Captured) -> None:
+    asked = ("--storage", "sata-ssd", "--sample-bytes", "1GB", "--json")
+    (answer,) = json.loads(ask(golden, capsys, *asked))["answers"]
+    assert answer["bottleneck"] == "storage"
+    assert answer["storage"]["data_stall_s"] > answer["compute_s"]
+    (plain,) = json.loads(ask(golden, capsys, "--json"))["answers"]
+    assert (plain["bottleneck"], plain["storage"], plain["storage_s"]) == ("compute", None, 0)
+
+
+def test_networks_and_storages_are_combined(golden: str, capsys: Captured) -> None:
+    asked = ("--storage", "nvme-pcie4,sata-ssd", "--network", "10 Gbit/s,25 Gbit/s", "--json")
+    labels = [each["label"] for each in json.loads(ask(golden, capsys, *asked))["answers"]]
+    assert labels == [
+        f"{network}, {storage}"
+        for network in ("10 Gbit/s", "25 Gbit/s")
+        for storage in ("nvme-pcie4", "sata-ssd")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -105,6 +138,7 @@ def test_another_storage_changes_nothing_and_says_why(golden: str, capsys: Captu
         (("--strategy", "megatron"), "known: ddp, fsdp, hsdp"),
         (("--gradient-dtype", "bf16"), "did you mean `bfloat16`?"),
         (("--storage", "floppy"), "no storage `floppy`"),
+        (("--checkpoint-every", "10"), "--checkpoint-every is of a storage"),
         (("--case", "network=fast"), "no training has network `fast`"),
         (("--case", "shape=1x1", "--network", "roce-400g"), "is one rank, which sends nothing"),
         (("--model", "llama3-8b"), "trained 1 layers of 32, and llama3-8b has 32 of 4096"),

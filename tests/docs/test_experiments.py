@@ -8,6 +8,8 @@ from ruamel.yaml import YAML
 from tests.engine.making import a_machine, devices_of
 
 from broadgauge.engine.plan import make_plan
+from broadgauge.platforms.kubernetes.devices import kubernetes_devices
+from broadgauge.platforms.skypilot.devices import skypilot_devices
 from broadgauge.running.experiments import read_base
 from broadgauge.specs.axes import MAX_ENTRIES
 from broadgauge.specs.cluster import Cluster
@@ -41,7 +43,12 @@ def test_there_are_snippets() -> None:
 def test_a_snippet_is_read_and_planned(snippet: str) -> None:
     machine = a_machine(gpus=8)
     experiment = read(snippet).model_copy(update={"best_effort": True})
-    plan = make_plan(experiment, devices_of(machine))
+    devices = dict(devices_of(machine))
+    if "kubernetes" in experiment.platforms:
+        devices["kubernetes"] = kubernetes_devices(experiment)
+    if "skypilot" in experiment.platforms:
+        devices["skypilot"] = skypilot_devices(experiment)
+    plan = make_plan(experiment, devices)
     assert plan.cases
     assert not [note for note in plan.notes if " matches " in note]
 

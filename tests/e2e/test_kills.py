@@ -160,7 +160,7 @@ def wait_for_real_trial(tool: Background) -> list[int]:
 
 @pytest.mark.measuring
 @pytest.mark.namespaces
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_tool_is_ended_in_the_middle_of_a_real_trial(empty_folder: Path) -> None:
     with start_real(empty_folder) as tool:
         wait_for_real_trial(tool)

@@ -11,15 +11,15 @@ from collections import defaultdict
 from typing import Any
 
 import pytest
-from tests.disturbance import judging
 from tests.e2e.driving import records_of, run_command
+from tests.stolen_trials import judging
 
 from broadgauge.specs.network import payload_rate_gbps
 
 pytestmark = [
     pytest.mark.measuring,
     pytest.mark.namespaces,
-    pytest.mark.slow,
+    pytest.mark.thorough("predicted steps"),
     pytest.mark.timeout(900),
 ]
 

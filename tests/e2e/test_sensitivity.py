@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.disturbance import judging
 from tests.e2e.driving import only_run, records_of, run_command
+from tests.stolen_trials import judging
 
 from broadgauge.running.experiments import examples_folder
 

@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import pytest
 from tests.e2e.driving import only_run, records_of, run_command
+from tests.stolen_trials import judging
 
 from broadgauge.catalog.traffic import gloo_node_bytes, ring_node_bytes
 from broadgauge.specs.workload import CollectiveOp
@@ -72,17 +73,17 @@ def test_every_pair_is_measured_and_correct(slow_pair: dict[str, Any]) -> None:
 
 @pytest.mark.needs_cores
 def test_one_of_six_pairs_at_40_percent_of_the_rate_is_named(slow_pair: dict[str, Any]) -> None:
-    rates = {
-        way: row["size_bytes"] / row["time_median_s"] for way, row in by_way(slow_pair).items()
-    }
+    """By the fastest of each pair's messages, which nothing disturbed, and by what is told."""
+    rates = {way: row["size_bytes"] / row["time_min_s"] for way, row in by_way(slow_pair).items()}
     middle = statistics.median(rates.values())
-    for way in ((1, 3), (3, 1)):
-        assert rates.pop(way) / middle == pytest.approx(0.4, rel=0.15)
-    assert min(rates.values()) > 0.75 * middle
-    assert slow_pair["metrics"]["slowest_pair_ratio"] == pytest.approx(0.4, rel=0.15)
+    slow = [rates.pop(way) / middle for way in ((1, 3), (3, 1))]
     found = [finding for finding in slow_pair["findings"] if finding["rule"] == "slow-pair"]
-    assert len(found) == 1
-    assert found[0]["symptom"].startswith("node 1 to node 3 and back is slow: ")
+    with judging([slow_pair]):
+        assert slow == pytest.approx([0.4, 0.4], rel=0.15)
+        assert min(rates.values()) > 0.75 * middle
+        assert slow_pair["metrics"]["slowest_pair_ratio"] == pytest.approx(0.4, rel=0.15)
+        assert len(found) == 1
+        assert found[0]["symptom"].startswith("node 1 to node 3 and back is slow: ")
 
 
 def test_gloos_bytes_are_those_known_of_each_op(empty_folder: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from broadgauge.cli.main import entry_point
 from broadgauge.platforms import emulated_cluster, local
-from broadgauge.platforms.hosts import platform as hosts
 from broadgauge.platforms.launch_plan import Programs
+from broadgauge.platforms.led import platform as hosts
 
 WORKER = (sys.executable, str(Path(__file__).with_name("scripted_worker.py")))
 for platform in (emulated_cluster, local, hosts):

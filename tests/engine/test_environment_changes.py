@@ -49,3 +49,19 @@ def test_another_machine_of_the_same_case_begins_a_block() -> None:
     (change,) = changes.enter(on(a_node(0), a_node(1, cores=4)), ["two nodes"])
     assert change.startswith("nodes: ")
     assert changes.block(0) > 0
+
+
+def test_a_new_version_of_the_cluster_begins_a_block_and_a_right_that_was_lost_none() -> None:
+    """What could be read before and not now, or the other way round, is no change."""
+    changes = EnvironmentChanges(PLAN, (), {})
+
+    def within(**cluster: str | None) -> Environment:
+        return on(a_node(0)).model_copy(update={"cluster": cluster})
+
+    assert changes.enter(within(kubernetes="v1.34.4", openshift="4.17"), ["one node"]) == ()
+    assert changes.enter(within(kubernetes="v1.34.4", openshift=None), ["one node"]) == ()
+    assert changes.enter(within(kubernetes="v1.34.4", zones="a x 2"), ["one node"]) == ()
+    assert changes.block(0) == 0
+    (change,) = changes.enter(within(kubernetes="v1.35.0"), ["one node"])
+    assert change.startswith("cluster: ")
+    assert changes.block(0) > 0

@@ -1,17 +1,21 @@
 """Which networks can be had here, and is what no link needs asked for nowhere?"""
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 from tests.engine.making import TRAIN, a_machine, an_experiment, devices_of
 
 from broadgauge.engine.plan import make_plan, on_local_platform
 from broadgauge.platforms.devices import emulated_devices
+from broadgauge.platforms.kubernetes.devices import kubernetes_devices
 from broadgauge.report.opening import plan_lines
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.network import Network
 from broadgauge.specs.plan import Plan
+from broadgauge.specs.reading import read_experiment
 
 DELAYED: dict[str, Any] = {"name": "far", "rate_gbps": 1, "delay_s": "1 ms"}
 SLOW: dict[str, Any] = {"name": "bad", "rate_gbps": 1}
@@ -82,7 +86,7 @@ def test_an_entry_with_two_faces_is_emulated_as_if_it_had_one() -> None:
 def test_what_is_found_keeps_nothing_that_would_be_set() -> None:
     [network] = an_experiment(networks=[{**DELAYED, **POD}]).networks
     assert isinstance(network, Network)
-    found = network.as_found()
+    found = network.as_found("hosts")
     assert (found.rate_gbps, found.delay_s, found.node_rate_gbps) == (None, 0.0, None)
     assert found.label == "pod, found at 10.0.0.0/16"
 
@@ -130,7 +134,7 @@ FABRIC: dict[str, Any] = {"name": "fabric", "found": {"interface": "ib0", "trans
 
 def test_gloo_alone_is_refused_on_a_network_that_is_meant_as_rdma() -> None:
     """It would be measured over TCP, and stand in the table as RoCE."""
-    with pytest.raises(InputError, match=r"networks\.fabric\.found\.transport: roce is RDMA") as it:
+    with pytest.raises(InputError, match=r"networks\.fabric: `transport: roce` is RDMA") as it:
         on_hosts(0, "auto", POD, FABRIC)
     assert "hint: `backend: nccl` on GPUs" in str(it.value)
 
@@ -148,6 +152,24 @@ def test_where_it_is_emulated_it_is_tcp_and_nothing_is_refused() -> None:
     assert {case.link.rate_gbps for case in plan.cases if case.link} == {1}
 
 
+def test_on_asked_cpus_what_is_meant_as_rdma_is_left_out_beside_others() -> None:
+    """An experiment on cores that extends one on GPUs keeps its other networks."""
+
+    def on_cpus(*networks: dict[str, Any]) -> Plan:
+        cluster = {"shapes": ["2x1"], "device": "cpu"}
+        experiment = an_experiment(
+            platform="hosts", hosts=["node0", "node1"], networks=list(networks), cluster=cluster
+        )
+        return make_plan(experiment, devices_of(a_machine(0)))
+
+    plan = on_cpus({"name": "lan", "found": {"interface": "eth0"}}, FABRIC)
+    assert {case.plain_network_name for case in plan.cases} == {"lan"}
+    assert any("network fabric is left out: meant as RDMA" in n for n in plan.notes)
+    with pytest.raises(InputError, match=r"networks\.fabric: all networks are meant as RDMA") as it:
+        on_cpus(FABRIC)
+    assert "hint: `device: cuda`" in str(it.value)
+
+
 def test_an_rdma_network_its_tcp_twin_and_one_without_gpudirect_are_three_cases() -> None:
     twins = [
         {"name": "roce", "found": {"interface": "ib0", "transport": "roce"}},
@@ -158,3 +180,110 @@ def test_an_rdma_network_its_tcp_twin_and_one_without_gpudirect_are_three_cases(
     plan = on_hosts(2, "auto", *twins)
     assert len({case.key for case in plan.cases}) == len(plan.cases)
     assert {case.plain_network_name for case in plan.cases} == {"roce", "no-gdr", "tcp", "any"}
+
+
+ROCE: dict[str, Any] = {"attachment": "existing", "definitions": "n", "transport": "roce"}
+
+
+def pods_plan(*networks: dict[str, Any], **changes: Any) -> Plan:
+    given: dict[str, Any] = {
+        "platform": "kubernetes",
+        "networks": networks,
+        "cluster": {"shapes": ["2x2"], "device": "cuda"},
+    }
+    experiment = an_experiment(**(given | changes))
+    return make_plan(experiment, {"kubernetes": kubernetes_devices(experiment)})
+
+
+def found_by_name(plan: Plan) -> dict[str, tuple[str | None, bool | None]]:
+    found = {case.network_name: case.link.found for case in plan.cases if case.link is not None}
+    return {
+        name: (each.transport, each.gpudirect) for name, each in found.items() if each is not None
+    }
+
+
+def test_an_rdma_network_brings_its_twins() -> None:
+    plan = pods_plan({"name": "pod", "kubernetes": "pod"}, {"name": "roce", "kubernetes": ROCE})
+    assert found_by_name(plan) == {
+        "pod": (None, None),
+        "roce": ("roce", None),
+        "roce-tcp": ("tcp", None),
+        "roce-without-gpudirect": ("roce", False),
+    }
+
+
+@pytest.mark.parametrize(
+    ("twins", "expected"),
+    [([], ["roce"]), (["tcp"], ["roce", "roce-tcp"])],
+)
+def test_only_those_twins_are_run_that_are_named(twins: list[str], expected: list[str]) -> None:
+    plan = pods_plan({"name": "roce", "kubernetes": ROCE | {"twins": twins}})
+    assert list(found_by_name(plan)) == expected
+
+
+def test_workload_that_names_a_network_gets_its_twins_and_may_name_one_alone() -> None:
+    pod, roce = {"name": "pod", "kubernetes": "pod"}, {"name": "roce", "kubernetes": ROCE}
+    all_three = ["roce", "roce-tcp", "roce-without-gpudirect"]
+    for named, expected in (("roce", all_three), ("roce-tcp", ["roce-tcp"])):
+        plan = pods_plan(pod, roce, workloads=[TRAIN | {"networks": [named]}])
+        assert list(found_by_name(plan)) == expected
+
+
+def test_twins_follow_an_axis_of_what_is_attached() -> None:
+    face = {"attachment": "sriov", "resources": ["a.io/vf"], "transport": "roce", "twins": ["tcp"]}
+    text = f"""
+name: axes
+platform: kubernetes
+cluster: {{shapes: [2x2], device: cuda}}
+networks:
+  - name: rail
+    nics_per_node: [1, 2]
+    kubernetes: {json.dumps(face | {"mtu_bytes": [1500, 9000]})}
+workloads: [{{kind: collectives}}]
+"""
+    experiment = read_experiment(text, "experiment.yaml")
+    plan = make_plan(experiment, {"kubernetes": kubernetes_devices(experiment)})
+    names = [f"rail-nics-{nics}-mtu-{mtu}" for nics in (1, 2) for mtu in (1500, 9000)]
+    assert list(found_by_name(plan)) == [each for name in names for each in (name, f"{name}-tcp")]
+
+
+def test_more_nics_than_devices_are_refused() -> None:
+    face = {"attachment": "host-device", "devices": ["ens1", "ens2"]}
+    with pytest.raises(InputError, match=r"3 NICs, and `kubernetes\.devices` names 2"):
+        pods_plan({"name": "vnic", "nics_per_node": 3, "kubernetes": face})
+    with pytest.raises(InputError, match="2 NICs, and a pod has one on the pod network"):
+        pods_plan({"name": "pod", "nics_per_node": 2, "kubernetes": "pod"})
+
+
+@pytest.mark.parametrize(
+    ("networks", "trouble"),
+    [
+        ([{"name": "a", "kubernetes": ROCE}, {"name": "a-tcp", "rate_gbps": 1}], "is a twin of"),
+        ([{"name": "a" * 50, "kubernetes": ROCE}], "is too long: its twin would be"),
+    ],
+)
+def test_twin_without_a_name_of_its_own_is_refused(
+    networks: list[dict[str, Any]], trouble: str
+) -> None:
+    with pytest.raises(ValidationError, match=trouble):
+        pods_plan(*networks)
+
+
+def test_profile_that_is_not_known_or_of_another_transport_is_refused() -> None:
+    with pytest.raises(InputError, match="the catalog has no fabric `efaa`") as caught:
+        pods_plan({"name": "n", "kubernetes": {"profile": "efaa"}})
+    assert "efa" in str(caught.value.hint)
+    with pytest.raises(InputError, match="`roce`, and the profile efa is efa"):
+        pods_plan({"name": "n", "kubernetes": {"profile": "efa", "transport": "roce"}})
+    with pytest.raises(InputError, match="the profile gpudirect-tcpxo has none"):
+        pods_plan({"name": "n", "kubernetes": {"profile": "tcpxo", "twins": ["tcp"],
+                                               "transport": "tcpx"}})  # fmt: skip
+
+
+def test_two_networks_of_one_kind_are_two() -> None:
+    """The published SR-IOV NICs are host devices, as its vNICs are."""
+    plan = pods_plan(
+        {"name": "vnic", "kubernetes": {"attachment": "host-device", "devices": "ens13"}},
+        {"name": "sriov", "kubernetes": {"attachment": "host-device", "devices": "enp223s0"}},
+    )
+    assert list(found_by_name(plan)) == ["vnic", "sriov"]

@@ -272,3 +272,21 @@ def test_what_can_run_on_the_local_platform() -> None:
 def test_a_schedule_that_no_one_can_want_is_refused() -> None:
     with pytest.raises(InputError, match=r"trials .* are more than the 100,000"):
         a_plan(launches=1000, trials_per_launch=1000)
+
+
+def test_cases_that_exclude_each_other_run_one_by_one_and_are_never_in_one_block() -> None:
+    plan = a_plan(
+        allocation="per_case",
+        workloads=[{**COLLECTIVES, "name": "a"}, {**COLLECTIVES, "name": "b"}],
+        launches=3,
+    )
+    keys = [launch.trials[0].case_key for launch in plan.launches]
+    order = list(dict.fromkeys(keys))
+    assert order == [case.key for case in plan.cases]
+    assert keys == [key for key in order for _ in range(3)]
+    assert all(len({t.case_key for t in launch.trials}) == 1 for launch in plan.launches)
+    blocks = defaultdict(set)
+    for launch in plan.launches:
+        blocks[launch.block].add(launch.trials[0].case_key)
+    assert all(len(own) == 1 for own in blocks.values())
+    assert any("no comparison is paired" in note for note in plan.notes)

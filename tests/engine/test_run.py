@@ -23,6 +23,8 @@ from broadgauge.engine.run import run
 from broadgauge.engine.trial import TrialPlace, Unreadable, measured_record
 from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.specs.case import Case
+from broadgauge.specs.checkpoint_rows import CheckpointRow
+from broadgauge.specs.completion import Completion
 from broadgauge.specs.errors import LaunchError, PlatformError, RunFolderError
 from broadgauge.specs.launching import LaunchRequest, TrialOutcome
 from broadgauge.specs.op_rows import NcclTestsRow
@@ -36,6 +38,8 @@ from broadgauge.specs.record import (
     Status,
     TrialError,
 )
+from broadgauge.specs.storage_rows import StorageRow
+from broadgauge.specs.traced_steps import TracedSteps
 
 
 @pytest.fixture
@@ -311,9 +315,13 @@ def test_a_record_has_all_that_was_measured() -> None:
         metrics={"loss": 1.0, "mfu_ratio": None},
         missing={"mfu_ratio": "no peak"},
         collectives=(row,),
+        storage=(StorageRow(phase="model_loading", variant="torch, every-rank", wait_s=1.0),),
+        checkpoints=(CheckpointRow(after_step=2, stall_s=1.0),),
         nodes=(node,),
         data="a text",
         metric_ranks={"loss": 1},
+        traced=TracedSteps(steps_count=1, step_time_s=1.0, parts_s={"compute": 1.0}),
+        completion=Completion(total_s=2.0, parts_s={"training": 2.0}, measured_ratio=1.0),
     )
     assert measured.model_fields_set == Measurement.model_fields.keys(), "each is tried"
     outcome = TrialOutcome(status=Status.OK, started_unix_s=1.0, ended_unix_s=2.0)

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from broadgauge.agent.on_host import AgentStart
-from broadgauge.leader.main import LeaderStart
 from broadgauge.messages.agent import RunTrial
 from broadgauge.messages.launch_order import LaunchOrder, Mode, NodePlan, PhaseLimits, RankPlan
-from broadgauge.messages.leader import LIFE_WORD, AgentOrder, Job, TakeJobs
+from broadgauge.messages.leader import LIFE_WORD, AgentOrder, Job, LeaderStart, TakeJobs
 from broadgauge.messages.proof import new_token
 from broadgauge.messages.rank import TrialCommand
 from broadgauge.messages.tasks import CommandTask, RankLayout
-from broadgauge.platforms.hosts.leader_link import ByteStream, LeaderLink
+from broadgauge.platforms.led.leader_link import ByteStream, LeaderLink
 
 FAKE = (sys.executable, "-m", "tests.leader.fake_supervisor")
 LIMITS = PhaseLimits(rendezvous_s=5, warm_up_s=5, measure_s=5, teardown_s=1)

@@ -201,3 +201,23 @@ def test_a_failed_trial_is_merged_as_far_as_it_goes(messages):
     assert set(measurement.metrics) <= set(REGISTRY)
     nulls = {name for name, value in measurement.metrics.items() if value is None}
     assert nulls == set(measurement.missing)
+
+
+def test_compiling_is_told_and_the_slowest_rank_counts():
+    def merged(*seconds):
+        ranks = [
+            [*blocks[:-1], replace(blocks[-1], compile_s=compile_s)]
+            for blocks, compile_s in zip(TWO_RANKS, seconds, strict=True)
+        ]
+        return merge(make_case(WORKLOAD), outcome(ranks), None).measurement.metrics
+
+    assert merged(3.0, 5.0)["compile_s"] == 5.0
+    assert merged(3.0, 5.0)["step_time_s"] == merged(None, None)["step_time_s"]
+    assert "compile_s" not in merged(None, None)
+
+
+def test_frozen_weights_that_changed_fail_the_trial():
+    ranks = [TWO_RANKS[0], [*TWO_RANKS[1][:-1], replace(summary(), is_frozen_unchanged=False)]]
+    error = merge(make_case(WORKLOAD), outcome(ranks), None).error
+    assert (error.kind, error.rank) == (ErrorKind.WRONG_RESULT, 1)
+    assert "frozen" in error.message

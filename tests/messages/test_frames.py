@@ -14,6 +14,7 @@ from broadgauge.messages.frames import (
     FrameReader,
     FrameWriter,
     LostFrames,
+    plain_line,
     unique_sender,
 )
 
@@ -61,6 +62,21 @@ def test_a_damaged_frame_is_no_message(message: dict[str, object], data: st.Data
     assert [received.message for received in messages] in ([], [message])
     assert not messages or (messages[0].sender, messages[0].number) == ("a", 0)
     assert reader.lost() in ((), (LostFrames(sender="a", first=1, last=None),))
+
+
+@settings(deadline=None)
+@given(st.lists(st.one_of(st.text(), st.just("@bg2"), st.just("@@bg2bg2\n")), max_size=5))
+def test_a_plain_line_is_one_line_that_can_be_written_and_holds_no_frame(parts: list[str]) -> None:
+    frame = FrameWriter("a", is_shared=True).write({"x": 1}).decode()
+    line = plain_line("".join(parts) + frame + "".join(parts)).encode()
+    assert b"@bg2" not in line
+    assert line.decode().replace("\t", "").isprintable()
+    assert read(line + b"\n")[0] == []
+
+
+def test_a_plain_line_of_words_is_as_it_was() -> None:
+    assert plain_line("net1\t10.0.0.1, é and 漢") == "net1\t10.0.0.1, é and 漢"
+    assert plain_line("a\n\x1b[2J\ud800") == "a\\n\\x1b[2J\\ud800"
 
 
 def test_no_frame_is_longer_than_eight_kib_and_long_messages_come_whole() -> None:

@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from broadgauge.agent.on_host import AGENT_START, AgentStart
-from broadgauge.leader.main import LEADER_START, LeaderStart
 from broadgauge.messages.agent import ORDER
 from broadgauge.messages.codec import DecodeError
+from broadgauge.messages.leader import LEADER_START, LeaderStart
 
 PLANTED = "Planted0secret0value"
 AGENT = {

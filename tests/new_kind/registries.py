@@ -25,20 +25,19 @@ REGISTRIES: dict[str, Lines] = {
     "specs/workload.py": {
         "from broadgauge.specs.training import ": "from broadgauge.specs.toy import ToyWorkload\n"
         "from broadgauge.specs.training import ",
-        "| CommandWorkload\n": "| CommandWorkload | ToyWorkload\n",
+        "| StorageWorkload\n": "| StorageWorkload | ToyWorkload\n",
         '    "TrainWorkload",\n': '    "ToyWorkload",\n    "TrainWorkload",\n',
     },
     "messages/tasks.py": {
         "from broadgauge.messages.vocabulary import (\n": "from broadgauge.messages.toy import "
         "ToyTask\nfrom broadgauge.messages.vocabulary import (\n",
-        "Task = CollectivesTask | TrainTask | CommandTask\n": "Task = "
-        "CollectivesTask | TrainTask | CommandTask | ToyTask\n",
+        "Task = CollectivesTask | TrainTask | CommandTask | StorageTask\n": "Task = "
+        "CollectivesTask | TrainTask | CommandTask | StorageTask | ToyTask\n",
     },
     "messages/rank.py": {
         "from broadgauge.messages.vocabulary import ": "from broadgauge.messages.toy import "
         "NapBlock\nfrom broadgauge.messages.vocabulary import ",
-        "Block = CollectiveBlock | StepsBlock | TrainSummary | CommandSamples\n": "Block = "
-        "CollectiveBlock | StepsBlock | TrainSummary | CommandSamples | NapBlock\n",
+        "    | StorageProblem\n": "    | StorageProblem\n    | NapBlock\n",
     },
     "specs/tasks.py": {
         "from broadgauge.specs.case import Case\n": "from broadgauge.messages.toy import ToyTask\n"
@@ -76,8 +75,8 @@ REGISTRIES: dict[str, Lines] = {
         '    UNKNOWN = "unknown"\n': '    TOY = "clock-bound"\n    UNKNOWN = "unknown"\n'
     },
     "running/kinds/registry.py": {
-        "        case CollectivesWorkload():\n": "        case CollectivesWorkload() | "
-        "ToyWorkload():\n",
+        "        case CollectivesWorkload():\n": "        case ToyWorkload():\n"
+        "            return KindInRunning()\n        case CollectivesWorkload():\n",
         "    TrainWorkload,\n": "    ToyWorkload,\n    TrainWorkload,\n",
     },
     "report/kinds/registry.py": _registry("report", module="ToyInReport", made="ToyInReport()"),

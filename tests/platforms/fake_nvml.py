@@ -117,6 +117,9 @@ class FakeNvml:
     def nvmlDeviceGetPowerUsage(self, gpu: FakeGpu) -> int:  # noqa: N802
         raise FakeNvmlError
 
+    def nvmlDeviceGetUtilizationRates(self, gpu: FakeGpu) -> object:  # noqa: N802
+        raise FakeNvmlError
+
     def nvmlDeviceGetTemperature(self, gpu: FakeGpu, _sensor: int) -> int:  # noqa: N802
         raise FakeNvmlError
 

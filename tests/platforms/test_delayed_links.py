@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.platforms.launches import WORKER, make_case, make_folders, make_request, quiet
+from tests.sharding import one_of
 
 from broadgauge.agent.supervisor.link_facts import ROUND_TRIP_LIMIT_S
 from broadgauge.platforms import starting, supervised
@@ -61,7 +62,8 @@ def test_a_round_trip_of_seconds_is_measured_while_the_supervisor_goes_on(
     assert outcome.link.round_trip_s == pytest.approx(2.0, rel=0.1)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.needs_cores
+@pytest.mark.parametrize("seed", one_of(range(3), 0))
 def test_a_link_that_loses_half_of_all_packets(seed: int, tmp_path: Path) -> None:
     """Of three in four exchanges no answer comes: those that come tell how long the way is."""
     outcome = run_once(delayed(tmp_path, delay_s=0.05, loss_ratio=0.5, seed=seed), tmp_path)

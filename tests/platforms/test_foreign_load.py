@@ -58,6 +58,7 @@ def busy_loop(core: int) -> Iterator[None]:
             process.kill()
 
 
+@pytest.mark.needs_cores
 @both
 def test_a_busy_loop_on_the_nodes_core_is_foreign(kind: str, tmp_path: Path) -> None:
     with busy_loop(core_of(kind)):

@@ -121,6 +121,9 @@ class FakeNvml(SimpleNamespace):
     def nvmlDeviceGetPowerUsage(self, handle: int) -> int:  # noqa: N802
         return 700_000
 
+    def nvmlDeviceGetUtilizationRates(self, handle: int) -> object:  # noqa: N802
+        return SimpleNamespace(gpu=90, memory=40)
+
     def nvmlDeviceGetTemperature(self, handle: int, kind: int) -> int:  # noqa: N802
         raise RuntimeError("not supported")
 
@@ -137,11 +140,19 @@ def test_what_nvml_tells_is_kept_and_the_rest_is_unknown(
     [use] = watch.uses()
     assert (use.index, use.name, use.sm_clock_mhz, use.power_watts) == (3, "Fake H200", 1500, 700)
     assert use.temperature_celsius is None
+    assert use.utilization_ratio == 0.9
     assert use.sm_clock_max_mhz is None
     assert use.samples_count >= 1
     assert use.is_throttled
     assert use.throttled_ratio == 1
     assert use.throttle_reasons == ("software power cap",)
+
+
+def test_a_gpu_is_used_from_its_first_work_to_its_last() -> None:
+    # Before its ranks compute and after they have left it is idle, and in between it may be, too.
+    assert gpu_watch.mean_utilization_ratio([0, 0, 0.8, 0, 0.4, 0]) == pytest.approx(0.4)
+    assert gpu_watch.mean_utilization_ratio([0, 0]) == 0
+    assert gpu_watch.mean_utilization_ratio([]) is None
 
 
 def test_idle_is_no_throttling() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from broadgauge.predict.case import Fabric, ModelShape, TrainingCase
+from broadgauge.predict.case import Fabric, ModelShape, StorageWaits, TrainingCase, Wait
 
 SMALL = ModelShape(
     name="gpt",
@@ -34,6 +34,24 @@ BASE = TrainingCase(
 def case(**changes: Any) -> TrainingCase:
     """The base with changes."""
     return replace(BASE, **changes)
+
+
+def storage_waits(scale_s: float, *, steps_between_saves: int | None = 10) -> StorageWaits:
+    """A save takes ten times as long as a batch."""
+
+    def wait(value_s: float) -> Wait:
+        return Wait(value_s=value_s, low_s=value_s / 2, high_s=value_s * 2)
+
+    return StorageWaits(
+        start=wait(100 * scale_s),
+        batch=wait(scale_s),
+        unhidden=wait(scale_s / 10),
+        save=wait(10 * scale_s),
+        durable_s=20 * scale_s,
+        least_stall_s=10 * scale_s,
+        written_s=10 * scale_s,
+        steps_between_saves=steps_between_saves,
+    )
 
 
 @st.composite
@@ -82,4 +100,5 @@ def cases(draw: st.DrawFn) -> TrainingCase:
         global_batch=micro_batch * micro_batches * data,
         framework=draw(st.sampled_from(("torch", "megatron-lm", "hf-trainer"))),
         data_s=draw(st.sampled_from((0.0, 0.01))),
+        storage_waits=draw(st.sampled_from((None, storage_waits(0.001), storage_waits(1.0)))),
     )

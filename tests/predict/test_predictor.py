@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.predict.making_cases import BASE, case, cases
+from tests.predict.making_cases import BASE, case, cases, storage_waits
 
 from broadgauge.predict.articles.scores import article_rows
 from broadgauge.predict.calibration.factors import Observation, fit
@@ -116,7 +116,13 @@ def test_all_times_scaled_scale_the_step(each: TrainingCase, factor: float) -> N
         },
     )
     ratio = np.array([factor])
-    waits = replace(each, data_s=each.data_s * factor)
+    waits = replace(
+        each,
+        data_s=each.data_s * factor,
+        storage_waits=None
+        if each.storage_waits is None
+        else storage_waits(each.storage_waits.batch.value_s * factor),
+    )
 
     later = columns_of([waits])
     later = replace(later, memory_rate=later.memory_rate / factor)
@@ -211,6 +217,16 @@ ALONE = {"nodes": 1, "gpus_per_node": 1, "data_parallel": 1}
     [
         ({"fabric": Fabric(transport="tcp", node_gbps=1)}, Bottleneck.NETWORK),
         ({"data_s": 100.0}, Bottleneck.STORAGE),
+        ({"storage_waits": storage_waits(100.0)}, Bottleneck.STORAGE),
+        (
+            {
+                **ALONE,
+                "micro_batch": 64,
+                "model": PIPED.model,
+                "storage_waits": storage_waits(1e-6),
+            },
+            Bottleneck.COMPUTE,
+        ),
         ({**ALONE, "micro_batch": 64, "model": PIPED.model}, Bottleneck.COMPUTE),
         ({**ALONE, "seq_len": 16, "global_batch": 4, "framework": "hf-trainer"}, Bottleneck.LAUNCH),
     ],
@@ -297,3 +313,24 @@ def test_frozen_weights_count_two_thirds_of_their_flops() -> None:
     answers = predict([whole, replace(whole, lora=True)])
     gone = answers[0].flops_per_token - answers[1].flops_per_token
     assert gone == pytest.approx(2 * whole.model.active_params)
+
+
+def test_a_step_is_no_shorter_than_its_loading_and_no_longer_than_it_must_be() -> None:
+    """Loaders run beside the step; what no loader hides and a save's share come after it."""
+    plain_s = step_s(BASE)
+    for batch_s in (plain_s / 2, plain_s * 2):
+        waits = storage_waits(batch_s)
+        expected_s = max(plain_s, batch_s) + batch_s / 10 + 10 * batch_s / 10
+        assert step_s(case(storage_waits=waits)) == pytest.approx(expected_s)
+        never = storage_waits(batch_s, steps_between_saves=None)
+        assert step_s(case(storage_waits=never)) == pytest.approx(expected_s - batch_s)
+
+
+def test_an_unsure_storage_widens_and_is_named() -> None:
+    plain, slow = predict([BASE, case(storage_waits=storage_waits(100.0))])
+    assert "storage" not in plain.dominant
+    assert "storage" in slow.dominant
+    assert "kind: storage" in slow.narrowed_by
+    assert slow.step_time_s.high / slow.step_time_s.value > 1.9
+    measured = predict([case(data_s=100.0)])[0]
+    assert "storage" not in measured.dominant

@@ -186,18 +186,22 @@ class Ranks:
 
         `hear_all`: not before each rank has failed, left or is done.
         """
+        command = TrialCommand(
+            trial_id=trial_id,
+            task=task_of(case.workload, case.storage),
+            layout=layout_of(case),
+            seed=seed,
+            process_group_timeouts_s=dict.fromkeys(Phase, limit_s / 2) | (timeouts_s or {}),
+        )
+        return self.run_command(command, limit_s=limit_s, hear_all=hear_all)
+
+    def run_command(
+        self, command: TrialCommand, *, limit_s: float = 120, hear_all: bool = False
+    ) -> TrialOutcome:
         started_s, marks = time.time(), []
         for rank in self.ranks:
             rank.messages = [message for message in rank.messages if message["type"] == "hello"]
-            rank.send(
-                TrialCommand(
-                    trial_id=trial_id,
-                    task=task_of(case.workload),
-                    layout=layout_of(case),
-                    seed=seed,
-                    process_group_timeouts_s=dict.fromkeys(Phase, limit_s / 2) | (timeouts_s or {}),
-                )
-            )
+            rank.send(command)
         while not self._has_ended(hear_all) and time.time() < started_s + limit_s:
             fds = {rank.result_fd: rank for rank in self.ranks if rank.is_open}
             for fd in select.select(list(fds), [], [], 1)[0]:

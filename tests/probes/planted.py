@@ -1,5 +1,6 @@
 """A worker with a fault planted in it: `python planted.py FAULT`, in the place of the worker."""
 
+import functools
 import os
 import sys
 import time
@@ -9,9 +10,10 @@ import torch.distributed as dist
 
 from broadgauge.probes import worker
 from broadgauge.probes.collectives import operation, pairwise, probe
-from broadgauge.probes.training import ddp, shards, trainer
+from broadgauge.probes.training import checkpointing, ddp, shards, trainer
 
 DELAY_S = 0.023
+DISK_S = 0.3
 
 
 def corrupt_all_reduce() -> None:
@@ -145,6 +147,35 @@ def tell_gradients() -> None:
         return loss
 
     trainer.Trainer.step = telling
+
+
+def sync_slowly() -> None:
+    """A disk that takes DISK_S for each fsync."""
+    fsync = os.fsync
+
+    def late(fd):
+        time.sleep(DISK_S)
+        fsync(fd)
+
+    os.fsync = late
+
+
+def die_in_the_second_save() -> None:
+    """Its node is lost while it writes."""
+    save, saves = checkpointing.save, []
+
+    def lost(*arguments, **keywords):
+        saves.append(arguments)
+        if len(saves) == 2:
+            os._exit(9)
+        return save(*arguments, **keywords)
+
+    checkpointing.save = lost
+
+
+def capture_without_compiling() -> None:
+    """Graphs are captured, forward and backward, and run as they are: in seconds, no minutes."""
+    torch.compile = functools.partial(torch.compile, backend="aot_eager")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from broadgauge.specs.workload import CommandMetric, CommandWorkload
 
 from .harness import COMMAND_WORKER, Ranks
 
-pytestmark = pytest.mark.measuring
+pytestmark = [pytest.mark.measuring, pytest.mark.shares_cores]
 SCRIPT = """
     import json, os, sys
     import torch, torch.distributed as dist
@@ -35,6 +35,7 @@ SCRIPT = """
     print("args", *sys.argv[1:])
 """
 STEP = CommandMetric(name="step_s", regex=r"step took ([\d.]+) s", skip_first=1)
+STEP_OF_ALL = CommandMetric(name="step_s", regex=r"step took ([\d.]+) s")
 LOSS = CommandMetric(name="loss", json_key="train.loss")
 
 
@@ -51,7 +52,7 @@ def run(folder, script, *metrics, nodes=1, ranks_per_node=2):
 
 
 @pytest.mark.parametrize(
-    ("nodes", "ranks_per_node"), [pytest.param(1, 2, marks=pytest.mark.slow), (2, 1)]
+    ("nodes", "ranks_per_node"), [pytest.param(1, 2, marks=pytest.mark.thorough), (2, 1)]
 )
 def test_metrics_by_regex_and_json_under_torchrun(nodes, ranks_per_node, tmp_path):
     case, outcome, logs = run(
@@ -60,7 +61,10 @@ def test_metrics_by_regex_and_json_under_torchrun(nodes, ranks_per_node, tmp_pat
     assert outcome.status is Status.OK, logs
     assert "args --epochs 1" in logs
     trial = merge(case, outcome, None)
-    assert trial.series == {"step_s": (2.5, 3.5, 4.5), "loss": (4.0, 3.0, 2.0, 1.0)}
+    seen = {name: trial.series[name] for name in ("progress_time_s", "loss_time_s")}
+    assert trial.series == {"step_s": (2.5, 3.5, 4.5), "loss": (4.0, 3.0, 2.0, 1.0), **seen}
+    assert [len(times) for times in seen.values()] == [3, 4]
+    assert all(list(times) == sorted(times) for times in seen.values())
     assert trial.measurement.metrics["step_s"] == 3.5
     assert trial.measurement.metrics["loss"] == 2.5
     assert [mark.label for mark in outcome.marks] == ["command:begin", "command:end"]
@@ -74,6 +78,33 @@ def test_a_crash_has_the_exit_code_and_the_scripts_last_lines(tmp_path):
     assert outcome.error.kind is ErrorKind.CRASHED
     assert "exit code 3" in outcome.error.message
     assert "about to fail" in outcome.error.message
+
+
+LEAVES_FILES = """
+    import json
+    from pathlib import Path
+    folder = Path(__file__).parent / "checkpoint-4"
+    folder.mkdir()
+    history = [{"step": i, "loss": 4.0 - i} for i in range(4)]
+    (folder / "trainer_state.json").write_text(json.dumps({"log_history": history}))
+    print("step took 1.5 s")
+"""
+
+
+def test_a_metric_is_read_from_the_file_that_the_command_leaves(tmp_path):
+    state = CommandMetric(name="loss", trainer_state=str(tmp_path), key="loss", skip_first=1)
+    events = CommandMetric(name="eval_loss", tensorboard=str(tmp_path), tag="eval/loss")
+    case, outcome, logs = run(tmp_path, LEAVES_FILES, STEP_OF_ALL, state, ranks_per_node=1)
+    trial = merge(case, outcome, None)
+    assert trial.series == {"step_s": (1.5,), "loss": (3.0, 2.0, 1.0)}, logs
+    assert trial.measurement.metric_ranks["loss"] == 0
+    refused = tmp_path / "again"
+    refused.mkdir()
+    case, outcome, _ = run(refused, "print('step took 1 s')", STEP_OF_ALL, events, ranks_per_node=1)
+    error = merge(case, outcome, None).error
+    assert error is not None
+    assert error.kind is ErrorKind.REFUSED
+    assert "the command has written no events.out.tfevents.* in" in error.message
 
 
 FALSE_ROOT = """
@@ -119,7 +150,7 @@ HANGS = """
 """
 
 
-@pytest.mark.parametrize("has_hook", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize("has_hook", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_a_script_that_hangs_says_where_when_its_time_is_over(has_hook, tmp_path):
     path = tmp_path / "hangs.py"
     path.write_text(textwrap.dedent(HANGS))

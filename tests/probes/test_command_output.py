@@ -12,6 +12,7 @@ from broadgauge.probes.command_output import (
     LineSplitter,
     SampleReader,
 )
+from broadgauge.probes.metric_files import FoundNumbers
 from broadgauge.specs.workload import CommandMetric
 
 BY_REGEX = CommandMetric(name="step_s", regex=r"step took ([\d.einfa,+-]+) s")
@@ -144,3 +145,17 @@ def test_a_number_that_may_be_two_is_refused_with_the_way_out():
     sloppy = CommandMetric(name="x_count", regex="x=(.*)")
     assert read(["x=a,b", "x=a, b"], sloppy).notes == ()
     assert "left out" in read(["step took 1,5 s", "step took 2 s"], BY_REGEX).notes[0]
+
+
+def test_each_sample_has_the_time_at_which_it_was_seen() -> None:
+    """Skipped ones only as the first; those of a file have none."""
+    now = iter((100.0, 101.0, 102.5, 104.0))
+    source = CommandMetric(name="step_time_s", regex="t=([0-9.]+)", skip_first=1)
+    filed = CommandMetric(name="loss", trainer_state="out", key="loss")
+    reader = SampleReader((source, filed), clock=lambda: next(now))
+    for line in ("t=9", "t=1", "t=2"):
+        reader.feed(line)
+    reader.take_found("loss", FoundNumbers(values=(3.0,)))
+    assert reader.samples == {"step_time_s": (1.0, 2.0), "loss": (3.0,)}
+    assert reader.seen_at_s == {"step_time_s": (2.5, 4.0)}
+    assert reader.first_seen_s == {"step_time_s": 1.0}

@@ -7,31 +7,50 @@ torch = pytest.importorskip("torch")
 import torch.distributed as dist  # noqa: E402
 from hypothesis import given  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
+from tests.probes.training_tasks import train_task  # noqa: E402
 from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.distributed.fsdp import fully_shard  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
 
-from broadgauge.probes.training.model import Gpt  # noqa: E402
+from broadgauge.probes.training.building import build_model  # noqa: E402
 from broadgauge.specs.model_messages import (  # noqa: E402
     ddp_buckets,
     fsdp_units,
     gradient_elements,
 )
-from broadgauge.specs.workload import GptModel, ModelMessages  # noqa: E402
+from broadgauge.specs.workload import GptModel, LlamaModel, Lora, ModelMessages  # noqa: E402
 
-pytestmark = pytest.mark.measuring
+pytestmark = [pytest.mark.measuring, pytest.mark.shares_cores]
 SMALL = GptModel(layers=3, hidden=64, heads=2, seq_len=16)
 LARGE = GptModel(layers=4, hidden=384, heads=4, seq_len=4, vocabulary=3000)
 """33 MB of gradients: more than DDP's two first buckets."""
-MODELS = st.builds(
+LLAMA = LlamaModel(kind="llama", layers=3, hidden=64, heads=4, kv_heads=2, ffn=96, seq_len=8)
+TIED = LLAMA.model_copy(update={"tied_head": True})
+UNTIED = SMALL.model_copy(update={"tied_head": False, "vocabulary": 66})
+"""66 rows of two tables, which two ranks divide evenly."""
+LORA = Lora(rank=2)
+GPTS = st.builds(
     GptModel,
     layers=st.integers(1, 20),
     hidden=st.integers(1, 60).map(lambda n: 8 * n),
     heads=st.just(2),
     seq_len=st.integers(1, 300),
-    vocabulary=st.integers(256, 60_000),
+    vocabulary=st.integers(2, 60_000),
+    tied_head=st.booleans(),
 )
+LLAMAS = st.builds(
+    LlamaModel,
+    kind=st.just("llama"),
+    layers=st.integers(1, 20),
+    hidden=st.integers(1, 60).map(lambda n: 8 * n),
+    heads=st.just(4),
+    kv_heads=st.sampled_from((1, 2, 4, None)),
+    ffn=st.integers(8, 2000),
+    vocabulary=st.integers(256, 60_000),
+    tied_head=st.booleans(),
+)
+MODELS = GPTS | LLAMAS
 
 
 @pytest.fixture
@@ -50,26 +69,38 @@ def one_of_two():
     dist.destroy_process_group()
 
 
-def built(shape: GptModel) -> Gpt:
+def built(model, lora=None):
     """Its weights at one: only sizes matter."""
-    model = Gpt(shape)
+    made = build_model(train_task(model=model, lora=lora)).to_empty(device="cpu")
     with torch.no_grad():
-        for parameter in model.parameters():
+        for parameter in made.parameters():
             parameter.fill_(0.01)
-    return model
+    return made
 
 
-def train_two_steps(model: torch.nn.Module, shape: GptModel) -> None:
+def train_two_steps(model, shape):
     tokens = torch.zeros(1, shape.seq_len, dtype=torch.long)
     for _ in range(2):
         model(tokens, tokens).backward()
 
 
-@pytest.mark.parametrize("cap_bytes", [None, 2**16, 2**20, 25 * 2**20])
-@pytest.mark.parametrize("shape", [SMALL, LARGE])
-def test_buckets_are_those_that_ddp_makes(alone, shape, cap_bytes):
+@pytest.mark.parametrize("cap_bytes", [None, 1, 2**16, 2**20])
+@pytest.mark.parametrize(
+    ("shape", "lora"),
+    [
+        (SMALL, None),
+        (LARGE, None),
+        (LLAMA, None),
+        (TIED, None),
+        (UNTIED, None),
+        (LLAMA, LORA),
+        (SMALL, LORA),
+    ],
+)
+def test_buckets_are_those_that_ddp_makes(alone, shape, lora, cap_bytes):
+    """Small caps split them at every parameter, so that the order is seen."""
     cap_mb = None if cap_bytes is None else cap_bytes / 2**20
-    model = DistributedDataParallel(built(shape), bucket_cap_mb=cap_mb)
+    model = DistributedDataParallel(built(shape, lora), bucket_cap_mb=cap_mb)
     sizes: list[int] = []
 
     def note(state: None, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
@@ -82,12 +113,14 @@ def test_buckets_are_those_that_ddp_makes(alone, shape, cap_bytes):
 
     model.register_comm_hook(None, note)
     train_two_steps(model, shape)
-    assert ddp_buckets(gradient_elements(shape), cap_bytes) == sizes
+    assert ddp_buckets(gradient_elements(shape, lora), cap_bytes) == sizes
 
 
-def test_units_are_those_that_fsdp_gathers(one_of_two):
+@pytest.mark.parametrize("lora", [None, LORA])
+@pytest.mark.parametrize("shape", [SMALL, LLAMA, TIED, UNTIED])
+def test_units_are_those_that_fsdp_gathers(one_of_two, shape, lora):
     """The other rank is not there: what it would send is left as it is."""
-    model = built(SMALL)
+    model = built(shape, lora)
     mesh = init_device_mesh("cpu", (2,))
     gathered: list[int] = []
 
@@ -102,8 +135,8 @@ def test_units_are_those_that_fsdp_gathers(one_of_two):
         fully_shard(layer, mesh=mesh)
     for unit in (fully_shard(model, mesh=mesh), *model.layers):
         unit.set_custom_all_gather(Noting())
-    train_two_steps(model, SMALL)
-    assert set(gathered) == set(fsdp_units(SMALL))
+    train_two_steps(model, shape)
+    assert set(gathered) == set(fsdp_units(shape, lora))
 
 
 @given(MODELS, st.none() | st.integers(1, 2**26))

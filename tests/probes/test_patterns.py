@@ -12,7 +12,7 @@ from hypothesis import strategies as st  # noqa: E402
 from broadgauge.probes.collectives import patterns  # noqa: E402
 from broadgauge.specs.workload import CollectiveOp  # noqa: E402
 
-pytestmark = pytest.mark.measuring
+pytestmark = [pytest.mark.measuring, pytest.mark.shares_cores]
 TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 

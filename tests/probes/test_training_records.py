@@ -99,6 +99,7 @@ def saved(tmp_path_factory):
 
 
 @pytest.mark.measuring
+@pytest.mark.shares_cores
 @pytest.mark.parametrize(
     ("name", "changes", "texts"),
     [
@@ -117,6 +118,7 @@ def test_a_saved_data_set_is_read(saved, name, changes, texts):
 
 
 @pytest.mark.measuring
+@pytest.mark.shares_cores
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -132,6 +134,7 @@ def test_what_a_saved_data_set_does_not_have_is_named(saved, changes, words):
 
 @pytest.mark.slow
 @pytest.mark.measuring
+@pytest.mark.shares_cores
 def test_a_data_set_that_is_not_on_this_machine_is_refused_with_how_to_fetch_it():
     source = hub("nobody/nothing-here", subset="small")
     with pytest.raises(RefusedError) as refused:

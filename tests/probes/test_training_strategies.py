@@ -16,7 +16,7 @@ from broadgauge.specs.workload import GptModel
 from .harness import Ranks
 from .training_launch import PLANTED, TINY, WORKLOAD, Launch
 
-pytestmark = [pytest.mark.measuring, pytest.mark.slow]
+pytestmark = [pytest.mark.measuring, pytest.mark.shares_cores, pytest.mark.slow]
 STEPS = {"steps": 48, "warm_up_steps": 2, "block_steps": 24}
 """50 with the warm-up."""
 WAYS = [
@@ -57,7 +57,13 @@ def alone(one):
     return one.train(batch_per_rank=8, **STEPS), one.said[0].last(TrainSummary).parameter_checksum
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param(way, marks=() if "accumulation" in way else pytest.mark.thorough)
+        for way in WAYS
+    ],
+)
 def test_four_ranks_train_as_one_process(way, four, alone):
     """Also after blocks without communication: what they do to the weights is undone."""
     plain, checksum = alone
@@ -190,11 +196,12 @@ def gradient_norms(folder, world_size, ways):
 def test_gradients_are_the_mean_over_all_sequences_of_the_step(tmp_path):
     """Not their sum, nor the mean of some: the losses would hardly show it, as AdamW divides by
     the gradients' own size."""
-    ways = [*WAYS, {"gradient_dtype": "bfloat16"}, {"strategy": "fsdp", "dtype": "bfloat16"}]
+    exact = [*WAYS, {"strategy": "hsdp", "shard_ranks": 1}]
+    ways = [*exact, {"gradient_dtype": "bfloat16"}, {"strategy": "fsdp", "dtype": "bfloat16"}]
     (alone,) = gradient_norms(tmp_path / "alone", 1, [{"batch_per_rank": 4}])
     together = gradient_norms(tmp_path / "pair", 2, ways)
     assert len(together) == len(ways)
-    assert together[: len(WAYS)] == pytest.approx([alone] * len(WAYS), rel=1e-4)
+    assert together[: len(exact)] == pytest.approx([alone] * len(exact), rel=1e-4)
     assert together == pytest.approx([alone] * len(ways), rel=0.01)
 
 

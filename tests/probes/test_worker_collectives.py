@@ -14,7 +14,7 @@ from broadgauge.specs.workload import CollectiveOp, CollectivesWorkload
 
 from .harness import Ranks
 
-pytestmark = pytest.mark.measuring
+pytestmark = [pytest.mark.measuring, pytest.mark.shares_cores]
 PLANTED = Path(__file__).parent / "planted.py"
 WORKLOAD = CollectivesWorkload(
     kind="collectives",
@@ -85,6 +85,7 @@ def test_phases_come_in_order_and_marks_are_unique(pair):
     assert len(labels) == len(set(labels))
 
 
+@pytest.mark.alone  # the harness gives a worker 10 s to leave
 def test_a_worker_whose_agent_is_gone_leaves(tmp_path):
     """Without a word from it, also when it waits for nothing but its peer."""
     ranks = Ranks(1, tmp_path, is_forked=False)

@@ -13,7 +13,7 @@ from broadgauge.specs.workload import CollectivesWorkload
 
 from .harness import Ranks
 
-pytestmark = pytest.mark.measuring
+pytestmark = [pytest.mark.measuring, pytest.mark.shares_cores]
 PLANTED = Path(__file__).parent / "planted.py"
 PAIRWISE = CollectivesWorkload(
     kind="collectives",
@@ -31,7 +31,7 @@ PAIRWISE = CollectivesWorkload(
     [
         (3, 1),
         pytest.param(2, 2, marks=pytest.mark.slow),
-        pytest.param(1, 3, marks=pytest.mark.slow),
+        pytest.param(1, 3, marks=pytest.mark.thorough),
     ],
 )
 def test_every_end_sends_to_every_other(nodes, ranks_per_node, tmp_path):
@@ -61,7 +61,13 @@ def test_marks_enclose_each_pair_alone(tmp_path):
     assert len(labels) == 2 * 2 * 6
 
 
-@pytest.mark.parametrize("fault", ["delay_messages_to_rank_2", "corrupt_messages_to_rank_2"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param("delay_messages_to_rank_2", marks=pytest.mark.needs_cores),
+        "corrupt_messages_to_rank_2",
+    ],
+)
 def test_a_fault_of_one_way_shows_in_that_way_alone(fault, tmp_path):
     case = make_case(PAIRWISE.model_copy(update={"sizes": (2**18,)}), nodes=3)
     planted = (sys.executable, str(PLANTED), fault)

@@ -13,7 +13,7 @@ from broadgauge.specs.workload import GptModel
 from .harness import Ranks
 from .training_launch import PLANTED, WORKLOAD, Launch
 
-pytestmark = pytest.mark.measuring
+pytestmark = [pytest.mark.measuring, pytest.mark.shares_cores]
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def train_with(folder, faults, **changes):
         return Launch(ranks).train(**changes)
 
 
-@pytest.mark.parametrize("world_size", [2, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("world_size", [2, pytest.param(4, marks=pytest.mark.thorough)])
 def test_ranks_together_train_as_one_process(world_size, alone, two, tmp_path):
     together = two
     if world_size == 4:
@@ -51,6 +51,18 @@ def test_ranks_together_train_as_one_process(world_size, alone, two, tmp_path):
     assert len(together.series["loss"]) == 28
     assert together.series["loss"] == pytest.approx(alone.series["loss"], abs=1e-4)
     assert statistics.fmean(alone.series["loss"][-5:]) < alone.series["loss"][0] - 0.1
+
+
+def test_the_whole_training_has_its_start_and_its_load(two):
+    """2 of 30 steps were warm-up. These ranks are forked where torch is imported already."""
+    completion = two.measurement.completion
+    parts = completion.parts_s
+    assert parts["start_up"] > 0
+    assert parts["model_load"] > 0
+    assert parts["training"] == pytest.approx(30 * statistics.fmean(two.series["step_time_s"]))
+    assert (parts["evaluation"], parts["checkpoints"]) == (0, 0)
+    assert sum(parts.values()) == pytest.approx(completion.total_s)
+    assert not completion.is_extrapolated
 
 
 def test_steps_without_communication_leave_no_trace(pair, two):
@@ -72,6 +84,7 @@ def test_bfloat16_arithmetic_trains_too(pair, two):
     assert trial.series["loss"] == pytest.approx(two.series["loss"], rel=0.1)
 
 
+@pytest.mark.needs_cores
 @pytest.mark.slow
 def test_a_planted_delay_in_a_step_is_found(tmp_path):
     """Rank 1 sleeps 23 ms in every second step: the slowest rank's time shows it."""
@@ -83,6 +96,7 @@ def test_a_planted_delay_in_a_step_is_found(tmp_path):
     assert statistics.median(odd) - statistics.median(even) == pytest.approx(0.023, rel=0.25)
 
 
+@pytest.mark.needs_cores
 def test_a_planted_delay_of_communication_is_its_cost(tmp_path):
     """Rank 0 sleeps 23 ms where communication is on: that, and little more, is the cost."""
     trial = train_with(tmp_path, {0: "sleep_when_communicating"})
@@ -110,6 +124,7 @@ def run_to_failure(folder, fault=None, **changes):
         return outcome, ranks.logs(), ranks.ranks
 
 
+@pytest.mark.alone  # the harness gives a rank 10 s to end
 def test_an_exception_is_reported_and_the_rank_ends(tmp_path):
     outcome, logs, ranks = run_to_failure(tmp_path, "raise_before_the_first_step")
     told = [m for m in outcome.messages[1] if m["type"] == "failed"]
@@ -121,6 +136,7 @@ def test_an_exception_is_reported_and_the_rank_ends(tmp_path):
     assert ranks[1].process.wait(10) == 1
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_a_rank_that_is_gone_ends_the_others(tmp_path):
     outcome, _, ranks = run_to_failure(tmp_path, "leave_before_the_first_step")

@@ -37,7 +37,12 @@ class Launch:
 
     def train(self, **changes: object) -> MergedTrial:
         self.trials += 1
-        case = make_case(WORKLOAD.model_copy(update=changes), nodes=len(self.ranks.ranks))
+        nodes = self.ranks.num_nodes
+        case = make_case(
+            WORKLOAD.model_copy(update=changes),
+            nodes=nodes,
+            ranks_per_node=len(self.ranks.ranks) // nodes,
+        )
         outcome = self.ranks.run_trial(case, trial_id=f"t{self.trials}", limit_s=LIMIT_S)
         assert outcome.status is Status.OK, self.ranks.logs()
         self.said = read_blocks(outcome.messages)

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -10,7 +11,10 @@ import pytest
 
 from broadgauge.analysis.analyse import analysed
 from broadgauge.report.html import render
-from broadgauge.results.model import RunSummary
+from broadgauge.report.step_parts import PART_WORDS
+from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.specs.completion import Completion, CompletionPart
+from broadgauge.specs.traced_steps import TracedSteps
 
 pytestmark = pytest.mark.browser
 
@@ -112,3 +116,44 @@ def test_it_prints(page: Path, tmp_path: Path) -> None:
     printed = tmp_path / "report.pdf"
     browse(page, tmp_path / "profile", "--no-pdf-header-footer", f"--print-to-pdf={printed}")
     assert printed.read_bytes().startswith(b"%PDF")
+
+
+def test_tables_of_parts_are_not_cut_at_1100_pixels(run: RunSummary, tmp_path: Path) -> None:
+    """With every part, both shares of busy GPUs, and four trials: the widest that there is."""
+    full = render(analysed(with_every_part(run)))
+    reporter = (
+        "<script>setTimeout(function () { document.querySelectorAll('table.tight').forEach("
+        "function (table) { var box = table.parentElement; document.body.append("
+        "'PARTS ' + box.scrollWidth + ' in ' + box.clientWidth + ';'); }); }, 1500);</script>"
+    )
+    path = tmp_path / "report.html"
+    path.write_text(full.replace("</body>", f"{reporter}</body>"), encoding="utf-8")
+    document, _ = browse(path, tmp_path / "profile", "--window-size=1100,2000")
+    boxes = re.findall(r"PARTS (\d+) in (\d+);", document)
+    assert len(boxes) == 2
+    assert all(int(needed) <= int(there) <= 1100 for needed, there in boxes)
+
+
+def with_every_part(run: RunSummary) -> RunSummary:
+    traced = TracedSteps(
+        traces_count=2,
+        steps_count=2,
+        step_time_s=0.8123,
+        tracing_overhead_ratio=1.25,
+        parts_s=dict.fromkeys(PART_WORDS, 0.1015),
+        overlapped_communication_s=0.0123,
+        gpu_busy_ratio=0.98,
+    )
+    completion = Completion(
+        total_s=6000.0,
+        parts_s=dict.fromkeys(CompletionPart, 1000.0),
+        measured_ratio=0.01,
+    )
+
+    def of_case(summary: CaseSummary) -> CaseSummary:
+        told = {"traced": traced, "completion": completion}
+        return replace(
+            summary, records=tuple(record.model_copy(update=told) for record in summary.records)
+        )
+
+    return replace(run, cases=tuple(map(of_case, run.cases)))

@@ -6,6 +6,8 @@ from tests.engine.making import COMMAND, TRAIN, a_machine, a_plan, an_experiment
 from broadgauge.engine.kinds.command import COMMAND_S
 from broadgauge.engine.plan import make_plan
 from broadgauge.report.opening import plan_lines
+from broadgauge.report.progress_lines import event_lines
+from broadgauge.running.events import MachineRead
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
 from broadgauge.specs.units import show_time
@@ -39,3 +41,23 @@ def test_what_is_guessed_of_a_command_is_said_beside_what_is_expected() -> None:
     assert line.endswith(f", {guess} of it a guess until the first command has ended")
     *_, line = plan_lines(experiment, a_plan(workloads=[TRAIN]))
     assert "guess" not in line
+
+
+def test_where_ranks_run_elsewhere_this_machine_is_named_and_no_more() -> None:
+    observed = MachineRead(machine=a_machine(), has_ranks=False)
+    (line,) = event_lines(observed)
+    assert line.endswith("only this command, the ranks run elsewhere")
+    assert len(list(event_lines(MachineRead(machine=a_machine())))) == 5
+
+
+@pytest.mark.parametrize(
+    ("platforms", "words"),
+    [
+        (("kubernetes",), "x on Kubernetes: "),
+        (("emulated", "kubernetes"), "x on the emulated cluster and Kubernetes: "),
+    ],
+)
+def test_platforms_are_called_by_their_names(platforms: tuple[str, ...], words: str) -> None:
+    plan = Plan(experiment_name="x", seed=0, cases=(), launches=(), expected_s=1)
+    experiment = Experiment.model_construct(name="x", platform=platforms, networks=(), workloads=())
+    assert words in next(plan_lines(experiment, plan))

@@ -3,6 +3,7 @@
 import pytest
 from tests.engine.making import a_machine
 
+from broadgauge.running import traces_extra
 from broadgauge.running.experiments import load
 from broadgauge.running.preparing import prepare
 from broadgauge.specs.cost import Cost
@@ -25,3 +26,13 @@ def test_the_plan_keeps_what_the_experiment_says_of_cost() -> None:
     cost = prepare(loaded, machine=a_machine()).plan.cost
     assert cost == Cost(usd_per_node_hour=2.0, tokens=300_000_000_000)
     assert prepare(load("quickstart", overrides=()), machine=a_machine()).plan.cost is None
+
+
+def test_a_run_that_traces_needs_what_reads_traces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be found missing when all is measured; what traces nothing does without."""
+    monkeypatch.setattr(traces_extra, "find_spec", lambda name: None)
+    traced = load("quickstart", overrides=("workloads=[{kind: train, trace: {steps: 2}}]",))
+    with pytest.raises(InputError, match="msgspec, which is not installed") as refused:
+        prepare(traced, machine=a_machine())
+    assert refused.value.hint == "pip install 'broadgauge[traces]', or leave `trace` out"
+    assert prepare(load("quickstart", overrides=()), machine=a_machine()).plan.cases

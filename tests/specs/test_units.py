@@ -46,6 +46,8 @@ def test_sizes_are_whole_bytes() -> None:
     assert parse_size_bytes(7) == 7
     with pytest.raises(ValueError, match="whole number"):
         parse_size_bytes("0.3 B")
+    with pytest.raises(ValueError, match="a finite number"):
+        parse_size_bytes("1e400 B")
 
 
 @given(st.floats(min_value=1e-6, max_value=1e4))

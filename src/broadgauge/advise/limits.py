@@ -71,6 +71,18 @@ BACKEND_WIRE_RATIO = 0.5
 NEGATIVE_SCALING_RATIO = 0.8
 """Of one launch, whose spread is not known: a fifth less is more than two launches of one case
 usually differ by."""
+STRAGGLING_SAVE = 1.5
+"""Times the other ranks' save: their parts are equal, and so are their times but for noise."""
+STRAGGLING_STEP_RATIO = 0.1
+"""Of a step, that the others wait: a tenth is what is tolerated of other programs, too."""
+CHECKPOINT_SHARE = 0.02
+"""Of the measured training. Young's interval for a stall of 10 s and a failure a day loses 1.5 %
+each to saving and to work done again: from about there on saving is worth a look."""
+DAY_S = 86_400.0
+"""Times between failures are told in days."""
+DAYS_BETWEEN_FAILURES = (1.0, 7.0)
+"""For which a checkpoint interval is told, since nobody knows a job's own: a large job's, and that
+of a few nodes."""
 LONG_MESSAGE_BYTES = 16 * 2**20
 """At 100 GB/s it takes 0.17 ms, many times the tens of microseconds of a call and a barrier."""
 
@@ -134,3 +146,13 @@ def is_ceiling_low(ceiling_gbps: float, rate_gbps: float) -> bool:
     The rate is one NIC's, in its slower direction: the one that data waits for.
     """
     return ceiling_gbps < CEILING_OVER_RATE * rate_gbps
+
+
+STORAGE_DEVICE_RATIO = 0.7
+"""A phase that moves so much of what plain reads or writes do waits for the storage: a framework's
+loader does not reach all of it."""
+DURABLE_LATER_RATIO = 2.0
+"""A save that is durable after so many times its stall: what a user takes for the save's time says
+little of when a lost node costs no more."""
+DURABLE_LATER_S = 0.5
+"""And by so much later: below it nobody loses anything that matters."""

@@ -36,7 +36,8 @@ def findings(
 ) -> tuple[Finding, ...]:
     """What should a reader know of this trial? `series` (per step) adds the search for drift."""
     if record.status is not Status.OK:
-        return ()
+        failed = in_advise(case.workload).rules_of_failed
+        return tuple(finding for rule in failed for finding in rule(case, record))
     rules = (*in_advise(case.workload).rules, *RULES)
     found = [finding for rule in rules for finding in rule(case, record)]
     return (*found, *_drift(series or {}))
@@ -182,11 +183,15 @@ def _throttled(_case: Case, record: Record) -> Iterator[Finding]:
             )
 
 
+_SELDOM = frozenset({"checkpoint_stall_s"})
+"""Series that are 0 at most steps, where no drift can be seen."""
+
+
 def _drift(series: Mapping[str, Sequence[float]]) -> Iterator[Finding]:
     from broadgauge.results.statistics import drift_ratio, is_drifting
 
     for name, values in series.items():
-        if name.endswith("_s") and is_drifting(values):
+        if name.endswith("_s") and name not in _SELDOM and is_drifting(values):
             ratio = drift_ratio(values)
             assert ratio is not None
             yield Finding(

@@ -5,10 +5,15 @@ import sys
 from collections.abc import Sequence
 
 PROGRAMS = {
+    "addresses": "broadgauge.agent.pod.addresses",
     "agent": "broadgauge.agent.on_host",
     "command": "broadgauge.probes.command",
     "facts": "broadgauge.agent.facts",
+    "kept-events": "broadgauge.leader.kept_events",
     "leader": "broadgauge.leader.main",
+    "networks": "broadgauge.agent.pod.networks",
+    "leader-in-pod": "broadgauge.leader.in_pod",
+    "pod": "broadgauge.agent.pod.main",
     "relay": "broadgauge.leader.relay",
     "supervise": "broadgauge.agent.supervisor.__main__",
     "worker": "broadgauge.probes.worker",

@@ -137,15 +137,11 @@ class HostAgent:
 
     async def serve(self) -> None:
         """Until the leader is gone. Raises OSError, LeaderRefused."""
-        start = self._start
-        reader, self._writer = await asyncio.wait_for(
-            asyncio.open_connection(start.leader_address, start.leader_port, limit=READ_BYTES),
-            CONNECT_LIMIT_S,
-        )
+        reader, self._writer = await self._connect()
         watch_peer(self._writer)
         await asyncio.wait_for(self._prove(reader), CONNECT_LIMIT_S)
-        self._send(hello(start.version))
-        _say({"pid": os.getpid()})
+        self._send(self._hello())
+        self._tell_starter()
         alive = asyncio.create_task(self._say_alive())
         frames = FrameReader()
         try:
@@ -158,6 +154,19 @@ class HostAgent:
             alive.cancel()
             if self._launch is not None:
                 await self._launch.close()
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """The leader is there before its agents. Raises OSError, asyncio.TimeoutError."""
+        start = self._start
+        way = asyncio.open_connection(start.leader_address, start.leader_port, limit=READ_BYTES)
+        return await asyncio.wait_for(way, CONNECT_LIMIT_S)
+
+    def _hello(self) -> AgentHello:
+        return hello(self._start.version)
+
+    def _tell_starter(self) -> None:
+        """Who started it waits for a line."""
+        _say({"pid": os.getpid()})
 
     async def _prove(self, reader: asyncio.StreamReader) -> None:
         number, token, own = self._start.number, self._start.token, new_challenge()
@@ -201,9 +210,13 @@ class HostAgent:
             for text in self._logs.rest():
                 self._send(text)
         elif self._is_last_done(event):
-            for text in self._logs.of_nccl():
-                self._send(text)
+            for told in self._last_of_trial():
+                self._send(told)
         self._send(event)
+
+    def _last_of_trial(self) -> list[Event]:
+        """What the leader is to hear before it knows that all ranks are done."""
+        return list(self._logs.of_nccl())
 
     def _is_last_done(self, event: Event) -> bool:
         """Do all ranks of this agent have nothing more to do in this trial?"""

@@ -21,7 +21,7 @@ from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
 from broadgauge.specs.nccl import NcclUse
 from broadgauge.specs.record import Confidence, Severity
 
-ANALYSIS_VERSION = 8
+ANALYSIS_VERSION = 9
 """Changes with every rule, threshold or sentence that changes what is said of the same records, so
 that what was stored before is made again (tests/analysis/test_golden.py holds that)."""
 
@@ -158,7 +158,8 @@ class JudgedPublished(StoredModel):
     """Why ours is missing; empty where it is there."""
     ours_over_theirs: Estimate | None
     first: str | None
-    """Label of the first figure of the same metric; None: this is it, or there is no other."""
+    """Label of the first figure of the same metric and workload; None: this is it, or there is no
+    other."""
     theirs_over_first_ratio: float | None
     ours_over_first: Estimate | None
 

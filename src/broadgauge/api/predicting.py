@@ -191,6 +191,12 @@ def predict(
     keep_gathered: OneOrMore[bool] | None = None,
     data_stall_s: OneOrMore[float] | None = None,
     checkpoint_stall_s: OneOrMore[float] | None = None,
+    storage: OneOrMore[str] | None = None,
+    checkpoint_every: OneOrMore[int] | None = None,
+    checkpoint_async: OneOrMore[bool] | None = None,
+    sample_bytes: OneOrMore[float] | None = None,
+    data_workers: OneOrMore[int] | None = None,
+    mean_time_between_failures_s: float | None = None,
     framework: OneOrMore[str] | None = None,
     system: PathLike | None = None,
     measured: PathLike | None = None,
@@ -214,6 +220,10 @@ def predict(
         step of all ranks; or accumulation: micro-batches a step.
     keep_gathered: FSDP's weights stay whole until the backward pass.
     data_stall_s, checkpoint_stall_s: what a step waits for data, and for a checkpoint's share.
+    storage: of the catalog, a file of entries, or a run folder: what loading, saving and batches
+        wait for it. checkpoint_every: so many steps between saves, checkpoint_async: in the
+        background. sample_bytes: of a loaded sample. data_workers: loaders of each rank.
+        mean_time_between_failures_s: of the whole cluster, for how often to save.
     system: a file of `calibrate`; measured: a CSV of steps of yours; catalog: from `load_catalog`,
         or files of yours. usd_per_gpu_hour: instead of the catalog's price. tokens: of a whole
         training, `"300B"` or `300e9`, whose time and US dollars `table` then has. pays_ratio: what
@@ -295,6 +305,12 @@ PROPERTIES: dict[str, tuple[str, Read]] = {
     "keep_gathered": ("reshard_after_forward", _not),
     "data_stall_s": ("data_s", number),
     "checkpoint_stall_s": ("checkpoint_s", number),
+    "storage": ("storage", text),
+    "checkpoint_every": ("checkpoint_every", count),
+    "checkpoint_async": ("checkpoint_async", truth),
+    "sample_bytes": ("sample_bytes", number),
+    "data_workers": ("data_workers", count),
+    "mean_time_between_failures_s": ("mean_time_between_failures_s", number),
     "framework": ("framework", text),
     "network": ("network", text),
     "nodes": ("nodes", count),

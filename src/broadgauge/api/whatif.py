@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,9 +12,11 @@ from broadgauge.api.asking import (
     PathLike,
     catalog_of,
     count,
+    number,
     path_or_none,
     run_of,
     text,
+    truth,
     values_of,
 )
 from broadgauge.api.display import Displayed, plain_text, preformatted
@@ -73,7 +76,12 @@ def whatif(
     strategy: OneOrMore[str] | None = None,
     accumulation: OneOrMore[int] | None = None,
     gradient_dtype: OneOrMore[str] | None = None,
-    storage: str | None = None,
+    storage: OneOrMore[str] | None = None,
+    checkpoint_every: OneOrMore[int] | None = None,
+    checkpoint_async: OneOrMore[bool] | None = None,
+    sample_bytes: OneOrMore[float] | None = None,
+    data_workers: OneOrMore[int] | None = None,
+    mean_time_between_failures_s: float | None = None,
     system: PathLike | None = None,
     catalog: Catalog | OneOrMore[PathLike] | None = None,
     runs_folder: PathLike = RUNS_FOLDER,
@@ -87,13 +95,17 @@ def whatif(
     network: of the catalog (`"roce-400g"`), of the run, or a rate (`"25 Gbit/s"`).
     nodes: so many, each rank's batch as it is. strategy: ddp, fsdp or hsdp. accumulation:
         micro-batches a step. gradient_dtype: float32 or bfloat16.
-    storage: of the catalog. system: a file of `calibrate` on the run's machine. catalog: from
+    storage: of the run, of the catalog, a file of entries or a run folder; checkpoint_every: steps
+        between saves to it, checkpoint_async: in the background; sample_bytes, data_workers: what
+        each rank loads, by how many loaders; mean_time_between_failures_s: of the whole cluster.
+    system: a file of `calibrate` on the run's machine. catalog: from
         `load_catalog`, or files of yours.
 
     Raises InputError for what this run can't answer, RunFolderError where it can't be read.
 
     Example: `whatif("last", network=["10 Gbit/s", "roce-400g"], nodes=[2, 8]).table.to_pandas()`
     """
+    given = locals()
     known = catalog_of(catalog)
     summary = read_summary(run_of("run", run, runs_folder))
     base = pick_case(summary, None if case is None else text("case", case))
@@ -103,11 +115,12 @@ def whatif(
         strategy=_texts("strategy", strategy),
         accumulation=_numbers("accumulation", accumulation),
         gradient_dtype=_texts("gradient_dtype", gradient_dtype),
+        storage=_texts("storage", storage),
+        use=_use(given),
     )
     changes = changes_of(asked, summary, base, known)
     picked = picked_words(summary, case, base)
-    stored_on = None if storage is None else text("storage", storage)
-    notes = notes_of(stored_on, base, changes, known)
+    notes = notes_of(asked, base, changes, known)
     file = path_or_none("system", system)
     found = what_if(
         summary,
@@ -117,6 +130,25 @@ def whatif(
         gpus=known.gpus,
     )
     return Changed(found, notes if picked is None else (picked, *notes), known)
+
+
+_USE: dict[str, Callable[[str, Any], object]] = {
+    "checkpoint_every": count,
+    "checkpoint_async": truth,
+    "sample_bytes": number,
+    "data_workers": count,
+    "mean_time_between_failures_s": number,
+}
+"""How a storage is used: parameter → what reads a value."""
+
+
+def _use(given: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
+    """What was said of it. Raises InputError."""
+    return {
+        name: values_of(name, given[name], read)
+        for name, read in _USE.items()
+        if given[name] is not None
+    }
 
 
 def _texts(name: str, given: object) -> list[str]:

@@ -57,6 +57,7 @@ class EpochTime(_Part):
     gpus_per_node: int
     network: str
     seconds: float = Field(alias="value")
+    peak_memory_mib: float
 
 
 class AllReduceTime(_Part):
@@ -85,6 +86,14 @@ class ReduceScatterTime(_Part):
     milliseconds: float = Field(alias="value")
 
 
+class StorageBandwidth(_Part):
+    """What one storage reads and writes, as an article states it."""
+
+    storage: str
+    read_gbyte_per_s: float
+    write_gbyte_per_s: float
+
+
 class StoragePhases(_Part):
     """How long parts of a job take on one storage."""
 
@@ -92,6 +101,7 @@ class StoragePhases(_Part):
     batch_loading_per_100_samples: float
     model_loading: float
     checkpoint_saving: float
+    durable: bool
 
 
 class Claim(_Part):
@@ -144,6 +154,7 @@ class Articles(_Part):
     step_seconds: tuple[ArticleStepTime, ...]
     reduce_scatter_ms: tuple[ReduceScatterTime, ...]
     gpt_oss_120b_speedup_infiniband_over_eth10: float
+    storage_bandwidth: tuple[StorageBandwidth, ...]
     storage_phases_seconds: tuple[StoragePhases, ...]
     claims: tuple[Claim, ...]
     estimates_net1: tuple[HandEstimate, ...]

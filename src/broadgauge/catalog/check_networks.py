@@ -88,9 +88,10 @@ def problems_of_storage(storage: StorageEntry) -> Iterator[str]:
     """One line for each contradiction."""
     for key in ("read_gbyte_per_s", "write_gbyte_per_s"):
         rate = getattr(storage, key)
-        if not 1e-4 <= rate <= 1000:
+        if rate is not None and not 1e-4 <= rate <= 1000:
             yield f"`{key}` is {rate:g}: 10^9 byte/s of one node?"
-    if storage.write_gbyte_per_s > 4 * storage.read_gbyte_per_s:
+    read, write = storage.read_gbyte_per_s, storage.write_gbyte_per_s
+    if read is not None and write is not None and write > 4 * read:
         yield "it writes more than four times as fast as it reads: are they swapped?"
 
 

@@ -41,15 +41,49 @@ class BusbwFigure(Entry):
 
 
 class StorageEntry(Entry):
-    """What one storage reads and writes: an entry of storage.yaml."""
+    """What one storage reads and writes: an entry of storage.yaml, or of a user's file."""
 
-    read_gbyte_per_s: float = Field(gt=0)
-    """Of one node."""
-    write_gbyte_per_s: float = Field(gt=0)
+    read_gbyte_per_s: float | None = Field(default=None, gt=0)
+    """Of one node, by as many streams as it takes; None: nobody says."""
+    write_gbyte_per_s: float | None = Field(default=None, gt=0)
+    """The same of writes, as the writer waits for them."""
     is_durable: bool
     """Does it outlive the node?"""
     is_lower_bound: bool = False
     """The source says "at least"."""
+    is_single_stream: bool = False
+    """The rates are of one stream: several carry more, and the source does not say how much."""
+    read_stream_gbyte_per_s: float | None = Field(default=None, gt=0)
+    """Of one stream; None: as much as the node."""
+    write_stream_gbyte_per_s: float | None = Field(default=None, gt=0)
+    request_latency_s: float | None = Field(default=None, ge=0)
+    """Until the first byte of a request; None: nobody says."""
+    requests_at_once: int | None = Field(default=None, ge=1)
+    """Of one stream; None: one."""
+    request_bytes: int | None = Field(default=None, gt=0)
+    """Of one request; None: a whole file."""
+    is_write_back: bool = False
+    """Writes end in a cache of the node, and reach the store later."""
+    upload_gbyte_per_s: float | None = Field(default=None, gt=0)
+    """How fast they reach it then; None: nobody says."""
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        if self.upload_gbyte_per_s is not None and not self.is_write_back:
+            raise ValueError(f"`{self.name}`: `upload_gbyte_per_s` is of an `is_write_back` one")
+        for what in ("read", "write"):
+            node = getattr(self, f"{what}_gbyte_per_s")
+            stream = getattr(self, f"{what}_stream_gbyte_per_s")
+            if stream is not None and (node is None or self.is_single_stream):
+                raise ValueError(
+                    f"`{self.name}`: `{what}_stream_gbyte_per_s` stands beside the node's rate"
+                )
+            if stream is not None and stream > node:
+                raise ValueError(
+                    f"`{self.name}`: one stream does not {what} {stream:g} where the node's limit "
+                    f"is {node:g}"
+                )
+        return self
 
 
 @functools.cache

@@ -28,6 +28,11 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("run", metavar="RUN", help=RUN_HELP)
     parser.add_argument("--rank", type=int, metavar="N", help="of this rank only")
     parser.add_argument("--launch", metavar="ID", help="of this launch, such as `b0.l1`")
+    parser.add_argument(
+        "--pod",
+        action="store_true",
+        help="what the first pod of each job said: its interfaces, adapters and variables",
+    )
     parser.add_argument("-f", "--follow", action="store_true", help="go on until the run ends")
     parser.set_defaults(handler=handle)
 
@@ -40,6 +45,9 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.results.run_path import run_path
 
     folder = find_run(run_path(options.run))
+    if options.pod:
+        _print_pods(folder)
+        return 0
     plan, _ = read_plan(folder)
     is_live = options.follow and is_being_written(folder)
     logs = find_logs(folder, plan)
@@ -61,6 +69,24 @@ def handle(options: argparse.Namespace) -> int:
     return 0
 
 
+def _print_pods(folder: "Path") -> None:
+    """Raises InputError."""
+    from broadgauge.cli.output import telling
+    from broadgauge.results.folder.logs import harmless, pod_logs
+    from broadgauge.specs.errors import InputError
+
+    paths = pod_logs(folder)
+    if not paths:
+        raise InputError(
+            f"{folder} has no log of a pod", hint="only runs on Kubernetes have one, once they ran"
+        )
+    for path in paths:
+        with telling("stdout"), path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+            for line in file:
+                text = line.removesuffix("\n").removesuffix("\r")
+                sys.stdout.write(f"{harmless(text)}\n")
+
+
 def _wait() -> None:
     """What was written is to be seen meanwhile."""
     from broadgauge.cli.output import telling
@@ -80,12 +106,15 @@ def _check(
     folder: "Path", plan: "Plan", logs: "Sequence[RankLog]", options: argparse.Namespace
 ) -> None:
     """Is there anything to print? Raises InputError."""
-    from broadgauge.results.folder.logs import by_launch
+    from broadgauge.results.folder.logs import by_launch, pod_logs
     from broadgauge.specs.base import did_you_mean
     from broadgauge.specs.errors import InputError
 
     if not logs:
-        raise InputError(f"{folder} has no logs", hint="no launch has begun, or they were removed")
+        hint = "no launch has begun, or its ranks wrote nothing, or they were removed"
+        if pod_logs(folder):
+            hint = "its ranks wrote nothing; `--pod` prints what the first pod said"
+        raise InputError(f"{folder} has no logs", hint=hint)
     launches = by_launch(logs)
     if options.launch is not None and options.launch not in launches:
         planned = {launch.launch_id for launch in plan.launches}

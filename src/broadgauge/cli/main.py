@@ -11,16 +11,21 @@ from types import ModuleType
 
 from broadgauge import __version__
 from broadgauge.cli import (
+    advise,
     calibrate,
     catalog,
+    cleanup,
     compare,
+    data,
     doctor,
+    explain,
     export,
     history,
     import_results,
     init,
     logs,
     predict,
+    render,
     report,
     run,
     runs,
@@ -37,10 +42,13 @@ from broadgauge.specs.errors import BroadgaugeError
 COMMANDS: tuple[ModuleType, ...] = (
     init,
     run,
+    render,
     import_results,
+    data,
     predict,
     sensitivity,
     show,
+    explain,
     doctor,
     compare,
     history,
@@ -52,6 +60,8 @@ COMMANDS: tuple[ModuleType, ...] = (
     validate,
     calibrate,
     whatif,
+    advise,
+    cleanup,
     schema,
 )
 BROKEN_PIPE = 141

@@ -1,5 +1,6 @@
 """Where do a command's words go? Results to stdout or a file, everything else to stderr."""
 
+import io
 import os
 import shlex
 import shutil
@@ -46,7 +47,13 @@ def telling(place: str) -> Iterator[None]:
 
 
 def open_closed_streams() -> None:
-    """`>&-` leaves Python without the stream: what is written there goes nowhere, as asked."""
+    """`>&-` leaves Python without the stream: what is written there goes nowhere, as asked.
+
+    What a stream's encoding lacks (a bar in ASCII, a file name that is no UTF-8) is escaped there
+    rather than an error.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             descriptor = os.open(os.devnull, os.O_RDWR)  # the lowest free one: the stream's own

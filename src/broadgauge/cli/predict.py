@@ -64,8 +64,9 @@ def _handle(options: argparse.Namespace) -> int:
     """On any cluster. Raises InputError."""
     from broadgauge.catalog.catalog import load_catalog
     from broadgauge.cli.console import results_console
+    from broadgauge.cli.flags import read_ratio
     from broadgauge.cli.output import say, write, write_file
-    from broadgauge.cli.predict_flags import read_properties, read_ratio
+    from broadgauge.cli.predict_flags import read_properties
     from broadgauge.predict.answering.answers import MOST_OVER
     from broadgauge.report.predict_data import MOST_FITTED, to_csv, to_json
     from broadgauge.report.terminal_advice import print_recommendations

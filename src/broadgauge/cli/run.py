@@ -1,8 +1,12 @@
 """`broadgauge run`: one experiment, from its file to its report."""
 
 import argparse
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from broadgauge.specs.experiment import Experiment
 
 
 def add_parser(subparsers: Any) -> None:
@@ -57,6 +61,24 @@ def _add_what_is_run(parser: argparse.ArgumentParser) -> None:
         help="change a part of the experiment: --set launches=3 --set workloads.train.steps=20",
     )
     parser.add_argument(
+        "--on",
+        choices=("emulated", "local", "hosts", "kubernetes", "skypilot"),
+        help="run it there, whatever `platform` its file names",
+    )
+    parser.add_argument(
+        "--max-cost",
+        type=float,
+        metavar="USD",
+        help="on SkyPilot: what all clusters of the run may cost; each ends by itself then "
+        "(`skypilot.max_cost_usd`)",
+    )
+    parser.add_argument(
+        "--detach",
+        action="store_true",
+        help="on other machines: come back when its first trial has begun; `run --resume` "
+        "collects it",
+    )
+    parser.add_argument(
         "--engine",
         choices=("torch", "nccl-tests"),
         help="run every collectives workload with torch and with this engine beside it",
@@ -90,25 +112,25 @@ def _add_what_is_run(parser: argparse.ArgumentParser) -> None:
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.start_and_show import (
         RunRequest,
+        begin_and_leave,
         print_dry_run,
         run_new,
         run_on,
         show_finished,
     )
     from broadgauge.running.preparing import RunOptions
-    from broadgauge.running.reference import with_reference
     from broadgauge.specs.errors import InputError
 
     if options.resume is not None:
         of_a_new_run = (
-            *("overrides", "engine", "against", "fail_above", "add_reference", "keep_going"),
-            *("dry_run", "assume_gpus"),
+            *("overrides", "on", "detach", "engine", "against", "fail_above"),
+            *("add_reference", "keep_going", "dry_run", "assume_gpus", "max_cost"),
         )
         if any(getattr(options, name) for name in of_a_new_run):
             raise InputError(
                 "--resume goes on with the plan that is stored",
-                hint="--set, --engine, --against, --fail-above, --add-reference, --keep-going, "
-                "--dry-run and --assume-gpus belong to a new run",
+                hint="--set, --on, --max-cost, --detach, --engine, --against, --fail-above, "
+                "--add-reference, --keep-going, --dry-run and --assume-gpus belong to a new run",
             )
         return show_finished(run_on(options.resume, options.runs_folder))
     if options.fail_above is not None and options.against is None:
@@ -122,9 +144,15 @@ def handle(options: argparse.Namespace) -> int:
         )
     request = RunRequest(
         name_or_path=options.experiment,
-        overrides=options.overrides,
+        overrides=[
+            *options.overrides,
+            *_platform(options.on),
+            *_limit_of_cost(options.max_cost),
+        ],
         engine=options.engine,
-        change=with_reference if options.add_reference else None,
+        change=partial(
+            _changed, adds_reference=options.add_reference, has_limit=options.max_cost is not None
+        ),
         options=RunOptions(
             runs_folder=options.runs_folder,
             against=options.against,
@@ -135,7 +163,30 @@ def handle(options: argparse.Namespace) -> int:
     )
     if options.dry_run:
         return print_dry_run(request, may_assume_gpus=True)
+    if options.detach:
+        return begin_and_leave(request)
     return show_finished(run_new(request))
+
+
+def _platform(on: str | None) -> tuple[str, ...]:
+    return () if on is None else (f"platform={on}",)
+
+
+def _changed(experiment: "Experiment", *, adds_reference: bool, has_limit: bool) -> "Experiment":
+    """What the flags make of it. Raises InputError for a limit that nobody would keep."""
+    from broadgauge.running.reference import with_reference
+    from broadgauge.specs.errors import InputError
+
+    if has_limit and "skypilot" not in experiment.platforms:
+        raise InputError(
+            "--max-cost limits clusters of SkyPilot, and this run has none",
+            hint="`--on skypilot`, or leave it out",
+        )
+    return with_reference(experiment) if adds_reference else experiment
+
+
+def _limit_of_cost(usd: float | None) -> tuple[str, ...]:
+    return () if usd is None else (f"skypilot.max_cost_usd={usd!r}",)
 
 
 def _limit_ratio(text: str | None) -> float | None:

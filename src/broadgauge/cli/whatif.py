@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from broadgauge.cli.flags import add_flags_of, read_values
+from broadgauge.cli.storage_flags import STORAGE_FLAGS
 from broadgauge.results.run_path import RUN_HELP
 
 
@@ -36,7 +38,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--model", metavar="NAME", help="which the run must have trained: another one is refused"
     )
-    parser.add_argument("--storage", metavar="NAME", help="a storage of the catalog")
+    add_flags_of(parser.add_argument_group("a storage"), STORAGE_FLAGS)
     parser.add_argument(
         "--system", type=Path, metavar="FILE", help="of `calibrate` on the run's machine"
     )
@@ -70,10 +72,15 @@ def handle(options: argparse.Namespace) -> int:
     base = pick_case(run, options.case)
     check_model(options.model, base, catalog)
     axes = ("network", "nodes", "strategy", "accumulation", "gradient_dtype")
-    asked = AskedChanges(**{axis: _items(getattr(options, axis)) for axis in axes})
+    said = read_values(options, STORAGE_FLAGS)
+    asked = AskedChanges(
+        **{axis: _items(getattr(options, axis)) for axis in axes},
+        storage=said.pop("storage", ()),
+        use=said,
+    )
     changes = changes_of(asked, run, base, catalog)
     picked = picked_words(run, options.case, base)
-    notes = notes_of(options.storage, base, changes, catalog)
+    notes = notes_of(asked, base, changes, catalog)
     notes = notes if picked is None else (picked, *notes)
     system = None if options.system is None else read_system(options.system)
     found = what_if(run, base, changes, system=system, gpus=catalog.gpus)

@@ -1,4 +1,5 @@
-"""Which cases does an experiment have? Workloads x shapes x networks x backends, resolved."""
+"""Which cases does an experiment have? Workloads x storages x shapes x networks x backends,
+resolved."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,14 +12,16 @@ from broadgauge.specs.case import Backend, Case
 from broadgauge.specs.errors import ExperimentError, InputError, Problem
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.network import AnyNetwork, Network, NodePath
-from broadgauge.specs.workload import Workload
+from broadgauge.specs.storage import Storage
+from broadgauge.specs.twins import names_with_twins
+from broadgauge.specs.workload import Workload, name_on_storage
 
 
 def expand_cases(
     experiment: Experiment, clusters: Sequence[ResolvedCluster]
 ) -> tuple[tuple[Case, ...], tuple[str, ...]]:
-    """Every case once, by platform, shape, workload, network and backend in the file's order; and
-    the notes.
+    """Every case once, by platform, shape, workload, storage, network and backend in the file's
+    order; and the notes.
 
     Raises InputError where the experiment needs what is not here, or where nothing is left of it.
     """
@@ -55,22 +58,41 @@ def _all_cases(
     experiment: Experiment, cluster: ResolvedCluster, networks: tuple[AnyNetwork, ...]
 ) -> Iterator[Case]:
     for shape in cluster.shapes:
-        for workload in experiment.workloads:
-            for network in _networks(networks, workload, shape):
+        for workload, storage in _on_storages(experiment):
+            for network in _networks(networks, _named(experiment, workload), shape):
                 for backend in cluster.backends:
-                    yield _case(experiment, cluster, shape, workload, (network, backend))
+                    way = (network, backend)
+                    case = _case(experiment, cluster, shape, workload, way)
+                    yield case if storage is None else case.model_copy(update={"storage": storage})
+
+
+def _on_storages(experiment: Experiment) -> Iterator[tuple[Workload, Storage | None]]:
+    """Each workload by itself, or once for each storage that it runs on, with a name of its own."""
+    for workload in experiment.workloads:
+        if not workload.uses_storage:
+            yield workload, None
+        for storage in experiment.storages_of(workload):
+            name = name_on_storage(workload, storage.name)
+            yield workload.model_copy(update={"name": name}), storage
+
+
+def _named(experiment: Experiment, workload: Workload) -> frozenset[str] | None:
+    """The networks that it names, with their twins on Kubernetes; None: all."""
+    if workload.networks is None:
+        return None
+    meant = (each for each in experiment.networks if each.name in workload.networks)
+    twins = (name for each in meant for name in names_with_twins(each))
+    return frozenset(workload.networks) | frozenset(twins)
 
 
 def _networks(
-    networks: tuple[AnyNetwork, ...], workload: Workload, shape: Shape
+    networks: tuple[AnyNetwork, ...], names: frozenset[str] | None, shape: Shape
 ) -> tuple[AnyNetwork | None, ...]:
     """The networks between this shape's nodes, or the paths inside the one node.
 
     None alone where there is nothing to choose: one rank, or no path named.
     """
-    named = tuple(
-        each for each in networks if workload.networks is None or each.name in workload.networks
-    )
+    named = tuple(each for each in networks if names is None or each.name in names)
     if shape.nodes > 1:
         return tuple(each.on_nodes(shape.nodes) for each in named if isinstance(each, Network))
     paths = tuple(each for each in named if isinstance(each, NodePath))

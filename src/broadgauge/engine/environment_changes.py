@@ -7,6 +7,7 @@ that may grow counts the blocks that it may grow to.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.platforms import PlatformKind
@@ -80,8 +81,17 @@ def _differences(before: Environment, now: Environment, left_out: set[str]) -> l
         if name not in left_out
         and (old := getattr(before, name)) is not None
         and (new := getattr(now, name)) is not None
-        and (_without_nics(old) != _without_nics(new) if name == "nodes" else old != new)
+        and _is_change(name, old, new)
     ]
+
+
+def _is_change(name: str, old: Any, new: Any) -> bool:
+    if name == "nodes":
+        return _without_nics(old) != _without_nics(new)
+    if name == "cluster":  # what could not be read on either side is no change
+        both = (key for key in old if old[key] is not None and new.get(key) is not None)
+        return any(old[key] != new[key] for key in both)
+    return bool(old != new)
 
 
 def _without_nics(nodes: Sequence[NodeFacts]) -> list[NodeFacts]:

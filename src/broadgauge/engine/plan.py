@@ -1,6 +1,6 @@
 """What will be run, on which platforms, in which order? Pure: no clock, no environment."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from broadgauge.engine.against import (
@@ -15,11 +15,15 @@ from broadgauge.engine.expected_time import trial_s
 from broadgauge.engine.kinds.registry import in_engine
 from broadgauge.engine.schedule import (
     CoresPerNode,
+    LaunchGroup,
     group_cases,
     schedule,
+    schedule_apart,
+    schedule_in_turn,
     side_by_side,
 )
 from broadgauge.engine.shapes import resolve_cluster
+from broadgauge.manifests.skypilot.clusters import ClusterKey, cluster_key
 from broadgauge.specs.case import Case
 from broadgauge.specs.cluster import Cluster
 from broadgauge.specs.errors import InputError
@@ -31,6 +35,15 @@ from broadgauge.specs.units import show_time
 DevicesByPlatform = Mapping[PlatformKind, Devices]
 MOST_TRIALS = 100_000
 """At a second each more than a day, and a run folder of a few GB."""
+APART = (
+    "each case has a job of its own, one after the other (`allocation: per_case`): no comparison "
+    "is paired, and what changed between them is in the ratios"
+)
+
+IN_TURN = (
+    "clusters are held one after the other, and not paid for while another measures: no comparison "
+    "between two of them is paired, and what changed meanwhile is in the ratios"
+)
 
 
 def make_plan(
@@ -46,7 +59,8 @@ def make_plan(
     """
     own = _expanded(experiment, devices)
     trials = experiment.trials_per_launch
-    groups = group_cases(own.cases, trials, own.cores_per_node)
+    are_apart = experiment.allocation == "per_case"
+    groups = group_cases(own.cases, trials, own.cores_per_node, are_apart=are_apart)
     cases, notes = own.cases, own.notes
     launches, limits = experiment.launches, experiment.limits
     baseline: BaselineRun | None = None
@@ -56,10 +70,23 @@ def make_plan(
         baseline = against.run.model_copy(update={"only_there": beside.left_out})
         limits = longer_limits(limits, against.experiment.limits)
         first = len(groups)
-        groups += group_cases(beside.cases, trials, beside.cores_per_node, first_number=first)
+        groups += group_cases(
+            beside.cases,
+            trials,
+            beside.cores_per_node,
+            first_number=first,
+            are_apart=are_apart,
+        )
         cases, notes = (*cases, *beside.cases), (*notes, *beside.notes, *launch_notes)
     _check_size(len(cases) * launches * trials)
-    planned = schedule(side_by_side(groups), launches, experiment.seed)
+    if are_apart:
+        planned, notes = schedule_apart(groups, launches, experiment.seed), (*notes, APART)
+    elif experiment.platforms == ("skypilot",):
+        parts = _by_cluster(groups)
+        planned = schedule_in_turn(parts, launches, experiment.seed)
+        notes = (*notes, *((IN_TURN,) if len(parts) > 1 else ()))
+    else:
+        planned = schedule(side_by_side(groups), launches, experiment.seed)
     return Plan(
         experiment_name=experiment.name,
         description=experiment.description,
@@ -75,6 +102,14 @@ def make_plan(
         baseline=baseline,
         notes=(*notes, *_guess_notes(cases, trials)),
     )
+
+
+def _by_cluster(groups: Sequence[LaunchGroup]) -> tuple[tuple[LaunchGroup, ...], ...]:
+    """Groups of each cluster of SkyPilot."""
+    parts: dict[ClusterKey, list[LaunchGroup]] = {}
+    for group in groups:
+        parts.setdefault(cluster_key(group.cases[0]), []).append(group)
+    return tuple(map(tuple, parts.values()))
 
 
 def _check_size(num_trials: int) -> None:

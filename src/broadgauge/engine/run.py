@@ -38,14 +38,13 @@ from broadgauge.engine.run_result import RunResult, count_results
 from broadgauge.engine.trial import (
     TrialPlace,
     Unreadable,
-    artifacts_of,
     lost_record,
     measured_record,
     merge_safely,
     next_launch_id,
     skipped_record,
 )
-from broadgauge.messages.rank import Artifact
+from broadgauge.messages.rank import Artifact, artifacts_in
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import (
@@ -245,7 +244,7 @@ class _Runner:
         elapsed_s = services.clock.monotonic_s() - began_s
         self._backlog.remaining.ran(place.case, elapsed_s, is_ok=record.status is Status.OK)
         record = record.model_copy(update={"findings": findings})
-        artifacts = () if isinstance(merged, Unreadable) else artifacts_of(outcome)
+        artifacts = () if isinstance(merged, Unreadable) else artifacts_in(outcome.messages)
         return self._write(place, record, merged.series, artifacts)
 
     def _enter(self, life: Launch, cases: Sequence[Case]) -> str:

@@ -45,11 +45,12 @@ def group_cases(
     cores_per_node: CoresPerNode,
     *,
     first_number: int = 0,
+    are_apart: bool = False,
 ) -> tuple[LaunchGroup, ...]:
-    """Which cases share a launch? Groups and cases keep the order given."""
+    """Which cases share a launch? Groups and cases keep the order given. `are_apart`: none do."""
     groups: dict[tuple[object, ...], list[Case]] = {}
     for case in cases:
-        groups.setdefault(_shared(case), []).append(case)
+        groups.setdefault((case.key,) if are_apart else _shared(case), []).append(case)
     return tuple(
         LaunchGroup(
             number=number,
@@ -66,7 +67,13 @@ def _shared(case: Case) -> tuple[object, ...]:
     if case.workload.is_under_torchrun:
         return ("one trial", case.key)
     variables = tuple(sorted(case.environment.items()))
-    return (case.ranks, *_network_of_life(case), variables)
+    return (case.ranks, *_network_of_life(case), _storage_of_life(case), variables)
+
+
+def _storage_of_life(case: Case) -> object:
+    """Which storage is made with the nodes? One a launch, so that none works while another is
+    measured."""
+    return None if case.storage is None or case.storage.emulated is None else case.storage
 
 
 def _network_of_life(case: Case) -> tuple[object, ...]:
@@ -109,6 +116,35 @@ def schedule(
         for block in range(first_block, first_block + num_blocks)
         for unit in counterbalanced(units, block, seed)
         for group in (unit[::-1] if block % 2 else unit)
+    )
+
+
+def schedule_apart(
+    groups: Sequence[LaunchGroup], num_blocks: int, seed: int
+) -> tuple[PlannedLaunch, ...]:
+    """All launches of a group in a row, where only one at a time can have its machines.
+
+    Each is in a block of its own: no two cases were measured at about the same time, so none of
+    them are a pair.
+    """
+    return tuple(
+        _launch(group, place * num_blocks + block, seed)
+        for place, group in enumerate(groups)
+        for block in range(num_blocks)
+    )
+
+
+def schedule_in_turn(
+    parts: Sequence[Sequence[LaunchGroup]], num_blocks: int, seed: int
+) -> tuple[PlannedLaunch, ...]:
+    """One part after the other, each as if it were alone: clusters are held one at a time.
+
+    Blocks of two parts are never the same, so cases of two parts are no pair.
+    """
+    return tuple(
+        launch
+        for place, part in enumerate(parts)
+        for launch in schedule(side_by_side(part), num_blocks, seed, first_block=place * num_blocks)
     )
 
 

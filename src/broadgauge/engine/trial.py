@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from broadgauge.engine.ports import Merged, Merger, Series
 from broadgauge.messages.codec import DecodeError
-from broadgauge.messages.rank import ARTIFACT, Artifact
+from broadgauge.messages.rank import artifacts_in
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import TrialOutcome
@@ -67,7 +67,7 @@ def merge_safely(
 ) -> Merged:
     """What the ranks measured; a trial whose messages make no sense fails, and the run goes on."""
     try:
-        artifacts_of(outcome)
+        artifacts_in(outcome.messages)
         return merger(case, outcome, peak_flops)
     except (DecodeError, ValidationError) as error:
         message = f"what the ranks sent can't be read: {_first_problem(error)}"
@@ -80,19 +80,6 @@ def merge_safely(
 
 def _first_problem(error: DecodeError | ValidationError) -> str:
     return str(error) if isinstance(error, DecodeError) else error.errors()[0]["msg"]
-
-
-def artifacts_of(outcome: TrialOutcome) -> tuple[Artifact, ...]:
-    """The files that ranks say they left, in the order of ranks.
-
-    Raises DecodeError for what no rank would say.
-    """
-    return tuple(
-        ARTIFACT(message)
-        for said in outcome.messages
-        for message in said
-        if message.get("type") == "artifact"
-    )
 
 
 def measured_record(

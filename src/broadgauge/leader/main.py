@@ -12,25 +12,27 @@ import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from broadgauge.leader.agents import Agents
 from broadgauge.leader.job_progress import JobProgress
 from broadgauge.leader.job_words import with_words
+from broadgauge.leader.kept_events import next_file
 from broadgauge.leader.launch_life import LaunchLife
 from broadgauge.leader.spool import Spool, SpoolFull
 from broadgauge.leader.tools import Tools
-from broadgauge.messages.codec import Decoder
 from broadgauge.messages.leader import (
+    LEADER_START,
     LIFE_WORD,
+    MASTER_WORD,
     PORT_WORD,
     Attach,
     Job,
     JobsDone,
     LeaderHello,
     LeaderOrder,
+    LeaderStart,
     Stop,
     Stored,
     TakeJobs,
@@ -44,21 +46,21 @@ FIRST_JOBS_LIMIT_S = 180.0
 """For a tool to start the agents and give the first jobs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaderStart:
-    """What a leader is started with."""
+class LeaderVoice(Protocol):
+    """Whoever hears what the leader keeps."""
 
-    folder: str
-    """Its own: the spool and the socket; removed when it ends."""
-    address: str
-    """Of this host on the control network, where agents find it."""
-    token: str = field(repr=False)
-    version: str
-    keep_s: float
-    """How long it waits for a tool when its jobs are done."""
+    @property
+    def absent_s(self) -> float:
+        """How long has nobody been there?"""
+        ...
 
+    def announce(self) -> None:
+        """The spool has grown."""
+        ...
 
-LEADER_START: Decoder[LeaderStart] = Decoder(LeaderStart)
+    def give_up(self, message: str) -> None:
+        """Say why nothing more will come."""
+        ...
 
 
 class Leader:
@@ -66,19 +68,20 @@ class Leader:
 
     def __init__(self, start: LeaderStart) -> None:
         self._start = start
-        self._spool = Spool(Path(start.folder) / "spool")
+        self._spool = Spool(_file_of_events(start))
         self._agents = Agents(start.token)
         self._jobs: list[JobProgress] = []
         self._generation = -1
         self._life: LaunchLife | None = None
         self._has_news = asyncio.Event()
         self._is_stopped = False
+        self._tools: LeaderVoice
 
     async def lead(self) -> None:
         """Until the tool says stop, or has been away too long with nothing left to run."""
-        self._tools = Tools(self._spool, self._hello, self._obey)
+        self._tools = tools = Tools(self._spool, self._hello, self._obey)
         for_agents, port = await self._agents.listen(self._start.address)
-        for_tools = await self._tools.listen(Path(self._start.folder) / "socket")
+        for_tools = await tools.listen(Path(self._start.folder) / "socket")
         _say_ready(port, self._start.folder)
         try:
             await self._lead_on()
@@ -111,7 +114,11 @@ class Leader:
     async def _run_next(self) -> None:
         """One life of the first job."""
         lives, generation = self._jobs[0], self._generation
-        words = {LIFE_WORD: lives.life_id, PORT_WORD: str(_free_port())}
+        words = {
+            LIFE_WORD: lives.life_id,
+            PORT_WORD: str(_free_port()),
+            MASTER_WORD: self._start.address,
+        }
         life = LaunchLife(
             agents=self._agents,
             job=with_words(lives.job, words),
@@ -169,7 +176,7 @@ class Leader:
             self._spool.append(generation, event)
         except (SpoolFull, OSError) as error:
             # Nobody could read what comes after a gap: the trials that are left are run again.
-            self._tools.give_up(_in_words(error, self._start.folder))
+            self._tools.give_up(_in_words(error, self._start.kept_in or self._start.folder))
             self._is_stopped = True
             self._jobs = []
             self._cancel()
@@ -182,6 +189,7 @@ class Leader:
             pid=os.getpid(),
             generation=self._generation,
             next_number=self._spool.next_number,
+            leader=self._spool.leader,
         )
 
 
@@ -189,6 +197,11 @@ def _in_words(error: SpoolFull | OSError, folder: str) -> str:
     if isinstance(error, SpoolFull):
         return str(error)
     return f"{Path(folder).parent}: {error.strerror or error}"
+
+
+def _file_of_events(start: LeaderStart) -> Path:
+    """Raises OSError where the folder that keeps them can't be used."""
+    return next_file(Path(start.kept_in)) if start.kept_in else Path(start.folder) / "spool"
 
 
 def _say_ready(port: int, folder: str) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from broadgauge.merging.completion import completion_of_command
 from broadgauge.merging.counters import (
     MarkedInterval,
     busiest_bytes,
@@ -21,6 +22,8 @@ from broadgauge.specs.workload import CommandWorkload
 FEWEST_STEPS = 8
 """Between two readings: each comes up to a tenth of a second after the line that asks for it, so
 that one step's bytes may fall on its other side."""
+PROGRESS_SERIES, LOSS_TIME_SERIES = "progress_time_s", "loss_time_s"
+"""Series of when samples were seen (results/model.py)."""
 TOO_FEW_READINGS = f"fewer than {FEWEST_STEPS} steps, or half a second, between two readings"
 
 
@@ -58,7 +61,21 @@ def merge_command(
         a_step = None if num_bytes is None else num_bytes / steps.count
         put_link(found, case, a_step, steps.elapsed_s / steps.count)
     _put_start(found, marks, steps)
+    found.completion = completion_of_command(command, said, marks)
+    _put_progress(found, command, said)
     return found
+
+
+def _put_progress(
+    found: MeasurementBuilder, command: CommandWorkload, said: Sequence[CommandSamples]
+) -> None:
+    """When the samples of the first metric and of the loss came: progress against the clock."""
+    for series, metric in ((PROGRESS_SERIES, command.metrics[0].name), (LOSS_TIME_SERIES, "loss")):
+        node = next((each for each in said if each.samples.get(metric)), None)
+        times = () if node is None else node.seen_at_s.get(metric, ())
+        # One alone is a figure of the whole run.
+        if node is not None and len(times) == len(node.samples[metric]) >= 2:
+            found.series[series] = times
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

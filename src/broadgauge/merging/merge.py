@@ -1,6 +1,7 @@
 """What did one trial measure, all ranks and counters taken together?
 
-Pure: what the ranks said and what was counted goes in, the record's part of it comes out. The
+What the ranks said and what was counted goes in, the record's part of it comes out; only the
+traces that ranks name are read as files. The
 order in which ranks are given does not matter but for naming the one at fault.
 """
 
@@ -12,11 +13,20 @@ from broadgauge.merging.collectives import merge_collectives
 from broadgauge.merging.command import merge_command
 from broadgauge.merging.metrics import MeasurementBuilder
 from broadgauge.merging.rank_blocks import read_blocks
+from broadgauge.merging.storage import merge_storage
+from broadgauge.merging.traced_steps import traced_steps
 from broadgauge.merging.training import merge_training
+from broadgauge.messages.rank import artifacts_in
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import TrialOutcome
-from broadgauge.specs.record import Measurement, TrialError
-from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload, TrainWorkload
+from broadgauge.specs.record import Measurement, Status, TrialError
+from broadgauge.specs.traced_steps import TIMELINE_SERIES
+from broadgauge.specs.workload import (
+    CollectivesWorkload,
+    CommandWorkload,
+    StorageWorkload,
+    TrainWorkload,
+)
 
 SeriesValues = tuple[float | None, ...] | tuple[tuple[float, ...], ...]
 """One value a step (None: a loss that is not finite), or rows."""
@@ -28,7 +38,9 @@ class MergedTrial:
 
     Series: training `step_time_s`, `step_without_communication_s` and `loss`, one value a step;
     collectives `iteration_time_s`, rows of (index in `measurement.collectives`, seconds); commands
-    one by each metric's name. Empty ones are left out.
+    one by each metric's name; storages `storage_wait_s` and `storage_operation_s`, rows of (index
+    in `measurement.storage`, seconds); traced trials `traced_timeline`, rows of traces/timeline.py.
+    Empty ones are left out.
     """
 
     measurement: Measurement
@@ -43,6 +55,15 @@ def merge(case: Case, outcome: TrialOutcome, peak_flops: float | None) -> Merged
     Also of a failed trial: whatever all ranks had measured before is kept.
     """
     found = _find(case, outcome, peak_flops)
+    if case.workload.tracing is not None and outcome.status is Status.OK:
+        traced = traced_steps(
+            read_blocks(outcome.messages),
+            artifacts_in(outcome.messages),
+            found.metrics.get("step_time_s"),
+            ranks_per_node=case.ranks_per_node,
+        )
+        found.traced = traced.steps
+        found.series[TIMELINE_SERIES] = traced.timeline
     return MergedTrial(
         measurement=found.measurement(),
         series={name: values for name, values in found.series.items() if values},
@@ -60,5 +81,7 @@ def _find(case: Case, outcome: TrialOutcome, peak_flops: float | None) -> Measur
             return merge_training(case, train, ranks, outcome.marks, peak_flops)
         case CommandWorkload() as command:
             return merge_command(case, command, ranks, outcome.marks)
+        case StorageWorkload():
+            return merge_storage(case, ranks, outcome.marks)
         case _:
             assert_never(case.workload)

@@ -5,8 +5,12 @@ from dataclasses import dataclass, field
 
 from broadgauge.merging.counters import MarkedInterval, nodes_use, total_of
 from broadgauge.specs.case import Case
+from broadgauge.specs.checkpoint_rows import CheckpointRow
+from broadgauge.specs.completion import Completion
 from broadgauge.specs.op_rows import AnyOpRow
 from broadgauge.specs.record import Measurement, NodeUse, TrialError
+from broadgauge.specs.storage_rows import StorageRow
+from broadgauge.specs.traced_steps import TracedSteps
 
 NO_CORES = "the kernel does not show the nodes' cores (/proc/stat), as under lxcfs"
 ONE_RANK = "one rank: no communication"
@@ -25,12 +29,16 @@ class MeasurementBuilder:
     metrics: dict[str, float | None] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     collectives: tuple[AnyOpRow, ...] = ()
+    storage: tuple[StorageRow, ...] = ()
+    checkpoints: tuple[CheckpointRow, ...] = ()
     nodes: tuple[NodeUse, ...] = ()
     data: str | None = None
     series: Series = field(default_factory=dict)
     error: TrialError | None = None
     metric_ranks: dict[str, int] = field(default_factory=dict)
     """Whose lines a command's metric was read from."""
+    traced: TracedSteps | None = None
+    completion: Completion | None = None
 
     def put(self, name: str, value: float | None, reason: str = "not measured") -> None:
         """A metric's value, or why it is null."""
@@ -43,9 +51,13 @@ class MeasurementBuilder:
             metrics=self.metrics,
             missing=self.missing,
             collectives=self.collectives,
+            storage=self.storage,
+            checkpoints=self.checkpoints,
             nodes=self.nodes,
             data=self.data,
             metric_ranks=self.metric_ranks,
+            traced=self.traced,
+            completion=self.completion,
         )
 
 

@@ -9,7 +9,9 @@ import statistics
 from collections.abc import Sequence
 
 from broadgauge.catalog.traffic import grouped_node_bytes, ring_node_bytes
+from broadgauge.merging.checkpoints import put_checkpoints, steps_and_saves
 from broadgauge.merging.collectives import slowest_rank_s
+from broadgauge.merging.completion import completion_of_training
 from broadgauge.merging.counters import (
     MarkedInterval,
     add_traffic,
@@ -23,6 +25,7 @@ from broadgauge.merging.metrics import (
     put_nodes,
     why_no_traffic,
 )
+from broadgauge.merging.packed_steps import put_epochs, put_packing
 from broadgauge.merging.rank_blocks import RankBlocks, same_of_all_ranks
 from broadgauge.messages.rank import StepCollective, StepsBlock, TrainSummary
 from broadgauge.messages.vocabulary import StepMode
@@ -33,6 +36,7 @@ from broadgauge.specs.workload import TrainWorkload
 
 CHECKSUM_TOLERANCE = 1e-7
 """Relative; ranks that trained together differ by nothing, ranks that did not by far more."""
+ALL_BESIDE_SAVES = "each measured step ran beside a checkpoint that was written: none is quiet"
 NO_STEPS = "no block of steps was finished by all ranks"
 
 SameSteps = tuple[StepsBlock, ...]
@@ -51,20 +55,29 @@ def merge_training(
     blocks = same_of_all_ranks([rank.of(StepsBlock) for rank in ranks], case.world_size)
     on = [same for same in blocks if same[0].mode is StepMode.TIMED]
     off = [same for same in blocks if same[0].mode is StepMode.COMMUNICATION_OFF]
-    found.series["step_time_s"] = on_s = _slowest(on)
+    steps = steps_and_saves(on)
+    found.series["step_time_s"] = on_s = steps.seconds
     found.series["step_without_communication_s"] = off_s = _slowest(off)
     found.series["loss"] = tuple(loss for same in on for loss in mean_losses(same))
-    step_s = statistics.fmean(on_s) if on_s else None
+    step_s = steps.step_s
     summaries = [said for rank in ranks if (said := rank.last(TrainSummary)) is not None]
     _put_times(found, step_s, off_s, _why_no_off_steps(case, train))
+    if steps.seconds and not steps.quiet_s:
+        for name in ("network_cost_s", "network_share_ratio"):
+            found.put(name, None, ALL_BESIDE_SAVES)
     _put_throughput(found, summaries, step_s, case.world_size)
+    put_packing(found, on, summaries, step_s)
+    put_epochs(found, case, train, on, summaries)
+    if train.checkpoints is not None:
+        put_checkpoints(found, ranks, steps)
+    found.completion = completion_of_training(case, train, on, summaries)
     _put_mfu(found, summaries, step_s, peak_flops)
     _put_loss(found, on)
     used = [intervals[same[0].label] for same in on if same[0].label in intervals]
     _put_traffic(found, case, used, (step_s, len(on_s)), summaries)
     put_nodes(found, case, used)
     found.data = summaries[0].data if summaries else None
-    found.error = _apart(ranks)
+    found.error = _apart(ranks) or _thawed(ranks)
     return found
 
 
@@ -121,6 +134,9 @@ def _put_throughput(
         found.put(name, per_step / step_s if is_known and step_s else None, reason)
     peak_bytes = max((float(s.peak_memory_bytes) for s in summaries), default=None)
     found.put("peak_memory_bytes", peak_bytes, "the training did not end")
+    compiled_s = [s.compile_s for s in summaries if s.compile_s is not None]
+    if compiled_s:
+        found.put("compile_s", max(compiled_s))
 
 
 def _put_mfu(
@@ -211,5 +227,19 @@ def _apart(ranks: Sequence[RankBlocks]) -> TrialError | None:
                 f"{checksum:.9g} and {first:.9g}",
                 phase=Phase.MEASURE,
                 rank=rank,
+            )
+    return None
+
+
+def _thawed(ranks: Sequence[RankBlocks]) -> TrialError | None:
+    """Did weights that were frozen stay as they were?"""
+    for rank in ranks:
+        said = rank.last(TrainSummary)
+        if said is not None and not said.is_frozen_unchanged:
+            return TrialError(
+                kind=ErrorKind.WRONG_RESULT,
+                message=f"rank {rank.rank} changed weights that are frozen",
+                phase=Phase.MEASURE,
+                rank=rank.rank,
             )
     return None

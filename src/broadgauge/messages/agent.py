@@ -17,22 +17,32 @@ whatever joins the two: a socket, a pipe, ssh's stdin and stdout.
       dump_stacks  another's rank hangs
       ask_clock    what time is it there?  clock
       listen_on_link, call_on_link         listens_on_link, link_probed: found_links.py
+      preflight_open, …_run, …_close       preflight_opened, preflight_ran: preflight.py
       end          end the ranks           ended (last)
                                            at any time: alive (once a second), rank_exited,
-                                           phase_expired, stacks_dumped, log_flooded, log_text
+                                           phase_expired, stacks_dumped, log_flooded, log_text,
+                                           adapters_used (before the last rank of a trial is done)
 
 An agent that owns all nodes of its launch sends no `ranks_wait`: it reads and releases at once, as
 no other machine has to be waited for.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from broadgauge.messages.codec import Decoder
 from broadgauge.messages.counters import LinkFacts, NodeCounters
 from broadgauge.messages.found_links import CallOnLink, LinkProbed, ListenOnLink, ListensOnLink
 from broadgauge.messages.launch_order import LaunchOrder, Link
+from broadgauge.messages.preflight import (
+    ClosePreflight,
+    OpenPreflight,
+    PreflightOpened,
+    PreflightRan,
+    RunPreflight,
+)
 from broadgauge.messages.rank import TrialCommand
+from broadgauge.messages.rdma_use import AdaptersUsed
 from broadgauge.messages.vocabulary import Phase
 
 PROTOCOL_VERSION = 1
@@ -93,6 +103,9 @@ Order = (
     | AskClock
     | ListenOnLink
     | CallOnLink
+    | OpenPreflight
+    | RunPreflight
+    | ClosePreflight
     | End
 )
 ORDER: Decoder[Order] = Decoder(Order)
@@ -112,6 +125,10 @@ class AgentHello:
     kernel: str
     cores: int
     memory_bytes: int
+    facts: dict[str, Any] | None = None
+    """Of its machine (agent/facts.py), where nobody could look at it before."""
+    place: dict[str, str] = field(default_factory=dict)
+    """Of a pod: its `node`, its name `pod`, its `address` on the pod network."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +137,8 @@ class Ready:
 
     type: Literal["ready"] = "ready"
     notes: tuple[str, ...]
+    variables: dict[str, str] = field(default_factory=dict)
+    """That the agent gave its ranks, for what it found its launch's network to be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,6 +295,9 @@ Event = (
     | ClockTold
     | ListensOnLink
     | LinkProbed
+    | PreflightOpened
+    | PreflightRan
+    | AdaptersUsed
     | RankExited
     | PhaseExpired
     | StacksDumped

@@ -7,6 +7,8 @@ each agent is started with: one for logs and what libraries write, and the worki
 from dataclasses import dataclass, field
 from typing import Literal
 
+from broadgauge.messages.emulated_storage import StoragePlan
+from broadgauge.messages.pod_network import PodNetwork
 from broadgauge.messages.vocabulary import TextEnum
 
 
@@ -105,7 +107,11 @@ class LaunchOrder:
     the numbers of a rank's two pipes come on top."""
     link: Link | None
     """None: one node, or links that are not ours to shape."""
+    network: PodNetwork | None = None
+    """That the agent has to look for among its machine's; None: the plan names interfaces."""
     limits: PhaseLimits
+    storages: tuple[StoragePlan, ...] = ()
+    """To be made for this launch; nodes must be namespaces."""
     uid: int | None = None
     gid: int | None = None
     """The user's ids outside of all namespaces, which the ranks get back; None: the agent's."""

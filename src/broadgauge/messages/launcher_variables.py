@@ -21,7 +21,15 @@ PREFIXES = (
 )
 """Of torchrun's agent, of MPI's launchers (Open MPI, MPICH and Slurm's, PMIx), and our own."""
 
+PREPARED = frozenset({"BROADGAUGE_MODEL", "BROADGAUGE_DATASET", "BROADGAUGE_PREPARED"})
+"""Where a volume has what was fetched onto it for the ranks."""
+
 
 def is_set_by_a_launcher(name: str) -> bool:
     """`RANK` is, `AWS_ROLE_ARN` and `LOCAL_CACHE_DIR` are not."""
     return name in TORCHRUN or name.startswith(PREFIXES)
+
+
+def is_kept_from_ranks(name: str) -> bool:
+    """Of what was inherited: all that a launcher sets, but where a model and data set are."""
+    return is_set_by_a_launcher(name) and name not in PREPARED

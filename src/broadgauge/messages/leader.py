@@ -14,17 +14,46 @@ mark is one event with the counters of all nodes.
 Events are numbered from 0 and kept in the leader's spool until the tool says that they are stored.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from broadgauge.messages.agent import AgentHello, RunTrial
 from broadgauge.messages.codec import Decoder
 from broadgauge.messages.launch_order import LaunchOrder
+from broadgauge.messages.preflight import PreflightDone
 
 LIFE_WORD = "{life}"
 PORT_WORD = "{port}"
-"""Stand in the texts of a job's orders; the leader puts in the life's id, and a port that is free
-on the first node."""
+MASTER_WORD = "{master}"
+"""Stand in the texts of a job's orders; the leader puts in the life's id, a port that is free on
+the first node, and that node's address."""
+INTERFACES_WORD = "{interfaces}"
+"""The agent puts in those of the launch's network, where it had to look for them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderStart:
+    """What a leader is started with."""
+
+    folder: str
+    """Its own: the spool and the socket; removed when it ends."""
+    address: str
+    """Of this host on the control network, where agents find it."""
+    token: str = field(repr=False)
+    version: str
+    keep_s: float
+    """How long it waits for a tool when its jobs are done."""
+    port: int = 0
+    """Where agents find it; 0: any that is free."""
+    orders: str = ""
+    """Of a leader on a log: the folder with its orders."""
+    preflight_s: float = 0.0
+    """How long its agents may check all pairs of them before the first launch; 0: they don't."""
+    kept_in: str = ""
+    """A folder for its events that outlives it; empty: they are in `folder`."""
+
+
+LEADER_START: Decoder[LeaderStart] = Decoder(LeaderStart)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +181,7 @@ class JobsDone:
     type: Literal["jobs_done"] = "jobs_done"
 
 
-LifeEvent = LifeBegins | TrialBegins | TrialEnds | AgentLost | LifeEnds | JobsDone
+LifeEvent = PreflightDone | LifeBegins | TrialBegins | TrialEnds | AgentLost | LifeEnds | JobsDone
 LIFE_EVENT: Decoder[LifeEvent] = Decoder(LifeEvent)
 
 
@@ -167,6 +196,9 @@ class LeaderHello:
     """Of the jobs that it has; −1: none."""
     next_number: int
     """Of the next event."""
+    leader: str = ""
+    """Which process this is: another one in its place begins with event 0 again. Empty: not
+    known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +209,9 @@ class Spooled:
     number: int
     generation: int
     event: dict[str, Any]
+    leader: str = ""
+    """As in its hello. Empty: as the event before; a log, whose beginning may be cut off, says it
+    with each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,12 +21,14 @@ The rank's other environment is torchrun's contract (RANK, WORLD_SIZE, LOCAL_RAN
 LOCAL_WORLD_SIZE, GROUP_RANK, MASTER_ADDR, MASTER_PORT). Times in seconds.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
+from broadgauge.messages.checkpoints import CheckpointBegun, CheckpointSaved
 from broadgauge.messages.codec import Decoder
 from broadgauge.messages.stacks import RankStack
+from broadgauge.messages.storage import StorageBlock, StorageProblem
 from broadgauge.messages.tasks import RankLayout, Task
 from broadgauge.messages.vocabulary import CollectiveOp, ErrorKind, Phase, StepMode
 
@@ -151,6 +153,15 @@ class StepsBlock:
     seconds: tuple[float, ...]
     losses: tuple[float | None, ...]
     """None: not finite."""
+    num_samples: tuple[int, ...] = ()
+    """Of this rank, by step; empty: each as many as the summary says."""
+    num_tokens: tuple[int, ...] = ()
+    """Of this rank, by step, padding left out; empty: as above."""
+    save_gaps_s: tuple[float, ...] = ()
+    """By step: what lay between its end and the begin of the next because a checkpoint was saved,
+    all ranks waited for; it is in no step's seconds. Empty: none was saved."""
+    are_beside_saves: tuple[bool, ...] = ()
+    """By step: did it begin while this rank wrote a checkpoint in the background?"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +173,7 @@ class TrainSummary:
     trial_id: str
     parameters: int
     tokens_per_step: int
-    """Of this rank."""
+    """Of this rank; where steps differ, the rounded mean."""
     sequences_per_step: int
     gradient_bytes: int
     """Of all gradients, in the type they are reduced in."""
@@ -172,9 +183,28 @@ class TrainSummary:
     peak_memory_bytes: int
     data: str
     """Which text was read."""
+    epoch_samples: int | None = None
+    """Of what a training reads that counts whole samples; None: it cuts sequences anywhere."""
+    micro_batches_count: float | None = None
+    """Of a step, the mean; None: as the workload says."""
+    padding_ratio: float | None = None
+    """Share of the computed positions that is padding; None: all rows are as long."""
     parameter_checksum: float | None
     """None: not finite. Sum of all parameters after the communicating steps, sharded ones gathered:
     equal on all ranks."""
+    trained_parameters: int | None = None
+    """Of the parameters, those that are not frozen; None: an older rank, which trained all."""
+    is_frozen_unchanged: bool = True
+    """Have the frozen weights that this rank holds the bits they had before the first step?"""
+    compile_s: float | None = None
+    """What torch.compile took, all graphs; None: nothing was compiled."""
+    start_up_s: float | None = None
+    """From the start of this rank's process to its process group, waiting for earlier trials of its
+    launch left out; None: the kernel does not say, or an older rank."""
+    model_load_s: float | None = None
+    """To open the data, to build the model and to draw its weights; None: an older rank."""
+    warm_up_s: float | None = None
+    """All warm-up steps; None: an older rank."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,9 +223,34 @@ class CommandSamples:
     """By metric: why there are none, in a sentence."""
     last_lines: tuple[str, ...] = ()
     """Of the node's first rank."""
+    seen_at_s: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    """By metric that was printed: when each of its samples was seen, since the command began. Its
+    output is looked at ten times a second. Empty: an older node."""
+    first_seen_s: dict[str, float] = field(default_factory=dict)
+    """By metric that was printed: when the first was, those that `skip_first` leaves out too."""
 
 
-Block = CollectiveBlock | StepsBlock | TrainSummary | CommandSamples
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceProblem:
+    """Why this rank, or ranks of this node, left no trace where one was asked for."""
+
+    type: Literal["block"] = "block"
+    kind: Literal["trace_problem"] = "trace_problem"
+    trial_id: str
+    message: str
+
+
+Block = (
+    CollectiveBlock
+    | StepsBlock
+    | TrainSummary
+    | CommandSamples
+    | TraceProblem
+    | StorageBlock
+    | StorageProblem
+    | CheckpointBegun
+    | CheckpointSaved
+)
 BLOCK: Decoder[Block] = Decoder(Block)
 
 ArtifactKind = Literal["trace", "log", "checkpoint_list"]
@@ -218,6 +273,19 @@ class Artifact:
 
 
 ARTIFACT: Decoder[Artifact] = Decoder(Artifact)
+
+
+def artifacts_in(messages: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[Artifact, ...]:
+    """The files that ranks say they left, in the order of ranks.
+
+    Raises DecodeError for what no rank would say.
+    """
+    return tuple(
+        ARTIFACT(message)
+        for said in messages
+        for message in said
+        if message.get("type") == "artifact"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,8 @@ CollectiveOp = Literal[
     "send_recv",
 ]
 Engine = Literal["torch", "nccl-tests"]
-Strategy = Literal["ddp", "fsdp"]
+Strategy = Literal["ddp", "fsdp", "hsdp"]
+ActivationCheckpointing = Literal["none", "selective", "full"]
 DataType = Literal["float32", "bfloat16"]
 Comma = Literal["thousands", "decimal"]
 DATA_TYPE_BYTES: dict[DataType, int] = {"float32": 4, "bfloat16": 2}

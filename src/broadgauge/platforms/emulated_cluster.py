@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from broadgauge.agent.emulated.storage.tools import missing_for
 from broadgauge.messages.launch_order import Mode
 from broadgauge.platforms.gpu_choice import choose_gpus, numa_node_of_gpu
 from broadgauge.platforms.gpu_watch import GpuWatch
@@ -11,6 +12,7 @@ from broadgauge.platforms.launch_plan import (
     LaunchSettings,
     Programs,
     command_lines,
+    emulated_storages,
     interfaces_of,
 )
 from broadgauge.platforms.local import quota_notes
@@ -62,7 +64,11 @@ class EmulatedPlatform:
         return tuple(self._notes)
 
     def start(self, request: LaunchRequest, progress: TrialProgress) -> SupervisedLaunch:
-        """Build the cluster and start the ranks of one launch. Raises LaunchError."""
+        """Build the cluster and start the ranks of one launch. Raises LaunchError.
+
+        PlatformError where what a storage needs is not here.
+        """
+        _refuse_missing(request)
         settings = self._settings(request)
         refuse_impossible_path(request.cases[0], settings.gpus)
         write_topology_files(request, settings)
@@ -119,6 +125,18 @@ class EmulatedPlatform:
             return CheckResult(error=TrialError(kind=ErrorKind.REFUSED, message=contradiction))
 
         return check
+
+
+def _refuse_missing(request: LaunchRequest) -> None:
+    """Raises PlatformError with what helps."""
+    plans = emulated_storages(request.cases)
+    lacking = missing_for(plans)
+    if lacking:
+        raise PlatformError(
+            f"this machine can't emulate the storage `{plans[0].name}`: "
+            + "; ".join(what for what, _ in lacking),
+            hint="; ".join(dict.fromkeys(fix for _, fix in lacking)),
+        )
 
 
 def write_topology_files(request: LaunchRequest, settings: LaunchSettings) -> None:

@@ -92,6 +92,7 @@ class _Samples:
         self._busy_clocks_mhz: list[float] = []
         self._power_watts: list[float] = []
         self._temperature_celsius: list[float] = []
+        self._utilization_ratios: list[float] = []
         self._reasons: list[int] = []
         self._count = 0
         self._index = int(nvml.nvmlDeviceGetIndex(handle))
@@ -125,6 +126,8 @@ class _Samples:
         with suppress(nvml.NVMLError):
             celsius = nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)
             self._temperature_celsius.append(float(celsius))
+        with suppress(nvml.NVMLError):
+            self._utilization_ratios.append(nvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100)
 
     def use(self) -> GpuUse:
         """Means, the lowest clock, the highest temperature; clocks of when it was not idle."""
@@ -135,6 +138,7 @@ class _Samples:
             index=self._index,
             name=self._name,
             samples_count=self._count,
+            utilization_ratio=mean_utilization_ratio(self._utilization_ratios),
             sm_clock_mhz=fmean(clocks_mhz) if clocks_mhz else None,
             sm_clock_min_mhz=min(clocks_mhz, default=None),
             sm_clock_max_mhz=self._highest_clock_mhz(),
@@ -150,6 +154,14 @@ class _Samples:
         with suppress(nvml.NVMLError):
             return float(nvml.nvmlDeviceGetMaxClockInfo(self._handle, nvml.NVML_CLOCK_SM))
         return None
+
+
+def mean_utilization_ratio(samples: Sequence[float]) -> float | None:
+    """From the first work on the GPU to the last; None: it was not told."""
+    if not samples:
+        return None
+    busy = [place for place, ratio in enumerate(samples) if ratio]
+    return fmean(samples[busy[0] : busy[-1] + 1]) if busy else 0.0
 
 
 def reason_names(bits: int) -> tuple[str, ...]:

@@ -3,13 +3,14 @@
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from broadgauge.agent.cores import cores_by_neighbourhood, share_out
 from broadgauge.agent.emulated.addresses import interface_name
 from broadgauge.agent.emulated.nodes import plan_nodes
 from broadgauge.agent.supervisor.programs import argv_of
+from broadgauge.messages.emulated_storage import StoragePlan
 from broadgauge.messages.launch_order import (
     LaunchOrder,
     Link,
@@ -33,6 +34,7 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import LaunchRequest
 from broadgauge.specs.secrets import Secrets
+from broadgauge.specs.storage_places import emulated_plan
 from broadgauge.specs.time_limits import TimeLimits
 from broadgauge.specs.variables import FromEnvironment
 
@@ -94,6 +96,7 @@ def plan_launch(
         environment=shared,
         link=link_of(case),
         limits=phase_limits(request.limits),
+        storages=emulated_storages(request.cases),
         uid=os.getuid(),
         gid=os.getgid(),
     )
@@ -243,6 +246,22 @@ def link_of(case: Case) -> Link | None:
         overlay=network.overlay,
         nics_per_node=network.num_nics,
     )
+
+
+def emulated_storages(cases: Iterable[Case]) -> tuple[StoragePlan, ...]:
+    """Which storages must be made for these cases? Each once."""
+    named = filter(None, (case.storage for case in cases))
+    return tuple(dict.fromkeys(filter(None, map(emulated_plan, named))))
+
+
+def refuse_emulated_storage(request: LaunchRequest) -> None:
+    """Raises LaunchError where a storage would have to be made, and no namespace is there."""
+    for storage in emulated_storages(request.cases):
+        raise LaunchError(
+            f"{request.launch_id}: the storage `{storage.name}` is emulated, which only emulated "
+            "nodes have",
+            hint="`platform: emulated` makes it, for one node too; a folder is `path: /folder`",
+        )
 
 
 def interfaces_of(case: Case, mode: Mode) -> tuple[str, ...]:

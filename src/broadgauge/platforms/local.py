@@ -3,7 +3,13 @@
 from broadgauge.messages.launch_order import Mode
 from broadgauge.platforms.gpu_choice import choose_gpus
 from broadgauge.platforms.launch_folders import LaunchFolders
-from broadgauge.platforms.launch_plan import FREE_PORT, LaunchSettings, Programs, command_lines
+from broadgauge.platforms.launch_plan import (
+    FREE_PORT,
+    LaunchSettings,
+    Programs,
+    command_lines,
+    refuse_emulated_storage,
+)
 from broadgauge.platforms.machine import cpu_quota_cores
 from broadgauge.platforms.path_check import path_check, refuse_impossible_path
 from broadgauge.platforms.starting import free_port, start_launch
@@ -69,6 +75,7 @@ class LocalPlatform:
                 f"{request.launch_id}: the local platform is one node, not {case.nodes}",
                 hint="several nodes need `platform: emulated`",
             )
+        refuse_emulated_storage(request)
         return LaunchSettings(
             mode=Mode.PLAIN,
             programs=self._programs,

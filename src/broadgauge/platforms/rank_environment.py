@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from broadgauge.messages.launcher_variables import is_set_by_a_launcher
+from broadgauge.messages.launcher_variables import is_kept_from_ranks
 from broadgauge.platforms.meant_transport import transport_variables
 from broadgauge.platforms.paths import NCCL_VARIABLES, SOCKETS_ONLY
 from broadgauge.specs.case import Case
@@ -66,7 +66,7 @@ def rank_environment(case: Case, place: RankPlace, facts: LaunchFacts) -> dict[s
     Raises InputError where one is missing.
     """
     inherited = {
-        name: value for name, value in facts.inherited.items() if not is_set_by_a_launcher(name)
+        name: value for name, value in facts.inherited.items() if not is_kept_from_ranks(name)
     }
     return inherited | given_variables(case, place, facts)
 

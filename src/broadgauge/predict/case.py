@@ -85,6 +85,46 @@ class Fabric:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """A modelled time, seconds, and from where to where it lies in eight cases of ten."""
+
+    value_s: float = 0.0
+    low_s: float = 0.0
+    high_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageWaits:
+    """What a training waits for one storage (predict/storage). It follows the cluster's size."""
+
+    start: Wait
+    """Before the first step: loading the model, and the first batch."""
+    batch: Wait
+    """Loaders have a rank's batch ready as often as this: no step is shorter."""
+    unhidden: Wait = Wait()
+    """Of each step: loading where no loader runs beside it."""
+    save: Wait
+    """Stall of one save."""
+    durable_s: float | None
+    """From the begin of a save until it outlives the node; None: `durable_words` say why."""
+    durable_words: str = ""
+    least_stall_s: float = 0.0
+    """Of a save that no other is in the way of."""
+    written_s: float = 0.0
+    """From its begin until the last write has returned."""
+    is_waiting: bool = False
+    """In the background: a save is due before the one before is written."""
+    steps_between_saves: int | None = None
+    """None: it saves nothing."""
+    mean_time_between_failures_s: float | None = None
+    """Of the whole cluster; None: not told."""
+
+    def saving(self, wait_s: float) -> float:
+        """Of a save, each step's share."""
+        return wait_s / self.steps_between_saves if self.steps_between_saves else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingCase:
     """One question: how long does a step take? Hashable, and it does no I/O.
 
@@ -139,6 +179,11 @@ class TrainingCase:
     """Stall of a step for its data, after what loaders hide."""
     checkpoint_s: float = 0.0
     """Stall of a checkpoint, spread over the steps between two."""
+    storage: str = ""
+    """Which one, and how it is used; empty: it waits for none, or as `data_s` and `checkpoint_s`
+    say."""
+    storage_waits: StorageWaits | None = None
+    """None: `storage` is empty."""
 
     @property
     def gpu_entry(self) -> Gpu:

@@ -5,12 +5,15 @@ from typing import assert_never
 from broadgauge.specs.workload import (
     CollectivesWorkload,
     CommandWorkload,
+    StorageWorkload,
     TrainWorkload,
     Workload,
 )
 
 COMMAND = "a command of yours, whose model and communication nobody knows"
 NO_MODEL = "no model"
+STORAGE = "phases on a storage, which are measured and not predicted"
+TOKEN_BUDGET = "batches by a budget of tokens, whose micro-batches follow from the samples' lengths"
 
 
 def training_of(workload: Workload) -> TrainWorkload | None:
@@ -22,11 +25,15 @@ def training_of(workload: Workload) -> TrainWorkload | None:
 def in_predict(workload: Workload) -> TrainWorkload | str:
     """The training that is predicted, or what it is instead."""
     match workload:
+        case TrainWorkload() if workload.packing is not None:
+            return TOKEN_BUDGET
         case TrainWorkload():
             return workload
         case CommandWorkload():
             return COMMAND
         case CollectivesWorkload():
             return NO_MODEL
+        case StorageWorkload():
+            return STORAGE
         case _:
             assert_never(workload)

@@ -6,13 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from broadgauge.messages.model_shape import model_flops_per_token
 from broadgauge.predict.case import Bottleneck, TrainingCase
 from broadgauge.predict.costs.compute import compute_costs
 from broadgauge.predict.costs.pieces import ComputeCosts
 from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.facts.columns import Columns, columns_of
 from broadgauge.predict.facts.knowledge import Knowledge, default_knowledge
-from broadgauge.predict.intervals.uncertainty import WORDS, Intervals, intervals
+from broadgauge.predict.intervals.uncertainty import (
+    STORAGE_WORDS,
+    WORDS,
+    Intervals,
+    intervals,
+)
 from broadgauge.predict.memory.fullest_gpu import MemoryTable, memory_table
 from broadgauge.predict.prediction import Interval, Prediction, StepParts, Widened
 from broadgauge.predict.timeline.evaluation import Evaluation, evaluate
@@ -78,15 +84,15 @@ def predict_table(
 
 
 def flops_per_token(columns: Columns) -> Times:
-    """Of the model, forward and backward, without recomputation: 6N + 12LHS.
-
-    4N where the weights are frozen (LoRA): their gradients, 2N, are not computed, and adapters are
-    too small to count. Source: Chowdhery et al. 2022 (PaLM, arXiv 2204.02311), appendix B.
-    """
+    """Of the model, forward and backward, without recomputation (messages/model_shape.py). Of LoRA
+    all weights are frozen, and adapters are too small to count."""
     shapes = columns.shapes
     active = np.array([case.model.active_params for case in columns.cases], dtype=np.float64)
-    per_parameter = np.where(columns.is_lora, 4.0, 6.0)
-    return per_parameter * active + 12 * shapes.layers * shapes.attention_width * columns.seq_len
+    trained = np.where(columns.is_lora, 0.0, active)
+    found = model_flops_per_token(
+        trained, active - trained, shapes.layers, shapes.attention_width, columns.seq_len
+    )
+    return np.asarray(found)
 
 
 def _bound_index(compute: ComputeCosts, evaluation: Evaluation) -> npt.NDArray[np.intp]:
@@ -101,14 +107,23 @@ def _bound_index(compute: ComputeCosts, evaluation: Evaluation) -> npt.NDArray[n
         evaluation.inter_busy_s,
         evaluation.intra_busy_s,
         evaluation.bubble_s,
-        evaluation.storage_s,
+        evaluation.storage_busy_s,
     ]
     return np.asarray(np.argmax(np.stack(busy), axis=0))
 
 
+def _uncertain(table: PredictionTable, index: int) -> tuple[str, str]:
+    """Which term makes most of the interval, and what would narrow it?"""
+    evaluation, found = table.evaluation, table.intervals
+    above_log = np.log(found.high_s[index] / evaluation.step_s[index])
+    if 2 * found.storage_above_log[index] ** 2 > above_log**2:
+        return STORAGE_WORDS
+    return WORDS[str(found.regimes[index])]
+
+
 def _prediction(table: PredictionTable, index: int) -> Prediction:
     evaluation = table.evaluation
-    dominant, narrowed_by = WORDS[str(table.intervals.regimes[index])]
+    dominant, narrowed_by = _uncertain(table, index)
 
     def at(values: Times) -> float:
         return float(values[index])

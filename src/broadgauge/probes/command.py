@@ -20,11 +20,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from broadgauge.messages.pythons import NoSuchPythonError, activated, find_python
 from broadgauge.messages.rank import (
-    COMMAND_FD_VARIABLE,
     COUNTED_STEPS,
-    RESULT_FD_VARIABLE,
     CommandSamples,
     CountNow,
     Done,
@@ -35,23 +32,26 @@ from broadgauge.messages.rank import (
     Stalled,
     TrialCommand,
 )
-from broadgauge.messages.tasks import CommandTask, RankLayout
+from broadgauge.messages.tasks import CommandTask
 from broadgauge.messages.vocabulary import ErrorKind, Phase
 from broadgauge.probes.channel import Channel, leave_at_once
+from broadgauge.probes.command_config import configured
 from broadgauge.probes.command_failure import describe_end
 from broadgauge.probes.command_ranks import CommandRanks, TakenStack, abort, install_hook
+from broadgauge.probes.command_start import (
+    node_ranks,
+    python_and_environment,
+    torchrun_command,
+)
+from broadgauge.probes.command_storage import placed
 from broadgauge.probes.command_streams import CommandStreams
+from broadgauge.probes.command_tracing import run_traced
 from broadgauge.probes.identity import RankIdentity
+from broadgauge.probes.metric_files import seen_before
 from broadgauge.probes.stall import Pace, StallSample, StallWatch
 from broadgauge.probes.step_counts import StepCounts
+from broadgauge.probes.trace_place import own_log
 from broadgauge.probes.trial import RefusedError, Trial
-
-OWN_VARIABLES = (
-    COMMAND_FD_VARIABLE,
-    RESULT_FD_VARIABLE,
-    *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK"),
-)
-"""Of this process; torchrun sets its ranks' own."""
 
 TICK_S = 0.1
 """Between two looks at what the ranks have written."""
@@ -253,17 +253,16 @@ def run_trial(trial: Trial, running: RunningCommand) -> None:
     folder = task.working_directory
     if folder is not None and not Path(folder).is_dir():
         raise RefusedError(f"working_directory {folder}: no such folder, from {Path.cwd()}")
+    task, variables = configured(task, Path(folder or "."))
+    task, variables = placed(task, variables, os.environ)
     trial.begin_phase(Phase.RENDEZVOUS, "torchrun")
     trial.mark("command:begin")
     trial.begin_phase(Phase.MEASURE, " ".join(task.command))
     with _torchrun_folder() as torchrun_folder:
         streams = CommandStreams(task.metrics, node_ranks(trial), torchrun_folder, _pass_on)
         hook = torchrun_folder / "hook"
-        environment = child_environment(os.environ)
-        python = sys.executable
-        if task.python is not None:
-            found = _find_python(task.python, environment)
-            python, environment = str(found), activated(found, environment)
+        before = seen_before(task.metrics, Path(folder or "."))
+        python, environment = python_and_environment(task, variables)
         if task.stack_hook:
             environment = install_hook(hook, environment)
         exit_code = running.run(
@@ -275,25 +274,15 @@ def run_trial(trial: Trial, running: RunningCommand) -> None:
         )
         shutil.rmtree(hook, ignore_errors=True)
         streams.remove()
+        streams.take_files(task.metrics, Path(folder or "."), before)
     if exit_code == 0:
         trial.mark("command:end")
     _say_samples(trial, task, streams, exit_code)
     if exit_code != 0:
         where = str(Path(folder or ".").absolute())
         raise CommandFailedError(describe_end(trial.trial_id, streams, exit_code, where))
-
-
-def _find_python(text: str, environment: Mapping[str, str]) -> Path:
-    try:
-        return find_python(text, Path.cwd(), environment)
-    except NoSuchPythonError as error:
-        raise RefusedError(str(error)) from error
-
-
-def node_ranks(trial: Trial) -> range:
-    """Which ranks of the world does this node's torchrun start?"""
-    each = trial.layout.ranks_per_node
-    return range(trial.identity.node * each, (trial.identity.node + 1) * each)
+    if task.traced_launch is not None:
+        run_traced(trial, task, running, variables)
 
 
 @contextmanager
@@ -305,40 +294,6 @@ def _torchrun_folder() -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="broadgauge-torchrun-") as folder:
         yield Path(folder)
-
-
-def torchrun_command(
-    layout: RankLayout,
-    task: CommandTask,
-    identity: RankIdentity,
-    log_folder: Path,
-    python: str = sys.executable,
-) -> list[str]:
-    """Which command runs on this node? torchrun with a static rendezvous at node 0, each rank's
-    output in a file of its own."""
-    return [
-        *(python, "-m", "torch.distributed.run"),
-        f"--nnodes={layout.nodes}",
-        f"--nproc-per-node={layout.ranks_per_node}",
-        f"--node-rank={identity.node}",
-        f"--master-addr={identity.master_addr}",
-        f"--master-port={identity.master_port}",
-        f"--log-dir={log_folder}",
-        "--redirects=3",
-        *task.command,
-    ]
-
-
-def own_log() -> Path | None:
-    """The file that this process's output goes to; None: a terminal or a pipe."""
-    log = Path("/proc/self/fd/1").resolve()
-    return log if log.is_file() else None
-
-
-def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The node's variables without this process's own; output unbuffered, to see it in time."""
-    kept = {name: value for name, value in environment.items() if name not in OWN_VARIABLES}
-    return kept | {"PYTHONUNBUFFERED": "1"}
 
 
 def _say_samples(trial: Trial, task: CommandTask, streams: CommandStreams, exit_code: int) -> None:
@@ -357,6 +312,10 @@ def _say_samples(trial: Trial, task: CommandTask, streams: CommandStreams, exit_
                 name: why
                 for name, (_, reader) in found.items()
                 if (why := reader.missing().get(name)) is not None
+            },
+            seen_at_s={n: at for n, (_, r) in found.items() if (at := r.seen_at_s.get(n))},
+            first_seen_s={
+                n: r.first_seen_s[n] for n, (_, r) in found.items() if n in r.first_seen_s
             },
             last_lines=tuple(line for line in lines if line.strip())[-_LAST_LINES:],
         )

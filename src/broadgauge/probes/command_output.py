@@ -6,11 +6,14 @@ Lines may be cut, endless or no text at all: memory stays bounded whatever is pr
 import json
 import math
 import re
+import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from broadgauge.messages.tasks import MetricSource
 from broadgauge.messages.vocabulary import Comma
+from broadgauge.probes.metric_files import FoundNumbers
 
 MAX_LINE_BYTES = 16_384
 """Of a longer line the first part is read and the rest is skipped, up to its end."""
@@ -66,7 +69,9 @@ class LineSplitter:
 class SampleReader:
     """Feed lines, get the samples of each metric, the notes about them and the last lines."""
 
-    def __init__(self, metrics: tuple[MetricSource, ...]) -> None:
+    def __init__(
+        self, metrics: tuple[MetricSource, ...], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._metrics = metrics
         self._most_a_metric = MAX_SAMPLES // len(metrics)
         self._samples: dict[str, list[float]] = {metric.name: [] for metric in metrics}
@@ -74,6 +79,13 @@ class SampleReader:
         self._ambiguous: dict[str, int] = {metric.name: 0 for metric in metrics}
         self._first_ambiguous: dict[str, str] = {}
         self._seen: dict[str, int] = {metric.name: 0 for metric in metrics}
+        self._seen_at_s: dict[str, list[float]] = {metric.name: [] for metric in metrics}
+        self.first_seen_s: dict[str, float] = {}
+        """By metric: when the first was printed, skipped ones too."""
+        self._clock = clock
+        self._begin_s = clock()
+        self._why: dict[str, str] = {}
+        """Of metrics that are read from files: what kept us from reading on."""
         self.rank_exit_code: int | None = None
         """Of the first rank that torchrun saw fail; a signal's number is negative."""
         self.failed_local_rank: int | None = None
@@ -104,7 +116,15 @@ class SampleReader:
                     self._ambiguous[metric.name] += 1
                     self._first_ambiguous.setdefault(metric.name, value)
                 else:
-                    self._take(metric, value)
+                    self._take(metric, value, at_s=self._clock() - self._begin_s)
+
+    def take_found(self, name: str, found: FoundNumbers) -> None:
+        """What a file had of this metric."""
+        metric = next(metric for metric in self._metrics if metric.name == name)
+        for value in found.values:
+            self._take(metric, value)
+        if found.why is not None:
+            self._why[name] = found.why
 
     def _read_summary(self, line: str) -> None:
         if match := _FAILED_RANK.match(line):
@@ -117,6 +137,11 @@ class SampleReader:
         return {name: tuple(values) for name, values in self._samples.items()}
 
     @property
+    def seen_at_s(self) -> dict[str, tuple[float, ...]]:
+        """Of printed metrics, to a hundredth of a second: longer than between two looks."""
+        return {name: tuple(times) for name, times in self._seen_at_s.items() if times}
+
+    @property
     def notes(self) -> tuple[str, ...]:
         notes = [
             f"metric `{name}`: {count} number(s) not finite, left out"
@@ -127,6 +152,7 @@ class SampleReader:
             f"metric `{name}`: {self._ambiguous_words(name)}, left out"
             for name in self._first_ambiguous
         ]
+        notes += [f"metric `{name}`: {why}" for name, why in self._why.items()]
         notes += [
             f"metric `{metric.name}`: only the first {self._most_a_metric} of "
             f"{self._seen[metric.name] - metric.skip_first} samples are kept"
@@ -148,11 +174,14 @@ class SampleReader:
             return f"metric `{metric.name}`: {self._ambiguous_words(metric.name)}"
         skipped = self._seen[metric.name]
         after = f" after the {skipped} that `skip_first` leaves out" if skipped else ""
-        source = (
-            f"the regex `{metric.regex}` matched no number"
-            if metric.regex is not None
-            else f"no JSON line had a number under `{metric.json_key}`"
-        )
+        if metric.name in self._why:
+            source = self._why[metric.name]
+        elif metric.regex is not None:
+            source = f"the regex `{metric.regex}` matched no number"
+        elif metric.json_key is not None:
+            source = f"no JSON line had a number under `{metric.json_key}`"
+        else:
+            source = "its file had no number"
         return f"metric `{metric.name}`: {source}{after}"
 
     def _ambiguous_words(self, name: str) -> str:
@@ -161,14 +190,19 @@ class SampleReader:
             "two things (`comma: thousands` or `comma: decimal` says which)"
         )
 
-    def _take(self, metric: MetricSource, value: float) -> None:
+    def _take(self, metric: MetricSource, value: float, *, at_s: float | None = None) -> None:
+        """`at_s`: when it was printed; None: it is from a file."""
         if not abs(value) <= LARGEST:  # nan too
             self._ignored[metric.name] += 1
             return
         self._seen[metric.name] += 1
+        if at_s is not None:
+            self.first_seen_s.setdefault(metric.name, round(at_s, 2))
         samples = self._samples[metric.name]
         if self._seen[metric.name] > metric.skip_first and len(samples) < self._most_a_metric:
             samples.append(value * metric.scale)
+            if at_s is not None:
+                self._seen_at_s[metric.name].append(round(at_s, 2))
 
 
 def numbers_in(line: str, metric: MetricSource) -> list[float | str]:
@@ -180,7 +214,8 @@ def numbers_in(line: str, metric: MetricSource) -> list[float | str]:
         texts = [match[1] for match in re.finditer(metric.regex, line)]
         numbers = [_number(text, metric.comma) for text in texts if text is not None]
         return [number for number in numbers if number is not None]
-    assert metric.json_key is not None
+    if metric.json_key is None:  # it is read from a file
+        return []
     value = _json_value(line, metric.json_key)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return []

@@ -47,10 +47,8 @@ class TakenStack:
 
 def install_hook(folder: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """The environment with which the command's Python loads the hook. Raises OSError."""
-    code = pkgutil.get_data("broadgauge.probes", "rank_hook.py")
-    assert code is not None, "it is a part of this package"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    (folder / "sitecustomize.py").write_bytes(code)
+    copy_hook("rank_hook.py", folder / "sitecustomize.py")
     paths = [str(folder), *filter(None, [environment.get("PYTHONPATH")])]
     return {
         **environment,
@@ -58,6 +56,13 @@ def install_hook(folder: Path, environment: Mapping[str, str]) -> dict[str, str]
         STACKS_VARIABLE: str(folder),
         SIGNAL_VARIABLE: str(STACKS_SIGNAL),
     }
+
+
+def copy_hook(name: str, path: Path) -> None:
+    """A file of this package, which may be in a zip file. Raises OSError."""
+    code = pkgutil.get_data("broadgauge.probes", name)
+    assert code is not None, "it is a part of this package"
+    path.write_bytes(code)
 
 
 class CommandRanks:
@@ -117,7 +122,7 @@ def rank_processes(torchrun_pid: int) -> tuple[CommandRankProcess, ...]:
     """Of each rank that torchrun has started: its outermost process that can answer, else the
     outermost of all."""
     found: dict[int, CommandRankProcess] = {}
-    for pid in _below(torchrun_pid):
+    for pid in processes_below(torchrun_pid):
         rank = _rank_of(pid)
         if rank is None:
             continue
@@ -134,7 +139,7 @@ def abort(pid: int) -> None:
         os.kill(pid, signal.SIGABRT)
 
 
-def _below(pid: int) -> Iterator[int]:
+def processes_below(pid: int) -> Iterator[int]:
     """All that it has started, and what those have, the nearest first."""
     waiting = [pid]
     while waiting:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from broadgauge.messages.tasks import MetricSource
 from broadgauge.probes.command_output import LineSplitter, SampleReader
+from broadgauge.probes.metric_files import Seen, numbers_left
 
 _MOST_BYTES = 1 << 20
 """Read of one file at a time."""
@@ -107,6 +108,13 @@ class CommandStreams:
             stream.finish(self._pass_on)
         for line in self._lines.finish():
             self.torchrun.feed(line)
+
+    def take_files(self, metrics: tuple[MetricSource, ...], folder: Path, before: Seen) -> None:
+        """What metrics are read from files: the node's first rank is said to have left them."""
+        for metric in metrics:
+            if metric.file is not None:
+                found = numbers_left(metric, folder, before)
+                self.readers[self.ranks[0]].take_found(metric.name, found)
 
     def remove(self) -> None:
         """The copies: the node's log has it all."""

@@ -1,4 +1,4 @@
-"""What is loaded into the Python processes of a user's command: on a signal, write their stacks.
+"""What is loaded into the Python processes of a user's command? On a signal, it writes stacks.
 
 It is copied as `sitecustomize.py` into a folder that PYTHONPATH begins with, and runs with the
 user's Python, whichever that is. Only ranks register the signal, and a `sitecustomize` of theirs
@@ -23,6 +23,14 @@ def register() -> None:
     faulthandler.register(int(number), file=file, all_threads=True)
 
 
+def register_tracing() -> None:
+    """In a traced launch alone its profiler's code is there."""
+    if os.environ.get("BROADGAUGE_TRACE_FOLDER"):
+        import broadgauge_trace_hook  # type: ignore[import-not-found]
+
+        broadgauge_trace_hook.register()
+
+
 def load_hidden() -> None:
     """The `sitecustomize` that Python would have loaded."""
     own = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120  loads less
@@ -40,4 +48,6 @@ def load_hidden() -> None:
 if __name__ == "sitecustomize":
     with contextlib.suppress(ImportError, OSError, ValueError, RuntimeError):
         register()  # else a hang is told without this process's stack
+    with contextlib.suppress(ImportError, KeyError, ValueError):
+        register_tracing()  # else the traced launch tells that none of its processes has stepped
     load_hidden()

@@ -45,6 +45,10 @@ class StepWatch:
         finally:
             self._pace.pauses()
 
+    def pause(self) -> None:
+        """What is done until the next step is told of is no step."""
+        self._pace.pauses()
+
     def _look(self) -> None:
         while not self._is_over.wait(self._look_s):
             now_s = time.monotonic()

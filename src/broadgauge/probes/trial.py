@@ -33,6 +33,9 @@ class Trial:
     channel: Channel
     enter_phase: Callable[[Phase], None] | None = None
     """Told of each phase before the supervisor is; None: nobody else need know."""
+    process_start_s: float | None = None
+    """What this process took from its start to its hello, and then to its process group; None: the
+    kernel does not say."""
 
     @property
     def trial_id(self) -> str:

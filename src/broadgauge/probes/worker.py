@@ -10,12 +10,15 @@ import importlib.metadata
 import os
 import signal
 import sys
+import time
 import traceback
+from dataclasses import replace
 
 import torch
 import torch.distributed as dist
 
 from broadgauge.messages.rank import Done, EndCommand, Hello, TrialCommand
+from broadgauge.messages.storage import StorageTask
 from broadgauge.messages.tasks import CollectivesTask, CommandTask, TrainTask
 from broadgauge.messages.vocabulary import Phase, assert_never
 from broadgauge.probes.channel import Channel
@@ -25,6 +28,7 @@ from broadgauge.probes.failures import describe_failure
 from broadgauge.probes.groups import Rendezvous
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.nccl_tests.probe import measure_with_nccl_tests
+from broadgauge.probes.process_age import process_age_s
 from broadgauge.probes.training.probe import measure_training
 from broadgauge.probes.trial import Trial
 
@@ -33,6 +37,7 @@ def main() -> int:
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     identity = RankIdentity.from_environment(os.environ)
     channel = Channel.from_environment(os.environ)
+    started_s = process_age_s()
     channel.send(_hello(identity))
     rendezvous = Rendezvous(identity)
     while not isinstance(command := channel.receive(), EndCommand):
@@ -43,6 +48,7 @@ def main() -> int:
             identity=identity,
             channel=channel,
             enter_phase=rendezvous.enter_phase,
+            process_start_s=started_s,
         )
         try:
             run_trial(trial, rendezvous)
@@ -62,8 +68,12 @@ def run_trial(trial: Trial, rendezvous: Rendezvous) -> None:
             f"the trial has {layout.world_size} ranks, the launch {trial.identity.world_size}"
         )
     trial.begin_phase(Phase.RENDEZVOUS)
+    begin_s = time.monotonic()
     device = choose_device(layout.device, trial.identity.local_rank)
     with rendezvous.process_group(trial.command, device):
+        if trial.process_start_s is not None:
+            started_s = trial.process_start_s + time.monotonic() - begin_s
+            trial = replace(trial, process_start_s=started_s)
         measure(trial, device)
         trial.begin_phase(Phase.TEARDOWN)
         # No rank closes its connections while another still reads from them.
@@ -79,6 +89,10 @@ def measure(trial: Trial, device: Device) -> None:
             measure_collectives(trial, task, device)
         case TrainTask() as task:
             measure_training(trial, task, device)
+        case StorageTask() as task:
+            from broadgauge.probes.storage.probe import measure_storage  # others start without
+
+            measure_storage(trial, task, device)
         case CommandTask():
             raise TypeError("a command is run by broadgauge.probes.command")
         case unknown:

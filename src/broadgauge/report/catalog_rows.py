@@ -90,10 +90,10 @@ def _model(entry: Entry, _: Catalog) -> tuple[str, ...]:
 def _storage(entry: Entry, _: Catalog) -> tuple[str, ...]:
     assert isinstance(entry, StorageEntry)
     bound = "at least " if entry.is_lower_bound else ""
+    rates = (entry.read_gbyte_per_s, entry.write_gbyte_per_s)
     return (
         entry.name,
-        f"{bound}{entry.read_gbyte_per_s:g}",
-        f"{bound}{entry.write_gbyte_per_s:g}",
+        *("unknown" if rate is None else f"{bound}{rate:g}" for rate in rates),
         "yes" if entry.is_durable else "no",
     )
 

@@ -201,11 +201,13 @@ def loss_chart(run: RunSummary, curves: Sequence[LossCurve]) -> Spec | None:
     if not rows:
         return None
     ticks = linear_ticks(max(float(str(row["time"])) for row in rows))
+    is_since_start = all(curve.is_since_start for curve in curves)
+    since = "time since the start of the ranks" if is_since_start else "time in measured steps"
     x: Spec = {
         "field": "time",
         "type": "quantitative",
         "scale": {"domain": [0, ticks[-1]], "nice": False},
-        "axis": printed_axis(ticks, show_time, title="time in measured steps"),
+        "axis": printed_axis(ticks, show_time, title=since),
     }
     y: Spec = {
         "field": "loss",

@@ -25,7 +25,7 @@ OF_TRIALS: Mapping[str, str] = {
     "block": "the pass over all cases that the trial belongs to; cases are compared within blocks",
     "trial": "number of the trial within its launch and case, from 0",
     "position": "its place in the order of all trials of its block, from 0",
-    "line_rate_gbps": "what the shaper was set to, with Ethernet headers; empty: unshaped",
+    "line_rate_gbps": "what the shaper was set to, with Ethernet headers; empty: unshaped or found",
     "mtu_bytes": "largest IP packet on the link",
     "device": "cpu or cuda",
     "backend": "library of the collectives: gloo or nccl",
@@ -56,7 +56,8 @@ OF_TRIALS: Mapping[str, str] = {
     "loss_ratio": "share of the packets that are dropped on purpose",
     "path_wanted": "inside a node: the path that was asked for",
     "path_used": "inside a node: the path that was used, by the library's log and counters",
-    "verdict_bound": "what limits the case, over all its trials: network, host, compute, unknown",
+    "verdict_bound": "what limits the case, over all its trials: network, host, compute, "
+    "storage, unknown",
     "verdict_is_slower_than_one_node": "all nodes together were slower than one node alone",
     "verdict_sentence": "the verdict with its figures, in words",
     "platform": "where it ran: emulated, local or hosts",
@@ -69,6 +70,38 @@ OF_TRIALS: Mapping[str, str] = {
     "nccl_version": "of NCCL, by its own log",
     "nccl_network": "which network NCCL used, by its own log: Socket, IB, a plugin's name",
     "gpudirect": "NICs read and wrote the GPUs' memory, by NCCL's log; empty: unknown, or no NIC",
+    "completion_total_s": "the whole training, from the start of the ranks; its known parts add up "
+    "to it; what only the measuring needs is left out",
+    "completion_start_up_s": "from the start of the ranks' processes to their process group; of a "
+    "command until its first metric is first seen",
+    "completion_model_load_s": "data opened, model built, weights drawn; of a command its "
+    "model_load_time_s; empty: unknown",
+    "completion_training_s": "the steps of all epochs, else those that ran; of a command its "
+    "training_time_s, else from its first to its last step",
+    "completion_evaluation_s": "evaluations: of our trainer none, of a command its "
+    "evaluation_time_s; empty: unknown",
+    "completion_checkpoints_s": "checkpoints: of our trainer its stalls for them, of a command its "
+    "checkpoint_time_s; empty: unknown",
+    "completion_other_s": "of our trainer what the warm-up took beyond later steps, of a command "
+    "what no other part has",
+    "completion_measured_ratio": "share of the training's steps that the trial ran; below 1 "
+    "completion_training_s is extrapolated",
+    "traced_step_time_s": "mean traced step, over ranks; its parts add up to it",
+    "traced_compute_s": "of a traced step: computing",
+    "traced_fsdp_copies_s": "of a traced step: FSDP's copies in and out, where nothing computes",
+    "traced_exposed_communication_s": "of a traced step: communication that nothing hides; with "
+    "one rank's trace an upper bound",
+    "traced_straggler_wait_s": "of a traced step: waiting for a late rank; empty: it can't be told "
+    "from communication",
+    "traced_data_wait_s": "of a traced step: waiting for data",
+    "traced_checkpoint_s": "of a traced step: saving a checkpoint",
+    "traced_host_idle_s": "of a traced step: the GPU idle, as nothing was launched yet",
+    "traced_other_s": "of a traced step: whatever no other part has",
+    "traced_overlapped_communication_s": "of a traced step: communication hidden behind computing "
+    "or copying; in no part",
+    "traced_compute_slowdown_s": "of a traced step: what kernels took longer beside communication; "
+    "empty: it can't be told",
+    "tracing_overhead_ratio": "traced_step_time_s / the trial's timed step",
 }
 """By name; the registered metrics say theirs themselves (specs/metrics.py)."""
 OF_OPERATIONS: Mapping[str, str] = {
@@ -90,6 +123,49 @@ OF_OPERATIONS: Mapping[str, str] = {
     "to_rank": "of a message between two ranks: who received it",
 }
 """Of one collective at one size in one trial."""
+OF_STORAGES: Mapping[str, str] = {
+    "phase": "raw, batch_loading, model_loading or checkpoint_saving",
+    "variant": "what was read or written how, such as `dcp-async, sharded`",
+    "asked_cache": "cold or warm: in which state of the cache it was to be read; empty: it writes",
+    "cache": "cold, warm or unknown: which state was proven; empty: it writes",
+    "cache_evidence": "what proves it, or why it can't be known",
+    "num_bytes": "that all ranks read or wrote",
+    "wait_s": "how long training waits, slowest rank: the stall of a save, a load, or the stalls "
+    "of all batches",
+    "durable_s": "from the begin of a save until the last rank's part is durable; empty: unknown",
+    "durable_evidence": "what says so, or why it is not known",
+    "gbyte_per_s": "num_bytes over the time from the first rank's begin to the last one's end; of "
+    "a save until it is durable",
+    "operations": "of all ranks",
+    "operation_p50_s": "median time of an operation",
+    "operation_p99_s": "99 % of the operations took no longer; empty below 500 operations",
+    "cpu_s": "CPU seconds of all ranks and their loaders",
+    "read_bytes": "that came from block devices, by /proc/self/io; empty: not told",
+    "samples": "of batch loading, of all ranks",
+    **{
+        f"part_{part}_s": f"of the slowest rank, {words}; empty: the phase has no such part"
+        for part, words in {
+            "gather": "gathering the state from the ranks",
+            "device_to_host": "copying it from the device",
+            "serialise": "turning it into bytes",
+            "write": "writing them",
+            "sync": "fsync and close",
+            "upload": "uploading them",
+            "read": "reading",
+            "deserialise": "turning bytes into tensors",
+            "broadcast": "sending them to the other ranks",
+            "to_device": "copying them to the device",
+        }.items()
+    },
+    "problem": "why it was not measured; empty: it was",
+}
+"""Of one phase on a storage in one trial."""
+_OF_ROWS: Mapping[str, Mapping[str, str]] = {"collectives": OF_OPERATIONS, "storage": OF_STORAGES}
+_ROWS_WORDS: Mapping[str, str] = {
+    "records": "one row a trial",
+    "collectives": "one row an operation, size and trial",
+    "storage": "one row a phase, variant, state of the cache and trial",
+}
 _OF_A_COMMAND = "a metric that the experiment reads from its command's output"
 
 
@@ -107,8 +183,9 @@ class DescribedColumn:
 
 def meaning_of(name: str, table: TableName) -> str:
     """In one line, without a stop."""
-    if table != "records" and name in OF_OPERATIONS:
-        return OF_OPERATIONS[name]
+    of_rows = _OF_ROWS.get(table, {})
+    if name in of_rows:
+        return of_rows[name]
     if name in REGISTRY:
         return REGISTRY[name].meaning
     return OF_TRIALS.get(name, _OF_A_COMMAND)
@@ -163,8 +240,12 @@ def to_markdown() -> str:
         "metrics of `records` under the names that the experiment gives them.",
     ]
     for table in TABLE_NAMES:
-        what = "one row a trial" if table == "records" else "one row an operation, size and trial"
-        lines += ["", f"## `{table}`: {what}", "", "| column | type | unit | meaning |"]
+        lines += [
+            "",
+            f"## `{table}`: {_ROWS_WORDS[table]}",
+            "",
+            "| column | type | unit | meaning |",
+        ]
         lines += ["| --- | --- | --- | --- |"]
         lines += [
             f"| `{each.name}` | {each.kind} | {each.unit} | {each.meaning} |"

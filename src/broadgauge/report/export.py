@@ -8,12 +8,15 @@ from dataclasses import asdict
 from typing import Any
 
 from broadgauge.analysis.model import AnalysedRun
+from broadgauge.report.step_parts import PART_WORDS
+from broadgauge.results.completed_cases import completed_case
 from broadgauge.results.cost import GIGATOKEN, HOUR_S, CaseCost, seconds_a_token
 from broadgauge.results.kinds.registry import ROW_TABLES
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.table_names import TableName
 from broadgauge.results.tables import Cell, CellKind, ExportColumn, ExportTable, RowTable
 from broadgauge.specs.case import Case
+from broadgauge.specs.completion import CompletionPart
 from broadgauge.specs.metrics import REGISTRY
 from broadgauge.specs.record import Record, Status
 
@@ -41,6 +44,20 @@ COST_COLUMNS: dict[str, CellKind] = {
     "price_source": "text",
 }
 """Of the trial, where a price is known; the price is of all GPUs or nodes of its case."""
+COMPLETION_COLUMNS: dict[str, CellKind] = {
+    "completion_total_s": "number",
+    **{f"completion_{part.value}_s": "number" for part in CompletionPart},
+    "completion_measured_ratio": "number",
+}
+"""Of the trial's time to completion; an unknown part is empty."""
+TRACED_COLUMNS: dict[str, CellKind] = {
+    "traced_step_time_s": "number",
+    **{f"traced_{part}_s": "number" for part in PART_WORDS},
+    "traced_overlapped_communication_s": "number",
+    "traced_compute_slowdown_s": "number",
+    "tracing_overhead_ratio": "number",
+}
+"""Of the trial's traced steps: where a step's time went."""
 _RECORD_COLUMNS: dict[str, CellKind] = {
     "line_rate_gbps": "number",
     "mtu_bytes": "integer",
@@ -75,6 +92,8 @@ _RECORD_COLUMNS: dict[str, CellKind] = {
     "nccl_version": "text",
     "nccl_network": "text",
     "gpudirect": "truth",
+    **COMPLETION_COLUMNS,
+    **TRACED_COLUMNS,
 }
 """Columns of a later version come behind those there are; readers go by the name."""
 
@@ -145,6 +164,7 @@ def _of_record(record: Record) -> dict[str, Cell]:
         "environment": record.environment,
         "path_used": None if record.path is None else record.path.used,
     }
+    cells |= _of_parts(record)
     if record.nccl is not None:
         cells |= {
             "nccl_version": record.nccl.version,
@@ -164,6 +184,22 @@ def _of_record(record: Record) -> dict[str, Cell]:
             "eight_streams_gbps": link.eight_streams_gbps,
             "round_trip_s": link.round_trip_s,
         }
+    return cells
+
+
+def _of_parts(record: Record) -> dict[str, Cell]:
+    """Of the whole training, and of a traced step."""
+    cells: dict[str, Cell] = {}
+    if (completion := record.completion) is not None:
+        cells |= {f"completion_{part}_s": time_s for part, time_s in completion.parts_s.items()}
+        cells["completion_total_s"] = completion.total_s
+        cells["completion_measured_ratio"] = completion.measured_ratio
+    if (traced := record.traced) is not None:
+        cells |= {f"traced_{part}_s": time_s for part, time_s in traced.parts_s.items()}
+        cells["traced_step_time_s"] = traced.step_time_s
+        cells["traced_overlapped_communication_s"] = traced.overlapped_communication_s
+        cells["traced_compute_slowdown_s"] = traced.compute_slowdown_s
+        cells["tracing_overhead_ratio"] = traced.tracing_overhead_ratio
     return cells
 
 
@@ -264,7 +300,7 @@ def _record(record: Record) -> dict[str, Any]:
 
 
 def _case(summary: CaseSummary, cost: CaseCost | None) -> dict[str, object]:
-    scaling = summary.scaling
+    scaling, completed = summary.scaling, completed_case(summary)
     return {
         "key": summary.case.key,
         "label": summary.case.label,
@@ -275,6 +311,15 @@ def _case(summary: CaseSummary, cost: CaseCost | None) -> dict[str, object]:
         "estimates": {name: asdict(value) for name, value in summary.estimates.items()},
         "missing": dict(summary.missing),
         "cost": None if cost is None else asdict(cost),
+        "completion": None
+        if completed is None
+        else {
+            "trial": completed.record.record_id,
+            "shortest_s": completed.shortest_s,
+            "longest_s": completed.longest_s,
+            "num_trials": completed.num_trials,
+            **completed.completion.model_dump(mode="json"),
+        },
         "collectives": [asdict(row) for row in summary.collectives],
         "ceiling_gbps": None if summary.ceiling_gbps is None else asdict(summary.ceiling_gbps),
         "eight_streams_gbps": None

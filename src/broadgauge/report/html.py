@@ -12,14 +12,19 @@ from broadgauge.report import (
     page_baseline,
     page_charts,
     page_claims,
+    page_completion,
     page_details,
     page_matrix,
     page_nccl,
+    page_step_parts,
+    page_storage,
+    page_timelines,
     page_top,
 )
 from broadgauge.report.drawing import runtime
 from broadgauge.report.markup import Html, tag
 from broadgauge.report.rows import table_rows
+from broadgauge.report.timeline_picture import TIMELINE_MARK
 from broadgauge.results.folder import disk
 
 FILE_NAME = "report.html"
@@ -60,7 +65,7 @@ def render(analysed: AnalysedRun) -> str:
 
 
 def whole_page(title: str, sections: list[Html], script: str | None) -> str:
-    """The document around these sections."""
+    """The document around these sections. Timelines live without the charts' runtime, too."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -71,6 +76,8 @@ def whole_page(title: str, sections: list[Html], script: str | None) -> str:
         tag("style", _asset("report.css")),
     )
     scripts = [tag("script", Html(script)), tag("script", _asset("report.js"))] if script else []
+    if any(TIMELINE_MARK in section for section in sections):
+        scripts.append(tag("script", _asset("timeline.js")))
     body = tag("body", tag("main", sections), tag("div", id="tip", role="status"), scripts)
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
 
@@ -90,6 +97,7 @@ def _above_pictures(analysed: AnalysedRun) -> list[Html]:
         page_baseline.baseline(run, analysis),
         page_claims.published(analysis),
         page_matrix.placement(run),
+        page_storage.storages(run),
     ]
 
 
@@ -98,6 +106,9 @@ def _below_pictures(analysed: AnalysedRun) -> list[Html]:
     return [
         page_top.comparisons(analysis, is_imported=run.plan.is_imported),
         page_matrix.paths(analysis),
+        page_step_parts.step_parts(run),
+        page_timelines.timelines(run),
+        page_completion.time_to_completion(run),
         page_nccl.nccl(analysis),
         page_matrix.nics(run),
         page_details.hosts(run),

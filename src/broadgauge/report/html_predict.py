@@ -28,6 +28,16 @@ from broadgauge.report.predict_words import (
     tokens_words,
     with_nearest,
 )
+from broadgauge.report.storage_waits import (
+    HOUR_HEAD,
+    MOST_HOURS,
+    WAITS_HEAD,
+    hour_rows,
+    hours_of,
+    storage_label,
+    waits_notes,
+    waits_rows,
+)
 from broadgauge.specs.units import show_ratio, show_time
 
 HEAD = (
@@ -77,6 +87,7 @@ def _page(
         table(HEAD, [table_row(answer) for answer in shown]),
         *([tag("p", f"{NEAREST_WORDS}.", class_="faint")] if len(shown) > num_asked else []),
         *training_table(shown),
+        *storage_tables(shown),
         tag("h2", "Pictures"),
         tag("section", list(_figures(answers, is_interactive=script is not None)), class_="charts"),
         *_advice(found),
@@ -133,6 +144,30 @@ def training_table(shown: Sequence[Answer]) -> Iterator[Html]:
         return
     yield tag("h2", f"A training of {tokens_title(wholes[0][1].tokens_count)}")
     yield table(TRAINING_HEAD, [(label, *whole_cells(whole)) for label, whole in wholes])
+
+
+def storage_tables(shown: Sequence[Answer]) -> Iterator[Html]:
+    """What each case waits for its storage, and what of an hour that is."""
+    waits = [each.prediction.case.storage_waits for each in shown]
+    if not any(waits):
+        return
+    yield tag("h2", "Waiting for storage")
+    yield table([_plain(title) for title in WAITS_HEAD], [_row(row) for row in waits_rows(shown)])
+    for note in waits_notes([each for each in waits if each is not None]):
+        yield tag("p", f"{note[0].upper()}{note[1:]}.", class_="faint")
+    saving = [each for each in shown if hours_of(each.prediction)]
+    for answer in saving[:MOST_HOURS]:
+        yield tag("h3", f"Lost of an hour: {storage_label(answer)}")
+        rows = hour_rows(hours_of(answer.prediction))
+        yield table([_plain(title) for title in HOUR_HEAD], rows)
+
+
+def _row(cells: Sequence[str]) -> tuple[str, ...]:
+    return tuple(cell.replace("\n", " · ") for cell in cells)
+
+
+def _plain(title: str) -> str:
+    return title.replace("\n", " ")
 
 
 def _memory(answer: Answer) -> tuple[str, ...]:

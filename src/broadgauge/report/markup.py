@@ -63,6 +63,12 @@ def table(
     )
 
 
+def text_lines(cell: str) -> Content:
+    """A cell of several lines: the first one, and smaller ones below it."""
+    first, *more = cell.split("\n")
+    return join(first, [tag("span", line, class_="sub") for line in more])
+
+
 def _cell(index: int, title: str, content: Content) -> Html:
     if index == 0:
         return tag("th", content, scope="row")

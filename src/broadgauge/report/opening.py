@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from broadgauge.engine.expected_time import guessed_s
+from broadgauge.report.storage_plan import storage_lines
 from broadgauge.specs.case import Case
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.machine import MachineFacts, MachineNic
@@ -10,6 +11,7 @@ from broadgauge.specs.network import AnyNetwork, Network
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.platforms import PlatformKind
 from broadgauge.specs.units import show_rate, show_size, show_time
+from broadgauge.specs.workload import name_on_storage
 
 MAX_NICS_SHOWN = 4
 
@@ -29,6 +31,11 @@ def machine_lines(machine: MachineFacts) -> Iterator[str]:
     torch = f"torch {machine.torch}" if machine.torch else "no torch"
     yield f"software   kernel {machine.kernel}, Python {machine.python}, {torch}"
     yield f"emulation  {_emulation(machine)}"
+
+
+def tool_lines(machine: MachineFacts) -> Iterator[str]:
+    """Where ranks run elsewhere: what of this machine matters."""
+    yield f"machine    {machine.hostname}: only this command, the ranks run elsewhere"
 
 
 def refusal_lines(machine: MachineFacts) -> Iterator[str]:
@@ -55,7 +62,7 @@ def plan_lines(experiment: Experiment, plan: Plan) -> Iterator[str]:
     num_trials = sum(len(launch.trials) for launch in plan.launches)
     num_blocks = len({launch.block for launch in plan.launches})
     yield (
-        f"plan       {experiment.name} on the {_platform(experiment)}: "
+        f"plan       {experiment.name} on {_platform(experiment)}: "
         f"{_counted(len(plan.cases), 'case')}, {_counted(num_blocks, 'block')}, "
         f"{_counted(len(plan.launches), 'launch')}, {_counted(num_trials, 'trial')}"
     )
@@ -70,8 +77,17 @@ def plan_lines(experiment: Experiment, plan: Plan) -> Iterator[str]:
         if cases:
             yield f"           network {_network_label(network, cases[0])}"
     for workload in experiment.workloads:
-        shapes = dict.fromkeys(c.shape for c in plan.cases if c.workload == workload)
+        on_storages = {
+            name_on_storage(workload, storage.name) for storage in experiment.storages_of(workload)
+        }
+        shapes = dict.fromkeys(
+            case.shape
+            for case in plan.cases
+            if case.workload == workload or case.workload.name in on_storages
+        )
         yield f"           {workload.name} on {', '.join(shapes)} (nodes x ranks a node)"
+    for line in storage_lines(plan):
+        yield f"storage    {line}"
     for note in plan.notes:
         yield f"note       {note}"
     yield f"expected   about {show_time(plan.expected_s, 2)}{_guessed(plan)}"
@@ -100,14 +116,16 @@ def _counted(number: int, what: str) -> str:
 
 
 _PLATFORMS: dict[PlatformKind, str] = {
-    "emulated": "emulated cluster",
-    "local": "local platform",
-    "hosts": "hosts",
+    "emulated": "the emulated cluster",
+    "local": "the local platform",
+    "hosts": "the hosts",
+    "kubernetes": "Kubernetes",
+    "skypilot": "SkyPilot",
 }
 
 
 def _platform(experiment: Experiment) -> str:
-    return " and the ".join(_PLATFORMS[platform] for platform in experiment.platforms)
+    return " and ".join(_PLATFORMS[platform] for platform in experiment.platforms)
 
 
 def schedule_lines(plan: Plan) -> Iterator[str]:

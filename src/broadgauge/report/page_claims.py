@@ -78,7 +78,7 @@ def published(analysis: Analysis) -> Html:
         tag(
             "p",
             "Scales differ, so the last column is the one to compare: each figure over the first "
-            "of the same metric, theirs and ours (ours by interleaved pairs).",
+            "of the same metric and workload, theirs and ours (ours by interleaved pairs).",
             class_="how",
         ),
         table(PUBLISHED_HEAD, [_published(row) for row in rows], class_="text cards-below"),

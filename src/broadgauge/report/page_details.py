@@ -14,7 +14,7 @@ from broadgauge.report.quantities import interval, meaning_of, show, title_of
 from broadgauge.results.cost import NO_COST, CaseCost, RunCost
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.summary import estimate_over
-from broadgauge.specs.alike_nodes import node_words
+from broadgauge.specs.alike_nodes import cluster_words, node_words
 from broadgauge.specs.imported import IMPORTED
 from broadgauge.specs.record import Environment, GpuFacts, Record
 from broadgauge.specs.units import show_ratio, show_size
@@ -26,7 +26,7 @@ def hosts(run: RunSummary) -> Html:
     if not cases:
         return Html()
     head = ("case", "bytes per trial", "CPU per GB", "cores busy", "retransmits", "dropped")
-    link = ("one stream unshaped", "round trip")
+    link = ("one plain TCP stream", "round trip")
     has_gpus = any(record.gpus for record in run.records)
     gpu_head = ("GPU clock", "GPU power", "throttled") if has_gpus else ()
     return join(
@@ -185,11 +185,14 @@ def _environment(key: str, facts: Environment) -> Html:
         "gpus": "; ".join(map(_gpu_words, facts.gpus)) or ("none" if is_here else None),
         "nics": ", ".join(facts.nics) or ("unknown" if is_here else None),
         "nodes": "; ".join(map(node_words, facts.nodes)) or ("this machine" if is_here else None),
+        "cluster": cluster_words(facts.cluster),
         "variables": " ".join(f"{k}={v}" for k, v in sorted(facts.variables.items())) or "none",
     }
     rows = [("hash", key)]
     for name in Environment.model_fields:
         value = special.get(name, getattr(facts, name))
+        if name == "cluster" and not facts.cluster:
+            continue
         if value is None and not is_here:  # nearly everything: a file tells little
             continue
         rows.append((title_of(name), "unknown" if value is None else str(value)))

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from broadgauge.report.chart_parts import bar_label
-from broadgauge.results.folder.series import read_series
-from broadgauge.results.model import LOSS_SERIES, STEP_SERIES, CaseSummary, RunSummary
-from broadgauge.specs.errors import RunFolderError
+from broadgauge.report.progress import before_steps_s, saving_before_s
+from broadgauge.results.folder.series import series_or_none
+from broadgauge.results.model import (
+    LOSS_SERIES,
+    LOSS_TIME_SERIES,
+    STEP_SERIES,
+    CaseSummary,
+    RunSummary,
+)
 from broadgauge.specs.record import NodeUse, Record
-
-if TYPE_CHECKING:  # the terminal's tables do without numpy
-    import numpy as np
-    from numpy.typing import NDArray
 
 MOST_DOTS = 160
 """Single steps drawn a case; the box rests on all of them."""
@@ -43,7 +43,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossCurve:
-    """Loss against time in steps, of the first launch that has both series.
+    """Loss against time, of the first launch that has both.
 
     Each point is the mean of the SMOOTHED_RATIO of all steps around it: the loss of one batch says
     more of the batch than of the training.
@@ -52,6 +52,9 @@ class LossCurve:
     label: str
     network: str
     points: tuple[tuple[float, float], ...]
+    is_since_start: bool = False
+    """Times are since the start of the ranks (progress.py); else they are those of the measured
+    steps alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +76,7 @@ def step_boxes(run: RunSummary, cases: Sequence[CaseSummary]) -> tuple[Box, ...]
 def _box(run: RunSummary, summary: CaseSummary) -> Box | None:
     import numpy as np
 
-    read = [_series(run.folder, record, STEP_SERIES) for record in summary.good]
+    read = [series_or_none(run.folder, record, STEP_SERIES) for record in summary.good]
     series = [values for values in read if values is not None]
     if not series:
         return None
@@ -103,23 +106,39 @@ def loss_curves(run: RunSummary, cases: Sequence[CaseSummary]) -> tuple[LossCurv
 
 
 def _loss_curve(run: RunSummary, summary: CaseSummary) -> LossCurve | None:
-    import numpy as np
-
     for record in summary.good:
-        steps = _series(run.folder, record, STEP_SERIES)
-        losses = _series(run.folder, record, LOSS_SERIES)
-        if steps is None or losses is None or steps.size != losses.size:
+        losses = series_or_none(run.folder, record, LOSS_SERIES)
+        times, is_since_start = _loss_times(run, summary, record)
+        if losses is None or not times or len(times) != losses.size:
             continue
-        stride = -(-steps.size // MOST_POINTS)
-        times = np.nancumsum(steps).tolist()  # of a step without a time nothing is known
+        stride = -(-len(times) // MOST_POINTS)
         pairs = zip(times, smoothed(losses.tolist()), strict=True)
         points = tuple(pair for pair in list(pairs)[::stride] if pair[1] == pair[1])
         if not points:
             return None
         return LossCurve(
-            label=bar_label(summary, run), network=summary.case.network_name, points=points
+            label=bar_label(summary, run),
+            network=summary.case.network_name,
+            points=points,
+            is_since_start=is_since_start,
         )
     return None
+
+
+def _loss_times(run: RunSummary, summary: CaseSummary, record: Record) -> tuple[list[float], bool]:
+    """When each loss was there, and whether that is since the start of the ranks."""
+    import numpy as np
+
+    seen = series_or_none(run.folder, record, LOSS_TIME_SERIES)
+    if seen is not None:
+        return seen.tolist(), True
+    steps = series_or_none(run.folder, record, STEP_SERIES)
+    if steps is None:
+        return [], False
+    before_s = before_steps_s(record, summary)
+    times = np.nancumsum(steps)  # of a step without a time nothing is known
+    times += saving_before_s(run, record, steps.size)
+    return (times + (before_s or 0.0)).tolist(), before_s is not None
 
 
 def smoothed(values: Sequence[float]) -> list[float]:
@@ -140,14 +159,6 @@ def smoothed(values: Sequence[float]) -> list[float]:
     total = sums[at + side + 1] - sums[at - side]
     means: list[float] = np.where(known, total / np.maximum(known, 1), np.nan).tolist()
     return means
-
-
-def _series(folder: Path, record: Record, name: str) -> NDArray[np.float64] | None:
-    """One stored series; None where there is none. A page is made without a file that is gone."""
-    try:
-        return read_series(folder, record, name)
-    except RunFolderError:
-        return None
 
 
 def host_shares(cases: Sequence[CaseSummary]) -> tuple[HostShare, ...]:

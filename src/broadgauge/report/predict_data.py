@@ -15,6 +15,7 @@ from broadgauge.predict.answering.simple_estimates import explain
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.prediction import Prediction
 from broadgauge.report.predict_words import label_words, widened_words
+from broadgauge.report.storage_waits import batch_stall_s, hours_of, waits_document
 
 MOST_FITTED = 40
 """Cases for which it is asked what would make them fit: those that miss by least."""
@@ -102,8 +103,18 @@ def _case(answer: Answer, *, is_explained: bool) -> dict[str, Any]:
         "usd_per_gigatoken": answer.usd_per_gigatoken,
         "change": None if answer.setting is None else answer.setting.words,
         "training": _training(answer),
+        "storage": _storage(prediction),
         **({"explanation": asdict(explain(prediction))} if is_explained else {}),
     }
+
+
+def _storage(prediction: Prediction) -> dict[str, Any] | None:
+    """null: no storage was named."""
+    case = prediction.case
+    if case.storage_waits is None:
+        return None
+    stall_s = batch_stall_s(prediction)
+    return waits_document(case.storage, case.storage_waits, stall_s, hours_of(prediction))
 
 
 def _training(answer: Answer) -> dict[str, Any] | None:
@@ -177,6 +188,20 @@ def flat(answer: Answer) -> dict[str, object]:
         "cpu_offload": "yes" if case.cpu_offload else "no",
         "change": "" if answer.setting is None else answer.setting.words,
         **_flat_training(answer),
+        **_flat_storage(prediction),
+    }
+
+
+def _flat_storage(prediction: Prediction) -> dict[str, object]:
+    """Empty where no storage was named."""
+    waits = prediction.case.storage_waits
+    return {
+        "storage": prediction.case.storage,
+        "storage_s": prediction.parts.storage_s,
+        "start_s": None if waits is None else waits.start.value_s,
+        "data_stall_s": None if waits is None else batch_stall_s(prediction),
+        "save_stall_s": None if waits is None else waits.save.value_s,
+        "durable_s": None if waits is None else waits.durable_s,
     }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from broadgauge.engine.events import LaunchEnded, Noted, PlanGrown, RecordWritten, RunStarted
-from broadgauge.report.opening import machine_lines, plan_lines, refusal_lines
+from broadgauge.report.opening import machine_lines, plan_lines, refusal_lines, tool_lines
 from broadgauge.report.quantities import launches_words, show
 from broadgauge.running.events import (
     MachineRead,
@@ -22,7 +22,8 @@ def event_lines(event: RunEvent) -> Iterable[str]:
     """What of an event stays on the screen."""
     match event:
         case MachineRead():
-            return machine_lines(event.machine)
+            lines = machine_lines if event.has_ranks else tool_lines
+            return lines(event.machine)
         case NodesRefused():
             return refusal_lines(event.machine)
         case PlanMade():

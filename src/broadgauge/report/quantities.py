@@ -35,6 +35,16 @@ _SHOWN_BY: dict[str, Callable[[float, int], str]] = {
 }
 
 _TITLES = {
+    "epoch_time_s": "second epoch",
+    "batch_loading_s": "batch loading, 100 samples",
+    "model_loading_gbyte_per_s": "model loading, rate",
+    "model_loading_device_share_ratio": "model loading over raw read",
+    "checkpoint_gbyte_per_s": "checkpoint, rate until durable",
+    "checkpoint_device_share_ratio": "checkpoint over raw write",
+    "epoch_measured_ratio": "second epoch, measured share",
+    "completion_time_s": "time of all epochs",
+    "micro_batches_count": "micro-batches a step",
+    "padding_ratio": "padding",
     "wire_bytes": "bytes on the wire",
     "cpu_s_per_gbyte": "CPU time per GB",
     "cpu_busy_ratio": "cores busy",
@@ -45,8 +55,8 @@ _TITLES = {
     "amplification_ratio": "bytes over the ring's",
     "retransmits_count": "retransmits",
     "drops_count": "packets dropped",
-    "ceiling_gbps": "one stream unshaped",
-    "eight_streams_gbps": "eight streams unshaped",
+    "ceiling_gbps": "one plain TCP stream",
+    "eight_streams_gbps": "eight plain TCP streams",
     "usd_per_gigatoken": "$/10⁹ tokens",
     "usd_per_run": "$ a run",
 }

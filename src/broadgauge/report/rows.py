@@ -12,6 +12,7 @@ from broadgauge.report.kinds.registry import in_report
 from broadgauge.report.quantities import interval, launches_words, show, spread
 from broadgauge.results.cost import NO_COST, CaseCost, RunCost
 from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.specs.found import Found
 from broadgauge.specs.units import show_rate
 
 
@@ -130,12 +131,22 @@ def _line_rate(row: NetworkRow) -> Cell | None:
     network = row.job.case.link
     if network is None:
         return None
+    if network.found is not None:
+        return Cell(main="found", sub=_nominal(network.found, network.num_nics))
     if network.rate_gbps is None:
         return Cell(main="unshaped")
     nics = f"{network.num_nics} × " if network.num_nics > 1 else ""
     inwards = network.receive_rate_gbps
     sub = "" if inwards is None else f"{nics}{show_rate(inwards)} in"
     return Cell(main=f"{nics}{show_rate(network.rate_gbps)}", sub=sub)
+
+
+def _nominal(found: Found, num_nics: int) -> str:
+    """The data sheet's rate, which nobody set or measured."""
+    if found.nominal_gbps is None:
+        return ""
+    nics = f"{num_nics} × " if num_nics > 1 else ""
+    return f"{nics}{show_rate(found.nominal_gbps)} nominal"
 
 
 def _busbw(row: NetworkRow) -> Cell | None:

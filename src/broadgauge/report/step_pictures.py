@@ -3,15 +3,28 @@
 from collections.abc import Iterator, Sequence
 
 from broadgauge.analysis.model import AnalysedRun
+from broadgauge.report.charts_checkpoints import (
+    SAVING_HOW,
+    SAVING_TITLE,
+    checkpoint_chart,
+    saving_steps,
+)
+from broadgauge.report.charts_completion import completion_chart, progress_chart
+from broadgauge.report.charts_traced import traced_chart
 from broadgauge.report.charts_training import (
     cost_chart,
     loss_chart,
     step_chart,
     throughput_chart,
 )
+from broadgauge.report.completion_rows import COMPLETION_HOW, COMPLETION_TITLE
 from broadgauge.report.kinds.kind import Chart, ChartGroup
 from broadgauge.report.points import loss_curves, step_boxes
+from broadgauge.report.progress import progress_curves
+from broadgauge.report.step_parts import HOW, TITLE
+from broadgauge.results.completed_cases import completed_case
 from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.results.traced_cases import traced_case
 
 
 def _of_steps(analysed: AnalysedRun, jobs: Sequence[CaseSummary]) -> Iterator[Chart]:
@@ -27,6 +40,10 @@ def _of_steps(analysed: AnalysedRun, jobs: Sequence[CaseSummary]) -> Iterator[Ch
         "the 95 % interval of the whole step.",
         spec=cost_chart(run, jobs),
     )
+    traced = [case for case in map(traced_case, jobs) if case is not None]
+    yield Chart(title=TITLE, how=HOW, spec=traced_chart(run, traced))
+    completed = [case for case in map(completed_case, jobs) if case is not None]
+    yield Chart(title=COMPLETION_TITLE, how=COMPLETION_HOW, spec=completion_chart(run, completed))
     yield from _of_ladders(run)
     yield Chart(
         title="Times of single steps",
@@ -35,10 +52,21 @@ def _of_steps(analysed: AnalysedRun, jobs: Sequence[CaseSummary]) -> Iterator[Ch
         spec=step_chart(run, step_boxes(run, jobs)),
     )
     yield Chart(
+        title=SAVING_TITLE,
+        how=SAVING_HOW,
+        spec=checkpoint_chart(run, saving_steps(run, jobs)),
+    )
+    yield Chart(
         title="Loss against time",
-        how="Training loss with communication on, against the time its steps took; first launch "
-        "of each case. Smoothed: each point is the mean of the tenth of all steps around it.",
+        how="Training loss with communication on, against the clock; first launch of each case. "
+        "Smoothed: each point is the mean of the tenth of all steps around it.",
         spec=loss_chart(run, loss_curves(run, jobs)),
+    )
+    yield Chart(
+        title="Progress against time",
+        how="Steps done since the start of the ranks, those that were measured; what only the "
+        "measuring needs is left out. First launch of each case.",
+        spec=progress_chart(run, progress_curves(run, jobs)),
     )
 
 

@@ -19,8 +19,11 @@ from broadgauge.report.rows import (
     table_rows,
 )
 from broadgauge.report.terminal_claims import print_hypotheses
+from broadgauge.report.terminal_completion import print_completion
 from broadgauge.report.terminal_matrix import print_pairs
 from broadgauge.report.terminal_platforms import print_platforms
+from broadgauge.report.terminal_step_parts import print_step_parts
+from broadgauge.report.terminal_storages import print_storages
 from broadgauge.report.terminal_tables import fits, indented, plain_table, sentence
 from broadgauge.report.words import lasting, printable
 
@@ -30,6 +33,7 @@ STYLES = {
     Bound.NETWORK: "bold yellow",
     Bound.HOST: "bold magenta",
     Bound.COMPUTE: "bold green",
+    Bound.STORAGE: "bold cyan",
     Bound.UNKNOWN: "bold",
 }
 
@@ -55,6 +59,9 @@ def print_closing_table(analysed: AnalysedRun, console: Console, *, has_all: boo
         sentence(launches_sentence(launches), console, "dim")
     print_platforms(analysis, console)
     print_pairs(run, analysis, console)
+    print_step_parts(run, console)
+    print_completion(run, console)
+    print_storages(run, console)
     print_hypotheses(analysis, console, has_all=has_all)
     for note in (*cost_notes(analysed.cost), *analysis.notes, *lasting(run.notes)):
         sentence(f"note: {printable(note)}", console, "dim")

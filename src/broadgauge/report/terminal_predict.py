@@ -30,6 +30,16 @@ from broadgauge.report.predict_words import (
     unfamiliar,
     with_nearest,
 )
+from broadgauge.report.storage_waits import (
+    HOUR_HEAD,
+    MOST_HOURS,
+    WAITS_HEAD,
+    hour_rows,
+    hours_of,
+    storage_label,
+    waits_notes,
+    waits_rows,
+)
 from broadgauge.report.terminal_tables import fits_columns, heading, print_table, sentence
 from broadgauge.specs.units import show_rate, show_ratio, show_time
 
@@ -79,6 +89,7 @@ def print_answers(
         words = f"{len(answers.answers) - len(shown)} more that need more memory: --csv or --json"
         sentence(words, console, "dim")
     _print_limits(shown, console)
+    _print_storage(shown, console)
     _print_over(answers, console)
     _print_uncertain(shown, console)
     _print_throughput(fitting, console)
@@ -157,6 +168,21 @@ def _print_limits(answers: Sequence[Answer], console: Console) -> None:
     console.print()
     for words in limits(answers):
         sentence(words, console)
+
+
+def _print_storage(answers: Sequence[Answer], console: Console) -> None:
+    """What each case waits for its storage, and what of an hour that is."""
+    waits = [each.prediction.case.storage_waits for each in answers]
+    if not any(waits):
+        return
+    heading("Waiting for storage", console)
+    print_table(WAITS_HEAD, waits_rows(answers), console)
+    for note in waits_notes([each for each in waits if each is not None]):
+        sentence(note, console, "dim")
+    saving = [each for each in answers if hours_of(each.prediction)]
+    for answer in saving[:MOST_HOURS]:
+        heading(f"Lost of an hour: {storage_label(answer)}", console)
+        print_table(HOUR_HEAD, hour_rows(hours_of(answer.prediction)), console)
 
 
 def _print_over(answers: Answers, console: Console) -> None:

@@ -20,7 +20,7 @@ from broadgauge.report.terminal_tables import heading, indented, print_table, se
 from broadgauge.report.words import printable
 from broadgauge.results.cost import CaseCost
 from broadgauge.results.model import CaseSummary, RunSummary
-from broadgauge.specs.alike_nodes import node_words
+from broadgauge.specs.alike_nodes import cluster_words, node_words
 from broadgauge.specs.imported import IMPORTED
 from broadgauge.specs.record import Environment, Record
 from broadgauge.specs.units import show_size
@@ -126,6 +126,10 @@ def _print_environment(key: str, facts: Environment, console: Console) -> None:
             value = ", ".join(gpu.name for gpu in facts.gpus) or ("none" if is_here else None)
         elif name == "variables":
             value = " ".join(f"{k}={v}" for k, v in sorted(facts.variables.items())) or "none"
+        elif name == "cluster":
+            if not facts.cluster:
+                continue
+            value = cluster_words(facts.cluster)
         elif name == "nodes":
             value = "; ".join(map(node_words, facts.nodes)) or ("this machine" if is_here else None)
         elif isinstance(value, tuple):

@@ -7,8 +7,19 @@ from rich.console import Console
 from rich.text import Text
 
 from broadgauge.catalog.catalog import Replaced
+from broadgauge.predict.case import StorageWaits
 from broadgauge.predict.prediction import Interval
+from broadgauge.predict.storage.lost_hours import LostHour, lost_hours
 from broadgauge.predict.whatif.changes import WhatIf, WhatIfAnswer
+from broadgauge.report.storage_waits import (
+    HOUR_HEAD,
+    MOST_HOURS,
+    WAITS_HEAD,
+    hour_rows,
+    waits_cells,
+    waits_document,
+    waits_notes,
+)
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
 from broadgauge.report.whatif_words import check_lines, measured_lines, modelled_lines
 from broadgauge.specs.units import show_count, show_ratio, show_size, show_time
@@ -24,6 +35,7 @@ def print_whatif(found: WhatIf, notes: tuple[str, ...], console: Console) -> Non
     sentence(f"{name}: {model.parameters / 1e6:.3g} M parameters", console, "bold")
     console.print()
     print_table(HEAD, [_row(each) for each in found.answers], console)
+    _print_storage(found, console)
     for title, lines in (
         ("Measured", list(measured_lines(found))),
         ("Modelled", list(modelled_lines(found))),
@@ -35,6 +47,35 @@ def print_whatif(found: WhatIf, notes: tuple[str, ...], console: Console) -> Non
                 _item(line, console)
     for note in notes:
         sentence(f"note: {note}", console, "dim")
+
+
+def _print_storage(found: WhatIf, console: Console) -> None:
+    """What each answer waits for its storage, and what of an hour that is."""
+    asked = [(each, each.waits) for each in found.answers if each.waits is not None]
+    if not asked:
+        return
+    heading("Waiting for storage", console)
+    rows = [waits_cells(each.label, waits, each.batch_stall_s) for each, waits in asked]
+    print_table(WAITS_HEAD, rows, console)
+    for note in waits_notes([waits for _, waits in asked]):
+        sentence(note, console, "dim")
+    for each, waits in asked[:MOST_HOURS]:
+        if hours := _hours(each, waits):
+            heading(f"Lost of an hour: {each.label}", console)
+            print_table(HOUR_HEAD, hour_rows(hours), console)
+
+
+def _hours(answer: WhatIfAnswer, waits: StorageWaits) -> tuple[LostHour, ...]:
+    step_s = answer.step_s.value - waits.saving(waits.save.value_s)
+    return lost_hours(waits, step_s, answer.batch_stall_s)
+
+
+def _storage_document(answer: WhatIfAnswer) -> dict[str, object] | None:
+    """null: no storage was asked for."""
+    waits = answer.waits
+    if waits is None:
+        return None
+    return waits_document(answer.storage, waits, answer.batch_stall_s, _hours(answer, waits))
 
 
 def _item(words: str, console: Console) -> None:
@@ -81,6 +122,7 @@ def whatif_document(
             "communication_ratio": found.communication_ratio,
             "unexplained_s": found.excess_s,
             "is_identified": found.is_identified,
+            "traced_trial": found.traced_trial,
             "network_basis": found.basis,
             "compute_basis": found.machine_words,
         },
@@ -115,4 +157,7 @@ def _answers(found: WhatIf) -> Iterator[dict[str, object]]:
             "exposed_network_s": each.exposed_s,
             "network_bytes": each.network_bytes,
             "network_basis": each.basis or "catalog",
+            "storage_s": each.storage_s,
+            "bottleneck": str(each.bottleneck),
+            "storage": _storage_document(each),
         }

@@ -5,9 +5,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from broadgauge.catalog.articles import articles
 from broadgauge.predict.articles.claims import checked_claims
 from broadgauge.predict.articles.rows import Role
 from broadgauge.predict.articles.scores import ArticleScores, PredictedRow
+from broadgauge.predict.articles.second_epochs import second_epochs
+from broadgauge.predict.articles.storage import storage_scores
 from broadgauge.predict.scoring.peers import PeerSheet
 from broadgauge.predict.scoring.scoring import Scores
 from broadgauge.predict.scoring.validation import ScoreSheet, Validation, score_sheet
@@ -69,7 +72,9 @@ def articles_json(found: ArticleScores) -> str:
                 }
                 for each in found.goals
             ],
+            "storage": asdict(storage_scores(articles())),
             "claims": [asdict(each) for each in checked_claims(found)],
+            "second_epochs": [asdict(each) for each in second_epochs(articles(), found)],
             "calibration_rows": [
                 each.row.id for each in found.rows if each.row.role is Role.CALIBRATES
             ],

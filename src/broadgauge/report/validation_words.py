@@ -86,3 +86,10 @@ ARTICLES = """\
 package. Rows of a series that calibrate are not scored; every other published figure is predicted
 by the same predictor, or listed with the reason.
 """
+
+STORAGES = """\
+One article measured three phases of a training on four storages (`broadgauge advise
+skypilot-2025`). Loading {size} GB of weights is `fixed + bytes / stated rate`, read by one rank.
+The row of {anchor} gives the fixed part, {fixed} s, and no other row gives anything. A stated rate,
+and a fixed part of another storage, are taken for known within ×1.5 either way: a class figure.
+"""

@@ -27,6 +27,11 @@ def measured_lines(found: WhatIf) -> Iterator[str]:
             f"the same step with communication off, {show_time(found.without_s)}: the time "
             f"that it computes; it waits {show_ratio(max(0.0, found.exposed_ratio), 2)} of the step"
         )
+    elif found.traced_trial is not None:
+        yield (
+            f"what it computes, {show_time(found.without_s)}: the step less what the traced steps "
+            f"of trial {found.traced_trial} wait for communication"
+        )
     elif base.case.world_size == 1:
         yield "it is one rank: all of its step computes"
     if found.basis == "own":
@@ -35,7 +40,8 @@ def measured_lines(found: WhatIf) -> Iterator[str]:
 
 def modelled_lines(found: WhatIf) -> Iterator[str]:
     """What the answer takes from a model."""
-    if not found.is_without_measured and found.base.case.world_size > 1:
+    is_guessed = not found.is_without_measured and found.traced_trial is None
+    if is_guessed and found.base.case.world_size > 1:
         yield (
             f"what it computes, {show_time(found.without_s)}: this run has no step with "
             "communication off (`communication_off: true` measures it)"
@@ -66,9 +72,11 @@ def _calibration(found: WhatIf) -> Iterator[str]:
     until = (
         "the most that a link explains" if excess_s else "so that the model's step is this run's"
     )
+    how = until
+    if found.traced_trial is not None:
+        how = f"both as the traced steps of trial {found.traced_trial} show them"
     yield (
-        f"how communication hides behind compute, its time × {found.communication_ratio:.3g}, "
-        f"{until}"
+        f"how communication hides behind compute, its time × {found.communication_ratio:.3g}, {how}"
     )
     if excess_s:
         yield (

@@ -15,6 +15,10 @@ STEP_SERIES = "step_time_s"
 STEP_OFF_SERIES = "step_without_communication_s"
 LOSS_SERIES = "loss"
 """Loss of the steps of STEP_SERIES, one for one."""
+PROGRESS_SERIES = "progress_time_s"
+"""Of a command: when each sample of its first metric was seen, since it began."""
+LOSS_TIME_SERIES = "loss_time_s"
+"""The same of its metric `loss`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,8 @@ class MachineRead:
     """This machine was looked at."""
 
     machine: MachineFacts
+    has_ranks: bool = True
+    """Does any platform of the experiment run ranks on it?"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,10 @@
 """Which experiment does the user mean: a file, or one that comes with Broadgauge?"""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
@@ -59,10 +60,19 @@ def load_text(
 
     if engine is not None:
         overrides = (*overrides, *_engine_overrides(text, path, overrides, engine))
-    experiment, secrets = read_with_secrets(text, str(path), overrides, read_base=read_base)
+    experiment, secrets = read_with_secrets(
+        text, str(path), overrides, read_base=read_base, find_model=_find_model
+    )
     return LoadedExperiment(
         experiment=experiment, source=str(path), folder=path.parent.absolute(), secrets=secrets
     )
+
+
+def _find_model(name: str) -> Mapping[str, Any]:
+    """Only a file that names a model waits for the catalog."""
+    from broadgauge.catalog.trained_shapes import trained_shape
+
+    return trained_shape(name)
 
 
 def _engine_overrides(

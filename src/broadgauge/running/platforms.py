@@ -11,7 +11,7 @@ from broadgauge.platforms.emulated_cluster import EmulatedPlatform
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.local import LocalPlatform
 from broadgauge.specs.case import Case
-from broadgauge.specs.hosts import Host
+from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.launching import Platform
 from broadgauge.specs.machine import MachineFacts
 from broadgauge.specs.plan import Plan
@@ -28,13 +28,13 @@ def make_platform(
     secrets: Secrets,
     *,
     assumed_gpus: int | None = None,
-    hosts: Sequence[Host] = (),
+    experiment: Experiment | None = None,
     cases: Sequence[Case] = (),
 ) -> Platform:
     """Raises PlatformError where this machine refuses it, or a host can't be used.
 
-    `assumed_gpus`: as if so many were here, for a dry run. `hosts`: of the experiment. `cases`: of
-    the plan, whose secrets go where ranks run.
+    `assumed_gpus`: as if so many were here, for a dry run. `experiment`: says which hosts or
+    which cluster; this machine needs none. `cases`: of the plan, whose secrets go where ranks run.
     """
     match kind:
         case "emulated":
@@ -44,15 +44,32 @@ def make_platform(
         case "hosts":
             from broadgauge.platforms.hosts.platform import HostsPlatform
 
-            return HostsPlatform(folders, hosts, secrets=secrets, cases=cases)
+            assert experiment is not None, "it names the hosts"
+            return HostsPlatform(folders, experiment.hosts, secrets=secrets, cases=cases)
+        case "kubernetes":
+            from broadgauge.platforms.kubernetes.extra import check_extra
+
+            check_extra()
+            from broadgauge.platforms.kubernetes.platform import open_kubernetes
+            from broadgauge.running.host_memory import host_memory
+
+            assert experiment is not None, "it names the cluster"
+            return open_kubernetes(
+                folders, experiment, secrets=secrets, cases=cases, need_of=host_memory
+            )
+        case "skypilot":
+            from broadgauge.platforms.skypilot.platform import SkypilotPlatform
+
+            assert experiment is not None, "it says which machines"
+            return SkypilotPlatform(folders, experiment, secrets=secrets, cases=cases)
         case _:
             assert_never(kind)
 
 
-def read_devices(kind: PlatformKind, machine: MachineFacts, hosts: Sequence[Host] = ()) -> Devices:
+def read_devices(kind: PlatformKind, machine: MachineFacts, experiment: Experiment) -> Devices:
     """What does this platform have? `machine`: this one, which is all that some are.
 
-    Raises PlatformError where a host can't be asked.
+    Raises PlatformError where a host can't be asked, InputError where too little is said.
     """
     match kind:
         case "emulated":
@@ -63,7 +80,15 @@ def read_devices(kind: PlatformKind, machine: MachineFacts, hosts: Sequence[Host
             from broadgauge.platforms.hosts.checking import read_hosts
             from broadgauge.platforms.hosts.devices import hosts_devices
 
-            return hosts_devices(read_hosts(hosts))
+            return hosts_devices(read_hosts(experiment.hosts))
+        case "kubernetes":
+            from broadgauge.platforms.kubernetes.devices import kubernetes_devices
+
+            return kubernetes_devices(experiment)
+        case "skypilot":
+            from broadgauge.platforms.skypilot.devices import skypilot_devices
+
+            return skypilot_devices(experiment)
         case _:
             assert_never(kind)
 

@@ -1,7 +1,7 @@
 """What is asked of the predictor, by flags or from Python, and what does it answer?"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from broadgauge.advise.recommendations.recommendation import Recommendation
 from broadgauge.catalog.catalog import Catalog
 from broadgauge.predict.answering.answers import MOST_OVER, Answers, answer
 from broadgauge.predict.answering.known import KnownSystem, read_known
+from broadgauge.predict.answering.on_storages import on_storages, split_storage
 from broadgauge.predict.answering.prices import prices_of
 from broadgauge.predict.asking.combinations import AskedTrainings, expand
 from broadgauge.predict.asking.experiment_cases import Replacements, experiment_cases
@@ -83,7 +84,12 @@ def reply_to(
         catalog,
         has_experiment=question.experiment is not None,
     )
-    asked = _asked(question, known)
+    properties, storages = split_storage(question.properties, catalog)
+    asked = _asked(replace(question, properties=properties), known)
+    if storages is not None:
+        cases = on_storages(asked.cases, storages, known.knowledge)
+        told = (*asked.assumed, *storages.assumed)
+        asked = replace(asked, cases=cases, assumed=told)
     tokens = asked.tokens if question.tokens_count is None else question.tokens_count
     prices, price_words = prices_of(asked.cases, catalog, question.usd_per_gpu_hour)
     notes = [f"{number} × left out: {why}" for why, number in asked.left_out]

@@ -13,6 +13,7 @@ from broadgauge.running.baseline import arms, read_against
 from broadgauge.running.events import MachineRead, NodesRefused, PlanMade, RunObserver
 from broadgauge.running.experiments import LoadedExperiment
 from broadgauge.running.platforms import read_devices
+from broadgauge.running.traces_extra import check_traced
 from broadgauge.running.what_is_started import check_files
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
@@ -77,20 +78,22 @@ def prepare(
             runs_folder=options.runs_folder,
         )
     machine = _assumed(machine or read_machine(), options.assumed_gpus)
-    observer(MachineRead(machine=machine))
+    has_ranks = not {"emulated", "local"}.isdisjoint(experiment.platforms)
+    observer(MachineRead(machine=machine, has_ranks=has_ranks))
     is_fallback = "emulated" in experiment.platforms and not machine.can_emulate
     if is_fallback:
         observer(NodesRefused(machine=machine))
-        emulated = read_devices("emulated", machine)
+        emulated = read_devices("emulated", machine, experiment)
         experiment = without_emulation(experiment, emulated)
         if against is not None:
             others = without_emulation(against.experiment, emulated)
             against = replace(against, experiment=others)
-    devices = {kind: read_devices(kind, machine, experiment.hosts) for kind in experiment.platforms}
+    devices = {kind: read_devices(kind, machine, experiment) for kind in experiment.platforms}
     plan = make_plan(experiment, devices, working_folder=str(loaded.folder), against=against)
     _check_price(experiment)
     plan = plan.model_copy(update={"keep_going": options.keep_going})
     check_torch(devices.values())
+    check_traced(plan.cases)
     for cases, folder in arms(plan):
         check_files(cases, folder, experiment.platforms, is_prepared=False)
     observer(PlanMade(experiment=experiment, plan=plan))

@@ -26,6 +26,7 @@ from broadgauge.running.platforms import (
 from broadgauge.running.prepare_steps import run_prepare_steps
 from broadgauge.running.preparing import Prepared, check_torch
 from broadgauge.running.services import make_services
+from broadgauge.running.traces_extra import check_traced
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import ExitCode, InputError, RunFolderError
 from broadgauge.specs.experiment import Experiment
@@ -123,9 +124,10 @@ def resume(
                     hint="commands and texts are looked for in it: put it back",
                 )
         machine = read_machine()
-        check_torch(read_devices(kind, machine, experiment.hosts) for kind in experiment.platforms)
+        check_torch(read_devices(kind, machine, experiment) for kind in experiment.platforms)
         if cases_left := _cases_left(folder):
             secrets.check(cases_left)
+            check_traced(cases_left)
             run_prepare_steps(folder.plan, experiment.platforms, observer)
         result = _run_in(
             folder,
@@ -167,7 +169,7 @@ def _run_in(
 ) -> RunResult:
     """Run what is left of the folder's plan; what the platform noted meanwhile is said last."""
     folders = folders_of(folder.plan, folder.log_folder)
-    make = platform_of or partial(make_platform, hosts=experiment.hosts, cases=folder.plan.cases)
+    make = platform_of or partial(make_platform, experiment=experiment, cases=folder.plan.cases)
     platform = open_platforms(experiment.platforms, lambda kind: make(kind, folders, secrets))
     known = set(platform.notes)
     mask = secrets.masker(folder.plan.cases)

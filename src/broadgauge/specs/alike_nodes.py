@@ -1,6 +1,6 @@
 """Which machines of a cluster are alike? What is equal of several is stored once."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from broadgauge.specs.record import NodeFacts
 from broadgauge.specs.units import show_size
@@ -23,6 +23,11 @@ def alike_nodes(each: Iterable[NodeFacts]) -> tuple[NodeFacts, ...]:
             )
         )
     return tuple(groups.values())
+
+
+def cluster_words(cluster: Mapping[str, str | None]) -> str:
+    """In a line: `kubernetes v1.34.4; openshift unknown; trainer v2.1.0`."""
+    return "; ".join(f"{name} {value or 'unknown'}" for name, value in cluster.items())
 
 
 def node_words(facts: NodeFacts) -> str:

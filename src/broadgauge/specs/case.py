@@ -12,6 +12,7 @@ from broadgauge.specs.base import Spec
 from broadgauge.specs.imported import Imported
 from broadgauge.specs.network import AnyNetwork, Network, NodePath
 from broadgauge.specs.platforms import PlatformKind
+from broadgauge.specs.storage import Storage
 from broadgauge.specs.variables import EnvironmentVariables
 from broadgauge.specs.workload import Workload
 
@@ -60,6 +61,8 @@ class Case(Spec):
     """`baseline`: of another experiment's run, repeated beside this one to compare with."""
     platform: PlatformKind | None = None
     """Where it runs, in a run that has several platforms; None: the run has one."""
+    storage: Storage | None = None
+    """What it reads from and writes to; None: it names none."""
     imported: Imported | None = None
     """Another program measured it, and `broadgauge import` read its output; None: we did."""
 
@@ -86,9 +89,10 @@ class Case(Spec):
         """The hash of the canonical resolved form: equal keys measure the same thing.
 
         Names and descriptions are labels and stay out: renaming a network is not a new case.
-        Variables count once, merged. Values left at their default stay out too, so that a key
-        lives when a later version adds a field; a default, once released, never changes
-        (tests/results/golden holds that).
+        Traced steps come after the timed ones: they change nothing that is measured, and whether
+        there are any stays out. Variables count once, merged. Values left at their default stay
+        out too, so that a key lives when a later version adds a field; a default, once released,
+        never changes (tests/results/golden holds that).
         """
         return _key(self.model_dump(mode="json", exclude_defaults=True))
 
@@ -143,12 +147,25 @@ class Case(Spec):
 
 
 def _key(form: dict[str, Any]) -> str:
-    for part in (form["workload"], form["network"]):
+    for part in (form["workload"], form["network"], form.get("storage")):
         if part is not None:
-            for label in ("name", "description", "networks", "environment"):
+            for label in ("name", "description", "networks", "storages", "environment", "trace"):
                 part.pop(label, None)
+    for label in ("price_usd_per_hour", "is_durable", "store"):
+        form.get("storage", {}).pop(label, None)
+    for holder in (form["workload"], form["workload"].get("sizes")):
+        _forget_origin(holder)
     text = json.dumps(form, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _forget_origin(holder: Any) -> None:
+    """Which known model a shape was taken from is a label, too."""
+    model = holder.get("model") if isinstance(holder, dict) else None
+    if isinstance(model, dict) and "shape_of" in model:
+        del model["shape_of"]
+        if not model:
+            del holder["model"]
 
 
 def case_name(case: Case) -> CaseName:

@@ -1,7 +1,7 @@
 """How large is the cluster, and which devices compute? Shapes are `nodes x ranks a node`."""
 
 import re
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, field_validator
 
@@ -42,8 +42,6 @@ class Cluster(Spec):
     """`auto`: NCCL on GPUs, Gloo on CPUs. A list is an axis: every case over each of them."""
     cores_per_node: Annotated[int, Field(ge=1, le=4096)] | Literal["auto"] = "auto"
     """Cores each node is pinned to; `auto`: this machine's, shared out over the largest shape."""
-
-    planned: ClassVar[dict[str, str]] = {"storage": "storages as an axis"}
 
     @field_validator("backend")
     @classmethod

@@ -3,12 +3,13 @@
 import math
 from typing import Any, ClassVar, Literal, assert_never
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from broadgauge.messages.vocabulary import MOST_CAPTURED_ITERATIONS, CollectiveOp, Engine
-from broadgauge.specs.base import Name, Spec, placed_error
-from broadgauge.specs.gpt import DATA_TYPE_BYTES, DataType, GptModel, Strategy
+from broadgauge.specs.base import AS_STORED, Name, Spec, placed_error
+from broadgauge.specs.gpt import DATA_TYPE_BYTES, DataType
 from broadgauge.specs.model_messages import ddp_buckets, fsdp_units, gradient_elements
+from broadgauge.specs.trained_model import TrainedModel
 from broadgauge.specs.units import SizeBytes, TimeS
 from broadgauge.specs.workload_base import WorkloadBase
 
@@ -45,9 +46,9 @@ class SizeRange(Spec):
 class ModelMessages(Spec):
     """The sizes that training this model really sends, one of each."""
 
-    model: GptModel
+    model: TrainedModel
     """Shape of the model whose training's messages are sent."""
-    strategy: Strategy = "ddp"
+    strategy: Literal["ddp", "fsdp"] = "ddp"
     """ddp: gradient buckets. fsdp: each unit's parameters (a block, and the rest)."""
     bucket_cap_bytes: SizeBytes | None = None
     """DDP's bucket size; null: DDP's own choice. Buckets are cut by their float32 bytes."""
@@ -124,6 +125,18 @@ class CollectivesWorkload(WorkloadBase):
     @property
     def measured_by(self) -> Engine:
         return self.engine
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_no_steps(cls, data: Any, info: ValidationInfo) -> Any:
+        if isinstance(data, dict) and "trace" in data and info.context is not AS_STORED:
+            raise placed_error(
+                "`trace` takes steps apart, and collectives have none: their times stand in the "
+                "record, size by size",
+                ("trace",),
+                hint="`trace` belongs to a workload of kind `train` or `command`",
+            )
+        return data
 
     @field_validator("ops", "dtypes")
     @classmethod

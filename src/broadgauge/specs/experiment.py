@@ -1,10 +1,12 @@
 """What is an experiment? One file: workloads x networks x cluster sizes."""
 
-from typing import Any, ClassVar
+import re
+from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from broadgauge.specs.base import (
+    NAME_PATTERN,
     Name,
     Spec,
     did_you_mean,
@@ -15,12 +17,16 @@ from broadgauge.specs.cluster import MAX_NODES, Cluster, split_shape
 from broadgauge.specs.cost import Cost
 from broadgauge.specs.hosts import AnyHost
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
+from broadgauge.specs.kubernetes import Kubernetes
 from broadgauge.specs.network import FEWER_NICS, AnyNetwork, Network
 from broadgauge.specs.platforms import PLANNED_PLATFORMS, PlatformKind
 from broadgauge.specs.selector import SkippedCases
+from broadgauge.specs.skypilot import Skypilot
+from broadgauge.specs.storage import Storage
 from broadgauge.specs.time_limits import TimeLimits
+from broadgauge.specs.twins import names_with_twins
 from broadgauge.specs.variables import EnvironmentVariables
-from broadgauge.specs.workload import PLANNED_KINDS, Workload
+from broadgauge.specs.workload import Workload, name_on_storage
 
 
 class Experiment(Spec):
@@ -32,15 +38,26 @@ class Experiment(Spec):
     """One line for the report."""
     platform: PlatformKind | tuple[PlatformKind, ...] = "emulated"
     """`emulated`: nodes on this machine with networks between them. `local`: this machine as one
-    node. `hosts`: machines that your ssh reaches. A list is an axis: every case on each of them,
-    block by block."""
+    node. `hosts`: machines that your ssh reaches. `kubernetes`: pods of a cluster.
+    `skypilot`: clusters of a cloud, brought up and down for the run. A list is an axis: every case
+    on each of them, block by block."""
     hosts: tuple[AnyHost, ...] = Field(default=(), max_length=MAX_NODES)
     """Of the platform `hosts`: a shape of N nodes takes the first N. Each an object, or its `ssh`
     alone."""
+    kubernetes: Kubernetes = Kubernetes()
+    """Of the platform `kubernetes`: namespace, image, resources, volumes."""
+    skypilot: Skypilot = Skypilot()
+    """Of the platform `skypilot`: machines of a cloud, what is on them, what they may cost."""
+    allocation: Literal["one", "per_case"] = "one"
+    """On clusters with a queue. `one`: one job holds the nodes, all networks attached, and launches
+    interleave. `per_case`: a job for each case, where devices exclude each other; such cases are
+    not paired, and the report says so."""
     cluster: Cluster = Cluster()
     """Nodes, ranks, and what computes."""
     networks: tuple[AnyNetwork, ...] = Field(default=(), max_length=64)
     """Between the nodes (`rate_gbps`, …), or paths inside one (`path`)."""
+    storages: tuple[Storage, ...] = Field(default=(), max_length=32)
+    """What ranks read from and write to: an axis of workloads that use one."""
     workloads: tuple[Workload, ...] = Field(min_length=1, max_length=64)
     """What runs on the ranks; `kind` says which: collectives, train, command."""
     launches: int = Field(default=5, ge=1, le=1000)
@@ -66,8 +83,6 @@ class Experiment(Spec):
     """What is paid by the hour; tables show dollars where it is known. Without it GPUs have the
     catalog's price."""
 
-    planned: ClassVar[dict[str, str]] = {"storage": "storages as an axis"}
-
     @field_validator("platform", mode="before")
     @classmethod
     def _refuse_planned_platforms(cls, platform: Any) -> Any:
@@ -85,18 +100,26 @@ class Experiment(Spec):
             raise ValueError("at least one platform, and each once")
         return platform
 
+    @model_validator(mode="after")
+    def _skypilot_is_alone(self) -> "Experiment":
+        if "skypilot" not in self.platforms:
+            return self
+        if len(self.platforms) > 1:
+            raise placed_error(
+                "`skypilot` runs alone: its clusters would wait for the others, and cost meanwhile",
+                ("platform",),
+                "a run of its own; `broadgauge compare` puts runs beside each other",
+            )
+        if self.allocation != "one":
+            raise placed_error(
+                "on SkyPilot cases are apart by cluster", ("allocation",), "leave it out"
+            )
+        return self
+
     @property
     def platforms(self) -> tuple[PlatformKind, ...]:
         """The axis, of one where one is named."""
         return self.platform if isinstance(self.platform, tuple) else (self.platform,)
-
-    @field_validator("workloads", mode="before")
-    @classmethod
-    def _refuse_planned_kinds(cls, workloads: Any) -> Any:
-        for entry in workloads if isinstance(workloads, list) else ():
-            if isinstance(entry, dict) and entry.get("kind") in PLANNED_KINDS:
-                raise ValueError(not_yet(str(entry["kind"]), "a workload"))
-        return workloads
 
     @model_validator(mode="after")
     def _hosts_are_named(self) -> "Experiment":
@@ -116,6 +139,7 @@ class Experiment(Spec):
     def _names_are_unique(self) -> "Experiment":
         for key, items in (
             ("networks", self.networks),
+            ("storages", self.storages),
             ("workloads", self.workloads),
             ("hypotheses", self.hypotheses),
         ):
@@ -128,8 +152,23 @@ class Experiment(Spec):
         return self
 
     @model_validator(mode="after")
+    def _twins_have_names(self) -> "Experiment":
+        names = {network.name for network in self.networks}
+        for i, network in enumerate(self.networks):
+            for twin in names_with_twins(network)[1:]:
+                if twin in names:
+                    message = f"`{twin}` is a twin of `{network.name}`, and another's name"
+                elif not re.fullmatch(NAME_PATTERN, twin):
+                    message = f"`{network.name}` is too long: its twin would be `{twin}`"
+                else:
+                    continue
+                hint = "another name, or `twins: []` for none"
+                raise placed_error(message, ("networks", i, "name"), hint)
+        return self
+
+    @model_validator(mode="after")
     def _networks_exist(self) -> "Experiment":
-        known = [network.name for network in self.networks]
+        known = [name for network in self.networks for name in names_with_twins(network)]
         for i, workload in enumerate(self.workloads):
             for j, name in enumerate(workload.networks or ()):
                 if name not in known:
@@ -137,6 +176,47 @@ class Experiment(Spec):
                     hint = did_you_mean(name, known)
                     raise placed_error(f"no network is named `{name}`", path, hint)
         return self
+
+    @model_validator(mode="after")
+    def _storages_exist(self) -> "Experiment":
+        known = [storage.name for storage in self.storages]
+        for i, workload in enumerate(self.workloads):
+            for j, name in enumerate(workload.storages or ()):
+                if name not in known:
+                    path = ("workloads", i, "storages", j)
+                    raise placed_error(
+                        f"no storage is named `{name}`", path, did_you_mean(name, known)
+                    )
+            if workload.needs_storage and not self.storages:
+                raise placed_error(
+                    f"`{workload.name}` needs a storage",
+                    ("workloads", i),
+                    "`storages: [{name: disk, path: /mnt/disk}]` beside `workloads`",
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _names_on_storages(self) -> "Experiment":
+        names = {each.name for each in self.workloads if not each.uses_storage}
+        for i, workload in enumerate(self.workloads):
+            for storage in self.storages_of(workload):
+                name = name_on_storage(workload, storage.name)
+                if not re.fullmatch(NAME_PATTERN, name):
+                    message = f"`{workload.name}` is too long: on a storage it would be `{name}`"
+                elif name in names:
+                    message = f"on `{storage.name}` it would be `{name}`, another's name"
+                else:
+                    names.add(name)
+                    continue
+                raise placed_error(message, ("workloads", i, "name"), "another `name`")
+        return self
+
+    def storages_of(self, workload: Workload) -> tuple[Storage, ...]:
+        """Those that it runs on, each a case of its own; none, where it uses none."""
+        if not workload.uses_storage:
+            return ()
+        names = workload.storages
+        return tuple(each for each in self.storages if names is None or each.name in names)
 
     @model_validator(mode="after")
     def _several_nodes_need_a_network(self) -> "Experiment":

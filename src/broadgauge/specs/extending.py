@@ -1,7 +1,8 @@
 """What does an experiment that extends another one say, all together?
 
-The file that extends wins. Mappings merge key by key; entries of `networks`, `workloads` and
-`hypotheses` merge with the entry of the same name; other lists and single values are replaced.
+The file that extends wins. Mappings merge key by key; entries of `networks`, `storages`,
+`workloads` and `hypotheses` merge with the entry of the same name; other lists and single values
+are replaced.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from broadgauge.specs.errors import ExperimentError, InputError, Problem
 from broadgauge.specs.yaml_source import parse_yaml
 
 EXTENDS = "extends"
-MERGED_BY_NAME = ("networks", "workloads", "hypotheses")
+MERGED_BY_NAME = ("networks", "storages", "workloads", "hypotheses")
 MAX_CHAIN = 16
 """Files that extend one another."""
 

@@ -1,7 +1,7 @@
 """By what does a node reach the others over a network that was there before us?"""
 
 import ipaddress
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
 
@@ -18,7 +18,8 @@ def _as_list(value: Any) -> Any:
 
 
 class Found(Spec):
-    """Where a network is found on each node. Exactly one of `interface` and `subnet`."""
+    """Where a network is found on each node. Exactly one of `interface` and `subnet`; on Kubernetes
+    neither, since `networks[].kubernetes` says what is attached."""
 
     interface: Annotated[tuple[InterfaceName, ...], BeforeValidator(_as_list)] | None = Field(
         default=None, min_length=1, max_length=64
@@ -26,6 +27,19 @@ class Found(Spec):
     """Its name, or several that are used together."""
     subnet: str | None = None
     """The addresses on it, `10.0.1.0/24`: each node's interface that has one of them."""
+    attachment: str | None = Field(default=None, pattern=r"^[a-z-]{1,16}$")
+    """Of a pod: by what it gets the network. Broadgauge writes this, from
+    `networks[].kubernetes`."""
+    network_tier: Literal["standard", "best"] | None = None
+    """Of a cluster of SkyPilot: which tier of the cloud's network it was given. Broadgauge writes
+    this, from `networks[].skypilot`."""
+    over: tuple[str, ...] = Field(default=(), max_length=64)
+    """Of a pod: which devices, definitions or resources these are, so that two networks of one
+    kind are two. Broadgauge writes this, as the next two."""
+    mode: str | None = None
+    """Of a pod's macvlan or ipvlan."""
+    mtu_bytes: int | None = None
+    """Of a pod's NICs, where the experiment sets it."""
     nominal_gbps: RateGbps | None = None
     """Line rate of each NIC by its data sheet or the catalog. null: not known. It labels; what the
     network carries is measured in each launch."""
@@ -48,7 +62,8 @@ class Found(Spec):
 
     @model_validator(mode="after")
     def _one_way(self) -> "Found":
-        if (self.interface is None) == (self.subnet is None):
+        ways = (self.interface, self.subnet, self.attachment)
+        if sum(way is not None for way in ways) != 1:
             raise ValueError("exactly one of `interface` and `subnet`")
         return self
 
@@ -84,6 +99,11 @@ class Found(Spec):
     def label(self) -> str:
         """In words."""
         words = [f"found at {self.subnet or ' and '.join(self.interface or ())}"]
+        if self.attachment is not None:
+            words = ["pod network" if self.attachment == "pod" else f"{self.attachment} NIC"]
+        if self.network_tier is not None:
+            words = [f"cloud network, tier {self.network_tier}"]
         words += [] if self.nominal_gbps is None else [show_rate(self.nominal_gbps)]
+        words += [] if self.mtu_bytes is None else [f"MTU {self.mtu_bytes}"]
         words += [] if self.transport_words is None else [self.transport_words]
         return ", ".join(words)

@@ -62,7 +62,8 @@ REGISTRY: dict[str, Metric] = {
         Metric(
             name="step_time_s",
             direction="lower",
-            meaning="mean time of a training step, slowest rank per step, warm-up left out",
+            meaning="mean time of a training step, slowest rank per step, warm-up left out; of one "
+            "that saves checkpoints the steps beside no save, stalls left out",
         ),
         Metric(
             name="step_without_communication_s",
@@ -83,10 +84,57 @@ REGISTRY: dict[str, Metric] = {
             is_part=True,
         ),
         Metric(
-            name="tokens_per_s", direction="higher", meaning="tokens of all ranks / step_time_s"
+            name="checkpoint_share_ratio",
+            direction="lower",
+            meaning="stalls of all checkpoints / (measured steps with communication + the stalls)",
+            is_part=True,
         ),
         Metric(
-            name="samples_per_s", direction="higher", meaning="sequences of all ranks / step_time_s"
+            name="step_time_with_saves_s",
+            direction="lower",
+            meaning="(measured steps with communication + stalls of checkpoints) / steps, those "
+            "beside a save in the background too",
+        ),
+        Metric(
+            name="tokens_per_s",
+            direction="higher",
+            meaning="tokens of all ranks / step_time_s, padding not counted",
+        ),
+        Metric(
+            name="samples_per_s",
+            direction="higher",
+            meaning="sequences of all ranks / step_time_s; of batches by tokens whole samples",
+        ),
+        Metric(
+            name="epoch_time_s",
+            direction="lower",
+            meaning="steps of the second epoch, counted in samples: measured where "
+            "epoch_measured_ratio is 1, else extrapolated from the measured steps",
+        ),
+        Metric(
+            name="epoch_measured_ratio",
+            direction="neither",
+            meaning="share of the second epoch's steps that was measured; below 1 epoch_time_s is "
+            "extrapolated",
+            is_part=True,
+        ),
+        Metric(
+            name="completion_time_s",
+            direction="lower",
+            meaning="steps of all epochs, those that were not measured (warm-up, the rest) "
+            "extrapolated; start-up, evaluation and checkpoints are not in it",
+        ),
+        Metric(
+            name="micro_batches_count",
+            direction="neither",
+            meaning="of batches by tokens, mean micro-batches a step: the gradient accumulation "
+            "that followed from the samples' lengths",
+        ),
+        Metric(
+            name="padding_ratio",
+            direction="lower",
+            meaning="of batches by tokens, share of the computed positions that is padding",
+            is_part=True,
         ),
         Metric(
             name="mfu_ratio",
@@ -175,6 +223,66 @@ REGISTRY: dict[str, Metric] = {
             name="peak_memory_bytes",
             direction="lower",
             meaning="most memory of any rank: CUDA allocator's peak on GPUs, resident set on CPUs",
+        ),
+        Metric(
+            name="compile_s",
+            direction="lower",
+            meaning="what torch.compile took before the first measured step, slowest rank",
+        ),
+        Metric(
+            name="batch_loading_s",
+            direction="lower",
+            meaning="how long training waits for 100 samples (of all ranks), slowest rank; of the "
+            "first of `layouts`, cold where that was proven (the rows say)",
+        ),
+        Metric(
+            name="model_loading_s",
+            direction="lower",
+            meaning="how long a start waits until each rank has the weights, slowest rank; of the "
+            "first of `formats` and `load_by`, cold where that was proven (the rows say)",
+        ),
+        Metric(
+            name="model_loading_gbyte_per_s",
+            direction="higher",
+            meaning="all ranks' bytes over the time of the same load",
+        ),
+        Metric(
+            name="checkpoint_stall_s",
+            direction="lower",
+            meaning="how long training waits for a save, slowest rank; of a storage of the first "
+            "of `formats`, of a training the mean of its checkpoints, which are in no step_time_s",
+        ),
+        Metric(
+            name="time_to_durable_s",
+            direction="lower",
+            meaning="from the begin of the same saves until the last rank's part is durable: file "
+            "and folder fsynced, or the object there by the store's own word",
+        ),
+        Metric(
+            name="checkpoint_gbyte_per_s",
+            direction="higher",
+            meaning="all ranks' bytes of the same save over the time until it is durable",
+        ),
+        Metric(
+            name="raw_read_gbyte_per_s",
+            direction="higher",
+            meaning="plain sequential reads of all ranks at once, cold where that was proven",
+        ),
+        Metric(
+            name="raw_write_gbyte_per_s",
+            direction="higher",
+            meaning="plain sequential writes of all ranks at once, until they are durable",
+        ),
+        Metric(
+            name="model_loading_device_share_ratio",
+            direction="higher",
+            meaning="model_loading_gbyte_per_s / raw_read_gbyte_per_s: below 1 something else than "
+            "the storage is the limit, or reads are larger or more at once there",
+        ),
+        Metric(
+            name="checkpoint_device_share_ratio",
+            direction="higher",
+            meaning="checkpoint_gbyte_per_s / raw_write_gbyte_per_s",
         ),
     )
 }

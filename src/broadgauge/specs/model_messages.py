@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable
 
-from broadgauge.specs.gpt import GptModel
+from broadgauge.messages.model_shape import GptShape, ModelShape, adapter_parameters
+from broadgauge.specs.lora import Lora
+from broadgauge.specs.trained_model import TrainedModel
 
 GRADIENT_TYPE_BYTES = 4
 """Parameters and gradients are kept in float32; buckets are cut by these bytes."""
@@ -11,28 +13,42 @@ BUCKET_BYTES = 25 * 2**20
 """DDP's own choice. Source: torch 2.11, `_DEFAULT_FIRST_BUCKET_BYTES` and `bucket_cap_mb`."""
 
 
-def gradient_elements(model: GptModel) -> list[int]:
-    """How many elements has each parameter, in the order in which gradients become ready?
+def gradient_elements(model: TrainedModel, lora: Lora | None = None) -> list[int]:
+    """How many elements has each parameter that is trained, in the order in which gradients become
+    ready?
 
-    That is from the loss backwards; of a linear layer the bias comes first, of a norm the weight;
-    the embedding last, though the head shares it. DDP orders its buckets by it after the first
-    step. tests/probes/test_model_messages.py compares with what DDP did.
+    That is from the loss backwards; of a linear layer the bias comes first, of a norm the weight,
+    of an adapter the matrix nearer the loss; the embedding last, though the head may share it. DDP
+    orders its buckets by it after the first step. tests/probes/test_model_messages.py compares with
+    what DDP did.
     """
-    hidden = model.hidden
-    norm = [hidden, hidden]
+    shape = model.shape
+    if lora is not None:
+        return _adapter_elements(shape, lora) * shape.layers
+    hidden = shape.hidden
+    table = shape.vocabulary * hidden
+    head = [] if shape.is_head_tied else [table]
+    if isinstance(shape, GptShape):
+        norm, positions = [hidden, hidden], shape.seq_len * hidden
+        blocks = _block_elements(shape, norm, biases=True) * shape.layers
+        return [*head, *norm, *blocks, positions, table]
+    return [*head, hidden, *_block_elements(shape, [hidden]) * shape.layers, table]
 
-    def linear(inputs: int, outputs: int) -> list[int]:
-        return [outputs, inputs * outputs]
 
-    block = [
-        *linear(4 * hidden, hidden),
-        *linear(hidden, 4 * hidden),
-        *norm,
-        *linear(hidden, hidden),
-        *linear(hidden, 3 * hidden),
-        *norm,
-    ]
-    return [*norm, *block * model.layers, model.seq_len * hidden, model.vocabulary * hidden]
+def _block_elements(shape: ModelShape, norm: list[int], *, biases: bool = False) -> list[int]:
+    """Of one block, its last layer first."""
+    found: list[int] = []
+    for name, (inputs, outputs) in reversed(shape.linears.items()):
+        if name == "projection":
+            found += norm  # the MLP's
+        found += [outputs] * biases + [inputs * outputs]
+    return [*found, *norm]
+
+
+def _adapter_elements(shape: ModelShape, lora: Lora) -> list[int]:
+    targets = lora.adapters(shape).targets
+    sizes = [shape.linears[name] for name in reversed(shape.linears) if name in targets]
+    return [side * lora.rank for inputs, outputs in sizes for side in (outputs, inputs)]
 
 
 def ddp_buckets(elements: Iterable[int], cap_bytes: int | None) -> list[int]:
@@ -53,11 +69,19 @@ def ddp_buckets(elements: Iterable[int], cap_bytes: int | None) -> list[int]:
     return [*buckets, filling] if filling else buckets
 
 
-def fsdp_units(model: GptModel) -> list[int]:
+def fsdp_units(model: TrainedModel, lora: Lora | None = None) -> list[int]:
     """How many parameters has each unit of `fully_shard`: a block, and all that is in no block?
 
     Rows that the ranks do not divide evenly are padded when they are sent; that is left out.
     """
-    elements = gradient_elements(model)
-    block = (sum(elements[2:-2])) // model.layers
-    return [block] * model.layers + [sum(elements) - block * model.layers]
+    shape = model.shape
+    adapters = (
+        0 if lora is None else adapter_parameters(shape, lora.adapters(shape).targets, lora.rank)
+    )
+    rest = shape.parameters - shape.layers * shape.block_parameters
+    return [shape.block_parameters + adapters] * shape.layers + [rest]
+
+
+def trained_elements(model: TrainedModel, lora: Lora | None = None) -> int:
+    """How many parameters are trained: all, or the adapters'?"""
+    return model.shape.parameters if lora is None else sum(gradient_elements(model, lora))

@@ -11,9 +11,12 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from broadgauge.messages.limits import MAX_NICS_PER_NODE
 from broadgauge.messages.payload import VXLAN_HEADER_BYTES, payload_rate_gbps
+from broadgauge.specs.attached import AnyAttached
 from broadgauge.specs.base import Name, Spec, placed_error
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.found import Found
+from broadgauge.specs.platforms import PlatformKind
+from broadgauge.specs.skypilot import AnySkypilotNetwork
 from broadgauge.specs.units import DelayS, RateGbps, show_rate, show_ratio, show_time
 from broadgauge.specs.variables import EnvironmentVariables
 
@@ -71,6 +74,10 @@ class Network(Spec):
     found: Found | None = None
     """On platforms whose networks are there already: which of them it is. With other keys beside
     it the entry has two faces, one on each kind of platform."""
+    kubernetes: AnyAttached | None = None
+    """Its face on Kubernetes: what is attached to the pods. `pod` alone is the pod network."""
+    skypilot: AnySkypilotNetwork | None = None
+    """Its face on SkyPilot: which tier of the cloud's network the cluster is given."""
     environment: EnvironmentVariables = Field(default_factory=dict)
     """Variables for the ranks on this network, such as NCCL_SOCKET_NTHREADS."""
     description: str = ""
@@ -143,33 +150,50 @@ class Network(Spec):
     @property
     def has_emulated_face(self) -> bool:
         """Is anything said of how it is emulated? An entry without `found` always is."""
-        return self.found is None or bool(_EMULATED_KEYS & self.model_fields_set)
+        if self.found is None and self.kubernetes is None and self.skypilot is None:
+            return True
+        return bool(_EMULATED_KEYS & self.model_fields_set)
 
     @property
     def is_meant_as_rdma(self) -> bool:
         """Was it said to be an RDMA network? Of one that is found: what is emulated is TCP."""
         return self.found is not None and self.found.is_rdma
 
-    def as_found(self) -> "Network":
-        """What of it is true on a platform where it is found: nothing that we would have set."""
-        assert self.found is not None, self.name
+    def found_on(self, platform: PlatformKind) -> Found | None:
+        """Where it is found there; None: the entry has no face for that platform."""
+        if platform == "skypilot":
+            return None if self.skypilot is None else self.skypilot.as_found()
+        if platform != "kubernetes":
+            return self.found
+        return None if self.kubernetes is None else self.kubernetes.as_found()
+
+    def as_found(self, platform: PlatformKind) -> "Network":
+        """What of it is true on a platform where it is found: nothing that we would have set, but
+        on Kubernetes how many NICs a pod is given."""
+        found = self.found_on(platform)
+        assert found is not None, self.name
+        has_several = platform == "kubernetes" and self.nics_per_node != 1
         return Network(
             name=self.name,
-            found=self.found,
+            found=found,
             environment=self.environment,
             description=self.description,
+            **({"nics_per_node": self.nics_per_node} if has_several else {}),
         )
 
     def as_emulated(self) -> "Network":
         """Without where it is found elsewhere."""
-        emulated: Network = self.model_copy(update={"found": None})
+        emulated: Network = self.model_copy(
+            update={"found": None, "kubernetes": None, "skypilot": None}
+        )
         return emulated
 
     @property
     def label(self) -> str:
         """What was emulated, in words that claim no more than that; or where it was found."""
         if self.found is not None:
-            return f"{self.name}, {self.found.label}"
+            nics = f", {self.nics_per_node} NICs" if self.nics_per_node != 1 else ""
+            return f"{self.name}, {self.found.label}{nics}"
         words = [self.name, "unshaped" if self.rate_gbps is None else show_rate(self.rate_gbps)]
         if self.receive_rate_gbps is not None:
             words[-1] += f" out, {show_rate(self.receive_rate_gbps)} in"
@@ -194,7 +218,10 @@ class Network(Spec):
         return f"{show_time(self.delay_s)}{spread} delay"
 
 
-_EMULATED_KEYS = frozenset(Network.model_fields) - {"name", "found", "environment", "description"}
+_EMULATED_KEYS = frozenset(Network.model_fields) - {
+    *("name", "found", "kubernetes", "skypilot", "environment", "description"),
+    "nics_per_node",  # means the same on every platform
+}
 
 PathKind = Literal["nvlink", "pcie", "shm", "sockets"]
 

@@ -65,7 +65,7 @@ def _step(target: Any, key: str) -> tuple[str | int, bool]:
     if isinstance(target, dict):
         return key, True
     if isinstance(target, list):
-        if key.isdigit() and int(key) < len(target):
+        if key.isdecimal() and len(key) < 10 and int(key) < len(target):
             return int(key), True
         for i, item in enumerate(target):
             if isinstance(item, dict) and key in (item.get("name"), item.get("kind")):

@@ -15,6 +15,7 @@ from broadgauge.specs.errors import ExperimentError, Problem
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.extending import EXTENDS, BaseReader, with_bases
 from broadgauge.specs.fields import alternatives, discriminators, models_in
+from broadgauge.specs.known_models import FindModel, with_known_models
 from broadgauge.specs.network import Network, NodePath
 from broadgauge.specs.overriding import apply_override
 from broadgauge.specs.plain_messages import value_problem
@@ -58,14 +59,18 @@ def read_experiment(
     overrides: Sequence[str] = (),
     *,
     read_base: BaseReader | None = None,
+    find_model: FindModel | None = None,
 ) -> Experiment:
     """The validated experiment. Raises ExperimentError with `file:line:column` of each problem.
 
     `overrides` are `a.b=c` texts: a dotted path, where an item of a list is named by its position
     or its `name`, and a YAML value. They apply to what the file and all that it extends say
-    together; axes expand last. `read_base` finds what `extends` names.
+    together; axes expand last. `read_base` finds what `extends` names, `find_model` what a model's
+    `like` names.
     """
-    return read_with_secrets(text, filename, overrides, read_base=read_base)[0]
+    return read_with_secrets(text, filename, overrides, read_base=read_base, find_model=find_model)[
+        0
+    ]
 
 
 def read_with_secrets(
@@ -74,6 +79,7 @@ def read_with_secrets(
     overrides: Sequence[str] = (),
     *,
     read_base: BaseReader | None = None,
+    find_model: FindModel | None = None,
 ) -> tuple[Experiment, SecretTexts]:
     """The same, and the values of secrets that stand in the text, which no experiment holds."""
     document = with_bases(parse_yaml(text, filename), read_base)
@@ -87,14 +93,23 @@ def read_with_secrets(
         problem = f"`{EXTENDS}` stands in the file: no flag sets it"
         raise ExperimentError([Problem(document.where((EXTENDS,)), problem)])
     document, secrets = take_secrets(document)
-    document = expand_axes(document)
+    document = with_known_models(expand_axes(document), find_model)
     try:
         return Experiment.model_validate(document.data), secrets
     except ValidationError as error:
-        raise ExperimentError(_shown(list(_problems(document, error)))) from error
+        raise ExperimentError(problems_of(document, error)) from error
 
 
-def _problems(document: Document, error: ValidationError) -> Iterator[Problem]:
+def problems_of(
+    document: Document, error: ValidationError, root: type[BaseModel] = Experiment
+) -> list[Problem]:
+    """What is wrong with a document that should be a `root`, in plain words; not too many."""
+    return _shown(list(_problems(document, error, root)))
+
+
+def _problems(
+    document: Document, error: ValidationError, root: type[BaseModel]
+) -> Iterator[Problem]:
     """One problem for each place, in the order of the file's structure."""
     places: set[KeyPath] = set()
     for detail in error.errors():
@@ -104,7 +119,10 @@ def _problems(document: Document, error: ValidationError) -> Iterator[Problem]:
         if place in places or not _is_of_the_branch_taken(detail, document.data):
             continue
         places.add(place)
-        yield _problem(document, path, detail)
+        yield _problem(document, path, detail, root)
+    if not places:  # one value where any of several mappings may stand: `data: 5`
+        detail = error.errors()[0]
+        yield _problem(document, _file_path(document.data, detail["loc"]), detail, root)
 
 
 def _shown(problems: list[Problem]) -> list[Problem]:
@@ -115,7 +133,9 @@ def _shown(problems: list[Problem]) -> list[Problem]:
     return unique
 
 
-def _problem(document: Document, path: KeyPath, detail: ErrorDetails) -> Problem:
+def _problem(
+    document: Document, path: KeyPath, detail: ErrorDetails, root: type[BaseModel]
+) -> Problem:
     kind = detail["type"]
     where = document.where(path)
     if kind == "placed":
@@ -123,7 +143,7 @@ def _problem(document: Document, path: KeyPath, detail: ErrorDetails) -> Problem
         blamed = _file_path(document.data, (*detail["loc"], *context["path"]))
         return Problem(document.where(blamed), context["message"], context["hint"])
     if kind in ("missing", "extra_forbidden", "union_tag_not_found"):
-        return _wrong_key(where, detail)
+        return _wrong_key(where, detail, root)
     name = _shown_name(path)
     if isinstance(detail["input"], list) and kind in _ONE_VALUE_WANTED:
         return Problem(where, f"`{name}` takes one value, not a list", _where_axes_are(path))
@@ -134,11 +154,11 @@ def _problem(document: Document, path: KeyPath, detail: ErrorDetails) -> Problem
     return _as_told(where, name, path, detail)
 
 
-def _wrong_key(where: str, detail: ErrorDetails) -> Problem:
+def _wrong_key(where: str, detail: ErrorDetails, root: type[BaseModel]) -> Problem:
     """One that nobody knows, or one that is missing."""
     name = _shown_name(detail["loc"])
     if detail["type"] == "extra_forbidden":
-        return Problem(where, f"unknown key `{name}`", did_you_mean(name, _keys_at(detail)))
+        return Problem(where, f"unknown key `{name}`", did_you_mean(name, _keys_at(detail, root)))
     missing = "kind" if detail["type"] == "union_tag_not_found" else name
     kinds = f"kinds: {', '.join(sorted(MODELS))}" if missing == "kind" else None
     return Problem(where, f"`{missing}` is missing", kinds)
@@ -265,9 +285,9 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "…"
 
 
-def _keys_at(detail: ErrorDetails) -> list[str]:
+def _keys_at(detail: ErrorDetails, root: type[BaseModel]) -> list[str]:
     """The keys that are known where an unknown one was found."""
-    model: Any = Experiment
+    model: Any = root
     for part in detail["loc"][:-1]:
         if isinstance(part, int):
             continue
@@ -296,5 +316,10 @@ def _named_branch(model: type[BaseModel], part: str) -> type[BaseModel] | None:
     workloads = models_in(Experiment.model_fields["workloads"].annotation)
     tagged = (workload for workload in workloads if part in discriminators(workload))
     tried = (each for each in alternatives(Experiment).get(model.__name__, ()))
-    named = (each for each in tried if each.__name__ == part or part.endswith(f" {each.__name__}]"))
+    named = (each for each in tried if _is_branch(each, part))
     return next(tagged, None) or next(named, None)
+
+
+def _is_branch(model: type[BaseModel], part: str) -> bool:
+    is_named = model.__name__ == part or part.endswith(f" {model.__name__}]")
+    return is_named or part in discriminators(model)

@@ -10,8 +10,12 @@ from pydantic import Field
 
 from broadgauge.messages.vocabulary import CounterKind, ErrorKind, Phase, Status
 from broadgauge.specs.base import StoredModel
+from broadgauge.specs.checkpoint_rows import CheckpointRow
+from broadgauge.specs.completion import Completion
 from broadgauge.specs.nccl import NcclUse
 from broadgauge.specs.op_rows import AnyOpRow
+from broadgauge.specs.storage_rows import StorageRow
+from broadgauge.specs.traced_steps import TracedSteps
 
 SCHEMA_VERSION = 1
 MAX_RECORD_BYTES = 64 * 1024
@@ -90,6 +94,9 @@ class GpuUse(StoredModel):
     index: int
     name: str
     samples_count: int
+    utilization_ratio: float | None = None
+    """Mean share of the time in which a kernel ran, one that only spins too, from the first work
+    to the last. None: not told, or an older run."""
     sm_clock_mhz: float | None = None
     """Mean over the samples in which it was not idle; of all, where it always was."""
     sm_clock_min_mhz: float | None = None
@@ -185,11 +192,20 @@ class Measurement(StoredModel):
     """Why a metric is null, by its name."""
     collectives: tuple[AnyOpRow, ...] = ()
     """Operations at their sizes, in the order measured; a pairwise trial's messages among them."""
+    storage: tuple[StorageRow, ...] = ()
+    """Phases on a storage, in the order measured."""
+    checkpoints: tuple[CheckpointRow, ...] = ()
+    """That a training saved, in their order; also of a trial that failed."""
     nodes: tuple[NodeUse, ...] = ()
     data: str | None = None
     """Which text a training read, and how much of it; None: another workload, or it did not end."""
     metric_ranks: dict[str, int] = Field(default_factory=dict)
     """By metric of a command: the rank whose lines it was read from. Empty: an older run."""
+    traced: TracedSteps | None = None
+    """Where a step's time went, by the profiler; None: no steps were traced."""
+    completion: Completion | None = None
+    """What the whole training takes, start to end. None: another workload, one of which nothing is
+    known, or an older run."""
 
 
 class KeptArtifact(StoredModel):
@@ -300,3 +316,5 @@ class Environment(StoredModel):
     """The ranks' NCCL_*, GLOO_*, TORCH_*, OMP_*, CUDA_* variables, secrets masked."""
     nodes: tuple[NodeFacts, ...] = ()
     """Equal ones once. Empty: all nodes are the one machine above, or an older run."""
+    cluster: dict[str, str | None] = Field(default_factory=dict)
+    """Of a cluster: its version, its operators', the image's digest, … null: could not be read."""

@@ -4,6 +4,7 @@ What else is one is declared in the experiment: `MY_PASS: {from_environment: tru
 """
 
 import re
+from urllib.parse import unquote
 
 MASK = "***"
 
@@ -33,6 +34,13 @@ _ENDS_LIKE_A_SECRET = re.compile(rf"(?:.*_)?(?:{'|'.join(ENDINGS)})")
 _USER_PART = re.compile(r"([a-z][a-z0-9+.-]{0,30})://([^\s/?#]+)@", re.IGNORECASE)
 """Source: RFC 3986, 3.2.1, userinfo. A password may hold an `@` that should be escaped."""
 _WEB = ("http", "https")
+_PARAMETER = re.compile(r"([?&;#])([^\s=&;#?]{1,100})=([^\s&;#$]+)")
+"""Of a URL's query or fragment; a value that is a shell's variable is none. Source: RFC 3986, 3.4
+and 3.5."""
+_SIGNING = re.compile(r"(?:.*_)?(?:SIG|SIGNATURE|CREDENTIAL|KEY|AUTH|AUTHORIZATION|JWT)")
+"""X-Amz-Signature and X-Amz-Credential, X-Goog-Signature, sig of a shared access signature. Source:
+AWS, "Authenticating Requests: Using Query Parameters"; Google Cloud, "Signed URLs"; Azure, "Create
+a service SAS"."""
 
 
 def is_secret(name: str) -> bool:
@@ -59,6 +67,29 @@ def credentials_in(text: str) -> tuple[str, ...]:
     parts = [match[2] for match in _USER_PART.finditer(text) if _is_credential(match)]
     passwords = [part.partition(":")[2] for part in parts]
     return tuple(part for part in (*parts, *passwords) if part)
+
+
+def url_secrets(text: str) -> tuple[str, ...]:
+    """What in its URLs is secret: a user or password, the names of parameters that sign or open."""
+    users = ("user or password",) if credentials_in(text) else ()
+    if "://" not in text:
+        return users
+    names = (match[2] for match in _PARAMETER.finditer(text) if _opens(match[2]))
+    return tuple(dict.fromkeys((*users, *names)))
+
+
+def masked_url(text: str) -> str:
+    """`https://h/a?sig=x&v=1` → `https://h/a?sig=***&v=1`, and without credentials."""
+    return _PARAMETER.sub(_masked_parameter, without_credentials(text))
+
+
+def _opens(parameter: str) -> bool:
+    name = unquote(parameter).upper().replace("-", "_")
+    return is_secret(name) or _SIGNING.fullmatch(name) is not None
+
+
+def _masked_parameter(match: re.Match[str]) -> str:
+    return f"{match[1]}{match[2]}={MASK}" if _opens(match[2]) else match[0]
 
 
 def _masked_user(match: re.Match[str]) -> str:

@@ -30,6 +30,8 @@ class CaseSelector(Spec):
     """Nodes x ranks per node, such as `2x1`."""
     backend: Patterns | None = None
     """`gloo` or `nccl`."""
+    storage: Patterns | None = None
+    """A storage's name, of cases that have one."""
     platform: Patterns | None = None
     """In a run with several platforms: which one, such as `emulated`."""
     nodes: Numbers | None = None
@@ -46,6 +48,7 @@ class CaseSelector(Spec):
             (self.network, case.plain_network_name),
             (self.shape, case.shape),
             (self.backend, case.backend),
+            (self.storage, "" if case.storage is None else case.storage.name),
             (self.platform, case.platform or ""),
         )
         numbers = (

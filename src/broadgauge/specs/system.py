@@ -4,9 +4,9 @@ Every time is of this machine's own calls of torch, as the reference trainer mak
 written once and read by others; its version grows when a reader of the old one would go wrong.
 """
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from broadgauge.specs.base import Name, Spec
 from broadgauge.specs.case import Backend, Device
@@ -102,6 +102,15 @@ class StepTime(Spec):
     batch: int = Field(ge=1)
     """Sequences of a micro-batch."""
     time: Timing
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _as_ranks_name_it(cls, model: Any) -> Any:
+        """What measures says the shape in the words of messages/model_shape.py."""
+        if not isinstance(model, dict) or "is_head_tied" not in model:
+            return model
+        named = dict(model)
+        return {"tied_head": named.pop("is_head_tied"), **named}
 
 
 class CollectiveTime(Spec):

@@ -13,7 +13,8 @@ class TimeLimits(Spec):
     rendezvous_s: TimeS = 120
     """Start of the processes, imports, and the first process group."""
     warm_up_s: TimeS = 120
-    """The first iterations or steps of one trial, which are not measured."""
+    """The first iterations or steps of one trial, which are not measured. Of a traced command: all
+    of the traced launch."""
     measure_s: TimeS = 600
     """What is measured of one trial. One collective may last four fifths of it."""
     teardown_s: TimeS = 30

@@ -87,6 +87,8 @@ def parse_size_bytes(value: object) -> object:
     """`64 MiB` → 67108864. A bare number is in bytes already."""
     parsed = _parse(value, SIZE_UNITS_BYTES, "a size", "64 MiB` or `64 MB")
     if isinstance(parsed, float):
+        if not math.isfinite(parsed):
+            raise ValueError("a size is a finite number of bytes")
         if not math.isclose(parsed, round(parsed), rel_tol=1e-12):
             raise ValueError("a size is a whole number of bytes")
         return round(parsed)

@@ -9,7 +9,9 @@ from typing import ClassVar
 from pydantic import Field
 
 from broadgauge.specs.base import Name, Spec
+from broadgauge.specs.checkpoints import Checkpoints
 from broadgauge.specs.gpt import DataType
+from broadgauge.specs.tracing import Tracing
 from broadgauge.specs.variables import EnvironmentVariables
 
 
@@ -18,10 +20,11 @@ class WorkloadBase(Spec):
 
     networks: tuple[Name, ...] | None = Field(default=None, min_length=1)
     """Names of the networks that it runs on; null: all."""
+    storages: tuple[Name, ...] | None = Field(default=None, min_length=1)
+    """Names of the storages that it runs on, each a case of its own; null: all, where it uses one.
+    """
     environment: EnvironmentVariables = Field(default_factory=dict)
     """Variables for its ranks; they win over the network's and the experiment's."""
-
-    planned: ClassVar[dict[str, str]] = {"trace": "profiler traces", "storage": "storages"}
 
     has_steps: ClassVar[bool] = False
     """Does it repeat a step whose time says how fast the job is?"""
@@ -31,6 +34,38 @@ class WorkloadBase(Spec):
     is_under_torchrun: ClassVar[bool] = False
     """Is it the user's own script? torchrun starts its ranks, one torchrun a node, and they live
     for one trial."""
+
+    @property
+    def uses_storage(self) -> bool:
+        """Does it run once for each storage?"""
+        return self.needs_storage or self.storages is not None
+
+    @property
+    def needs_storage(self) -> bool:
+        """Has it nothing to do without one?"""
+        return False
+
+    @property
+    def saving(self) -> Checkpoints | None:
+        """When it saves checkpoints of its own; None: it saves none that we know of."""
+        return None
+
+    @property
+    def tracing(self) -> Tracing | None:
+        """Which of its steps run under the profiler; None: none do."""
+        return None
+
+    @property
+    def words_of_files(self) -> tuple[str, ...]:
+        """Which of its words may name files beside the experiment, that its ranks need? Some of
+        them may be none."""
+        return ()
+
+    @property
+    def words_shown(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Words of the user's by the key that they stand behind, which everybody sees who sees the
+        processes or what they are told."""
+        return ()
 
     @property
     def shows_link_rate(self) -> bool:

@@ -59,18 +59,32 @@ def ladder_run(
     launches: int = 4,
     has_reference: bool = True,
     num_gpus: int = 0,
+    found: dict[str, Any] | None = None,
 ) -> Path:
-    """The folder of a run with these rates, and an unshaped network beside them."""
+    """The folder of a run with these rates, and an unshaped network beside them.
+
+    `found`: nobody set the rates, and plain streams carried them over networks that were there, of
+    which this is said, too.
+    """
     planted = planted or Planted()
     networks: list[dict[str, Any]] = [
         {"name": f"rate-{rate:g}", "rate_gbps": rate} for rate in rates_gbps
     ]
     networks += [{"name": "reference"}] if has_reference else []
+    changes: dict[str, Any] = {}
+    if found is not None:
+        subnets = (found | {"subnet": f"10.0.{number}.0/24"} for number in range(len(rates_gbps)))
+        networks = [
+            {"name": each["name"], "found": subnet}
+            for each, subnet in zip(networks, subnets, strict=False)
+        ]
+        changes = {"platform": "hosts", "hosts": ["a", "b"]}
     experiment = an_experiment(
         workloads=list(workloads),
         networks=networks,
         cluster={"shapes": ["2x1"]},
         launches=launches,
+        **changes,
     )
     plan = make_plan(experiment, devices_of(a_machine(gpus=num_gpus)))
     chance = random.Random(3)
@@ -110,8 +124,11 @@ def _environment(num_gpus: int) -> Environment:
 
 def _record(case: Case, planted: Planted, chance: random.Random) -> Record:
     assert case.link is not None
-    payload_gbps = case.link.payload_rate_gbps
-    byte_s = 8e-9 / (planted.ceiling_gbps if payload_gbps is None else payload_gbps)
+    ceiling_gbps, payload_gbps = planted.ceiling_gbps, case.link.payload_rate_gbps
+    if case.link.found is not None:
+        ceiling_gbps = float(case.link.name.removeprefix("rate-"))
+        payload_gbps = ceiling_gbps / WIRE_RATIO
+    byte_s = 8e-9 / (ceiling_gbps if payload_gbps is None else payload_gbps)
     step_s = planted.step_s(byte_s) * chance.gauss(1, planted.spread)
     wire_bytes = planted.counted_bytes * WIRE_RATIO
     if case.workload.kind == "command":
@@ -140,7 +157,7 @@ def _record(case: Case, planted: Planted, chance: random.Random) -> Record:
         status=Status.OK,
         metrics=metrics,
         nodes=tuple(_node(node, round(wire_bytes * STEPS)) for node in range(2)),
-        link=LinkFacts(ceiling_gbps=planted.ceiling_gbps),
+        link=LinkFacts(ceiling_gbps=ceiling_gbps),
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.advise.ladders.ladder_runs import (
     COMMAND_WITH_STEPS,
     COMPUTE_S,
+    RATES_GBPS,
     STEP_BYTES,
     Planted,
     ladder_run,
@@ -17,6 +18,7 @@ from broadgauge.advise.ladders.ladder import Ladder
 from broadgauge.advise.ladders.ladders_of_run import ladders
 from broadgauge.predict.sensitivity.curve import Form
 from broadgauge.predict.sensitivity.ladder import LadderAnswer
+from broadgauge.report.ladder_words import answers
 from broadgauge.results.run_path import read_summary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.errors import InputError
@@ -124,6 +126,40 @@ def test_two_rates_are_too_few_and_collectives_have_no_steps(tmp_path: Path) -> 
     path = ladder_run(tmp_path / "none", workloads=[COLLECTIVES])
     with pytest.raises(InputError, match="no training and no command"):
         only(path)
+
+
+def test_networks_that_were_found_are_rungs_at_the_rates_of_plain_streams(tmp_path: Path) -> None:
+    ladder = only(ladder_run(tmp_path, found={}, launches=5))
+    assert ladder.found is not None
+    assert [rung.rate_gbps for rung in ladder.found.rungs] == list(RATES_GBPS)
+    assert value(ladder.found.critical_bytes) == pytest.approx(STEP_BYTES, rel=0.02)
+    critical = ladder.found.critical_bytes.estimate
+    assert critical is not None
+    assert critical.low is not None
+    # Their rates are uncertain by 3 %, a shaped link's by half a percent.
+    assert critical.low < 0.96 * critical.value
+    assert any("nobody set these rates" in note for note in ladder.notes)
+    assert ladder.counted_bytes is not None
+    assert ladder.counted_bytes.value == pytest.approx(STEP_BYTES, rel=1e-6)
+    said = " ".join(words for _, words in answers(ladder))
+    assert "not yet known" in said
+    assert "try" not in said  # there is no rate to be set
+
+
+@pytest.mark.parametrize(
+    ("said", "is_known"),
+    [({"transport": "roce"}, False), ({"transport": "tcp"}, True), ({}, False)],
+)
+def test_plain_streams_tell_no_rate_of_what_may_go_by_rdma(
+    tmp_path: Path, said: dict[str, str], is_known: bool
+) -> None:
+    all_of_run = ladders(read_summary(ladder_run(tmp_path, found=said, num_gpus=1)))
+    assert [ladder.found is not None for ladder in all_of_run] == (
+        [True] if is_known else [False] * 5
+    )
+    left_out = [each.why for ladder in all_of_run for each in ladder.left_out]
+    assert all("for other than TCP" in why for why in left_out)
+    assert len(left_out) == (0 if is_known else 5)
 
 
 def test_each_workload_is_a_ladder_of_its_own(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 INSIDE = Path(__file__).with_name("inside.py")
-SOURCE = Path(__file__).parents[3] / "src"
+REPOSITORY = Path(__file__).parents[3]
 NOBODY = 65534
 
 RunCase = Callable[..., Any]
@@ -21,7 +21,7 @@ RunCase = Callable[..., Any]
 
 def environment() -> dict[str, str]:
     """Let any interpreter of this version find the package and what it needs."""
-    paths = [str(SOURCE), sysconfig.get_path("purelib")]
+    paths = [str(REPOSITORY / "src"), str(REPOSITORY), sysconfig.get_path("purelib")]
     return os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
 
 

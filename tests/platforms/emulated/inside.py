@@ -17,7 +17,15 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from broadgauge.agent.emulated.ceiling import measure_stream, send_exactly
+from tests.platforms.emulated.attempts import (
+    Attempt,
+    Ticks,
+    attempt,
+    num_reached,
+    until_they_agree,
+)
+
+from broadgauge.agent.emulated.ceiling import StreamResult, measure_stream, send_exactly
 from broadgauge.agent.emulated.errors import EmulationError
 from broadgauge.agent.emulated.namespaces import (
     drop_privileges_for_rank,
@@ -90,20 +98,12 @@ def build(rate_gbps: float | None = None, mtu: int = 1500, **options: Any) -> Em
     return build_cluster(2, LinkPlan(rate_gbps=rate_gbps, mtu=mtu), **options)
 
 
-def processor_ticks() -> tuple[int, int]:
-    """Busy and all ticks of this machine's processors. Source: /proc/stat in proc(5)."""
-    ticks = [int(n) for n in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
-    idle = ticks[3] + ticks[4]
-    return sum(ticks) - idle, sum(ticks)
-
-
-def until_two_agree(measure: Callable[[int], float], least: float) -> list[float]:
-    """Two or three attempts: one that is good by luck proves nothing, and one that the host
-    disturbed disproves nothing. `measure` is given the attempt's number."""
-    seen: list[float] = []
-    while sum(each >= least for each in seen) < 2 and sum(each < least for each in seen) < 2:
-        seen.append(measure(len(seen)))
-    return seen
+def try_stream(expected_gbps: float, measure: Callable[[], StreamResult]) -> Attempt:
+    """What a stream delivers over what is expected of it."""
+    before = Ticks.now()
+    stream = measure()
+    ticks = Ticks.now() - before
+    return attempt(stream.payload_gbps / expected_gbps, stream.duration_s, ticks)
 
 
 def fidelity(least: float, points: list[tuple[dict[str, Any], float]], **options: Any) -> Any:
@@ -112,23 +112,23 @@ def fidelity(least: float, points: list[tuple[dict[str, Any], float]], **options
     answer = []
     for link, expected_gbps in points:
         cluster.shape(plan_of(**link))
-        drops, (busy, ticks) = cluster.nodes[1].read_counters().rx_drops, processor_ticks()
+        drops, before = cluster.nodes[1].read_counters().rx_drops, Ticks.now()
 
-        def measure(_: int, expected: float = expected_gbps) -> float:
-            return measure_stream(*cluster.nodes, duration_s=0.6).payload_gbps / expected
+        def measure(_: int, expected: float = expected_gbps) -> Attempt:
+            return try_stream(expected, lambda: measure_stream(*cluster.nodes, duration_s=0.6))
 
-        ratios = until_two_agree(measure, least)
-        busy_after, ticks_after = processor_ticks()
+        attempts = until_they_agree(measure, least)
+        ticks = Ticks.now() - before
         drops = cluster.nodes[1].read_counters().rx_drops - drops
         ceiling_gbps = None
-        if sorted(ratios)[-2] < least:
+        if num_reached(attempts, least) < 2:
             cluster.shape(LinkPlan(rate_gbps=None, mtu=link["mtu"]))
             ceiling_gbps = measure_stream(*cluster.nodes).payload_gbps
         answer.append(
             {
                 "link": link,
-                "ratios": ratios,
-                "busy_ratio": (busy_after - busy) / (ticks_after - ticks),
+                "attempts": attempts,
+                "busy_ratio": ticks.busy_ratio,
                 "drops": drops,
                 "ceiling_gbps": ceiling_gbps,
             }
@@ -147,18 +147,19 @@ def counters(rate_gbps: float | None, mtu: int, payload_bytes: int, **options: A
     }
 
 
-def reshape(plans: list[tuple[float | None, int]], payload_bytes: int) -> Any:
-    """Send the same bytes over one living link under each plan in turn."""
-    cluster = build(*plans[0])
+def reshape(plans: list[tuple[float | None, int, float]], payload_bytes: int) -> Any:
+    """Send the same bytes over one living link under each rate and MTU in turn, over the payload
+    rate that is expected of it."""
+    cluster = build(*plans[0][:2])
     sender, receiver = cluster.nodes
     answer = []
-    for rate_gbps, mtu in plans:
+    for rate_gbps, mtu, expected_gbps in plans:
         cluster.shape(LinkPlan(rate_gbps=rate_gbps, mtu=mtu))
         at_start = asdict(sender.read_counters())
-        result = send_exactly(sender, receiver, payload_bytes)
+        sent = try_stream(expected_gbps, lambda: send_exactly(sender, receiver, payload_bytes))
         answer.append(
             {
-                "gbps": result.payload_gbps,
+                "attempt": sent,
                 "at_start": at_start,
                 "at_end": asdict(sender.read_counters()),
             }
@@ -166,9 +167,10 @@ def reshape(plans: list[tuple[float | None, int]], payload_bytes: int) -> Any:
     return answer
 
 
-def living_connection(rates_gbps: list[float], payload_bytes: int) -> Any:
-    """Reshape under one TCP connection that stays open; gives each part's rate."""
-    cluster = build(rates_gbps[0])
+def living_connection(rates: list[tuple[float, float]], payload_bytes: int) -> Any:
+    """Reshape under one TCP connection that stays open, to rates of which a payload rate is
+    expected; gives an attempt of each."""
+    cluster = build(rates[0][0])
     sender, receiver = cluster.nodes
     result_in, result_out = os.pipe()
     ready_in, ready_out = os.pipe()
@@ -179,7 +181,7 @@ def living_connection(rates_gbps: list[float], payload_bytes: int) -> Any:
         os.write(ready_out, b"x")
         connection, _ = server.accept()
         times = []
-        for _ in rates_gbps:
+        for _ in rates:
             left = payload_bytes - len(connection.recv(1))
             begin = time.monotonic()
             while left:
@@ -192,18 +194,24 @@ def living_connection(rates_gbps: list[float], payload_bytes: int) -> Any:
     if os.fork() == 0:
         sender.enter()
         connection = socket.create_connection((receiver.address, 5001))
-        for _ in rates_gbps:
+        for _ in rates:
             os.read(go_in, 1)
             connection.sendall(bytes(payload_bytes))
             connection.recv(1)
             os.write(ready_out, b"x")
         os._exit(0)
-    for rate_gbps in rates_gbps:
+    ticks = []
+    for rate_gbps, _ in rates:
         cluster.shape(LinkPlan(rate_gbps=rate_gbps, mtu=1500))
+        before = Ticks.now()
         os.write(go_out, b"x")
         os.read(ready_in, 1)
-    times = json.loads(os.read(result_in, 4096))
-    return [8e-9 * payload_bytes / seconds for seconds in times]
+        ticks.append(Ticks.now() - before)
+    times_s = json.loads(os.read(result_in, 4096))
+    return [
+        attempt(8e-9 * payload_bytes / seconds / expected_gbps, seconds, each)
+        for (_, expected_gbps), seconds, each in zip(rates, times_s, ticks, strict=True)
+    ]
 
 
 BOTH_WAYS = """
@@ -269,16 +277,17 @@ def pairs(
     answer = []
     for link, expected_gbps in plans:
         cluster.shape(plan_of(**link))
-        ratios = {}
+        attempts = {}
         for pair, expected in expected_gbps.items():
             nodes = [cluster.nodes[int(number)] for number in pair]
 
-            def measure(_: int, nodes: Any = nodes, expected: float = expected) -> float:
-                stream = measure_stream(*nodes, duration_s=0.25, warm_up_s=0.1)
-                return stream.payload_gbps / expected
+            def measure(_: int, nodes: Any = nodes, expected: float = expected) -> Attempt:
+                return try_stream(
+                    expected, lambda: measure_stream(*nodes, duration_s=0.25, warm_up_s=0.1)
+                )
 
-            ratios[pair] = until_two_agree(measure, least)
-        answer.append(ratios)
+            attempts[pair] = until_they_agree(measure, least)
+        answer.append(attempts)
     return answer
 
 

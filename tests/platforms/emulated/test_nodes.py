@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.sharding import one_of
 
 from broadgauge.agent.emulated.addresses import rank_address
 from broadgauge.agent.emulated.nodes import plan_nodes
@@ -48,6 +49,7 @@ def test_node_is_a_machine_of_its_own(ranks: Any) -> None:
     assert ranks["warnings"] == []
 
 
+@pytest.mark.needs_cores
 @pytest.mark.namespaces
 def test_ceiling_of_a_link_is_measured(run_case: Any) -> None:
     answer = run_case("ceiling")
@@ -67,6 +69,7 @@ def test_a_side_that_fails_ends_the_probe_and_says_why(run_case: Any) -> None:
     assert answer["children"] == []
 
 
+@pytest.mark.parametrize("user", one_of(["root", "ordinary"], "root"), indirect=True)
 @pytest.mark.namespaces
 def test_no_packet_overtakes_another(run_case: Any) -> None:
     """Nodes that send and receive at once, each on a core of its own: acknowledgements and the
@@ -74,6 +77,7 @@ def test_no_packet_overtakes_another(run_case: Any) -> None:
     assert run_case("late_packets", num_messages=2000) == [0, 0]
 
 
+@pytest.mark.parametrize("user", one_of(["root", "ordinary"], "root"), indirect=True)
 @pytest.mark.namespaces
 def test_eight_nodes_are_built(run_case: Any, record_property: Any) -> None:
     seconds = run_case("build_time", num_nodes=8)

@@ -10,8 +10,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from fnmatch import fnmatch
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +73,10 @@ class Machines:
 
     def temporary(self, machine: str) -> list[str]:
         """Files in its temporary folder."""
-        folder = Path(f"/proc/{self._servers()[machine]}/root/run/temporary")
-        return [str(path.relative_to(folder)) for path in folder.rglob("*")]
+        folder = f"/proc/{self._servers()[machine]}/root{TEMPORARY}"
+        # Unlike rglob, it passes over a folder that is removed meanwhile.
+        paths = [f"{at}/{name}" for at, *names in os.walk(folder) for name in chain(*names)]
+        return [os.path.relpath(path, folder) for path in paths]
 
     def on(self, machine: str, *command: str) -> None:
         """Run a command as root of this machine (`tool`: where the tool is)."""
@@ -122,15 +126,24 @@ class Machines:
 
     def clear(self) -> None:
         """So that one test's fault is not the next one's."""
-        for process in self.processes():
-            os.kill(process.pid, signal.SIGKILL)
+        wait_until(self._are_killed, 30, LOOK_EVERY_S)
         for name in self._servers():
             self.on(name, "find", "/run/temporary", "-mindepth", "1", "-delete")
+
+    def _are_killed(self) -> bool:
+        """Is nothing left to be killed? One that starts another meanwhile is met again."""
+        found = self.processes()
+        for process in found:
+            kill(process.pid)
+        return not found
 
     def _servers(self) -> dict[str, int]:
         found = {}
         for pid in _children(self.root_pid):
-            line = Path(f"/proc/{pid}/cmdline").read_bytes().decode()
+            try:
+                line = Path(f"/proc/{pid}/cmdline").read_bytes().decode()
+            except OSError:  # an orphan that PID 1 inherited, and that has ended
+                continue
             if line.startswith("sshd") or "/usr/sbin/sshd" in line:
                 found[line.split("/")[-1].split(".sshd")[0]] = pid
         return found
@@ -185,12 +198,13 @@ class Tool:
 
     def _count_logs(self, words: str) -> int:
         found = 0
-        for pid in self.machines._servers().values():
-            for path in Path(f"/proc/{pid}/root/run/temporary").glob("broadgauge-*/logs/*"):
-                try:
-                    found += words in path.read_text(errors="replace")
-                except OSError:  # it ended meanwhile
+        for machine, pid in self.machines._servers().items():
+            for name in self.machines.temporary(machine):
+                if not fnmatch(name, "broadgauge-*/logs/*"):
                     continue
+                with suppress(OSError):  # it ended meanwhile
+                    text = Path(f"/proc/{pid}/root{TEMPORARY}/{name}").read_text(errors="replace")
+                    found += words in text
         return found
 
 
@@ -233,8 +247,14 @@ def machines_in(folder: Path, **plan: Any) -> Iterator[Machines]:
         yield Machines(folder=folder, root_pid=root_pid)
     finally:
         for pid in _children(beside.process.pid):
-            os.kill(pid, signal.SIGKILL)  # PID 1: all in its namespace ends with it
+            kill(pid)  # PID 1: all in its namespace ends with it
         beside.process.wait()
+
+
+def kill(pid: int) -> None:
+    """One that was there a moment ago."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 def host(name: str, python: str = sys.executable, **more: str) -> str:

@@ -23,6 +23,7 @@ import sys
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -259,9 +260,10 @@ def _others(servers: Sequence[int], patience_s: float = 5.0) -> tuple[str, ...]:
         found = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and int(entry.name) not in (1, *servers):
-                words = (entry / "cmdline").read_bytes().split(b"\0")
-                if words[0]:
-                    found.append(b" ".join(words).decode(errors="replace").strip())
+                with suppress(OSError):  # it ended meanwhile
+                    words = (entry / "cmdline").read_bytes().split(b"\0")
+                    if words[0]:
+                        found.append(b" ".join(words).decode(errors="replace").strip())
         found = [line for line in found if not line.startswith("sshd")]
         if not found or time.monotonic() > end_s:
             return tuple(found)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.engine.fake_script import an_environment
+from tests.platforms.kubernetes.fake_api import FakeTime
 from tests.platforms.launches import make_case, quiet
 
 from broadgauge.messages.agent import PhaseExpired, RankSaid
@@ -26,12 +27,16 @@ from broadgauge.messages.leader import (
     TrialEnds,
 )
 from broadgauge.messages.vocabulary import Phase
-from broadgauge.platforms.hosts import following
-from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace, NoLeader, attach
-from broadgauge.platforms.hosts.following import Followed, FollowedLeader, LeaderGone
-from broadgauge.platforms.hosts.launch import FollowedLaunch, ReportedLife
-from broadgauge.platforms.hosts.leader_link import ByteStream, LeaderLink, LinkLost
+from broadgauge.platforms.hosts import platform
+from broadgauge.platforms.hosts.allocation import AttachedLeader, LeaderPlace, attach
+from broadgauge.platforms.hosts.platform import HostsLeader
 from broadgauge.platforms.launch_logs import LaunchLogs, ReadLogs
+from broadgauge.platforms.led import following
+from broadgauge.platforms.led.following import Followed, FollowedLeader, LeaderGone
+from broadgauge.platforms.led.handle import LinkLost, NoLeader
+from broadgauge.platforms.led.launch import FollowedLaunch, ReportedLife
+from broadgauge.platforms.led.leader_link import ByteStream, LeaderLink
+from broadgauge.specs.errors import PlatformError
 from broadgauge.specs.launching import TrialRequest
 from broadgauge.specs.record import ErrorKind, TrialError
 
@@ -45,7 +50,7 @@ class FakeWay:
         self.folder, self.left = folder, list(attachments)
         self.num_made = 0
 
-    def attach(self, place: LeaderPlace, after: int) -> Attached:
+    def attach(self, place: LeaderPlace, after: int) -> AttachedLeader:
         if not self.left:
             raise NoLeader(f"the leader on {place.host} has ended")
         self.num_made += 1
@@ -68,13 +73,13 @@ class FakeWay:
         return [received.message["type"] for received in FrameReader().feed(data)[0]]
 
 
-class _Attached(Attached):
+class _Attached(AttachedLeader):
     def close(self) -> None:
         self.link.close()
 
 
-def hello(generation: int) -> LeaderHello:
-    return LeaderHello(version="", pid=1, generation=generation, next_number=0)
+def hello(generation: int, leader: str = "") -> LeaderHello:
+    return LeaderHello(version="", pid=1, generation=generation, next_number=0, leader=leader)
 
 
 @pytest.fixture
@@ -84,8 +89,8 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def lead(way: FakeWay, said: list[str], monkeypatch: pytest.MonkeyPatch) -> FollowedLeader:
-    monkeypatch.setattr(following, "attach", way.attach)
-    return FollowedLeader.of(PLACE, -1, said.append)
+    monkeypatch.setattr(platform, "attach", way.attach)
+    return FollowedLeader.of(HostsLeader(PLACE), -1, said.append)
 
 
 def test_jobs_that_a_broken_connection_took_are_given_again(
@@ -119,6 +124,60 @@ def test_a_leaders_last_words_say_why_it_ends(
     leading = lead(FakeWay(tmp_path, [hello(0), words]), said, monkeypatch)
     with pytest.raises(LeaderGone, match=r"^node0: /tmp: No space left on device$"):
         leading.receive(5)
+
+
+def test_another_leader_in_its_place_is_not_followed(
+    tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    way = FakeWay(tmp_path, [hello(0, "a")], [hello(0, "a")], [hello(0, "b")], [hello(0, "b")])
+    leading = lead(way, said, monkeypatch)
+    with pytest.raises(LeaderGone, match=r"^node0: another leader began in its place$"):
+        leading.receive(5)
+    assert way.num_made == 3
+
+
+class Deaf:
+    """A leader that can be heard, and not told anything."""
+
+    name = "the leader"
+
+    def __init__(self) -> None:
+        self.num_open = self.num_made = 0
+        self.link = self
+        self.hello = hello(-1)
+        self.last, self.last_words = -1, None
+
+    def attach(self, after: int) -> "Deaf":
+        self.num_open += 1
+        self.num_made += 1
+        return self
+
+    def close(self) -> None:
+        self.num_open -= 1
+
+    def send(self, order: Any) -> None:
+        raise LinkLost("no room for orders")
+
+    def receive(self, timeout_s: float) -> None:
+        raise AssertionError("nobody listens")
+
+    def stop(self) -> bool:
+        raise AssertionError("it may live on")
+
+
+def test_an_order_that_cannot_be_delivered_is_given_up_in_time(
+    said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    time = FakeTime()
+    monkeypatch.setattr(following, "time", time)
+    monkeypatch.setattr(following, "AGAIN_AFTER_S", (1.0, 30.0))
+    deaf = Deaf()
+    leading = FollowedLeader.of(deaf, -1, said.append)
+    with pytest.raises(PlatformError, match="does not answer: no room for orders"):
+        leading.give(())
+    assert deaf.num_open == 1  # each but the last was closed
+    assert time.slept_s[:2] == [1.0, 30.0]
+    assert following.RECONNECT_LIMIT_S <= time.now_s < following.RECONNECT_LIMIT_S + 60
 
 
 FAKE_SSH = """\
@@ -181,7 +240,7 @@ def error_after(folder: Path, *events: Any) -> TrialError | None:
         logs=LaunchLogs(folder=folder, launch_id="l", read=lambda paths: ReadLogs()),
         begun=begins,
         num_left=1,
-        host_names=("node0", "node1"),
+        agent_name=("node0", "node1").__getitem__,
         lose_leader=lambda why: None,
         take_note=lambda note: None,
     )

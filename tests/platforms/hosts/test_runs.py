@@ -1,7 +1,6 @@
 """`platform: hosts`: what becomes of a run when the tool, the leader, an agent or a rank goes?"""
 
 import json
-import os
 import signal
 import subprocess
 import time
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.e2e.driving import only_run, wait_until
+from tests.platforms.hosts import machines
 from tests.platforms.hosts.machines import Started, Tool, experiment, host, wrapped_python
 
 pytestmark = [pytest.mark.root, pytest.mark.namespaces, pytest.mark.sshd, pytest.mark.slow]
@@ -44,7 +44,7 @@ def resume(tool: Tool, code: int = 0) -> str:
 def kill(tool: Tool, word: str, machine: str = "") -> None:
     for process in tool.machines.processes(word, machine):
         if not process.line.startswith("/bin/sh"):
-            os.kill(process.pid, signal.SIGKILL)
+            machines.kill(process.pid)
 
 
 def test_a_run_is_whole_and_nothing_is_left(tool: Tool) -> None:

@@ -171,6 +171,24 @@ def test_environments_that_differ_are_named() -> None:
     assert compare_runs(a, a).environment_differences == ()
 
 
+def test_what_differs_of_two_clusters_is_named_one_by_one() -> None:
+    a, b, emulated = (
+        a_run([(a_case(SLOW), [1.0])], environments={"1": an_environment(cluster=cluster)})
+        for cluster in (
+            {"kubernetes": "v1.34.4", "openshift": None, "trainer": "v2.1.0"},
+            {"kubernetes": "v1.34.4", "openshift": "4.17.12"},
+            {},
+        )
+    )
+    assert compare_runs(a, b).environment_differences == (
+        "cluster's openshift: unknown in A, 4.17.12 in B",
+        "cluster's trainer: v2.1.0 in A, none in B",
+    )
+    told = compare_runs(emulated, b).environment_differences
+    assert "cluster's kubernetes: none in A, v1.34.4 in B" in told
+    assert compare_runs(a, a).environment_differences == ()
+
+
 def test_hosts_that_differ_are_named_in_words() -> None:
     host = NodeFacts(nodes=(0,), hostnames=("gpu0",), kernel="6.8", cores=8, memory_bytes=2**34)
     a, b = (

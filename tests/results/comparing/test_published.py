@@ -61,6 +61,14 @@ def test_rows_of_one_metric_are_relative_to_the_first() -> None:
     assert rows[2].ours_over_first.value == pytest.approx(3.0)
 
 
+def test_figures_of_another_workload_have_a_first_of_their_own() -> None:
+    first = a_figure(label="fast", cases={"network": "reference"})
+    other = a_figure(label="other", cases={"workload": "other"})
+    second = a_figure(label="second", cases={"workload": "other", "network": "x"})
+    rows = rows_of(first, other, second, a_figure())
+    assert [row.first for row in rows] == [None, None, "other", "fast"]
+
+
 def test_a_published_ratio_is_held_against_pairs() -> None:
     (row,) = rows_of(a_figure(value=6.0, over={"network": "reference"}))
     assert row.ours is not None

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 from tests.engine.making import COLLECTIVES, a_plan, make_folder
 
-from broadgauge.engine.trial import artifacts_of
 from broadgauge.messages.codec import DecodeError, encode
-from broadgauge.messages.rank import Artifact, ArtifactKind
+from broadgauge.messages.rank import Artifact, ArtifactKind, artifacts_in
 from broadgauge.results.folder import artifacts
 from broadgauge.results.folder.artifacts import read_artifact
 from broadgauge.results.folder.reading import read_run
@@ -61,7 +60,8 @@ def test_what_was_left_is_kept_and_read_back(folder: RunFolder) -> None:
     stored = folder.append(record_of(folder), {}, (trace,))
     [kept] = stored.artifacts
     assert (kept.name, kept.kind, kept.problem) == ("rank0.trace.json", "trace", None)
-    Path(trace.path).unlink()
+    assert not Path(trace.path).exists(), "a trace is large, and is there once"
+    assert folder.log_folder.is_dir()
     run = read_run(folder.path)
     assert run.records[0].artifacts == (kept,)
     assert read_artifact(folder.path, kept) == content
@@ -137,6 +137,6 @@ def outcome(message: dict[str, object]) -> TrialOutcome:
 
 def test_what_ranks_say_of_files_is_read(tmp_path: Path) -> None:
     trace = left(tmp_path / "trace", b"x")
-    assert artifacts_of(outcome(encode(trace))) == (trace,)
+    assert artifacts_in(outcome(encode(trace)).messages) == (trace,)
     with pytest.raises(DecodeError, match="`name` is missing"):
-        artifacts_of(outcome({"type": "artifact", "trial_id": "t"}))
+        artifacts_in(outcome({"type": "artifact", "trial_id": "t"}).messages)

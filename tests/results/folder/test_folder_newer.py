@@ -9,7 +9,7 @@ import types
 import typing
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, ClassVar, get_args, get_origin
 
 import pytest
 from pydantic import BaseModel
@@ -29,12 +29,20 @@ from broadgauge.specs.imported import Imported
 from broadgauge.specs.network import Network, NodePath
 from broadgauge.specs.plan import BaselineRun, Plan, PlanGrowth, PlannedLaunch, PlannedTrial
 from broadgauge.specs.record import Environment, NodeFacts, Record
+from broadgauge.specs.storage import Storage
 from broadgauge.specs.variables import FromEnvironment
-from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload, TrainWorkload
+from broadgauge.specs.workload import (
+    CollectivesWorkload,
+    CommandWorkload,
+    StorageWorkload,
+    TrainWorkload,
+)
 
 MODEL = {"layers": 1, "hidden": 32, "heads": 2, "seq_len": 16}
 WORKLOADS = (
-    TrainWorkload.model_validate({"kind": "train", "name": "plain", "model": MODEL}),
+    TrainWorkload.model_validate(
+        {"kind": "train", "name": "plain", "model": MODEL, "trace": {"steps": 3}}
+    ),
     TrainWorkload.model_validate({"kind": "train", "name": "lines", "data": {"jsonl": "a.jsonl"}}),
     TrainWorkload.model_validate({"kind": "train", "name": "hub", "data": {"dataset": "a/b"}}),
     CollectivesWorkload.model_validate({"kind": "collectives", "name": "sweep"}),
@@ -48,8 +56,34 @@ WORKLOADS = (
             "name": "mine",
             "command": ["train.py"],
             "metrics": [{"name": "epoch_time_s", "regex": r"epoch (\d+)"}],
+            "trace": {"after_steps": 5},
         }
     ),
+    TrainWorkload.model_validate(
+        {
+            "kind": "train",
+            "name": "packed",
+            "model": {"kind": "llama", "layers": 1},
+            "lora": {"rank": 2},
+            "data": {"prepared": "set"},
+            "packing": {"max_batch_len": 64, "effective_batch_size": 4},
+        }
+    ),
+    TrainWorkload.model_validate(
+        {
+            "kind": "train",
+            "name": "made",
+            "data": {"synthesized": {"samples": 9, "mean_tokens": 5}},
+            "packing": {"max_batch_len": 128, "effective_batch_size": 3},
+        }
+    ),
+    TrainWorkload.model_validate(
+        {"kind": "train", "name": "saving", "model": MODEL, "checkpoints": {"every_steps": 2}}
+    ),
+    StorageWorkload.model_validate({"kind": "storage", "name": "phases"}),
+)
+STORAGE = Storage.model_validate(
+    {"name": "bucket", "emulated": {"kind": "s3-mount", "rate_gbps": 1.0}, "store": "store"}
 )
 NETWORKS = (
     Network.model_validate(
@@ -58,6 +92,17 @@ NETWORKS = (
             "rate_gbps": 1.0,
             "slow_pairs": [{"nodes": [0, 1], "rate_ratio": 0.5}],
             "found": {"subnet": "10.0.1.0/24"},
+        }
+    ),
+    Network.model_validate(
+        {
+            "name": "vnic",
+            "skypilot": {"network_tier": "best"},
+            "kubernetes": {
+                "attachment": "host-device",
+                "devices": "ens13",
+                "ipam": {"kind": "whereabouts", "ranges": "10.0.2.0/24"},
+            },
         }
     ),
     NodePath(name="nvlink", path="nvlink"),
@@ -69,8 +114,10 @@ EVERYWHERE = ("from_the_future", "command", "train", "between", "inside", "trace
 
 def a_case(number: int) -> Case:
     network = NETWORKS[number % len(NETWORKS)]
+    workload = WORKLOADS[number % len(WORKLOADS)]
     return Case(
-        workload=WORKLOADS[number % len(WORKLOADS)],
+        workload=workload,
+        storage=STORAGE if workload.uses_storage else None,
         network=network,
         nodes=2 if isinstance(network, Network) else 1,
         ranks_per_node=1,
@@ -157,6 +204,8 @@ RECORD = Record.model_validate(
             {**ROW, "engine": "nccl-tests"},
             {**ROW, **TIMES, "from_rank": 0, "to_rank": 1},
         ],
+        "storage": [{"phase": "model_loading", "variant": "torch, every-rank"}],
+        "checkpoints": [{"after_step": 2}],
         "nodes": [
             {
                 "node": 0,
@@ -177,6 +226,27 @@ RECORD = Record.model_validate(
         "artifacts": [
             {"name": "t", "kind": "trace", "path": None, "size_bytes": 1, "sha256": "0"},
         ],
+        "completion": {
+            "total_s": 3.0,
+            "parts_s": {"start_up": None, "training": 3.0},
+            "measured_ratio": 0.5,
+            "unknown": {"start_up": "not told"},
+        },
+        "traced": {
+            "step_time_s": 1.0,
+            "ranks": [{"rank": 0, "step_time_s": 1.0, "parts_s": {"compute": 1.0}}],
+            "stragglers": [{"rank": 1, "delay_s": 0.1, "cause": "compute"}],
+            "collectives": [
+                {
+                    "kind": "all_reduce",
+                    "group": "0",
+                    "calls_per_step_count": 1.0,
+                    "time_s": 0.1,
+                    "transfer_s": 0.1,
+                    "exposed_s": 0.1,
+                }
+            ],
+        },
         "environment": "a",
         "findings": [{"rule": "drift", "severity": "warning", "symptom": "x"}],
     }
@@ -297,13 +367,13 @@ def plan_with(place: Place, value: object) -> str:
     return json.dumps(stored)
 
 
-STORAGE = {"kind": "storage", "name": "disk", "command": ["x"]}
+UNKNOWN_KIND = {"kind": "inference", "name": "serve", "command": ["x"]}
 
 
 @pytest.mark.parametrize(
     ("place", "value", "words"),
     [
-        (("cases", 0, "workload"), STORAGE, "cases.0.workload.kind: `storage` is not known"),
+        (("cases", 0, "workload"), UNKNOWN_KIND, "cases.0.workload.kind: `inference` is not known"),
         (("cases", 0, "backend"), "ucc", "cases.0.backend: `ucc` is not known"),
         (("cases", 0, "arm"), "third", "cases.0.arm: `third` is not known"),
         (("cases", 1, "network", "path"), "cxl", "cases.1.network.path: `cxl` is not known"),
@@ -367,10 +437,14 @@ def test_an_unknown_member_of_a_record_is_named_with_its_place(
     assert "newer Broadgauge" in (caught.value.hint or "")
 
 
+class WithPlans(Spec):
+    planned: ClassVar[dict[str, str]] = {"tuning": "a search"}
+
+
 def test_an_experiment_is_as_strict_as_ever() -> None:
     """Only what comes from a run folder is read with unknown keys."""
     with pytest.raises(ValueError, match="planned and not there yet"):
-        TrainWorkload.model_validate({"kind": "train", "trace": True})
+        WithPlans.model_validate({"tuning": True})
     with pytest.raises(ValueError, match="Extra inputs"):
         TrainWorkload.model_validate({"kind": "train", "from_the_future": 1})
     assert issubclass(Case, Spec)

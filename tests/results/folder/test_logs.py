@@ -194,6 +194,26 @@ def test_a_run_without_logs_says_so(folder: Path, capsys: pytest.CaptureFixture[
     assert main(["logs", str(folder)]) == 2
 
 
+def test_a_pods_own_words_are_printed_by_themselves(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["logs", str(folder), "--pod"]) == 2
+    assert "has no log of a pod" in capsys.readouterr().err
+    write(folder, "run-1.pod0.log", "broadgauge: network pod: eth0\n")
+    assert main(["logs", str(folder)]) == 2
+    assert "`--pod` prints" in capsys.readouterr().err
+    write(folder, "b0.l0.rank0.log", "x\n")
+    assert main(["logs", str(folder)]) == 0
+    assert capsys.readouterr().out == "b0.l0.rank0 | x\n"
+    assert main(["logs", str(folder), "--pod"]) == 0
+    assert capsys.readouterr().out == "broadgauge: network pod: eth0\n"
+    write(folder, "run-1.pod0.log", "a\tb\r\n\x1b[2J\x1b]0;title\x07\n\u202ehidden\u0085\n")
+    assert main(["logs", str(folder), "--pod"]) == 0  # to a file or a pipe, too
+    assert capsys.readouterr().out.endswith(
+        "eth0\na\tb\n\\x1b[2J\\x1b]0;title\\x07\n\\u202ehidden\\x85\n"
+    )
+
+
 def test_following_ends_with_the_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The lock is held by a writer that adds a line and ends."""
     descriptor = os.open(folder / LOCK_FILE, os.O_RDWR)

@@ -10,7 +10,7 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.record import Finding, Record
 
 TrialRule = Callable[[Case, Record], Iterator[Finding]]
-"""Reads a case and one good trial of it."""
+"""Reads a case and one trial of it: a good one, but where it is named otherwise."""
 
 
 class KindInAdvise(ABC):
@@ -18,6 +18,8 @@ class KindInAdvise(ABC):
 
     rules: ClassVar[tuple[TrialRule, ...]] = ()
     """What is looked for in a trial beside what is of any workload (advise/trial_findings.py)."""
+    rules_of_failed: ClassVar[tuple[TrialRule, ...]] = ()
+    """What is looked for in a trial that failed."""
 
     @abstractmethod
     def verdict(self, summary: CaseSummary, run: RunSummary) -> Verdict:

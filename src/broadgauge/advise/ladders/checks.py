@@ -67,9 +67,9 @@ def _counted(ladder: Ladder, folder: Path) -> tuple[Estimate | None, str]:
     """Payload of a step by the link's counters, over all rungs, and what else is in it."""
     case = ladder.rungs[0].case
     assert case.link is not None, "rungs have links"
-    assert case.link.payload_rate_gbps is not None, "rungs have rates"
-    assert case.link.slower_rate_gbps is not None, "rungs have rates"
-    share = case.link.payload_rate_gbps / case.link.slower_rate_gbps
+    any_rate = {"rate_gbps": 1.0, "receive_rate_gbps": None}
+    share = case.link.model_copy(update=any_rate).payload_rate_gbps
+    assert share is not None, "it has a rate"
     shaped = (summary for summary in ladder.rungs if not is_unshaped(summary.case))
     good = [record for summary in shaped for record in summary.good]
     skipped = in_results(case.workload).samples_left_out(ladder.metric)

@@ -91,9 +91,32 @@ def is_unshaped(case: Case) -> bool:
     return case.link is not None and case.link.found is None and case.link.rate_gbps is None
 
 
+def has_found_rate(case: Case) -> bool:
+    """Is its rate what plain TCP streams carried? Its link was there before us, and the job sends
+    by TCP, too: of RDMA they say nothing, nor of what NCCL chooses by itself."""
+    found = None if case.link is None else case.link.found
+    if found is None or found.is_rdma:
+        return False
+    return found.is_sockets or found.attachment == "pod" or case.backend == "gloo"
+
+
+def rung_rate_gbps(summary: CaseSummary) -> float | None:
+    """Line rate of a node, as it was set or else as plain streams had it; None: not known."""
+    if is_unshaped(summary.case) or has_found_rate(summary.case):
+        return carried_gbps(summary)
+    return node_rate_gbps(summary.case)
+
+
+def rung_payload_gbps(summary: CaseSummary) -> float | None:
+    """What of it is payload."""
+    if is_unshaped(summary.case) or has_found_rate(summary.case):
+        return _carried_payload_gbps(summary)
+    return node_payload_gbps(summary.case)
+
+
 def carried_gbps(summary: CaseSummary) -> float | None:
-    """What a node's unshaped NICs carried of plain TCP streams, one a NIC or eight in all; None:
-    not measured."""
+    """What a node's NICs carried of plain TCP streams, one a NIC or eight in all, as a line rate;
+    None: not measured."""
     assert summary.case.link is not None, "rungs have links"
     one, eight = summary.ceiling_gbps, summary.eight_streams_gbps
     seen = [] if one is None else [one.value * summary.case.link.num_nics]
@@ -101,7 +124,7 @@ def carried_gbps(summary: CaseSummary) -> float | None:
     return max(seen, default=None)
 
 
-def unshaped_payload_gbps(summary: CaseSummary) -> float | None:
+def _carried_payload_gbps(summary: CaseSummary) -> float | None:
     """What of it is payload, as on a shaped link of its MTU."""
     carried = carried_gbps(summary)
     assert summary.case.link is not None, "rungs have links"

@@ -1,8 +1,9 @@
 """Which ladders of link rates does a run hold, and what do they say?
 
 A ladder is one workload, shape and backend on networks that differ in their rate alone. An unshaped
-one is its last rung, at the rate that plain streams carried. Left out of its curve are rates that
-this host limited rather than the network, as advise/verdicts/link_use.py says.
+one is its last rung, at the rate that plain streams carried. Networks that were found are a ladder
+of their own, each at the rate that plain streams carried in the same launches. Left out of its
+curve are rates that this host limited rather than the network, as advise/verdicts/link_use.py says.
 """
 
 import math
@@ -16,13 +17,13 @@ from broadgauge.advise.ladders.ladder import (
     Ladder,
     LeftOutNetwork,
     carried_gbps,
+    has_found_rate,
     is_unshaped,
-    node_payload_gbps,
-    node_rate_gbps,
-    unshaped_payload_gbps,
+    rung_payload_gbps,
+    rung_rate_gbps,
 )
 from broadgauge.advise.verdicts.link_use import host_limit, link_use_of
-from broadgauge.predict.sensitivity.ladder import Rung
+from broadgauge.predict.sensitivity.ladder import RATE_ERROR_RATIO, Rung
 from broadgauge.predict.sensitivity.levels import FEWEST_FOR_INTERVAL
 from broadgauge.predict.sensitivity.sensitivity import FEWEST_RUNGS, GAIN_RATIO, analyse
 from broadgauge.results.comparing.blocks import ValueOf
@@ -33,10 +34,16 @@ from broadgauge.results.summary import estimate_over
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.estimate import Estimate
+from broadgauge.specs.found import Found
 from broadgauge.specs.metrics import unit_of
 from broadgauge.specs.record import Record
 from broadgauge.specs.workload import Workload
 
+FOUND_ERROR_RATIO = 0.03
+"""How far the rate of plain streams is off, taken for a standard deviation: one of 0.2 s may add
+3 % by what waits in a buffer. Source: measured on the shaped networks of tests/kubernetes."""
+_ANY_FOUND = Found(subnet="0.0.0.0/0")
+"""In the place of each, so that their cases are alike but for it."""
 STEP_NAMES = ("step_time_s", "iteration_time_s")
 Prediction = Mapping[str, Estimate]
 """Predicted step times by the case's key."""
@@ -101,9 +108,9 @@ def step_metric(workload: Workload, wanted: str | None = None) -> str | None:
 def _place(case: Case) -> str:
     """What rungs of one ladder have in common: all but the rate, and what is named after it."""
     assert case.link is not None
-    bare = case.link.model_copy(
-        update={"name": "rung", "rate_gbps": None, "receive_rate_gbps": None}
-    )
+    rates = {"name": "rung", "rate_gbps": None, "receive_rate_gbps": None}
+    found = {"found": _ANY_FOUND, "kubernetes": None} if has_found_rate(case) else {}
+    bare = case.link.model_copy(update=rates | found)
     # The name, too: keys leave it out, and two workloads of one text are two ladders.
     return f"{case.workload.name} {case.model_copy(update={'network': bare}).key}"
 
@@ -155,7 +162,7 @@ def _judged(
     left_out: list[LeftOutNetwork] = []
     for summary in members:
         why = _why_no_rung(summary, run, value_of)
-        rate = math.inf if is_unshaped(summary.case) else node_payload_gbps(summary.case) or 0.0
+        rate = math.inf if is_unshaped(summary.case) else rung_payload_gbps(summary) or 0.0
         if why is None and rate in rungs:
             why = f"the same rate as {rungs[rate].case.network_name}"
         if why is None:
@@ -175,7 +182,7 @@ def _is_slower_unshaped(rungs: Sequence[CaseSummary]) -> bool:
     """Is the last rung unshaped, and no faster than the one before?"""
     if len(rungs) < 2 or not is_unshaped(rungs[-1].case):
         return False
-    return (carried_gbps(rungs[-1]) or 0.0) <= (node_rate_gbps(rungs[-2].case) or 0.0)
+    return (carried_gbps(rungs[-1]) or 0.0) <= (rung_rate_gbps(rungs[-2]) or 0.0)
 
 
 def _why_no_rung(summary: CaseSummary, run: RunSummary, value_of: ValueOf) -> str | None:
@@ -186,8 +193,10 @@ def _why_no_rung(summary: CaseSummary, run: RunSummary, value_of: ValueOf) -> st
         if carried_gbps(summary) is None:
             return "what this host carries unshaped was not measured"
         return None
-    if node_payload_gbps(summary.case) is None:
-        return "nobody knows the rate of a network that was found"
+    if rung_payload_gbps(summary) is None:
+        if has_found_rate(summary.case):
+            return "what plain TCP streams carry over it was not measured"
+        return "nobody knows the rate of a network that was found, for other than TCP"
     return host_limit(link_use_of(summary, run, summary.value("network_cost_s")))
 
 
@@ -224,9 +233,7 @@ def _rung(summary: CaseSummary, value_of: ValueOf, torn: frozenset[int]) -> Rung
         value = value_of(record)
         if value is not None and record.block not in torn:
             blocks.setdefault(record.block, []).append(value)
-    rate_gbps, payload_gbps = node_rate_gbps(summary.case), node_payload_gbps(summary.case)
-    if is_unshaped(summary.case):
-        rate_gbps, payload_gbps = carried_gbps(summary), unshaped_payload_gbps(summary)
+    rate_gbps, payload_gbps = rung_rate_gbps(summary), rung_payload_gbps(summary)
     assert rate_gbps is not None, "a rung has a rate"
     assert payload_gbps is not None, "a rung has a rate"
     return Rung(
@@ -234,6 +241,7 @@ def _rung(summary: CaseSummary, value_of: ValueOf, torn: frozenset[int]) -> Rung
         payload_gbps=payload_gbps,
         step_s_by_block={block: mean(values) for block, values in blocks.items()},
         is_unshaped=is_unshaped(summary.case),
+        rate_error_ratio=FOUND_ERROR_RATIO if has_found_rate(summary.case) else RATE_ERROR_RATIO,
     )
 
 
@@ -268,6 +276,11 @@ def _notes(members: Sequence[CaseSummary]) -> Iterator[str]:
     """What limits the answers beside chance?"""
     if any(s.case.link is not None and s.case.link.slow_pairs for s in members):
         yield "bytes are stated for the network's rate: what its slow pairs carry takes longer"
+    if any(has_found_rate(s.case) for s in members):
+        yield (
+            "nobody set these rates: each is what plain TCP streams carried in the same launches, "
+            "and networks that were found may differ in more than their rate"
+        )
     foreign = [words for s in members if (words := foreign_load_of(s)) is not None]
     if foreign:
         yield f"{len(foreign)} of {len(members)} rates: {foreign[0]}"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from broadgauge.advise.ladders.ladder import Ladder, is_unshaped
+from broadgauge.advise.ladders.ladder import Ladder, has_found_rate, is_unshaped
 from broadgauge.advise.limits import CEILING_OVER_RATE
 from broadgauge.predict.sensitivity.ladder import Lack, LadderAnswer, Sensitivity
 
@@ -43,6 +43,9 @@ def next_step(ladder: Ladder) -> NextStep:
         return NextStep()
     answers = (found.critical_bytes, found.base_s, found.knee_gbps, found.enough_gbps)
     lacks = {answer.lack for answer in answers}
+    needed = [answer.launches for answer in answers if answer.launches is not None]
+    if any(has_found_rate(rung.case) for rung in ladder.rungs):  # their rates are nobody's to set
+        return NextStep(launches=max(needed, default=None))
     shaped = [rung.rate_gbps for rung in found.rungs if not rung.is_unshaped]
     nics = _num_nics(ladder)
     slower: tuple[float, ...] = ()
@@ -54,7 +57,6 @@ def next_step(ladder: Ladder) -> NextStep:
     wanted = wanted if most is None else min(wanted, most)
     if Lack.FASTER_RATES in lacks and wanted > LEAST_GAIN * max(shaped):
         faster = _between(max(shaped), wanted, 3)
-    needed = [answer.launches for answer in answers if answer.launches is not None]
     has_unshaped = any(is_unshaped(rung.case) for rung in ladder.rungs)
     return NextStep(
         faster_gbps=tuple(rate / nics for rate in faster),

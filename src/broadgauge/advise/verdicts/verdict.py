@@ -11,6 +11,7 @@ class Bound(StrEnum):
     HOST = "host-bound"
     """This machine's cores or its own links are the limit, not the network emulated."""
     COMPUTE = "compute-bound"
+    STORAGE = "storage-bound"
     UNKNOWN = "unknown"
 
 

@@ -5,6 +5,11 @@ PREFIX_LENGTH = 16
 _FIRST_SUBNET = 80
 _FIRST_OVERLAY_SUBNET = 144
 """64 further: as many NICs would fit between."""
+_STORAGE_SUBNET = 208
+_FIRST_STORE = 255 * 250
+"""Stores come behind all nodes in their subnet."""
+STORAGE_DEVICE = "storage0"
+"""A node's NIC to the stores, and a store's own."""
 
 
 def device_name(nic_number: int) -> str:
@@ -37,6 +42,16 @@ def overlay_hardware_address(node_number: int, nic_number: int) -> str:
     """Of a tunnel: locally administered (IEEE 802, second bit of the first byte), its own."""
     high, low = divmod(node_number, 256)
     return f"02:bd:00:{nic_number:02x}:{high:02x}:{low:02x}"
+
+
+def storage_address(node_number: int) -> str:
+    """Of a node's NIC to the stores: 10.208.0.1 is node 0's."""
+    return _address(_STORAGE_SUBNET, node_number, 0)
+
+
+def store_address(store_number: int) -> str:
+    """Of a store: 10.208.255.1 is the first."""
+    return _address(_STORAGE_SUBNET, _FIRST_STORE + store_number, 0)
 
 
 def _address(first_subnet: int, node_number: int, nic_number: int) -> str:

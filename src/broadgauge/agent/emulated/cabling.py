@@ -32,9 +32,8 @@ class NicPlace:
     has_overlay: bool
 
 
-def add_switch(netlink: Any, number: int) -> int:
-    """Make the bridge that joins all NICs of this number; gives its interface index."""
-    name = f"rail{number}"
+def add_switch(netlink: Any, name: str) -> int:
+    """Make a bridge that joins NICs; gives its interface index."""
     with building(f"make the bridge {name}", HINT_VETH):
         netlink.link(
             "add",

@@ -6,7 +6,7 @@ Each NIC is a veth pair between the node and a bridge in PID 1's own network nam
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -168,8 +168,11 @@ def build_cluster(
     nics_per_node: int = 1,
     has_overlay: bool = False,
     cores_per_node: Sequence[tuple[int, ...]] | None = None,
+    more_hosts: Mapping[str, str] | None = None,
 ) -> EmulatedCluster:
     """Build the nodes and their shaped links. Call it in PID 1, in one thread.
+
+    `more_hosts`: names and addresses that nodes know beside each other's.
 
     On an error the cluster is unfinished: let PID 1 exit, which leaves nothing behind.
     """
@@ -181,12 +184,12 @@ def build_cluster(
     own_cores = tuple(os.sched_getaffinity(0))
     warnings = [*apply_settings(CLUSTER_SETTINGS), *keep_packets_in_order(own_cores)]
     netlink = IPRoute()
-    switches = [add_switch(netlink, number) for number in range(nics_per_node)]
-    hosts = {plan.name: plan.address for plan in plans}
+    switches = [add_switch(netlink, f"rail{number}") for number in range(nics_per_node)]
+    hosts = {plan.name: plan.address for plan in plans} | dict(more_hosts or {})
     shm_bytes = shm_bytes_per_node(num_nodes)
     congestion_control, nodes = "", []
     for number, plan in enumerate(plans):
-        with building(f"make the namespaces of {plan.name}", HINT_NAMESPACES), _returning_to(home):
+        with building(f"make the namespaces of {plan.name}", HINT_NAMESPACES), returning_to(home):
             warnings += _enter_new_node(plan, hosts, shm_bytes)
             warnings += keep_packets_in_order(own_cores)
             congestion_control = choose_congestion_control()
@@ -252,7 +255,7 @@ def _open_namespace(kind: str) -> int:
 
 
 @contextmanager
-def _returning_to(home: Namespaces) -> Iterator[None]:
+def returning_to(home: Namespaces) -> Iterator[None]:
     """Come back to `home` whatever happens inside."""
     try:
         yield

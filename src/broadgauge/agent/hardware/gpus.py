@@ -9,7 +9,7 @@ import re
 
 from broadgauge.agent.hardware.pci import read_device
 from broadgauge.agent.hardware.tree import Tree, to_number
-from broadgauge.messages.hardware import GpuDevice, GpuDriver
+from broadgauge.messages.hardware import GpuDevice, GpuDriver, HardwareFacts
 
 _DEVICES = "/sys/bus/pci/devices"
 _PROC = "/proc/driver/nvidia"
@@ -18,6 +18,8 @@ _CLASSES = ("0x0300", "0x0302")
 """VGA compatible controller, 3D controller. Source: PCI Code and ID Assignment, class 03h."""
 _VERSION = re.compile(r"\b(\d{3}\.\d{2,3}(?:\.\d{1,3})?)\b")
 _PEER_MODULES = ("nvidia_peermem", "nv_peer_mem")
+_KERNEL = re.compile(r"(\d{1,4})\.(\d{1,4})")
+_FIRST_WITH_DMA_BUF = (5, 12)
 _FABRIC_MANAGER = ("/run/nvidia-fabricmanager", "/var/run/nvidia-fabricmanager")
 
 
@@ -68,3 +70,13 @@ def read_gpu_driver(tree: Tree) -> GpuDriver | None:
         has_gdrcopy=tree.exists("/sys/module/gdrdrv") or tree.exists("/dev/gdrdrv"),
         has_fabric_manager=True if any(map(tree.exists, _FABRIC_MANAGER)) else None,
     )
+
+
+def can_dma_buf(facts: HardwareFacts) -> bool | None:
+    """Could NICs read the GPUs' memory by DMA-BUF? None: it is not known."""
+    match = _KERNEL.match(facts.machine.kernel or "")
+    if facts.gpu_driver is None or facts.gpu_driver.is_open is False:
+        return False
+    if match is not None and (int(match[1]), int(match[2])) < _FIRST_WITH_DMA_BUF:
+        return False
+    return None if match is None or facts.gpu_driver.is_open is None else True

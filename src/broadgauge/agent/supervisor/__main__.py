@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from broadgauge.agent.emulated.errors import EmulationError
+from broadgauge.agent.emulated.storage.host_part import host_part
 from broadgauge.agent.supervisor.guard import guard
 from broadgauge.agent.supervisor.loop import Supervisor
 from broadgauge.agent.supervisor.programs import Folders
@@ -29,7 +30,9 @@ def main() -> int:
     if order is None:
         return 0
     try:
-        return guard(order.mode, control, Supervisor(order, folders, control.fileno()).run)
+        with host_part(order.storages, order.num_nodes) as host:
+            supervisor = Supervisor(order, folders, control.fileno(), host)
+            return guard(order.mode, control, supervisor.run)
     except EmulationError as error:
         refusal = Refused(message=f"{error.step}: {error.detail}", hint=error.hint)
         control.settimeout(None)

@@ -16,6 +16,9 @@ from broadgauge.agent.emulated.namespaces import (
 )
 from broadgauge.agent.emulated.nodes import build_cluster
 from broadgauge.agent.emulated.shaping import LinkPlan, SlowWay, unshaped
+from broadgauge.agent.emulated.storage.build import Logs, build_storages, hosts_of, new_keys
+from broadgauge.agent.emulated.storage.host_part import HostPart
+from broadgauge.agent.emulated.storage.throttle import join_group
 from broadgauge.agent.emulated.syscalls import PR_SET_PDEATHSIG, prctl
 from broadgauge.agent.infiniband import ADAPTERS, port_counters
 from broadgauge.agent.interfaces import with_interfaces
@@ -43,6 +46,11 @@ class LaunchNodes(Protocol):
         """What the user should know; it grows as links are measured."""
         ...
 
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What ranks are given on top of their order: keys that only this process knows."""
+        ...
+
     def entry_to(self, node: int) -> Callable[[], None]:
         """What a rank does between its fork and its exec."""
         ...
@@ -56,9 +64,13 @@ class LaunchNodes(Protocol):
         ...
 
 
-def make_nodes(order: LaunchOrder) -> LaunchNodes:
-    """Build what this launch stands on. Raises EmulationError."""
-    return EmulatedNodes(order) if order.mode is Mode.NAMESPACES else PlainNodes(order)
+def make_nodes(
+    order: LaunchOrder, logs: Path = Path(), host: HostPart | None = None
+) -> LaunchNodes:
+    """Build what this launch stands on; its storages' logs go to `logs`. Raises EmulationError."""
+    if order.mode is Mode.NAMESPACES:
+        return EmulatedNodes(order, logs, host)
+    return PlainNodes(order)
 
 
 class PlainNodes:
@@ -75,6 +87,10 @@ class PlainNodes:
     @property
     def notes(self) -> tuple[str, ...]:
         return ()
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        return {}
 
     def entry_to(self, node: int) -> Callable[[], None]:
         cores, parent = self._node_cores[self._nodes.index(node)], os.getpid()
@@ -109,7 +125,7 @@ class PlainNodes:
 class EmulatedNodes:
     """Nodes of namespaces, joined by shaped links. Lives in PID 1."""
 
-    def __init__(self, order: LaunchOrder) -> None:
+    def __init__(self, order: LaunchOrder, logs: Path, host: HostPart | None) -> None:
         prepare_cluster_root()
         assert order.owns_all, "the emulated nodes of a launch are all on one machine"
         self._node_cores = tuple(node.cores for node in order.nodes)
@@ -125,17 +141,34 @@ class EmulatedNodes:
             nics_per_node=link.nics_per_node,
             has_overlay=has_overlay,
             cores_per_node=self._node_cores,
+            more_hosts=hosts_of(order.storages),
         )
+        self._groups = () if host is None else host.groups
+        self._keys: dict[str, str] = {}
+        self._storage_notes: tuple[str, ...] = ()
+        if host is not None:
+            self._keys = new_keys()
+            storage_logs = Logs(folder=logs, launch_id=order.launch_id)
+            self._storage_notes = build_storages(
+                self._cluster, order.storages, host, storage_logs, self._keys
+            )
         self._measurements = LinkMeasurements(self._cluster, has_overlay=has_overlay)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (*self._cluster.warnings, *self._measurements.notes)
+        return (*self._cluster.warnings, *self._storage_notes, *self._measurements.notes)
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        return self._keys
 
     def entry_to(self, node: int) -> Callable[[], None]:
         where, (uid, gid) = self._cluster.nodes[node], self._ids
+        group = self._groups[node] if self._groups else None
 
         def enter() -> None:
+            if group is not None:
+                join_group(group)
             where.enter()
             drop_privileges_for_rank(uid, gid)
 

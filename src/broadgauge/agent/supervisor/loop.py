@@ -10,8 +10,10 @@ import select
 import selectors
 import signal
 import time
+from dataclasses import replace
 
 from broadgauge.agent.emulated.errors import EmulationError
+from broadgauge.agent.emulated.storage.host_part import HostPart
 from broadgauge.agent.supervisor.channel import Inlet, Outlet
 from broadgauge.agent.supervisor.descendants import descendants, parent_and_state, reap_all
 from broadgauge.agent.supervisor.ending import Ending, Stage
@@ -27,6 +29,7 @@ from broadgauge.messages.codec import JsonObject
 from broadgauge.messages.counters import LinkFacts
 from broadgauge.messages.found_links import CallOnLink, ListenOnLink
 from broadgauge.messages.launch_order import LaunchOrder
+from broadgauge.messages.preflight import ClosePreflight, OpenPreflight, RunPreflight
 from broadgauge.messages.rank import COUNTED_STEPS, Command, EndCommand, ReleaseCommand
 from broadgauge.messages.vocabulary import ErrorKind, Phase, assert_never
 
@@ -43,8 +46,15 @@ class LeaderIsGone(Exception):  # noqa: N818  no error: the signal to leave
 class Supervisor:
     """All ranks of one launch on this machine."""
 
-    def __init__(self, order: LaunchOrder, folders: Folders, control_fd: int) -> None:
+    def __init__(
+        self,
+        order: LaunchOrder,
+        folders: Folders,
+        control_fd: int,
+        host: HostPart | None = None,
+    ) -> None:
         self._order = order
+        self._host = host
         self._folders = folders
         self._control_fd = control_fd
         self._ranks: list[RankProcess] = []
@@ -61,7 +71,7 @@ class Supervisor:
         self._alive_due_s = time.monotonic() + ALIVE_EVERY_S
         self._watch = Watch.of((), self._order.limits, time.monotonic())
         try:
-            self._nodes: LaunchNodes = make_nodes(self._order)
+            self._nodes: LaunchNodes = make_nodes(self._order, self._folders.logs, self._host)
             self._measuring.begin(self._nodes.reshape(self._order.link), self._start_ranks)
             while self._measuring.is_under_way or not self._ending.is_over:
                 self._turn()
@@ -93,6 +103,7 @@ class Supervisor:
     def _start_ranks(self, _facts: LinkFacts | None) -> None:
         now_s = time.monotonic()
         order = self._order
+        order = replace(order, environment=order.environment | dict(self._nodes.variables))
         self._watch = Watch.of([plan.rank for plan in order.ranks], order.limits, now_s)
         for plan in order.ranks:
             rank = start_rank(order, plan, self._folders, self._nodes.entry_to(plan.node))
@@ -159,6 +170,8 @@ class Supervisor:
                 self._end()
             case LaunchOrder():
                 raise ValueError("a second launch was ordered of one supervisor")
+            case OpenPreflight() | RunPreflight() | ClosePreflight():
+                raise ValueError("a supervisor has no part in the check of all pairs")
             case unknown:
                 assert_never(unknown)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from broadgauge.messages.launch_order import LaunchOrder, Program, RankPlan
-from broadgauge.messages.launcher_variables import is_set_by_a_launcher
+from broadgauge.messages.launcher_variables import is_kept_from_ranks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +43,6 @@ def rank_environment(
 ) -> dict[str, str]:
     """What this process has of its own, then the launch's, then the rank's; but what another
     launcher set for its own ranks."""
-    own = {name: value for name, value in inherited.items() if not is_set_by_a_launcher(name)}
+    own = {name: value for name, value in inherited.items() if not is_kept_from_ranks(name)}
     paths = {name: os.path.join(folders.logs, path) for name, path in plan.log_paths.items()}  # noqa: PTH118  its end may be a prefix
     return own | launch.environment | plan.environment | paths

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from broadgauge.engine.shapes import ResolvedCluster
+from broadgauge.messages.storage_bytes import StorageTraffic
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import Problem
 
@@ -28,6 +29,11 @@ class KindInEngine(ABC):
     def why_not_run(self, case: Case) -> str | None:
         """What does this workload want that the case's ranks, device or backend can't do? In
         words; None: nothing."""
+        del case
+        return None
+
+    def storage_traffic(self, case: Case) -> StorageTraffic | None:
+        """What does one trial write to its storage, read and ask for? None: not known before."""
         del case
         return None
 

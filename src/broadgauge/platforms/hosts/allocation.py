@@ -13,15 +13,15 @@ from pathlib import Path
 from broadgauge.agent import bundle
 from broadgauge.agent.facts import HostFacts
 from broadgauge.agent.on_host import AgentStart
-from broadgauge.leader.main import LeaderStart
 from broadgauge.messages.codec import DecodeError, Decoder, encode
-from broadgauge.messages.leader import Stop
+from broadgauge.messages.leader import LeaderStart, Stop
 from broadgauge.messages.proof import new_token
 from broadgauge.platforms.hosts.bootstrap import FOLDER_WORD, start
 from broadgauge.platforms.hosts.checking import MOST_AT_ONCE
-from broadgauge.platforms.hosts.leader_link import ByteStream, LeaderLink, LinkLost
 from broadgauge.platforms.hosts.ssh import SSH_FAILED, ssh_command
 from broadgauge.platforms.launch_folders import private
+from broadgauge.platforms.led.handle import LinkLost, NoLeader
+from broadgauge.platforms.led.leader_link import ByteStream, LeaderLink
 from broadgauge.specs.errors import PlatformError
 from broadgauge.specs.hosts import Host
 
@@ -50,11 +50,15 @@ LEADER_PLACE: Decoder[LeaderPlace] = Decoder(LeaderPlace)
 
 
 def start_allocation(
-    hosts: Sequence[Host], facts: Sequence[HostFacts], secrets: dict[str, str]
+    hosts: Sequence[Host],
+    facts: Sequence[HostFacts],
+    secrets: dict[str, str],
+    keep_s: float = KEEP_S,
 ) -> LeaderPlace:
     """A leader on the first host, agents on all. Raises PlatformError, with nothing left.
 
-    `secrets`: variables that ranks get and that stand in no order.
+    `secrets`: variables that ranks get and that stand in no order. `keep_s`: how long the leader
+    waits for a tool when it has nothing to do.
     """
     first, address, token = hosts[0], facts[0].reached_at, new_token()
     if address is None:
@@ -64,7 +68,7 @@ def start_allocation(
         address=address,
         token=token,
         version=bundle.version(),
-        keep_s=KEEP_S,
+        keep_s=keep_s,
     )
     told = start(first.ssh, first.python, "leader", asdict(leader), lives_on=True)
     place = LeaderPlace(
@@ -103,7 +107,7 @@ def start_allocation(
 
 
 @dataclass(slots=True)
-class Attached:
+class AttachedLeader:
     """A relay over ssh, and the link through it."""
 
     process: "subprocess.Popen[bytes]"
@@ -119,11 +123,7 @@ class Attached:
         self.process.wait()
 
 
-class NoLeader(Exception):  # noqa: N818  says what is so, and is always caught
-    """The host answers, and there is no leader of this run on it."""
-
-
-def attach(place: LeaderPlace, after: int) -> Attached:
+def attach(place: LeaderPlace, after: int) -> AttachedLeader:
     """Hear the leader from its event after this one.
 
     Raises NoLeader; LinkLost where nothing answers, now or in time.
@@ -153,7 +153,7 @@ def attach(place: LeaderPlace, after: int) -> Attached:
         if code not in (None, SSH_FAILED):
             raise NoLeader(f"the leader on {place.host} has ended") from loss
         raise
-    return Attached(process=process, link=link)
+    return AttachedLeader(process=process, link=link)
 
 
 def _exit_code(process: "subprocess.Popen[bytes]") -> int | None:

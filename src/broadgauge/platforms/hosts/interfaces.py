@@ -6,6 +6,7 @@ from broadgauge.agent.facts import HostFacts, InterfaceFacts
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.found import Found
+from broadgauge.specs.skypilot import CLOUD_NETWORK
 
 LOOPBACK = "lo"
 
@@ -16,7 +17,10 @@ def interfaces_of(case: Case, host: HostFacts) -> tuple[str, ...]:
         return (LOOPBACK,)
     found = case.link.found
     assert found is not None, "the plan leaves out networks that are not found here"
-    names = _named(found, host) if found.subnet is None else _in_subnet(found.subnet, host)
+    if found.attachment == CLOUD_NETWORK:
+        names = _reached_by(host)
+    else:
+        names = _named(found, host) if found.subnet is None else _in_subnet(found.subnet, host)
     if not names:
         known = ", ".join(_in_words(each) for each in host.interfaces) or "none"
         raise LaunchError(
@@ -24,6 +28,15 @@ def interfaces_of(case: Case, host: HostFacts) -> tuple[str, ...]:
             hint=f"it has {known}",
         )
     return names
+
+
+def _reached_by(host: HostFacts) -> tuple[str, ...]:
+    """The interface that ssh came by: a machine of a cloud has one address for the others."""
+    return tuple(
+        each.name
+        for each in host.interfaces
+        if host.reached_at is not None and each.address == host.reached_at
+    )
 
 
 def _named(found: Found, host: HostFacts) -> tuple[str, ...]:

@@ -11,7 +11,8 @@ TOKENS = 1e9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholeTraining:
-    """So many tokens at the predicted step: without restarts, evaluation or waiting for GPUs."""
+    """So many tokens at the predicted step, and what a named storage takes before the first one:
+    without restarts, evaluation or waiting for GPUs."""
 
     tokens_count: float
     time_s: Interval
@@ -35,10 +36,17 @@ def usd_per_gigatoken(
 def whole_training(
     prediction: Prediction, tokens_count: float, usd_per_gpu_hour: float | None
 ) -> WholeTraining:
-    """Steps of all tokens × the step's time, with the step's own interval."""
+    """Steps of all tokens × the step's time, with the step's own interval, after the start."""
     case = prediction.case
     steps = tokens_count / (case.global_batch * case.seq_len)
     time_s = _times(prediction.step_time_s, steps)
+    if case.storage_waits is not None:
+        start = case.storage_waits.start
+        time_s = Interval(
+            value=time_s.value + start.value_s,
+            low=time_s.low + start.low_s,
+            high=time_s.high + start.high_s,
+        )
     usd = None
     if usd_per_gpu_hour is not None:
         usd = _times(time_s, case.gpus * usd_per_gpu_hour / SECONDS_AN_HOUR)

@@ -60,6 +60,7 @@ _TITLES = {
     "sync_every_micro_batch": "every micro-batch synchronised",
     "data_s": "data stall of",
     "checkpoint_s": "checkpoint stall of",
+    "storage": "storage",
     "fabric": "network",
     "nodes": "nodes",
 }
@@ -82,7 +83,10 @@ def worded(title: str, value: str) -> str:
 
 
 _SPEAKING = frozenset(
-    {"name", "network", "model", "GPU", "strategy", "precision", "sequence", "framework"}
+    {
+        *("name", "network", "model", "GPU", "strategy", "precision", "sequence", "framework"),
+        "storage",
+    }
 )
 """Properties whose values need no title."""
 OF_PLACE = frozenset({"network", "nodes", "GPUs a node", "GPU", "model", "strategy", "name"})
@@ -99,7 +103,7 @@ def _is_of_name(name: str, cases: Sequence[TrainingCase]) -> bool:
 
 def _follows(name: str, cases: Sequence[TrainingCase]) -> bool:
     """Is there at most one value of it for each of the rest?"""
-    key = key_without({name})
+    key = key_without({name, "storage_waits"})
     rest: dict[Key, object] = {}
     return all(
         rest.setdefault(key(case), getattr(case, name)) == getattr(case, name) for case in cases

@@ -10,7 +10,7 @@ from broadgauge.predict.facts.arrays import Times
 
 Key = tuple[Any, ...]
 """What must be equal."""
-OF_SIZE = frozenset({"nodes", "data_parallel", "global_batch", "name", "fabric"})
+OF_SIZE = frozenset({"nodes", "data_parallel", "global_batch", "name", "fabric", "storage_waits"})
 """Fields that follow the cluster's size and network."""
 
 
@@ -26,7 +26,7 @@ setting_of = key_without(OF_SIZE | {"recompute"})
 needs it where a large one does not."""
 on_any_node = key_without(OF_SIZE | {"recompute", "gpus_per_node"})
 """The same on nodes of any size."""
-on_any_network = key_without({"fabric", "name"})
+on_any_network = key_without({"fabric", "name", "storage_waits"})
 """The same on the same GPUs, whatever joins their nodes."""
 _exactly = key_without(OF_SIZE | {"gpus_per_node"})
 

@@ -16,6 +16,8 @@ class Role(StrEnum):
     SCORED = "scored"
     FROM_PRIOR = "from prior"
     """Predicted, and not scored: what decides it is known as a class prior only."""
+    CONTRADICTORY = "contradictory"
+    """Predicted, and not scored: it contradicts other figures of its own source."""
     LISTED = "listed"
     """Not predicted; `reason` says why."""
 

@@ -1,8 +1,11 @@
 """Which question does a workload of an experiment ask? `TrainWorkload` → `TrainingCase`."""
 
+from dataclasses import replace
+
+from broadgauge.messages.model_shape import GptShape
 from broadgauge.predict.case import Fabric, ModelShape, Precision, TrainingCase, Transport
 from broadgauge.specs.network import Network, NodePath
-from broadgauge.specs.workload import DATA_TYPE_BYTES, DataType, GptModel, TrainWorkload
+from broadgauge.specs.workload import DATA_TYPE_BYTES, DataType, TrainedModel, TrainWorkload
 
 REFERENCE_FRAMEWORK = "torch"
 """The reference trainer: plain eager PyTorch with a fused AdamW and no clipping."""
@@ -44,27 +47,54 @@ def training_case(
         gradient_bytes=float(DATA_TYPE_BYTES[workload.gradient_dtype]),
         framework=REFERENCE_FRAMEWORK,
         reshard_after_forward=workload.reshard_after_forward,
-        sync_every_micro_batch=False,  # gradients are reduced with the last one only, FSDP's too
+        sync_every_micro_batch=workload.reduce_each_micro_batch,
+        recompute=workload.activation_checkpointing,
+        compiled=workload.compile,
+        lora=workload.lora is not None,
+        cpu_offload=workload.cpu_offload,
         bucket_bytes=None
         if workload.bucket_cap_bytes is None
         else float(workload.bucket_cap_bytes),
     )
 
 
-def model_shape(model: GptModel) -> ModelShape:
-    """The reference trainer's GPT: GPT-2's block, an MLP of 4 x hidden, the head tied."""
-    return ModelShape(
-        name=f"gpt-{model.layers}x{model.hidden}",
-        layers=model.layers,
-        hidden=model.hidden,
-        heads=model.heads,
-        kv_heads=model.heads,
-        ffn_hidden=4 * model.hidden,
+def why_unknown(workload: TrainWorkload, ranks_per_node: int) -> str | None:
+    """What of this training does the model of a step not know? None: it knows all of it."""
+    if workload.activation_checkpointing == "selective":
+        return (
+            "`activation_checkpointing: selective` keeps matrix products and attention: how long "
+            "the rest takes again is not known"
+        )
+    shards = workload.shard_ranks
+    if shards is not None and shards != ranks_per_node:
+        return f"`shard_ranks: {shards}`: of HSDP only shards over a whole node are known"
+    return None
+
+
+def model_shape(model: TrainedModel) -> ModelShape:
+    """The reference trainer's: GPT-2's block, an MLP of 4 x hidden; or Llama's."""
+    shape = model.shape
+    plain = ModelShape(
+        name=f"{model.kind}-{shape.layers}x{shape.hidden}",
+        layers=shape.layers,
+        hidden=shape.hidden,
+        heads=shape.heads,
+        kv_heads=shape.heads,
+        ffn_hidden=4 * shape.hidden,
         gated_mlp=False,
-        vocabulary=model.vocabulary,
-        tied_embeddings=True,
-        params=float(model.parameters),
-        active_params=float(model.parameters),
+        vocabulary=shape.vocabulary,
+        tied_embeddings=shape.is_head_tied,
+        params=float(shape.parameters),
+        active_params=float(shape.parameters),
+    )
+    if isinstance(shape, GptShape):
+        return plain
+    return replace(
+        plain,
+        kv_heads=shape.kv_heads,
+        head_dim=shape.head_dim,
+        ffn_hidden=shape.ffn,
+        gated_mlp=True,
     )
 
 

@@ -59,6 +59,8 @@ WORDS = {
     "fixed": ("the optimizer and what a step costs once", "one measured step of one node"),
 }
 """Regime → the term that is uncertain, and the measurement that narrows it most."""
+STORAGE_WORDS = ("the waits for storage", "a `kind: storage` workload on it")
+"""The same where they alone make most of the interval."""
 
 
 def regimes_of(columns: Columns, compute: ComputeCosts, evaluation: Evaluation) -> Regimes:
@@ -102,6 +104,9 @@ class Intervals:
     kernels_below_log: Times
     kernels_above_log: Times
     """What kernels alone make of it, of which the widening for a kind is a multiple."""
+    storage_below_log: Times
+    storage_above_log: Times
+    """What the modelled waits for storage make of it."""
     widenings: Widenings
     """For what few have measured."""
 
@@ -125,6 +130,8 @@ def intervals(
     of_kernels = _sides(np.full(len(columns), "compute"), families, knowledge.residuals)
     kernels = [each * share for each in of_kernels]
 
+    storage = _storage_logs(evaluation)
+
     def side(residual: Times, rate: Times, kernel: Times) -> Times:
         usual, added = np.hypot(residual, posterior) * ratio, unfamiliar.added(kernel)
         usual = np.where(unfamiliar.is_measured, np.hypot(usual, added), usual)
@@ -133,13 +140,15 @@ def intervals(
         return np.hypot(known, rate)
 
     return Intervals(
-        low_s=evaluation.step_s * np.exp(-side(below, faster, kernels[0])),
-        high_s=evaluation.step_s * np.exp(side(above, slower, kernels[1])),
+        low_s=evaluation.step_s * np.exp(-np.hypot(side(below, faster, kernels[0]), storage[0])),
+        high_s=evaluation.step_s * np.exp(np.hypot(side(above, slower, kernels[1]), storage[1])),
         regimes=regimes,
         is_calibrated=is_calibrated,
         is_outside=is_outside,
         kernels_below_log=kernels[0],
         kernels_above_log=kernels[1],
+        storage_below_log=storage[0],
+        storage_above_log=storage[1],
         widenings=unfamiliar,
     )
 
@@ -241,6 +250,14 @@ def _prior_rate_logs(
     fast_s = step_s - exposed_s * (1 - 1 / ratio)
     slow_s = np.maximum(step_s + exposed_s * (ratio - 1), evaluation.inter_busy_s * ratio)
     return np.log(step_s / fast_s), np.log(np.maximum(slow_s, step_s) / step_s)
+
+
+def _storage_logs(evaluation: Evaluation) -> tuple[Times, Times]:
+    """How much faster and slower is the step at the ends of what storage takes?"""
+    step_s, storage_s = evaluation.step_s, evaluation.storage_s
+    fast_s = step_s - (storage_s - evaluation.storage_low_s)
+    slow_s = step_s + (evaluation.storage_high_s - storage_s)
+    return np.log(step_s / fast_s), np.log(slow_s / step_s)
 
 
 def _posterior_log_sd(columns: Columns, knowledge: Knowledge, evaluation: Evaluation) -> Times:

@@ -12,6 +12,7 @@ from broadgauge.predict.case import CollectiveCurve
 from broadgauge.predict.kinds import COMMAND, in_predict, training_of
 from broadgauge.predict.system.paths import path_curves
 from broadgauge.results.model import CaseSummary, CollectiveSummary, RunSummary
+from broadgauge.results.traced_cases import TracedCase, traced_case
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.case import Case, case_name
 from broadgauge.specs.errors import InputError
@@ -44,6 +45,8 @@ class RunCase:
     """As the driver or the kernel has it; empty: not recorded."""
     curves: tuple[CollectiveCurve, ...]
     """The run's own collectives on this network, among these ranks."""
+    traced: TracedCase | None = None
+    """Where the time of its traced steps went; None: none was traced."""
 
 
 def train_cases(run: RunSummary) -> tuple[RunCase, ...]:
@@ -66,6 +69,7 @@ def _run_case(run: RunSummary, summary: CaseSummary, workload: TrainWorkload) ->
         wire_bytes=None if wire is None else wire.value,
         device_name=device_name(run, summary),
         curves=own_curves(run, summary.case),
+        traced=traced_case(summary),
     )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from broadgauge.predict.runs.cases import train_cases
-from broadgauge.predict.system.steps import AskedStep, predict_steps
+from broadgauge.predict.system.steps import AskedStep, predict_steps, why_unknown_here
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.system import System
@@ -32,9 +32,12 @@ class CheckedStep:
 
 def check_run(system: System, run: RunSummary) -> tuple[CheckedStep, ...]:
     """Every training of a stored run, predicted. Raises InputError for another machine's run."""
-    stored = train_cases(run)
-    if not stored:
+    succeeded = train_cases(run)
+    stored = [each for each in succeeded if why_unknown_here(each.workload) is None]
+    if not succeeded:
         raise InputError(f"{run.folder.name} holds no training that succeeded")
+    if not stored:
+        raise InputError(f"{run.folder.name}: {why_unknown_here(succeeded[0].workload)}")
     for each in stored:
         other = each.device_name not in ("", system.device.name)
         if other or each.case.device != system.device.kind:

@@ -81,8 +81,8 @@ def carried(
 def _usual_message_bytes(base: RunCase) -> float:
     """Of the collective that moves most: a bucket, or a unit."""
     model = base.workload.model
-    if base.workload.strategy == "fsdp":
-        return 4.0 * 12 * model.hidden**2
+    if base.workload.strategy != "ddp":
+        return 4.0 * model.shape.block_parameters
     return min(4.0 * model.parameters, 25 * 2.0**20)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from broadgauge.predict.sensitivity.figures import RATE_ERROR_RATIO, RungArrays
+from broadgauge.predict.sensitivity.figures import RungArrays
 from broadgauge.predict.sensitivity.ladder import Rung, Sensitivity
 from broadgauge.predict.sensitivity.levels import levels_of
 from broadgauge.predict.sensitivity.statements import Reading
@@ -36,7 +36,9 @@ def analyse(
     ladder = RungArrays(
         x=np.array([8.0 / rung.payload_gbps for rung in ordered]),
         step_s=np.exp(levels.log_level),
-        error_ratio=np.sqrt(levels.variance + RATE_ERROR_RATIO**2),
+        error_ratio=np.sqrt(
+            levels.variance + np.square([rung.rate_error_ratio for rung in ordered])
+        ),
         levels=levels,
         gain_ratio=gain_ratio,
         is_first_unshaped=ordered[0].is_unshaped,

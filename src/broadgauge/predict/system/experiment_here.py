@@ -4,7 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from broadgauge.predict.kinds import training_of
-from broadgauge.predict.system.steps import AskedStep, backend_of, predict_steps
+from broadgauge.predict.system.steps import (
+    AskedStep,
+    backend_of,
+    predict_steps,
+    why_unknown_here,
+)
 from broadgauge.specs.case import Case
 from broadgauge.specs.cluster import split_shape
 from broadgauge.specs.errors import InputError
@@ -42,6 +47,8 @@ def steps_here(
         reason = next((rule.reason for rule in experiment.skip_if if rule.matches(case)), None)
         if workload is None:
             reason = f"`{case.workload.name}` is no training (`kind: {case.workload.kind}`)"
+        else:
+            reason = reason or why_unknown_here(workload)
         if reason is not None:
             left_out[reason] = left_out.get(reason, 0) + 1
         elif workload is not None:

@@ -2,6 +2,7 @@
 
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 from ruamel.yaml import YAML
@@ -17,6 +18,11 @@ from broadgauge.wording.file_kinds import special_kind
 HINT = "`broadgauge calibrate` measures this machine and writes one"
 
 
+_KIND_OF_MODEL = {"__all__": {"model": {"kind"}}}
+_NOT_WRITTEN: Any = {"compute": {"steps": _KIND_OF_MODEL}, "trained": _KIND_OF_MODEL}
+"""All measured models are GPTs: a reader that knows no others refuses the key."""
+
+
 def dump_system(system: System) -> str:
     """YAML; `parse_system(dump_system(x))` is `x`."""
     yaml = YAML(typ="safe", pure=True)
@@ -24,7 +30,7 @@ def dump_system(system: System) -> str:
     yaml.sort_base_mapping_type_on_output = False
     yaml.width = 100
     text = StringIO()
-    yaml.dump(system.model_dump(mode="json", exclude_none=True), text)
+    yaml.dump(system.model_dump(mode="json", exclude_none=True, exclude=_NOT_WRITTEN), text)
     return text.getvalue()
 
 

@@ -82,6 +82,21 @@ def predict_steps(system: System, asked: Sequence[AskedStep]) -> list[PredictedS
     ]
 
 
+def why_unknown_here(workload: TrainWorkload) -> str | None:
+    """What of this training does no system file know? Its steps are a GPT's, every weight trained,
+    as PyTorch runs them. None: it knows all of it."""
+    unknown = {
+        "a Llama": workload.model.kind != "gpt",
+        "`compile: true`": workload.compile,
+        "`lora`": workload.lora is not None,
+        "`strategy: hsdp`": workload.strategy == "hsdp",
+        "`cpu_offload: true`": workload.cpu_offload,
+        "`activation_checkpointing`": workload.activation_checkpointing != "none",
+    }
+    found = ", ".join(words for words, is_there in unknown.items() if is_there)
+    return f"a system file has measured no step with {found}" if found else None
+
+
 def backend_of(system: System) -> Backend:
     """What its ranks send with."""
     return "nccl" if system.device.kind == "cuda" else "gloo"
@@ -116,7 +131,7 @@ def fabric_for(
 
 def usual_message_bytes(workload: TrainWorkload) -> float:
     """Of the collective that moves most: the largest bucket, or a block's unit."""
-    if workload.strategy == "fsdp":
+    if workload.strategy != "ddp":
         return float(DATA_TYPE_BYTES[workload.dtype] * max(fsdp_units(workload.model)))
     buckets = ddp_buckets(gradient_elements(workload.model), workload.bucket_cap_bytes)
     return float(DATA_TYPE_BYTES[workload.gradient_dtype] * max(buckets))

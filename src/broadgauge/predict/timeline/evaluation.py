@@ -15,6 +15,7 @@ from broadgauge.predict.costs.pieces import ComputeCosts
 from broadgauge.predict.costs.slowest import slowest_rank_ratio
 from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.facts.columns import Columns
+from broadgauge.predict.timeline.storage_stalls import with_storage
 from broadgauge.predict.timeline.strategies import pipelined, replicated, sharded
 from broadgauge.predict.timeline.strategies.buckets import bucket_copies_s
 from broadgauge.predict.timeline.strategies.exchanges import counts, exchanges
@@ -43,6 +44,11 @@ class Evaluation:
     bubble_s: Times
     optimizer_s: Times
     storage_s: Times
+    storage_low_s: Times
+    storage_high_s: Times
+    """From where to where it may lie; as measured stalls say, where it is not modelled."""
+    storage_busy_s: Times
+    """Hidden loading included."""
     host_busy_s: Times
     intra_busy_s: Times
     inter_busy_s: Times
@@ -171,7 +177,7 @@ def evaluate(
             result = _evaluate(structure, select(work, structure, part))
             for name in names:
                 table[name][part] = getattr(result, name)
-    return Evaluation(**table)
+    return with_storage(Evaluation(**table), columns)
 
 
 def _evaluate(structure: Structure, work: Work) -> Evaluation:
@@ -226,6 +232,9 @@ def _parts(structure: Structure, work: Work) -> Evaluation:
         bubble_s=launched_s - busy_s - storage_s,
         optimizer_s=optimizer_s,
         storage_s=storage_s,
+        storage_low_s=storage_s,
+        storage_high_s=storage_s,
+        storage_busy_s=storage_s,
         host_busy_s=timeline.busy_s[Stream.HOST, 0][own],
         intra_busy_s=intra_busy_s,
         inter_busy_s=inter_busy_s,

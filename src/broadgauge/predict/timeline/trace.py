@@ -9,7 +9,7 @@ from broadgauge.predict.costs.compute import compute_costs
 from broadgauge.predict.facts.columns import columns_of
 from broadgauge.predict.facts.knowledge import Knowledge, default_knowledge
 from broadgauge.predict.timeline.evaluation import select, structures, work_of
-from broadgauge.predict.timeline.simulation import Event, Piece, Recorder, play
+from broadgauge.predict.timeline.simulation import Event, Piece, Recorder, one, play
 from broadgauge.predict.timeline.timeline import Stream
 
 THREADS = {stream: number for number, stream in enumerate(Stream, start=1)}
@@ -25,7 +25,17 @@ def pieces_of(case: TrainingCase, knowledge: Knowledge | None = None) -> list[Pi
         micro_batches = int(work.counts["micro_batches"][0])
         structure = replace(structure, micro_batches=micro_batches, is_folded=False)
     recorder = Recorder()
+    waits = case.storage_waits
+    if waits is not None and waits.batch.value_s > 0:
+        recorder.run(Stream.STORAGE, one(waits.batch.value_s), name="load a batch")
     structure.program(recorder, select(work, structure, cases))
+    if waits is not None:
+        for name, seconds in (
+            ("load a batch", waits.unhidden.value_s),
+            ("save, a step's share", waits.saving(waits.save.value_s)),
+        ):
+            everything = range(len(recorder.pieces))
+            recorder.run(Stream.STORAGE, one(seconds), after=everything, name=name)
     return recorder.pieces
 
 

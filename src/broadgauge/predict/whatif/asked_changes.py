@@ -2,15 +2,23 @@
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from broadgauge.catalog.catalog import Catalog
 from broadgauge.predict.asking.from_catalog import fabric_named
 from broadgauge.predict.case import SplitStrategy
 from broadgauge.predict.runs.cases import RunCase
 from broadgauge.predict.runs.network import CarriedFabric
-from broadgauge.predict.whatif.changes import Change, NamedNetwork
+from broadgauge.predict.storage.asked import (
+    STORAGE,
+    Said,
+    assumed_words,
+    check_named,
+    storage_uses,
+)
+from broadgauge.predict.storage.named import storages_named
+from broadgauge.predict.whatif.changes import Change, NamedNetwork, UsedStorage
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
@@ -25,6 +33,10 @@ MEASURED_SPREAD_RATIO = 1.1
 """Of a rate that a user says was measured."""
 _RATE = re.compile(r"[0-9.]+ *[kKMGT]?(bit/s|bps|b)")
 Part = Callable[[Change], Change]
+STORAGE_NOTE = (
+    "no measured step waited for storage, as the training reads its text into memory before its "
+    "first step: what storage adds is modelled alone. Assumed: "
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +48,9 @@ class AskedChanges:
     strategy: Sequence[str] = ()
     accumulation: Sequence[str] = ()
     gradient_dtype: Sequence[str] = ()
+    storage: Sequence[str] = ()
+    use: Said = field(default_factory=dict)
+    """How a storage is used (predict/storage/asked.py): read values, not texts."""
 
 
 def changes_of(
@@ -48,6 +63,7 @@ def changes_of(
         [_strategy(text) for text in dict.fromkeys(asked.strategy)],
         [_accumulation(text) for text in dict.fromkeys(asked.accumulation)],
         [_gradients(text) for text in dict.fromkeys(asked.gradient_dtype)],
+        list(_storages(asked, run, catalog)),
     ]
     combinations = list(itertools.product(*(axis or [_same] for axis in axes)))
     if len(combinations) > MOST_CHANGES:
@@ -73,24 +89,16 @@ def check_model(name: str | None, base: RunCase, catalog: Catalog) -> None:
 
 
 def notes_of(
-    storage: str | None, base: RunCase, changes: Sequence[Change], catalog: Catalog
+    asked: AskedChanges, base: RunCase, changes: Sequence[Change], catalog: Catalog
 ) -> tuple[str, ...]:
-    """What a reader of the answers must know. Raises InputError for an unknown storage."""
-    notes = [] if storage is None else [_storage_note(storage, catalog)]
+    """What a reader of the answers must know."""
+    notes = [STORAGE_NOTE + "; ".join(assumed_words(asked.use))] if asked.storage else []
     if base.case.backend == "gloo" and any(change.kind is not None for change in changes):
         notes.append(
             "this run sent over Gloo from cores; a catalog's network is what NCCL gets of it from "
             "GPUs"
         )
     return (*notes, *catalog.replaced_words())
-
-
-def _storage_note(name: str, catalog: Catalog) -> str:
-    entry = catalog.storage_named(name)
-    return (
-        f"{entry.name} changes nothing here: the training reads its text into memory before its "
-        "first step and writes no checkpoint, so no measured step waited for storage"
-    )
 
 
 def _combined(parts: Sequence[Part]) -> Change:
@@ -167,6 +175,20 @@ def _number(text: str, flag: str, most: int) -> int:
     if not text.isdigit() or not 1 <= int(text) <= most:
         raise InputError(f"{flag} takes whole numbers from 1 to {most:,}, not `{text}`")
     return int(text)
+
+
+def _storages(asked: AskedChanges, run: RunSummary, catalog: Catalog) -> Iterator[Part]:
+    """Each in each of the ways; of this run before the catalog."""
+    check_named({STORAGE: asked.storage, **asked.use})
+    uses = storage_uses(asked.use)
+    for text in dict.fromkeys(asked.storage):
+        for storage in storages_named(text, catalog, run):
+            for use in uses:
+                yield _on(UsedStorage(storage=storage, use=use))
+
+
+def _on(used: UsedStorage) -> Part:
+    return lambda change: replace(change, storage=used, label=_labelled(change, used.label))
 
 
 def _nodes(text: str) -> Part:

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
-from broadgauge.predict.case import SplitStrategy
+from broadgauge.predict.case import Bottleneck, SplitStrategy, StorageWaits
 from broadgauge.predict.prediction import Interval
 from broadgauge.predict.runs.cases import RunCase
 from broadgauge.predict.runs.network import Basis, CarriedFabric
+from broadgauge.predict.storage.description import StorageModel
+from broadgauge.predict.storage.of_training import StorageUse
 from broadgauge.specs.network import AnyNetwork
 
 
@@ -22,6 +24,7 @@ class Change:
     strategy: SplitStrategy | None = None
     accumulation: int | None = None
     gradient_bytes: float | None = None
+    storage: "UsedStorage | None" = None
 
     @property
     def is_on_own_network(self) -> bool:
@@ -31,8 +34,20 @@ class Change:
     @property
     def is_nothing(self) -> bool:
         """Is everything as it was?"""
-        values = (self.network, self.kind, self.nodes, self.strategy)
+        values = (self.network, self.kind, self.nodes, self.strategy, self.storage)
         return all(each is None for each in (*values, self.accumulation, self.gradient_bytes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsedStorage:
+    """A storage that the training would read from and save to, and how."""
+
+    storage: StorageModel
+    use: StorageUse
+
+    @property
+    def label(self) -> str:
+        return ", ".join(word for word in (self.storage.name, self.use.words()) if word)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +81,32 @@ class WhatIfAnswer:
     """What the network's speed rests on; None: nominal figures of the catalog."""
     is_measured: bool
     """Nothing differs from the run."""
+    storage: str = ""
+    """Which one, and how it is used; empty: none was asked for."""
+    waits: StorageWaits | None = None
+    storage_s: float = 0.0
+    """Of the step: waiting for its data, and its share of a save."""
+
+    @property
+    def batch_stall_s(self) -> float:
+        """Of the step: waiting for its data."""
+        if self.waits is None:
+            return 0.0
+        return max(0.0, self.storage_s - self.waits.saving(self.waits.save.value_s))
+
+    @property
+    def bottleneck(self) -> Bottleneck:
+        """What is busiest: to make anything else faster gains less."""
+        storage_s = self.storage_s
+        if self.waits is not None:
+            saving_s = self.waits.saving(self.waits.save.value_s)
+            storage_s = max(storage_s, self.waits.batch.value_s + saving_s)
+        busy = {
+            Bottleneck.COMPUTE: self.compute_s,
+            Bottleneck.NETWORK: self.exposed_s,
+            Bottleneck.STORAGE: storage_s,
+        }
+        return max(busy, key=lambda each: busy[each])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +143,8 @@ class WhatIf:
     """What the own network's speed rests on."""
     machine_words: str
     """What the shape of the compute rests on."""
+    traced_trial: str | None = None
+    """Whose trace says what the step computes and hides; None: both are fitted to the step."""
     answers: tuple[WhatIfAnswer, ...]
     checks: tuple[Check, ...]
 

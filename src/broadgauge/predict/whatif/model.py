@@ -21,6 +21,8 @@ from broadgauge.predict.system.costs import NO_GPU, scaled_costs, stand_in, step
 from broadgauge.predict.timeline.evaluation import evaluate
 from broadgauge.predict.whatif.changes import Change, WhatIfAnswer
 from broadgauge.predict.whatif.core_prior import core_prior
+from broadgauge.predict.whatif.on_storage import with_storage
+from broadgauge.predict.whatif.traced_overlap import TracedOverlap, traced_overlap
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.system import PathTimes, System
 
@@ -78,19 +80,55 @@ class RunModel:
             self.without_s = step_s
         else:
             self.without_s = step_s * float(modelled[1][0] / modelled[0][0])
+        self.overlap = self._usable_trace(float(modelled[3][0]))
+        """What the traced steps say of kernels and overlap; None: both are fitted to the step."""
+        if self.overlap is not None:
+            self.without_s = step_s - self.overlap.exposed_s
         self._scale = self.without_s / float(modelled[1][0])
         self.is_identified = 1 - self.without_s / step_s >= max(
             LEAST_EXPOSED_RATIO, _half_width(base)
         )
-        ratio = self._solve(step_s) if self.is_identified else 1.0
+        if self.overlap is not None:
+            ratio = self.overlap.communication_s / float(modelled[3][0])
+        else:
+            ratio = self._solve(step_s) if self.is_identified else 1.0
         self.ratio = min(ratio, MOST_STRETCH_RATIO)
         """Of communication, run over model."""
         now = self._evaluated([self._question], [self.own], self._scale, np.full(1, self.ratio))
         self.excess_s = step_s - float(now[0][0]) if ratio > self.ratio else 0.0
         """What no wire can be the reason of, so it is kept as the host's, byte by byte."""
         self._own_bytes = float(now[2][0])
+        if self.overlap is not None:
+            self._hideable_ratio, self.excess_s = self._hideable(), 0.0
+            now = (self._traced_step_s(now[1], now[3]), *now[1:])
         self._residual = (step_s - self.excess_s) / float(now[0][0])
         """What none of the two explains; 1 but for rounding where the network is identified."""
+
+    def _usable_trace(self, busy_s: float) -> TracedOverlap | None:
+        """None: there is no trace, or its communication is none that the model's network has.
+
+        `busy_s`: communication on the own network, by the model.
+        """
+        base = self.base
+        measured_s = None if base.without_s is None else base.without_s.value
+        found = traced_overlap(base.traced, base.step_s.value, measured_s)
+        if found is None or base.case.world_size == 1 or busy_s <= 0:
+            return None
+        if found.exposed_s < LEAST_EXPOSED_RATIO * base.step_s.value:
+            return None
+        is_likely = RATIOS[0] <= found.communication_s / busy_s <= MOST_STRETCH_RATIO
+        return found if is_likely and found.exposed_s < base.step_s.value else None
+
+    def _hideable(self) -> float:
+        """Of communication that is short beside the compute, the share that the timeline hides."""
+        one = [self._question]
+        fast = np.full(1, RATIOS[0] * self.ratio)
+        step_s, alone_s, _, busy_s = self._evaluated(one, [self.own], self._scale, fast)
+        return float(np.clip(1 - (step_s[0] - alone_s[0]) / busy_s[0], 0.0, 1.0))
+
+    def _traced_step_s(self, alone_s: Times, communication_s: Times) -> Times:
+        assert self.overlap is not None
+        return alone_s + self.overlap.exposed_there_s(communication_s, self._hideable_ratio)
 
     def _find_gpu(self, gpus: Sequence[Gpu] | None) -> tuple[str, Gpu | None]:
         """Its name, and its facts where they are the user's own."""
@@ -129,7 +167,11 @@ class RunModel:
         cases = [question, question, question]
         places = [there, there, there]
         ratios = ratio * np.array([1.0, slow * doubt, fast / doubt])
-        step_s, alone_s, sent = self._evaluated(cases, places, self._scale, ratios)
+        step_s, alone_s, sent, busy_s = self._evaluated(cases, places, self._scale, ratios)
+        if self.overlap is not None and change.strategy is None:
+            step_s = self._traced_step_s(alone_s, busy_s)
+            step_s[1] = alone_s[1] + self.overlap.most_exposed_s(busy_s)[1]
+            step_s[2] = alone_s[2] + self.overlap.least_exposed_s(busy_s)[2]
         more_s = self._excess_of(change, float(sent[0]))
         step_s = step_s * self._residual + more_s * np.array([1.0, 1.5, 0.5])
         if change.kind is not None:  # another network's host may not have it; it may
@@ -142,7 +184,7 @@ class RunModel:
         down = float(np.exp(np.hypot(np.log(max(1.0, value / step_s[2])), own)))
         tokens = question.global_batch * question.seq_len
         before = self._question.global_batch * self._question.seq_len / self.base.step_s.value
-        return WhatIfAnswer(
+        answer = WhatIfAnswer(
             label=change.label,
             nodes=question.nodes,
             step_s=Interval(value=value, low=value / down, high=value * up),
@@ -154,6 +196,9 @@ class RunModel:
             basis=None if change.kind is not None else there.basis,
             is_measured=change.is_nothing,
         )
+        if change.storage is None:
+            return answer
+        return with_storage(answer, question, change.storage, before)
 
     def _excess_of(self, change: Change, sent_bytes: float) -> float:
         """What of the unexplained seconds is there too? As many for each byte."""
@@ -232,7 +277,7 @@ class RunModel:
         for _ in range(3):
             ratios = np.geomspace(low, high, len(RATIOS))
             cases = [self._question] * len(ratios)
-            steps_s, _, _ = self._evaluated(cases, [self.own] * len(ratios), self._scale, ratios)
+            steps_s, *_ = self._evaluated(cases, [self.own] * len(ratios), self._scale, ratios)
             place = int(np.searchsorted(steps_s, step_s))
             if place in (0, len(ratios)):
                 return float(ratios[0] if place == 0 else ratios[-1])
@@ -245,8 +290,8 @@ class RunModel:
         places: Sequence[CarriedFabric],
         scale: float,
         ratios: Times,
-    ) -> tuple[Times, Times, Times]:
-        """Step, step without communication, bytes out of a node."""
+    ) -> tuple[Times, Times, Times, Times]:
+        """Step, step without communication, bytes out of a node, communication."""
         columns = columns_of(cases)
         costs = scaled_costs(self._costs(columns), np.full(len(columns), scale))
         if self.base.case.device == "cpu":
@@ -254,7 +299,8 @@ class RunModel:
             costs = replace(costs, overlap_slowdown_ratio=shares)
         found = evaluate(columns, costs, communication_ratio=ratios)
         step_s, alone_s = steps_of(found, columns, is_cpu=self.base.case.device == "cpu")
-        return step_s, alone_s, found.network_bytes
+        busy_s = np.maximum(found.inter_busy_s, found.intra_busy_s)
+        return step_s, alone_s, found.network_bytes, busy_s
 
     def _costs(self, columns: Columns) -> ComputeCosts:
         if self._system is not None:

@@ -65,6 +65,7 @@ def what_if(
         is_identified=model.is_identified,
         basis=model.own.basis,
         machine_words=model.machine_words,
+        traced_trial=None if model.overlap is None else model.overlap.trial,
         answers=tuple(_checked(model.answer(change), change, checks) for change in asked),
         checks=tuple(checks),
     )

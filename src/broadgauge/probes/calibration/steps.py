@@ -30,9 +30,9 @@ def time_step(training: Training, device: Device) -> StepTime:
     task = alone_task(training)
     trainer = Trainer(task, 0, ALONE, device, read_text(task.text))
     trainer.timed_steps(range(WARM_UP_STEPS))
-    once_s, _ = trainer.timed_steps(range(1))
+    once_s = trainer.timed_steps(range(1)).seconds
     steps = min(max(round(BUDGET_S / once_s[0]), FEWEST_STEPS), MOST_STEPS)
-    seconds, _ = trainer.timed_steps(range(steps))
+    seconds = trainer.timed_steps(range(steps)).seconds
     del trainer
     gc.collect()
     return StepTime(

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from broadgauge.messages.rank import COMMAND_FD_VARIABLE, RESULT_FD_VARIABLE
-from broadgauge.probes.command import own_log
 from broadgauge.probes.nccl_tests.standin import LIBRARY, build_library
+from broadgauge.probes.trace_place import own_log
 
 SOCKET = "socket"
 _NOT_FOR_A_CHILD = (COMMAND_FD_VARIABLE, RESULT_FD_VARIABLE, "NCCL_TESTS_SPLIT")

@@ -14,6 +14,7 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from broadgauge.messages.tasks import TrainTask
+from broadgauge.probes.training.blocks import compile_parts
 from broadgauge.probes.training.communication import Communication
 from broadgauge.probes.training.types import torch_type
 
@@ -22,6 +23,8 @@ class SingleRank:
     """One rank: the plain model, nothing is sent."""
 
     def __init__(self, model: Any, task: TrainTask, device: Any) -> None:
+        if task.compile:
+            compile_parts(model)
         self.model = model.to_empty(device=device)
         self.communication = Communication()
         self._device_type, self._dtype = device.type, task.dtype
@@ -38,6 +41,8 @@ class Ddp:
 
     def __init__(self, model: Any, task: TrainTask, device: Any) -> None:
         cap_bytes = task.bucket_cap_bytes
+        if task.compile:
+            compile_parts(model)
         self.communication = Communication()
         self.model = DistributedDataParallel(
             model.to_empty(device=device),

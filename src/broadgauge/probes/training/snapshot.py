@@ -2,7 +2,7 @@
 
 Without communication each rank's weights go their own way. What was measured with communication on
 must stay one undisturbed training, so the state is copied before such a block and put back after.
-Each rank copies the part it holds.
+Each rank copies the part it holds. Frozen weights don't change.
 """
 
 from typing import Any
@@ -33,4 +33,5 @@ class Snapshot:
 
 def _state_tensors(model: Any, optimizer: Any) -> list[Any]:
     states = (value for state in optimizer.state.values() for value in state.values())
-    return [*model.parameters(), *(value for value in states if torch.is_tensor(value))]
+    trained = (parameter for parameter in model.parameters() if parameter.requires_grad)
+    return [*trained, *(value for value in states if torch.is_tensor(value))]

@@ -7,12 +7,15 @@ that has Python. Bytes are the tokens.
 import platform
 import sysconfig
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from broadgauge.messages.tasks import (
     DatasetText,
     FileText,
     JsonLinesText,
+    PreparedText,
     StandardLibraryText,
+    SynthesizedText,
     TextSource,
 )
 from broadgauge.messages.vocabulary import assert_never
@@ -20,7 +23,23 @@ from broadgauge.probes.training.records import read_dataset, read_json_lines
 from broadgauge.probes.training.text import MAX_TEXT_BYTES, Text, refuse_special
 from broadgauge.probes.trial import RefusedError
 
+if TYPE_CHECKING:
+    from broadgauge.probes.training.prepared import PreparedTokens
+
 NOT_LIBRARY = {"site-packages", "dist-packages", "__pycache__", "test", "tests", "idlelib"}
+
+
+def read_data(source: TextSource, vocabulary: int) -> "Text | PreparedTokens":
+    """What a training reads: text, or tokens of the model's vocabulary. Raises RefusedError."""
+    if not isinstance(source, PreparedText | SynthesizedText):
+        return read_text(source)
+    # torch, which a text does without.
+    from broadgauge.probes.training.prepared import open_prepared
+    from broadgauge.probes.training.synthesized import synthesized_tokens
+
+    if isinstance(source, SynthesizedText):
+        return synthesized_tokens(source, vocabulary)
+    return open_prepared(source.path, vocabulary)
 
 
 def read_text(source: TextSource) -> Text:
@@ -34,6 +53,10 @@ def read_text(source: TextSource) -> Text:
             return _user_file(Path(path))
         case StandardLibraryText():
             return _standard_library()
+        case PreparedText(path=path):
+            raise RefusedError(f"`{path}` holds tokens, no text")
+        case SynthesizedText():
+            raise RefusedError("synthesized samples are tokens, no text")
         case unknown:
             assert_never(unknown)
 

@@ -1,6 +1,7 @@
 """How is the training spread over the ranks? What each way must give the trainer, and which there
 are."""
 
+import functools
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
@@ -46,11 +47,11 @@ def spread(model: Any, task: TrainTask, identity: RankIdentity, device: Device) 
     bfloat16 is its own, so that its scaling is measured against the same on a mesh of one."""
     build: Build
     match task.strategy:
-        case "fsdp":
+        case "fsdp" | "hsdp":
             # Its import takes as long as torch's: only a trial that shards waits for it.
             from broadgauge.probes.training.fsdp import Fsdp
 
-            build = Fsdp
+            build = functools.partial(Fsdp, shard_ranks=state_shards(task, identity))
         case "ddp":
             build = Ddp if identity.world_size > 1 else SingleRank
         case unknown:
@@ -63,6 +64,8 @@ def state_shards(task: TrainTask, identity: RankIdentity) -> int:
     match task.strategy:
         case "fsdp":
             return identity.world_size
+        case "hsdp":
+            return task.shard_ranks or identity.local_world_size
         case "ddp":
             return 1
         case unknown:

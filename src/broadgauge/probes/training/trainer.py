@@ -3,27 +3,34 @@
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import torch
 
+from broadgauge.messages.model_shape import adapted_flops_per_token
 from broadgauge.messages.tasks import TrainTask
 from broadgauge.messages.vocabulary import DATA_TYPE_BYTES
 from broadgauge.probes.alignment import Alignment
 from broadgauge.probes.devices import Device
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.step_watch import StepWatch
+from broadgauge.probes.training.adapters import frozen_checksum
+from broadgauge.probes.training.batch import Batch
+from broadgauge.probes.training.building import build_model
 from broadgauge.probes.training.communication import Communication
+from broadgauge.probes.training.compiling import begin_compiling
 from broadgauge.probes.training.data import Batches
-from broadgauge.probes.training.model import Gpt
+from broadgauge.probes.training.packed_batches import PackedBatches
+from broadgauge.probes.training.prepared import PreparedTokens
 from broadgauge.probes.training.shards import whole_of
 from broadgauge.probes.training.snapshot import Snapshot
 from broadgauge.probes.training.strategy import spread, state_shards
 from broadgauge.probes.training.text import Text
+from broadgauge.probes.training.timed_steps import Saver, StepMoments, TimedSteps
 from broadgauge.probes.training.weights import draw_weights
 from broadgauge.probes.trial import RefusedError
 
-WEIGHT_BYTES = 4
 TRAINED_BYTES = 12
 """Of a parameter that is trained, on top: its gradient and AdamW's two moments, float32 each."""
 
@@ -37,20 +44,33 @@ class Trainer:
         seed: int,
         identity: RankIdentity,
         device: Device,
-        text: Text,
+        data: Text | PreparedTokens,
     ) -> None:
         self.task, self.seed, self.identity, self.device = task, seed, identity, device
         self.watch: StepWatch | None = None
         """Told of each step; None: nobody looks whether they still come."""
-        self.batches = Batches(text, task.model.seq_len, device.torch_device)
+        self.batches: Batches | PackedBatches
+        """By tokens; or all sequences are as long."""
+        if task.packing is None:
+            self.batches = Batches(
+                data, task.model.seq_len, device.torch_device, task.model.vocabulary
+            )
+        else:
+            assert isinstance(data, PreparedTokens), data
+            self.batches = PackedBatches(
+                data, task.packing, task.model.seq_len, identity, device.torch_device
+            )
+        if task.compile:
+            begin_compiling(device.torch_device)
         # Without memory first: no rank holds the whole of a model that is sharded.
-        with torch.device("meta"):
-            model = Gpt(task.model)
-        refuse_what_cannot_fit(model, state_shards(task, identity), identity, device)
+        model = build_model(task)
+        if not task.cpu_offload or device.torch_device.type == "cpu":
+            refuse_what_cannot_fit(model, state_shards(task, identity), identity, device)
         self.strategy = spread(model, task, identity, device)
         draw_weights(self.model, task.model, seed, device.torch_device)
+        self._frozen_checksum = frozen_checksum(self.model)
         self.optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=task.learning_rate, fused=True
+            self.trained_parameters(), lr=task.learning_rate, fused=True
         )
 
     @property
@@ -58,53 +78,107 @@ class Trainer:
         return self.strategy.model
 
     @property
+    def packed(self) -> PackedBatches | None:
+        """None: all sequences are as long."""
+        return self.batches if isinstance(self.batches, PackedBatches) else None
+
+    @property
     def communication(self) -> Communication:
         return self.strategy.communication
 
     def step(self, index: int) -> Any:
-        """Trains on the batch of step `index`. Returns this rank's loss, the mean over its
-        micro-batches, still on the device."""
-        task = self.task
-        num_rows = task.batch_per_rank * task.accumulation
-        rows = self.batches.draw(self.seed, index, num_rows, self.identity)
-        tokens, next_tokens = (part.split(task.batch_per_rank) for part in rows)
+        """Trains on the micro-batches of step `index`. Returns this rank's loss, still on the
+        device: over ranks, its mean is that of all tokens that the step predicts."""
+        batches = self.micro_batches(index)
         self.communication.begin_step()
+        self._prepare(index)
         self.optimizer.zero_grad()
         losses = [
-            self._add_gradients(*micro_batch, is_last=number == task.accumulation)
-            for number, micro_batch in enumerate(zip(tokens, next_tokens, strict=True), start=1)
+            self._add_gradients(batch, reduces=self._reduces(number, len(batches)))
+            for number, batch in enumerate(batches, start=1)
         ]
         self.optimizer.step()
-        return torch.stack(losses).mean()
+        return torch.stack(losses).sum()
 
-    def _add_gradients(self, tokens_bt: Any, next_tokens_bt: Any, *, is_last: bool) -> Any:
-        """Forward and backward of one micro-batch; with the last one the ranks' gradients are
-        reduced."""
-        with nullcontext() if is_last else self.strategy.without_reduction():
+    def _prepare(self, index: int) -> None:
+        """Whatever depends on the step's index, so that a step that is repeated is the same."""
+        if self.task.learning_rate_warm_up_steps:
+            risen = min(1.0, (index + 1) / self.task.learning_rate_warm_up_steps)
+            for group in self.optimizer.param_groups:
+                group["lr"] = self.task.learning_rate * risen
+        if self.task.adapters is not None and self.task.adapters.dropout_ratio:
+            torch.manual_seed(
+                (self.seed * 1_000_003 + index) * self.identity.world_size + self.identity.rank
+            )
+
+    def micro_batches(self, index: int) -> tuple[Batch, ...]:
+        """What this rank reads in step `index`."""
+        if isinstance(self.batches, PackedBatches):
+            return self.batches.micro_batches(self.seed, index)
+        task = self.task
+        return self.batches.micro_batches(
+            self.seed, index, self.identity, rows=task.batch_per_rank, count=task.accumulation
+        )
+
+    def _reduces(self, number: int, count: int) -> bool:
+        """Are the ranks' gradients reduced with this micro-batch of the step, counted from 1?"""
+        return number == count or self.task.reduce_each_micro_batch
+
+    def _add_gradients(self, batch: Batch, *, reduces: bool) -> Any:
+        """Forward and backward of one micro-batch. Returns its part of the step's loss, so that
+        ranks' mean is the step's."""
+        with nullcontext() if reduces else self.strategy.without_reduction():
             with self.strategy.arithmetic():
-                loss = self.model(tokens_bt, next_tokens_bt)
+                loss = self.model(batch.tokens, batch.next_tokens)
             # Divided, so that the sum over ranks and micro-batches is the mean.
-            (loss / (self.identity.world_size * self.task.accumulation)).backward()
-        return loss.detach()
+            (loss / batch.divisor).backward()
+        return loss.detach() * (self.identity.world_size / batch.divisor)
 
-    def timed_steps(self, indexes: range) -> tuple[tuple[float, ...], tuple[float | None, ...]]:
+    def timed_steps(
+        self,
+        indexes: range,
+        *,
+        after_step: Callable[[], object] | None = None,
+        saver: Saver | None = None,
+    ) -> TimedSteps:
         """How long does each step take, and what are its losses?
 
-        A step ends when the device has done its optimizer's work, and the next begins there: the
-        times add up to the block's. The ranks begin together; the losses are read afterwards.
+        A step ends when the device has done its optimizer's work, and the next begins there, or
+        after the gap in which `saver` saved: times and gaps add up to the block's. The ranks begin
+        together; the losses are read afterwards. What `after_step` takes is the next step's time.
         """
-        if self.identity.world_size > 1:
-            Alignment(self.device)()
+        if self.packed is not None:
+            self.packed.plan(self.seed, indexes)
+        self._align()
         clock = self.device.clock()
         clock.tick()
-        losses = []
+        losses, moments = [], StepMoments()
         with self._watched() as has_stepped:
             for index in indexes:
                 losses.append(self.step(index))
                 clock.tick()
+                if after_step is not None:
+                    after_step()
                 has_stepped()
-        seconds = clock.intervals_s()
-        return seconds, tuple(map(_finite, torch.stack(losses).tolist()))
+                if saver is not None and saver.is_due(index):
+                    self._save(saver, index)
+                    clock.tick()
+                    moments.saved(after=len(losses))
+                    has_stepped()
+        return moments.timed(clock.intervals_s(), torch.stack(losses).tolist())
+
+    def _align(self) -> None:
+        if self.identity.world_size > 1:
+            Alignment(self.device)()
+
+    def _save(self, saver: Saver, index: int) -> None:
+        """All ranks wait for the slowest here, where it is the save's time: they would in the next
+        step's first collective, where it would be the network's."""
+        if self.watch is not None:
+            self.watch.pause()
+        saver.save(index)
+        self._align()
+        self.device.synchronize()
 
     @contextmanager
     def _watched(self) -> Iterator[Callable[[], None]]:
@@ -133,20 +207,45 @@ class Trainer:
         total = float(torch.stack(sums).sum().item())
         return total if math.isfinite(total) else None
 
+    def trained_parameters(self) -> list[Any]:
+        return [p for p in self.model.parameters() if p.requires_grad]
+
     @property
     def num_parameters(self) -> int:
+        """Frozen ones too."""
         return sum(p.numel() for p in self.model.parameters())
+
+    @property
+    def num_trained(self) -> int:
+        return sum(p.numel() for p in self.trained_parameters())
 
     @property
     def gradient_bytes(self) -> int:
         """Of all gradients, in the type they are reduced in."""
-        return self.num_parameters * DATA_TYPE_BYTES[self.task.gradient_dtype]
+        return self.num_trained * DATA_TYPE_BYTES[self.task.gradient_dtype]
+
+    @property
+    def flops_per_token(self) -> float:
+        """Model FLOPs: what is computed again for want of memory is none."""
+        return self.flops_per_token_of(self.task.model.seq_len)
+
+    def flops_per_token_of(self, seq_len: int) -> float:
+        """The same in a sequence of so many tokens."""
+        shape, adapters = replace(self.task.model, seq_len=seq_len), self.task.adapters
+        return (
+            shape.flops_per_token if adapters is None else adapted_flops_per_token(shape, adapters)
+        )
+
+    def is_frozen_unchanged(self) -> bool:
+        """Are the frozen weights that this rank holds those that were drawn?"""
+        return frozen_checksum(self.model) == self._frozen_checksum
 
 
 def state_bytes(model: Any) -> int:
     """What do weights, gradients and the optimizer need? Frozen parameters have weights alone."""
-    sizes = [(p.numel(), p.requires_grad) for p in model.parameters()]
-    return sum(n * (WEIGHT_BYTES + TRAINED_BYTES * is_trained) for n, is_trained in sizes)
+    return sum(
+        p.numel() * (p.element_size() + TRAINED_BYTES * p.requires_grad) for p in model.parameters()
+    )
 
 
 def refuse_what_cannot_fit(model: Any, shards: int, identity: RankIdentity, device: Device) -> None:
@@ -161,7 +260,3 @@ def refuse_what_cannot_fit(model: Any, shards: int, identity: RankIdentity, devi
             f"out of memory: {parameters:,} parameters need {needed_bytes / 1e9:.2f} GB for "
             f"weights, gradients and AdamW of {sharers} rank(s); {free_bytes / 1e9:.2f} GB are free"
         )
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

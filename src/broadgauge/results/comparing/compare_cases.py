@@ -4,7 +4,7 @@ Inside a run the schedule interleaves the cases, so trials of one block are a pa
 not interleaved: whatever changed on the machine between them is in the ratio, and it is said.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from broadgauge.results.comparing.blocks import ValueOf, blocks_of, has_only_positive
@@ -210,7 +210,7 @@ def _environment_differences(
     """Which facts differ? Each field with all values seen in A and in B."""
     differences: list[str] = []
     for field in Environment.model_fields:
-        if field == "variables":
+        if field in ("variables", "cluster"):
             continue
         seen_a, seen_b = _values_seen(a, field), _values_seen(b, field)
         if seen_a and seen_b and seen_a != seen_b:
@@ -221,7 +221,21 @@ def _environment_differences(
         in_b = sorted({env.variables.get(name, "not set") for env in b.values()})
         if in_a and in_b and in_a != in_b:
             differences.append(f"{name}: {' and '.join(in_a)} in A, {' and '.join(in_b)} in B")
-    return tuple(differences)
+    return (*differences, *_cluster_differences(a, b))
+
+
+def _cluster_differences(
+    a: Mapping[str, Environment], b: Mapping[str, Environment]
+) -> Iterator[str]:
+    """Versions and kinds of machines of a cluster, each by itself."""
+    names = sorted({name for env in (*a.values(), *b.values()) for name in env.cluster})
+    for name in names:
+        in_a, in_b = (
+            sorted({env.cluster.get(name, "none") or "unknown" for env in each.values()})
+            for each in (a, b)
+        )
+        if in_a and in_b and in_a != in_b:
+            yield f"cluster's {name}: {' and '.join(in_a)} in A, {' and '.join(in_b)} in B"
 
 
 def _values_seen(environments: Mapping[str, Environment], field: str) -> list[str]:

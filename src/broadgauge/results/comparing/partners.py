@@ -73,6 +73,13 @@ def smallest_world(
     return Partner(summary=None, reason=_why_not_one(found, "the smallest world"))
 
 
+def _work(case: Case, over: CaseSelector) -> str:
+    """The workload's name; without its storage's where that may differ."""
+    if over.storage is None or case.storage is None:
+        return case.workload.name
+    return case.workload.name.removesuffix(f"-{case.storage.name}")
+
+
 def _agrees(over: CaseSelector, case: Case, other: Case) -> bool:
     """Do they differ in nothing but what `over` names?"""
     if over.shape is None and over.world_size is None:
@@ -83,7 +90,7 @@ def _agrees(over: CaseSelector, case: Case, other: Case) -> bool:
     return (
         case.arm == other.arm
         and (over.platform is not None or case.platform == other.platform)
-        and (over.workload is not None or case.workload.name == other.workload.name)
+        and (over.workload is not None or _work(case, over) == _work(other, over))
         and (over.backend is not None or case.backend == other.backend)
         and (over.network is not None or _networks_agree(case, other))
     )

@@ -1,8 +1,8 @@
 """How do our figures compare with what somebody published of similar cases?
 
 Scales differ (their GPUs, our emulated nodes), so the ratio of ours to theirs says little alone.
-Where several figures of one metric were published, each stands relative to the first of them, on
-both sides: that is what a smaller experiment can reproduce.
+Where several figures of one metric and workload were published, each stands relative to the first
+of them, on both sides: that is what a smaller experiment can reproduce.
 """
 
 from dataclasses import dataclass, replace
@@ -28,7 +28,8 @@ class PublishedRow:
     """Why ours is missing; empty where it is there."""
     ours_over_theirs: Estimate | None
     first: str | None = None
-    """Label of the first figure of the same metric; None: this is it, or there is no other."""
+    """Label of the first figure of the same metric and workload; None: this is it, or there is no
+    other."""
     theirs_over_first_ratio: float | None = None
     ours_over_first: Estimate | None = None
     """By interleaved pairs; None where one of the two has no figure or they were not paired."""
@@ -37,11 +38,16 @@ class PublishedRow:
 def published_rows(run: RunSummary) -> tuple[PublishedRow, ...]:
     """Each published figure with ours, in the experiment's order."""
     found = [_row(figure, run) for figure in run.plan.published]
-    first: dict[str, PublishedRow] = {}
+    first: dict[object, PublishedRow] = {}
     for row in found:
         if row.figure.over is None:
-            first.setdefault(row.figure.metric, row)
-    return tuple(_relative(row, first.get(row.figure.metric)) for row in found)
+            first.setdefault(_series(row.figure), row)
+    return tuple(_relative(row, first.get(_series(row.figure))) for row in found)
+
+
+def _series(figure: PublishedFigure) -> object:
+    """What it has in common with the figures that it is compared with."""
+    return figure.metric, figure.cases.workload
 
 
 def _row(figure: PublishedFigure, run: RunSummary) -> PublishedRow:
@@ -88,7 +94,7 @@ def _ratio(metric: str, summary: CaseSummary, partner: CaseSummary) -> Estimate 
 
 
 def _relative(row: PublishedRow, first: PublishedRow | None) -> PublishedRow:
-    """The row with both sides relative to the first of its metric."""
+    """The row with both sides relative to the first of its metric and workload."""
     if row.figure.over is not None or first is None or first is row or first.figure.value == 0:
         return row
     ours = None

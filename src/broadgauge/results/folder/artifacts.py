@@ -12,6 +12,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,8 @@ MAX_ARTIFACT_BYTES = 256 * 2**20
 MAX_TRIAL_BYTES = 2**30
 MOST_ARTIFACTS = 64
 """Of one trial; each takes some 250 bytes of its record."""
+TRACES_SUFFIX = ".traces"
+"""Of the folder that a rank makes for its traces alone (probes/trace_place.py)."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 
@@ -55,6 +58,17 @@ def keep_artifacts(
             )
         )
     return tuple(kept)
+
+
+def remove_sources(left: Sequence[Artifact], kept: Sequence[KeptArtifact]) -> None:
+    """Traces are large, and ranks write them for the record alone: a kept one is there once."""
+    for artifact, copy in zip(left, kept, strict=False):
+        if artifact.kind == "trace" and copy.path is not None:
+            source = Path(artifact.path)
+            disk.remove(source)
+            if source.parent.suffix == TRACES_SUFFIX:
+                with suppress(OSError):
+                    source.parent.rmdir()
 
 
 def _why_not(artifact: Artifact, names: set[str], room_bytes: int) -> str | None:

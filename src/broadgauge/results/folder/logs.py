@@ -14,6 +14,9 @@ _CHUNK_BYTES = 1 << 20
 LONGEST_LINE_BYTES = 1 << 20
 """A line that does not end is passed on in pieces of this."""
 
+POD_LOG = ".pod0.log"
+"""How the name of a file with a pod's own words ends."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankLog:
@@ -111,6 +114,12 @@ def follow(
         if not goes_on:
             return
         wait()
+
+
+def pod_logs(folder: Path) -> tuple[Path, ...]:
+    """What the first pod of each job said beside its events, oldest job first."""
+    found = (folder / LOGS_FOLDER).glob(f"*{POD_LOG}")
+    return tuple(sorted(found, key=lambda path: path.stat().st_mtime))
 
 
 def by_launch(logs: Sequence[RankLog]) -> Mapping[str, Sequence[RankLog]]:

@@ -1,8 +1,9 @@
 """How does a record become one line of at most 64 KiB without NaN?
 
 A record is never lost for being too long: what repeats itself goes first, and what was left out
-is said in `missing`. The order: the log lines and the findings' evidence, NCCL's pairs of ranks,
-findings beyond 20, the error's message, digits beyond the 7th, nodes' rows, collectives' rows.
+is said in `missing`. The order: the log lines and the findings' evidence, storages' evidence,
+NCCL's pairs of ranks, rows of traced ranks and collectives, findings beyond 20, the error's
+message, digits beyond the 7th, nodes' rows, collectives' rows.
 """
 
 import json
@@ -58,8 +59,32 @@ def _shorter_lines(record: Record) -> Record:
     return _with_lines(record, _MOST_LINES, _MOST_LINE_CHARACTERS)
 
 
+def _no_traced_rows(record: Record) -> Record:
+    """The traces are in the run's folder, and `broadgauge explain RUN` has each rank's row."""
+    if record.traced is None:
+        return record
+    traced = record.traced.model_copy(update={"ranks": (), "collectives": ()})
+    reason = f"left out: a record has at most {MAX_RECORD_BYTES} bytes"
+    missing = {**record.missing, "traced.ranks": reason, "traced.collectives": reason}
+    return record.model_copy(update={"traced": traced, "missing": missing})
+
+
 def _few_lines(record: Record) -> Record:
     return _with_lines(record, 5, 200)
+
+
+def _short_evidence(record: Record) -> Record:
+    """Of storages' rows: the states that it proves stay whole."""
+    rows = tuple(
+        row.model_copy(
+            update={
+                name: _cut(getattr(row, name), 60)
+                for name in ("cache_evidence", "durable_evidence", "problem")
+            }
+        )
+        for row in record.storage
+    )
+    return record.model_copy(update={"storage": rows})
 
 
 def _with_lines(record: Record, most: int, characters: int) -> Record:
@@ -153,7 +178,9 @@ def _cut(text: str, characters: int) -> str:
 _SHORTENINGS: tuple[Callable[[Record], Record], ...] = (
     _shorter_lines,
     _few_lines,
+    _short_evidence,
     _no_pairs,
+    _no_traced_rows,
     _few_findings,
     _short_error,
     _few_digits,

@@ -27,7 +27,11 @@ from typing import Self
 
 from broadgauge.messages.rank import Artifact
 from broadgauge.results.folder import artifacts, disk
-from broadgauge.results.folder.artifacts import keep_artifacts, remove_artifacts
+from broadgauge.results.folder.artifacts import (
+    keep_artifacts,
+    remove_artifacts,
+    remove_sources,
+)
 from broadgauge.results.folder.growth_file import (
     GROWTH_FILE,
     growth_line,
@@ -222,6 +226,7 @@ class RunFolder:
                 remove_series(self.path, record.record_id)
                 remove_artifacts(self.path, record.record_id)
             raise
+        remove_sources(left, kept)
         self._ids.add(stored.record_id)
         self._records.append(stored)
         return stored

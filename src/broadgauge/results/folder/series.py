@@ -71,6 +71,14 @@ def read_series(folder: Path, record: Record, name: str) -> NDArray[np.float64] 
     return np.where(np.abs(values) <= LARGEST, values, np.nan)
 
 
+def series_or_none(folder: Path, record: Record, name: str) -> NDArray[np.float64] | None:
+    """One stored series; None where there is none. A page is made without a file that is gone."""
+    try:
+        return read_series(folder, record, name)
+    except RunFolderError:
+        return None
+
+
 def remove_orphans(folder: Path, trial_ids: Iterable[str], records: Sequence[Record]) -> int:
     """How many files were removed that a killed trial left? Only of trials of this run."""
     kept = {path for record in records for path in record.series.values()}

@@ -22,6 +22,11 @@ class KindInResults(ABC):
         """Which metrics tell of single steps, the best first? None: it has no steps."""
         return ()
 
+    @property
+    def warm_up_steps(self) -> int | None:
+        """How many steps come before the first that is measured? None: the ranks count none."""
+        return None
+
     def direction_of(self, metric: str) -> Direction:
         """Is less or more of it better?"""
         known = REGISTRY.get(metric)

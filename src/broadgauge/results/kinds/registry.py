@@ -5,17 +5,22 @@ from typing import assert_never
 from broadgauge.results.kinds.collectives import COLLECTIVES_TABLE, CollectivesInResults
 from broadgauge.results.kinds.command import CommandInResults
 from broadgauge.results.kinds.kind import KindInResults
+from broadgauge.results.kinds.storage import STORAGE_TABLE, StorageInResults
 from broadgauge.results.kinds.training import TrainingInResults
 from broadgauge.results.table_names import TableName
 from broadgauge.results.tables import RowTable
 from broadgauge.specs.workload import (
     CollectivesWorkload,
     CommandWorkload,
+    StorageWorkload,
     TrainWorkload,
     Workload,
 )
 
-ROW_TABLES: dict[TableName, RowTable] = {"collectives": COLLECTIVES_TABLE}
+ROW_TABLES: dict[TableName, RowTable] = {
+    "collectives": COLLECTIVES_TABLE,
+    "storage": STORAGE_TABLE,
+}
 """What is exported beside one row a trial, by the name that a record has it under."""
 
 
@@ -25,8 +30,10 @@ def in_results(workload: Workload) -> KindInResults:
         case CollectivesWorkload():
             return CollectivesInResults()
         case TrainWorkload():
-            return TrainingInResults()
+            return TrainingInResults(workload)
         case CommandWorkload():
             return CommandInResults(workload)
+        case StorageWorkload():
+            return StorageInResults(workload)
         case _:
             assert_never(workload)

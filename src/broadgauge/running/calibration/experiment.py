@@ -17,7 +17,7 @@ from broadgauge.specs.network import Network, NodePath
 from broadgauge.specs.op_rows import CollectiveRow
 from broadgauge.specs.record import Record
 from broadgauge.specs.system import CollectiveTime, PathTimes, Timing, TrainedStep
-from broadgauge.specs.workload import CollectivesWorkload, TrainWorkload
+from broadgauge.specs.workload import CollectivesWorkload, GptModel, TrainWorkload
 
 BETWEEN_NODES, SHAPED = "between-nodes", "between-nodes-shaped"
 SHAPED_GBPS: dict[Device, float] = {"cpu": 1.0, "cuda": 25.0}
@@ -70,6 +70,8 @@ def _collectives(device: Device) -> CollectivesWorkload:
 def _trainings(device: Device, network: str) -> Iterator[TrainWorkload]:
     """DDP and FSDP of a model that is also measured on one rank alone."""
     training = choice(device).trainings[1]
+    model = asdict(training.model)
+    model["tied_head"] = model.pop("is_head_tied")
     for strategy in ("ddp", "fsdp"):
         yield TrainWorkload.model_validate(
             {
@@ -77,7 +79,7 @@ def _trainings(device: Device, network: str) -> Iterator[TrainWorkload]:
                 "name": strategy,
                 "strategy": strategy,
                 "networks": (network,),
-                "model": asdict(training.model),
+                "model": model,
                 "dtype": training.dtype,
                 "batch_per_rank": training.batch,
                 "steps": 16,
@@ -135,6 +137,8 @@ def trained_of(summary: RunSummary) -> tuple[TrainedStep, ...]:
     for each in summary.cases:
         workload, network = training_of(each.case.workload), each.case.network
         if workload is None or network is None or not each.good:
+            continue
+        if not isinstance(workload.model, GptModel):
             continue
         timing = _steps(summary, each.good[-1], STEP_SERIES)
         without = _steps(summary, each.good[-1], STEP_OFF_SERIES)

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from broadgauge.messages.pythons import NoSuchPythonError, find_python
-from broadgauge.probes.command import torchrun_command
+from broadgauge.messages.tasks import CommandTask
+from broadgauge.probes.command_config import configured
+from broadgauge.probes.command_start import torchrun_command
 from broadgauge.probes.identity import RankIdentity
+from broadgauge.probes.trial import RefusedError
 from broadgauge.running.kinds.kind import KindInRunning
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.case import Case
@@ -33,6 +36,10 @@ class CommandInRunning(KindInRunning):
     def prepare(self) -> tuple[str, ...] | None:
         return self.command.prepare
 
+    @property
+    def holds_what_is_known(self) -> bool:
+        return False
+
     def check_files(self, working_folder: Path, *, is_prepared: bool) -> None:
         if is_prepared or not self.command.prepare:
             _check_command(self.command, working_folder)
@@ -42,12 +49,13 @@ class CommandInRunning(KindInRunning):
     ) -> Iterator[str]:
         folder = shlex.quote(str(_folder(self.command, working_folder)))
         python = _shown_python(self.command, working_folder)
-        words = _torchrun_words(case, self.command, log_stem, rank_line, python)
+        task, _ = configured(command_task(self.command), _folder(self.command, working_folder))
+        words = _torchrun_words(case, task, log_stem, rank_line, python)
         yield f"  cd {folder} && {shlex.join(words)}"
 
 
 def _torchrun_words(
-    case: Case, workload: CommandWorkload, log_stem: str, rank_line: str, python: str
+    case: Case, task: CommandTask, log_stem: str, rank_line: str, python: str
 ) -> list[str]:
     """The port of a local launch is chosen when it starts, so words stand in its place."""
     words = shlex.split(rank_line)
@@ -58,9 +66,7 @@ def _torchrun_words(
     folder = Path(f"{log_stem}.rank{identity.rank}.torchrun")
     return [
         f"--master-port={port}" if word == f"--master-port={identity.master_port}" else word
-        for word in torchrun_command(
-            layout_of(case), command_task(workload), identity, folder, python
-        )
+        for word in torchrun_command(layout_of(case), task, identity, folder, python)
     ]
 
 
@@ -78,6 +84,8 @@ def _check_command(workload: CommandWorkload, working_folder: Path) -> None:
     python = _python_of(workload, working_folder)
     if python is not None:
         _check_torch(workload, python)
+    if workload.config is not None:
+        _check_config(workload, folder)
     script = workload.command[0]
     if script.startswith("-") or (folder / script).exists():
         return
@@ -85,6 +93,16 @@ def _check_command(workload: CommandWorkload, working_folder: Path) -> None:
         f"`command` of {workload.name}: no file `{script}` in {folder}",
         hint=did_you_mean(script, _scripts_near(folder, script)),
     )
+
+
+def _check_config(workload: CommandWorkload, folder: Path) -> None:
+    try:
+        configured(command_task(workload), folder)
+    except RefusedError as error:
+        raise InputError(
+            f"`config` of {workload.name}: {error}",
+            hint="a JSON object; it starts from where the command runs",
+        ) from error
 
 
 def _python_of(workload: CommandWorkload, working_folder: Path) -> str | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from broadgauge.manifests.memory_need import MemoryPart
 from broadgauge.specs.case import Case
 
 
@@ -17,6 +18,16 @@ class KindInRunning:
     def check_files(self, working_folder: Path, *, is_prepared: bool) -> None:
         """Is what it reads there? Raises InputError. What `prepare` may fetch is looked for when
         `is_prepared`."""
+
+    @property
+    def holds_what_is_known(self) -> bool:
+        """Does `held_on_host` say all that its ranks hold beside their libraries?"""
+        return True
+
+    def held_on_host(self, case: Case) -> Iterator[MemoryPart]:
+        """What a pod's ranks hold in their node's memory, beside Python, torch and NCCL?"""
+        del case
+        yield from ()
 
     def lines_below(
         self, case: Case, working_folder: Path, log_stem: str, rank_line: str

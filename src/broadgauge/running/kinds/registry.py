@@ -2,12 +2,15 @@
 
 from typing import assert_never
 
+from broadgauge.running.kinds.collectives import CollectivesInRunning
 from broadgauge.running.kinds.command import CommandInRunning
 from broadgauge.running.kinds.kind import KindInRunning
+from broadgauge.running.kinds.storage import StorageInRunning
 from broadgauge.running.kinds.training import TrainingInRunning
 from broadgauge.specs.workload import (
     CollectivesWorkload,
     CommandWorkload,
+    StorageWorkload,
     TrainWorkload,
     Workload,
 )
@@ -17,10 +20,12 @@ def in_running(workload: Workload) -> KindInRunning:
     """This workload as it is started."""
     match workload:
         case CollectivesWorkload():
-            return KindInRunning()
+            return CollectivesInRunning(workload)
         case TrainWorkload():
             return TrainingInRunning(workload)
         case CommandWorkload():
             return CommandInRunning(workload)
+        case StorageWorkload():
+            return StorageInRunning(workload)
         case _:
             assert_never(workload)

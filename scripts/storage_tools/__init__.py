@@ -1,0 +1,1 @@
+"""The programs of emulated storages: an S3 server and the mounts of its bucket."""

@@ -1,0 +1,1 @@
+"""Which storage for which phase of a training? By rule, from figures of phases."""

@@ -1,0 +1,1 @@
+"""What does an agent in a pod find around it, and what follows for its ranks?"""

@@ -1,0 +1,195 @@
+"""How does the tool follow a leader that runs by itself, and what when the way to it breaks?"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from broadgauge.messages.agent import EVENT
+from broadgauge.messages.agent import Event as AgentEvent
+from broadgauge.messages.codec import DecodeError
+from broadgauge.messages.leader import (
+    LIFE_EVENT,
+    AgentLost,
+    Job,
+    JobsDone,
+    LeaderHello,
+    LeaderOrder,
+    LifeBegins,
+    LifeEnds,
+    LifeEvent,
+    Stored,
+    TakeJobs,
+    TrialBegins,
+    TrialEnds,
+)
+from broadgauge.messages.preflight import PreflightDone
+from broadgauge.platforms.led.handle import (
+    AttachedLink,
+    LeaderHandle,
+    LinkLost,
+    NoLeader,
+    NothingMore,
+)
+from broadgauge.specs.errors import PlatformError
+
+AGAIN_AFTER_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
+FIRST_ATTACH_LIMIT_S = 60.0
+"""At first: the host has answered a moment ago."""
+RECONNECT_LIMIT_S = 900.0
+"""A laptop that changes its network comes back sooner; the leader waits a day for another tool."""
+
+Followed = AgentEvent | LifeEvent
+_LIFE_TYPES = frozenset(
+    form.__dataclass_fields__["type"].default
+    for form in (PreflightDone, LifeBegins, TrialBegins, TrialEnds, AgentLost, LifeEnds, JobsDone)
+)
+
+
+class LeaderGone(Exception):  # noqa: N818  says what is so, and is always caught
+    """The leader has ended."""
+
+
+@dataclass(slots=True)
+class FollowedLeader:
+    """One leader, as the tool follows it."""
+
+    leader: LeaderHandle
+    attached: AttachedLink
+    say: Callable[[str], None]
+    """Tells the user of what interrupts the following."""
+    generation: int = -1
+    _stored: int = field(default=-1)
+    _given: TakeJobs | None = None
+
+    @classmethod
+    def of(cls, leader: LeaderHandle, after: int, say: Callable[[str], None]) -> "FollowedLeader":
+        """Raises LeaderGone; PlatformError where nobody can tell whether it lives."""
+        attached = _attach_until(leader, after, say, FIRST_ATTACH_LIMIT_S)
+        return cls(leader, attached, say, generation=_hello_of(attached).generation)
+
+    def give(self, jobs: tuple[Job, ...]) -> None:
+        """These instead of all that it has. Raises LeaderGone."""
+        self.generation += 1
+        self._given = TakeJobs(generation=self.generation, jobs=jobs)
+        self._send(self._given)
+
+    def stored(self) -> None:
+        """All that was received is in the run folder. Raises LeaderGone."""
+        if self.attached.link.last > self._stored:
+            self._stored = self.attached.link.last
+            self._send(Stored(number=self._stored))
+
+    def receive(self, timeout_s: float) -> Followed | None:
+        """The next event of the jobs given last; None: none in time. Raises LeaderGone."""
+        deadline_s = time.monotonic() + timeout_s
+        while True:
+            try:
+                spooled = self.attached.link.receive(deadline_s - time.monotonic())
+            except LinkLost as loss:
+                self._attach_again(loss)
+                if self._missed is not None:
+                    self._send(self._missed)
+                continue
+            if spooled is None:
+                return None
+            if spooled.generation == self.generation:
+                return _event_of(spooled.event)
+
+    def close(self) -> None:
+        """Let go of it; it lives on."""
+        self.attached.close()
+
+    def _send(self, order: LeaderOrder) -> None:
+        """Try for so long. Raises LeaderGone; PlatformError where it can be heard and not told."""
+        deadline_s = time.monotonic() + RECONNECT_LIMIT_S
+        orders = [order]
+        for attempt in range(10_000):
+            try:
+                for each in orders:
+                    self.attached.link.send(each)
+                return
+            except LinkLost as loss:
+                if time.monotonic() > deadline_s:
+                    raise _unheard(self.leader, loss) from loss
+                if attempt:  # attaching does not help
+                    time.sleep(AGAIN_AFTER_S[min(attempt - 1, len(AGAIN_AFTER_S) - 1)])
+                self._attach_again(loss)
+            missed = self._missed
+            if missed is None and order is self._given:
+                return
+            orders = [order] if missed is None or missed is order else [missed, order]
+        raise AssertionError("the limit comes first")
+
+    @property
+    def _missed(self) -> TakeJobs | None:
+        """The jobs that a connection took along as it broke."""
+        given = self._given
+        is_there = given is None or _hello_of(self.attached).generation >= given.generation
+        return None if is_there else given
+
+    def _attach_again(self, loss: LinkLost) -> None:
+        """Raises LeaderGone where there is no leader, PlatformError where its host does not answer.
+
+        It may live on then: another beside it would disturb what it measures.
+        """
+        heard = _hello_of(self.attached).leader
+        last, words = self.attached.link.last, self.attached.link.last_words
+        self.attached.close()
+        if isinstance(loss, NothingMore):
+            raise LeaderGone(f"{self.leader.name}: {loss}") from loss
+        if words is not None:
+            self.leader.stop()  # until it and its agents have ended: two would disturb each other
+            raise LeaderGone(f"{self.leader.name}: {words}") from loss
+        self.say(f"{self.leader.name}: {loss}; the run goes on there, trying again")
+        self.attached = _attach_until(self.leader, last, self.say, RECONNECT_LIMIT_S)
+        found = _hello_of(self.attached).leader
+        if heard and found and heard != found:
+            self.attached.close()
+            raise LeaderGone(f"{self.leader.name}: another leader began in its place") from loss
+        self.say(f"{self.leader.name} answers again")
+
+
+def _attach_until(
+    leader: LeaderHandle, after: int, say: Callable[[str], None], limit_s: float
+) -> AttachedLink:
+    """Try for so long. Raises LeaderGone; PlatformError where nobody can tell whether it lives."""
+    deadline_s = time.monotonic() + limit_s
+    for attempt in range(10_000):
+        try:
+            return leader.attach(after)
+        except NoLeader as error:
+            raise LeaderGone(str(error)) from error
+        except LinkLost as error:
+            if time.monotonic() > deadline_s:
+                raise _unheard(leader, error) from error
+            say(f"{leader.name} does not answer: {error}; trying again")
+        time.sleep(AGAIN_AFTER_S[min(attempt, len(AGAIN_AFTER_S) - 1)])
+    raise AssertionError("the limit comes first")
+
+
+def _hello_of(attached: AttachedLink) -> LeaderHello:
+    assert attached.link.hello is not None, "attach waits for it"
+    return attached.link.hello
+
+
+def _unheard(leader: LeaderHandle, loss: LinkLost) -> PlatformError:
+    return PlatformError(
+        f"{leader.name}, which leads the run, does not answer: {loss}",
+        hint="the run may go on there: `broadgauge run --resume` collects it later",
+    )
+
+
+def _event_of(message: dict[str, object]) -> Followed:
+    """Raises LeaderGone for what no leader says."""
+    try:
+        if message.get("type") in _LIFE_TYPES:
+            return LIFE_EVENT(message)
+        return EVENT(message)
+    except DecodeError as error:
+        raise LeaderGone(f"the leader said what no leader says: {error}") from error
+
+
+def logs_of(folder: Path, life_id: str, num_ranks: int) -> tuple[Path, ...]:
+    """Where the ranks' logs of a life are, once they have come."""
+    return tuple(folder / f"{life_id}.rank{rank}.log" for rank in range(num_ranks))

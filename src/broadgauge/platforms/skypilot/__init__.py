@@ -1,0 +1,1 @@
+"""Clusters of a cloud, brought up and down through the `sky` command."""

@@ -1,0 +1,1 @@
+"""How long does a training wait for its storage?"""

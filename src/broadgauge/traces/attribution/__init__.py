@@ -1,0 +1,1 @@
+"""Where did the time of each step go? Pure functions from traces to an explanation."""
