@@ -1,75 +1,41 @@
 """How do the namespace tests run a case inside a cluster, as root and as an ordinary user?"""
 
-import functools
 import json
 import os
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.open_python import REPOSITORY, open_python
 
 INSIDE = Path(__file__).with_name("inside.py")
-SOURCE = Path(__file__).parents[3] / "src"
+HERE = {"PYTHONPATH": str(REPOSITORY / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
 NOBODY = 65534
 
 RunCase = Callable[..., Any]
 
 
-def environment() -> dict[str, str]:
-    """Let any interpreter of this version find the package and what it needs."""
-    paths = [str(SOURCE), sysconfig.get_path("purelib")]
-    return os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
-
-
-def identity(user: str) -> dict[str, Any]:
-    """Which arguments make subprocess.run run as `user`?"""
-    if user == "ordinary" and os.geteuid() == 0:
-        return {"user": NOBODY, "group": NOBODY, "extra_groups": [], "cwd": "/"}
-    return {}
-
-
-@functools.cache
-def interpreter(user: str) -> str | None:
-    """Which Python can this user run, with pyroute2 and this package? None if there is none.
-
-    root's own (say under /root/.pyenv) is closed to others; the system's may be of use then.
-    """
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    for candidate in (
-        sys.executable,
-        f"/usr/bin/python{version}",
-        f"/usr/local/bin/python{version}",
-    ):
-        command = [candidate, "-c", "import pyroute2, broadgauge"]
-        try:
-            child = subprocess.run(
-                command, env=environment(), capture_output=True, check=False, **identity(user)
-            )
-        except OSError:
-            continue
-        if child.returncode == 0:
-            return candidate
-    return None
-
-
 def command_of(user: str, case: str, **arguments: Any) -> dict[str, Any]:
-    """What do subprocess.run and Popen need to run a case as this user? Skips where none can."""
-    if user == "root" and os.geteuid() != 0:
+    """What do subprocess.run and Popen need to run a case as this user?"""
+    is_root = os.geteuid() == 0
+    if user == "root" and not is_root:
         pytest.skip("the tests do not run as root")
-    python = interpreter(user)
-    if python is None:
-        pytest.skip(f"no Python with pyroute2 that the {user} user may run")
-    arguments_json = json.dumps(arguments)
-    return {
-        "args": [python, str(INSIDE), case, arguments_json],
-        "env": environment(),
-        "text": True,
-        **identity(user),
-    }
+    command: dict[str, Any] = {"text": True, "env": {**os.environ, **HERE}}
+    python, script = sys.executable, INSIDE
+    if user == "ordinary" and is_root:
+        opened = open_python()
+        python, script = opened.executable, opened.folder / INSIDE.relative_to(REPOSITORY)
+        command |= {
+            "env": {**os.environ, **opened.environment},
+            "user": NOBODY,
+            "group": NOBODY,
+            "extra_groups": [],
+            "cwd": "/",
+        }
+    return command | {"args": [python, str(script), case, json.dumps(arguments)]}
 
 
 @pytest.fixture(params=["root", "ordinary"])
