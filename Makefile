@@ -13,16 +13,17 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # start would compile what it imports, torch included. Empty, each module is compiled once.
 export PYTHONDONTWRITEBYTECODE :=
 
-# Tests that measure nothing run beside each other, as many as there are cores; the others alone.
-FAST := not gpu and not slow and not thorough
-BESIDE := -n auto --dist loadfile -m
+# Facts are true on any machine; `measured` tests judge times and rates, and are `make measure`'s.
+FACTS := not measured and not thorough and not gpu
+# Those that bear others run beside each other, as many as there are cores; the rest alone.
+BESIDE := -n auto --dist loadfile --max-worker-restart 0 -m
 # SHARD=3/8: of the thorough tests only the fourth of eight parts.
 SHARD ?= 0/1
 FUZZ_S ?= 600
 ATHERIS := 3.0.0
 
 .PHONY: help install quickstart test test-beside test-alone lint format
-.PHONY: test-slow slow-beside slow-alone test-thorough thorough-beside thorough-alone ci-beside ci-alone test-gpu bench fuzz compiled lock clean
+.PHONY: test-slow slow-beside slow-alone test-thorough thorough-beside thorough-alone measure ci-beside ci-alone test-gpu bench fuzz compiled lock clean
 
 help:  ## Say what each target does
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' Makefile | expand -t 14
@@ -39,10 +40,10 @@ quickstart: install  ## Run the quickstart experiment on an emulated cluster
 test: lint test-beside test-alone  ## Run every test that needs no GPU and little time
 
 test-beside: install  ## Of these, run those that may run beside each other
-	@$(BIN)/python -m pytest $(BESIDE) "not alone and $(FAST)"
+	@$(BIN)/python -m pytest $(BESIDE) "not alone and not slow and $(FACTS)"
 
-test-alone: install  ## Of these, run those that judge times or start many processes
-	@$(BIN)/python -m pytest -m "alone and $(FAST)" --repeats-s 60
+test-alone: install  ## Of these, run those that start many processes
+	@$(BIN)/python -m pytest -m "alone and not slow and $(FACTS)"
 
 lint: install  ## Check style, types and the one-way imports
 	@$(BIN)/ruff check $(CHECKED)
@@ -57,25 +58,28 @@ format: install  ## Mend style
 test-slow: slow-beside slow-alone  ## Run the slow tests: real runs end to end, ranks that train
 
 slow-beside: install
-	@$(BIN)/python -m pytest $(BESIDE) "slow and not alone and not thorough and not gpu"
+	@$(BIN)/python -m pytest $(BESIDE) "slow and not alone and $(FACTS)"
 
 slow-alone: install
-	@$(BIN)/python -m pytest -m "slow and alone and not thorough and not gpu" --repeats-s 180
+	@$(BIN)/python -m pytest -m "slow and alone and $(FACTS)"
 
-test-thorough: thorough-beside thorough-alone  ## Run simulations, every kill and rate; CI does SHARD=n/8
+test-thorough: thorough-beside thorough-alone  ## Run simulations and every kill; a part of them: SHARD=n/8
 
 thorough-beside: install
-	@$(BIN)/python -m pytest $(BESIDE) "thorough and not alone and not gpu" --shard $(SHARD)
+	@$(BIN)/python -m pytest $(BESIDE) "thorough and not alone and not measured and not gpu" --shard $(SHARD)
 
 thorough-alone: install
-	@$(BIN)/python -m pytest -m "thorough and alone and not gpu" --shard $(SHARD) --repeats-s 60
+	@$(BIN)/python -m pytest -m "thorough and alone and not measured and not gpu" --shard $(SHARD)
 
-# What .ci/run does: as the targets above, in two sessions instead of six.
+measure: install  ## Judge times and rates: on a quiet machine, since others change them
+	@$(BIN)/python -m pytest -m "measured and not gpu" --repeats-s 600
+
+# What .ci/run does: all facts, slow ones too, in two sessions.
 ci-beside: install
-	@$(BIN)/python -m pytest $(BESIDE) "not alone and not gpu" --shard $(SHARD)
+	@$(BIN)/python -m pytest $(BESIDE) "not alone and $(FACTS)"
 
 ci-alone: install
-	@$(BIN)/python -m pytest -m "alone and not gpu" --shard $(SHARD) --repeats-s 300
+	@$(BIN)/python -m pytest -m "alone and $(FACTS)"
 
 test-gpu: install  ## Run the tests that need two NVIDIA GPUs
 	@$(BIN)/python -m pytest -m gpu

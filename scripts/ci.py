@@ -1,7 +1,9 @@
 """What does a change have to pass, and what did each part of it cost? Run by .ci/run.
 
-Parts that measure nothing run beside each other; their output is shown one after the other. A
-part that fails does not end the others, which may say more; any failure fails the whole.
+Only facts are asked for: what judges times and rates is left to `make measure`, and many cases of a
+kind to `make test-thorough`. Parts that bear others run beside each other; their output is shown
+one after the other. A part that fails does not end the others, which may say more; any failure
+fails the whole. After `WATCHDOG_S` what still runs is shown and ended.
 
 Core time is what a part's processes used. Where the hypervisor gave cores to others meanwhile, that
 is stolen time: it makes a part longer, and is no cost of ours. Nothing but the standard library is
@@ -17,10 +19,12 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+
+from watchdog import Watchdog
 
 DEBIAN_PACKAGES = {
     "chromium": "chromium",
@@ -32,8 +36,11 @@ DEBIAN_PACKAGES = {
     "sshd": "openssh-server libfaketime",
 }
 """By the program that shows whether it is there."""
-NUM_SHARDS = 8
-"""Parts of the thorough tests; one commit runs one of them, eight commits run all."""
+RETRY = Path(__file__).with_name("retry")
+WATCHDOG_S = 75 * 60.0
+"""Whoever waits for the verdict gives up at 90 minutes, and would not learn what hangs."""
+GRACE_S = 20.0
+"""For Python processes to write where they are, and for what they wrote to be shown."""
 CLOSING_LINE = re.compile(r"^=+ (?P<counts>(?:\d+ [a-z]+(?:, )?)+) in (?P<wall_s>[\d.]+)s\b.*=+$")
 NOTHING_RAN = "no tests ran"
 
@@ -84,35 +91,29 @@ def install_command(packages: Sequence[str]) -> list[str]:
     """Installs them as root; nothing where nothing lacks."""
     if not packages:
         return ["true"]
-    install = "apt-get install -y -qq --no-install-recommends " + " ".join(packages)
+    names = " ".join(packages)
+    install = f"apt-get install -y -qq --no-install-recommends {names}"
     script = f"apt-get update -qq && DEBIAN_FRONTEND=noninteractive {install} >/dev/null"
-    return [*(["sudo"] if os.geteuid() else []), "sh", "-c", script]
-
-
-def shard_of_this_commit() -> str:
-    """`3/8`: by the number of commits, so that each is run every eighth commit."""
-    counted = subprocess.run(
-        ["git", "-c", f"safe.directory={Path.cwd()}", "rev-list", "--count", "HEAD"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return f"{int(counted.stdout) % NUM_SHARDS}/{NUM_SHARDS}"
+    as_root = ["sudo"] if os.geteuid() else []
+    return [*as_root, str(RETRY), f"Debian: {names}", "sh", "-c", script]
 
 
 def parts() -> list[Part]:
     """In the order in which their output is shown."""
-    shard = f"SHARD={shard_of_this_commit()}"
     packages, ready = ("packages",), ("environment",)
-    beside, alone = ("make", "ci-beside", shard), ("make", "ci-alone", shard)
     return [
         Part(
             name="packages", command=install_command([*missing_packages(), *what_python310_needs()])
         ),
         Part(name="environment", command=("make", "install")),
         Part(name="lint", command=("make", "lint"), needs=ready),
-        Part(name="tests beside", command=beside, after=packages, needs=ready),
-        Part(name="tests alone", command=alone, after=("lint", "tests beside"), needs=ready),
+        Part(name="tests beside", command=("make", "ci-beside"), after=packages, needs=ready),
+        Part(
+            name="tests alone",
+            command=("make", "ci-alone"),
+            after=("lint", "tests beside"),
+            needs=ready,
+        ),
     ]
 
 
@@ -124,24 +125,25 @@ def stolen_s() -> float:
     return int(stat.read_text().split("\n", 1)[0].split()[8]) / os.sysconf("SC_CLK_TCK")
 
 
-def run_part(part: Part, outcomes: dict[str, Outcome]) -> None:
+def run_part(part: Part, outcomes: dict[str, Outcome], watchdog: Watchdog) -> None:
     """Waits for what it comes after, runs it, and says how it went."""
     outcome = outcomes[part.name]
     for name in (*part.after, *part.needs):
         outcomes[name].has_ended.wait()
-    if all(outcomes[name].is_ok for name in part.needs):
-        _run_command(part, outcome)
+    if all(outcomes[name].is_ok for name in part.needs) and not watchdog.has_barked:
+        _run_command(part, outcome, watchdog.environment)
     outcome.has_ended.set()
     outcome.lines.put(None)
 
 
-def _run_command(part: Part, outcome: Outcome) -> None:
+def _run_command(part: Part, outcome: Outcome, environment: Mapping[str, str]) -> None:
     begin_s, begin_stolen_s = time.monotonic(), stolen_s()
     process = subprocess.Popen(
         part.command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
+        env=environment,
         text=True,
         errors="replace",
     )
@@ -161,8 +163,15 @@ def _run_command(part: Part, outcome: Outcome) -> None:
 def run_parts(wanted: Sequence[Part]) -> dict[str, Outcome]:
     """Shows the output of each as it comes, in their order."""
     outcomes = {part.name: Outcome() for part in wanted}
+    watchdog = Watchdog(
+        lambda: [name for name, outcome in outcomes.items() if not outcome.has_ended.is_set()],
+        say,
+        limit_s=WATCHDOG_S,
+        grace_s=GRACE_S,
+    )
     for part in wanted:
-        threading.Thread(target=run_part, args=(part, outcomes), daemon=True).start()
+        threading.Thread(target=run_part, args=(part, outcomes, watchdog), daemon=True).start()
+    watchdog.start()
     for part in wanted:
         say(f"ci: {part.name}: {' '.join(part.command)}")
         for line in iter(outcomes[part.name].lines.get, None):
@@ -204,15 +213,13 @@ def sum_of_closing_lines(lines: Sequence[str]) -> str:
 def main() -> int:
     """The exit code."""
     begin_s, begin_stolen_s = time.monotonic(), stolen_s()
-    wanted = parts()
-    outcomes = run_parts(wanted)
+    outcomes = run_parts(parts())
     for line in table(outcomes):
         say(line)
     core_min = sum(outcome.core_s for outcome in outcomes.values()) / 60
     say(
         f"ci: in all {(time.monotonic() - begin_s) / 60:.1f} minutes, {core_min:.1f} core-minutes "
-        f"used, {(stolen_s() - begin_stolen_s) / 60:.1f} stolen; thorough tests: "
-        f"{wanted[-1].command[-1]}"
+        f"used, {(stolen_s() - begin_stolen_s) / 60:.1f} stolen"
     )
     failed = [name for name, outcome in outcomes.items() if not outcome.is_ok]
     if failed:

@@ -7,9 +7,10 @@ import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
 
+import hypothesis
 import pytest
-from tests.disturbance import BUDGET_S, Repeating
 from tests.sharding import keep_shard, parse_shard
+from tests.timeouts import EndAtTimeout
 from tests.times import Timing
 
 CHROMIUM = next(
@@ -21,6 +22,11 @@ CHROMIUM = next(
 # on to every process: the tests of signals need them as in a terminal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+# How long an example takes says nothing of what it proves. In CI hypothesis judges none anyway.
+if not os.environ.get("CI"):
+    slow = [hypothesis.HealthCheck.too_slow]
+    hypothesis.settings.register_profile("facts", deadline=None, suppress_health_check=slow)
+    hypothesis.settings.load_profile("facts")
 
 
 def refusal_of_namespaces() -> str | None:
@@ -67,21 +73,26 @@ NEEDS: dict[str, Callable[[], str | None]] = {
 }
 
 
-ALONE = ("needs_cores", "measuring", "namespaces")
+ALONE = ("measured", "measuring", "namespaces")
 """What measures, and what starts many processes, is not run beside other tests."""
 NOT_JUDGED = "not judged: "
-"""Begins the reason of the one kind of skip that CI allows: no cores were there to judge by."""
+"""Begins the reason of a skip for want of cores to judge by: no fact may be skipped for that."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How long tests may be repeated that a busy host disturbed, and which part of them is run."""
-    parser.addoption("--repeats-s", type=float, default=BUDGET_S, help="seconds for all repeats")
+    """Whether what judges times is repeated, and which part of the thorough tests is run."""
+    parser.addoption(
+        "--repeats-s", type=float, help="repeat what judges times where cores were stolen, so long"
+    )
     parser.addoption("--shard", help="3/8: of the thorough tests only the fourth of eight parts")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Timing(), "timing")
-    if sys.platform.startswith("linux") and not is_beside_others(config):
+    config.pluginmanager.register(EndAtTimeout(), "end_at_timeout")
+    if config.getoption("repeats_s") is not None:
+        from tests.disturbance import Repeating
+
         config.pluginmanager.register(Repeating(config.getoption("repeats_s")), "repeating")
 
 
@@ -125,7 +136,8 @@ def pytest_runtest_makereport(
     report = yield
     if is_ci() and report.skipped and not hasattr(report, "wasxfail"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-        if not reason.removeprefix("Skipped: ").startswith((NOT_JUDGED, "gpu: ")):
+        allowed = ("gpu: ", NOT_JUDGED) if item.get_closest_marker("measured") else ("gpu: ",)
+        if not reason.removeprefix("Skipped: ").startswith(allowed):
             report.outcome = "failed"
             report.longrepr = f"{item.nodeid} may not be skipped in CI: {reason}"
     return report

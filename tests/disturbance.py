@@ -3,10 +3,11 @@
 On a virtual machine the hypervisor gives its cores to others for a while: packets wait, time-outs
 end. The kernel counts that as steal. It is judged by that count alone, not by what the test found.
 
-Only a test marked `needs_cores`, which judges times or rates, is run again when it failed while
-cores were stolen; the summary says how often it failed, and one that fails in every attempt has
-failed. Any other test holds on a busy machine or is wrong: to run it again would hide a race, so it
-fails at once, and the summary says how much was stolen meanwhile.
+This is for `make measure` (`--repeats-s`) and for no other session: facts are true on a busy
+machine, or wrong. Only a test marked `measured`, which judges times or rates, is run again when it
+failed while cores were stolen; the summary says how often it failed, and one that fails in every
+attempt has failed. To run any other again would hide a race, so it fails at once, and the summary
+says how much was stolen meanwhile.
 
 Some machines are never quiet. Where a tenth of the cores was taken in each attempt of a marked
 test, or the product itself counted that they were taken from a trial (`judging`), it is not judged,
@@ -39,8 +40,7 @@ PATIENCE_S = 30
 SHORT_PATIENCE_S = 5
 """After a wait that ended without quiet: a machine that is never quiet is not worth the time."""
 BUDGET_S = 60
-"""For all repeats of a session and the waits before them, unless `--repeats-s` says another; those
-of all sessions in the Makefile are 5 minutes together."""
+"""For all repeats of a session and the waits before them, unless `--repeats-s` says another."""
 
 now_s = time.monotonic
 
@@ -282,4 +282,4 @@ class Repeating:
 
 def is_marked(item: pytest.Item) -> bool:
     """Does it judge times or rates, which need the machine's cores?"""
-    return item.get_closest_marker("needs_cores") is not None
+    return item.get_closest_marker("measured") is not None

@@ -45,7 +45,7 @@ def _runs(path: Path) -> bool:
             [path, "-I", "-S", "-c", "import zlib, ctypes"],
             capture_output=True,
             check=False,
-            timeout=20,
+            timeout=60,
         )
     except OSError:
         return False

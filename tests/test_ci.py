@@ -1,6 +1,8 @@
-"""Proves scripts/ci.py: any failure fails the whole, and what each part cost is said."""
+"""Proves scripts/ci.py and scripts/watchdog.py: any failure fails the whole, what each part cost is
+said, and what hangs is shown and ended."""
 
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 @pytest.fixture(scope="module")
 def ci() -> ModuleType:
     path = Path(__file__).parents[1] / "scripts/ci.py"
+    sys.path.insert(0, str(path.parent))  # as `python3 scripts/ci.py` has it
     spec = importlib.util.spec_from_file_location("broadgauge_ci", path)
     assert spec is not None
     assert spec.loader is not None
@@ -77,22 +80,60 @@ def test_core_time_is_that_of_everything_a_part_started(ci: ModuleType) -> None:
     assert 0.5 <= outcomes["works"].core_s < outcomes["works"].wall_s
 
 
-def test_each_commit_has_a_shard_of_the_thorough_tests(
-    ci: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(ci, "NUM_SHARDS", 3)
-    user = ("-c", "user.name=n", "-c", "user.email=e")
-    subprocess.run(["git", "init", "-q"], check=True)
-    shards = []
-    for _ in range(4):
-        subprocess.run(["git", *user, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
-        shards.append(ci.shard_of_this_commit())
-    assert shards == ["1/3", "2/3", "0/3", "1/3"]
-
-
 def test_what_is_there_is_not_installed(ci: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ci.shutil, "which", lambda name: None if name == "cc" else f"/bin/{name}")
     assert ci.missing_packages() == ["gcc", "libc6-dev"]
     assert "gcc libc6-dev" in ci.install_command(["gcc", "libc6-dev"])[-1]
     assert ci.install_command([]) == ["true"]
+
+
+DRIVER = """
+import os, sys, time
+sys.path.insert(0, {scripts!r})
+import ci
+class OnceBothHang(ci.Watchdog):
+    def run(self):
+        while not (os.path.exists("hangs") and os.path.exists("daemon")):
+            time.sleep(0.01)
+        super().run()
+ci.Watchdog, ci.WATCHDOG_S = OnceBothHang, 0.0
+python = [sys.executable, "-X", "faulthandler", "-c"]
+hangs = "def hangs():\\n    import time\\n    open('hangs', 'w')\\n    time.sleep(1000)\\nhangs()"
+ci.parts = lambda: [
+    ci.Part(name="quick", command=["true"]),
+    ci.Part(name="python hangs", command=[*python, hangs]),
+    ci.Part(name="leaves a daemon", command=["sh", "-c", {daemon!r}]),
+    ci.Part(name="after it", command=["echo", "never said"], after=["python hangs"]),
+]
+sys.exit(ci.main())
+"""
+DAEMON = "setsid sh -c 'echo > daemon; exec sleep 1000' &"
+
+
+def test_what_hangs_is_shown_and_ended_and_what_comes_after_is_not_begun(tmp_path: Path) -> None:
+    """The daemon holds its part's output open, and its parent is gone."""
+    scripts = str(Path(__file__).parents[1] / "scripts")
+    ran = subprocess.run(
+        [sys.executable, "-c", DRIVER.format(scripts=scripts, daemon=DAEMON)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = ran.stdout
+    assert ran.returncode == 1, said
+    assert re.search("what still runs is ended: .*python hangs, leaves a daemon, after it", said)
+    assert re.search(r"ci: +\d+ below .* sleep 1000\n", said), said
+    assert re.search(r'File "<string>", line [34] in hangs\n', said), said
+    assert re.search(r"ci: after it .*NOT RUN\n", said), said
+    assert "\nnever said" not in said
+    assert "can not be ended" not in said
+
+
+def test_the_watchdog_lets_be_what_ends_in_time(
+    ci: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    waited = ci.Watchdog(list, ci.say, limit_s=0.0, grace_s=0.0)
+    waited.run()
+    assert not waited.has_barked
+    assert capsys.readouterr().out == ""

@@ -28,7 +28,7 @@ disturbance.wait_until_quiet = wait_until_quiet
 disturbance.StealWatch.start = lambda self: None
 disturbance.StealWatch.most_since = lambda self, begin_s: {most}
 def pytest_configure(config):
-    config.addinivalue_line("markers", "needs_cores: judges rates")
+    config.addinivalue_line("markers", "measured: judges rates")
     config.pluginmanager.register(disturbance.Repeating())
 """
 TESTS = """
@@ -40,10 +40,10 @@ def number():
     return measured[-1]
 def test_good(number):
     assert number == 1
-@pytest.mark.needs_cores
+@pytest.mark.measured
 def test_disturbed(number):
     assert number == 3
-@pytest.mark.needs_cores
+@pytest.mark.measured
 def test_bad(number):
     raise ValueError
 """
@@ -58,14 +58,14 @@ def test_that_fails_the_first_time(request):
 RIGHT_ONCE_IN_EIGHT = """
 import pytest
 ratios = iter([0.9, 0.9, 0.99, 0.9, 0.9, 0.9, 0.9, 0.9] * 8)
-@pytest.mark.needs_cores
+@pytest.mark.measured
 def test_rate():
     assert next(ratios) >= 0.98
 """
 EXCUSABLE = """
 import pytest
 from tests import disturbance
-@pytest.mark.needs_cores
+@pytest.mark.measured
 def test_rate():
     assert 0.82 >= 0.85
 """
@@ -78,7 +78,7 @@ def rate():
     return 0.82
 def test_that_it_is_there(rate):
     disturbance.ratios = [0.0]
-@pytest.mark.needs_cores
+@pytest.mark.measured
 def test_rate(rate):
     assert rate >= 0.85
 """
@@ -179,7 +179,7 @@ def test_what_measures_fails_where_one_attempt_had_its_cores(
 @pytest.mark.parametrize(
     ("line", "instead"),
     [
-        ("@pytest.mark.needs_cores", ""),
+        ("@pytest.mark.measured", ""),
         ("    assert 0.82 >= 0.85", "    raise ValueError"),
         ("    assert 0.82 >= 0.85", "    pytest.fail('too fast')"),
         ("def test_rate():", "def test_rate(broken):"),
@@ -231,7 +231,7 @@ def test_nothing_is_repeated_once_the_time_for_it_is_spent(
 ) -> None:
     """60 s in all."""
     tests = "".join(
-        f"@pytest.mark.needs_cores\ndef test_{number}(): run({seconds})\n"
+        f"@pytest.mark.measured\ndef test_{number}(): run({seconds})\n"
         for number, seconds in enumerate(lengths)
     )
     _, output = run_tests(tmp_path, TAKES + tests, "0.5")
@@ -241,7 +241,7 @@ def test_nothing_is_repeated_once_the_time_for_it_is_spent(
 
 def test_what_measures_is_not_judged_by_one_attempt_where_no_time_is_left(tmp_path: Path) -> None:
     code, output = run_tests(
-        tmp_path, TAKES + "@pytest.mark.needs_cores\ndef test_a(): run(100)", "0.5"
+        tmp_path, TAKES + "@pytest.mark.measured\ndef test_a(): run(100)", "0.5"
     )
     assert code == 0, output
     assert "the hypervisor took 50 % of the cores in 1 attempt;" in output
@@ -269,7 +269,7 @@ JUDGING = """
 import pytest
 from tests.disturbance import judging
 
-@pytest.mark.needs_cores
+@pytest.mark.measured
 def test_rate():
     with judging([{"findings": FINDINGS}]):
         assert 0.82 >= 0.85

@@ -59,6 +59,7 @@ def test_rates_of_two_hosts_are_read_as_an_experiments(two_hosts: ModuleType) ->
         two_hosts.parse_rates_gbps("200 Mbps/s")
 
 
+@pytest.mark.measured
 @pytest.mark.root
 @pytest.mark.namespaces
 @pytest.mark.sshd

@@ -55,7 +55,7 @@ def run_session(folder: Path, tests: str, *options: str, **variables: str) -> tu
     (folder / "test_some.py").write_text(f"import pytest\n{tests}")
     ran = subprocess.run(
         [
-            *(sys.executable, "-m", "pytest", "-qra", "-c", "/dev/null"),
+            *(sys.executable, "-m", "pytest", "-qra", "-p", "no:warnings", "-c", "/dev/null"),
             *("--rootdir", folder, *options, folder),
         ],
         env={"PATH": "/usr/bin:/bin", "COLUMNS": "200", **variables},
@@ -69,14 +69,16 @@ def run_session(folder: Path, tests: str, *options: str, **variables: str) -> tu
 
 SKIPS = """
 def test_here(): pytest.skip("no such tool here")
-def test_there(): pytest.skip("not judged: no cores")
+def test_fact(): pytest.skip("not judged: no cores")
+@pytest.mark.measured
+def test_rate(): pytest.skip("not judged: no cores")
 @pytest.mark.skipif(True, reason="no compiler")
 def test_never(): pass
 """
 
 
 @pytest.mark.parametrize(
-    ("variables", "counts"), [({}, "3 skipped"), ({"CI": "true"}, "1 failed, 1 skipped, 1 error")]
+    ("variables", "counts"), [({}, "4 skipped"), ({"CI": "true"}, "2 failed, 1 skipped, 1 error")]
 )
 def test_what_is_not_there_is_a_failure_in_ci(
     tmp_path: Path, variables: dict[str, str], counts: str
@@ -86,7 +88,7 @@ def test_what_is_not_there_is_a_failure_in_ci(
 
 
 MARKED = """
-@pytest.mark.needs_cores
+@pytest.mark.measured
 def test_rate(): pass
 def test_other(): pass
 """
@@ -101,3 +103,48 @@ def test_what_judges_rates_is_run_alone(tmp_path: Path) -> None:
     assert "1 passed" in output
     code, output = run_session(tmp_path, MARKED, "-n", "2", "-m", "not alone")
     assert (code, "1 passed" in output) == (0, True), output
+
+
+FAILS_ONCE = """
+from pathlib import Path
+@pytest.mark.measured
+def test_rate(request):
+    begun = request.path.with_name("begun")
+    is_second = begun.exists()
+    begun.touch()
+    assert is_second
+"""
+STOLEN = """
+from tests import disturbance
+disturbance.core_ticks = iter((500 * number, 1000 * number) for number in range(99)).__next__
+disturbance.wait_until_quiet = lambda patience_s: True
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "counts"), [((), "1 failed"), (("--repeats-s", "9"), "1 passed")]
+)
+def test_nothing_is_repeated_unless_it_is_asked_for(
+    tmp_path: Path, options: tuple[str, ...], counts: str
+) -> None:
+    _, output = run_session(tmp_path, STOLEN + FAILS_ONCE, *options)
+    assert counts in output, output
+
+
+HANGS = """
+import threading
+def test_hangs(): threading.Event().wait()
+def test_never(): pass
+"""
+
+
+@pytest.mark.parametrize("beside", [(), ("-n", "1", "--max-worker-restart", "0")])
+def test_the_first_test_that_hangs_shows_where_and_ends_the_session(
+    tmp_path: Path, beside: tuple[str, ...]
+) -> None:
+    limits = ("-o", "timeout=2", "-o", "faulthandler_timeout=1")
+    code, output = run_session(tmp_path, HANGS, *limits, *beside)
+    assert code != 0
+    assert "1 failed in " in output, output
+    assert re.search(r'File ".*test_some.py", line \d+ in test_hangs', output), output
+    assert "test_hangs took too long" in output

@@ -78,6 +78,7 @@ def measured(num_streams: int, interfaces: tuple[str, ...] = ("lo",)) -> tuple[L
     return answers  # type: ignore[return-value]
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("num_streams", [1, 8])
 def test_streams_are_counted_by_the_side_that_receives(num_streams: int) -> None:
     listener, caller = measured(num_streams)
@@ -88,6 +89,7 @@ def test_streams_are_counted_by_the_side_that_receives(num_streams: int) -> None
     assert caller.congestion_control
 
 
+@pytest.mark.measured
 def test_a_round_trip_is_measured_by_the_side_that_asks() -> None:
     listener, caller = measured(0)
     assert (listener.trouble, caller.trouble) == (None, None)
@@ -96,6 +98,7 @@ def test_a_round_trip_is_measured_by_the_side_that_asks() -> None:
     assert listener.stream_gbps is listener.round_trip_s is None
 
 
+@pytest.mark.measured
 def test_streams_take_the_interfaces_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {"one": "127.0.0.1", "two": "127.0.0.2"}
     monkeypatch.setattr(found_link, "address_of", known.get)
@@ -134,6 +137,7 @@ def test_nobody_who_calls_is_told_within_the_limit(monkeypatch: pytest.MonkeyPat
     found_link.close_all(servers)
 
 
+@pytest.mark.measured
 def test_strangers_are_not_counted() -> None:
     """One says something else, one hangs up, one says nothing: the true caller is heard."""
     listening, calling = Loop(), Loop()

@@ -203,6 +203,7 @@ def refuses(there: Endpoint) -> bool:
     return False
 
 
+@pytest.mark.measured
 def test_it_measures_a_network_with_another_and_obeys_meanwhile(
     leader: Leader, tmp_path: Path
 ) -> None:
@@ -238,6 +239,7 @@ def test_it_measures_a_network_with_another_and_obeys_meanwhile(
         assert other.process.wait(30) is not None
 
 
+@pytest.mark.measured
 def test_it_ends_its_ranks_when_the_leader_is_gone(leader: Leader) -> None:
     leader.give(leader.order())
     pids = [leader.hear_rank(rank, "hello")["pid"] for rank in (0, 1)]

@@ -34,6 +34,7 @@ def shell(line: str, *arguments: str, **environment: str) -> subprocess.Complete
     )
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("arguments", SHOWING, ids=lambda words: words[0])
 def test_a_reader_that_leaves_ends_it_quietly(arguments: list[str]) -> None:
     ran = shell('{ sleep 0.1; "$@"; echo $? >&3; } 3>&2 | true', *arguments)

@@ -130,6 +130,7 @@ def test_a_rank_or_the_launcher_is_ended(
         assert failed["error"]["kind"] == ("killed" if victim == RANK else "launcher_lost")
 
 
+@pytest.mark.measured
 @pytest.mark.alone
 def test_a_hanging_rank_is_a_time_out_and_the_next_case_runs(empty_folder: Path) -> None:
     text = tiny("local", "1x2", launches=2) + "limits: {measure_s: 2}\n"
@@ -158,6 +159,7 @@ def wait_for_real_trial(tool: Background) -> list[int]:
     return ranks
 
 
+@pytest.mark.measured
 @pytest.mark.measuring
 @pytest.mark.namespaces
 @pytest.mark.slow
@@ -171,6 +173,7 @@ def test_the_tool_is_ended_in_the_middle_of_a_real_trial(empty_folder: Path) -> 
     assert_resume_finishes(empty_folder, "emulated")
 
 
+@pytest.mark.measured
 @pytest.mark.measuring
 @pytest.mark.namespaces
 @pytest.mark.slow

@@ -37,7 +37,7 @@ def median_of(records: list[dict[str, Any]], metric: str) -> float:
     return statistics.median(record["metrics"][metric] for record in records)
 
 
-@pytest.mark.needs_cores
+@pytest.mark.measured
 def test_the_slow_step_is_longer_by_what_the_bytes_take(quickstart: tuple[Path, str]) -> None:
     records = records_of(only_run(quickstart[0]))
     slow, reference = of(records, "train", "pod-like"), of(records, "train", "reference")
@@ -51,7 +51,7 @@ def test_the_slow_step_is_longer_by_what_the_bytes_take(quickstart: tuple[Path, 
     assert difference_s == pytest.approx(expected_s, rel=0.25)
 
 
-@pytest.mark.needs_cores
+@pytest.mark.measured
 def test_the_network_cost_is_that_difference_too(quickstart: tuple[Path, str]) -> None:
     records = records_of(only_run(quickstart[0]))
     slow, reference = of(records, "train", "pod-like"), of(records, "train", "reference")
@@ -60,7 +60,7 @@ def test_the_network_cost_is_that_difference_too(quickstart: tuple[Path, str]) -
     assert cost_s == pytest.approx(difference_s, rel=0.25)
 
 
-@pytest.mark.needs_cores
+@pytest.mark.measured
 def test_the_slow_network_is_the_limit_and_the_reference_is_not(
     quickstart: tuple[Path, str],
 ) -> None:
@@ -73,6 +73,7 @@ def test_the_slow_network_is_the_limit_and_the_reference_is_not(
     assert sentences["reference"] != "network-bound"
 
 
+@pytest.mark.measured
 def test_every_trial_is_measured_and_correct(quickstart: tuple[Path, str]) -> None:
     records = records_of(only_run(quickstart[0]))
     assert len(records) == 3 * 7
@@ -86,7 +87,7 @@ def test_every_trial_is_measured_and_correct(quickstart: tuple[Path, str]) -> No
         assert max(trial["metrics"]["line_share_ratio"] for trial in trials) <= 1.02
 
 
-@pytest.mark.needs_cores
+@pytest.mark.measured
 @pytest.mark.parametrize("network", ["pod-like", "vnic-like"])
 def test_a_shaped_trial_fills_its_line_or_says_why_not(
     quickstart: tuple[Path, str], network: str
@@ -122,6 +123,7 @@ def test_the_report_is_one_file_that_loads_nothing(quickstart: tuple[Path, str])
     assert loads == []
 
 
+@pytest.mark.measured
 def test_show_compare_and_export_read_the_run(quickstart: tuple[Path, str]) -> None:
     folder = quickstart[0]
     shown = run_command("show", "last", folder=folder)

@@ -16,6 +16,7 @@ from broadgauge.catalog.traffic import ring_node_bytes
 from broadgauge.specs.network import VXLAN_HEADER_BYTES, payload_rate_gbps
 
 pytestmark = [
+    pytest.mark.measured,
     pytest.mark.measuring,
     pytest.mark.namespaces,
     pytest.mark.slow,

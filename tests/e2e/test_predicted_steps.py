@@ -17,6 +17,7 @@ from tests.e2e.driving import records_of, run_command
 from broadgauge.specs.network import payload_rate_gbps
 
 pytestmark = [
+    pytest.mark.measured,
     pytest.mark.measuring,
     pytest.mark.namespaces,
     pytest.mark.slow,
@@ -86,7 +87,6 @@ def test_every_training_is_predicted(checked: dict[str, Any]) -> None:
     assert checked["overall"]["num_steps"] == (len(CHANGES) + 1) * 4
 
 
-@pytest.mark.needs_cores
 def test_steps_are_predicted_in_their_order(checked: dict[str, Any]) -> None:
     with judging(checked["records"]):
         assert checked["overall"]["pair_order_ratio"] >= 0.9
@@ -100,7 +100,6 @@ def test_the_bytes_are_those_that_were_counted(checked: dict[str, Any]) -> None:
         assert 0.99 < ratio < 1.04, step["label"]
 
 
-@pytest.mark.needs_cores
 def test_a_step_waits_as_long_as_was_predicted(checked: dict[str, Any]) -> None:
     """Where the network decides: the large model, up to 500 Mbit/s. Also the ratio of the slowest
     rate to each faster one."""

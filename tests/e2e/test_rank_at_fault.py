@@ -36,7 +36,7 @@ PLACES = {
     "train": r"\S*with_faulty_training\.py:\d+ in faulty_step",
 }
 FAULTS = {"hang": "hangs outside communication", "crash": "crashed"}
-pytestmark = [pytest.mark.measuring, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.measured, pytest.mark.measuring, pytest.mark.timeout(600)]
 
 
 def said(text: str) -> str:

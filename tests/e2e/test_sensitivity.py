@@ -12,6 +12,7 @@ from tests.e2e.driving import only_run, records_of, run_command
 from broadgauge.running.experiments import examples_folder
 
 pytestmark = [
+    pytest.mark.measured,
     pytest.mark.measuring,
     pytest.mark.namespaces,
     pytest.mark.slow,
@@ -65,7 +66,6 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Known:
     return Known(only_ladder(ran.stdout), only_ladder(again.stdout), run)
 
 
-@pytest.mark.needs_cores
 def test_known_compute_and_bytes_are_recovered_within_5_percent(known: Known) -> None:
     with judging(records_of(known.run)):
         assert_recovered(known.in_turns, known.overlapped)

@@ -12,6 +12,7 @@ from broadgauge.catalog.traffic import gloo_node_bytes, ring_node_bytes
 from broadgauge.specs.workload import CollectiveOp
 
 pytestmark = [
+    pytest.mark.measured,
     pytest.mark.measuring,
     pytest.mark.namespaces,
     pytest.mark.slow,
@@ -70,7 +71,6 @@ def test_every_pair_is_measured_and_correct(slow_pair: dict[str, Any]) -> None:
     assert all(row["is_correct"] for row in rows.values())
 
 
-@pytest.mark.needs_cores
 def test_one_of_six_pairs_at_40_percent_of_the_rate_is_named(slow_pair: dict[str, Any]) -> None:
     rates = {
         way: row["size_bytes"] / row["time_median_s"] for way, row in by_way(slow_pair).items()

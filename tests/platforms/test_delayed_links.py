@@ -23,6 +23,7 @@ from broadgauge.specs.network import Network
 from broadgauge.specs.record import Status
 
 pytestmark = [
+    pytest.mark.measured,
     pytest.mark.namespaces,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root may open /dev/net/tun"),
 ]

@@ -58,6 +58,7 @@ def busy_loop(core: int) -> Iterator[None]:
             process.kill()
 
 
+@pytest.mark.measured
 @both
 def test_a_busy_loop_on_the_nodes_core_is_foreign(kind: str, tmp_path: Path) -> None:
     with busy_loop(core_of(kind)):
@@ -68,6 +69,7 @@ def test_a_busy_loop_on_the_nodes_core_is_foreign(kind: str, tmp_path: Path) -> 
     assert node.cpu_busy_ratio <= 1
 
 
+@pytest.mark.measured
 @both
 def test_what_a_rank_uses_is_its_own(kind: str, tmp_path: Path) -> None:
     """However busy the machine is: the rank's own clock says how much it was."""
@@ -78,6 +80,7 @@ def test_what_a_rank_uses_is_its_own(kind: str, tmp_path: Path) -> None:
     assert own_seconds(outcome) - start_up_s < used_s < own_seconds(outcome) + 0.05
 
 
+@pytest.mark.measured
 @both
 def test_without_other_programs_nothing_is_foreign(kind: str, tmp_path: Path) -> None:
     core, ratios = core_of(kind), []
@@ -113,6 +116,7 @@ def test_children_that_were_waited_for_count() -> None:
     assert after - before > 0.25
 
 
+@pytest.mark.measured
 def test_nodes_that_share_cores_share_the_ranks() -> None:
     alive, own_s = os.getpid(), process_seconds(os.getpid())
     assert own_s is not None
@@ -124,6 +128,7 @@ def test_nodes_that_share_cores_share_the_ranks() -> None:
     assert process_seconds(ended.pid) is None
 
 
+@pytest.mark.measured
 def test_reading_many_ranks_takes_little_of_a_mark() -> None:
     ranks = [(0, os.getpid())] * 8
     spans_s = []

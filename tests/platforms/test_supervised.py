@@ -60,6 +60,7 @@ def test_trials_of_living_ranks(kind: str, tmp_path: Path) -> None:
     assert not (tmp_path / "logs" / "b0.0.supervisor.log").exists()
 
 
+@pytest.mark.measured
 @pytest.mark.namespaces
 def test_counters_only_rise_and_the_link_is_described(tmp_path: Path) -> None:
     outcome = run_once("emulated", tmp_path, "ok")
@@ -77,6 +78,7 @@ def test_counters_only_rise_and_the_link_is_described(tmp_path: Path) -> None:
     assert 0 < outcome.link.round_trip_s < 0.1
 
 
+@pytest.mark.measured
 @pytest.mark.namespaces
 def test_the_link_is_reshaped_between_trials(tmp_path: Path) -> None:
     slow = make_case("emulated")
@@ -118,6 +120,7 @@ def test_a_rank_that_is_killed_is_killed(kind: str, tmp_path: Path) -> None:
     assert "SIGKILL" in error.message
 
 
+@pytest.mark.measured
 @both
 @pytest.mark.parametrize("scenario", ["stop", "hang"])
 def test_a_silent_rank_is_named_in_time_and_says_where_it_is(
@@ -138,6 +141,7 @@ def test_a_silent_rank_is_named_in_time_and_says_where_it_is(
     assert "in misbehave" in log
 
 
+@pytest.mark.measured
 def test_the_process_groups_own_time_out_blames_the_silent_rank_too(tmp_path: Path) -> None:
     outcome = run_once("local", tmp_path, "waited")
     assert outcome.status is Status.TIMEOUT
@@ -146,6 +150,7 @@ def test_the_process_groups_own_time_out_blames_the_silent_rank_too(tmp_path: Pa
     assert any("in misbehave" in line for line in outcome.error.last_lines)
 
 
+@pytest.mark.measured
 @both
 def test_the_rank_that_knows_why_is_believed(kind: str, tmp_path: Path) -> None:
     error = run_once(kind, tmp_path, "failed").error
@@ -216,6 +221,7 @@ def test_a_rank_that_dies_at_its_start_is_a_launch_error(kind: str, tmp_path: Pa
     assert "exit code 3" in str(caught.value)
 
 
+@pytest.mark.measured
 def test_a_rank_that_never_speaks_is_a_launch_error(tmp_path: Path) -> None:
     limits = LIMITS.model_copy(update={"rendezvous_s": 1.0})
     request = make_request(make_case("local"), limits=limits)
@@ -253,6 +259,7 @@ def test_a_full_disk_is_an_error_of_the_run_folder(tmp_path: Path) -> None:
         subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.measured
 def test_an_interrupt_in_mid_trial_leaves_by_close(tmp_path: Path) -> None:
     case = make_case("local")
     launch = make_platform(tmp_path, "local", "hang").start(make_request(case), quiet)

@@ -266,6 +266,7 @@ def test_a_series_tells_hybrid_from_full_sharding() -> None:
     assert full["pod-8"] < 0.8
 
 
+@pytest.mark.measured
 def test_a_sweep_takes_a_millisecond_a_case_and_less() -> None:
     """CPU time, so that other work on the machine doesn't count; ten times what it takes."""
     many = [

@@ -97,7 +97,7 @@ class Rank:
     def close(self) -> None:
         os.close(self.command_fd)
         try:
-            self.process.wait(timeout=10)
+            self.process.wait(timeout=60)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

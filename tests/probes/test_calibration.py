@@ -73,6 +73,7 @@ def test_everything_that_was_chosen_is_measured(measured):
     ]
 
 
+@pytest.mark.measured
 def test_what_is_a_thousand_times_the_work_takes_longer(measured):
     """Orders only: the machine may be busy."""
     compute, _ = measured
@@ -84,6 +85,7 @@ def test_what_is_a_thousand_times_the_work_takes_longer(measured):
     assert compute.launch.layer_forward.median_s > compute.launch.operation.median_s
 
 
+@pytest.mark.measured
 def test_a_planted_duration_is_found():
     """A sleep is never shorter than it says; a busy machine makes it longer."""
     import time

@@ -90,6 +90,7 @@ FALSE_ROOT = """
 """
 
 
+@pytest.mark.measured
 def test_the_rank_that_knows_why_is_named_and_not_torchruns_first(tmp_path):
     _, outcome, logs = run(tmp_path, FALSE_ROOT, STEP)
     (said,) = [m for m in outcome.messages[0] if m["type"] == "failed"]
@@ -119,7 +120,10 @@ HANGS = """
 """
 
 
-@pytest.mark.parametrize("has_hook", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize(
+    "has_hook",
+    [pytest.param(False, marks=pytest.mark.slow), pytest.param(True, marks=pytest.mark.measured)],
+)
 def test_a_script_that_hangs_says_where_when_its_time_is_over(has_hook, tmp_path):
     path = tmp_path / "hangs.py"
     path.write_text(textwrap.dedent(HANGS))

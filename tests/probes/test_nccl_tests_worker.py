@@ -166,6 +166,7 @@ def run_on_nodes(folder, tmp_path, workload, measure_s=120, **variables):
     return case, outcome
 
 
+@pytest.mark.measured
 @pytest.mark.slow
 @pytest.mark.namespaces
 def test_the_bytes_counted_are_those_of_the_timed_iterations(programs, tmp_path):
@@ -180,6 +181,7 @@ def test_the_bytes_counted_are_those_of_the_timed_iterations(programs, tmp_path)
     assert not any("nccl-tests" in name for name in left)
 
 
+@pytest.mark.measured
 @pytest.mark.slow
 @pytest.mark.namespaces
 def test_a_hang_ends_at_the_phase_s_limit_and_leaves_nothing(programs, tmp_path):

@@ -2,8 +2,11 @@
 
 import time
 
+import pytest
+
 from broadgauge.probes.step_watch import StepWatch
 
+pytestmark = pytest.mark.measured
 STALL_S = 0.3
 
 

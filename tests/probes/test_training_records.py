@@ -139,7 +139,6 @@ def test_a_data_set_that_is_not_on_this_machine_is_refused_with_how_to_fetch_it(
     assert "load_dataset('nobody/nothing-here', 'small')" in str(refused.value)
 
 
-@pytest.mark.timeout(20)
 def test_a_fifo_is_refused_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(RefusedError, match="fifo` is a FIFO, no file"):

@@ -13,6 +13,7 @@ from broadgauge.specs.model_messages import fsdp_units
 from .loopback_training import MODEL, WAYS
 
 pytestmark = [
+    pytest.mark.measured,
     pytest.mark.measuring,
     pytest.mark.namespaces,
     pytest.mark.slow,

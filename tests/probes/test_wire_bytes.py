@@ -14,6 +14,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.measured
 def test_two_gloo_ranks_send_what_is_known(repository):
     """all_reduce and all_gather the ring's bytes; reduce_scatter 1.0 S instead of 0.5 S, which is
     twice the ring's. A message of 1 KiB costs a few packets' headers more, not a barrier's."""

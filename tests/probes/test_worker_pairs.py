@@ -61,7 +61,13 @@ def test_marks_enclose_each_pair_alone(tmp_path):
     assert len(labels) == 2 * 2 * 6
 
 
-@pytest.mark.parametrize("fault", ["delay_messages_to_rank_2", "corrupt_messages_to_rank_2"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param("delay_messages_to_rank_2", marks=pytest.mark.measured),
+        "corrupt_messages_to_rank_2",
+    ],
+)
 def test_a_fault_of_one_way_shows_in_that_way_alone(fault, tmp_path):
     case = make_case(PAIRWISE.model_copy(update={"sizes": (2**18,)}), nodes=3)
     planted = (sys.executable, str(PLANTED), fault)

@@ -72,6 +72,7 @@ def test_bfloat16_arithmetic_trains_too(pair, two):
     assert trial.series["loss"] == pytest.approx(two.series["loss"], rel=0.1)
 
 
+@pytest.mark.measured
 @pytest.mark.slow
 def test_a_planted_delay_in_a_step_is_found(tmp_path):
     """Rank 1 sleeps 23 ms in every second step: the slowest rank's time shows it."""
@@ -83,6 +84,7 @@ def test_a_planted_delay_in_a_step_is_found(tmp_path):
     assert statistics.median(odd) - statistics.median(even) == pytest.approx(0.023, rel=0.25)
 
 
+@pytest.mark.measured
 def test_a_planted_delay_of_communication_is_its_cost(tmp_path):
     """Rank 0 sleeps 23 ms where communication is on: that, and little more, is the cost."""
     trial = train_with(tmp_path, {0: "sleep_when_communicating"})

@@ -11,7 +11,6 @@ from broadgauge.specs.errors import InputError
 TEXT = "name: {name}\nplatform: local\ncluster: {{shapes: [1x2]}}\nworkloads: [{{kind: train}}]\n"
 
 
-@pytest.mark.timeout(20)
 def test_a_fifo_or_a_device_is_no_experiment(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "e.yaml").write_text("extends: fifo\n")
@@ -37,7 +36,6 @@ def test_a_mistyped_name_is_told_the_file_beside_it(
         assert refused.value.hint == hint
 
 
-@pytest.mark.timeout(20)
 def test_a_stream_that_the_shell_gives_is_read() -> None:
     """`run <(make-experiment)`."""
     out, into = os.pipe()

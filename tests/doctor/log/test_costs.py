@@ -85,6 +85,7 @@ def cpu_s(work: Callable[[], object]) -> float:
     return min(samples)
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("shape", LINES)
 def test_work_grows_as_the_log(shape: str) -> None:
     line = LINES[shape]
@@ -105,6 +106,7 @@ def hostile_bodies(length: int) -> list[str]:
     return bodies
 
 
+@pytest.mark.measured
 def test_rules_work_grows_as_the_line() -> None:
     """Of 500 characters and of 4000."""
     matcher = Matcher(shipped_rules())
@@ -119,6 +121,7 @@ def test_rules_work_grows_as_the_line() -> None:
     assert cpu_s(lambda: work(many)) < MOST_RATIO * few_s
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("text", ["\x1b[", "a:1:1 ", "NCCL INFO ", "a:1:1 [0] b:2 (c) NCCL INFO "])
 def test_prefixes_work_grows_as_the_line(text: str) -> None:
     few, many = ((text * n).encode() for n in (200, 200 * MORE))

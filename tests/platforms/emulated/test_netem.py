@@ -112,6 +112,7 @@ def test_lost_packets_are_lost_one_by_one() -> None:
     assert sending_plan(delayed, {}, 1).gso_max_segments > 1000
 
 
+@pytest.mark.measured
 @pytest.mark.namespaces
 def test_the_link_delays_and_loses_what_it_says(run_case: Any) -> None:
     """Or the kernel has no netem, and that is said with what helps."""

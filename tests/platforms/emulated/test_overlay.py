@@ -16,7 +16,7 @@ from broadgauge.specs.network import VXLAN_HEADER_BYTES, payload_rate_gbps
 PAYLOAD_BYTES = 1009 * 65_537
 
 
-@pytest.mark.needs_cores
+@pytest.mark.measured
 @pytest.mark.parametrize(
     "user", ["root", pytest.param("ordinary", marks=pytest.mark.thorough)], indirect=True
 )
@@ -41,6 +41,7 @@ def test_stream_delivers_the_payload_rate(run_case: Any, rate_gbps: float, mtu: 
     assert is_reached(point["ratios"], 0.98), point
 
 
+@pytest.mark.measured
 @pytest.mark.namespaces
 @pytest.mark.parametrize(("rate_gbps", "mtu"), [(1.0, 1500), (1.0, 9000), (None, 1500)])
 def test_every_segments_headers_are_counted(

@@ -35,7 +35,7 @@ def thorough(*values: float) -> Any:
     return pytest.param(*values, marks=pytest.mark.thorough)
 
 
-@pytest.mark.needs_cores
+@pytest.mark.measured
 @pytest.mark.namespaces
 @pytest.mark.parametrize(
     ("rate_gbps", "mtu"),
@@ -70,7 +70,7 @@ def test_a_shaper_that_is_right_once_in_eight_attempts_is_wrong() -> None:
     assert is_reached(until_two_agree([0.7, 0.99, 0.985].__getitem__, 0.98), 0.98)
 
 
-@pytest.mark.needs_cores
+@pytest.mark.measured
 @pytest.mark.namespaces
 @pytest.mark.parametrize(("out_gbps", "in_gbps"), [(0.4, 0.1), (0.1, 0.4)])
 def test_directions_have_rates_of_their_own(run_case: Any, out_gbps: float, in_gbps: float) -> None:
@@ -82,6 +82,7 @@ def test_directions_have_rates_of_their_own(run_case: Any, out_gbps: float, in_g
     assert is_reached(seen["01"], 0.95), seen
 
 
+@pytest.mark.measured
 @pytest.mark.namespaces
 @pytest.mark.parametrize(("rate_gbps", "mtu"), [(1.0, 1500), (1.0, 9000), (None, 1500)])
 def test_counters_equal_bytes_and_headers(run_case: Any, rate_gbps: float | None, mtu: int) -> None:
@@ -99,7 +100,7 @@ def test_counters_equal_bytes_and_headers(run_case: Any, rate_gbps: float | None
     assert sender["tx_drops"] == receiver["rx_drops"] == 0
 
 
-@pytest.mark.needs_cores
+@pytest.mark.measured
 @pytest.mark.namespaces
 def test_reshape_changes_the_rate_and_keeps_the_totals(run_case: Any) -> None:
     plans = [(0.2, 1500), (0.1, 9000), (None, 9000), (None, 1500), (0.2, 1500)]
@@ -122,7 +123,7 @@ def test_reshape_changes_the_rate_and_keeps_the_totals(run_case: Any) -> None:
     assert_reached(once, [0.95 * each for each in wanted])
 
 
-@pytest.mark.needs_cores
+@pytest.mark.measured
 @pytest.mark.namespaces
 def test_reshape_reaches_an_open_connection(run_case: Any) -> None:
     rates = [0.2, 0.1, 0.4]

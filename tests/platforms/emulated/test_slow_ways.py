@@ -16,7 +16,7 @@ RATE_GBPS, RATIO = 0.2, 0.4
 PAIRS = [f"{a}{b}" for a in range(4) for b in range(4) if a != b]
 
 
-@pytest.mark.needs_cores
+@pytest.mark.measured
 @pytest.mark.parametrize(
     "user", ["root", pytest.param("ordinary", marks=pytest.mark.thorough)], indirect=True
 )

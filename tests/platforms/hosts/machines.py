@@ -102,7 +102,7 @@ class Machines:
         self.on(machine, "rm", "-f", f"{TEMPORARY}/filler")
         self.on(machine, "mount", "-o", "remount,size=50%", TEMPORARY)
 
-    def left_over(self, patience_s: float = 15.0) -> list[str]:
+    def left_over(self, patience_s: float = 25.0) -> list[str]:
         """What is there after a while that should not be."""
         end_s = time.monotonic() + patience_s
         while True:
@@ -112,7 +112,7 @@ class Machines:
                 return found
             time.sleep(LOOK_EVERY_S)
 
-    def wait_for_end(self, word: str = "", machine: str = "", limit_s: float = 60.0) -> None:
+    def wait_for_end(self, word: str = "", machine: str = "", limit_s: float = 150.0) -> None:
         """Until no such process is there."""
         wait_until(lambda: not self.processes(word, machine), limit_s, LOOK_EVERY_S)
 

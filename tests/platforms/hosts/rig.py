@@ -242,7 +242,7 @@ def _become_server(plan: RigPlan, node: Node) -> None:
 
 
 def _wait_for_servers(plan: RigPlan) -> None:
-    end_s = time.monotonic() + 10
+    end_s = time.monotonic() + 60
     for number in range(plan.num_nodes):
         ssh = [f"{plan.folder}/bin/ssh", "-o", "BatchMode=yes", f"node{number}", "true"]
         while subprocess.run(ssh, check=False, stderr=subprocess.PIPE).returncode != 0:
@@ -251,7 +251,7 @@ def _wait_for_servers(plan: RigPlan) -> None:
             time.sleep(0.05)
 
 
-def _others(servers: Sequence[int], patience_s: float = 5.0) -> tuple[str, ...]:
+def _others(servers: Sequence[int], patience_s: float = 25.0) -> tuple[str, ...]:
     """Command lines of what still runs beside PID 1 and the servers; ended ones have a moment."""
     end_s = time.monotonic() + patience_s
     while True:

@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.root,
     pytest.mark.measuring,
     pytest.mark.namespaces,
-    pytest.mark.needs_cores,
+    pytest.mark.measured,
     pytest.mark.sshd,
     pytest.mark.slow,
     pytest.mark.timeout(580),

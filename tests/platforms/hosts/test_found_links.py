@@ -9,7 +9,13 @@ import pytest
 from tests.e2e.driving import only_run
 from tests.platforms.hosts.machines import TOOL, Machines, Tool, experiment
 
-pytestmark = [pytest.mark.root, pytest.mark.namespaces, pytest.mark.sshd, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.measured,
+    pytest.mark.root,
+    pytest.mark.namespaces,
+    pytest.mark.sshd,
+    pytest.mark.slow,
+]
 
 RATE_GBPS = 0.2
 """Of the machines' network, which the tool is not told."""

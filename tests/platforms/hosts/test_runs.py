@@ -64,6 +64,7 @@ def test_ctrl_c_ends_it_on_the_hosts_and_resume_goes_on(tool: Tool) -> None:
     assert statuses(tool) == dict.fromkeys(ALL, "ok")
 
 
+@pytest.mark.measured
 def test_a_killed_tool_is_not_missed_and_resume_collects(tool: Tool) -> None:
     linger(tool, 1).kill()
     before = statuses(tool)
@@ -78,6 +79,7 @@ def test_a_killed_tool_is_not_missed_and_resume_collects(tool: Tool) -> None:
     assert missed["launch_id"] == missed["record_id"].rpartition(".")[0], "the life it ran in"
 
 
+@pytest.mark.measured
 @pytest.mark.thorough
 def test_a_tool_that_is_killed_twice_collects_what_both_missed(tool: Tool) -> None:
     linger(tool, 2).kill()
@@ -90,6 +92,7 @@ def test_a_tool_that_is_killed_twice_collects_what_both_missed(tool: Tool) -> No
     assert [text.count("lingers") for text in logs if "lingers" in text] == [1, 1]
 
 
+@pytest.mark.measured
 def test_a_run_whose_terminal_closes_goes_on(tool: Tool) -> None:
     started = linger(tool, 1)
     started.interrupt(signal.SIGHUP)
@@ -99,6 +102,7 @@ def test_a_run_whose_terminal_closes_goes_on(tool: Tool) -> None:
     assert statuses(tool) == dict.fromkeys(ALL, "ok")
 
 
+@pytest.mark.measured
 @pytest.mark.thorough
 def test_ctrl_c_right_after_resume_ends_what_an_earlier_life_began(tool: Tool) -> None:
     linger(tool, 60).kill()
@@ -113,6 +117,7 @@ def test_ctrl_c_right_after_resume_ends_what_an_earlier_life_began(tool: Tool) -
     started.end(130)
 
 
+@pytest.mark.measured
 def test_a_killed_leader_is_replaced(tool: Tool) -> None:
     started = linger(tool, 2)
     kill(tool, "zip leader")

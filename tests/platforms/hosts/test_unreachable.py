@@ -34,6 +34,7 @@ def test_a_host_that_is_cut_off_in_a_trial_is_named_and_resume_goes_on(tool: Too
     assert statuses(tool) == dict.fromkeys(ALL, "ok") | {ALL[1]: "failed"}
 
 
+@pytest.mark.measured
 @pytest.mark.thorough
 def test_a_host_that_is_cut_off_between_launches_costs_no_trial(tool: Tool) -> None:
     shared = tool.machines.folder
@@ -57,6 +58,7 @@ def test_a_host_that_is_cut_off_between_launches_costs_no_trial(tool: Tool) -> N
     assert statuses(tool) == dict.fromkeys(ALL, "ok")
 
 
+@pytest.mark.measured
 def test_a_leader_that_is_cut_off_is_named_and_found_again(tool: Tool) -> None:
     """Its agents end by themselves, and what it measured before is there."""
     started = linger(tool, 300)
@@ -87,6 +89,7 @@ def test_a_leader_that_stays_cut_off_is_named_and_resume_collects(tool: Tool) ->
     assert statuses(tool) == dict.fromkeys(ALL, "ok") | {ALL[1]: "failed"}
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("machine", ["node0", "node1"])
 def test_a_disk_that_fills_up_costs_one_trial_and_is_named(tool: Tool, machine: str) -> None:
     """That of the leader's spool, and that of a rank's log."""

@@ -278,7 +278,6 @@ def test_a_full_disk_is_said_and_stored_records_stay(tmp_path: Path, ballast_kib
     assert "the file system is read-only" in done.stdout
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize("opens", OPENERS)
 @pytest.mark.parametrize("name", ["plan.json", "records.jsonl", "experiment.yaml"])
 @pytest.mark.parametrize("kind", ["a FIFO", "a device"])
