@@ -38,7 +38,7 @@ def test_the_code_is_that_of_the_worst_finding(
 ) -> None:
     ended, document = asked(capsys, "--log", str(LOGS / f"2.28.9-{scenario}.log.gz"))
     assert ended == code
-    assert list(document) == ["findings", "job", "paths", "expected", "host", "run"]
+    assert list(document) == ["findings", "job", "paths", "expected", "host", "run", "answers"]
     assert all(list(finding) == KEYS for finding in document["findings"])
     assert document["job"]["num_processes"] == 2
     assert document["host"] is document["run"] is None
@@ -51,6 +51,115 @@ def test_what_a_person_reads(capsys: pytest.CaptureFixture[str]) -> None:
     assert "0 · T 1 T ·" in words
     assert "T: sockets, TCP" in words
     assert words.endswith("3 warnings, 3 notes")
+
+
+CASES = Path(__file__).parents[1] / "doctor/log/cases"
+HEALTHY = Path(__file__).parents[1] / "doctor/log/healthy"
+
+
+@pytest.mark.parametrize(
+    ("log", "expected", "code"),
+    [
+        (HEALTHY / "ib-two-nodes-2.27.log", ["rdma", "gdr"], ExitCode.OK),
+        (HEALTHY / "ib-two-nodes-2.27.log", ["tcp"], ExitCode.DOCTOR_ERRORS),
+        (HEALTHY / "ib-two-nodes-2.27.log", ["nvlink"], ExitCode.DOCTOR_UNKNOWN),
+        (HEALTHY / "nvlink-one-node-socket-2.28.log", ["nvlink"], ExitCode.OK),
+        (HEALTHY / "nvlink-one-node-socket-2.28.log", ["rdma"], ExitCode.DOCTOR_ERRORS),
+        (CASES / "libibverbs-missing-16-h100.log", [], ExitCode.DOCTOR_WARNINGS),
+        (CASES / "libibverbs-missing-16-h100.log", ["rdma"], ExitCode.DOCTOR_ERRORS),
+        (CASES / "libibverbs-missing-16-h100.log", ["tcp"], ExitCode.OK),
+        (CASES / "gdr-off-peermem-renamed.log", ["rdma"], ExitCode.DOCTOR_WARNINGS),
+        (CASES / "gdr-off-peermem-renamed.log", ["gdr"], ExitCode.DOCTOR_ERRORS),
+        (CASES / "no-nccl-lines.log", [], ExitCode.DOCTOR_UNKNOWN),
+        (CASES / "no-nccl-lines.log", ["rdma"], ExitCode.DOCTOR_UNKNOWN),
+        (CASES / "traceback-without-rank.log", ["rdma"], ExitCode.DOCTOR_ERRORS),
+    ],
+    ids=lambda value: value.stem if isinstance(value, Path) else str(value),
+)
+def test_what_is_expected_and_is_not(
+    log: Path, expected: list[str], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [word for each in expected for word in ("--expect", each)]
+    ended, document = asked(capsys, "--log", str(log), *words)
+    assert ended == code
+    if code == ExitCode.DOCTOR_ERRORS and expected and "traceback" not in log.name:
+        assert document["findings"][0]["rule"] == f"expected-{expected[0]}"
+        assert document["findings"][0]["evidence"] or "one node" in words_of(document)
+
+
+def words_of(document: dict[str, Any]) -> str:
+    return str(document["findings"][0]["cause"])
+
+
+@pytest.mark.parametrize(
+    ("log", "line"),
+    [
+        (HEALTHY / "roce-two-nodes-2.21.log", "RDMA: on · GPUDirect RDMA: on"),
+        (CASES / "gdr-off-peermem-renamed.log", "RDMA: on · GPUDirect RDMA: off"),
+        (CASES / "no-adapter-16-h100.log", "RDMA: off · GPUDirect RDMA: off"),
+        (CASES / "no-nccl-lines.log", "RDMA: unknown · GPUDirect RDMA: unknown"),
+        (
+            HEALTHY / "nvlink-one-node-ib-2.18.log",
+            "RDMA: not needed · GPUDirect RDMA: not needed · NVLink: on",
+        ),
+    ],
+    ids=lambda value: value.stem if isinstance(value, Path) else "",
+)
+def test_the_first_line_answers(log: Path, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["doctor", "--log", str(log)])
+    assert capsys.readouterr().out.strip().splitlines()[0] == line
+
+
+def test_ranks_that_differ_are_in_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "job.log"
+    log.write_text(f"{nccl_log('roce', 0)}\n{nccl_log('sockets', 1)}")
+    main(["doctor", "--log", str(log)])
+    assert capsys.readouterr().out.strip().startswith("RDMA: in part")
+
+
+def test_normal_for_sockets_says_what_rdma_would_carry(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """16 H100s whose image lacks libibverbs: 3.4 GB/s is normal, and no answer."""
+    log = str(CASES / "libibverbs-missing-16-h100.log")
+    words = ["doctor", "--log", log, "--busbw", "3.4", "--nic-rate", "400 Gbit/s"]
+    assert main(words) == ExitCode.DOCTOR_WARNINGS
+    told = " ".join(capsys.readouterr().out.split())
+    assert "3.4 GB/s busbw is normal for TCP sockets" in told
+    assert "RDMA (RoCE with GPUDirect) over NICs of this rate carries 46 to 48 GB/s" in told
+    assert "libibverbs1" in told
+
+
+def test_the_gpu_that_the_user_names_counts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a name in the log two GPUs of two hosts may be anything."""
+    log = tmp_path / "job.log"
+    log.write_text(
+        "\n".join(
+            line
+            for line in (CASES / "libibverbs-missing-16-h100.log").read_text().splitlines()
+            if "NVIDIA" not in line and "P2P" not in line
+        )
+    )
+    assert main(["doctor", "--log", str(log)]) == ExitCode.OK
+    assert main(["doctor", "--log", str(log), "--gpu", "rtx-4090"]) == ExitCode.OK
+    assert main(["doctor", "--log", str(log), "--gpu", "h100-sxm"]) == ExitCode.DOCTOR_WARNINGS
+    capsys.readouterr()
+
+
+def test_this_machine_without_adapters_can_not_use_rdma(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What is expected of a machine is that a job here could."""
+    has_adapters = any(Path("/sys/class/infiniband").glob("*"))
+    code, document = asked(capsys, "--host", "--expect", "rdma")
+    state = document["answers"]["rdma"]["state"]
+    assert state == "off" or has_adapters
+    assert (code == ExitCode.DOCTOR_ERRORS) >= (state == "off")
+    main(["doctor", "--host"])
+    first = capsys.readouterr().out.strip().splitlines()[0]
+    assert first.startswith("RDMA: can")
 
 
 def test_one_stream_of_several_pods(
@@ -139,6 +248,7 @@ def test_this_machine_without_torch(capsys: pytest.CaptureFixture[str]) -> None:
         (["last", "--log", "x.log"], "both a run (last) and --log"),
         (["--host", "--rules", "mine.yaml"], "--rules belongs to --log"),
         (["--host", "--busbw", "3"], "--busbw belongs to --log"),
+        (["last", "--expect", "rdma"], "--expect belongs to --log or --host"),
         (["--log", "-", "--busbw", "fast"], "--busbw: 'fast' is no bus bandwidth"),
         (["--log", "-", "--busbw", "nan"], "--busbw: 'nan' is no bus bandwidth"),
         (["--log", "-", "--nic-rate", "400"], "--nic-rate: a rate in quotes needs a unit"),

@@ -8,6 +8,9 @@ from broadgauge.cli.collector import no_collections
 from broadgauge.results.run_path import RUN_HELP
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from broadgauge.doctor.answer import Subject, SubjectAnswer
     from broadgauge.doctor.expectation import BandwidthExpectation
     from broadgauge.doctor.log.facts import LogReading
     from broadgauge.messages.hardware import HardwareFacts
@@ -19,8 +22,9 @@ def add_parser(subparsers: Any) -> None:
         "doctor",
         help="say whether RDMA is on, and why a job is slow or stuck",
         description="Reads logs of a training job, this machine, or a run, and says what is wrong: "
-        "symptom, evidence, cause, fix, and how sure it is. Ends with 0 where nothing is worse "
-        "than a note, with 8 after warnings and 9 after errors, so it serves as a health check.",
+        "symptom, evidence, cause, fix, and how sure it is. The first line says whether RDMA is "
+        "on. Ends with 0 where nothing is worse than a note, with 8 after warnings, 9 after "
+        "errors, and 10 where nothing is known, so it serves as a health check.",
         allow_abbrev=False,
     )
     parser.add_argument("run", metavar="RUN", nargs="?", help=f"{RUN_HELP}: its logs and counters")
@@ -34,6 +38,14 @@ def add_parser(subparsers: Any) -> None:
         "--host",
         action="store_true",
         help="this machine or pod: NICs, adapters, GPUs, limits, variables",
+    )
+    parser.add_argument(
+        "--expect",
+        action="append",
+        default=[],
+        choices=("rdma", "gdr", "nvlink", "tcp"),
+        help="an error if it is not on: RDMA between nodes, GPUDirect RDMA, NVLink inside a node, "
+        "or TCP sockets; may be repeated. With --host alone: if a job here could not use it",
     )
     parser.add_argument(
         "--rules",
@@ -78,6 +90,12 @@ def handle(options: argparse.Namespace) -> int:
     ):
         if value and options.log is None:
             raise InputError(f"{flag} belongs to --log")
+    if options.expect and options.run is not None:
+        raise InputError(
+            "--expect belongs to --log or --host",
+            hint="of a run: `transport:` of its network says what is meant, and the contrary fails "
+            "the case",
+        )
     return _examine(options)
 
 
@@ -106,7 +124,7 @@ def _tell_of_run(
     examination = examine_run(run_path(options.run))
     found = [each.finding for each in examination.findings] + of_host
     if options.json:
-        return _print_json(examination_document(examination, of_host, host), found)
+        return _print_json(examination_document(examination, of_host, host), _exit_code(found))
     with results_console() as console:
         print_examination(examination, console)
         if host is not None:
@@ -119,10 +137,13 @@ def _tell_of_logs(
     options: argparse.Namespace, host: "HardwareFacts | None", of_host: "list[Finding]"
 ) -> int:
     from broadgauge.cli.console import results_console
-    from broadgauge.doctor.log.findings import log_findings, unread_findings
+    from broadgauge.doctor.answer import Subject, expectation_findings, is_unanswered
+    from broadgauge.doctor.log.conclusions.network_choice import RDMA_MISSING
+    from broadgauge.doctor.log.findings import is_silent
     from broadgauge.doctor.log.overview import job_overview
     from broadgauge.doctor.log.path_matrix import path_matrix
     from broadgauge.report.doctor_json import doctor_document
+    from broadgauge.report.terminal_answers import print_answers
     from broadgauge.report.terminal_doctor import (
         print_expectation,
         print_findings,
@@ -132,17 +153,29 @@ def _tell_of_logs(
     from broadgauge.report.terminal_doctor_host import print_host
 
     known = _known(options)
-    reading = None if options.log is None else _read(options.log, options.rules)
-    found = list(of_host)
+    reading = None if options.log is None else _read(options.log, options.rules, known[1])
+    answers = _answers(reading, host)
+    wanted = [Subject(each) for each in options.expect]
+    found = list(expectation_findings(answers, wanted))
     job = matrix = expected = None
     if reading is not None:
-        expected, measured = _bandwidth(reading, *known)
-        found = [*log_findings(reading), *unread_findings(reading), *measured, *of_host]
+        expected, of_log = _of_reading(reading, *known)
+        found += of_log
         job, matrix = job_overview(reading), path_matrix(reading)
+    if Subject.TCP in wanted:
+        found = [each for each in found if each.rule != RDMA_MISSING]
+    found = _worst_first([*found, *of_host])
+    is_unknown = is_unanswered(answers, wanted)
+    code = _exit_code(
+        found, is_unanswered=is_unknown, is_silent=reading is not None and is_silent(reading)
+    )
     if options.json:
-        document = doctor_document(found, job=job, matrix=matrix, host=host, expected=expected)
-        return _print_json(document, found)
+        document = doctor_document(
+            found, job=job, matrix=matrix, host=host, expected=expected, answers=answers
+        )
+        return _print_json(document, code)
     with results_console() as console:
+        print_answers(answers, console, wanted, is_machine=reading is None)
         if job is not None:
             print_job(job, console)
         if expected is not None and job is not None and job.num_processes:
@@ -152,16 +185,47 @@ def _tell_of_logs(
         if host is not None:
             print_host(host, console)
         print_findings(found, console)
-    return _exit_code(found)
+    return code
 
 
-def _print_json(document: dict[str, Any], found: "list[Finding]") -> int:
+def _answers(
+    reading: "LogReading | None", host: "HardwareFacts | None"
+) -> "Mapping[Subject, SubjectAnswer]":
+    """Of the logs, which tell what was done; without logs, of what this machine could do."""
+    from broadgauge.doctor.host.answers import host_answers
+    from broadgauge.doctor.log.answers import answers_of
+
+    if reading is not None:
+        return answers_of(reading)
+    assert host is not None
+    return host_answers(host)
+
+
+def _of_reading(
+    reading: "LogReading", busbw: float | None, gpu: str | None, nic_gbps: float | None
+) -> "tuple[BandwidthExpectation, list[Finding]]":
+    """What the bandwidth should be, and all that is said of the job."""
+    from broadgauge.doctor.log.findings import log_findings, silence_findings, unread_findings
+
+    expected, measured = _bandwidth(reading, busbw, gpu, nic_gbps)
+    said = (*log_findings(reading), *unread_findings(reading), *silence_findings(reading))
+    return expected, [*said, *measured]
+
+
+def _worst_first(findings: "list[Finding]") -> "list[Finding]":
+    from broadgauge.specs.record import Severity
+
+    order = (Severity.ERROR, Severity.WARNING, Severity.INFO)
+    return sorted(findings, key=lambda each: order.index(each.severity))
+
+
+def _print_json(document: dict[str, Any], code: int) -> int:
     import json
 
     from broadgauge.cli.output import write
 
     write(json.dumps(document, indent=2, allow_nan=False) + "\n")
-    return _exit_code(found)
+    return code
 
 
 def _known(options: argparse.Namespace) -> "tuple[float | None, str | None, float | None]":
@@ -212,20 +276,33 @@ def _bandwidth(
     )
 
 
-def _read(paths: list[str], rule_files: list[Path]) -> "LogReading":
+def _read(paths: list[str], rule_files: list[Path], gpu: str | None) -> "LogReading":
+    """`gpu`: of the catalog, where the user names it."""
+    from broadgauge.doctor.log.facts import Place
     from broadgauge.doctor.log.files import open_sources
     from broadgauge.doctor.log.loading import read_rules, shipped_rules
     from broadgauge.doctor.log.reading import read_logs
 
     own = [rule for path in rule_files for rule in read_rules(path)]
-    return read_logs(open_sources(paths), (*own, *shipped_rules()))
+    reading = read_logs(open_sources(paths), (*own, *shipped_rules()))
+    if gpu is not None:
+        reading.gpu_names.setdefault(gpu, Place("--gpu", 1))
+    return reading
 
 
-def _exit_code(findings: "list[Finding]") -> int:
+def _exit_code(
+    findings: "list[Finding]", *, is_unanswered: bool = False, is_silent: bool = False
+) -> int:
+    """An error is one whatever else is unknown; what was expected and is unknown must not pass as
+    a warning does."""
     from broadgauge.specs.errors import ExitCode
     from broadgauge.specs.record import Severity
 
     severities = {finding.severity for finding in findings}
     if Severity.ERROR in severities:
         return ExitCode.DOCTOR_ERRORS
-    return ExitCode.DOCTOR_WARNINGS if Severity.WARNING in severities else ExitCode.OK
+    if is_unanswered:
+        return ExitCode.DOCTOR_UNKNOWN
+    if Severity.WARNING in severities:
+        return ExitCode.DOCTOR_WARNINGS
+    return ExitCode.DOCTOR_UNKNOWN if is_silent else ExitCode.OK

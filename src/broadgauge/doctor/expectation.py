@@ -22,6 +22,7 @@ stas00/ml-engineering network/README.md."""
 TCP_FROM_BYTES = 128 * 2**20
 """From here on two DGX-1 are on their plateau over sockets. Source: NVIDIA/deepops
 docs/k8s-cluster/roce-perf-k8s.md."""
+_RDMA_NIC_GBPS = 100
 _MOST_PUBLISHED = 2
 _NO_GDR = "NVIDIA/nccl issue 1537 reports 10 instead of 180 GB/s without GPUDirect RDMA"
 
@@ -53,6 +54,8 @@ class BandwidthExpectation:
     sources: tuple[Sourced, ...] = ()
     missing: tuple[str, ...] = ()
     """What has to be known for bounds, or for narrower ones."""
+    by_rdma: str | None = None
+    """Of a job over TCP: what RDMA would carry over NICs of this rate."""
     why_less: str | None = None
     """What was found that keeps this job below it."""
 
@@ -134,8 +137,23 @@ def _between_nodes(situation: Situation) -> BandwidthExpectation:
         from_bytes=RDMA_FROM_BYTES if transport in RDMA else TCP_FROM_BYTES,
         sources=(_of_prior(prior, words=_range(low, high)), *_published(situation)),
         missing=() if situation.num_nics else ("how many NICs a node uses: one is assumed",),
+        by_rdma=None if transport in RDMA else _by_rdma(situation),
         why_less=_why_less(situation),
     )
+
+
+def _by_rdma(situation: Situation) -> str | None:
+    """Nearly every NIC of 100 Gbit/s and more has RDMA; of slower ones nothing is said."""
+    nic_gbps = situation.nic_gbps
+    if nic_gbps is None or nic_gbps < _RDMA_NIC_GBPS:
+        return None
+    prior = next(each for each in known_transports() if each.name == "roce")
+    of_nic = _of_one_nic(prior, nic_gbps)
+    if of_nic is None:
+        return None
+    nics = situation.num_nics or 1
+    whole = _range(of_nic.low * nics, of_nic.high * nics)
+    return f"RDMA (RoCE with GPUDirect) over NICs of this rate carries {whole} busbw"
 
 
 def _of_one_nic(prior: TransportPrior, nic_gbps: float | None) -> Spread | None:

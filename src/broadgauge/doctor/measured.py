@@ -77,7 +77,12 @@ def judge_measured(
         fix = f"needed: {'; '.join(expected.missing)}" if expected.missing else None
         return _fact("busbw-unknown", f"{got} busbw: {expected.words}", evidence, fix=fix)
     if low <= measured_gbyte_per_s <= high:
-        return _fact("busbw-as-expected", f"{got} busbw is normal: {expected.words}", evidence)
+        over = "" if expected.by_rdma is None else " for TCP sockets"
+        return _fact(
+            "busbw-as-expected",
+            f"{got} busbw is normal{over}: {expected.words}{_beside(expected)}",
+            evidence,
+        )
     if measured_gbyte_per_s > high:
         return _fact(
             "busbw-above-expected",
@@ -107,6 +112,11 @@ def judge_measured(
             fix=f"measure {show_size(max(expected.from_bytes, 2**30))}",
         )
     return _below(expected, got, evidence)
+
+
+def _beside(expected: BandwidthExpectation) -> str:
+    """What the same NICs could do: normal for sockets is no answer to whose NICs have RDMA."""
+    return "" if expected.by_rdma is None else f"; {expected.by_rdma}"
 
 
 def _least_bytes(expected: BandwidthExpectation) -> int:

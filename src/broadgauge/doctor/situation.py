@@ -7,8 +7,6 @@ from broadgauge.doctor.log.conclusions.adapter_kinds import OMNI_PATH, kind_of
 from broadgauge.doctor.log.facts import Adapter, CommunicatorFacts, LogReading, ProcessFacts, Way
 from broadgauge.doctor.log.gdr_state import GdrState, state_of
 from broadgauge.doctor.log.job import (
-    OWN_RDMA,
-    SOCKET,
     largest,
     networks,
     nodes_of_ranks,
@@ -16,23 +14,8 @@ from broadgauge.doctor.log.job import (
     uses_sockets,
 )
 from broadgauge.doctor.log.topology import BY_NVLINK, BY_PCIE, p2p_distances
+from broadgauge.doctor.log.transports import of_network
 from broadgauge.specs.transports import Transport
-
-_OF_PLUGINS: tuple[tuple[str, Transport], ...] = (
-    ("libfabric", "efa"),
-    ("efa", "efa"),
-    ("ofi", "efa"),
-    ("tcpx", "tcpx"),
-    ("fastrak", "tcpx"),
-    ("psm2", "omnipath"),
-    ("cxi", "slingshot"),
-    ("ibext", "infiniband"),
-    ("ib_plugin", "infiniband"),
-    ("fastsocket", "tcp"),
-    ("socket", "tcp"),
-)
-"""Part of what a plugin calls its network, in lower case → how it sends. `AWS Libfabric` is
-aws-ofi-nccl, which on a Slingshot machine is CXI: then the transport has to be given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +73,8 @@ def _transport(reading: LogReading) -> Transport | None:
     adapter = next(adapters, None)
     if adapter is not None:
         return _of_adapter(adapter)
-    return next((way for name in networks(reading) if (way := _of_network(name))), None)
+    users = [process for each in networks(reading).values() for process in each]
+    return next((way for p in users if (way := of_network(str(p.network), p.provider))), None)
 
 
 def _of_adapter(adapter: Adapter) -> Transport | None:
@@ -99,15 +83,6 @@ def _of_adapter(adapter: Adapter) -> Transport | None:
     if kind is not None:
         return "omnipath" if kind.words == OMNI_PATH else None
     return "roce" if adapter.link.casefold().startswith("roce") else "infiniband"
-
-
-def _of_network(name: str) -> Transport | None:
-    plain = name.casefold()
-    if plain == SOCKET:
-        return "tcp"
-    if plain == OWN_RDMA:
-        return "infiniband"
-    return next((way for word, way in _OF_PLUGINS if word in plain), None)
 
 
 def _num_nics(reading: LogReading, communicator: CommunicatorFacts | None) -> int | None:

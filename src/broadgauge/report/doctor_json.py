@@ -1,9 +1,10 @@
 """What does `broadgauge doctor --json` print? One object, whose keys only grow."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from broadgauge.doctor.answer import Subject, SubjectAnswer
 from broadgauge.doctor.expectation import BandwidthExpectation
 from broadgauge.doctor.log.overview import JobOverview
 from broadgauge.doctor.log.path_matrix import PathMatrix
@@ -19,8 +20,11 @@ def doctor_document(
     matrix: PathMatrix | None = None,
     host: HardwareFacts | None = None,
     expected: BandwidthExpectation | None = None,
+    answers: Mapping[Subject, SubjectAnswer] | None = None,
 ) -> dict[str, Any]:
-    """`job`, `paths`, `expected`: of logs; `host`: this machine; `run`; null: not asked."""
+    """`job`, `paths`, `expected`: of logs; `host`: this machine; `run`; null: not asked.
+    `answers`: to the first line's questions, of the logs, or of this machine where there are none.
+    """
     return {
         "findings": [finding.model_dump(mode="json") for finding in findings],
         "job": None if job is None else job.to_json(),
@@ -28,6 +32,9 @@ def doctor_document(
         "expected": None if expected is None else dataclasses.asdict(expected),
         "host": None if host is None else dataclasses.asdict(host),
         "run": None,
+        "answers": None
+        if answers is None
+        else {question.value: dataclasses.asdict(answer) for question, answer in answers.items()},
     }
 
 
@@ -55,6 +62,7 @@ def examination_document(
                 "launches": list(case.launches),
                 "job": None if case.overview is None else case.overview.to_json(),
                 "paths": None if case.paths is None else case.paths.to_json(),
+                "answers": {each.value: dataclasses.asdict(a) for each, a in case.answers.items()},
             }
             for case in examination.cases
         ],

@@ -142,7 +142,9 @@ def _gdr(job: JobOverview) -> str:
     rows = []
     for row in job.gdr:
         different = [
-            f"{name} {state}" for name, state in row.by_adapter.items() if state != row.all
+            f"{name} {state}"
+            for name, state in row.by_adapter.items()
+            if state not in (row.all, "unknown")
         ]
         of_adapters = f" ({_few(different)})" if different else ""
         rows.append(f"{row.all}{of_adapters}" if len(job.gdr) == 1 else f"{row.who}: {row.all}")

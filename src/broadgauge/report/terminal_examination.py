@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from broadgauge.report.terminal_answers import print_answers
 from broadgauge.report.terminal_doctor import print_count, print_finding, print_job, print_matrix
 from broadgauge.report.terminal_tables import heading, sentence
 from broadgauge.report.words import listed, printable
@@ -17,6 +18,8 @@ def print_examination(examination: Examination, console: Console) -> None:
     for cases in _alike(examination.cases):
         last = cases[-1]
         sentence(f"In {_few([case.label for case in cases])}", console, "bold")
+        if last.answers:
+            print_answers(last.answers, console)
         if last.overview is not None:
             print_job(last.overview, console)
         if last.paths is not None:

@@ -5,13 +5,15 @@ What a record's findings say was read in bounds while the run went on; here all 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from broadgauge.advise.trial_findings import lost_packets
+from broadgauge.doctor.answer import Subject, SubjectAnswer
 from broadgauge.doctor.expectation import expect
 from broadgauge.doctor.host.variables import variable_findings
+from broadgauge.doctor.log.answers import answers_of
 from broadgauge.doctor.log.facts import LogReading
 from broadgauge.doctor.log.files import Source, open_sources
 from broadgauge.doctor.log.findings import log_findings
@@ -64,6 +66,8 @@ class ExaminedCase:
     """Of the last launch in which NCCL said something; None: in none."""
     paths: PathMatrix | None
     """Of the same; None: no channel is known."""
+    answers: Mapping[Subject, SubjectAnswer]
+    """Of the same: is RDMA on? Empty: NCCL said nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +174,7 @@ def _examined_case(case: Case, logs: _CaseLogs) -> ExaminedCase:
         label=case.label,
         launches=tuple(logs.launches),
         overview=None if last is None else job_overview(last),
+        answers={} if last is None else answers_of(last),
         paths=None if last is None else path_matrix(last),
     )
 

@@ -14,7 +14,8 @@ no second node did run on the local platform); 5 the run folder; 129, 130 and 14
 SIGINT and SIGTERM, resumable.
 
 With `--fail-above`, of `run` (where none of the above happened) and of `compare`: 0 no regression;
-6 a regression; 7 can't tell. Of `doctor`: 0 nothing worse than a note; 8 warnings; 9 errors.
+6 a regression; 7 can't tell. Of `doctor`: 0 nothing worse than a note; 8 warnings; 9 errors; 10
+unknown: the logs have no line that anything is known of, or do not say what was expected.
 """
 
 from enum import IntEnum
@@ -37,6 +38,7 @@ class ExitCode(IntEnum):
     CANNOT_TELL = 7
     DOCTOR_WARNINGS = 8
     DOCTOR_ERRORS = 9
+    DOCTOR_UNKNOWN = 10
     HANGUP = 129
     INTERRUPTED = 130
     BROKEN_PIPE = 141

@@ -13,6 +13,7 @@ from broadgauge.doctor.log import (
     matching,
     nccl_tests,
     prefix,
+    process_lines,
     reading,
     room,
 )
@@ -151,7 +152,7 @@ def test_memory_has_a_bound(shape: str, monkeypatch: pytest.MonkeyPatch) -> None
     """Its figures are made small here, so that a small log reaches them."""
     monkeypatch.setattr(room, "MOST_FACTS", 300)
     monkeypatch.setattr(gathering, "MOST_PROCESSES", 100)
-    monkeypatch.setattr(gathering, "MOST_VARIABLES", 50)
+    monkeypatch.setattr(process_lines, "MOST_VARIABLES", 50)
     monkeypatch.setattr(reading, "MOST_VARIABLES", 50)
     monkeypatch.setattr(reading, "MOST_SEEN", 100)
     monkeypatch.setattr(reading, "MOST_SPEAKERS", 100)

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from broadgauge.doctor.answer import Subject
+from broadgauge.doctor.log.answers import answers_of
 from broadgauge.doctor.log.files import open_sources
 from broadgauge.doctor.log.findings import log_findings
 from broadgauge.doctor.log.reading import read_logs
@@ -28,6 +30,19 @@ DONE_TO_THE_JOB = {
     "dead-peer": {"peer-closed"},
 }
 """By scenario: what was done to it on purpose, of which one rule must speak in each version."""
+FIRST_LINES = {
+    "nvlink": ("not needed", "not needed", "on"),
+    "torch-groups": ("not needed", "not needed", "on"),
+    "p2p-off": ("not needed", "not needed", "off"),
+    "sockets-inside": ("off", "off", "off"),
+    "two-nodes": ("off", "off", "unknown"),
+    "two-nodes-more-sockets": ("off", "off", "unknown"),
+    "wrong-interface": ("off", "off", "unknown"),
+    "torch-timeout": ("off", "off", "unknown"),
+    "missing-interface": ("unknown", "unknown", "unknown"),
+    "rdma-asked-not-there": ("unknown", "unknown", "unknown"),
+}
+"""By scenario: RDMA, GPUDirect RDMA and NVLink, the same of each version."""
 HEALTHY = ("nvlink", "torch-groups", "two-nodes-more-sockets")
 
 
@@ -52,6 +67,15 @@ def test_what_is_said_of_it(name: str) -> None:
         "warnings": of(Severity.WARNING),
         "notes": of(Severity.INFO),
     } == EXPECTED[name]
+
+
+@pytest.mark.parametrize("name", sorted(LOGS))
+def test_the_first_line(name: str) -> None:
+    expected = FIRST_LINES.get(name.partition("-")[2])
+    if expected is not None:
+        answers = answers_of(read_logs(open_sources([LOGS[name]])))
+        asked = (Subject.RDMA, Subject.GDR, Subject.NVLINK)
+        assert tuple(answers[each].state.value for each in asked) == expected
 
 
 @pytest.mark.parametrize("name", sorted(LOGS))

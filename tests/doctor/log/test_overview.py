@@ -2,7 +2,13 @@
 
 import json
 
-from tests.doctor.log.readings import a_reading, on_sockets, processes, set_everywhere
+from tests.doctor.log.readings import (
+    a_reading,
+    on_sockets,
+    processes,
+    set_everywhere,
+    the_communicator,
+)
 
 from broadgauge.doctor.log.facts import Adapter, LogReading
 from broadgauge.doctor.log.overview import job_overview
@@ -27,13 +33,22 @@ def test_what_all_say_is_said_once() -> None:
 
 
 def test_gpudirect_is_on_off_or_unknown() -> None:
-    """A rank sends to the next: the last of each node sends between nodes."""
+    """A rank sends to the next: the last of each node sends between nodes, the first receives."""
     reading = a_reading(nodes=2, gpus=2)
     processes(reading)[0].gdr_by_adapter = {"mlx5_0": False}
-    rows = {row.who: (row.all, row.by_adapter) for row in job_overview(reading).gdr}
-    assert rows == {
-        "rank 0": ("off", {"mlx5_0:1": "off"}),
+
+    def rows() -> dict[str, tuple[str, dict[str, str]]]:
+        return {row.who: (row.all, row.by_adapter) for row in job_overview(reading).gdr}
+
+    assert rows() == {
+        "rank 0": ("on", {"mlx5_0:1": "off"}),
         "ranks 1 and 3": ("on", {"mlx5_1:1": "on"}),
+        "rank 2": ("on", {"mlx5_0:1": "on"}),
+    }
+    the_communicator(reading).paths = {}
+    assert rows() == {
+        "rank 0": ("off", {"mlx5_0:1": "off"}),
+        "ranks 1 and 3": ("unknown", {"mlx5_1:1": "unknown"}),
         "rank 2": ("unknown", {"mlx5_0:1": "unknown"}),
     }
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from broadgauge.doctor.log.findings import ANY_ERROR
+from broadgauge.doctor.log.findings import ANY_ERROR, ANY_OTHER
 from broadgauge.doctor.log.lines import TRIGGERS
 from broadgauge.doctor.log.loading import shipped_rules
 from broadgauge.doctor.log.matching import Match, Matcher
@@ -134,7 +134,7 @@ def test_lines_of_others_contain_a_trigger(rule: Rule) -> None:
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_causes_of_consequences_are_known(rule: Rule) -> None:
-    assert set(rule.consequence_of) <= {*RULES, ANY_ERROR} - {rule.id}
+    assert set(rule.consequence_of) <= {*RULES, ANY_ERROR, ANY_OTHER} - {rule.id}
 
 
 def test_how_many_lines_are_real(record_property: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -54,7 +54,7 @@ _TRAPS = (
         names=("NCCL_NET",),
         values=("socket",),
         where="rdma",
-        symptom="sockets are asked for, though RDMA can be used here",
+        symptom="sockets are asked for, whatever RDMA there is",
         cause="left from a test",
         fix="unset NCCL_NET, or NCCL_NET=IB",
     ),
@@ -121,7 +121,7 @@ def trap_findings(asked: Variables) -> Iterator[Finding]:
             evidence=(asked.evidence(*names),),
             cause=trap.cause,
             fix=trap.fix,
-            confidence=Confidence.CERTAIN,
+            confidence=Confidence.LIKELY,
         )
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from broadgauge.doctor.log.facts import CommunicatorFacts, LogReading, Place, Speaker
 from broadgauge.doctor.log.room import MOST_COMMUNICATORS, Room
 
+UNNAMED = "unknown"
+"""What lines belong to that stand before any that names their communicator."""
 Holder = tuple[Speaker, int | None]
 """A process and its CUDA device: a process may have ranks on several."""
 _MOST_HELD = 64
@@ -91,7 +93,7 @@ class Communicators:
                     return each.communicator
                 fitting.append(each)
         if not fitting:
-            return self._of("unknown", place)
+            return self._of(UNNAMED, place)
         first = next((each for each in reversed(fitting) if not each.is_connected), fitting[0])
         return first.communicator
 
@@ -106,6 +108,21 @@ class Communicators:
         for communicator in self.reading.communicators.values() if known else ():
             members = communicator.members
             communicator.members = {rank: known.get(who, who) for rank, who in members.items()}
+
+    def join_unnamed(self) -> None:
+        """Channels listed before their communicator was named, as in the middle of a log: they
+        are those of the only one that has so many ranks, where there is one.
+        """
+        communicators = self.reading.communicators
+        unnamed = communicators.get(UNNAMED)
+        if unnamed is None or len(communicators) != 2:
+            return
+        (known,) = (each for each in communicators.values() if each is not unnamed)
+        ranks = {rank for pair in unnamed.paths for rank in pair} | set(unnamed.members)
+        if any(rank >= (known.num_ranks or 0) for rank in ranks):
+            return
+        del communicators[UNNAMED]
+        _join(known, unnamed)
 
     def _identity(self, speaker: Speaker, told: dict[str, str]) -> str | None:
         if told.get("comm_id"):
@@ -147,3 +164,24 @@ class Communicators:
         self._by_address[held.address] = held
         several.append(held)
         return held
+
+
+def _join(known: CommunicatorFacts, other: CommunicatorFacts) -> None:
+    """What was told of `other` was told of `known`; where both say it, `known` holds."""
+    for pair, ways in other.paths.items():
+        of_pair = known.paths.setdefault(pair, {})
+        for way, channels in ways.items():
+            of_pair.setdefault(way, set()).update(channels)
+    for pair, devices in other.path_devices.items():
+        known.path_devices.setdefault(pair, set()).update(devices)
+    for pair, lines in other.p2p_lines.items():
+        known.p2p_lines[pair] = {**lines, **known.p2p_lines.get(pair, {})}
+    for name in ("members", "proxies", "rings", "lines", "local_ranks", "buses"):
+        setattr(known, name, {**getattr(other, name), **getattr(known, name)})
+    known.has_connected = known.has_connected or other.has_connected
+    for name in (
+        *("has_trees", "has_nvls", "num_channels", "num_nvls_channels"),
+        *("num_collnet_channels", "num_p2p_channels"),
+    ):
+        if getattr(known, name) is None:
+            setattr(known, name, getattr(other, name))

@@ -75,6 +75,12 @@ class ProcessFacts:
     plugin: str | None = None
     """External network plugin that was loaded."""
     missing_plugins: set[str] = field(default_factory=set)
+    unloadable_plugins: dict[str, str] = field(default_factory=dict)
+    """By name: a plugin that is there, and why its library can't be loaded."""
+    wanted_plugin: str | None = None
+    """Of a name that nobody looks for by himself: somebody asked for it."""
+    provider: str | None = None
+    """That aws-ofi-nccl took from libfabric: `efa`, `cxi`, `tcp`."""
     bootstrap: str | None = None
     """Interface: `eth0`."""
     interfaces: tuple[str, ...] = ()
@@ -89,6 +95,8 @@ class ProcessFacts:
     dma_buf_devices: set[int] = field(default_factory=set)
     has_multicast: bool | None = None
     """Can NVLink multicast (NVLS) be used, by what it says of its devices? True: of any."""
+    has_nvswitch: bool = False
+    """An NVSwitch is in its table of the machine."""
     default_speed_interfaces: set[str] = field(default_factory=set)
     """Whose speed NCCL could not read, and takes for 10 Gbit/s."""
     seen_gbps: float | None = None
@@ -119,6 +127,8 @@ class CommunicatorFacts:
     """What NCCL takes for nodes."""
     local_ranks: dict[int, int] = field(default_factory=dict)
     """By rank: how many ranks NCCL sees on its node."""
+    has_mnnvl: bool = False
+    """NVLink joins GPUs of several hosts."""
     members: dict[int, Speaker] = field(default_factory=dict)
     """By rank."""
     started: set[int] = field(default_factory=set)
@@ -134,6 +144,8 @@ class CommunicatorFacts:
     """By channel: the ranks in order."""
     has_trees: bool | None = None
     has_nvls: bool | None = None
+    has_connected: bool = False
+    """`Connected all rings`, of any rank."""
     paths: dict[tuple[int, int], dict[Way, set[int]]] = field(default_factory=dict)
     """(from, to) → way → its channels."""
     path_devices: dict[tuple[int, int], set[str]] = field(default_factory=dict)
@@ -176,6 +188,39 @@ class Measured(NamedTuple):
     """As Broadgauge names it: `all_reduce`; None: the log does not say."""
 
 
+class LastWords(NamedTuple):
+    """One process's last words, as far as told."""
+
+    words: str
+    """`KeyError: 'text'`; of a line without a name of an exception all of it."""
+    place: Place
+    text: str
+    """The line."""
+    rank: int | None
+    clock_s: float | None
+    """Of the day, where the line has a time."""
+    is_raised: bool
+    """An exception of which no rule knows anything; else perhaps a consequence: the line calls
+    itself an error, names a signal or an exit code, or a rule knows it as one of several."""
+    has_exception: bool = True
+    """It names an exception, known or not."""
+    is_interrupt: bool = False
+
+
+class ListedPort(NamedTuple):
+    """A port of an adapter, as `ibstat` lists it."""
+
+    place: Place
+    name: str
+    """`mlx5_3:1`."""
+    state: str
+    """`Active`, `Down`, `Initializing`."""
+    physical_state: str
+    """`LinkUp`, `Polling`, `Disabled`."""
+    link: str | None = None
+    """`InfiniBand`, `Ethernet`."""
+
+
 @dataclass(slots=True)
 class LogReading:
     """All that was read from one job's logs."""
@@ -187,10 +232,19 @@ class LogReading:
     num_seen_left_out: int = 0
     """Lines of rules with findings that told a thousand other things before."""
     num_lines: int = 0
+    lines_of_file: dict[str, int] = field(default_factory=dict)
     num_nccl_lines: int = 0
     num_bytes: int = 0
     unknown_warnings: list[tuple[Place, str]] = field(default_factory=list)
     """NCCL WARN lines that no rule knows: the first twenty."""
+    endings: list[LastWords] = field(default_factory=list)
+    """What programs said as they ended, where no rule explains it."""
+    num_known_lines: int = 0
+    """Of anyone but NCCL, that a rule or a reader of tables knows."""
+    ports: list[ListedPort] = field(default_factory=list)
+    """RDMA ports that `ibstat` printed."""
+    gpu_names: dict[str, Place] = field(default_factory=dict)
+    """As the driver names them, where a program printed them: the first line of each."""
     measured: list[Measured] = field(default_factory=list)
     printed_variables: dict[str, tuple[Place, str]] = field(default_factory=dict)
     """NCCL variables that the job itself printed, as `env` does; masked."""

@@ -1,14 +1,17 @@
 """What is wrong with a job, by its logs? What single lines say, and several lines together."""
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion
 from broadgauge.doctor.log.conclusions.registry import RULES
 from broadgauge.doctor.log.facts import LogReading
+from broadgauge.doctor.log.last_words import last_words, raised_unexplained
 from broadgauge.doctor.log.line_findings import line_conclusions, unknown_warnings
 from broadgauge.specs.record import Finding, Severity
 
 ANY_ERROR = "any-error"
+ANY_OTHER = "any-other-error"
 _WORST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 
@@ -35,27 +38,88 @@ def unread_findings(reading: LogReading) -> tuple[Finding, ...]:
     )
 
 
+def is_silent(reading: LogReading) -> bool:
+    """Has it no line of NCCL, nor one that any rule or table knows?"""
+    return not reading.num_nccl_lines and not reading.num_known_lines
+
+
+def silence_findings(reading: LogReading) -> tuple[Finding, ...]:
+    """That nothing is known is no health: another program's log, or one that says little."""
+    if not is_silent(reading) or reading.problems:
+        return ()
+    return (
+        Finding(
+            rule="log-unknown",
+            severity=Severity.INFO,
+            symptom="whether this job is well is unknown: no line is of a speaker that is known",
+            evidence=(f"{reading.num_lines:,} lines read, none of NCCL, torch or a launcher",),
+            cause=None,
+            fix=(
+                "NCCL_DEBUG=INFO makes NCCL say what it does; give the logs of all ranks, with "
+                "what they wrote to stderr"
+            ),
+            confidence=None,
+        ),
+    )
+
+
 def _conclusions(reading: LogReading) -> Iterator[Conclusion]:
     concluded = [conclusion for rule in RULES for conclusion in rule(reading)]
     explained = {name for conclusion in concluded for name in conclusion.explains}
     tells = {seen.rule.id: seen.rule.tells for seen in reading.seen}
     said = list(line_conclusions(reading))
-    explained |= _consequences(reading, said)
-    for each in said:
-        if not {each.finding.rule, tells.get(each.finding.rule)} & explained:
-            yield each
+    raised = raised_unexplained(reading, [each.finding for each in (*said, *concluded)])
+    consequences = _consequences(reading, said, has_raised=bool(raised))
+    explained |= set(consequences)
+    shown = [
+        each for each in said if not {each.finding.rule, tells.get(each.finding.rule)} & explained
+    ]
+    shown = _as_severe(shown, said, consequences)
+    yield from shown
     yield from unknown_warnings(reading)
     yield from concluded
+    has_error = any(each.finding.severity is Severity.ERROR for each in (*shown, *concluded))
+    yield from last_words(reading, raised, has_error=has_error)
 
 
-def _consequences(reading: LogReading, said: Sequence[Conclusion]) -> set[str]:
-    """Rules that only say again what another rule explains: ranks that lost one that crashed."""
+def _consequences(
+    reading: LogReading, said: Sequence[Conclusion], *, has_raised: bool
+) -> dict[str, frozenset[str]]:
+    """Rules that only say again what another rule explains, and of which rules: ranks that lost
+    one that crashed. `has_raised`: a process ended by an exception that no rule knows.
+    """
     causes = {seen.rule.id: seen.rule.consequence_of for seen in reading.seen}
     errors = {each.finding.rule for each in said if each.finding.severity is Severity.ERROR}
     told = {each.finding.rule for each in said}
-    if any(ANY_ERROR not in causes[rule] for rule in errors):
+    if has_raised or any(not {ANY_ERROR, ANY_OTHER}.intersection(causes[r]) for r in errors):
         told.add(ANY_ERROR)
-    return {rule for rule, of in causes.items() if told.intersection(of)}
+    if has_raised or any(ANY_OTHER not in causes[rule] for rule in errors):
+        told.add(ANY_OTHER)
+    return {
+        rule: found for rule, of in causes.items() if (found := frozenset(told.intersection(of)))
+    }
+
+
+def _as_severe(
+    shown: Sequence[Conclusion],
+    said: Sequence[Conclusion],
+    consequences: Mapping[str, frozenset[str]],
+) -> list[Conclusion]:
+    """A cause is as bad as what it brought about: of a job that ended it is an error."""
+    severe = {
+        cause
+        for each in said
+        if each.finding.severity is Severity.ERROR
+        for cause in consequences.get(each.finding.rule, ())
+    }
+    return [
+        dataclasses.replace(
+            each, finding=each.finding.model_copy(update={"severity": Severity.ERROR})
+        )
+        if each.finding.rule in severe and each.finding.severity is Severity.WARNING
+        else each
+        for each in shown
+    ]
 
 
 def _order(conclusion: Conclusion) -> tuple[int, bool, str, int]:

@@ -5,6 +5,8 @@ from enum import StrEnum
 from broadgauge.doctor.log.facts import LogReading, ProcessFacts, Speaker, Way
 from broadgauge.doctor.log.job import is_between_nodes, nodes_of_ranks
 
+_OF_NICS = frozenset({Way.GDRDMA, Way.NETWORK})
+
 
 class GdrState(StrEnum):
     """Of a process, a GPU and an adapter."""
@@ -67,15 +69,23 @@ def channels_of(reading: LogReading, process: ProcessFacts) -> list[tuple[int, i
 
 
 def _ways(reading: LogReading, process: ProcessFacts) -> set[Way]:
-    """That this process's ranks send between nodes, as far as nodes are known."""
+    """That this process's ranks send between nodes, as far as nodes are known; where they send
+    nothing there, what they receive."""
     if "ways_between_nodes" not in reading.memo:
         found: dict[Speaker, set[Way]] = {}
+        received: dict[Speaker, set[Way]] = {}
         for communicator in reading.communicators.values():
             nodes = nodes_of_ranks(reading, communicator)
             for pair, ways in communicator.paths.items():
-                sender = communicator.members.get(pair[0])
-                if sender is not None and is_between_nodes(nodes, pair) is not False:
-                    found.setdefault(sender, set()).update(ways)
+                if is_between_nodes(nodes, pair) is False:
+                    continue
+                for rank, by_speaker in zip(pair, (found, received), strict=True):
+                    speaker = communicator.members.get(rank)
+                    if speaker is not None:
+                        by_speaker.setdefault(speaker, set()).update(_OF_NICS.intersection(ways))
+        for speaker, ways_in in received.items():
+            if not found.get(speaker):
+                found[speaker] = ways_in
         reading.memo["ways_between_nodes"] = found
     by_sender: dict[Speaker, set[Way]] = reading.memo["ways_between_nodes"]
     return by_sender.get(process.speaker, set())

@@ -19,6 +19,8 @@ NO_P2P_LEVELS = ("0", "LOC", "NVL")
 """Of NCCL_P2P_LEVEL: none, or over NVLink alone. Source: NVIDIA's guide to NCCL, variables."""
 OWN_RDMA = "ib"
 """NCCL's own network over verbs: InfiniBand, RoCE, and whatever else has verbs."""
+_INSIDE = frozenset({Way.P2P, Way.SHM})
+"""Only GPUs of one node reach each other so, but for NVLink between nodes (MNNVL)."""
 _WAYS_OF_NETWORK = frozenset({Way.SOCKETS, Way.NETWORK, Way.GDRDMA, Way.COLLNET})
 
 
@@ -34,13 +36,19 @@ def largest(reading: LogReading) -> CommunicatorFacts | None:
 def num_nodes(reading: LogReading) -> int | None:
     """How many nodes has the job? What NCCL takes for them, else the hosts that speak.
 
-    None where one host speaks and no communicator says how many there are.
+    None where one host speaks, not of all ranks, and no communicator says how many there are.
     """
     told = [c.num_nodes for c in reading.communicators.values() if c.num_nodes is not None]
     if told:
         return max(told)
     hosts = {speaker.host for speaker in reading.processes}
-    return len(hosts) if len(hosts) > 1 else None
+    if len(hosts) > 1:
+        return len(hosts)
+    communicator = largest(reading)
+    if communicator is None or len(communicator.members) != communicator.num_ranks:
+        return None
+    nodes = set(nodes_of_ranks(reading, communicator).values())
+    return len(nodes) or None
 
 
 def has_several_nodes(reading: LogReading) -> bool:
@@ -106,8 +114,20 @@ def node_of(reading: LogReading, speaker: Speaker) -> str:
 
 
 def nodes_of_ranks(reading: LogReading, communicator: CommunicatorFacts) -> dict[int, str]:
-    """By rank, as far as members are known."""
-    return {rank: node_of(reading, who) for rank, who in communicator.members.items()}
+    """By rank, as far as members are known, and who reaches them by P2P or shared memory."""
+    nodes = {rank: node_of(reading, who) for rank, who in communicator.members.items()}
+    if len(nodes) == communicator.num_ranks or communicator.has_mnnvl:
+        return nodes
+    near = [pair for pair, ways in communicator.paths.items() if ways.keys() & _INSIDE]
+    is_new = True
+    while is_new:
+        is_new = False
+        for a, b in near:
+            for known, other in ((a, b), (b, a)):
+                if known in nodes and other not in nodes:
+                    nodes[other] = nodes[known]
+                    is_new = True
+    return nodes
 
 
 def is_between_nodes(nodes: dict[int, str], pair: tuple[int, int]) -> bool | None:

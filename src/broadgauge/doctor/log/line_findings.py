@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
 from broadgauge.doctor.log.facts import LogReading, Seen
-from broadgauge.doctor.log.rule import FindingText
+from broadgauge.doctor.log.rule import FindingText, text_of
 from broadgauge.doctor.log.speakers import listed, number_words, rank_words, who
 from broadgauge.specs.record import Confidence, Finding, Severity
 
@@ -40,7 +40,7 @@ def line_conclusions(reading: LogReading) -> Iterator[Conclusion]:
     """A finding for each thing said, one for all that differ in nothing but numbers."""
     groups: dict[tuple[str, ...], list[_Said]] = {}
     for seen in reading.seen:
-        text = _text_of(seen)
+        text = text_of(seen.rule, seen.fields)
         if text is not None:
             said = _Said(seen=seen, text=text)
             groups.setdefault(said.kind, []).append(said)
@@ -68,14 +68,6 @@ def unknown_warnings(reading: LogReading) -> Iterator[Conclusion]:
             confidence=Confidence.POSSIBLE,
         ),
     )
-
-
-def _text_of(seen: Seen) -> FindingText | None:
-    """The first whose `when` holds."""
-    for text in seen.rule.findings:
-        if all(seen.fields.get(name) == word for name, word in text.when.items()):
-            return text
-    return None
 
 
 def _conclusion(reading: LogReading, group: Sequence[_Said]) -> Conclusion:

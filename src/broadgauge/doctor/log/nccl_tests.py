@@ -38,19 +38,21 @@ class NcclTests:
     measured: list[Measured] = field(default_factory=list)
     _op: str | None = None
 
-    def take(self, text: str, place: Place) -> None:
-        """A row, an average, or the name of a test; any other line says nothing."""
+    def take(self, text: str, place: Place) -> bool:
+        """Is it a row, an average, or the name of a test? Any other line says nothing."""
         starting = _STARTING.search(text)
         if starting is not None:
             self._op = _OPS.get(starting["program"], starting["program"])
-            return
+            return True
         average = _AVERAGE.search(text)
         if average is not None:
             self._keep(text, place, float(average["busbw"]), None)
-            return
+            return True
         row = row_of(text)
-        if row is not None:
-            self._keep(text, place, row[1], row[0])
+        if row is None:
+            return False
+        self._keep(text, place, row[1], row[0])
+        return True
 
     def _keep(self, text: str, place: Place, busbw: float, size_bytes: int | None) -> None:
         if len(self.measured) < MOST_MEASURED:

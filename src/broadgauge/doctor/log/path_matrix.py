@@ -132,15 +132,11 @@ def _shown(
     """All where they fit; else those whose ways are odd, then the first ones, in their order."""
     if len(groups) <= MOST_ROWS:
         return groups
-    ways = {
-        label: frozenset(
-            way
-            for pair, of_pair in communicator.paths.items()
-            if pair[0] in members
-            for way in of_pair
-        )
-        for label, members in groups.items()
-    }
+    label_of = {rank: label for label, members in groups.items() for rank in members}
+    found: dict[str, set[Way]] = {label: set() for label in groups}
+    for pair, of_pair in communicator.paths.items():
+        found[label_of[pair[0]]].update(of_pair)
+    ways = {label: frozenset(several) for label, several in found.items()}
     common = Counter(ways.values()).most_common(1)[0][0]
     by_oddness = sorted(groups, key=lambda label: ways[label] == common)
     kept = set(by_oddness[:MOST_ROWS])

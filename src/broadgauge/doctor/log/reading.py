@@ -6,9 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from broadgauge.doctor.log.communicators import Holder
+from broadgauge.doctor.log.endings import Endings
 from broadgauge.doctor.log.facts import LogReading, Place, Seen, Speaker
 from broadgauge.doctor.log.files import READ_ERRORS, Source, text_source
-from broadgauge.doctor.log.gathering import MOST_VARIABLES, Gatherer, Told, version_in
+from broadgauge.doctor.log.gathering import Gatherer, Told
+from broadgauge.doctor.log.gpu_names import GpuNames
+from broadgauge.doctor.log.ibstat import Ibstat
 from broadgauge.doctor.log.lines import Counts, TellingLine, telling_lines
 from broadgauge.doctor.log.loading import shipped_rules
 from broadgauge.doctor.log.masking import kept, masked, masked_variable
@@ -16,7 +19,8 @@ from broadgauge.doctor.log.matching import Match, Matcher
 from broadgauge.doctor.log.nccl_tests import NcclTests
 from broadgauge.doctor.log.prefix import Message, Prefixes, plain
 from broadgauge.doctor.log.printed_variables import printed_variable
-from broadgauge.doctor.log.rule import Rule
+from broadgauge.doctor.log.process_lines import MOST_VARIABLES, version_in
+from broadgauge.doctor.log.rule import Rule, text_of
 
 MOST_SEEN = 1000
 MOST_LINES = 3
@@ -55,27 +59,37 @@ class _Reader:
     gatherer: Gatherer = field(init=False)
     prefixes: Prefixes = field(default_factory=Prefixes)
     _tables: NcclTests = field(init=False)
+    _ports: Ibstat = field(init=False)
+    _gpus: GpuNames = field(init=False)
+    _endings: Endings = field(init=False)
     _versions: set[str] = field(default_factory=set)
     _seen: dict[tuple[str, tuple[str, ...]], Seen] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.gatherer = Gatherer(self.reading)
         self._tables = NcclTests(self.reading.measured)
+        self._ports = Ibstat(self.reading.ports)
+        self._gpus = GpuNames(self.reading.gpu_names)
+        self._endings = Endings()
 
     def read(self, source: Source) -> None:
         counts = Counts()
         errors: list[Exception] = []
+        self._endings.begin()
         chunks = _until_error(source.open(), errors)
         for line in telling_lines(chunks, counts, self.matcher.triggers):
             self._take(line, source.name)
+        self._endings.end(Place(source.name, max(1, counts.num_lines)))
         for error in errors:
             self.reading.problems.append(_problem(source.name, counts.num_lines, error))
         self.reading.num_bytes += counts.num_bytes
         self.reading.num_lines += counts.num_lines
+        self.reading.lines_of_file[source.name] = counts.num_lines
 
     def finish(self) -> None:
         """A version that a process prints without a prefix is that of all, where there is one."""
         self.gatherer.finish()
+        self.reading.endings.extend(self._endings.found)
         num_left_out = self.gatherer.room.num_left_out
         if num_left_out:
             self.reading.problems.append(
@@ -97,9 +111,18 @@ class _Reader:
                 self._take_message(message, place)
             return
         match = self.matcher.match_text(text)
+        is_explained = match is not None and text_of(match.rule, match.fields) is not None
+        is_ending = self._endings.take(
+            text, place, is_explained=is_explained, is_known=match is not None
+        )
         if match is None:
+            is_listed = self._tables.take(text, place) or self._ports.take(text, place)
+            self._gpus.take(text, place)
             self._take_setting(text, place)
-            self._tables.take(text, place)
+            self.reading.num_known_lines += is_listed or is_ending
+            return
+        self.reading.num_known_lines += 1
+        if self._endings.is_ignored:
             return
         if match.rule.tells == "version":
             self._versions.update(version_in(match.fields["version"]))

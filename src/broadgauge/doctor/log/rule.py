@@ -11,6 +11,7 @@ unless `says` ends with `{end}`. In lines of others than NCCL `{rank}` is who sa
 """
 
 import re
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -160,7 +161,9 @@ class Rule(Part):
     """The first one whose `when` holds; none: the line is a fact, and nothing is wrong."""
     consequence_of: tuple[str, ...] = ()
     """Rules whose sighting explains this one: where one of them was seen, it is not told.
-    `any-error`: every rule whose finding is an error and that does not say this itself."""
+    `any-error`: every rule whose finding is an error and that is itself no consequence of any;
+    `any-other-error`: of launchers' lines, which follow from these, too: every rule whose finding
+    is an error and that does not say this itself."""
     source: str
     """Of meaning, cause and fix."""
     note: str = ""
@@ -189,3 +192,11 @@ class Rule(Part):
 
     def __hash__(self) -> int:
         return hash(self.id)
+
+
+def text_of(rule: Rule, fields: Mapping[str, str]) -> FindingText | None:
+    """Its first finding whose `when` holds for what a line told; None: the line is a fact."""
+    for text in rule.findings:
+        if all(fields.get(name) == word for name, word in text.when.items()):
+            return text
+    return None

@@ -17,6 +17,10 @@ _CRI = re.compile(
 _DOCKER = b'{"log":"'
 _DOCKER_END = b'\\n","'
 _KEYS = ("log", "message", "msg", "MESSAGE", "textPayload")
+_LEVELS = ("level", "severity", "levelname")
+_BAD_LEVELS = ("error", "fatal", "critical", "panic")
+_RAISED = ("exc_info", "exc_text", "exception", "stack_trace")
+"""Where structured loggers put a traceback (python-json-logger, structlog)."""
 
 
 def stream_of(line: bytes) -> bytes | None:
@@ -48,4 +52,9 @@ def _of_json(line: bytes) -> bytes:
     if not isinstance(found, dict):
         return line
     words = next((found[key] for key in _KEYS if isinstance(found.get(key), str)), None)
-    return line if words is None else words.encode(errors="replace")
+    if words is None:
+        return line
+    level = next((found[key] for key in _LEVELS if isinstance(found.get(key), str)), "")
+    before = "[ERROR] " if level.casefold() in _BAD_LEVELS else ""
+    raised = (found[key] for key in _RAISED if isinstance(found.get(key), str))
+    return "\n".join((before + words, *raised)).encode(errors="replace")

@@ -22,7 +22,8 @@ def stuck(*, completed: set[int], heard_of: set[int]) -> LogReading:
 def test_the_rank_that_nobody_heard_of_is_named() -> None:
     finding = the(stuck(completed=set(), heard_of={0, 1, 3}), "init-not-completed")
     assert finding.symptom == (
-        "nothing was heard of rank 2 of 4, and ranks 0, 1 and 3 never completed the initialisation"
+        "nothing was heard of rank 2 of 4, and no line says that ranks 0, 1 and 3 completed the "
+        "initialisation"
     )
     assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.LIKELY)
     assert finding.evidence[1] == "of 4 ranks 3 began, 0 completed"
@@ -34,9 +35,32 @@ def test_ranks_that_began_and_hang() -> None:
     processes(reading)[3].init_s = None
     finding = the(reading, "init-not-completed")
     assert finding.severity is Severity.WARNING
-    assert finding.symptom == "rank 3 of 4 began to initialise and never completed"
+    assert (
+        finding.symptom == "rank 3 of 4 began to initialise, and no line says that they completed"
+    )
     assert finding.cause is not None
     assert "the others are through" in finding.cause
+
+
+def test_what_an_excerpt_does_not_say_is_unknown() -> None:
+    """Connections that are made, ranks whose beginning is missing, or nobody's first lines."""
+
+    def of(reading: LogReading) -> tuple[str, Severity]:
+        finding = the(reading, "init-end-not-in-log")
+        assert found(reading, "init-not-completed") == ()
+        return finding.symptom, finding.severity
+
+    told = ("no line says that ranks 0 to 3 completed the initialisation", Severity.INFO)
+    connected = stuck(completed=set(), heard_of={0, 1, 2, 3})
+    the_communicator(connected).has_connected = True
+    assert of(connected) == told
+    cut = stuck(completed=set(), heard_of={0, 1, 2, 3})
+    for process in processes(cut):
+        process.bootstrap = process.version = process.network = None
+    assert of(cut) == told
+    middle = stuck(completed=set(), heard_of={0, 1, 2, 3})
+    the_communicator(middle).started.remove(2)
+    assert of(middle)[1] is Severity.INFO
 
 
 def test_ranks_whose_logs_were_not_given_are_not_missed() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion
 from broadgauge.doctor.log.facts import LogReading, ProcessFacts
-from broadgauge.doctor.log.job import first_place, largest
+from broadgauge.doctor.log.job import first_place, is_on, largest, variable
 from broadgauge.doctor.log.speakers import who
 from broadgauge.specs.record import Confidence, Finding, Severity
 
@@ -41,6 +41,47 @@ def networks_differ(reading: LogReading) -> Iterator[Conclusion]:
         symptom="ranks of one job chose different networks",
         cause="adapters, plugins or variables differ between hosts; such ranks can't connect",
         fix="make the image, the RDMA resources and NCCL_NET, NCCL_IB_* the same on every host",
+    )
+
+
+def adapters_differ(reading: LogReading) -> Iterator[Conclusion]:
+    """Ranks of one communicator that have different numbers of adapters.
+
+    NCCL 2.30 refuses that by itself, unless NCCL_IGNORE_NET_MISMATCH says otherwise: channels are
+    then made to adapters that the other side does not have. Source: NVIDIA/nccl src/graph/topo.cc.
+    """
+    ib = [p for p in _members(reading) if p.adapters and p.network is not None]
+    by_names: dict[str, list[ProcessFacts]] = {}
+    for process in ib:
+        by_names.setdefault(", ".join(sorted(process.adapters)), []).append(process)
+    counts = {len(processes[0].adapters) for processes in by_names.values()}
+    if len(counts) < 2:
+        return
+    ignored = variable(ib, "NCCL_IGNORE_NET_MISMATCH")
+    is_silenced = is_on(ignored)
+    told = [
+        f"{who(reading, (p.speaker for p in processes))}: {names}"
+        for names, processes in by_names.items()
+    ]
+    silenced = f", and NCCL_IGNORE_NET_MISMATCH={ignored} hides it" if is_silenced else ""
+    yield Conclusion(
+        place=first_place(ib),
+        finding=Finding(
+            rule="adapters-differ",
+            severity=Severity.ERROR if is_silenced else Severity.WARNING,
+            symptom=f"ranks have different adapters ({'; '.join(told[:2])}){silenced}",
+            evidence=tuple(told[:_MOST_SHOWN]),
+            cause=(
+                "channels of one side have no adapter on the other: they hang, or all go over "
+                "those that both have"
+            ),
+            fix=(
+                "give each container the same adapters (/dev/infiniband/uverbs* of all), or name "
+                "those that all have in NCCL_IB_HCA"
+                + ("; unset NCCL_IGNORE_NET_MISMATCH" if is_silenced else "")
+            ),
+            confidence=Confidence.LIKELY,
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from broadgauge.doctor.log.gdr_state import GdrState, channels_of, sends_between
 from broadgauge.doctor.log.job import (
     first_place,
     has_several_nodes,
+    is_one_node,
     uses_sockets,
     variable,
     version_key,
@@ -30,7 +31,7 @@ def gdr_mixed(reading: LogReading) -> Iterator[Conclusion]:
     """Some nodes have it and others don't: the slowest sets the pace of all."""
     on, off = _hosts(reading, GdrState.ON), _hosts(reading, GdrState.OFF)
     off_only = {host: processes for host, processes in off.items() if host not in on}
-    if not on or not off_only:
+    if not on or not off_only or is_one_node(reading):
         return
     processes = [process for each in off_only.values() for process in each]
     yield Conclusion(
@@ -50,7 +51,7 @@ def gdr_mixed(reading: LogReading) -> Iterator[Conclusion]:
 
 def gdr_off(reading: LogReading) -> Iterator[Conclusion]:
     """RDMA carries the job, and every byte still goes through the host's memory."""
-    if _hosts(reading, GdrState.ON):
+    if _hosts(reading, GdrState.ON) or is_one_node(reading):
         return
     off = [process for process in _judged(reading) if state_of(reading, process) is GdrState.OFF]
     if not off:
@@ -150,7 +151,7 @@ def gdr_unknown(reading: LogReading) -> Iterator[Conclusion]:
             rule="gdr-unknown",
             severity=Severity.INFO,
             symptom="whether GPUDirect RDMA is used is unknown",
-            evidence=("no channel between nodes is listed",),
+            evidence=(_no_channel(reading),),
             cause=(
                 "this version prints no line of each GPU and adapter; channels are in the log of "
                 "NCCL_DEBUG_SUBSYS=INIT,NET"
@@ -161,9 +162,16 @@ def gdr_unknown(reading: LogReading) -> Iterator[Conclusion]:
                 "run once with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,NET; or look at the "
                 "host: `lsmod | grep peermem`"
             ),
-            confidence=Confidence.CERTAIN,
+            confidence=Confidence.LIKELY,
         ),
     )
+
+
+def _no_channel(reading: LogReading) -> str:
+    ways = {way for c in reading.communicators.values() for of in c.paths.values() for way in of}
+    if ways & {Way.GDRDMA, Way.NETWORK}:
+        return "channels over the network are listed, and not whose they are"
+    return "no line of a channel over the network is in the log"
 
 
 def _judged(reading: LogReading) -> list[ProcessFacts]:

@@ -27,6 +27,9 @@ def init_not_completed(reading: LogReading) -> Iterator[Conclusion]:
         if not stuck:
             continue
         missing = _never_began(communicator)
+        if _is_excerpt(reading, communicator, stuck):
+            yield _not_told(communicator, stuck)
+            continue
         yield Conclusion(
             place=_end(reading, communicator, stuck),
             finding=Finding(
@@ -53,6 +56,36 @@ def _stuck(reading: LogReading, communicator: CommunicatorFacts) -> set[int]:
     return {rank for rank in stuck if not _told_its_time(reading, communicator, rank)}
 
 
+def _is_excerpt(reading: LogReading, communicator: CommunicatorFacts, stuck: set[int]) -> bool:
+    """Is it plain that lines are missing, so that those of the completion may be, too?
+
+    Connections are there; or ranks speak whose beginning is not in the log, nor anybody's first
+    lines. Without that a log that ends here is one of a job that hangs here.
+    """
+    if communicator.has_connected:
+        return True
+    if set(communicator.members) - communicator.started - communicator.completed:
+        return True
+    speakers = {communicator.members[rank] for rank in stuck if rank in communicator.members}
+    known = [reading.processes[who] for who in speakers if who in reading.processes]
+    return not any(p.bootstrap or p.version or p.network or p.interfaces for p in known)
+
+
+def _not_told(communicator: CommunicatorFacts, stuck: set[int]) -> Conclusion:
+    return Conclusion(
+        place=communicator.place,
+        finding=Finding(
+            rule="init-end-not-in-log",
+            severity=Severity.INFO,
+            symptom=f"no line says that {rank_words(stuck)} completed the initialisation",
+            evidence=_counts(communicator),
+            cause="the log is an excerpt: other lines that each rank writes are missing, too",
+            fix="where the job hangs, give the whole log",
+            confidence=Confidence.LIKELY,
+        ),
+    )
+
+
 def _told_its_time(reading: LogReading, communicator: CommunicatorFacts, rank: int) -> bool:
     speaker = communicator.members.get(rank)
     process = None if speaker is None else reading.processes.get(speaker)
@@ -71,10 +104,10 @@ def _stuck_words(communicator: CommunicatorFacts, stuck: set[int], missing: set[
     if missing:
         return (
             f"nothing was heard of {rank_words(missing)} of {communicator.num_ranks}, and "
-            f"{rank_words(stuck)} never completed the initialisation"
+            f"no line says that {rank_words(stuck)} completed the initialisation"
         )
     of_all = "" if communicator.num_ranks is None else f" of {communicator.num_ranks}"
-    return f"{rank_words(stuck)}{of_all} began to initialise and never completed"
+    return f"{rank_words(stuck)}{of_all} began to initialise, and no line says that they completed"
 
 
 def _counts(communicator: CommunicatorFacts) -> tuple[str, ...]:

@@ -1,10 +1,12 @@
 """Which network did NCCL choose, and why? Was RDMA meant, and is it off?"""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from broadgauge.doctor.log.conclusions.adapter_kinds import adapters_words, kind_of
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
-from broadgauge.doctor.log.conclusions.why_sockets import why_sockets
+from broadgauge.doctor.log.conclusions.data_centre import data_centre_signs
+from broadgauge.doctor.log.conclusions.why_sockets import PLUGIN_FIX, why_sockets
 from broadgauge.doctor.log.facts import LogReading, ProcessFacts
 from broadgauge.doctor.log.job import (
     OWN_RDMA,
@@ -18,6 +20,11 @@ from broadgauge.doctor.log.job import (
 )
 from broadgauge.doctor.log.speakers import named, who
 from broadgauge.specs.record import Confidence, Finding, Severity
+
+RDMA_MISSING = "rdma-missing"
+"""Not told where the user says that TCP is meant."""
+_TOO_OLD = re.compile(r"(?P<library>\S+): version [`'](?P<version>[^']+)' not found")
+"""The dynamic linker's words. Source: glibc elf/dl-version.c."""
 
 
 def network_chosen(reading: LogReading) -> Iterator[Conclusion]:
@@ -33,7 +40,7 @@ def network_chosen(reading: LogReading) -> Iterator[Conclusion]:
                 symptom=f"{ranks} chose the network `{network}`",
                 evidence=_what(processes),
                 cause=_why(reading, network, processes),
-                confidence=Confidence.CERTAIN,
+                confidence=_confidence(reading, processes),
             ),
         )
 
@@ -78,6 +85,14 @@ def _why(reading: LogReading, network: str, processes: Sequence[ProcessFacts]) -
     if plugin is not None:
         return f"the external plugin `{plugin}` offers it, and plugins come before NCCL's own"
     return "an external plugin offers it, and plugins come before NCCL's own"
+
+
+def _confidence(reading: LogReading, processes: Sequence[ProcessFacts]) -> Confidence:
+    """Certain where a variable or a line says it."""
+    if uses_sockets(processes[0]):
+        return why_sockets(reading, processes).confidence
+    asked = variable(processes, "NCCL_NET")
+    return Confidence.LIKELY if asked is None else Confidence.CERTAIN
 
 
 def rdma_not_used(reading: LogReading) -> Iterator[Conclusion]:
@@ -126,10 +141,67 @@ def _meant(processes: Sequence[ProcessFacts]) -> tuple[str, ...]:
     return tuple(signs)
 
 
+def sockets_for_want(reading: LogReading) -> Iterator[Conclusion]:
+    """GPUs of data centres on several hosts, and sockets for want of a library, an adapter or a
+    plugin: nobody asked for RDMA in so many words, and hardly anybody means to go without.
+    """
+    on_sockets = [process for process in reading.processes.values() if uses_sockets(process)]
+    hosts = {process.speaker.host for process in on_sockets}
+    if len(hosts) < 2 or not has_several_nodes(reading) or _meant(on_sockets):
+        return
+    signs = data_centre_signs(reading)
+    why = why_sockets(reading, on_sockets)
+    if not signs or why.is_asked_for or why.confidence is Confidence.POSSIBLE:
+        return
+    yield Conclusion(
+        place=why.lines[0][0] if why.lines else first_place(on_sockets),
+        finding=Finding(
+            rule=RDMA_MISSING,
+            severity=Severity.WARNING,
+            symptom=(
+                f"RDMA is off: {who(reading, (p.speaker for p in on_sockets))} on {len(hosts)} "
+                "hosts use TCP sockets, where such GPUs usually have NICs that do RDMA"
+            ),
+            evidence=(*signs, *quoted(why.lines)),
+            cause=why.cause,
+            fix=f"{why.fix}. Where TCP is meant: `--expect tcp`",
+            confidence=why.confidence,
+        ),
+        explains=why.explains,
+    )
+
+
+def plugin_unloadable(reading: LogReading) -> Iterator[Conclusion]:
+    """A plugin's library is there, and the linker refuses it: NCCL goes on without it."""
+    processes = [p for p in reading.processes.values() if p.unloadable_plugins]
+    if not processes:
+        return
+    name, why = min(processes[0].unloadable_plugins.items())
+    old = _TOO_OLD.search(why)
+    chosen = named(process.network for process in processes if process.network)
+    instead = f"; NCCL took its own network `{chosen}`" if chosen else ""
+    cause = f"the linker says: {why}"
+    if old is not None:
+        cause = f"{old['library']} is too old for it: version {old['version']} is not found"
+    yield Conclusion(
+        place=first_place(processes),
+        finding=Finding(
+            rule="plugin-load-failed",
+            severity=Severity.INFO if is_one_node(reading) else Severity.WARNING,
+            symptom=f"the network plugin {name} is there and can't be loaded{instead}",
+            evidence=(why,),
+            cause=cause,
+            fix=PLUGIN_FIX,
+            confidence=Confidence.CERTAIN,
+        ),
+    )
+
+
 def plugin_missing(reading: LogReading) -> Iterator[Conclusion]:
     """A plugin was asked for, and could not be loaded. That NCCL looks for one is usual."""
     lost = [p for p in reading.processes.values() if p.missing_plugins and p.plugin is None]
-    asked = variable(lost, "NCCL_NET_PLUGIN")
+    said = variable(lost, "NCCL_NET_PLUGIN")
+    asked = said or next((p.wanted_plugin for p in lost if p.wanted_plugin), None)
     if asked is None or asked.casefold() == "none":
         return
     names = sorted({name for process in lost for name in process.missing_plugins if asked in name})
@@ -142,7 +214,10 @@ def plugin_missing(reading: LogReading) -> Iterator[Conclusion]:
             rule="plugin-missing",
             severity=Severity.ERROR,
             symptom=f"the network plugin `{asked}` could not be loaded",
-            evidence=(f"NCCL_NET_PLUGIN={asked}", f"looked for: {names[0]}"),
+            evidence=(
+                *((f"NCCL_NET_PLUGIN={said}",) if said else ()),
+                f"looked for: {names[0]}",
+            ),
             cause=(
                 "it is not in the image or not in LD_LIBRARY_PATH, or a library that it needs is "
                 "missing" + (f"; NCCL took its own network `{chosen}`" if chosen else "")

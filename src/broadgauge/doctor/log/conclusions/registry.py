@@ -3,6 +3,7 @@
 from broadgauge.doctor.log.conclusions.accelerate import fsdp_not_used
 from broadgauge.doctor.log.conclusions.conclusion import ConclusionRule
 from broadgauge.doctor.log.conclusions.differences import (
+    adapters_differ,
     interfaces_differ,
     networks_differ,
     settings_differ,
@@ -10,23 +11,29 @@ from broadgauge.doctor.log.conclusions.differences import (
 )
 from broadgauge.doctor.log.conclusions.gdr import gdr_mixed, gdr_off, gdr_too_far, gdr_unknown
 from broadgauge.doctor.log.conclusions.init import fell_silent, init_not_completed, long_init
+from broadgauge.doctor.log.conclusions.mesh import mesh_between
 from broadgauge.doctor.log.conclusions.network_choice import (
     network_chosen,
     other_adapters,
     plugin_missing,
+    plugin_unloadable,
     rdma_not_used,
+    sockets_for_want,
 )
 from broadgauge.doctor.log.conclusions.nodes import nodes_are_hosts
 from broadgauge.doctor.log.conclusions.parallelism import few_channels
 from broadgauge.doctor.log.conclusions.paths import nvls_not_used, p2p_not_used
+from broadgauge.doctor.log.conclusions.ports import ports_without_link
 from broadgauge.doctor.log.conclusions.sockets import few_streams, wrong_interface
-from broadgauge.doctor.log.conclusions.torch_ranks import rank_behind
+from broadgauge.doctor.log.conclusions.torch_ranks import nobody_through, rank_behind
 from broadgauge.doctor.log.conclusions.variables import variables_set
 
 RULES: tuple[ConclusionRule, ...] = (
     network_chosen,
     rdma_not_used,
+    sockets_for_want,
     plugin_missing,
+    plugin_unloadable,
     variables_set,
     other_adapters,
     few_streams,
@@ -47,5 +54,9 @@ RULES: tuple[ConclusionRule, ...] = (
     long_init,
     fell_silent,
     rank_behind,
+    nobody_through,
+    ports_without_link,
+    mesh_between,
+    adapters_differ,
     fsdp_not_used,
 )

@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
-from broadgauge.doctor.log.facts import LogReading
+from broadgauge.doctor.log.facts import CommunicatorFacts, LogReading, Seen, Way
+from broadgauge.doctor.log.job import is_of_network, largest
 from broadgauge.doctor.log.speakers import rank_words
 from broadgauge.specs.record import Confidence, Finding, Severity
 
 _DUMP = "torch-dump-signal"
+_TIMEOUT = "torch-watchdog-timeout"
 
 
 def rank_behind(reading: LogReading) -> Iterator[Conclusion]:
@@ -48,4 +50,72 @@ def rank_behind(reading: LogReading) -> Iterator[Conclusion]:
             confidence=Confidence.LIKELY,
         ),
         explains=frozenset({_DUMP}),
+    )
+
+
+def nobody_through(reading: LogReading) -> Iterator[Conclusion]:
+    """All ranks wait in one and the same collective: nobody is missing, the bytes don't arrive."""
+    communicator = largest(reading)
+    if communicator is None or not communicator.num_ranks:
+        return
+    by_collective: dict[tuple[str, str], list[Seen]] = {}
+    for seen in reading.seen:
+        if seen.rule.id == _TIMEOUT:
+            key = (seen.fields.get("sequence", ""), seen.fields.get("op", ""))
+            by_collective.setdefault(key, []).append(seen)
+    for (sequence, op), several in by_collective.items():
+        ranks = {rank for seen in several for rank in seen.ranks}
+        if ranks == set(range(communicator.num_ranks)) and len(ranks) > 1:
+            what = f"{op} number {sequence}"
+            yield _nobody_through(communicator, several, what, is_first=sequence == "1")
+
+
+def _nobody_through(
+    communicator: CommunicatorFacts, several: list[Seen], what: str, *, is_first: bool
+) -> Conclusion:
+    lines = sorted(line for seen in several for line in seen.lines)
+    way, cause, fix = _stalled(communicator)
+    first = ", the first one of the job" if is_first else ""
+    return Conclusion(
+        place=lines[0][0],
+        finding=Finding(
+            rule="collective-stalled",
+            severity=Severity.ERROR,
+            symptom=(
+                f"all {communicator.num_ranks} ranks wait in {what}{first}, and none got through"
+                f"{way}: nobody is missing, the bytes do not arrive"
+            ),
+            evidence=quoted(lines),
+            cause=cause,
+            fix=fix,
+            confidence=Confidence.LIKELY if is_first else Confidence.POSSIBLE,
+        ),
+        explains=frozenset({_TIMEOUT, "torch-taken-down", "torch-watchdog-stuck"}),
+    )
+
+
+def _stalled(communicator: CommunicatorFacts) -> tuple[str, str, str]:
+    """By which way, why, and what helps."""
+    ways = {way for of_pair in communicator.paths.values() for way in of_pair}
+    if ways and ways <= {Way.P2P, Way.NVLS}:
+        return (
+            " over P2P",
+            "P2P between the GPUs is allowed and does not work: PCIe's ACS or an IOMMU redirects "
+            "it, or a link or GPU has failed",
+            "test with NCCL_P2P_DISABLE=1: does it run? Then switch ACS off on the PCIe bridges "
+            "(BIOS or setpci) and the IOMMU to passthrough (iommu=pt); `nvidia-smi topo -p2p r`",
+        )
+    if any(map(is_of_network, ways)):
+        return (
+            " over the network",
+            "connections are made and data does not pass: a firewall, an MTU that differs, a bad "
+            "GID or port, or adapters without a peer on the other side",
+            "`ib_write_bw` or `iperf3` between two of the nodes with the same adapter and size; "
+            "the same MTU, GID index and adapters on all",
+        )
+    return (
+        "",
+        "the collective hangs on all ranks: a GPU or link that has failed, or a deadlock of "
+        "several communicators",
+        "`dmesg | grep Xid`; NCCL_DEBUG=INFO shows the way that the bytes take",
     )

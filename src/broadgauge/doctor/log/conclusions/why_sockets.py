@@ -22,6 +22,10 @@ class WhySockets:
     """Ids of the rules whose lines these are."""
 
 
+PLUGIN_FIX = (
+    "`ldd` of the plugin inside the container shows what is missing or too old; of AWS: a newer "
+    "EFA installer brings a newer libfabric; or an aws-ofi-nccl that was built for the one there"
+)
 _Reason = Callable[[LogReading, Sequence[ProcessFacts]], WhySockets | None]
 
 
@@ -92,6 +96,18 @@ def _can_not_open(reading: LogReading, _processes: Sequence[ProcessFacts]) -> Wh
     )
 
 
+def _no_efa_device(reading: LogReading, _processes: Sequence[ProcessFacts]) -> WhySockets | None:
+    return _of_line(
+        reading,
+        ("NET/OFI",),
+        cause="the EFA plugin found no EFA device: none is in this container or instance",
+        fix=(
+            "give the container /dev/infiniband: in Kubernetes the resource vpc.amazonaws.com/efa, "
+            "`--device=/dev/infiniband` for docker; `fi_info -p efa` inside shows them"
+        ),
+    )
+
+
 def _no_device(reading: LogReading, processes: Sequence[ProcessFacts]) -> WhySockets | None:
     hca = variable(processes, "NCCL_IB_HCA")
     cause = "NCCL found no adapter: none is in this container or host, or no port of it is active"
@@ -106,9 +122,23 @@ def _no_device(reading: LogReading, processes: Sequence[ProcessFacts]) -> WhySoc
     return _of_line(reading, phrases, cause=cause, fix=fix)
 
 
+def _unloadable(_reading: LogReading, processes: Sequence[ProcessFacts]) -> WhySockets | None:
+    """A plugin is there, and the linker says why it can't be loaded."""
+    found = {name: why for p in processes for name, why in p.unloadable_plugins.items()}
+    if not found:
+        return None
+    name, why = min(found.items())
+    return WhySockets(
+        cause=f"the network plugin {name} is there and can't be loaded: {why}",
+        fix=PLUGIN_FIX,
+        confidence=Confidence.CERTAIN,
+    )
+
+
 def _no_plugin(reading: LogReading, processes: Sequence[ProcessFacts]) -> WhySockets | None:
     """A plugin was asked for; that a plugin is looked for and not there is usual."""
-    asked = variable(processes, "NCCL_NET_PLUGIN") or variable(processes, "NCCL_NET")
+    wanted = next((p.wanted_plugin for p in processes if p.wanted_plugin), None)
+    asked = variable(processes, "NCCL_NET_PLUGIN") or variable(processes, "NCCL_NET") or wanted
     missing = {name for process in processes for name in process.missing_plugins}
     if asked is None or not missing or asked.casefold() in ("none", "ib"):
         return None
@@ -140,7 +170,9 @@ def _of_line(
 _REASONS: tuple[_Reason, ...] = (
     _net_variable,
     _ib_disabled,
+    _unloadable,
     _no_plugin,
+    _no_efa_device,
     _no_libibverbs,
     _can_not_open,
     _no_interface,

@@ -1,0 +1,118 @@
+"""Is a traceback read to its exception, whoever wrote what before its lines and between them?"""
+
+import pytest
+
+from broadgauge.doctor.log.facts import LastWords
+from broadgauge.doctor.log.findings import log_findings
+from broadgauge.doctor.log.lines import BLOCK_BYTES
+from broadgauge.doctor.log.reading import read_text
+from broadgauge.specs.record import Severity
+
+FRAMES = ("Traceback (most recent call last):", '  File "train.py", line 3, in <module>', "    x()")
+
+
+def endings_of(*lines: str) -> list[LastWords]:
+    return read_text("\n".join(lines) + "\n").endings
+
+
+def test_the_exception_is_the_first_line_as_far_left_as_the_traceback() -> None:
+    (ending,) = endings_of(*FRAMES, "KeyError: 'a'", "the end")
+    assert (ending.words, ending.place.line, ending.rank) == ("KeyError: 'a'", 4, None)
+
+
+def test_lines_of_two_ranks_that_ran_together() -> None:
+    first = [f"[rank0]: {line}" for line in (*FRAMES, "KeyError: 'a'")]
+    second = [f"[rank1]: {line}" for line in (*FRAMES, "site.Halted: b")]
+    mixed = [line for pair in zip(first, second, strict=True) for line in pair]
+    found = read_text("\n".join(mixed)).endings
+    assert [(each.rank, each.words) for each in found] == [(1, "Halted: b")]
+    (finding,) = (each for each in log_findings(read_text("\n".join(mixed[::2]))))
+    assert finding.rule == "rank-exception", "a rule knows torch's words with Error"
+
+
+def test_times_that_change_from_line_to_line() -> None:
+    lines = [f"2026-11-23T10:00:0{i}.{i}5Z {line}" for i, line in enumerate((*FRAMES, "A.Bad: c"))]
+    (ending,) = endings_of(*lines)
+    assert ending.words == "Bad: c"
+    assert ending.clock_s == pytest.approx(36003.35)
+
+
+def test_of_a_chain_the_last_exception_counts() -> None:
+    (ending,) = endings_of(
+        *(*FRAMES, "KeyError: 'a'", ""),
+        *("During handling of the above exception, another exception occurred:", ""),
+        *(*FRAMES, "LookupError: no plan"),
+    )
+    assert ending.words == "LookupError: no plan"
+
+
+@pytest.mark.parametrize(
+    "before", ["Exception ignored in: <function A.__del__>", "--- Logging error ---"]
+)
+def test_what_python_says_it_ignores_ends_nothing(before: str) -> None:
+    assert endings_of(before, *FRAMES, "AttributeError: gone") == []
+    assert log_findings(read_text("\n".join((before, *FRAMES, "AttributeError: gone")))) == ()
+
+
+def test_an_exception_that_a_rule_knows_is_no_ending() -> None:
+    known = "RuntimeError: CUDA out of memory. Tried to allocate 2.87 GiB (GPU 0; 14.76 GiB"
+    assert endings_of(*FRAMES, known) == []
+
+
+def test_an_interrupt_is_a_warning() -> None:
+    (finding,) = log_findings(read_text("\n".join((*FRAMES, "KeyboardInterrupt"))))
+    assert (finding.rule, finding.severity) == ("process-interrupted", Severity.WARNING)
+
+
+def test_a_line_that_calls_itself_an_error_and_is_followed_by_much_was_survived() -> None:
+    line = "[2026-11-23 10:00:00] [ERROR] [site.py:12] the cache is cold"
+    (ended,) = log_findings(read_text("\n".join([line, *(["step"] * 20)])))
+    (survived,) = log_findings(read_text("\n".join([line, *(["step"] * 60)])))
+    assert (ended.rule, ended.severity) == ("process-ended", Severity.ERROR)
+    assert (survived.rule, survived.severity) == ("error-line-unknown", Severity.WARNING)
+
+
+@pytest.mark.parametrize("before", [BLOCK_BYTES - 80, BLOCK_BYTES - 40, BLOCK_BYTES - 3])
+def test_a_traceback_across_the_blocks_of_a_reader(before: str) -> None:
+    filler = "x" * 62 + "\n"
+    text = filler * (int(before) // 63) + "\n".join((*FRAMES, "site.Halted: d", ""))
+    (ending,) = read_text(text).endings
+    assert ending.words == "Halted: d"
+
+
+def test_a_traceback_in_a_structured_line() -> None:
+    words = "failed\\nTraceback (most recent call last):\\n  File 'a'\\nsite.Halted: e"
+    line = f'{{"level": "error", "msg": "{words}"}}'
+    found = endings_of(line, '{"level": "info", "msg": "bye"}')
+    assert [each.words for each in found] == ["Halted: e", "failed"]
+    apart = line.replace('"msg": "failed\\n', '"msg": "failed", "exc_info": "')
+    assert [each.words for each in endings_of(apart)] == ["Halted: e", "failed"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "loss: 2.31",
+        "Epoch 1: 50%",
+        "exit code 0",
+        "return code: 0",
+        "0 errors, 0 warnings",
+        "INFO: ERROR_LIMIT=3 set",
+        "errors: 0",
+        "retrying after ConnectionError: later",
+    ],
+)
+def test_what_is_no_ending(line: str) -> None:
+    assert endings_of(line) == []
+
+
+def test_a_crash_after_a_thousand_lines_that_call_themselves_errors_is_told() -> None:
+    lines = [f"[ERROR] the cache is cold {number}" for number in range(1000)]
+    (finding,) = log_findings(read_text("\n".join((*lines, *FRAMES, "site.Halted: f"))))
+    assert finding.symptom == "a process ended: Halted: f"
+    (finding,) = log_findings(read_text("\n".join(lines)))
+    assert finding.rule == "process-ended", "the last of them are the log's last lines"
+
+
+def test_a_traceback_far_to_the_right_is_no_crash_of_the_reader() -> None:
+    assert endings_of("Exception ignored in: x", "y" * 400 + FRAMES[0], "site.Halted: g") == []
