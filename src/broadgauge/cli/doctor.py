@@ -164,7 +164,7 @@ def _tell_of_logs(
         job, matrix = job_overview(reading), path_matrix(reading)
     if Subject.TCP in wanted:
         found = [each for each in found if each.rule != RDMA_MISSING]
-    found = _worst_first([*found, *of_host])
+    found = sorted([*found, *of_host], key=lambda each: each.severity.rank)
     is_unknown = is_unanswered(answers, wanted)
     code = _exit_code(
         found, is_unanswered=is_unknown, is_silent=reading is not None and is_silent(reading)
@@ -210,13 +210,6 @@ def _of_reading(
     expected, measured = _bandwidth(reading, busbw, gpu, nic_gbps)
     said = (*log_findings(reading), *unread_findings(reading), *silence_findings(reading))
     return expected, [*said, *measured]
-
-
-def _worst_first(findings: "list[Finding]") -> "list[Finding]":
-    from broadgauge.specs.record import Severity
-
-    order = (Severity.ERROR, Severity.WARNING, Severity.INFO)
-    return sorted(findings, key=lambda each: order.index(each.severity))
 
 
 def _print_json(document: dict[str, Any], code: int) -> int:
@@ -278,7 +271,6 @@ def _bandwidth(
 
 def _read(paths: list[str], rule_files: list[Path], gpu: str | None) -> "LogReading":
     """`gpu`: of the catalog, where the user names it."""
-    from broadgauge.doctor.log.facts import Place
     from broadgauge.doctor.log.files import open_sources
     from broadgauge.doctor.log.loading import read_rules, shipped_rules
     from broadgauge.doctor.log.reading import read_logs
@@ -286,7 +278,7 @@ def _read(paths: list[str], rule_files: list[Path], gpu: str | None) -> "LogRead
     own = [rule for path in rule_files for rule in read_rules(path)]
     reading = read_logs(open_sources(paths), (*own, *shipped_rules()))
     if gpu is not None:
-        reading.gpu_names.setdefault(gpu, Place("--gpu", 1))
+        reading.gpu_names.add(gpu)
     return reading
 
 

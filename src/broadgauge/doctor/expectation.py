@@ -109,7 +109,7 @@ def _of_path(found: Expectation) -> tuple[Sourced, ...]:
 
 def _between_nodes(situation: Situation) -> BandwidthExpectation:
     transport, nic_gbps = situation.transport, situation.nic_gbps
-    prior = next((each for each in known_transports() if each.name == transport), None)
+    prior = None if transport is None else _prior_of(transport)
     if transport is None or prior is None:
         return _unknown(
             "the log does not say over what the nodes talk", "NCCL_DEBUG_SUBSYS=INIT,NET"
@@ -142,13 +142,17 @@ def _between_nodes(situation: Situation) -> BandwidthExpectation:
     )
 
 
+def _prior_of(transport: str) -> TransportPrior | None:
+    return next((each for each in known_transports() if each.name == transport), None)
+
+
 def _by_rdma(situation: Situation) -> str | None:
     """Nearly every NIC of 100 Gbit/s and more has RDMA; of slower ones nothing is said."""
     nic_gbps = situation.nic_gbps
     if nic_gbps is None or nic_gbps < _RDMA_NIC_GBPS:
         return None
-    prior = next(each for each in known_transports() if each.name == "roce")
-    of_nic = _of_one_nic(prior, nic_gbps)
+    prior = _prior_of("roce")
+    of_nic = None if prior is None else _of_one_nic(prior, nic_gbps)
     if of_nic is None:
         return None
     nics = situation.num_nics or 1

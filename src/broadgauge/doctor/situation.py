@@ -12,8 +12,9 @@ from broadgauge.doctor.log.job import (
     nodes_of_ranks,
     num_nodes,
     uses_sockets,
+    ways_inside,
 )
-from broadgauge.doctor.log.topology import BY_NVLINK, BY_PCIE, p2p_distances
+from broadgauge.doctor.log.topology import BY_NVLINK, BY_PCIE, all_p2p_distances
 from broadgauge.doctor.log.transports import of_network
 from broadgauge.specs.transports import Transport
 
@@ -122,13 +123,7 @@ def _gdr(reading: LogReading) -> GdrState:
 
 def _inside(reading: LogReading, communicator: CommunicatorFacts) -> tuple[str | None, bool]:
     """The slowest way between ranks of one node."""
-    nodes = nodes_of_ranks(reading, communicator)
-    ways = {
-        way
-        for (a, b), of_pair in communicator.paths.items()
-        if a in nodes and nodes[a] == nodes.get(b)
-        for way in of_pair
-    }
+    ways = ways_inside(reading, communicator)
     if Way.SOCKETS in ways:
         return "sockets", False
     if Way.SHM in ways:
@@ -137,11 +132,7 @@ def _inside(reading: LogReading, communicator: CommunicatorFacts) -> tuple[str |
         return "nvlink", False
     if Way.P2P not in ways:
         return None, False
-    distances = {
-        distance
-        for pair in communicator.p2p_lines
-        for distance in p2p_distances(reading, communicator, pair)
-    }
+    distances = all_p2p_distances(reading, communicator)
     if not distances.isdisjoint(BY_PCIE):
         return "pcie", False
     return "nvlink", not distances <= BY_NVLINK or not distances

@@ -29,7 +29,7 @@ from broadgauge.results.folder.reading import StoredRun, read_run
 from broadgauge.results.folder.run_folder import LOGS_FOLDER
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.record import Finding, Record, Severity, Status
+from broadgauge.specs.record import Finding, Record, Status
 
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)")
 _RANK_LOG = re.compile(
@@ -280,10 +280,7 @@ def _grouped(seen: Sequence[_Seen]) -> tuple[ExaminedFinding, ...]:
     groups: dict[tuple[str, ...], list[_Seen]] = {}
     for each in seen:
         groups.setdefault(each.kind, []).append(each)
-    order = (Severity.ERROR, Severity.WARNING, Severity.INFO)
-    return tuple(
-        sorted(map(_examined, groups.values()), key=lambda e: order.index(e.finding.severity))
-    )
+    return tuple(sorted(map(_examined, groups.values()), key=lambda e: e.finding.severity.rank))
 
 
 def _examined(group: Sequence[_Seen]) -> ExaminedFinding:

@@ -152,6 +152,14 @@ class Severity(StrEnum):
     WARNING = "warning"
     ERROR = "error"
 
+    @property
+    def rank(self) -> int:
+        """For sorting: 0 is the worst."""
+        return _WORST_FIRST.index(self)
+
+
+_WORST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.INFO)
+
 
 class Confidence(StrEnum):
     """How sure is it that the cause is the cause?"""

@@ -13,7 +13,7 @@ from broadgauge.doctor.host import (
 )
 from broadgauge.doctor.host.variables import variable_findings
 from broadgauge.messages.hardware import HardwareFacts
-from broadgauge.specs.record import Finding, Severity
+from broadgauge.specs.record import Finding
 
 HostRule = Callable[[HardwareFacts], Iterator[Finding]]
 RULES: tuple[HostRule, ...] = (
@@ -25,7 +25,6 @@ RULES: tuple[HostRule, ...] = (
     *port_errors.RULES,
     *software.RULES,
 )
-_ORDER = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 
 def host_findings(facts: HardwareFacts) -> tuple[Finding, ...]:
@@ -35,4 +34,4 @@ def host_findings(facts: HardwareFacts) -> tuple[Finding, ...]:
         *(finding for rule in RULES for finding in rule(facts)),
         *variable_findings(variables, version=facts.nccl_version, facts=facts),
     ]
-    return tuple(sorted(found, key=lambda finding: _ORDER.index(finding.severity)))
+    return tuple(sorted(found, key=lambda finding: finding.severity.rank))

@@ -11,20 +11,20 @@ from broadgauge.doctor.log.conclusions.conclusion import quoted
 from broadgauge.doctor.log.facts import CommunicatorFacts, LogReading, Place, ProcessFacts, Way
 from broadgauge.doctor.log.gdr_state import GdrState, state_of
 from broadgauge.doctor.log.job import (
-    OWN_RDMA,
-    SOCKET,
     has_several_nodes,
     is_between_nodes,
+    is_of_network,
     is_one_node,
     largest,
+    networks,
     nodes_of_ranks,
+    uses_sockets,
+    ways_inside,
 )
 from broadgauge.doctor.log.speakers import listed, who
-from broadgauge.doctor.log.topology import BY_NVLINK, BY_PCIE, p2p_distances
+from broadgauge.doctor.log.topology import BY_NVLINK, BY_PCIE, all_p2p_distances
 from broadgauge.doctor.log.transports import of_network
 
-_OF_NICS = frozenset({Way.SOCKETS, Way.NETWORK, Way.GDRDMA, Way.COLLNET})
-_BY_DEVICE = {"ib": State.ON, "socket": State.OFF}
 _MOST_NAMES = 3
 
 
@@ -89,9 +89,10 @@ def _crosses_nodes(reading: LogReading) -> bool:
     if has_several_nodes(reading) or not is_one_node(reading):
         return True
     return any(
-        not _OF_NICS.isdisjoint(ways)
+        is_of_network(way)
         for communicator in reading.communicators.values()
         for ways in communicator.paths.values()
+        for way in ways
     )
 
 
@@ -99,7 +100,7 @@ def _not_needed(reading: LogReading) -> SubjectAnswer:
     communicator = largest(reading)
     ranks = None if communicator is None else communicator.num_ranks
     words = "all ranks are on one node" if ranks is None else f"its {ranks} ranks are on one node"
-    chosen = sorted({p.network for p in reading.processes.values() if p.network})
+    chosen = sorted(networks(reading))
     if chosen:
         words += f" (NCCL chose {listed(chosen)}, and sends nothing over it)"
     return SubjectAnswer(State.NOT_NEEDED, words)
@@ -125,10 +126,7 @@ def _between(
 
 
 def _of_process(process: ProcessFacts) -> State:
-    network = "ofi" if process.network is None else process.network.casefold()
-    if network == OWN_RDMA:
-        return State.ON
-    return _of_name(network, process.provider)
+    return _of_name(process.network or "ofi", process.provider)
 
 
 def _of_name(network: str, provider: str | None) -> State:
@@ -145,24 +143,22 @@ def _network_of(process: ProcessFacts) -> str:
 
 def _over(processes: Sequence[ProcessFacts]) -> str:
     adapters = {name: each for p in processes for name, each in p.adapters.items()}
-    networks = listed(sorted({_network_of(p) for p in processes}))
     if not adapters:
-        return f"over {networks}"
+        return f"over {listed(sorted({_network_of(p) for p in processes}))}"
     is_software = all((kind := kind_of(a)) is not None and kind.is_software for a in adapters)
     software = ", done in software" if is_software else ""
     return f"over {adapters_words(adapters.values())}{software}"
 
 
 def _instead(processes: Sequence[ProcessFacts]) -> str:
-    networks = sorted({_network_of(p) for p in processes})
-    if all(name.casefold() == SOCKET for name in networks):
+    if all(map(uses_sockets, processes)):
         interfaces = sorted({name for p in processes for name in p.interfaces})
         over = f" over {listed(interfaces, most=_MOST_NAMES)}" if interfaces else ""
         return f"TCP sockets carry the job{over}"
-    transport = of_network(networks[0].casefold(), processes[0].provider)
-    if transport == "tcpx":
-        return f"{listed(networks)} is TCP, whose payload the NIC puts into GPU memory"
-    return f"{listed(networks)} sends over TCP"
+    names = sorted({_network_of(p) for p in processes})
+    if of_network(names[0], processes[0].provider) == "tcpx":
+        return f"{listed(names)} is TCP, whose payload the NIC puts into GPU memory"
+    return f"{listed(names)} sends over TCP"
 
 
 def _by_channels(reading: LogReading) -> State | None:
@@ -170,8 +166,8 @@ def _by_channels(reading: LogReading) -> State | None:
     found = set()
     for communicator in reading.communicators.values():
         for devices in communicator.path_devices.values():
-            names = {device.split("/")[1].casefold() for device in devices if "/" in device}
-            found |= {_BY_DEVICE.get(name) or _of_name(name, None) for name in names}
+            names = {device.split("/")[1] for device in devices if "/" in device}
+            found |= {_of_name(name, None) for name in names}
         if any(Way.SOCKETS in ways for ways in communicator.paths.values()):
             found.add(State.OFF)
     found.discard(State.UNKNOWN)
@@ -182,14 +178,10 @@ def _by_channels(reading: LogReading) -> State | None:
 
 def _evidence(reading: LogReading) -> tuple[str, ...]:
     """A line of each way between nodes, and who chose what."""
-    lines = _first_lines(reading, _OF_NICS)
-    networks: dict[str, list[ProcessFacts]] = {}
-    for process in reading.processes.values():
-        if process.network is not None:
-            networks.setdefault(process.network, []).append(process)
+    lines = _first_lines(reading, filter(is_of_network, Way))
     chosen = (
         f"{who(reading, (p.speaker for p in processes))}: network {name}"
-        for name, processes in networks.items()
+        for name, processes in networks(reading).items()
     )
     return (*quoted(lines), *chosen)
 
@@ -208,11 +200,10 @@ def _first_lines(reading: LogReading, ways: Iterable[Way]) -> list[tuple[Place, 
 def _gdr(reading: LogReading, rdma: SubjectAnswer) -> SubjectAnswer:
     if rdma.state is State.NOT_NEEDED:
         return SubjectAnswer(State.NOT_NEEDED, "no NIC is used")
-    users = [
-        p for p in reading.processes.values() if p.network is None or p.network.casefold() != SOCKET
-    ]
     by_state: dict[GdrState, list[ProcessFacts]] = {}
-    for process in users:
+    for process in reading.processes.values():
+        if uses_sockets(process):
+            continue
         by_state.setdefault(state_of(reading, process), []).append(process)
     on, off = by_state.get(GdrState.ON, []), by_state.get(GdrState.OFF, [])
     lines = quoted(_first_lines(reading, (Way.GDRDMA, Way.NETWORK)))
@@ -231,7 +222,7 @@ def _gdr(reading: LogReading, rdma: SubjectAnswer) -> SubjectAnswer:
 def _nvlink(reading: LogReading) -> SubjectAnswer:
     """Inside nodes."""
     communicator = largest(reading)
-    ways = set() if communicator is None else _ways_inside(reading, communicator)
+    ways = set() if communicator is None else ways_inside(reading, communicator)
     lines = quoted(_first_lines(reading, (Way.P2P, Way.SHM, Way.NVLS)))
     if communicator is None or not (ways or communicator.has_nvls):
         return SubjectAnswer(State.UNKNOWN, "no line of a channel between GPUs of a node")
@@ -240,7 +231,7 @@ def _nvlink(reading: LogReading) -> SubjectAnswer:
     processes = reading.processes.values()
     if ways == {Way.P2P} and any(p.has_multicast or p.has_nvswitch for p in processes):
         return SubjectAnswer(State.ON, "an NVSwitch joins the GPUs", lines)
-    distances = _distances(reading, communicator)
+    distances = {each for each in all_p2p_distances(reading, communicator) if each is not None}
     state, words = _by_distance(ways, distances)
     return SubjectAnswer(state, words, lines)
 
@@ -258,30 +249,11 @@ def _by_distance(ways: set[Way], distances: set[str]) -> tuple[State, str]:
     return State.UNKNOWN, "P2P is NVLink or PCIe: NCCL_DEBUG_SUBSYS=INIT,GRAPH tells"
 
 
-def _ways_inside(reading: LogReading, communicator: CommunicatorFacts) -> set[Way]:
-    nodes = nodes_of_ranks(reading, communicator)
-    return {
-        way
-        for pair, of_pair in communicator.paths.items()
-        if is_between_nodes(nodes, pair) is False
-        for way in of_pair
-    }
-
-
-def _distances(reading: LogReading, communicator: CommunicatorFacts) -> set[str]:
-    return {
-        distance
-        for pair in communicator.p2p_lines
-        for distance in p2p_distances(reading, communicator, pair)
-        if distance is not None
-    }
-
-
 def _tcp(reading: LogReading) -> SubjectAnswer:
     """Do TCP sockets carry what goes between nodes?"""
     told = _told(reading)
-    by_tcp = [p for p in told.get(State.OFF, []) if str(p.network).casefold() == SOCKET]
-    others = [p for processes in told.values() for p in processes if p not in by_tcp]
+    by_tcp = [p for p in told.get(State.OFF, []) if uses_sockets(p)]
+    others = [p for processes in told.values() for p in processes if not uses_sockets(p)]
     if by_tcp and not others:
         return SubjectAnswer(State.ON, _instead(by_tcp), _evidence(reading))
     if by_tcp:

@@ -243,8 +243,8 @@ class LogReading:
     """Of anyone but NCCL, that a rule or a reader of tables knows."""
     ports: list[ListedPort] = field(default_factory=list)
     """RDMA ports that `ibstat` printed."""
-    gpu_names: dict[str, Place] = field(default_factory=dict)
-    """As the driver names them, where a program printed them: the first line of each."""
+    gpu_names: set[str] = field(default_factory=set)
+    """As the driver names them, where a program printed them."""
     measured: list[Measured] = field(default_factory=list)
     printed_variables: dict[str, tuple[Place, str]] = field(default_factory=dict)
     """NCCL variables that the job itself printed, as `env` does; masked."""

@@ -12,7 +12,6 @@ from broadgauge.specs.record import Finding, Severity
 
 ANY_ERROR = "any-error"
 ANY_OTHER = "any-other-error"
-_WORST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 
 def log_findings(reading: LogReading) -> tuple[Finding, ...]:
@@ -124,7 +123,7 @@ def _as_severe(
 
 def _order(conclusion: Conclusion) -> tuple[int, bool, str, int]:
     """Files in the order of their names; what is of no single line comes last."""
-    rank = _WORST_FIRST.index(conclusion.finding.severity)
+    rank = conclusion.finding.severity.rank
     place = conclusion.place
     if place is None:
         return (rank, True, "", 0)

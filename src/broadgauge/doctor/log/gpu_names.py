@@ -7,8 +7,6 @@ HBM3`, `Tesla V100-SXM2-32GB`, `AMD Instinct MI300X`.
 import re
 from dataclasses import dataclass, field
 
-from broadgauge.doctor.log.facts import Place
-
 TRIGGERS = (b"NVIDIA ", b"Tesla V", b"Tesla P", b"AMD Instinct ")
 MOST_NAMES = 16
 _NAMED = re.compile(
@@ -27,16 +25,12 @@ _OF_DESKS = re.compile(r"geforce|quadro|rtx|gtx|titan", re.IGNORECASE)
 class GpuNames:
     """Takes in lines that may name one."""
 
-    names: dict[str, Place] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
 
-    def take(self, text: str, place: Place) -> bool:
-        """Does it name a GPU?"""
+    def take(self, text: str) -> None:
         match = _NAMED.search(text)
-        if match is None:
-            return False
-        if len(self.names) < MOST_NAMES:
-            self.names.setdefault(match.group().strip(), place)
-        return True
+        if match is not None and len(self.names) < MOST_NAMES:
+            self.names.add(match.group().strip())
 
 
 def is_of_data_centre(name: str) -> bool:

@@ -118,15 +118,17 @@ def nodes_of_ranks(reading: LogReading, communicator: CommunicatorFacts) -> dict
     nodes = {rank: node_of(reading, who) for rank, who in communicator.members.items()}
     if len(nodes) == communicator.num_ranks or communicator.has_mnnvl:
         return nodes
-    near = [pair for pair, ways in communicator.paths.items() if ways.keys() & _INSIDE]
-    is_new = True
-    while is_new:
-        is_new = False
-        for a, b in near:
-            for known, other in ((a, b), (b, a)):
-                if known in nodes and other not in nodes:
-                    nodes[other] = nodes[known]
-                    is_new = True
+    near: dict[int, list[int]] = {}
+    for (a, b), ways in communicator.paths.items():
+        if ways.keys() & _INSIDE:
+            near.setdefault(a, []).append(b)
+            near.setdefault(b, []).append(a)
+    reached = list(nodes)
+    for rank in reached:
+        for other in near.get(rank, ()):
+            if other not in nodes:
+                nodes[other] = nodes[rank]
+                reached.append(other)
     return nodes
 
 
@@ -134,6 +136,17 @@ def is_between_nodes(nodes: dict[int, str], pair: tuple[int, int]) -> bool | Non
     """None: the node of one of the two is not known."""
     first, second = (nodes.get(rank) for rank in pair)
     return None if first is None or second is None else first != second
+
+
+def ways_inside(reading: LogReading, communicator: CommunicatorFacts) -> set[Way]:
+    """That pairs of ranks take which are known to be on one node."""
+    nodes = nodes_of_ranks(reading, communicator)
+    return {
+        way
+        for pair, of_pair in communicator.paths.items()
+        if is_between_nodes(nodes, pair) is False
+        for way in of_pair
+    }
 
 
 def is_of_network(way: Way) -> bool:

@@ -56,28 +56,21 @@ def _is_last(reading: LogReading, ending: LastWords) -> bool:
 def _ended(endings: Sequence[LastWords]) -> Conclusion:
     ordered = sorted(endings, key=_when)
     first = ordered[0]
-    distinct = list(dict.fromkeys(each.words for each in ordered))
+    others = len({each.words for each in ordered}) - 1
     who = "a process" if first.rank is None else f"rank {first.rank}"
-    more = "" if len(distinct) == 1 else _others(len(distinct) - 1)
-    return Conclusion(
-        place=first.place,
-        finding=Finding(
-            rule=RULE,
-            severity=Severity.ERROR,
-            symptom=f"{who} ended{' first' if more else ''}: {first.words[:_MOST_WORDS]}{more}",
-            evidence=_lines(ordered),
-            cause="no rule knows these words: they are the last that it said",
-            fix=(
-                "read what stands before the line, of the process that ended first; if the program "
-                "caught it and went on, a rule of your own can say so (docs/doctor-rules.md)"
-            ),
-            confidence=Confidence.POSSIBLE,
+    more = f"; {others} other{'' if others == 1 else 's'} after it" if others else ""
+    return _conclusion(
+        ordered,
+        rule=RULE,
+        severity=Severity.ERROR,
+        symptom=f"{who} ended{' first' if more else ''}: {first.words[:_MOST_WORDS]}{more}",
+        cause="no rule knows these words: they are the last that it said",
+        fix=(
+            "read what stands before the line, of the process that ended first; if the program "
+            "caught it and went on, a rule of your own can say so (docs/doctor-rules.md)"
         ),
+        confidence=Confidence.POSSIBLE,
     )
-
-
-def _others(number: int) -> str:
-    return f"; {number} other{'' if number == 1 else 's'} after it"
 
 
 def _when(ending: LastWords) -> tuple[bool, float, str, int]:
@@ -93,32 +86,49 @@ def _lines(endings: Sequence[LastWords]) -> tuple[str, ...]:
 
 
 def _interrupted(endings: Sequence[LastWords]) -> Conclusion:
-    first = min(endings, key=_when)
-    return Conclusion(
-        place=first.place,
-        finding=Finding(
-            rule="process-interrupted",
-            severity=Severity.WARNING,
-            symptom="a process was interrupted (SIGINT)",
-            evidence=_lines(sorted(endings, key=_when)),
-            cause="somebody pressed Ctrl-C, or a launcher passed on that another process ended",
-            fix="where nobody did: look for the process that ended first",
-            confidence=Confidence.LIKELY,
-        ),
+    return _conclusion(
+        sorted(endings, key=_when),
+        rule="process-interrupted",
+        severity=Severity.WARNING,
+        symptom="a process was interrupted (SIGINT)",
+        cause="somebody pressed Ctrl-C, or a launcher passed on that another process ended",
+        fix="where nobody did: look for the process that ended first",
+        confidence=Confidence.LIKELY,
     )
 
 
 def _survived(endings: Sequence[LastWords]) -> Conclusion:
-    first = min(endings, key=_when)
+    ordered = sorted(endings, key=_when)
+    return _conclusion(
+        ordered,
+        rule=SURVIVED,
+        severity=Severity.WARNING,
+        symptom=f"a line calls itself an error, and the log goes on: {ordered[0].words[:160]}",
+        cause="no rule knows these words",
+        fix="read them; a rule of your own can explain them next time (docs/doctor-rules.md)",
+        confidence=Confidence.POSSIBLE,
+    )
+
+
+def _conclusion(
+    ordered: Sequence[LastWords],
+    *,
+    rule: str,
+    severity: Severity,
+    symptom: str,
+    cause: str,
+    fix: str,
+    confidence: Confidence,
+) -> Conclusion:
     return Conclusion(
-        place=first.place,
+        place=ordered[0].place,
         finding=Finding(
-            rule=SURVIVED,
-            severity=Severity.WARNING,
-            symptom=f"a line calls itself an error, and the log goes on: {first.words[:160]}",
-            evidence=_lines(sorted(endings, key=_when)),
-            cause="no rule knows these words",
-            fix="read them; a rule of your own can explain them next time (docs/doctor-rules.md)",
-            confidence=Confidence.POSSIBLE,
+            rule=rule,
+            severity=severity,
+            symptom=symptom,
+            evidence=_lines(ordered),
+            cause=cause,
+            fix=fix,
+            confidence=confidence,
         ),
     )

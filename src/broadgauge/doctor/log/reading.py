@@ -117,7 +117,7 @@ class _Reader:
         )
         if match is None:
             is_listed = self._tables.take(text, place) or self._ports.take(text, place)
-            self._gpus.take(text, place)
+            self._gpus.take(text)
             self._take_setting(text, place)
             self.reading.num_known_lines += is_listed or is_ending
             return

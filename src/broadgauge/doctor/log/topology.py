@@ -57,6 +57,15 @@ def p2p_distances(
     return told
 
 
+def all_p2p_distances(reading: LogReading, communicator: CommunicatorFacts) -> set[str | None]:
+    """Of every pair with P2P; None among them: some pair's is unknown."""
+    return {
+        distance
+        for pair in communicator.p2p_lines
+        for distance in p2p_distances(reading, communicator, pair)
+    }
+
+
 def _by_buses(
     reading: LogReading, communicator: CommunicatorFacts, pair: tuple[int, int]
 ) -> str | None:

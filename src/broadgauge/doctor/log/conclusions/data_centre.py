@@ -11,7 +11,7 @@ def data_centre_signs(reading: LogReading) -> tuple[str, ...]:
 
     GeForce boards have no P2P (NVIDIA's driver), so eight that do are none.
     """
-    named = [name for name in reading.gpu_names if is_of_data_centre(name)]
+    named = sorted(filter(is_of_data_centre, reading.gpu_names))
     if named:
         return (f"GPUs: {', '.join(named[:3])}",)
     if reading.gpu_names:
