@@ -87,6 +87,12 @@ def test_what_is_expected_and_is_not(
         assert document["findings"][0]["evidence"] or "one node" in words_of(document)
 
 
+def test_a_job_of_one_node_is_no_proof_of_rdma(capsys: pytest.CaptureFixture[str]) -> None:
+    log = str(HEALTHY / "nvlink-one-node-socket-2.28.log")
+    _, document = asked(capsys, "--log", log, "--expect", "rdma")
+    assert document["findings"][0]["symptom"] == "RDMA was expected, and is not used"
+
+
 def words_of(document: dict[str, Any]) -> str:
     return str(document["findings"][0]["cause"])
 

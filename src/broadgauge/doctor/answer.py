@@ -77,7 +77,7 @@ def expectation_findings(
             Finding(
                 rule=f"expected-{question.value}",
                 severity=Severity.INFO if is_unknown else Severity.ERROR,
-                symptom=f"{NAMES[question]} was expected, and is {answer.state.value}",
+                symptom=f"{NAMES[question]} was expected, and is {_words(answer.state)}",
                 evidence=answer.evidence,
                 cause=answer.why,
                 fix=_FIXES[question],
@@ -85,6 +85,10 @@ def expectation_findings(
             )
         )
     return tuple(found)
+
+
+def _words(state: State) -> str:
+    return "not used" if state is State.NOT_NEEDED else state.value
 
 
 def is_unanswered(answers: Mapping[Subject, SubjectAnswer], expected: Iterable[Subject]) -> bool:
