@@ -51,7 +51,7 @@ def matrix(*axes: tuple[Any, ...], kept: set[tuple[Any, ...]]) -> list[Any]:
     params = []
     for values in itertools.product(*axes):
         marks = [] if values in kept else [pytest.mark.thorough]
-        marks += [pytest.mark.namespaces if "emulated" in values else pytest.mark.alone]
+        marks += [pytest.mark.namespaces] if "emulated" in values else []
         names = [value.name if isinstance(value, signal.Signals) else value for value in values]
         params.append(pytest.param(*values, marks=marks, id="-".join(names)))
     assert kept <= set(itertools.product(*axes))
@@ -131,7 +131,6 @@ def test_a_rank_or_the_launcher_is_ended(
 
 
 @pytest.mark.measured
-@pytest.mark.alone
 def test_a_hanging_rank_is_a_time_out_and_the_next_case_runs(empty_folder: Path) -> None:
     text = tiny("local", "1x2", launches=2) + "limits: {measure_s: 2}\n"
     with start(empty_folder, "local", "measure", text=text, LINGER_RANK="1") as tool:
