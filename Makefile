@@ -58,7 +58,7 @@ test-slow: install  ## Run the slow tests: real runs end to end, ranks that trai
 	@$(BIN)/python -m pytest $(BESIDE) "slow and $(FACTS)"
 
 test-thorough: install  ## Run simulations and every kill; a part of them: SHARD=n/8
-	@$(BIN)/python -m pytest $(BESIDE) "thorough and not measured and not gpu" --shard $(SHARD)
+	@BROADGAUGE_ALL_EXAMPLES=1 $(BIN)/python -m pytest $(BESIDE) "(thorough or costly) and not measured and not gpu" --shard $(SHARD)
 
 measure: install  ## Judge times and rates: on a quiet machine, since others change them
 	@$(BIN)/python -m pytest -m "measured and not gpu" --repeats-s 600
