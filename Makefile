@@ -23,7 +23,7 @@ FUZZ_S ?= 600
 ATHERIS := 3.0.0
 
 .PHONY: help install quickstart test test-beside test-alone lint format
-.PHONY: test-slow slow-beside slow-alone test-thorough thorough-beside thorough-alone measure ci-beside ci-alone test-gpu bench fuzz compiled lock clean
+.PHONY: test-slow slow-beside slow-alone test-thorough thorough-beside thorough-alone measure planted ci-beside ci-alone test-gpu bench fuzz compiled lock clean
 
 help:  ## Say what each target does
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' Makefile | expand -t 14
@@ -73,6 +73,9 @@ thorough-alone: install
 
 measure: install  ## Judge times and rates: on a quiet machine, since others change them
 	@$(BIN)/python -m pytest -m "measured and not gpu" --repeats-s 600
+
+planted: install  ## Plant ten faults in a scratch clone: does a named test turn red for each?
+	@$(BIN)/python scripts/planted_faults.py
 
 # What .ci/run does: all facts, slow ones too, in two sessions.
 ci-beside: install
