@@ -25,7 +25,7 @@ FUZZ_S ?= 600
 ATHERIS := 3.0.0
 
 .PHONY: help install quickstart test facts lint format
-.PHONY: test-slow test-thorough measure ci-tests test-gpu bench fuzz compiled lock clean
+.PHONY: test-slow test-thorough measure planted ci-tests test-gpu bench fuzz compiled lock clean
 
 help:  ## Say what each target does
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' Makefile | expand -t 14
@@ -62,6 +62,9 @@ test-thorough: install  ## Run simulations and every kill; a part of them: SHARD
 
 measure: install  ## Judge times and rates: on a quiet machine, since others change them
 	@$(BIN)/python -m pytest -m "measured and not gpu" --repeats-s 600
+
+planted: install  ## Plant ten faults in a scratch clone: does a named test turn red for each?
+	@$(BIN)/python scripts/planted_faults.py
 
 ci-tests: install  ## What .ci/run does beside lint: all facts, slow ones too
 	@$(BIN)/python -m pytest $(BESIDE) "$(FACTS)" --ledger
