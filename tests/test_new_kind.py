@@ -74,7 +74,7 @@ def type_errors(package: Path, repository: Path) -> str:
     return done.stdout if done.returncode else ""
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_type_checker_names_the_rooms_that_forgot_a_kind(
     tmp_path: Path, repository: Path
 ) -> None:

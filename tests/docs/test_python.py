@@ -1,4 +1,5 @@
-"""docs/python.md: every block runs as it stands, as a script and in a real notebook kernel.
+"""docs/python.md: every block runs as it stands as a script, and in a real notebook kernel with one
+launch for three.
 
 Ranks are scripted, since what is shown is how it is asked and what comes back.
 """
@@ -48,8 +49,10 @@ def test_every_block_runs_in_a_notebook(empty_folder: Path) -> None:
     import nbformat
     from nbclient import NotebookClient
 
+    blocks = [text.replace('"launches": 3', '"launches": 1') for text in BLOCKS]
+    assert blocks != BLOCKS
     notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell(text) for text in (FIRST, *BLOCKS)]
+        cells=[nbformat.v4.new_code_cell(text) for text in (FIRST, *blocks)]
     )
     client = NotebookClient(
         notebook, timeout=240, kernel_name="python3", resources={"metadata": {"path": "."}}

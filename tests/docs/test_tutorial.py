@@ -250,7 +250,6 @@ def test_from_the_run_to_its_removal(mine: Path) -> None:
     assert not list(mine.glob("runs/own-script-*"))
 
 
-@pytest.mark.measured
 @pytest.mark.thorough
 @pytest.mark.measuring
 @pytest.mark.namespaces

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.counted_calls import counted_calls
 from tests.predict.making_cases import BASE, case, cases
 
 from broadgauge.predict.articles.scores import article_rows
@@ -266,14 +267,25 @@ def test_a_series_tells_hybrid_from_full_sharding() -> None:
     assert full["pod-8"] < 0.8
 
 
+def sweep(num_networks: int) -> list[TrainingCase]:
+    return [
+        case(strategy=strategy, fabric=Fabric(transport="roce", node_gbps=25.0 + number))
+        for number in range(num_networks)
+        for strategy in ("ddp", "fsdp", "hsdp", "megatron")
+    ]
+
+
+def test_a_sweeps_cases_are_computed_together() -> None:
+    """For four times as many it takes not even twice the calls."""
+    predict(sweep(1))
+    few_calls = counted_calls(lambda: predict(sweep(10)))
+    assert counted_calls(lambda: predict(sweep(40))) < 2 * few_calls
+
+
 @pytest.mark.measured
 def test_a_sweep_takes_a_millisecond_a_case_and_less() -> None:
     """CPU time, so that other work on the machine doesn't count; ten times what it takes."""
-    many = [
-        case(strategy=strategy, fabric=Fabric(transport="roce", node_gbps=25.0 + number))
-        for number in range(500)
-        for strategy in ("ddp", "fsdp", "hsdp", "megatron")
-    ]
+    many = sweep(500)
     predict(many[:4])
     start_s = time.process_time()
     predict(many)

@@ -37,6 +37,8 @@ from broadgauge.specs.tasks import layout_of, task_of
 Counters = Callable[[int], NodeCounters]
 WORKER = (sys.executable, "-m", "broadgauge.probes.worker")
 COMMAND_WORKER = (sys.executable, "-m", "broadgauge.probes.command")
+LIMIT_S = 480
+"""Against hangs: many times what any trial here takes, below pytest's own."""
 
 
 def made_up_counters(reading: int) -> NodeCounters:
@@ -97,7 +99,7 @@ class Rank:
     def close(self) -> None:
         os.close(self.command_fd)
         try:
-            self.process.wait(timeout=60)
+            self.process.wait(timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -178,7 +180,7 @@ class Ranks:
         *,
         trial_id: str = "t0",
         seed: int = 1,
-        limit_s: float = 120,
+        limit_s: float = LIMIT_S,
         timeouts_s: dict[Phase, float] | None = None,
         hear_all: bool = False,
     ) -> TrialOutcome:

@@ -39,6 +39,11 @@ def delay_messages_to_rank_2() -> None:
     pairwise.OneWay._give = late
 
 
+def delay_and_corrupt_messages_to_rank_2() -> None:
+    delay_messages_to_rank_2()
+    corrupt_messages_to_rank_2()
+
+
 def corrupt_messages_to_rank_2() -> None:
     """One element of each is lost on the way."""
     give = pairwise.OneWay._give

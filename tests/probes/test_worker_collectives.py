@@ -85,7 +85,6 @@ def test_phases_come_in_order_and_marks_are_unique(pair):
     assert len(labels) == len(set(labels))
 
 
-@pytest.mark.measured
 def test_a_worker_whose_agent_is_gone_leaves(tmp_path):
     """Without a word from it, also when it waits for nothing but its peer."""
     ranks = Ranks(1, tmp_path, is_forked=False)

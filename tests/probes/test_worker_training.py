@@ -14,6 +14,8 @@ from .harness import Ranks
 from .training_launch import PLANTED, WORKLOAD, Launch
 
 pytestmark = pytest.mark.measuring
+DELAY_S = 0.023
+"""As tests/probes/planted.py plants it."""
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +74,17 @@ def test_bfloat16_arithmetic_trains_too(pair, two):
     assert trial.series["loss"] == pytest.approx(two.series["loss"], rel=0.1)
 
 
+def test_no_planted_delay_is_missed(tmp_path):
+    """Rank 1 sleeps in every second step, rank 0 where communication is on: the slowest rank's
+    time is a step's, and a sleep is never shorter than it says."""
+    faults = {0: "sleep_when_communicating", 1: "sleep_in_every_second_step"}
+    trial = train_with(tmp_path, faults, steps=4, block_steps=2)
+    assert len(trial.series["step_time_s"]) == 4
+    assert min(trial.series["step_time_s"]) >= DELAY_S
+    off_s = trial.series["step_without_communication_s"]
+    assert min(off_s[1::2]) >= DELAY_S
+
+
 @pytest.mark.measured
 @pytest.mark.slow
 def test_a_planted_delay_in_a_step_is_found(tmp_path):
@@ -108,7 +121,7 @@ def run_to_failure(folder, fault=None, **changes):
     num_ranks = 2 if fault else 1
     case = make_case(WORKLOAD.model_copy(update=changes), nodes=num_ranks)
     with Ranks(num_ranks, folder, scripts=scripts) as ranks:
-        outcome = ranks.run_trial(case, limit_s=60)
+        outcome = ranks.run_trial(case)
         return outcome, ranks.logs(), ranks.ranks
 
 

@@ -12,8 +12,6 @@ from broadgauge.specs.workload import GptModel, TrainWorkload
 from .harness import Ranks
 
 PLANTED = str(Path(__file__).parent / "planted.py")
-LIMIT_S = 240
-"""Far more than any trial here takes on a quiet machine."""
 TINY = GptModel(layers=2, hidden=32, heads=2, seq_len=16)
 WORKLOAD = TrainWorkload(
     kind="train",
@@ -38,7 +36,7 @@ class Launch:
     def train(self, **changes: object) -> MergedTrial:
         self.trials += 1
         case = make_case(WORKLOAD.model_copy(update=changes), nodes=len(self.ranks.ranks))
-        outcome = self.ranks.run_trial(case, trial_id=f"t{self.trials}", limit_s=LIMIT_S)
+        outcome = self.ranks.run_trial(case, trial_id=f"t{self.trials}")
         assert outcome.status is Status.OK, self.ranks.logs()
         self.said = read_blocks(outcome.messages)
         return merge(case, outcome, None)

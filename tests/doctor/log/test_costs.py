@@ -1,10 +1,12 @@
-"""Does a hostile log cost more than its length? Work and memory are counted, no clock is asked."""
+"""Does a hostile log cost more than its length? Calls and memory are counted; what a single call in
+C takes is judged by CPU time."""
 
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 
 import pytest
+from tests.counted_calls import counted_calls
 
 from broadgauge.doctor.log import (
     communicators,
@@ -86,6 +88,14 @@ def cpu_s(work: Callable[[], object]) -> float:
     return min(samples)
 
 
+@pytest.mark.parametrize("shape", LINES)
+def test_eight_times_the_log_is_eight_times_the_calls(shape: str) -> None:
+    few, many = ("".join(map(LINES[shape], range(n))) for n in (60, 60 * MORE))
+    read_text(few)
+    few_calls = counted_calls(lambda: log_findings(read_text(few)))
+    assert counted_calls(lambda: log_findings(read_text(many))) <= MORE * few_calls
+
+
 @pytest.mark.measured
 @pytest.mark.parametrize("shape", LINES)
 def test_work_grows_as_the_log(shape: str) -> None:
@@ -122,8 +132,18 @@ def test_rules_work_grows_as_the_line() -> None:
     assert cpu_s(lambda: work(many)) < MOST_RATIO * few_s
 
 
+REPEATED = ["\x1b[", "a:1:1 ", "NCCL INFO ", "a:1:1 [0] b:2 (c) NCCL INFO "]
+
+
+@pytest.mark.parametrize("text", REPEATED)
+def test_eight_times_the_line_is_eight_times_the_calls(text: str) -> None:
+    few, many = ((text * n).encode() for n in (200, 200 * MORE))
+    few_calls = counted_calls(lambda: Prefixes().messages(plain(few)))
+    assert counted_calls(lambda: Prefixes().messages(plain(many))) <= MORE * few_calls
+
+
 @pytest.mark.measured
-@pytest.mark.parametrize("text", ["\x1b[", "a:1:1 ", "NCCL INFO ", "a:1:1 [0] b:2 (c) NCCL INFO "])
+@pytest.mark.parametrize("text", REPEATED)
 def test_prefixes_work_grows_as_the_line(text: str) -> None:
     few, many = ((text * n).encode() for n in (200, 200 * MORE))
     few_s = cpu_s(lambda: [Prefixes().messages(plain(few)) for _ in range(5)])
