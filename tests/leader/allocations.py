@@ -19,6 +19,7 @@ from broadgauge.messages.leader import LIFE_WORD, AgentOrder, Job, TakeJobs
 from broadgauge.messages.proof import new_token
 from broadgauge.messages.rank import TrialCommand
 from broadgauge.messages.tasks import CommandTask, RankLayout
+from broadgauge.messages.unix_sockets import short_path
 from broadgauge.platforms.hosts.leader_link import ByteStream, LeaderLink
 
 FAKE = (sys.executable, "-m", "tests.leader.fake_supervisor")
@@ -71,7 +72,8 @@ class Allocation:
     def attach(self, after: int = -1) -> LeaderLink:
         """As a tool does."""
         joined = socket.socket(socket.AF_UNIX)
-        joined.connect(str(self.leader_folder / "socket"))
+        with short_path(self.leader_folder / "socket") as there:
+            joined.connect(there)
         fd = joined.detach()
         return LeaderLink(ByteStream(reading=fd, writing=fd), after)
 
