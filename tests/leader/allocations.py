@@ -19,10 +19,13 @@ from broadgauge.messages.leader import LIFE_WORD, AgentOrder, Job, TakeJobs
 from broadgauge.messages.proof import new_token
 from broadgauge.messages.rank import TrialCommand
 from broadgauge.messages.tasks import CommandTask, RankLayout
+from broadgauge.messages.unix_sockets import short_path
 from broadgauge.platforms.hosts.leader_link import ByteStream, LeaderLink
 
 FAKE = (sys.executable, "-m", "tests.leader.fake_supervisor")
-LIMITS = PhaseLimits(rendezvous_s=5, warm_up_s=5, measure_s=5, teardown_s=1)
+LIMITS = PhaseLimits(rendezvous_s=60, warm_up_s=60, measure_s=60, teardown_s=10)
+HANG_S = 300.0
+"""Longer than anything here takes on any machine."""
 ROOT = Path(__file__).parents[2]
 
 
@@ -34,6 +37,7 @@ class Allocation:
         self.supervisor = (*FAKE, f"pause={pause_s}")
         self.leader_folder = folder / "leader"
         self.leader_folder.mkdir(mode=0o700)
+        self.spool = self.leader_folder / "spool"
         start = LeaderStart(
             folder=str(self.leader_folder),
             address="127.0.0.1",
@@ -45,6 +49,8 @@ class Allocation:
         assert self.leader.stdout is not None
         self.port = int(json.loads(self.leader.stdout.readline())["port"])
         self.agents = [self.start_agent(number) for number in range(num_agents)]
+        for agent in self.agents:
+            wait_until_it_is_there(agent)
 
     def start_agent(self, number: int, token: str | None = None) -> "subprocess.Popen[str]":
         folder = self.folder / f"agent{number}-{token or 'own'}"
@@ -66,7 +72,8 @@ class Allocation:
     def attach(self, after: int = -1) -> LeaderLink:
         """As a tool does."""
         joined = socket.socket(socket.AF_UNIX)
-        joined.connect(str(self.leader_folder / "socket"))
+        with short_path(self.leader_folder / "socket") as there:
+            joined.connect(there)
         fd = joined.detach()
         return LeaderLink(ByteStream(reading=fd, writing=fd), after)
 
@@ -78,6 +85,12 @@ class Allocation:
             for pipe in (process.stdin, process.stdout, process.stderr):
                 if pipe is not None:
                     pipe.close()
+
+
+def wait_until_it_is_there(agent: "subprocess.Popen[str]") -> None:
+    """Its one line comes when it and the leader have proved that they know the token."""
+    assert agent.stdout is not None
+    assert "pid" in json.loads(agent.stdout.readline())
 
 
 def _start(module: str, start: Any) -> "subprocess.Popen[str]":
@@ -149,7 +162,7 @@ def run_jobs(link: LeaderLink, *jobs: Job, generation: int = 0) -> list[dict[str
     return events_until(link, "jobs_done")
 
 
-def events_until(link: LeaderLink, kind: str, timeout_s: float = 30) -> list[dict[str, Any]]:
+def events_until(link: LeaderLink, kind: str, timeout_s: float = HANG_S) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     while not found or found[-1]["type"] != kind:
         spooled = link.receive(timeout_s)

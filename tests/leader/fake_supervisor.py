@@ -80,9 +80,8 @@ class Supervisor:
         for rank in launch.ranks:
             self.hear(rank.rank, type="hello", torch=launch.environment.get("torch", "2.11"))
         while isinstance(order := self.order(), (RunTrial, ListenOnLink, CallOnLink)):
-            if not isinstance(order, RunTrial):
-                self.probe_link(order)
-            elif not self.trial(order):
+            goes_on = self.trial(order) if isinstance(order, RunTrial) else self.probe_link(order)
+            if not goes_on:
                 break
         if order is not None:
             self.say(Ended())
@@ -90,13 +89,14 @@ class Supervisor:
     def hear(self, rank: int, **message: Any) -> None:
         self.say(RankSaid(rank=rank, message={"rank": rank, **message}))
 
-    def probe_link(self, order: ListenOnLink | CallOnLink) -> None:
+    def probe_link(self, order: ListenOnLink | CallOnLink) -> bool:
         """Streams carry 9 Gbit/s each, and a byte's way is 0.1 ms."""
         number, num_streams = order.probe.number, order.probe.num_streams
         variables = self.launch.environment
         if variables.get("dies_probing") == str(self.node):
             self.hear(self.launch.ranks[0].rank, type="failed", kind="crashed", message="planted")
-        elif variables.get("deaf") == str(self.node):
+            return False
+        if variables.get("deaf") == str(self.node):
             self.say(LinkProbed(number=number, trouble=f"node {self.node} is deaf"))
         elif isinstance(order, CallOnLink):
             assert order.endpoints == (Endpoint(address="10.0.0.9", port=99),)
@@ -106,6 +106,7 @@ class Supervisor:
             where = (Endpoint(address="10.0.0.9", port=99),)
             self.say(ListensOnLink(number=number, endpoints=where))
             self.say(LinkProbed(number=number, stream_gbps=9.0 * num_streams or None))
+        return True
 
     def trial(self, order: RunTrial) -> bool:
         trial_id = order.command.trial_id
@@ -123,12 +124,16 @@ class Supervisor:
         for label in ("steps:begin", "steps:end"):
             if not self.meet(label):
                 return False
-            if label.endswith(":begin") and select.select([self.control], [], [], self.pause_s)[0]:
+            if label.endswith(":begin") and self.is_told_meanwhile():
                 return False  # the only order that comes in a timed part is to end
         for rank in mine:
             self.hear(rank, type="block", kind="steps", trial_id=trial_id, label="steps")
             self.hear(rank, type="done", trial_id=trial_id)
         return True
+
+    def is_told_meanwhile(self) -> bool:
+        """Within the pause; an order may have come with the one before it."""
+        return bool(self.waiting or select.select([self.control], [], [], self.pause_s)[0])
 
     def go_wrong(self, fault: str, rank: int, trial_id: str) -> bool:
         if fault == "fails":
@@ -147,6 +152,7 @@ class Supervisor:
                 return False
             if isinstance(order, DumpStacks):
                 self.hear(self.launch.ranks[0].rank, type="stacks", trial_id="t", ranks=[])
+                return False
             if isinstance(order, ReadCounters) and order.label.startswith(COUNTED_STEPS):
                 self.say(self.marked(order.label))
             elif isinstance(order, ReadCounters):

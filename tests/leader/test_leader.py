@@ -1,13 +1,20 @@
 """A leader makes several agents look like one, goes on without the tool, and leaves nothing."""
 
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.leader.allocations import Allocation, events_until, job, run_jobs
+from tests.e2e.driving import wait_until
+from tests.leader.allocations import (
+    HANG_S,
+    Allocation,
+    events_until,
+    job,
+    run_jobs,
+    wait_until_it_is_there,
+)
 
 from broadgauge.messages.leader import Stop, Stored, TakeJobs
 
@@ -15,6 +22,14 @@ from broadgauge.messages.leader import Stop, Stored, TakeJobs
 @pytest.fixture
 def allocation(tmp_path: Path) -> Iterator[Allocation]:
     found = Allocation(tmp_path)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def pausing(tmp_path: Path) -> Iterator[Allocation]:
+    """Its ranks stay between two marks until they are told to end."""
+    found = Allocation(tmp_path, pause_s=HANG_S)
     yield found
     found.close()
 
@@ -55,7 +70,6 @@ def test_counters_are_read_on_every_agent_while_the_ranks_go_on(allocation: Allo
     assert "ended" in kinds(events)
 
 
-@pytest.mark.measured
 def test_when_a_rank_hangs_the_others_say_where_they_stand_before_it_is_told(
     allocation: Allocation,
 ) -> None:
@@ -83,80 +97,67 @@ def test_a_launch_that_does_not_come_up_is_tried_three_times(allocation: Allocat
     assert {e["message"] for e in events if e["type"] == "refused"} == {"no such program"}
 
 
-@pytest.mark.measured
 def test_it_goes_on_without_the_tool_and_loses_nothing(allocation: Allocation) -> None:
     link = allocation.attach()
     link.send(TakeJobs(generation=0, jobs=(job("b0.l0", ["t0"]), job("b0.l1", ["t0", "t1"]))))
-    first = link.receive(10)
+    first = link.receive(HANG_S)
     assert first is not None
     link.close()
-    time.sleep(0.3)
+    wait_until(lambda: b"jobs_done" in allocation.spool.read_bytes(), HANG_S)
     events = events_until(allocation.attach(after=first.number), "jobs_done")
     assert trials(events) == ["b0.l0.t0", "b0.l1.t0", "b0.l1.t1"]
     numbers = [first.number + 1 + i for i in range(len(events))]
     again = allocation.attach(after=first.number)
-    received = [again.receive(5) for _ in events]
+    received = [again.receive(HANG_S) for _ in events]
     assert [each.number for each in received if each is not None] == numbers
 
 
 def test_what_is_stored_is_kept_no_longer(allocation: Allocation) -> None:
     link = allocation.attach()
     run_jobs(link, job("b0.l0", ["t0"]))
-    spool = allocation.leader_folder / "spool"
-    assert spool.stat().st_size > 0
+    assert allocation.spool.stat().st_size > 0
     link.send(Stored(number=link.last))
     events = run_jobs(link, generation=1)
     assert kinds(events) == ["jobs_done"]
-    assert spool.stat().st_size < 1000
+    assert allocation.spool.stat().st_size < 1000
 
 
-@pytest.mark.measured
-def test_jobs_in_place_of_others_end_the_life_that_runs(tmp_path: Path) -> None:
-    allocation = Allocation(tmp_path, pause_s=20)
-    try:
-        link = allocation.attach()
-        link.send(TakeJobs(generation=0, jobs=(job("b0.l0", ["t0", "t1"]),)))
-        events_until(link, "marked")
-        link.send(TakeJobs(generation=1, jobs=()))
-        events = events_until(link, "life_ends")
-        assert "marked" not in kinds(events)
-        assert "agent_lost" not in kinds(events)
-        assert trials(events) == ["b0.l0.t0"]
-    finally:
-        allocation.close()
+def test_jobs_in_place_of_others_end_the_life_that_runs(pausing: Allocation) -> None:
+    link = pausing.attach()
+    link.send(TakeJobs(generation=0, jobs=(job("b0.l0", ["t0", "t1"]),)))
+    events_until(link, "trial_starts")
+    link.send(TakeJobs(generation=1, jobs=()))
+    events = events_until(link, "life_ends")
+    assert "marked" not in kinds(events)
+    assert "agent_lost" not in kinds(events)
+    assert trials(events) == ["b0.l0.t0"]
 
 
-@pytest.mark.measured
-def test_a_lost_agent_is_named_and_may_come_back(allocation: Allocation) -> None:
+def test_a_lost_agent_may_come_back(allocation: Allocation) -> None:
     link = allocation.attach()
     run_jobs(link, job("b0.l0", ["t0"]))
     allocation.agents[1].send_signal(signal.SIGKILL)
     allocation.agents[1].wait()
-    link.send(TakeJobs(generation=1, jobs=(job("b1.l0", ["t0"]),)))
-    allocation.agents.append(allocation.start_agent(1))
-    events = events_until(link, "jobs_done", 40)
-    assert trials(events) == ["b1.l0.t0"]
+    again = allocation.start_agent(1)
+    allocation.agents.append(again)
+    wait_until_it_is_there(again)
+    assert trials(run_jobs(link, job("b1.l0", ["t0"]), generation=1)) == ["b1.l0.t0"]
 
 
-@pytest.mark.measured
-def test_an_agent_that_dies_in_a_trial_is_named(tmp_path: Path) -> None:
-    allocation = Allocation(tmp_path, pause_s=20)
-    try:
-        link = allocation.attach()
-        link.send(TakeJobs(generation=0, jobs=(job("b0.l0", ["t0"]),)))
-        events_until(link, "marked")
-        allocation.agents[1].send_signal(signal.SIGKILL)
-        events = events_until(link, "life_ends")
-        (lost,) = (event for event in events if event["type"] == "agent_lost")
-        assert lost["agent"] == 1
-        assert trials(events) == ["b0.l0.t0"]
-    finally:
-        allocation.close()
+def test_an_agent_that_dies_in_a_trial_is_named(pausing: Allocation) -> None:
+    link = pausing.attach()
+    link.send(TakeJobs(generation=0, jobs=(job("b0.l0", ["t0"]),)))
+    events_until(link, "trial_starts")
+    pausing.agents[1].send_signal(signal.SIGKILL)
+    events = events_until(link, "life_ends")
+    (lost,) = (event for event in events if event["type"] == "agent_lost")
+    assert lost["agent"] == 1
+    assert trials(events) == ["b0.l0.t0"]
 
 
 def test_a_stranger_without_the_token_is_not_let_in(allocation: Allocation) -> None:
     stranger = allocation.start_agent(0, token="0" * 64)
-    assert stranger.wait(60) == 1
+    assert stranger.wait(HANG_S) == 1
     allocation.agents.append(stranger)
     assert trials(run_jobs(allocation.attach(), job("b0.l0", ["t0"]))) == ["b0.l0.t0"]
 
@@ -165,12 +166,16 @@ def test_stop_leaves_nothing(allocation: Allocation) -> None:
     link = allocation.attach()
     run_jobs(link, job("b0.l0", ["t0"]))
     link.send(Stop())
-    assert [process.wait(15) for process in (allocation.leader, *allocation.agents)] == [0, 0, 0]
+    assert [process.wait(HANG_S) for process in (allocation.leader, *allocation.agents)] == [
+        0,
+        0,
+        0,
+    ]
     assert list(allocation.folder.iterdir()) == []
 
 
 def test_agents_whose_leader_was_killed_leave_nothing(allocation: Allocation) -> None:
     run_jobs(allocation.attach(), job("b0.l0", ["t0"]))
     allocation.leader.send_signal(signal.SIGKILL)
-    assert [process.wait(15) for process in allocation.agents] == [0, 0]
+    assert [process.wait(HANG_S) for process in allocation.agents] == [0, 0]
     assert [path.name for path in allocation.folder.iterdir()] == ["leader"]

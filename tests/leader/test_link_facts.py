@@ -95,7 +95,7 @@ def test_what_fails_is_unknown_with_a_note_and_what_was_found_stays(
     found = ends.measure()
     (note,) = found.notes
     assert "unknown" in note
-    assert ("no answer in 20 s" if is_silent else "planted") in note
+    assert (f"no answer in {link_facts.ANSWER_LIMIT_S:g} s" if is_silent else "planted") in note
     assert {streams for _, _, streams in ends.orders} == {0, 1, 8} - {0: {1, 8}, 1: {8}, 2: set()}[
         number
     ]

@@ -16,7 +16,7 @@ from tests.open_python import REPOSITORY, open_python
 from tests.own_machine import interfaces, mounts
 
 from broadgauge.agent.supervisor.descendants import descendants
-from broadgauge.platforms.supervised import SILENCE_LIMIT_S
+from broadgauge.messages.waiting_limits import FACTOR_VARIABLE
 
 KINDS = [
     "local",
@@ -24,8 +24,10 @@ KINDS = [
     pytest.param("tunnels", marks=[pytest.mark.namespaces, pytest.mark.thorough]),
 ]
 VARIABLE = "BG_TEST_FAMILY"
-GONE_WITHIN_S = 0.8 * SILENCE_LIMIT_S
-"""Less than the silence after which whatever is left would end by itself."""
+FACTOR = 3
+"""Of all limits here: a guard lets a supervisor that stands still have 6 s."""
+GONE_WITHIN_S = FACTOR * 25.0
+"""Less than the silence (30 s by that factor) after which what is left would end by itself."""
 
 
 class Family:
@@ -42,7 +44,7 @@ class Family:
             [python, str(root / "tests/platforms/owning_tool.py"), kind, str(folder)],
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, **paths, VARIABLE: self.mark},
+            env={**os.environ, **paths, VARIABLE: self.mark, FACTOR_VARIABLE: str(FACTOR)},
             cwd=folder,
             user=as_uid,
             group=as_uid,

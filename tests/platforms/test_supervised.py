@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.platforms.launches import (
     LIMITS,
+    assert_known_or_noted,
     make_case,
     make_platform,
     make_request,
@@ -16,13 +17,15 @@ from tests.platforms.launches import (
     run_once,
 )
 
+from broadgauge.messages.waiting_limits import FACTOR_VARIABLE
 from broadgauge.platforms.connection import SupervisorConnection
+from broadgauge.platforms.emulated_cluster import EmulatedPlatform
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.local import LocalPlatform
 from broadgauge.platforms.supervised import SupervisedLaunch, trial_order
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, RunFolderError
-from broadgauge.specs.launching import TrialRequest
+from broadgauge.specs.launching import TrialOutcome, TrialRequest
 from broadgauge.specs.network import Network
 from broadgauge.specs.record import ErrorKind, Phase, Status
 
@@ -57,12 +60,11 @@ def test_trials_of_living_ranks(kind: str, tmp_path: Path) -> None:
     assert launch.environment.platform == kind
     assert launch.environment.variables["OMP_NUM_THREADS"] == "1"
     assert not (tmp_path / "logs" / "b0.0.supervisor.log").exists()
+    for outcome in outcomes if kind == "emulated" else ():
+        assert_counters_only_rise(outcome)
 
 
-@pytest.mark.measured
-@pytest.mark.namespaces
-def test_counters_only_rise_and_the_link_is_described(tmp_path: Path) -> None:
-    outcome = run_once("emulated", tmp_path, "ok")
+def assert_counters_only_rise(outcome: TrialOutcome) -> None:
     begin, end = outcome.marks
     assert begin.time_s < end.time_s
     assert len(begin.nodes) == len(end.nodes) == 2
@@ -72,30 +74,32 @@ def test_counters_only_rise_and_the_link_is_described(tmp_path: Path) -> None:
         assert 0 < before.tx_bytes <= after.tx_bytes
         assert before.cpu_user_s <= after.cpu_user_s
         assert before.cores_count == 1
+
+
+@pytest.mark.measured
+@pytest.mark.namespaces
+def test_the_link_is_described(tmp_path: Path) -> None:
+    outcome = run_once("emulated", tmp_path, "ok")
     assert outcome.link is not None
     assert outcome.link.ceiling_gbps > 0.5
     assert 0 < outcome.link.round_trip_s < 0.1
 
 
-@pytest.mark.measured
 @pytest.mark.namespaces
 def test_the_link_is_reshaped_between_trials(tmp_path: Path) -> None:
+    """Of each link everything is known that is to be, or a note says what is not."""
     slow = make_case("emulated")
     fast = make_case("emulated", network=Network(name="fast", rate_gbps=2.0, mtu_bytes=9000))
     request = make_request(slow, cases=(slow, fast))
-    launch = make_platform(tmp_path, "emulated", "ok").start(request, quiet)
+    platform = make_platform(tmp_path, "emulated", "ok")
+    assert isinstance(platform, EmulatedPlatform)
+    launch = platform.start(request, quiet)
     outcomes = [launch.run_trial(trial(case), quiet) for case in (slow, fast, slow)]
     launch.close()
     assert [outcome.status for outcome in outcomes] == [Status.OK] * 3
     links = [outcome.link for outcome in outcomes]
-    assert links[0] == links[2]
-    # Another MTU and offload are other work for the host: each has ceilings of its own.
-    first, second = links[:2]
-    assert first is not None
-    assert second is not None
-    assert 0 < first.ceiling_gbps != second.ceiling_gbps > 0
-    for link in (first, second):
-        assert (link.eight_streams_gbps is None) is link.is_one_stream_enough
+    assert links[0] == links[2], "measured once"
+    assert_known_or_noted(links[:2], platform.notes)
 
 
 @both
@@ -119,14 +123,13 @@ def test_a_rank_that_is_killed_is_killed(kind: str, tmp_path: Path) -> None:
     assert "SIGKILL" in error.message
 
 
-@pytest.mark.measured
 @both
 @pytest.mark.parametrize("scenario", ["stop", "hang"])
-def test_a_silent_rank_is_named_in_time_and_says_where_it_is(
+def test_a_silent_rank_is_named_and_says_where_it_is(
     kind: str, scenario: str, tmp_path: Path
 ) -> None:
-    limit_s, ending_s = 1.0, 8.0
-    outcome = run_once(kind, tmp_path, scenario, measure_s=limit_s)
+    """It is silent for its whole limit, within which the other has come to its mark."""
+    outcome = run_once(kind, tmp_path, scenario, measure_s=3.0)
     error = outcome.error
     assert outcome.status is Status.TIMEOUT
     assert error is not None
@@ -134,14 +137,30 @@ def test_a_silent_rank_is_named_in_time_and_says_where_it_is(
     assert "others wait at a:end" in error.message
     assert "its last block: a" in error.message
     assert ("stopped" in error.message) == (scenario == "stop")
-    assert outcome.ended_unix_s - outcome.started_unix_s < limit_s + ending_s
+    assert outcome.ended_unix_s - outcome.started_unix_s >= 3.0
     log = (tmp_path / "logs" / "b0.0.rank1.log").read_text()
     assert "most recent call first" in log
     assert "in misbehave" in log
 
 
 @pytest.mark.measured
-def test_the_process_groups_own_time_out_blames_the_silent_rank_too(tmp_path: Path) -> None:
+@both
+@pytest.mark.parametrize("scenario", ["stop", "hang"])
+def test_a_silent_rank_is_named_in_time(
+    kind: str, scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FACTOR_VARIABLE, "1")
+    limit_s, ending_s = 1.0, 8.0
+    outcome = run_once(kind, tmp_path, scenario, measure_s=limit_s)
+    assert outcome.status is Status.TIMEOUT
+    assert outcome.ended_unix_s - outcome.started_unix_s < limit_s + ending_s
+
+
+def test_the_process_groups_own_time_out_blames_the_silent_rank_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The silent one is heard out, which takes 3 s of the 10 that CI gives it."""
+    monkeypatch.setenv(FACTOR_VARIABLE, "3")
     outcome = run_once("local", tmp_path, "waited")
     assert outcome.status is Status.TIMEOUT
     assert outcome.error is not None
@@ -149,7 +168,6 @@ def test_the_process_groups_own_time_out_blames_the_silent_rank_too(tmp_path: Pa
     assert any("in misbehave" in line for line in outcome.error.last_lines)
 
 
-@pytest.mark.measured
 @both
 def test_the_rank_that_knows_why_is_believed(kind: str, tmp_path: Path) -> None:
     error = run_once(kind, tmp_path, "failed").error
@@ -194,7 +212,7 @@ def test_an_end_between_trials_is_seen(kind: str, tmp_path: Path) -> None:
     assert isinstance(launch, SupervisedLaunch)
     assert launch.is_alive
     os.kill(launch.pid, signal.SIGKILL)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 300
     while launch.is_alive and time.monotonic() < deadline:
         time.sleep(0.01)
     outcome = launch.run_trial(trial(case), quiet)
@@ -203,7 +221,10 @@ def test_an_end_between_trials_is_seen(kind: str, tmp_path: Path) -> None:
     launch.close()
 
 
-def test_ranks_that_do_not_leave_are_made_to(tmp_path: Path) -> None:
+def test_ranks_that_do_not_leave_are_made_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FACTOR_VARIABLE, "0.3")  # from TERM to KILL
     case = make_case("local")
     limits = LIMITS.model_copy(update={"teardown_s": 0.5})
     request = make_request(case, limits=limits)
@@ -220,9 +241,9 @@ def test_a_rank_that_dies_at_its_start_is_a_launch_error(kind: str, tmp_path: Pa
     assert "exit code 3" in str(caught.value)
 
 
-@pytest.mark.measured
 def test_a_rank_that_never_speaks_is_a_launch_error(tmp_path: Path) -> None:
-    limits = LIMITS.model_copy(update={"rendezvous_s": 1.0})
+    """Of the two the other has begun to speak within that time, and the limit is its own."""
+    limits = LIMITS.model_copy(update={"rendezvous_s": 6.0})
     request = make_request(make_case("local"), limits=limits)
     with pytest.raises(LaunchError, match="rank 1 was silent"):
         make_platform(tmp_path, "local", "mute").start(request, quiet)
@@ -258,10 +279,11 @@ def test_a_full_disk_is_an_error_of_the_run_folder(tmp_path: Path) -> None:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-@pytest.mark.measured
-def test_an_interrupt_in_mid_trial_leaves_by_close(tmp_path: Path) -> None:
+def interrupt_a_trial(folder: Path) -> SupervisedLaunch:
+    """In whose measuring part a rank hangs."""
     case = make_case("local")
-    launch = make_platform(tmp_path, "local", "hang").start(make_request(case), quiet)
+    launch = make_platform(folder, "local", "hang").start(make_request(case), quiet)
+    assert isinstance(launch, SupervisedLaunch)
 
     def interrupt(phase: Phase, detail: str) -> None:
         if phase is Phase.MEASURE:
@@ -269,6 +291,21 @@ def test_an_interrupt_in_mid_trial_leaves_by_close(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         launch.run_trial(trial(case), interrupt)
+    return launch
+
+
+def test_an_interrupt_in_mid_trial_leaves_by_close(tmp_path: Path) -> None:
+    launch = interrupt_a_trial(tmp_path)
+    assert launch.is_alive
+    launch.close()
+    assert not launch.is_alive
+    with pytest.raises(ProcessLookupError):
+        os.kill(launch.pid, 0)
+
+
+@pytest.mark.measured
+def test_an_interrupt_in_mid_trial_leaves_at_once(tmp_path: Path) -> None:
+    launch = interrupt_a_trial(tmp_path)
     begin = time.monotonic()
     launch.close()
     assert time.monotonic() - begin < LIMITS.teardown_s

@@ -16,8 +16,9 @@ from pathlib import Path
 
 from broadgauge.agent.addresses import address_of, netmask_of
 from broadgauge.messages.codec import Decoder, encode
+from broadgauge.messages.waiting_limits import waiting_limit_s
 
-NVIDIA_SMI_LIMIT_S = 30.0
+NVIDIA_SMI_LIMIT_S = waiting_limit_s(30.0)
 _NET = Path("/sys/class/net")
 
 

@@ -18,18 +18,19 @@ from broadgauge.agent.sides import Figures, Side, SideFailed, end_side, fork_sid
 from broadgauge.agent.streams import receive_between, send_until, sum_gbps
 from broadgauge.messages.found_links import Endpoint, LinkProbe
 from broadgauge.messages.payload import TCP_IP_HEADER_BYTES, payload_rate_gbps
+from broadgauge.messages.waiting_limits import waiting_limit_s
 
-CONNECT_LIMIT_S = 4.0
+CONNECT_LIMIT_S = waiting_limit_s(4.0)
 """A firewall that drops what comes says nothing: the kernel asks again after 1 and 3 s."""
-ACCEPT_LIMIT_S = 8.0
+ACCEPT_LIMIT_S = waiting_limit_s(8.0)
 """For the leader to tell the other agent, and that one to call."""
-PROBE_LIMIT_S = 12.0
+PROBE_LIMIT_S = waiting_limit_s(12.0)
 """For all that a side does in one measurement."""
-_PROOF_LIMIT_S = 2.0
+_PROOF_LIMIT_S = waiting_limit_s(2.0)
 _WARM_UP_S = 0.2
 """Over a round trip of 10 ms a window still grows for ten of them."""
 _STREAM_S = 0.2
-_SLACK_S = 1.0
+_SLACK_S = waiting_limit_s(1.0)
 """The receiver's time begins when it has heard all senders, and it ends the streams."""
 NUM_ROUND_TRIPS = 211
 """As between emulated nodes: a prime, to be recognised in another tool's output."""

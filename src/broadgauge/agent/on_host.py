@@ -45,13 +45,14 @@ from broadgauge.messages.launch_order import LaunchOrder
 from broadgauge.messages.lost_connection import watch_peer
 from broadgauge.messages.proof import MAX_LINE_BYTES, answer, is_right, new_challenge
 from broadgauge.messages.start_line import WrongStart, read_start
+from broadgauge.messages.waiting_limits import waiting_limit_s
 
 READ_BYTES = 1 << 16
-CONNECT_LIMIT_S = 10.0
+CONNECT_LIMIT_S = waiting_limit_s(10.0)
 ALIVE_EVERY_S = 1.0
 ALIVE_IN_TIMED_PART_S = 10.0
 """Still often enough for a leader that waits a minute."""
-LAST_WORDS_S = 5.0
+LAST_WORDS_S = waiting_limit_s(5.0)
 """For a supervisor whose leader is gone."""
 TIMED_PART_BEGINS = ":begin"
 WRONG_START = 2

@@ -10,10 +10,11 @@ from broadgauge.messages.codec import DecodeError
 from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
 from broadgauge.messages.lost_connection import watch_peer
 from broadgauge.messages.proof import MAX_LINE_BYTES, answer, is_right, new_challenge
+from broadgauge.messages.waiting_limits import waiting_limit_s
 
 READ_BYTES = 1 << 16
-PROOF_LIMIT_S = 10.0
-SILENCE_LIMIT_S = 60.0
+PROOF_LIMIT_S = waiting_limit_s(10.0)
+SILENCE_LIMIT_S = waiting_limit_s(60.0)
 """Agents say every second that they are there, in timed parts every ten."""
 
 

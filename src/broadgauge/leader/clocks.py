@@ -10,9 +10,10 @@ from collections.abc import Iterable
 
 from broadgauge.leader.agents import Agents
 from broadgauge.messages.leader import ClockReading
+from broadgauge.messages.waiting_limits import waiting_limit_s
 
 NUM_ROUND_TRIPS = 5
-ANSWER_LIMIT_S = 5.0
+ANSWER_LIMIT_S = waiting_limit_s(5.0)
 
 
 async def compare_clocks(agents: Agents, numbers: Iterable[int]) -> tuple[ClockReading, ...]:

@@ -43,15 +43,16 @@ from broadgauge.messages.leader import (
     TrialBegins,
     TrialEnds,
 )
+from broadgauge.messages.waiting_limits import waiting_limit_s
 
-COME_LIMIT_S = 5.0
+COME_LIMIT_S = waiting_limit_s(5.0)
 """For an agent that is started again to come back; the tool starts one that does not."""
-DUMP_S = 2.5
+DUMP_S = waiting_limit_s(2.5)
 """After a stall or a time limit: every agent's ranks say where they are. Longer than an agent
 takes for it."""
-COLLECT_S = 1.0
+COLLECT_S = waiting_limit_s(1.0)
 """After a first failure: the agent that tells of it first is often not the one that knows why."""
-END_GRACE_S = 15.0
+END_GRACE_S = waiting_limit_s(15.0)
 """On top of the teardown's limit: stacks, TERM and KILL take a few seconds."""
 
 Tell = Callable[[Any], None]
@@ -77,6 +78,10 @@ class LaunchLife:
     _ended: set[int] = field(default_factory=set)
     """Agents that have no rank of it left."""
     _is_over: bool = False
+    _waiting: set[int] = field(default_factory=set)
+    """Agents whose ranks wait to be told to go on: they can't see what goes wrong elsewhere."""
+    _greeted: dict[int, set[int]] = field(default_factory=dict)
+    """Ranks that have said hello, by their agent."""
     _expiries: dict[int, PhaseExpired] = field(default_factory=dict)
     _link: MeasuredLink = field(default_factory=MeasuredLink)
     """Of the network between its hosts."""
@@ -159,6 +164,7 @@ class LaunchLife:
             )
 
     async def _measure(self, trial: RunTrial) -> None:
+        self._waiting.clear()
         for number in self._numbers:
             self._send(number, trial)
         meeting = Meeting.of(self._numbers)
@@ -189,10 +195,13 @@ class LaunchLife:
     def _meet(
         self, meeting: Meeting, number: int, event: RanksWait | CountersRead | Marked
     ) -> None:
+        self._see_who_waits(number, event)
         follows = meeting.hear(number, event)
         if isinstance(follows, Marked):
             self.tell(follows)
         elif isinstance(follows, (ReadCounters, Release)):
+            if isinstance(follows, Release):
+                self._waiting.clear()
             for each in self._numbers:
                 self._send(each, follows)
 
@@ -225,6 +234,7 @@ class LaunchLife:
 
     def _follow(self, number: int, event: Event) -> None:
         """Tell it on. Raises _Failed where it says that something went wrong."""
+        self._see_who_waits(number, event)
         if isinstance(event, PhaseExpired):
             self._expiries[number] = event
             raise _Failed
@@ -241,7 +251,10 @@ class LaunchLife:
             for number in self._numbers:
                 if self._expiries and number not in self._expiries:
                     self._send(number, DumpStacks())
-            await self._hear_rest(time.monotonic() + (DUMP_S if self._expiries else COLLECT_S))
+            if self._expiries:
+                await self._hear_rest(time.monotonic() + DUMP_S)
+            else:
+                await self._hear_rest(time.monotonic() + COLLECT_S, but_waiting=True)
         if self._expiries:
             waits = [each for each in self._expiries.values() if each.waits_at is not None]
             silent = [each for each in self._expiries.values() if each.waits_at is None]
@@ -262,9 +275,12 @@ class LaunchLife:
             self._lose(number, "its ranks did not end in time")
         self.tell(Ended())
 
-    async def _hear_rest(self, deadline_s: float) -> None:
-        """Tell on what is still said, until every agent has ended or the time is over."""
-        while self._ended != set(self._numbers):
+    async def _hear_rest(self, deadline_s: float, *, but_waiting: bool = False) -> None:
+        """Tell on what is still said, until every agent has ended or the time is over.
+
+        `but_waiting`: those whose ranks wait have nothing to say.
+        """
+        while self._ended | (self._waiting if but_waiting else set()) != set(self._numbers):
             left_s = deadline_s - time.monotonic()
             if left_s <= 0:
                 return
@@ -276,12 +292,30 @@ class LaunchLife:
                 continue
             if heard.event is None:
                 self._lose(heard.agent, heard.why)
-            elif isinstance(heard.event, PhaseExpired):
+                continue
+            self._see_who_waits(heard.agent, heard.event)
+            if isinstance(heard.event, PhaseExpired):
                 self._expiries[heard.agent] = heard.event
             elif isinstance(heard.event, (Ended, Refused)):
                 self._ended.add(heard.agent)
             elif isinstance(heard.event, (RankSaid, RankExited, LogFlooded, LogText)):
                 self.tell(heard.event)
+
+    def _see_who_waits(self, number: int, event: Event) -> None:
+        """Whose ranks all wait for a trial, or at a mark?"""
+        match event:
+            case RanksWait():
+                self._waiting.add(number)
+            case RankSaid(rank=rank, message=message) if message.get("type") == "hello":
+                greeted = self._greeted.setdefault(number, set())
+                greeted.add(rank)
+                order = next(each.order for each in self.job.orders if each.agent == number)
+                if len(greeted) == len(order.ranks):
+                    self._waiting.add(number)
+            case _ if _is_failure(event):
+                self._waiting.discard(number)
+            case _:
+                pass
 
     def _lose(self, number: int, why: str) -> None:
         if number not in self._ended:

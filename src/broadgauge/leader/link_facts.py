@@ -20,8 +20,9 @@ from broadgauge.messages.found_links import (
 )
 from broadgauge.messages.launch_order import LaunchOrder
 from broadgauge.messages.leader import Job
+from broadgauge.messages.waiting_limits import waiting_limit_s
 
-ANSWER_LIMIT_S = 20.0
+ANSWER_LIMIT_S = waiting_limit_s(20.0)
 """For both agents, in one measurement: their children's limit is 12 s."""
 ONE_STREAM, MANY_STREAMS, ROUND_TRIP = 1, 8, 0
 _WORDS = {

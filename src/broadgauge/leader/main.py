@@ -23,6 +23,7 @@ from broadgauge.leader.launch_life import LaunchLife
 from broadgauge.leader.spool import Spool, SpoolFull
 from broadgauge.leader.tools import Tools
 from broadgauge.messages.codec import Decoder
+from broadgauge.messages.free_port import free_port
 from broadgauge.messages.leader import (
     LIFE_WORD,
     PORT_WORD,
@@ -36,11 +37,12 @@ from broadgauge.messages.leader import (
     TakeJobs,
 )
 from broadgauge.messages.start_line import WrongStart, read_start
+from broadgauge.messages.waiting_limits import waiting_limit_s
 
 LOOK_EVERY_S = 1.0
 WRONG_START = 2
 """Exit code: a wrong command."""
-FIRST_JOBS_LIMIT_S = 180.0
+FIRST_JOBS_LIMIT_S = waiting_limit_s(180.0)
 """For a tool to start the agents and give the first jobs."""
 
 
@@ -111,7 +113,7 @@ class Leader:
     async def _run_next(self) -> None:
         """One life of the first job."""
         lives, generation = self._jobs[0], self._generation
-        words = {LIFE_WORD: lives.life_id, PORT_WORD: str(_free_port())}
+        words = {LIFE_WORD: lives.life_id, PORT_WORD: str(free_port())}
         life = LaunchLife(
             agents=self._agents,
             job=with_words(lives.job, words),
@@ -199,14 +201,6 @@ def _say_ready(port: int, folder: str) -> None:
     with open(os.devnull, "r+b") as null:  # noqa: PTH123  a descriptor is wanted
         os.dup2(null.fileno(), 0)
         os.dup2(null.fileno(), 1)
-
-
-def _free_port() -> int:
-    """That nobody on this host listens on now: rank 0 is on it."""
-    import socket
-
-    with socket.create_server(("", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def main() -> int:

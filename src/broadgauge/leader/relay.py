@@ -4,6 +4,9 @@ import os
 import select
 import socket
 import sys
+from pathlib import Path
+
+from broadgauge.messages.unix_sockets import short_path
 
 _BYTES = 1 << 16
 
@@ -12,7 +15,8 @@ def main() -> int:
     """Pass bytes both ways until one side ends; 1 where no leader is."""
     joined = socket.socket(socket.AF_UNIX)
     try:
-        joined.connect(sys.argv[1])
+        with short_path(Path(sys.argv[1])) as there:
+            joined.connect(there)
     except OSError as error:
         sys.stderr.write(f"no leader answers: {error.strerror or error}\n")
         return 1

@@ -22,6 +22,7 @@ from broadgauge.messages.leader import (
     LeaderOrder,
     Spooled,
 )
+from broadgauge.messages.unix_sockets import short_path
 
 ALIVE_EVERY_S = 5.0
 
@@ -45,7 +46,8 @@ class Tools:
 
     async def listen(self, path: Path) -> asyncio.AbstractServer:
         """Raises OSError."""
-        return await asyncio.start_unix_server(self._serve, str(path), limit=READ_BYTES)
+        with short_path(path) as there:
+            return await asyncio.start_unix_server(self._serve, there, limit=READ_BYTES)
 
     @property
     def absent_s(self) -> float:

@@ -3,14 +3,16 @@
 import asyncio
 import socket
 
+from broadgauge.messages.waiting_limits import waiting_limit_s
+
 _OPTIONS = (
     (socket.TCP_KEEPIDLE, 10),
     (socket.TCP_KEEPINTVL, 5),
-    (socket.TCP_KEEPCNT, 4),
-    (socket.TCP_USER_TIMEOUT, 30_000),
+    (socket.TCP_KEEPCNT, min(127, max(1, round(waiting_limit_s(4))))),
+    (socket.TCP_USER_TIMEOUT, round(waiting_limit_s(30_000))),
 )
-"""Seconds, seconds, times, milliseconds: one that is silent, and one that takes nothing, is seen
-to be gone after half a minute. Source: tcp(7)."""
+"""Seconds, seconds, times (the kernel allows 127), milliseconds: one that is silent, and one that
+takes nothing, is seen to be gone after half a minute. Source: tcp(7)."""
 
 
 def watch_peer(writer: asyncio.StreamWriter) -> None:

@@ -13,11 +13,12 @@ from pathlib import Path
 from broadgauge.messages.agent import EVENT, Event, Order
 from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
 from broadgauge.messages.launch_order import LaunchOrder
+from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.launch_folders import private
 
 _READ_BYTES = 1 << 16
-KILL_WAIT_S = 10.0
-SEND_LIMIT_S = 30.0
+KILL_WAIT_S = waiting_limit_s(10.0)
+SEND_LIMIT_S = waiting_limit_s(30.0)
 
 
 class SupervisorLost(Exception):  # noqa: N818  says what is so, and is always caught

@@ -10,6 +10,7 @@ from statistics import fmean
 from types import TracebackType
 from typing import Any
 
+from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.nvlink import sent_and_received_bytes
 from broadgauge.specs.record import GpuUse
 
@@ -58,7 +59,7 @@ class GpuWatch:
     ) -> None:
         self._stop.set()
         if self._thread is not None:
-            self._thread.join(timeout=5)
+            self._thread.join(waiting_limit_s(5.0))
         for samples in self._samples:
             samples.end()
 

@@ -8,11 +8,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.gpu_watch import gpu_handle, open_nvml, text_of
 from broadgauge.platforms.machine import installed_version, memory_bytes, read_nics
 from broadgauge.specs.record import Environment, GpuFacts
 
-_GIT_LIMIT_S = 5.0
+_GIT_LIMIT_S = waiting_limit_s(5.0)
 
 
 def make_environment(

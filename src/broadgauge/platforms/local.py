@@ -1,12 +1,13 @@
 """Where do cases run without emulation? On this machine as it is, one node: the reference."""
 
+from broadgauge.messages.free_port import free_port
 from broadgauge.messages.launch_order import Mode
 from broadgauge.platforms.gpu_choice import choose_gpus
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.launch_plan import FREE_PORT, LaunchSettings, Programs, command_lines
 from broadgauge.platforms.machine import cpu_quota_cores
 from broadgauge.platforms.path_check import path_check, refuse_impossible_path
-from broadgauge.platforms.starting import free_port, start_launch
+from broadgauge.platforms.starting import start_launch
 from broadgauge.platforms.supervised import SupervisedLaunch
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import LaunchRequest, TrialProgress
@@ -41,7 +42,7 @@ class LocalPlatform:
     def start(self, request: LaunchRequest, progress: TrialProgress) -> SupervisedLaunch:
         """Start the ranks of one launch. Raises LaunchError."""
         case = request.cases[0]
-        settings = self._settings(request, free_port())
+        settings = self._settings(request, str(free_port("127.0.0.1")))
         refuse_impossible_path(case, settings.gpus)
         return start_launch(
             request,

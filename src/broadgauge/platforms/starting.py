@@ -1,7 +1,6 @@
 """How does a launch come up, up to the ranks' first words?"""
 
 import shutil
-import socket
 from pathlib import Path
 
 from broadgauge.messages.agent import Ended, RankSaid, Ready, Refused
@@ -107,12 +106,6 @@ def open_logs(order: LaunchOrder, folder: Path) -> None:
             f"the disk of the log folder {folder} is full: {free_bytes} bytes are left",
             hint="free some space, then `broadgauge run --resume` goes on",
         )
-
-
-def free_port() -> str:
-    """A TCP port of 127.0.0.1 that nobody listens on now."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return str(server.getsockname()[1])
 
 
 def _hear_hellos(

@@ -20,6 +20,7 @@ from broadgauge.messages.agent import (
 from broadgauge.messages.codec import encode
 from broadgauge.messages.launch_order import LaunchOrder, PhaseLimits
 from broadgauge.messages.rank import TrialCommand
+from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.connection import SupervisorConnection, SupervisorLost
 from broadgauge.platforms.diagnosis import Symptoms, status_of
 from broadgauge.platforms.gpu_watch import GpuWatch
@@ -37,9 +38,9 @@ from broadgauge.specs.record import (
 )
 from broadgauge.specs.tasks import layout_of, task_of
 
-SILENCE_LIMIT_S = 30.0
+SILENCE_LIMIT_S = waiting_limit_s(30.0)
 """The supervisor says every second that it is there; a busy host may make it late."""
-END_GRACE_S = 10.0
+END_GRACE_S = waiting_limit_s(10.0)
 """On top of the ranks' teardown: stacks, TERM and KILL take a few seconds."""
 GROUP_TIMEOUT_RATIO = 0.8
 """The process group's own limit in each phase, as a part of the phase's: torch's error is the

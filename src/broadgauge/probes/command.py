@@ -37,6 +37,7 @@ from broadgauge.messages.rank import (
 )
 from broadgauge.messages.tasks import CommandTask, RankLayout
 from broadgauge.messages.vocabulary import ErrorKind, Phase
+from broadgauge.messages.waiting_limits import FACTOR_VARIABLE
 from broadgauge.probes.channel import Channel, leave_at_once
 from broadgauge.probes.command_failure import describe_end
 from broadgauge.probes.command_ranks import CommandRanks, TakenStack, abort, install_hook
@@ -49,6 +50,7 @@ from broadgauge.probes.trial import RefusedError, Trial
 OWN_VARIABLES = (
     COMMAND_FD_VARIABLE,
     RESULT_FD_VARIABLE,
+    FACTOR_VARIABLE,
     *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK"),
 )
 """Of this process; torchrun sets its ranks' own."""
@@ -193,14 +195,15 @@ class _Follower:
         self._trial.channel.send(Stalled(trial_id=self._trial.trial_id, message=message))
 
     def _tell_stacks(self, taken: tuple[TakenStack, ...]) -> None:
-        """To the tool, and into the log; a rank that did not answer writes them as it ends."""
-        stacks = tuple(each.stack for each in taken)
-        self._trial.channel.send(Stacks(trial_id=self._trial.trial_id, ranks=stacks))
+        """Into the log, and to the tool; a rank that did not answer writes them as it ends."""
         for each in taken:
             stack = each.stack
             head = f"# broadgauge: stacks of rank {stack.rank}, pid {each.pid}, {stack.state}\n"
             _pass_on((head + each.text).encode())
-            if not stack.frames:
+        stacks = tuple(each.stack for each in taken)
+        self._trial.channel.send(Stacks(trial_id=self._trial.trial_id, ranks=stacks))
+        for each in taken:
+            if not each.stack.frames:
                 abort(each.pid)
 
 

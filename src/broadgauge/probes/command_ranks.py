@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from broadgauge.messages.stacks import RankStack, last_dump
+from broadgauge.messages.waiting_limits import waiting_limit_s
 
 STACKS_VARIABLE = "BROADGAUGE_STACKS"
 SIGNAL_VARIABLE = "BROADGAUGE_STACKS_SIGNAL"
 STACKS_SIGNAL = 45
 """A real-time signal, of which no library of this field is known to make use."""
-ANSWER_LIMIT_S = 0.4
+ANSWER_LIMIT_S = waiting_limit_s(0.4)
 """For all ranks of a node together: those that are asked have little longer to live."""
 _LOOK_S = 0.01
 _MOST_BYTES = 256 * 1024

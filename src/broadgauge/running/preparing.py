@@ -12,6 +12,7 @@ from broadgauge.results.run_path import RUNS_FOLDER
 from broadgauge.running.baseline import arms, read_against
 from broadgauge.running.events import MachineRead, NodesRefused, PlanMade, RunObserver
 from broadgauge.running.experiments import LoadedExperiment
+from broadgauge.running.limit_factor import refuse_wrong_factor
 from broadgauge.running.platforms import read_devices
 from broadgauge.running.what_is_started import check_files
 from broadgauge.specs.errors import InputError
@@ -66,6 +67,7 @@ def prepare(
     `machine`: what the caller has read of it; None: it is read now. Raises InputError (what can't
     be run here) and RunFolderError (the run to compare with can't be read).
     """
+    refuse_wrong_factor()
     options = options or RunOptions()
     experiment = loaded.experiment
     against = None

@@ -16,6 +16,7 @@ from broadgauge.platforms.machine import read_machine
 from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.running.baseline import arms, refuse_imported
 from broadgauge.running.events import FolderOpened, RunObserver
+from broadgauge.running.limit_factor import refuse_wrong_factor
 from broadgauge.running.platforms import (
     MakePlatform,
     folders_of,
@@ -109,6 +110,7 @@ def resume(
 
     Without the `grower` that it began with, the run ends with what is planned by now.
     """
+    refuse_wrong_factor()
     with RunFolder.open_for_resume(path) as folder:
         refuse_imported(folder.plan, folder.path)
         observer(FolderOpened(folder=folder.path))

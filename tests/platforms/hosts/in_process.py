@@ -31,6 +31,7 @@ from broadgauge.messages.agent import Marked, RunTrial, TrialStarts
 from broadgauge.messages.launch_order import LaunchOrder
 from broadgauge.messages.leader import Stop
 from broadgauge.messages.proof import new_token
+from broadgauge.messages.unix_sockets import short_path
 from broadgauge.platforms.hosts import following, platform
 from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace
 from broadgauge.platforms.hosts.leader_link import ByteStream, LeaderLink
@@ -233,7 +234,8 @@ class Rig:
 
     async def _join(self, ours: socket.socket, path: str) -> None:
         tool = await asyncio.open_connection(sock=ours)
-        leader = await asyncio.open_unix_connection(path)
+        with short_path(Path(path)) as there:
+            leader = await asyncio.open_unix_connection(there)
         self._keep(_pass_both_ways(tool, leader, to_here=self.to_tool, to_there=None))
 
 

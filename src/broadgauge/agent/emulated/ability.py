@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from broadgauge.agent.emulated.ability_fixes import BUSY_FIX, find_fix
+from broadgauge.messages.waiting_limits import waiting_limit_s
 
-_LIMIT_S = 20.0
+_LIMIT_S = waiting_limit_s(20.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,9 @@ from broadgauge.agent.streams import (
     send_until,
     sum_gbps,
 )
+from broadgauge.messages.waiting_limits import waiting_limit_s
 
-_CONNECT_S = 60.0
+_CONNECT_S = waiting_limit_s(60.0)
 """A link may delay each packet by 10 s, and TCP's handshake takes three of them."""
 Work = Callable[[socket.socket], Figures]
 

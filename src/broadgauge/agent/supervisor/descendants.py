@@ -9,6 +9,10 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from broadgauge.messages.waiting_limits import waiting_limit_s
+
+_KILL_LIMIT_S = waiting_limit_s(5.0)
+
 
 def parent_and_state(pid: int) -> tuple[int, str] | None:
     """Who is this process's parent, and which state is it in (`R`, `S`, `T`, `Z`, …)?
@@ -42,7 +46,7 @@ def descendants(ancestor: int) -> set[int]:
     return family
 
 
-def kill_descendants(limit_s: float = 5.0) -> bool:
+def kill_descendants(limit_s: float = _KILL_LIMIT_S) -> bool:
     """End everything below this process and reap it; was nothing left within the limit?"""
     deadline = time.monotonic() + limit_s
     while True:

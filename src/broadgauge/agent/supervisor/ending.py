@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from broadgauge.agent.supervisor.rank_process import RankProcess
 from broadgauge.agent.supervisor.watch import Watch
 from broadgauge.messages.vocabulary import TextEnum
+from broadgauge.messages.waiting_limits import waiting_limit_s
 
-COLLECT_S = 1.0
+COLLECT_S = waiting_limit_s(1.0)
 """The rank that failed first is often not the one that knows why."""
-DUMP_S = 2.0
+DUMP_S = waiting_limit_s(2.0)
 """A node of a user's command asks its ranks one after the other."""
-GRACE_S = 3.0
+GRACE_S = waiting_limit_s(3.0)
 """From TERM to KILL."""
+_LOOK_S = 0.02
 
 
 class Stage(TextEnum):
@@ -63,11 +65,10 @@ class Ending:
             self.stage, self.deadline_s = Stage.LEAVING, now_s + self.teardown_s
 
     def dump_stacks(self, now_s: float) -> None:
-        """Have every rank write Python's stacks; a stopped one is continued, or it could not."""
+        """Have every rank write Python's stacks."""
         self.stage, self.deadline_s = Stage.DUMPING, now_s + DUMP_S
         for rank in self.ranks:
-            rank.send_signal(signal.SIGUSR1)
-            rank.send_signal(signal.SIGCONT)
+            rank.ask_for_stacks()
 
     def terminate(self, now_s: float) -> None:
         """Have every rank end."""
@@ -80,9 +81,9 @@ class Ending:
         if self.stage is Stage.RUNNING or self.deadline_s is None:
             return
         settled = all(
-            watch.ranks[rank.plan.rank].has_failed for rank in self.ranks if rank.is_running
+            watch.ranks[rank.plan.rank].has_nothing_to_say for rank in self.ranks if rank.is_running
         )
-        if now_s < self.deadline_s and not (settled and self.stage is Stage.COLLECTING):
+        if now_s < self.deadline_s and not self._is_done(settled=settled):
             return
         if self.stage in (Stage.TERMINATING, Stage.KILLING):
             self.stage, self.deadline_s = Stage.KILLING, now_s + GRACE_S
@@ -91,6 +92,20 @@ class Ending:
             self.dump_stacks(now_s)
         else:
             self.terminate(now_s)
+
+    def _is_done(self, *, settled: bool) -> bool:
+        """Is there nothing left to wait for in this step?"""
+        match self.stage:
+            case Stage.COLLECTING:
+                return settled
+            case Stage.DUMPING:
+                return all(rank.has_written_stacks for rank in self.ranks)
+            case _:
+                return False
+
+    def next_look_s(self, now_s: float) -> float | None:
+        """When is the step to be asked again whether it is done? Stacks come without a word."""
+        return now_s + _LOOK_S if self.stage is Stage.DUMPING else self.deadline_s
 
     def _signal_all(self, number: signal.Signals) -> None:
         for rank in self.ranks:

@@ -23,11 +23,12 @@ from broadgauge.agent.emulated.syscalls import (
 )
 from broadgauge.agent.supervisor.descendants import kill_descendants
 from broadgauge.messages.launch_order import Mode
+from broadgauge.messages.waiting_limits import waiting_limit_s
 
 Supervise = Callable[[int], int]
 """Given the descriptor that ends with the guard; gives the exit status."""
 
-_LAST_WORDS_S = 2.0
+_LAST_WORDS_S = waiting_limit_s(2.0)
 """For the supervisor, after the tool is gone, to end everything itself."""
 
 

@@ -14,6 +14,7 @@ from broadgauge.agent.emulated.shaping import LinkPlan, burst_bytes, unshaped
 from broadgauge.agent.supervisor.side_process import SideAnswer, SideProcess
 from broadgauge.messages.counters import LinkFacts
 from broadgauge.messages.payload import VXLAN_HEADER_BYTES, payload_rate_gbps
+from broadgauge.messages.waiting_limits import waiting_limit_s
 
 Measuring = Generator[SideProcess, SideAnswer, LinkFacts | None]
 """Yields each child at work, is sent its answer, and returns what came of all."""
@@ -27,8 +28,8 @@ _SECOND_TRY_S = 0.5
 _WARM_UP_S = 0.05
 _WARM_UP_OF_A_STREAM_S = 0.01
 """Both sides of each are forked before the time begins."""
-_STREAM_LIMIT_S = 20.0
-ROUND_TRIP_LIMIT_S = 10.0
+_STREAM_LIMIT_S = waiting_limit_s(20.0)
+ROUND_TRIP_LIMIT_S = waiting_limit_s(10.0)
 """Five times the probe's own two seconds: a link of no delay may lose half of the packets."""
 _DELAYS_OF_A_ROUND_TRIP = 4
 """And two round trips of a link that delays, each of two delays."""

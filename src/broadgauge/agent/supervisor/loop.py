@@ -29,8 +29,11 @@ from broadgauge.messages.found_links import CallOnLink, ListenOnLink
 from broadgauge.messages.launch_order import LaunchOrder
 from broadgauge.messages.rank import COUNTED_STEPS, Command, EndCommand, ReleaseCommand
 from broadgauge.messages.vocabulary import ErrorKind, Phase, assert_never
+from broadgauge.messages.waiting_limits import waiting_limit_s
 
 ALIVE_EVERY_S = 1.0
+_LAST_EVENTS_S = waiting_limit_s(5.0)
+"""For the leader to take them."""
 MAX_LOG_BYTES = 2**30
 """A rank that writes more would fill the disk that the records are written to."""
 _GARBAGE_NOTE_BYTES = 500
@@ -120,15 +123,15 @@ class Supervisor:
 
     def _patience_s(self) -> float:
         """How long may the selector wait? To the next time limit, and at most to the next sign."""
-        due = [self._alive_due_s]
+        now_s, due = time.monotonic(), [self._alive_due_s]
         for deadline_s in (
             self._measuring.deadline_s,
             self._watch.deadline_s(),
-            self._ending.deadline_s,
+            self._ending.next_look_s(now_s),
         ):
             if deadline_s is not None:
                 due.append(deadline_s)
-        return max(0.0, min(due) - time.monotonic())
+        return max(0.0, min(due) - now_s)
 
     def _obey(self) -> None:
         """Carry out the leader's orders."""
@@ -228,6 +231,8 @@ class Supervisor:
             self._count(str(message.get("label")))
         if message.get("type") == "stalled" and self._ending.stage is Stage.RUNNING:
             self._give_up(self._watch.stall(number, str(message.get("message"))), now_s)
+        if message.get("type") == "stacks":
+            rank.hear_stacks(message)
         if message.get("type") == "failed":
             self._ending.collect(now_s, saw_hang=message.get("kind") == ErrorKind.HUNG)
         label = self._watch.mark_reached()
@@ -365,7 +370,7 @@ class Supervisor:
     def _drain_events(self) -> None:
         """Write the last events, for as long as the leader reads them."""
         while self._events.has_waiting:
-            _, writable, _ = select.select([], [self._control_fd], [], 5.0)
+            _, writable, _ = select.select([], [self._control_fd], [], _LAST_EVENTS_S)
             if not writable:
                 return
             self._events.flush()

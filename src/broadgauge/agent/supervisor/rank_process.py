@@ -3,14 +3,19 @@
 import os
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from broadgauge.agent.supervisor.channel import Inlet, Outlet
 from broadgauge.agent.supervisor.programs import Folders, argv_of, rank_environment
+from broadgauge.agent.supervisor.stack_dump import StackDump
+from broadgauge.messages.codec import DecodeError, JsonObject
 from broadgauge.messages.launch_order import LaunchOrder, RankPlan
-from broadgauge.messages.rank import COMMAND_FD_VARIABLE, RESULT_FD_VARIABLE
+from broadgauge.messages.rank import COMMAND_FD_VARIABLE, RESULT_FD_VARIABLE, STACKS
+from broadgauge.messages.waiting_limits import factor_variables
 
+COMMAND_PROGRAM = "command"
 _CAUGHT_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGCHLD)
 """What this process ignores or handles, and a rank must find as the kernel has it."""
 
@@ -38,11 +43,34 @@ class RankProcess:
     results: Inlet
     log_fd: int
     is_running: bool = True
+    has_told_stacks: bool = False
+    """Those of all ranks of its command, which are in its log."""
+    _dump: StackDump | None = None
 
     def send_signal(self, number: signal.Signals) -> None:
         """To the rank alone; one that has ended gets none."""
         if self.is_running:
             os.kill(self.pid, number)
+
+    def ask_for_stacks(self) -> None:
+        """Into its log. What runs a user's command asks its ranks, and tells when they have."""
+        if self.is_running:
+            self.has_told_stacks = False
+            self._dump = StackDump.ask(self.pid, self.log_fd)
+
+    def hear_stacks(self, message: JsonObject) -> None:
+        """Those of a command's ranks; one that was not asked in time writes them as it ends."""
+        with suppress(DecodeError):
+            self.has_told_stacks = all(each.frames for each in STACKS(message).ranks)
+
+    @property
+    def has_written_stacks(self) -> bool:
+        """Is there nothing more of them to come? Unknown is no."""
+        if not self.is_running or self.has_told_stacks:
+            return True
+        if self._dump is None or self.plan.program == COMMAND_PROGRAM:
+            return False
+        return self._dump.is_whole()
 
     def signal_group(self, number: signal.Signals) -> None:
         """To the rank and what it started in its process group."""
@@ -131,7 +159,7 @@ def _become_rank(
         for fd in (command_in, result_out):
             os.set_inheritable(fd, True)  # noqa: FBT003
         pipes = {COMMAND_FD_VARIABLE: str(command_in), RESULT_FD_VARIABLE: str(result_out)}
-        os.execvpe(start.argv[0], start.argv, start.environment | pipes)
+        os.execvpe(start.argv[0], start.argv, start.environment | factor_variables() | pipes)
     except BaseException as error:  # noqa: BLE001  the last frame of a forked child
         os.write(error_out, f"{step}: {error}".encode(errors="replace")[:4000])
     finally:

@@ -24,6 +24,11 @@ class RankActivity:
     waits_at: str | None = None
     has_failed: bool = False
 
+    @property
+    def has_nothing_to_say(self) -> bool:
+        """It said what went wrong; or it waits to be told to go on, and sees nothing elsewhere."""
+        return self.has_failed or self.waits_at is not None or self.phase is None
+
     def enter(self, phase: Phase | None, now_s: float) -> None:
         """A new phase begins; the same one again goes on."""
         if phase is self.phase:

@@ -17,6 +17,7 @@ from broadgauge.leader.main import LeaderStart
 from broadgauge.messages.codec import DecodeError, Decoder, encode
 from broadgauge.messages.leader import Stop
 from broadgauge.messages.proof import new_token
+from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.hosts.bootstrap import FOLDER_WORD, start
 from broadgauge.platforms.hosts.checking import MOST_AT_ONCE
 from broadgauge.platforms.hosts.leader_link import ByteStream, LeaderLink, LinkLost
@@ -27,8 +28,8 @@ from broadgauge.specs.hosts import Host
 
 KEEP_S = 24 * 3600.0
 """How long a leader waits for a tool, with all done or nothing to do."""
-ATTACH_LIMIT_S = 30.0
-STOP_LIMIT_S = 90.0
+ATTACH_LIMIT_S = waiting_limit_s(30.0)
+STOP_LIMIT_S = waiting_limit_s(90.0)
 """For ranks that do not end at once."""
 LOOK_AGAIN_AFTER_S = 0.2
 """While it ends."""
@@ -113,7 +114,7 @@ class Attached:
         """Let go of the leader, which lives on."""
         self.link.close()
         with suppress(subprocess.TimeoutExpired):
-            self.process.wait(5)
+            self.process.wait(waiting_limit_s(5.0))
             return
         self.process.kill()
         self.process.wait()
@@ -159,7 +160,7 @@ def attach(place: LeaderPlace, after: int) -> Attached:
 def _exit_code(process: "subprocess.Popen[bytes]") -> int | None:
     """Of a relay that leads nowhere; None: it had to be ended."""
     try:
-        return process.wait(2)
+        return process.wait(waiting_limit_s(2.0))
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

@@ -11,11 +11,12 @@ import json
 from typing import Any
 
 from broadgauge.agent import bundle
+from broadgauge.messages.waiting_limits import factor_variables, waiting_limit_s
 from broadgauge.platforms.hosts.ssh import Finished, run
 from broadgauge.specs.errors import PlatformError
 
 OLDEST_PYTHON = (3, 10)
-START_LIMIT_S = 90.0
+START_LIMIT_S = waiting_limit_s(90.0)
 GUARD = '"$@"; code=$?; if [ -d "$0" ]; then sleep 2; rm -rf "$0"; fi; exit $code'
 """A killed program's ranks have a moment to end before their file is taken away."""
 _TOO_OLD = "broadgauge-python-too-old"
@@ -41,6 +42,7 @@ try:
     log = open(os.path.join(folder, "log"), "w+b")
     process = subprocess.Popen(["/bin/sh", "-c", {GUARD!r}, folder, *command] if lives_on else
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+        env=dict(os.environ, **head["environment"]),
         start_new_session=lives_on, cwd=head["working_folder"] or os.path.expanduser("~"))
 except OSError as error:
     shutil.rmtree(folder, ignore_errors=True)
@@ -81,6 +83,7 @@ def start(
         "start": what,
         "working_folder": working_folder,
         "lives_on": lives_on,
+        "environment": factor_variables(),
     }
     ended = run(
         host, (python, "-c", REMOTE), json.dumps(head).encode() + b"\n" + data, START_LIMIT_S

@@ -23,14 +23,15 @@ from broadgauge.messages.leader import (
     TrialBegins,
     TrialEnds,
 )
+from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace, NoLeader, attach, stop
 from broadgauge.platforms.hosts.leader_link import LinkLost
 from broadgauge.specs.errors import PlatformError
 
 AGAIN_AFTER_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
-FIRST_ATTACH_LIMIT_S = 60.0
+FIRST_ATTACH_LIMIT_S = waiting_limit_s(60.0)
 """At first: the host has answered a moment ago."""
-RECONNECT_LIMIT_S = 900.0
+RECONNECT_LIMIT_S = waiting_limit_s(900.0)
 """A laptop that changes its network comes back sooner; the leader waits a day for another tool."""
 
 Followed = AgentEvent | LifeEvent

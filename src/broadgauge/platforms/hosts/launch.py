@@ -18,6 +18,7 @@ from broadgauge.messages.leader import (
     TrialBegins,
     TrialEnds,
 )
+from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.diagnosis import Symptoms, status_of
 from broadgauge.platforms.hosts.following import Followed, FollowedLeader, LeaderGone, logs_of
 from broadgauge.platforms.launch_folders import private
@@ -32,7 +33,7 @@ from broadgauge.specs.launching import (
 )
 from broadgauge.specs.record import ClockFacts, Environment, ErrorKind, Status, TrialError
 
-END_LIMIT_S = 30.0
+END_LIMIT_S = waiting_limit_s(30.0)
 """For ranks that are told to end, and for what they wrote."""
 PATIENCE_S = 5.0
 """Between two looks at whether the user wants the run to end."""

@@ -17,9 +17,10 @@ from broadgauge.messages.leader import (
     LeaderOrder,
     Spooled,
 )
+from broadgauge.messages.waiting_limits import waiting_limit_s
 
 READ_BYTES = 1 << 16
-SILENCE_LIMIT_S = 30.0
+SILENCE_LIMIT_S = waiting_limit_s(30.0)
 """A leader says every five seconds that it is there."""
 
 

@@ -9,11 +9,14 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.specs.errors import PlatformError
 
 OPTIONS = (
-    *("-T", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"),
-    *("-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4"),
+    *("-T", "-x", "-o", "BatchMode=yes"),
+    *("-o", f"ConnectTimeout={max(1, round(waiting_limit_s(10)))}"),
+    *("-o", "ServerAliveInterval=15"),
+    *("-o", f"ServerAliveCountMax={max(1, round(waiting_limit_s(4)))}"),
 )
 """No terminal, no X11, no question; a machine that is gone is seen after a minute."""
 SSH_FAILED = 255

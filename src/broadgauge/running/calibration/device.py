@@ -13,13 +13,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from broadgauge.agent.cores import share_out
+from broadgauge.messages.waiting_limits import waiting_limit_s
+from broadgauge.running.limit_factor import refuse_wrong_factor
 from broadgauge.specs.case import Device
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.machine import MachineFacts
 from broadgauge.specs.system import Compute
 
 CHILD = (sys.executable, "-P", "-m", "broadgauge.probes.calibration")
-MOST_CHILD_S = 600
+MOST_CHILD_S = waiting_limit_s(600)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,7 @@ def measure_device(
 
     `tell` is given what is being measured, in words. Raises LaunchError where a child ends badly.
     """
+    refuse_wrong_factor()
     ranks = 1 if device == "cuda" or len(machine.cores) < 2 else 2
     cores, _ = share_out(machine.cores, ranks, len(machine.cores) // ranks)
     with contextlib.ExitStack() as stack:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from broadgauge.messages.pythons import NoSuchPythonError, find_python
+from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.probes.command import torchrun_command
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.running.kinds.kind import KindInRunning
@@ -19,7 +20,7 @@ from broadgauge.specs.tasks import command_task, layout_of
 from broadgauge.specs.workload import CommandWorkload
 
 PYTHON_HINT = "an interpreter, the folder of an environment, or a conda environment's name"
-_PYTHON_LIMIT_S = 60.0
+_PYTHON_LIMIT_S = waiting_limit_s(60.0)
 """For an interpreter to start, from a cold disk too."""
 
 
