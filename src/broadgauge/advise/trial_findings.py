@@ -51,8 +51,8 @@ def _ceiling(case: Case, record: Record) -> Iterator[Finding]:
         yield Finding(
             rule="host-ceiling",
             severity=Severity.WARNING,
-            symptom="this host's links carry less than twice the rate they are shaped to",
-            evidence=(f"unshaped {show_rate(ceiling)}, shaped {show_rate(rate)}",),
+            symptom="this host's links were seen to carry less than twice their shaped rate",
+            evidence=(f"unshaped at least {show_rate(ceiling)}, shaped {show_rate(rate)}",),
             cause="the cores that move the packets, not the network emulated, may be the limit",
             fix=f"a rate of at most {show_rate(ceiling / CEILING_OVER_RATE, 2)}, or more cores",
         )

@@ -73,7 +73,7 @@ def endpoint(server: socket.socket) -> Endpoint:
 
 
 def serve(servers: Sequence[socket.socket], probe: LinkProbe) -> Figures:
-    """The listening side: rates that arrive, on the wire. Raises SideFailed."""
+    """The listening side: the rate that arrives at least, on the wire. Raises SideFailed."""
     connections = _accept(servers, probe.key, max(1, probe.num_streams))
     if probe.num_streams == 0:
         _echo(connections[0])

@@ -21,7 +21,7 @@ from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
 from broadgauge.specs.nccl import NcclUse
 from broadgauge.specs.record import Confidence, Severity
 
-ANALYSIS_VERSION = 8
+ANALYSIS_VERSION = 9
 """Changes with every rule, threshold or sentence that changes what is said of the same records, so
 that what was stored before is made again (tests/analysis/test_golden.py holds that)."""
 

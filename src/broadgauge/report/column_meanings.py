@@ -37,7 +37,9 @@ OF_TRIALS: Mapping[str, str] = {
     "error_rank": "the rank that is to blame, where one is",
     "error_message": "what happened, in words",
     "environment": "hash of the software and hardware: environments/<hash>.json of the run folder",
-    "ceiling_gbps": "on the wire, what one plain TCP stream carried over the same link unshaped",
+    "ceiling_gbps": (
+        "on the wire, what one plain TCP stream carried at least over the same link unshaped"
+    ),
     "eight_streams_gbps": (
         "the same of eight streams at once, over all NICs of a node; empty: unknown, or not needed "
         "as one stream carries twice the line rate"

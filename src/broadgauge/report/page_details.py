@@ -26,7 +26,7 @@ def hosts(run: RunSummary) -> Html:
     if not cases:
         return Html()
     head = ("case", "bytes per trial", "CPU per GB", "cores busy", "retransmits", "dropped")
-    link = ("one stream unshaped", "round trip")
+    link = ("one stream unshaped, at least", "round trip")
     has_gpus = any(record.gpus for record in run.records)
     gpu_head = ("GPU clock", "GPU power", "throttled") if has_gpus else ()
     return join(

@@ -91,7 +91,7 @@ class CaseSummary:
     """Failed and timed out; trials that were skipped count in neither."""
     num_planned: int
     ceiling_gbps: Estimate | None = None
-    """What one plain TCP stream carries over the same link unshaped, on the wire."""
+    """What one plain TCP stream carries at least over the same link unshaped, on the wire."""
     eight_streams_gbps: Estimate | None = None
     """Eight at once, over all NICs of a node."""
     round_trip_s: Estimate | None = None

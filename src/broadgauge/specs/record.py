@@ -108,7 +108,8 @@ class LinkFacts(StoredModel):
     """What this host can carry between two nodes, whatever the shaped rate."""
 
     ceiling_gbps: float
-    """One plain TCP stream over the same link unshaped, with its MTU and offload, on the wire."""
+    """What one plain TCP stream carried at least over the same link unshaped, with its MTU and
+    offload, on the wire."""
     eight_streams_gbps: float | None = None
     """Eight at once, over all NICs of a node together; None: unknown, not needed, or an older run.
     """

@@ -20,16 +20,16 @@ def how_full(link: LinkUse) -> str:
 
 
 def _streams(one_gbps: float, link: LinkUse) -> str:
-    """What plain streams carried, and which share that is of a rate on paper."""
+    """What plain streams carried at least, and which share that is of a rate on paper."""
     how = "over this network" if link.is_found else "unshaped"
-    words = f"{how}, one TCP stream carries {show_rate(one_gbps)}"
+    words = f"{how}, one TCP stream carries at least {show_rate(one_gbps)}"
     if link.eight_streams_gbps is not None:
-        words += f", eight carry {show_rate(link.eight_streams_gbps)}"
+        words += f", eight at least {show_rate(link.eight_streams_gbps)}"
     if link.nominal_gbps is None:
         return words
     most_gbps = max(one_gbps, link.eight_streams_gbps or 0.0)
     share = show_ratio(most_gbps / link.nominal_gbps, 2)
-    return f"{words}: {share} of the {show_rate(link.nominal_gbps)} of its data sheet"
+    return f"{words}: at least {share} of the {show_rate(link.nominal_gbps)} of its data sheet"
 
 
 def evidence_of(

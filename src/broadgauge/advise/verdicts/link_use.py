@@ -2,7 +2,8 @@
 
 A link that we shape is held against its rate. One that is found has none that anybody can vouch
 for: it is held against what plain TCP streams carried over it in the same launches, one and eight
-at once, and nobody is blamed for want of a rate.
+at once, and nobody is blamed for want of a rate. Streams are counted so that what they carried is
+never stated too high, but may be too low (agent/streams.py): "at least", in words.
 """
 
 from collections.abc import Sequence
@@ -175,12 +176,14 @@ def host_limit(link: LinkUse) -> str | None:
         return _NO_ROOM if link.is_host_saturated and not is_kept_up else None
     if link.nic_rate_gbps is None:
         carries = (
-            "" if link.ceiling_gbps is None else f" (one stream {show_rate(link.ceiling_gbps)})"
+            ""
+            if link.ceiling_gbps is None
+            else f" (one stream carries at least {show_rate(link.ceiling_gbps)})"
         )
         return f"the link is unshaped: this host or the library's settings are the limit{carries}"
     if link.ceiling_gbps is not None and is_ceiling_low(link.ceiling_gbps, link.nic_rate_gbps):
         return (
-            f"this host's links carry only {show_rate(link.ceiling_gbps)} unshaped, "
+            f"this host's links were seen to carry only {show_rate(link.ceiling_gbps)} unshaped, "
             f"less than twice the {show_rate(link.nic_rate_gbps)} they are shaped to"
         )
     if link.is_host_saturated and not (link.is_on_cpus and link.is_full):

@@ -18,6 +18,7 @@ from broadgauge.agent.streams import (
     OVERRUN_S,
     receive_between,
     send_until,
+    span_s,
     sum_gbps,
 )
 from broadgauge.messages.waiting_limits import waiting_limit_s
@@ -32,9 +33,9 @@ class StreamResult:
     """What TCP streams from one node to another delivered, as the receiver counted it."""
 
     payload_gbps: float
-    """10^9 bit/s of payload after the warm-up, summed over the streams."""
+    """10^9 bit/s of payload after the warm-up, all streams together: at least so much."""
     duration_s: float
-    """The longest stream's measured part, warm-up left out."""
+    """From the first stream's start to the last one's end, warm-up left out."""
     payload_bytes: int
     """All that arrived, warm-up included."""
     num_streams: int
@@ -68,7 +69,7 @@ def measure_stream(
 
 
 def send_exactly(sender: Node, receiver: Node, payload_bytes: int) -> StreamResult:
-    """How long do exactly `payload_bytes` take over one stream? A workload known to the byte."""
+    """At which rate do exactly `payload_bytes` come over one stream? Known to the byte."""
 
     def send(connection: socket.socket) -> Figures:
         left = payload_bytes
@@ -114,7 +115,7 @@ def _sum_streams(pairs: list[tuple[Figures, Figures]]) -> StreamResult:
     received = [side for _, side in pairs]
     return StreamResult(
         payload_gbps=sum_gbps(received),
-        duration_s=max(one["duration_s"] for one in received),
+        duration_s=span_s(received),
         payload_bytes=round(sum(one["payload_bytes"] for one in received)),
         num_streams=len(pairs),
     )
