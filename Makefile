@@ -15,15 +15,17 @@ export PYTHONDONTWRITEBYTECODE :=
 
 # Facts are true on any machine; `measured` tests judge times and rates, and are `make measure`'s.
 FACTS := not measured and not thorough and not gpu
-# Those that bear others run beside each other, as many as there are cores; the rest alone.
-BESIDE := -n auto --dist loadfile --max-worker-restart 0 -m
+# Facts run beside each other, one more than there are cores: many wait for processes they started.
+# Long modules come first (tests/conftest.py), so that none is begun when the others end.
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+BESIDE := -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0 -m
 # SHARD=3/8: of the thorough tests only the fourth of eight parts.
 SHARD ?= 0/1
 FUZZ_S ?= 600
 ATHERIS := 3.0.0
 
-.PHONY: help install quickstart test test-beside test-alone lint format
-.PHONY: test-slow slow-beside slow-alone test-thorough thorough-beside thorough-alone measure ci-beside ci-alone test-gpu bench fuzz compiled lock clean
+.PHONY: help install quickstart test facts lint format
+.PHONY: test-slow test-thorough measure planted ci-tests test-gpu bench fuzz compiled lock clean
 
 help:  ## Say what each target does
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' Makefile | expand -t 14
@@ -37,13 +39,10 @@ $(STAMP): $(LOCKS) pyproject.toml
 quickstart: install  ## Run the quickstart experiment on an emulated cluster
 	@$(BIN)/broadgauge run quickstart
 
-test: lint test-beside test-alone  ## Run every test that needs no GPU and little time
+test: lint facts  ## Run every test that needs no GPU and little time
 
-test-beside: install  ## Of these, run those that may run beside each other
-	@$(BIN)/python -m pytest $(BESIDE) "not alone and not slow and $(FACTS)"
-
-test-alone: install  ## Of these, run those that start many processes
-	@$(BIN)/python -m pytest -m "alone and not slow and $(FACTS)"
+facts: install  ## The same without lint
+	@$(BIN)/python -m pytest $(BESIDE) "not slow and $(FACTS)"
 
 lint: install  ## Check style, types and the one-way imports
 	@$(BIN)/ruff check $(CHECKED)
@@ -55,31 +54,20 @@ format: install  ## Mend style
 	@$(BIN)/ruff check --fix $(CHECKED)
 	@$(BIN)/ruff format $(CHECKED)
 
-test-slow: slow-beside slow-alone  ## Run the slow tests: real runs end to end, ranks that train
+test-slow: install  ## Run the slow tests: real runs end to end, ranks that train
+	@$(BIN)/python -m pytest $(BESIDE) "slow and $(FACTS)"
 
-slow-beside: install
-	@$(BIN)/python -m pytest $(BESIDE) "slow and not alone and $(FACTS)"
-
-slow-alone: install
-	@$(BIN)/python -m pytest -m "slow and alone and $(FACTS)"
-
-test-thorough: thorough-beside thorough-alone  ## Run simulations and every kill; a part of them: SHARD=n/8
-
-thorough-beside: install
-	@$(BIN)/python -m pytest $(BESIDE) "thorough and not alone and not measured and not gpu" --shard $(SHARD)
-
-thorough-alone: install
-	@$(BIN)/python -m pytest -m "thorough and alone and not measured and not gpu" --shard $(SHARD)
+test-thorough: install  ## Run simulations and every kill; a part of them: SHARD=n/8
+	@BROADGAUGE_ALL_EXAMPLES=1 $(BIN)/python -m pytest $(BESIDE) "(thorough or costly) and not measured and not gpu" --shard $(SHARD)
 
 measure: install  ## Judge times and rates: on a quiet machine, since others change them
 	@$(BIN)/python -m pytest -m "measured and not gpu" --repeats-s 600
 
-# What .ci/run does: all facts, slow ones too, in two sessions.
-ci-beside: install
-	@$(BIN)/python -m pytest $(BESIDE) "not alone and $(FACTS)"
+planted: install  ## Plant ten faults in a scratch clone: does a named test turn red for each?
+	@$(BIN)/python scripts/planted_faults.py
 
-ci-alone: install
-	@$(BIN)/python -m pytest -m "alone and $(FACTS)"
+ci-tests: install  ## What .ci/run does beside lint: all facts, slow ones too
+	@$(BIN)/python -m pytest $(BESIDE) "$(FACTS)" --ledger
 
 test-gpu: install  ## Run the tests that need two NVIDIA GPUs
 	@$(BIN)/python -m pytest -m gpu

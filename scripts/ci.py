@@ -107,22 +107,55 @@ def parts() -> list[Part]:
         ),
         Part(name="environment", command=("make", "install")),
         Part(name="lint", command=("make", "lint"), needs=ready),
-        Part(name="tests beside", command=("make", "ci-beside"), after=packages, needs=ready),
-        Part(
-            name="tests alone",
-            command=("make", "ci-alone"),
-            after=("lint", "tests beside"),
-            needs=ready,
-        ),
+        Part(name="tests", command=("make", "ci-tests"), after=packages, needs=ready),
     ]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoreTime:
+    """Of all cores since the machine started, in seconds."""
+
+    busy_s: float = 0.0
+    """By any program of this machine."""
+    stolen_s: float = 0.0
+    """By the hypervisor."""
+    all_s: float = 0.0
+    """Idle time included."""
+
+    @classmethod
+    def now(cls) -> "CoreTime":
+        """Source: /proc/stat in proc(5). Nothing where there is none."""
+        stat = Path("/proc/stat")
+        if not stat.is_file():
+            return cls()
+        words = stat.read_text().split("\n", 1)[0].split()[1:9]
+        second = os.sysconf("SC_CLK_TCK")
+        user, nice, system, idle, iowait, irq, softirq, steal = (int(w) / second for w in words)
+        busy_s = user + nice + system + irq + softirq
+        return cls(busy_s=busy_s, stolen_s=steal, all_s=busy_s + idle + iowait + steal)
+
+    def __sub__(self, other: "CoreTime") -> "CoreTime":
+        return CoreTime(
+            busy_s=self.busy_s - other.busy_s,
+            stolen_s=self.stolen_s - other.stolen_s,
+            all_s=self.all_s - other.all_s,
+        )
+
+
 def stolen_s() -> float:
-    """Of all cores since the machine started. Source: /proc/stat in proc(5)."""
-    stat = Path("/proc/stat")
-    if not stat.is_file():
-        return 0.0
-    return int(stat.read_text().split("\n", 1)[0].split()[8]) / os.sysconf("SC_CLK_TCK")
+    """Of all cores since the machine started."""
+    return CoreTime.now().stolen_s
+
+
+def share_of_others(meanwhile: CoreTime, ours_s: float) -> str:
+    """How much of the cores others had, of the time in which all this ran."""
+    if not meanwhile.all_s:
+        return "unknown"
+    others_s = max(0.0, meanwhile.busy_s - ours_s)
+    return (
+        f"{others_s / meanwhile.all_s:.0%} other programs, "
+        f"{meanwhile.stolen_s / meanwhile.all_s:.0%} the hypervisor"
+    ).replace("%", " %")
 
 
 def run_part(part: Part, outcomes: dict[str, Outcome], watchdog: Watchdog) -> None:
@@ -212,15 +245,17 @@ def sum_of_closing_lines(lines: Sequence[str]) -> str:
 
 def main() -> int:
     """The exit code."""
-    begin_s, begin_stolen_s = time.monotonic(), stolen_s()
+    begin_s, begin = time.monotonic(), CoreTime.now()
     outcomes = run_parts(parts())
     for line in table(outcomes):
         say(line)
-    core_min = sum(outcome.core_s for outcome in outcomes.values()) / 60
+    core_s = sum(outcome.core_s for outcome in outcomes.values())
+    meanwhile = CoreTime.now() - begin
     say(
-        f"ci: in all {(time.monotonic() - begin_s) / 60:.1f} minutes, {core_min:.1f} core-minutes "
-        f"used, {(stolen_s() - begin_stolen_s) / 60:.1f} stolen"
+        f"ci: in all {(time.monotonic() - begin_s) / 60:.1f} minutes, "
+        f"{core_s / 60:.1f} core-minutes used"
     )
+    say(f"ci: meanwhile others had of the cores: {share_of_others(meanwhile, core_s)}")
     failed = [name for name, outcome in outcomes.items() if not outcome.is_ok]
     if failed:
         say(f"ci: FAILED: {', '.join(failed)}")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from tests.own_machine import enter_own_machine
 from tests.sharding import keep_shard, parse_shard
 from tests.timeouts import EndAtTimeout
 from tests.times import Timing
@@ -73,17 +74,21 @@ NEEDS: dict[str, Callable[[], str | None]] = {
 }
 
 
-ALONE = ("measured", "measuring", "namespaces")
-"""What measures, and what starts many processes, is not run beside other tests."""
+ALONE = ("measured",)
+"""What judges times and rates is not run beside other tests."""
+LONG = ("slow", "measuring", "namespaces", "browser")
+"""What starts programs that take seconds. Workers take one module after the other, and one that
+takes long would else be the last, with the other workers idle."""
 NOT_JUDGED = "not judged: "
 """Begins the reason of a skip for want of cores to judge by: no fact may be skipped for that."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Whether what judges times is repeated, and which part of the thorough tests is run."""
+    """What is run again, which part of the thorough tests is run, and what is told of them."""
     parser.addoption(
         "--repeats-s", type=float, help="repeat what judges times where cores were stolen, so long"
     )
+    parser.addoption("--ledger", action="store_true", help="say where the time went")
     parser.addoption("--shard", help="3/8: of the thorough tests only the fourth of eight parts")
 
 
@@ -104,7 +109,7 @@ def is_beside_others(config: pytest.Config) -> bool:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Marks what is run alone, and skips what can't run here with the reason, except in CI, where
-    that would hide a gap."""
+    that would hide a gap. Modules that take long come first."""
     reasons: dict[str, str | None] = {}
     for item in items:
         if any(map(item.get_closest_marker, ALONE)):
@@ -119,6 +124,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason=f"{marker}: {reason}"))
     if text := config.getoption("shard"):
         keep_shard(config, items, parse_shard(text))
+    long = {item.path for item in items if any(map(item.get_closest_marker, LONG))}
+    items.sort(key=lambda item: item.path not in long)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if is_beside_others(session.config):
+        enter_own_machine()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -52,6 +52,6 @@ def _split(items: Iterable[pytest.Item], shard: Shard) -> tuple[list[pytest.Item
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
-        is_everywhere = item.get_closest_marker("thorough") is None
+        is_everywhere = not any(map(item.get_closest_marker, ("thorough", "costly")))
         (kept if is_everywhere or shard.has(item.nodeid) else left_out).append(item)
     return kept, left_out

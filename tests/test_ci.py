@@ -80,6 +80,14 @@ def test_core_time_is_that_of_everything_a_part_started(ci: ModuleType) -> None:
     assert 0.5 <= outcomes["works"].core_s < outcomes["works"].wall_s
 
 
+def test_what_others_had_of_the_cores_is_said(ci: ModuleType) -> None:
+    meanwhile = ci.CoreTime(busy_s=150.0, stolen_s=20.0, all_s=200.0)
+    assert ci.share_of_others(meanwhile, 100.0) == "25 % other programs, 10 % the hypervisor"
+    assert ci.share_of_others(meanwhile, 160.0) == "0 % other programs, 10 % the hypervisor"
+    assert ci.share_of_others(ci.CoreTime(), 100.0) == "unknown"
+    assert ci.CoreTime.now().all_s >= ci.CoreTime.now().busy_s > 0.0
+
+
 def test_what_is_there_is_not_installed(ci: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ci.shutil, "which", lambda name: None if name == "cc" else f"/bin/{name}")
     assert ci.missing_packages() == ["gcc", "libc6-dev"]

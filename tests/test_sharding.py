@@ -97,11 +97,11 @@ def test_other(): pass
 def test_what_judges_rates_is_run_alone(tmp_path: Path) -> None:
     code, output = run_session(tmp_path, MARKED, "-m", "alone")
     assert (code, "1 passed, 1 deselected" in output) == (0, True), output
-    code, output = run_session(tmp_path, MARKED, "-n", "2")
+    code, output = run_session(tmp_path, MARKED, "-n", "1")
     assert code == 1
     assert "is run alone: add -m 'not alone'" in output
     assert "1 passed" in output
-    code, output = run_session(tmp_path, MARKED, "-n", "2", "-m", "not alone")
+    code, output = run_session(tmp_path, MARKED, "-n", "1", "-m", "not alone")
     assert (code, "1 passed" in output) == (0, True), output
 
 

@@ -9,6 +9,10 @@ from collections.abc import Generator
 
 import pytest
 
+HANG_S = 400.0
+"""What a test may wait for a condition: ten times and more what it takes where nobody else is at
+work. Below pytest's own time-out, so that the test says what it waited for."""
+
 
 class EndAtTimeout:
     """The plugin."""

@@ -9,7 +9,7 @@ import contextlib
 import os
 import resource
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import pytest
 
 CACHE_KEY = "broadgauge/times"
 KINDS = ("thorough", "slow")
+NUM_SLOWEST = 10
 KEPT_S = 30 * 24 * 3600
 """Tests come and go: what was not run for a month is forgotten."""
 _PROPERTY = "core_s"
@@ -42,9 +43,13 @@ def core_s_used() -> float:
 
 def _children() -> Iterator[int]:
     """Source: /proc/PID/task/TID/children in proc(5). None where the kernel does not list them."""
-    for listed in Path("/proc/self/task").glob("*/children"):
-        with contextlib.suppress(OSError):  # a thread that has just ended
-            yield from map(int, listed.read_text().split())
+    threads = "/proc/self/task"  # looked at for each test: no glob, which takes longer than most
+    if not os.path.isdir(threads):  # noqa: PTH112
+        return
+    for thread in os.listdir(threads):  # noqa: PTH208
+        # A thread may just have ended.
+        with contextlib.suppress(OSError), open(f"{threads}/{thread}/children") as listed:  # noqa: PTH123
+            yield from map(int, listed.read().split())
 
 
 def _core_s_of(pid: int) -> float:
@@ -56,6 +61,33 @@ def _core_s_of(pid: int) -> float:
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
+def ledger(times: Mapping[str, TestTime]) -> Iterator[str]:
+    """Minutes by room, most core time first, and the tests that took most of it."""
+    rooms: dict[str, list[TestTime]] = {}
+    for name, each in times.items():
+        rooms.setdefault(room_of(name), []).append(each)
+    yield f"{'room':<14}{'tests':>6}{'wall':>11}{'core time':>12}"
+    for room in sorted(rooms, key=lambda room: -_core_s(rooms[room])):
+        wall_s = sum(each.wall_s for each in rooms[room])
+        yield (
+            f"{room:<14}{len(rooms[room]):>6}{wall_s / 60:>7.1f} min"
+            f"{_core_s(rooms[room]) / 60:>8.1f} min"
+        )
+    yield f"the {NUM_SLOWEST} that took most core time:"
+    for name in sorted(times, key=lambda name: -times[name].core_s)[:NUM_SLOWEST]:
+        yield f"{times[name].core_s:>7.1f} s core, {times[name].wall_s:>6.1f} s wall  {name}"
+
+
+def room_of(name: str) -> str:
+    """Of a test's name: the folder that its module lies in, below tests/."""
+    *folders, _ = name.partition("::")[0].removeprefix("tests/").split("/")
+    return folders[0] if folders else "tests"
+
+
+def _core_s(times: Iterable[TestTime]) -> float:
+    return sum(each.core_s for each in times)
+
+
 class Timing:
     """The plugin. Reports carry the core time from a worker of pytest-xdist to its controller."""
 
@@ -65,9 +97,11 @@ class Timing:
         self._times: dict[str, TestTime] = {}
         self._names_by_kind: dict[str, list[str]] = {}
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logstart(self) -> None:
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self) -> Generator[None, object, object]:
+        """Where the test runs: the controller of workers has nothing to count."""
         self._begin_core_s = core_s_used()
+        return (yield)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -91,14 +125,20 @@ class Timing:
         kind = next((kind for kind in KINDS if kind in report.keywords), "fast")
         self._names_by_kind.setdefault(kind, []).append(report.nodeid)
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """One line a kind of test."""
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
+    ) -> None:
+        """One line a kind of test, and with `--ledger` where the time went."""
         for kind, names in self._names_by_kind.items():
             times = [self._times[name] for name in names]
             terminalreporter.write_line(
                 f"{len(names)} {kind} tests: {sum(each.wall_s for each in times):.0f} s, "
                 f"core time {sum(each.core_s for each in times):.0f} s"
             )
+        if config.getoption("ledger"):
+            terminalreporter.section("where the time went")
+            for line in ledger(self._times):
+                terminalreporter.write_line(line)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

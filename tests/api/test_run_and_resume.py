@@ -48,7 +48,6 @@ def here(empty_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return empty_folder
 
 
-@pytest.mark.alone
 def test_a_run_tells_its_progress_and_is_what_is_opened_later(
     here: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -69,7 +68,6 @@ def test_a_run_tells_its_progress_and_is_what_is_opened_later(
     assert len(found.series("step_time_s")) == 3 * 4, "a scripted rank does a block"
 
 
-@pytest.mark.alone
 def test_what_progress_raises_ends_the_run_in_good_order(here: Path) -> None:
     def enough(progress: Progress) -> None:
         if progress.num_finished == 1:
@@ -87,7 +85,6 @@ def test_what_progress_raises_ends_the_run_in_good_order(here: Path) -> None:
     assert resume(finished).num_ok == finished.num_ok == 2
 
 
-@pytest.mark.alone
 def test_it_runs_in_a_thread_beside_a_running_event_loop(here: Path) -> None:
     async def main() -> tuple[Run, int]:
         ticks, threads = 0, []
@@ -107,7 +104,6 @@ def test_it_runs_in_a_thread_beside_a_running_event_loop(here: Path) -> None:
     assert ticks > 5, "the loop went on meanwhile"
 
 
-@pytest.mark.alone
 def test_it_runs_inside_of_a_running_event_loop(here: Path) -> None:
     async def main() -> Run:
         return run(TINY, overrides={"launches": 1})
@@ -115,7 +111,6 @@ def test_it_runs_inside_of_a_running_event_loop(here: Path) -> None:
     assert asyncio.run(main()).is_complete
 
 
-@pytest.mark.alone
 def test_refused_nodes_are_a_warning_and_what_needs_none_is_run(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

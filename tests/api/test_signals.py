@@ -55,7 +55,6 @@ def ended_by(number: signal.Signals, folder: Path) -> tuple[int, str]:
     return script.returncode, rest
 
 
-@pytest.mark.alone
 def test_ctrl_c_becomes_a_keyboard_interrupt_that_says_how_to_go_on(empty_folder: Path) -> None:
     code, rest = ended_by(signal.SIGINT, empty_folder)
     ended, complete = rest.splitlines()[-2:]
@@ -66,7 +65,6 @@ def test_ctrl_c_becomes_a_keyboard_interrupt_that_says_how_to_go_on(empty_folder
     assert (code, complete) == (0, "True")
 
 
-@pytest.mark.alone
 def test_another_signal_ends_the_process_as_it_would_have(empty_folder: Path) -> None:
     code, rest = ended_by(signal.SIGTERM, empty_folder)
     assert code == -signal.SIGTERM

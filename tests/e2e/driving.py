@@ -2,15 +2,20 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests.own_machine import interfaces, mounts
+from tests.timeouts import HANG_S
 
 COMMAND = (sys.executable, "-m", "broadgauge")
 WITHOUT_TORCH = (sys.executable, str(Path(__file__).with_name("without_torch.py")))
@@ -50,7 +55,7 @@ def tiny(platform: str = "emulated", shapes: str = "2x1", launches: int = 1) -> 
 def run_command(
     *arguments: str,
     folder: Path,
-    timeout_s: float = 240,
+    timeout_s: float = HANG_S,
     command: tuple[str, ...] = COMMAND,
     **environment: str,
 ) -> subprocess.CompletedProcess[str]:
@@ -78,7 +83,7 @@ def records_of(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def wait_until(is_so: Callable[[], bool], timeout_s: float = 60, every_s: float = 0.02) -> None:
+def wait_until(is_so: Callable[[], bool], timeout_s: float = HANG_S, every_s: float = 0.02) -> None:
     """Raises AssertionError when it does not become so in time."""
     end_s = time.monotonic() + timeout_s
     while not is_so():
@@ -98,10 +103,16 @@ class Background:
 
     def __enter__(self) -> "Background":
         self.before = MachineState.now()
+        self.temporary = Path(tempfile.mkdtemp(prefix="bg"))
         self.process = subprocess.Popen(
             [*self.command, *self.arguments],
             cwd=self.folder,
-            env={**os.environ, **self.environment, TAG_VARIABLE: self.tag},
+            env={
+                **os.environ,
+                "TMPDIR": str(self.temporary),
+                **self.environment,
+                TAG_VARIABLE: self.tag,
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -115,6 +126,7 @@ class Background:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+        shutil.rmtree(self.temporary)
 
     def pids(self, word: str = "") -> list[int]:
         """Living processes of this command, those whose command line holds `word`."""
@@ -134,18 +146,19 @@ class Background:
 
         wait_until(is_said)
 
-    def end(self, timeout_s: float = 120) -> tuple[int, str]:
+    def end(self, timeout_s: float = HANG_S) -> tuple[int, str]:
         """Exit code and output."""
         output, _ = self.process.communicate(timeout=timeout_s)
         return self.process.returncode, output
 
     def assert_nothing_is_left(self) -> None:
-        """No process, interface, mount, or file outside the run folder."""
-        wait_until(lambda: not self.pids(), timeout_s=20)
-        wait_until(lambda: MachineState.now().links == self.before.links, timeout_s=20)
+        """No process, interface, mount, shared memory, or file outside the run folder."""
+        wait_until(lambda: not self.pids())
+        wait_until(lambda: MachineState.now().links == self.before.links)
         after = MachineState.now()
         assert after.mounts == self.before.mounts
-        assert after.files <= self.before.files, after.files - self.before.files
+        assert after.shared_memory <= self.before.shared_memory
+        assert [path.name for path in self.temporary.iterdir()] == []
 
 
 def kill_if_there(pid: int) -> None:
@@ -173,25 +186,18 @@ def tagged_processes(tag: str) -> Iterator[tuple[int, str]]:
 
 @dataclass(frozen=True)
 class MachineState:
-    """What a run might leave on the machine."""
+    """What a run might leave where the tests run: see tests/own_machine.py."""
 
     links: frozenset[str]
     mounts: frozenset[str]
-    files: frozenset[str]
+    shared_memory: frozenset[str]
 
     @classmethod
     def now(cls) -> "MachineState":
-        mounts = Path("/proc/self/mountinfo").read_text().splitlines()
-        folders = [Path("/tmp"), Path("/dev/shm"), Path("/run"), Path("/run/netns")]
         ours = ("broadgauge", "torch", "nccl", "gloo")
+        names = (path.name for path in Path("/dev/shm").iterdir())
         return cls(
-            links=frozenset(path.name for path in Path("/sys/class/net").iterdir()),
-            mounts=frozenset(line.split()[4] for line in mounts),
-            files=frozenset(
-                str(path)
-                for folder in folders
-                if folder.is_dir()
-                for path in folder.iterdir()
-                if path.name.lower().startswith(ours)
-            ),
+            links=interfaces(),
+            mounts=mounts(),
+            shared_memory=frozenset(name for name in names if name.lower().startswith(ours)),
         )

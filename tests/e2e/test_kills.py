@@ -51,7 +51,7 @@ def matrix(*axes: tuple[Any, ...], kept: set[tuple[Any, ...]]) -> list[Any]:
     params = []
     for values in itertools.product(*axes):
         marks = [] if values in kept else [pytest.mark.thorough]
-        marks += [pytest.mark.namespaces if "emulated" in values else pytest.mark.alone]
+        marks += [pytest.mark.namespaces] if "emulated" in values else []
         names = [value.name if isinstance(value, signal.Signals) else value for value in values]
         params.append(pytest.param(*values, marks=marks, id="-".join(names)))
     assert kept <= set(itertools.product(*axes))

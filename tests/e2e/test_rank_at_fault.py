@@ -74,7 +74,6 @@ def assert_told_first(
     return of[0]
 
 
-@pytest.mark.alone
 def test_what_ranks_say_of_a_crash_is_told_by_all_views(empty_folder: Path) -> None:
     text = EXPERIMENT.format(platform="local", shape="1x2") + TRAIN_WORKLOAD
     (empty_folder / "e.yaml").write_text(text)

@@ -17,7 +17,6 @@ from broadgauge.merging.counters import intervals_by_label, nodes_use
 from broadgauge.specs.launching import TrialOutcome
 from broadgauge.specs.record import NodeUse
 
-pytestmark = pytest.mark.alone
 KINDS = ["local", pytest.param("emulated", marks=pytest.mark.namespaces)]
 both = pytest.mark.parametrize("kind", KINDS)
 QUIET = 0.1

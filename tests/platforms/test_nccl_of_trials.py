@@ -13,7 +13,6 @@ from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import TrialOutcome, TrialRequest
 from broadgauge.specs.record import Finding, Severity, Status
 
-pytestmark = pytest.mark.alone
 KINDS = ["local", pytest.param("emulated", marks=pytest.mark.namespaces)]
 
 

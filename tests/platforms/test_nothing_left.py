@@ -13,18 +13,19 @@ from pathlib import Path
 
 import pytest
 from tests.open_python import REPOSITORY, open_python
+from tests.own_machine import interfaces, mounts
 
 from broadgauge.agent.supervisor.descendants import descendants
+from broadgauge.platforms.supervised import SILENCE_LIMIT_S
 
-pytestmark = pytest.mark.alone
 KINDS = [
     "local",
     pytest.param("emulated", marks=pytest.mark.namespaces),
     pytest.param("tunnels", marks=[pytest.mark.namespaces, pytest.mark.thorough]),
 ]
 VARIABLE = "BG_TEST_FAMILY"
-GONE_WITHIN_S = 25.0
-"""Less than the 30 s of silence after which whatever is left would end by itself."""
+GONE_WITHIN_S = 0.8 * SILENCE_LIMIT_S
+"""Less than the silence after which whatever is left would end by itself."""
 
 
 class Family:
@@ -99,18 +100,10 @@ class Family:
 
 @pytest.fixture
 def machine() -> Iterator[None]:
-    """The host's interfaces and mounts are afterwards what they were."""
+    """Its interfaces and mounts are afterwards what they were."""
     before = interfaces(), mounts()
     yield
     assert (interfaces(), mounts()) == before
-
-
-def interfaces() -> list[str]:
-    return sorted(path.name for path in Path("/sys/class/net").iterdir())
-
-
-def mounts() -> int:
-    return len(Path("/proc/self/mountinfo").read_text().splitlines())
 
 
 @pytest.fixture(params=KINDS)

@@ -26,7 +26,6 @@ from broadgauge.specs.launching import TrialRequest
 from broadgauge.specs.network import Network
 from broadgauge.specs.record import ErrorKind, Phase, Status
 
-pytestmark = pytest.mark.alone
 KINDS = ["local", pytest.param("emulated", marks=pytest.mark.namespaces)]
 both = pytest.mark.parametrize("kind", KINDS)
 

@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import costly
 
 from broadgauge.catalog.models import find_model
 from broadgauge.predict.answering.making_fit import SHORTEST_SEQUENCE, nearest_fits, what_fits
@@ -128,7 +129,7 @@ def large_cases(draw: st.DrawFn) -> TrainingCase:
 
 
 @given(large_cases())
-@settings(max_examples=40, deadline=None)
+@costly(40)
 def test_what_is_near_fits_and_can_be_asked(case: TrainingCase) -> None:
     """And is no other model, GPU or larger batch a rank."""
     found = nearest_fits(case, ROCE)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import costly
 
 from broadgauge.predict.calibration.factors import Observation, fit, step_s
 from broadgauge.predict.case import ModelShape, SplitStrategy, TrainingCase
@@ -87,7 +88,7 @@ def test_other_kernels_have_nothing_in_common(other: dict[str, str]) -> None:
     assert covariances([CASE], [replace(CASE, **other)]) == 0  # type: ignore[arg-type]
 
 
-@settings(max_examples=30, deadline=None)
+@costly(30)
 @given(
     st.lists(st.tuples(st.integers(1, 64), st.sampled_from([128, 512, 2048])), max_size=8),
     st.data(),
@@ -138,7 +139,7 @@ def test_measured_again_replaces_what_was_known_of_the_same_kernels() -> None:
     assert len(fit([observed(other, 1.1)], twice).misses) == 2
 
 
-@settings(max_examples=8, deadline=None)
+@costly(8)
 @given(st.floats(2.0, 3.0), st.booleans(), st.sampled_from([2, 4]))
 def test_a_far_step_is_its_configurations_and_not_its_neighbours(
     ratio: float, is_slow: bool, gpus: int
@@ -178,7 +179,7 @@ def test_what_is_left_unknown_grows_with_the_distance() -> None:
     assert np.isnan(left_ratio([CASE], ())).all()
 
 
-@settings(max_examples=15, deadline=None)
+@costly(15)
 @given(st.lists(st.sampled_from([1, 4, 16, 64, 256]), min_size=1, max_size=4), st.booleans())
 def test_more_steps_that_agree_never_leave_more_unknown(sizes: list[int], is_adapted: bool) -> None:
     rows = [observed(replace(batch(size), lora=is_adapted), 1.1) for size in sizes]

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import costly
 from tests.predict.making_cases import BASE, SMALL, cases
 
 from broadgauge.catalog.widenings import known_widenings
@@ -71,7 +72,7 @@ RATIOS = st.dictionaries(st.sampled_from(sorted(KIND_WORDS)), st.floats(1, 5))
 
 
 @given(case=cases(), ratios=RATIOS, more=RATIOS)
-@settings(max_examples=30, deadline=None)
+@costly(30)
 def test_a_larger_ratio_never_narrows(case, ratios, more) -> None:
     larger = {kind: ratios.get(kind, 1.0) * more.get(kind, 1.0) for kind in {*ratios, *more}}
     less, wide = (

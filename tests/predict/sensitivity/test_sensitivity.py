@@ -5,9 +5,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
+from tests.examples import costly
 from tests.predict.sensitivity.simulated_ladders import COMPUTE_S, TRUTHS, rates, simulated
 
 from broadgauge.predict.sensitivity.curve import Form, LadderCurve, fit_curve, misfit
@@ -146,7 +147,7 @@ def test_a_rate_that_may_be_a_tenth_of_itself_is_unknown(truth: str, spread: flo
 
 
 @given(truth=st.sampled_from([*TRUTHS]), seed=st.integers(0, 10_000), spread=st.floats(0.001, 0.5))
-@settings(max_examples=25, deadline=None)
+@costly(25)
 def test_no_rate_is_told_with_a_huge_interval(truth: str, seed: int, spread: float) -> None:
     found = analyse(simulated(truth, seed=seed, num_blocks=3, spread=spread))
     for estimate in (found.enough_gbps.estimate, found.knee_gbps.estimate):
@@ -205,7 +206,7 @@ def test_a_block_that_lacks_rungs_counts_where_it_has_them() -> None:
 
 
 @given(rows=times)
-@settings(max_examples=20, deadline=None)
+@costly(20)
 def test_whatever_is_measured_a_slower_link_is_never_faster(rows: list[list[float]]) -> None:
     found = analyse(ladder_of(rows))
     assert 0 <= found.curve.fast_bytes <= found.curve.slow_bytes
@@ -215,7 +216,7 @@ def test_whatever_is_measured_a_slower_link_is_never_faster(rows: list[list[floa
 
 
 @given(rows=times)
-@settings(max_examples=20, deadline=None)
+@costly(20)
 def test_each_interval_holds_its_figure(rows: list[list[float]]) -> None:
     found = analyse(ladder_of(rows))
     for estimate in estimates(found):
@@ -225,7 +226,7 @@ def test_each_interval_holds_its_figure(rows: list[list[float]]) -> None:
 
 
 @given(rows=times, order=st.permutations(range(6)), blocks=st.permutations((5, 7, 11)))
-@settings(max_examples=12, deadline=None)
+@costly(12)
 def test_the_order_of_rungs_and_names_of_blocks_change_nothing(
     rows: list[list[float]], order: list[int], blocks: list[int]
 ) -> None:
@@ -244,7 +245,7 @@ def test_the_order_of_rungs_and_names_of_blocks_change_nothing(
 
 
 @given(seed=st.integers(0, 10_000), power=st.integers(-8, 8), name=st.sampled_from([*TRUTHS]))
-@settings(max_examples=15, deadline=None)
+@costly(15)
 def test_units_scale(seed: int, power: int, name: str) -> None:
     """Slower clocks make compute and bytes larger alike; a faster network more bytes and rates."""
     rungs, factor = simulated(name, seed=seed, num_blocks=3), 2.0**power
@@ -304,7 +305,7 @@ def reference_fit(form: Form, x: np.ndarray, step_s: np.ndarray, errors: np.ndar
 @given(
     steps=st.lists(st.floats(0.5, 2.0), min_size=5, max_size=8), form=st.sampled_from(list(Form))
 )
-@settings(max_examples=8, deadline=None)
+@costly(8)
 def test_no_curve_of_the_form_is_nearer(steps: list[float], form: Form) -> None:
     x = np.array([5.0 * 1.7**place for place in range(len(steps))])
     step_s = np.array(steps) * np.maximum(0.03, 0.01 + 1e-3 * x)

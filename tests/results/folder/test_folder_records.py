@@ -5,8 +5,9 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import costly
 
 from broadgauge.engine.kinds.collectives import MOST_COLLECTIVE_ROWS
 from broadgauge.results.folder.record_line import record_line
@@ -195,7 +196,7 @@ def test_what_is_no_number_is_null_with_a_reason(value: float) -> None:
     num_nodes=st.integers(0, 300),
     metrics=st.dictionaries(st.text(max_size=200), st.floats() | st.none(), max_size=40),
 )
-@settings(max_examples=60, deadline=None)
+@costly(60)
 def test_any_record_fits(
     *,
     message: str,

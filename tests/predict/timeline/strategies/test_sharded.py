@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import costly
 from tests.predict.making_cases import SMALL, case
 
 from broadgauge.predict.costs.compute import compute_costs
@@ -36,7 +37,7 @@ def test_sharding_hides_no_exchange_within_a_layer(strategy) -> None:
     micro_batches=st.integers(1, 3),
     recompute=st.sampled_from(("none", "full")),
 )
-@settings(max_examples=60, deadline=None)
+@costly(60)
 def test_a_chain_of_layers_is_never_faster_than_its_critical_path(
     strategy, nodes, tensor, micro_batches, recompute
 ) -> None:
