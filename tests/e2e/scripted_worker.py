@@ -2,7 +2,9 @@
 
 `LINGER_IN=measure` keeps the second trial of a run in that phase until something ends it, on all
 ranks or on `LINGER_RANK`, or for `LINGER_S` seconds. What is measured is made up and the same in
-every trial.
+every trial. `SENDS=yes` lets each rank exchange a collective's bytes with rank 0, over each NIC.
+`BREAKS=FILE`: rank 1 fails in its training with a line of its own, and then, as the file is there,
+rank 0 for want of its peer.
 """
 
 # ruff: noqa: T201
@@ -12,11 +14,14 @@ import os
 import signal
 import sys
 import time
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from tests.e2e.scripted_links import Links
 from tests.rank_channel import next_command, say, say_hello, wait_at
 
 RANK, WORLD_SIZE = os.environ["RANK"], int(os.environ["WORLD_SIZE"])
@@ -24,6 +29,8 @@ LINGER_IN = os.environ.get("LINGER_IN")
 LINGER_S = float(os.environ.get("LINGER_S", "inf"))
 LINGER_RANK = os.environ.get("LINGER_RANK", RANK)
 SECOND_TRIAL = "b0.l0.t1"
+SENDS, BREAKS = "SENDS" in os.environ, os.environ.get("BREAKS")
+ITERATIONS = 3
 told: list[str] = []
 """Trials."""
 
@@ -42,14 +49,17 @@ def mark(label: str) -> None:
     wait_at(told[-1], label)
 
 
-def say_block(label: str, **figures: Any) -> None:
+def say_block(label: str, work: Callable[[], None] = lambda: None, **figures: Any) -> None:
     mark(f"{label}:begin")
+    work()
     mark(f"{label}:end")
     say(type="block", trial_id=told[-1], label=label, **figures)
 
 
 def train(train: dict[str, Any]) -> None:
     steps = train["block_steps"]
+    if BREAKS:
+        fail(Path(BREAKS))
     for is_on in (True, False) if WORLD_SIZE > 1 else (True,):
         say_block(
             f"{'on' if is_on else 'off'}.0",
@@ -66,16 +76,54 @@ def train(train: dict[str, Any]) -> None:
 
 
 def collectives(collectives: dict[str, Any]) -> None:
+    links = Links(int(RANK), WORLD_SIZE) if SENDS else None
     for size in collectives["sizes_bytes"]:
+
+        def exchange(size: int = size) -> None:
+            for _ in range(ITERATIONS if links else 0):
+                links.exchange(size)
+
         say_block(
             f"all_reduce/float32/{size}",
+            exchange,
             kind="collective",
             op="all_reduce",
             dtype="float32",
             size_bytes=size,
-            seconds=[1e-4 + size / 1e9] * 3,
+            seconds=[1e-4 + size / 1e9] * ITERATIONS,
             is_correct=True,
         )
+    if links:
+        links.close()
+
+
+def read_next_batch() -> None:
+    """Where rank 1 fails."""
+    raise KeyError("labels")
+
+
+def fail(has_said_why: Path) -> None:
+    """As a real worker says it; the peer's words explain nothing."""
+    if RANK == "1":
+        try:
+            read_next_batch()
+        except KeyError as error:
+            (*_, place) = traceback.extract_tb(error.__traceback__)
+            frame = f"{Path(place.filename).name}:{place.lineno} in {place.name}"
+            lines = traceback.format_exc().splitlines()
+            say_failed(f"crashed at {frame}: {error!r}", frame, lines)
+        has_said_why.touch()
+    else:
+        while not has_said_why.exists():
+            time.sleep(0.01)
+        lost = "RuntimeError: Connection closed by peer [10.0.0.2]:4711"
+        say_failed(f"crashed: {lost}", None, [lost])
+    sys.exit(1)
+
+
+def say_failed(message: str, frame: str | None, lines: list[str]) -> None:
+    said = {"message": message, "frame": frame, "last_lines": lines}
+    say(type="failed", trial_id=told[-1], kind="crashed", **said)
 
 
 def run_trial(command: dict[str, Any]) -> None:

@@ -1,8 +1,8 @@
 """Holds that a run survives a kill anywhere: valid, resumable, nothing left on the machine.
 
 Scripted ranks without torch stay in one phase until something is killed there; real ones are
-killed in the middle of a step. Each phase, signal and victim is here once; the whole matrix is
-marked `thorough`.
+killed in the middle of a step. Each phase, signal and victim is here once; the whole matrix and
+real ranks, which take long to start, are marked `thorough`.
 """
 
 import itertools
@@ -130,7 +130,6 @@ def test_a_rank_or_the_launcher_is_ended(
         assert failed["error"]["kind"] == ("killed" if victim == RANK else "launcher_lost")
 
 
-@pytest.mark.measured
 def test_a_hanging_rank_is_a_time_out_and_the_next_case_runs(empty_folder: Path) -> None:
     text = tiny("local", "1x2", launches=2) + "limits: {measure_s: 2}\n"
     with start(empty_folder, "local", "measure", text=text, LINGER_RANK="1") as tool:
@@ -158,10 +157,9 @@ def wait_for_real_trial(tool: Background) -> list[int]:
     return ranks
 
 
-@pytest.mark.measured
+@pytest.mark.thorough
 @pytest.mark.measuring
 @pytest.mark.namespaces
-@pytest.mark.slow
 def test_the_tool_is_ended_in_the_middle_of_a_real_trial(empty_folder: Path) -> None:
     with start_real(empty_folder) as tool:
         wait_for_real_trial(tool)
@@ -172,10 +170,9 @@ def test_the_tool_is_ended_in_the_middle_of_a_real_trial(empty_folder: Path) -> 
     assert_resume_finishes(empty_folder, "emulated")
 
 
-@pytest.mark.measured
+@pytest.mark.thorough
 @pytest.mark.measuring
 @pytest.mark.namespaces
-@pytest.mark.slow
 def test_a_real_rank_is_killed(empty_folder: Path) -> None:
     """Its peer says that the connection was closed, and is not taken for the cause."""
     with start_real(empty_folder) as tool:

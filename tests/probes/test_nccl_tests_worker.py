@@ -191,7 +191,7 @@ def test_the_bytes_counted_are_those_of_the_timed_iterations(programs, tmp_path)
     assert not any("nccl-tests" in name for name in left)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.namespaces
 def test_a_hang_ends_at_the_phase_s_limit_and_leaves_nothing(programs, tmp_path):
     workload = WORKLOAD.model_copy(update={"sizes": (1024,)})
