@@ -12,7 +12,10 @@ import pytest
 from tests.open_python import REPOSITORY, open_python
 
 INSIDE = Path(__file__).with_name("inside.py")
-HERE = {"PYTHONPATH": str(REPOSITORY / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+HERE = {
+    "PYTHONPATH": os.pathsep.join([str(REPOSITORY / "src"), str(REPOSITORY)]),
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
 NOBODY = 65534
 
 RunCase = Callable[..., Any]

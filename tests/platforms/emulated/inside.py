@@ -17,6 +17,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from tests.platforms.emulated.shaper_judge import judge
+
 from broadgauge.agent.emulated.ceiling import measure_stream, send_exactly
 from broadgauge.agent.emulated.errors import EmulationError
 from broadgauge.agent.emulated.namespaces import (
@@ -442,6 +444,7 @@ CASES = {
         failing_side,
         build_time,
         linger,
+        judge,
     )
 }
 
