@@ -14,6 +14,8 @@ from itertools import pairwise
 
 SPAN_S = 0.1
 """At least. As short as the bounds allow, so that it fits between the bursts of a busy machine."""
+LEAST_RATIO, MOST_RATIO = 0.98, 1.01
+"""Of the nominal rate: what is right."""
 MOST_LOST_RATIO = 0.01
 """Half of what a rate may be below the nominal one."""
 MOST_VAGUE_RATIO = 0.01
@@ -49,8 +51,8 @@ class Rate:
     bytes_per_s: float
     slack_bytes: int
     """What may leave at once: the bucket, and a packet that was begun before."""
-    least_ratio: float = 0.98
-    most_ratio: float = 1.01
+    least_ratio: float = LEAST_RATIO
+    most_ratio: float = MOST_RATIO
 
     @property
     def span_s(self) -> float:

@@ -15,13 +15,20 @@ from tests.platforms.emulated.rate_verdict import Judge, Judgement, Rate
 from broadgauge.agent.emulated.addresses import nic_address
 from broadgauge.agent.emulated.links import ShapedInterface
 from broadgauge.agent.emulated.nodes import EmulatedCluster, Node, build_cluster
-from broadgauge.agent.emulated.shaping import LinkPlan, SlowWay, burst_bytes, gso_max_bytes
-from broadgauge.specs.network import VXLAN_HEADER_BYTES
+from broadgauge.agent.emulated.shaping import (
+    LinkPlan,
+    SlowWay,
+    burst_bytes,
+    gso_max_bytes,
+    unshaped,
+)
+from broadgauge.messages.payload import VXLAN_HEADER_BYTES
 
 BETWEEN_READINGS_S = 4e-3
 PATIENCE_S = 12.0
 """Twenty times what two spans take where both cores are away for 40 % of the time."""
 _DRAIN_LIMIT_S = 120.0
+OTHERS = "others"
 _FIRST_LEAF = 0x10
 """The handles of the queues below HTB's classes: agent/emulated/traffic_control.py."""
 
@@ -37,6 +44,8 @@ class Queue:
     """From which node to which other."""
     is_receivers: bool = False
     """The switch's, in front of the receiver, which has to be the slower one; else the sender's."""
+    is_after_unshaped: bool = False
+    """Is the link to be shaped anew, from nothing?"""
     planted_ratio: float = 1.0
     """How far the shaper is really told to be off, to judge the judge."""
 
@@ -85,6 +94,8 @@ def _judge_one(
 ) -> Judgement:
     sender, receiver = (cluster.nodes[number] for number in queue.pair)
     _drain(sender.nics[0].egress)
+    if queue.is_after_unshaped:
+        cluster.shape(unshaped(queue.link))
     cluster.shape(queue.planted_link)
     reader = _reader(sender, receiver, is_receivers=queue.is_receivers)
     overhead_bytes = VXLAN_HEADER_BYTES if sender.nics[0].tunnel else 0
@@ -107,15 +118,26 @@ def _drain(interface: ShapedInterface) -> None:
 
 def _reader(sender: Node, receiver: Node, *, is_receivers: bool) -> QueueReader:
     if is_receivers:
-        end, net_fd = receiver.nics[0].ingress, receiver.home.net
-    else:
-        end, net_fd = sender.nics[0].egress, sender.namespaces.net
-    assert end.plan is not None
-    assert end.plan.htb is not None
-    peer = nic_address(receiver.nics[0].node_number, receiver.nics[0].number)
-    destinations = [leaf.destination for leaf in end.plan.htb.leaves]
-    number = destinations.index(peer) if peer in destinations else 0
-    return QueueReader(sender.home.net, net_fd, end.index, (_FIRST_LEAF + number) << 16)
+        [reader] = _readers(receiver, receiver.nics[0].ingress, receiver.home.net).values()
+        return reader
+    readers = readers_by_way(sender)
+    nic = receiver.nics[0]
+    return readers.get(nic_address(nic.node_number, nic.number), readers[OTHERS])
+
+
+def readers_by_way(node: Node) -> dict[str, QueueReader]:
+    """One for each class of a node's first NIC, by the peer that it is for, or `others`."""
+    return _readers(node, node.nics[0].egress, node.namespaces.net)
+
+
+def _readers(node: Node, end: ShapedInterface, net_fd: int) -> dict[str, QueueReader]:
+    tree = end.plan and end.plan.htb
+    return {
+        leaf.destination or OTHERS: QueueReader(
+            node.home.net, net_fd, end.index, (_FIRST_LEAF + number) << 16
+        )
+        for number, leaf in enumerate(tree.leaves if tree else ())
+    }
 
 
 @contextmanager
