@@ -9,6 +9,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from tests.judgements import Judgements
 from tests.own_machine import enter_own_machine
 from tests.sharding import keep_shard, parse_shard
 from tests.timeouts import EndAtTimeout
@@ -92,11 +93,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--repeats-s", type=float, help="repeat what judges times where cores were stolen, so long"
     )
     parser.addoption("--ledger", action="store_true", help="say where the time went")
+    parser.addoption("--judgements-to", type=Path, help="write their table there as Markdown")
     parser.addoption("--shard", help="3/8: of the thorough tests only the fourth of eight parts")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Timing(), "timing")
+    config.pluginmanager.register(Judgements(config.getoption("judgements_to")), "judgements")
     config.pluginmanager.register(EndAtTimeout(), "end_at_timeout")
     if config.getoption("repeats_s") is not None:
         from tests.disturbance import Repeating

@@ -8,6 +8,7 @@ import atexit
 import os
 import re
 import shutil
+import subprocess
 import sys
 import sysconfig
 import tempfile
@@ -59,8 +60,10 @@ def open_python() -> OpenPython:
         shutil.copytree(
             REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
         )
+    opened = OpenPython(folder=folder)
+    _compile(opened)
     _open(folder)
-    return OpenPython(folder=folder)
+    return opened
 
 
 def version() -> str:
@@ -89,6 +92,14 @@ def _copy_interpreter(folder: Path) -> None:
         )
     for path in Path(sysconfig.get_config_var("LIBDIR")).glob("libpython3*.so*"):
         _copy(path, folder / "lib" / path.name)
+
+
+def _compile(opened: OpenPython) -> None:
+    """What makes emulated nodes, once: it takes a second of a core, and who uses it can't write."""
+    environment = {**os.environ, **opened.environment}
+    del environment["PYTHONDONTWRITEBYTECODE"]
+    warm_up = "import pyroute2, broadgauge.agent.emulated.nodes"
+    subprocess.run([opened.executable, "-c", warm_up], env=environment, check=True)
 
 
 def _packages() -> Iterator[Distribution]:

@@ -8,14 +8,16 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+
+from tests.platforms.emulated.shaper_judge import judge, link_of, readers_by_way
 
 from broadgauge.agent.emulated.ceiling import measure_stream, send_exactly
 from broadgauge.agent.emulated.errors import EmulationError
@@ -26,7 +28,7 @@ from broadgauge.agent.emulated.namespaces import (
 )
 from broadgauge.agent.emulated.nodes import EmulatedCluster, Node, build_cluster
 from broadgauge.agent.emulated.round_trip import measure_round_trip_time_s
-from broadgauge.agent.emulated.shaping import LinkPlan, SlowWay
+from broadgauge.agent.emulated.shaping import LinkPlan
 
 REAL_IDS = (os.getuid(), os.getgid())
 RANK = """
@@ -90,58 +92,13 @@ def build(rate_gbps: float | None = None, mtu: int = 1500, **options: Any) -> Em
     return build_cluster(2, LinkPlan(rate_gbps=rate_gbps, mtu=mtu), **options)
 
 
-def processor_ticks() -> tuple[int, int]:
-    """Busy and all ticks of this machine's processors. Source: /proc/stat in proc(5)."""
-    ticks = [int(n) for n in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
-    idle = ticks[3] + ticks[4]
-    return sum(ticks) - idle, sum(ticks)
-
-
-def until_two_agree(measure: Callable[[int], float], least: float) -> list[float]:
-    """Two or three attempts: one that is good by luck proves nothing, and one that the host
-    disturbed disproves nothing. `measure` is given the attempt's number."""
-    seen: list[float] = []
-    while sum(each >= least for each in seen) < 2 and sum(each < least for each in seen) < 2:
-        seen.append(measure(len(seen)))
-    return seen
-
-
-def fidelity(least: float, points: list[tuple[dict[str, Any], float]], **options: Any) -> Any:
-    """Each point's delivered over expected payload rates, until two attempts agree on `least`."""
-    cluster = build(**options)
-    answer = []
-    for link, expected_gbps in points:
-        cluster.shape(plan_of(**link))
-        drops, (busy, ticks) = cluster.nodes[1].read_counters().rx_drops, processor_ticks()
-
-        def measure(_: int, expected: float = expected_gbps) -> float:
-            return measure_stream(*cluster.nodes, duration_s=0.6).payload_gbps / expected
-
-        ratios = until_two_agree(measure, least)
-        busy_after, ticks_after = processor_ticks()
-        drops = cluster.nodes[1].read_counters().rx_drops - drops
-        ceiling_gbps = None
-        if sorted(ratios)[-2] < least:
-            cluster.shape(LinkPlan(rate_gbps=None, mtu=link["mtu"]))
-            ceiling_gbps = measure_stream(*cluster.nodes).payload_gbps
-        answer.append(
-            {
-                "link": link,
-                "ratios": ratios,
-                "busy_ratio": (busy_after - busy) / (ticks_after - ticks),
-                "drops": drops,
-                "ceiling_gbps": ceiling_gbps,
-            }
-        )
-    return answer
-
-
 def counters(rate_gbps: float | None, mtu: int, payload_bytes: int, **options: Any) -> Any:
+    """The receiver's before the sender's and after: what has arrived was sent before."""
     cluster = build(rate_gbps, mtu, **options)
     sender, receiver = cluster.nodes
-    arrived = send_exactly(sender, receiver, payload_bytes).payload_bytes
     return {
-        "arrived": arrived,
+        "arrived": send_exactly(sender, receiver, payload_bytes).payload_bytes,
+        "receiver_before": asdict(receiver.read_counters()),
         "sender": asdict(sender.read_counters()),
         "receiver": asdict(receiver.read_counters()),
     }
@@ -155,10 +112,12 @@ def reshape(plans: list[tuple[float | None, int]], payload_bytes: int) -> Any:
     for rate_gbps, mtu in plans:
         cluster.shape(LinkPlan(rate_gbps=rate_gbps, mtu=mtu))
         at_start = asdict(sender.read_counters())
+        begin_s = time.monotonic()
         result = send_exactly(sender, receiver, payload_bytes)
         answer.append(
             {
-                "gbps": result.payload_gbps,
+                "seconds": time.monotonic() - begin_s,
+                "arrived": result.payload_bytes,
                 "at_start": at_start,
                 "at_end": asdict(sender.read_counters()),
             }
@@ -167,43 +126,40 @@ def reshape(plans: list[tuple[float | None, int]], payload_bytes: int) -> Any:
 
 
 def living_connection(rates_gbps: list[float], payload_bytes: int) -> Any:
-    """Reshape under one TCP connection that stays open; gives each part's rate."""
+    """Reshape under one TCP connection that stays open; gives each part's time, from before its
+    first byte is sent till its last one is confirmed."""
     cluster = build(rates_gbps[0])
     sender, receiver = cluster.nodes
-    result_in, result_out = os.pipe()
     ready_in, ready_out = os.pipe()
     go_in, go_out = os.pipe()
     if os.fork() == 0:
         receiver.enter()
         server = socket.create_server((receiver.address, 5001))
-        os.write(ready_out, b"x")
+        os.write(ready_out, struct.pack("=d", 0.0))
         connection, _ = server.accept()
-        times = []
         for _ in rates_gbps:
-            left = payload_bytes - len(connection.recv(1))
-            begin = time.monotonic()
+            left = payload_bytes
             while left:
                 left -= len(connection.recv(min(left, 1 << 18)))
-            times.append(time.monotonic() - begin)
             connection.send(b"x")
-        os.write(result_out, json.dumps(times).encode())
         os._exit(0)
-    os.read(ready_in, 1)
+    os.read(ready_in, 8)
     if os.fork() == 0:
         sender.enter()
         connection = socket.create_connection((receiver.address, 5001))
         for _ in rates_gbps:
             os.read(go_in, 1)
+            begin_s = time.monotonic()
             connection.sendall(bytes(payload_bytes))
             connection.recv(1)
-            os.write(ready_out, b"x")
+            os.write(ready_out, struct.pack("=d", time.monotonic() - begin_s))
         os._exit(0)
+    parts_s = []
     for rate_gbps in rates_gbps:
         cluster.shape(LinkPlan(rate_gbps=rate_gbps, mtu=1500))
         os.write(go_out, b"x")
-        os.read(ready_in, 1)
-    times = json.loads(os.read(result_in, 4096))
-    return [8e-9 * payload_bytes / seconds for seconds in times]
+        parts_s += struct.unpack("=d", os.read(ready_in, 8))
+    return parts_s
 
 
 BOTH_WAYS = """
@@ -251,34 +207,28 @@ def late_packets(num_messages: int) -> Any:
         return [int(end.result()) for end in ends]
 
 
-def plan_of(slow_ways: list[tuple[int, int, float]] | None = None, **link: Any) -> LinkPlan:
-    """A link plan from what JSON can say."""
-    ways = tuple(SlowWay(nodes=(a, b), rate_ratio=ratio) for a, b, ratio in slow_ways or [])
-    return LinkPlan(**{"rate_gbps": None, "mtu": 1500} | link, slow_ways=ways)
-
-
-def pairs(
+def bytes_by_way(
     num_nodes: int,
-    least: float,
-    plans: list[tuple[dict[str, Any], dict[str, float]]],
+    plans: list[dict[str, Any]],
+    pairs: list[tuple[int, int]],
+    payload_bytes: int,
     **options: Any,
 ) -> Any:
-    """Under each link plan in turn, what a stream from node to node delivers over what is expected
-    of it, by pair: attempts until two agree on `least`."""
+    """Under each plan, what each of a sender's classes carried while one pair sent: by the peer
+    that it is for, or `others`."""
     cluster = build_cluster(num_nodes, LinkPlan(rate_gbps=None, mtu=1500), **options)
     answer = []
-    for link, expected_gbps in plans:
-        cluster.shape(plan_of(**link))
-        ratios = {}
-        for pair, expected in expected_gbps.items():
-            nodes = [cluster.nodes[int(number)] for number in pair]
-
-            def measure(_: int, nodes: Any = nodes, expected: float = expected) -> float:
-                stream = measure_stream(*nodes, duration_s=0.25, warm_up_s=0.1)
-                return stream.payload_gbps / expected
-
-            ratios[pair] = until_two_agree(measure, least)
-        answer.append(ratios)
+    for link in plans:
+        cluster.shape(link_of(**link))
+        by_pair = []
+        for pair in pairs:
+            sender, receiver = (cluster.nodes[number] for number in pair)
+            readers = readers_by_way(sender)
+            before = {way: reader.read().num_bytes for way, reader in readers.items()}
+            send_exactly(sender, receiver, payload_bytes)
+            after = {way: reader.read().num_bytes for way, reader in readers.items()}
+            by_pair.append({way: after[way] - before[way] for way in readers})
+        answer.append(by_pair)
     return answer
 
 
@@ -340,18 +290,27 @@ def impaired(delay_s: float, jitter_s: float, loss_ratio: float) -> Any:
 
     answer: dict[str, Any] = {"plain": stream(1.0)}
     round_trips_s = [measure_round_trip_time_s(sender, receiver)]
-    try:
-        cluster.shape(plan_of(rate_gbps=rate_gbps, delay_s=delay_s))
-    except EmulationError as error:
-        return {"refused": (error.step, error.error_number, error.hint)}
+    cluster.shape(link_of(rate_gbps=rate_gbps, delay_s=delay_s))
     round_trips_s.append(measure_round_trip_time_s(sender, receiver))
     answer["delayed"] = stream(2.0)
-    cluster.shape(plan_of(rate_gbps=rate_gbps, delay_s=delay_s, jitter_s=jitter_s))
+    cluster.shape(link_of(rate_gbps=rate_gbps, delay_s=delay_s, jitter_s=jitter_s))
     round_trips_s.append(measure_round_trip_time_s(sender, receiver))
     answer["jittered"] = stream(2.0)
-    cluster.shape(plan_of(rate_gbps=rate_gbps, loss_ratio=loss_ratio))
+    cluster.shape(link_of(rate_gbps=rate_gbps, loss_ratio=loss_ratio))
     answer["lost"] = stream(2.0)
     return answer | {"round_trips_s": round_trips_s}
+
+
+def delayed(delay_s: float, payload_bytes: int) -> Any:
+    """How long a stream takes over a link with a delay, and what arrives; or what was refused."""
+    cluster = build(1.0)
+    try:
+        cluster.shape(link_of(rate_gbps=1.0, delay_s=delay_s))
+    except EmulationError as error:
+        return {"refused": (error.step, error.error_number, error.hint)}
+    begin_s = time.monotonic()
+    arrived = send_exactly(*cluster.nodes, payload_bytes).payload_bytes
+    return {"seconds": time.monotonic() - begin_s, "arrived": arrived}
 
 
 def ranks(nics_per_node: int) -> Any:
@@ -378,8 +337,17 @@ def ceiling() -> Any:
     several = measure_stream(*cluster.nodes, duration_s=0.3, num_streams=3)
     return {
         "stream": asdict(measure_stream(*cluster.nodes, duration_s=0.3)),
-        "round_trip_time_s": measure_round_trip_time_s(*cluster.nodes),
         "num_streams": several.num_streams,
+    }
+
+
+def probed(payload_bytes: int) -> Any:
+    """What the probes of a link answer, as far as it does not depend on the machine."""
+    cluster = build()
+    sent = send_exactly(*cluster.nodes, payload_bytes)
+    return {
+        "sent": asdict(sent),
+        "round_trip_time_s": measure_round_trip_time_s(*cluster.nodes),
     }
 
 
@@ -428,20 +396,22 @@ def linger() -> Any:
 CASES = {
     case.__name__: case
     for case in (
-        fidelity,
         counters,
         reshape,
         living_connection,
         late_packets,
-        pairs,
+        bytes_by_way,
         impaired,
+        delayed,
         tunnels,
         ranks,
         hardware,
         ceiling,
+        probed,
         failing_side,
         build_time,
         linger,
+        judge,
     )
 }
 

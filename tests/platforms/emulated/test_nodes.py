@@ -54,8 +54,16 @@ def test_ceiling_of_a_link_is_measured(run_case: Any) -> None:
     answer = run_case("ceiling")
     assert answer["stream"]["payload_gbps"] > 0.5
     assert 0.25 < answer["stream"]["duration_s"] < 0.5
-    assert 1e-6 < answer["round_trip_time_s"] < 0.05
     assert answer["num_streams"] == 3
+
+
+@pytest.mark.namespaces
+def test_probes_of_a_link_count_every_byte_and_time_the_way(run_case: Any) -> None:
+    answer = run_case("probed", payload_bytes=1_000_003)
+    assert answer["sent"]["payload_bytes"] == 1_000_003
+    assert answer["sent"]["num_streams"] == 1
+    assert answer["sent"]["payload_gbps"] > 0
+    assert answer["round_trip_time_s"] > 1e-6
 
 
 @pytest.mark.namespaces

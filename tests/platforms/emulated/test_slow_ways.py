@@ -5,15 +5,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.platforms.emulated.judging import is_reached, refuse_above
 
 from broadgauge.agent.emulated.shaping import LinkPlan, SlowWay, sending_plan
-from broadgauge.specs.network import VXLAN_HEADER_BYTES, payload_rate_gbps
 
 RATE_GBPS, RATIO = 0.2, 0.4
 
 
-PAIRS = [f"{a}{b}" for a in range(4) for b in range(4) if a != b]
+PAIRS = [(a, b) for a in range(4) for b in range(4) if a != b]
+PAYLOAD_BYTES = 300_007
 
 
 @pytest.mark.measured
@@ -22,24 +21,47 @@ PAIRS = [f"{a}{b}" for a in range(4) for b in range(4) if a != b]
 )
 @pytest.mark.namespaces
 @pytest.mark.parametrize("has_overlay", [False, pytest.param(True, marks=pytest.mark.thorough)])
-def test_one_of_six_pairs_is_slow_in_both_directions(run_case: Any, has_overlay: bool) -> None:
+def test_one_of_six_pairs_is_slow_in_both_directions(judge_queues: Any, has_overlay: bool) -> None:
     """Every pair, then the slow way moved to another pair in place, then taken away."""
-    full_gbps = payload_rate_gbps(RATE_GBPS, 1500, VXLAN_HEADER_BYTES if has_overlay else 0)
+    plans = [([(1, 3, RATIO)], PAIRS), ([(2, 0, RATIO)], [(1, 3), (0, 2)]), ([], [(2, 0)])]
+    queues = {}
+    for slow_ways, pairs in plans:
+        slow = [way[:2] for way in slow_ways]
+        for a, b in pairs:
+            ratio = RATIO if (a, b) in slow or (b, a) in slow else 1
+            queues[f"{a} to {b}, slow {slow}"] = {
+                "link": {"rate_gbps": RATE_GBPS, "slow_ways": slow_ways},
+                "line_gbps": RATE_GBPS * ratio,
+                "pair": (a, b),
+            }
+    judge_queues(queues, num_nodes=4, has_overlay=has_overlay)
 
-    def expect(pairs: list[str], *slow: str) -> dict[str, float]:
-        return {pair: full_gbps * (RATIO if pair in slow else 1) for pair in pairs}
 
-    plans = [
-        ({"rate_gbps": RATE_GBPS, "slow_ways": [(1, 3, RATIO)]}, expect(PAIRS, "13", "31")),
-        ({"rate_gbps": RATE_GBPS, "slow_ways": [(2, 0, RATIO)]}, expect(["13", "02"], "02")),
-        ({"rate_gbps": RATE_GBPS}, expect(["20"])),
-    ]
-    seen = run_case("pairs", num_nodes=4, least=0.95, plans=plans, has_overlay=has_overlay)
-    assert [len(ratios) for ratios in seen] == [12, 2, 1]
-    for ratios in seen:
-        for attempts in ratios.values():
-            refuse_above(attempts, 1.05)
-            assert is_reached(attempts, 0.95), seen
+@pytest.mark.namespaces
+@pytest.mark.parametrize("has_overlay", [False, True])
+def test_a_slow_way_carries_what_its_pair_sends_and_nothing_else(
+    run_case: Any, has_overlay: bool
+) -> None:
+    """Counted by class, in both directions, before and after the slow way is moved in place."""
+    plans = [[(1, 3, RATIO)], [(1, 2, RATIO)], []]
+    pairs = [(1, 3), (3, 1), (1, 2), (2, 1)]
+    answer = run_case(
+        "bytes_by_way",
+        plans=[{"rate_gbps": 1.0, "slow_ways": ways} for ways in plans],
+        pairs=pairs,
+        num_nodes=4,
+        payload_bytes=PAYLOAD_BYTES,
+        has_overlay=has_overlay,
+    )
+    for slow_ways, ways_by_pair in zip(plans, answer, strict=True):
+        slow = [way[:2] for way in slow_ways]
+        for (a, b), counted in zip(pairs, ways_by_pair, strict=True):
+            peer = f"10.80.0.{b + 1}"
+            is_slow = (a, b) in slow or (b, a) in slow
+            assert (peer in counted) == is_slow
+            for destination, num_bytes in counted.items():
+                carries_it = destination == (peer if is_slow else "others")
+                assert (num_bytes >= PAYLOAD_BYTES) == carries_it, (slow, a, b, counted)
 
 
 @given(
