@@ -63,7 +63,7 @@ class Judgements:
         if "measured" not in report.keywords:
             return
         if report.when == "call" or report.outcome != "passed":
-            self._outcomes[report.nodeid] = report.outcome
+            self._outcomes[report.nodeid] = outcome_of(report)
 
     def lines(self) -> list[Judged]:
         """In the order in which they were judged."""
@@ -82,6 +82,13 @@ class Judgements:
             terminalreporter.write_line(line)
         if self._markdown is not None:
             self._markdown.write_text("\n".join(markdown(lines)) + "\n")
+
+
+def outcome_of(report: pytest.TestReport) -> str:
+    """In a word; where it was skipped, the reason."""
+    if report.outcome == "skipped" and isinstance(report.longrepr, tuple):
+        return str(report.longrepr[2]).removeprefix("Skipped: ")
+    return report.outcome
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

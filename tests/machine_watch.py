@@ -30,8 +30,9 @@ from pathlib import Path
 
 SLEEP_S = 1e-3
 ALLOWANCE_S = 100e-6
-_HEAD = struct.Struct("=dQ")
-"""Until when the core was watched (monotonic clock), and how many stretches follow."""
+_HEAD = struct.Struct("=dQdQ")
+"""Until when the core was watched (monotonic clock), how many stretches follow, how much was lost
+in all, and whether the probe has priority over ordinary programs."""
 _STRETCH = struct.Struct("=dd")
 """From when the probe should have been awake, and when it was."""
 _MOST_STRETCHES = 1 << 18
@@ -62,6 +63,20 @@ class LostTime:
     def __init__(self, folder: Path) -> None:
         self._cores = {int(path.name): _Record(path) for path in sorted(folder.iterdir())}
 
+    @property
+    def num_cores(self) -> int:
+        return len(self._cores)
+
+    @property
+    def has_priority(self) -> bool:
+        """Else our own work counts as lost, too."""
+        return all(record.head[3] for record in self._cores.values())
+
+    @property
+    def total_lost_s(self) -> float:
+        """Of all cores, since the probes began."""
+        return sum(record.head[2] for record in self._cores.values())
+
     def most_ratio(self, begin_s: float, end_s: float, patience_s: float = 10.0) -> float:
         """The part of this span that was lost on the core that lost most. Waits till every probe
         has been awake since; a probe that is not by then has lost all of it."""
@@ -84,13 +99,17 @@ class _Record:
             self._map = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
 
     @property
+    def head(self) -> tuple[float, int, float, int]:
+        return _HEAD.unpack_from(self._map)
+
+    @property
     def watched_until_s(self) -> float:
-        return float(_HEAD.unpack_from(self._map)[0])
+        return self.head[0]
 
     def stretches_since(self, begin_s: float) -> list[Stretch]:
         """The last first."""
         found = []
-        count = int(_HEAD.unpack_from(self._map)[1])
+        count = self.head[1]
         for number in range(count, max(0, count - _MOST_STRETCHES), -1):
             stretch = Stretch(*_STRETCH.unpack_from(self._map, _place(number - 1)))
             if stretch.end_s <= begin_s:
@@ -139,11 +158,11 @@ def _place(number: int) -> int:
 def _probe(core: int, path: Path) -> None:
     """Sleep and look, for ever."""
     os.sched_setaffinity(0, [core])
-    _take_priority()
+    has_priority = _take_priority()
     gc.disable()
     with path.open("r+b") as file:
         record = mmap.mmap(file.fileno(), 0)
-    count = 0
+    count, total_s = 0, 0.0
     woken_s = time.monotonic()
     while True:
         due_s = woken_s + SLEEP_S
@@ -152,10 +171,11 @@ def _probe(core: int, path: Path) -> None:
         if woken_s - due_s > ALLOWANCE_S:
             _STRETCH.pack_into(record, _place(count), due_s, woken_s)
             count += 1
-        _HEAD.pack_into(record, 0, woken_s, count)
+            total_s += woken_s - due_s - ALLOWANCE_S
+        _HEAD.pack_into(record, 0, woken_s, count, total_s, has_priority)
 
 
-def _take_priority() -> None:
+def _take_priority() -> bool:
     """Over ordinary programs where we may, else before them in each turn."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
@@ -166,6 +186,8 @@ def _take_priority() -> None:
         if number is not None:  # size, policy, flags, nice, priority, runtime, deadline, period
             wanted = struct.pack("=IIQiIQQQ", 48, os.SCHED_OTHER, 0, 0, 0, _TURN_NS, 0, 0)
             libc.syscall(number, 0, wanted, 0)
+        return False
+    return True
 
 
 def _end_with_parent(parent: int) -> None:

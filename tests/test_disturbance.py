@@ -5,6 +5,8 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from tests import disturbance
@@ -15,18 +17,18 @@ from tests import disturbance
 disturbance.clock_s = 0.0
 disturbance.now_s = lambda: disturbance.clock_s
 disturbance.ratios = [{ratios}]
-disturbance.ticks = (0, 0)
-def core_ticks():
-    stolen, every = disturbance.ticks
-    disturbance.ticks = (stolen + 1000 * disturbance.ratios[0], every + 1000)
-    return disturbance.ticks
-disturbance.core_ticks = core_ticks
+disturbance.spent_s = (0, 0)
+def core_time():
+    taken_s, all_s = disturbance.spent_s
+    disturbance.spent_s = (taken_s + 1000 * disturbance.ratios[0], all_s + 1000)
+    return disturbance.spent_s
+disturbance.core_time = core_time
 def wait_until_quiet(patience_s):
     if len(disturbance.ratios) > 1:
         disturbance.ratios.pop(0)
 disturbance.wait_until_quiet = wait_until_quiet
-disturbance.StealWatch.start = lambda self: None
-disturbance.StealWatch.most_since = lambda self, begin_s: {most}
+disturbance.CoreWatch.begin = lambda self: None
+disturbance.CoreWatch.most_since = lambda self, begin_s: {most}
 def pytest_configure(config):
     config.addinivalue_line("markers", "measured: judges rates")
     config.pluginmanager.register(disturbance.Repeating())
@@ -42,7 +44,7 @@ def test_good(number):
     assert number == 1
 @pytest.mark.measured
 def test_disturbed(number):
-    assert number == 3
+    assert number == 4  # after one repeat of each, and the other's
 @pytest.mark.measured
 def test_bad(number):
     raise ValueError
@@ -91,6 +93,33 @@ def run(seconds):
 """
 
 
+REPEATED_LAST = """
+from pathlib import Path
+import pytest
+from tests.judgements import WrongVerdict
+pytestmark = pytest.mark.measured
+begun = []
+def test_first():
+    begun.append("first")
+    assert begun.count("first") == 2
+def test_second():
+    begun.append("second")
+    raise WrongVerdict("95 %")
+def test_third(request):
+    begun.append("third")
+    request.addfinalizer(lambda: Path("begun").write_text(" ".join(begun)))
+    assert begun.count("third") == 2
+"""
+ENDS_EARLY = """
+import pytest
+pytestmark = pytest.mark.measured
+def test_that_waits_to_be_repeated():
+    assert False
+def test_that_ends_it():
+    pytest.exit("enough")
+"""
+
+
 def run_tests(folder: Path, tests: str, ratios: str, most: str | None = None) -> tuple[int, str]:
     """Exit code and output of a session. `ratios`: stolen of each attempt, the last one for ever
     after; `most`: of the worst second."""
@@ -110,7 +139,7 @@ def run_tests(folder: Path, tests: str, ratios: str, most: str | None = None) ->
 
 def num_failed(output: str) -> int:
     """Attempts that failed while cores were stolen, by the summary."""
-    lines = re.findall(r"core time was stolen; failed (?:(once)|(\d+) times)", output)
+    lines = re.findall(r"core time was taken; failed (?:(once)|(\d+) times)", output)
     return sum(1 if once else int(number) for once, number in lines)
 
 
@@ -126,7 +155,7 @@ def test_a_failure_is_repeated_only_where_cores_were_stolen(
     assert num_failed(output) == attempts
     if attempts:
         assert (
-            "test_disturbed: 50% of a second's core time was stolen; failed 2 times, pas" in output
+            "test_disturbed: 50% of a second's core time was taken; failed 2 times, pas" in output
         )
         assert "failed 4 times, in every attempt" in output
 
@@ -136,7 +165,7 @@ def test_a_race_is_not_repeated_however_much_was_stolen(tmp_path: Path) -> None:
     code, output = run_tests(tmp_path, RACE, "0.9")
     assert code == 1, output
     assert "1 failed" in output
-    assert "90% of a second's core time was stolen; failed once, and is not repeated" in output
+    assert "90% of a second's core time was taken; failed once, and is not repeated" in output
 
 
 @pytest.mark.parametrize("most", ["0.0", "0.04"])
@@ -150,9 +179,9 @@ def test_what_measures_is_not_judged_where_every_attempt_had_no_cores(tmp_path: 
     code, output = run_tests(tmp_path, EXCUSABLE, "0.41, 0.37, 0.35, 0.3")
     assert code == 0, output
     shares = "41 %, 37 %, 35 % and 30 %"
-    reason = f"not judged: the hypervisor took {shares} of the cores in 4 attempts"
+    reason = f"not judged: others took {shares} of the cores in 4 attempts"
     assert f"SKIPPED [1] test_some.py:4: {reason}" in output
-    assert "= not judged: the hypervisor took cores away =" in output
+    assert "= not judged: cores were taken away =" in output
     assert f"test_some.py::test_rate: {reason}; AssertionError: assert 0.82 >= 0.85" in output
     assert "1 skipped" in output
 
@@ -220,7 +249,7 @@ def test_one_attempt_that_crashed_is_not_excused_by_the_others(tmp_path: Path) -
     ("lengths", "attempts"),
     [
         ((10, 1), 4 + 4),
-        ((20, 1), 4 + 1),  # three repeats are all of it
+        ((20, 1), 3 + 4),  # the other's repeats leave too little for the third
         ((25, 1), 3 + 4),
         ((35, 15, 1), 2 + 2 + 4),
         ((70, 1), 1 + 4),
@@ -244,7 +273,7 @@ def test_what_measures_is_not_judged_by_one_attempt_where_no_time_is_left(tmp_pa
         tmp_path, TAKES + "@pytest.mark.measured\ndef test_a(): run(100)", "0.5"
     )
     assert code == 0, output
-    assert "the hypervisor took 50 % of the cores in 1 attempt;" in output
+    assert "others took 50 % of the cores in 1 attempt;" in output
 
 
 def test_a_wait_in_vain_makes_the_next_one_short(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,3 +318,29 @@ def test_a_trial_without_cores_excuses_what_is_asserted_of_it(
     found, output = run_tests(tmp_path, JUDGING.replace("FINDINGS", findings), "0.02", most="0.3")
     assert found == code, output
     assert words in output
+
+
+def test_repeats_come_last_and_a_wrong_verdict_is_none(tmp_path: Path) -> None:
+    code, output = run_tests(tmp_path, REPEATED_LAST, "0.5")
+    assert code == 1, output
+    assert (tmp_path / "begun").read_text() == "first second third first third"
+    assert "1 failed, 2 passed" in output
+    assert "test_second: 50% of a second's core time was taken; failed once, judged wh" in output
+
+
+def test_what_waits_to_be_repeated_has_failed_where_the_session_ends(tmp_path: Path) -> None:
+    code, output = run_tests(tmp_path, ENDS_EARLY, "0.5")
+    assert code != 0, output
+    assert "FAILED test_some.py::test_that_waits_to_be_repeated" in output
+
+
+def test_the_cheapest_module_comes_first_and_stays_together() -> None:
+    names = ["dear::1", "new::1", "dear::2", "cheap::1", "new::2", "cheap::2"]
+    wall_s = {"dear::1": 1.0, "dear::2": 50.0, "cheap::1": 9.0, "cheap::2": 9.0, "new::2": 0.1}
+    times = {name: {"wall_s": seconds} for name, seconds in wall_s.items()}
+    cache = SimpleNamespace(get=lambda key, default: times)
+    items = [SimpleNamespace(nodeid=name, path=Path(name.split("::")[0])) for name in names]
+    repeating: Any = disturbance.Repeating()
+    repeating.pytest_collection_modifyitems(SimpleNamespace(cache=cache), items)
+    ordered = ["cheap::1", "cheap::2", "dear::1", "dear::2", "new::1", "new::2"]
+    assert [item.nodeid for item in items] == ordered

@@ -15,7 +15,7 @@ TABLE = """\
 | test_wrong | 95.0 % | - | - | - | too slow |
 | test_without_a_figure | - | - | - | - | passed |
 | test_that_is_not_reached | - | - | - | - | failed |
-| test_left_out | - | - | - | - | skipped |
+| test_left_out | - | - | - | - | not judged: no cores |
 """
 
 
@@ -34,6 +34,7 @@ class Terminal:
 
 def report(judgements: Judgements, test: str, outcome: str, when: str = "call") -> None:
     each: Any = SimpleNamespace(nodeid=test, outcome=outcome, when=when, keywords={"measured": 1})
+    each.longrepr = ("test_some.py", 1, "Skipped: not judged: no cores")
     judgements.pytest_runtest_logreport(each)
 
 

@@ -33,6 +33,8 @@ def test_any_reader_may_ask_and_nothing_is_left() -> None:
         lost_time = LostTime(folder)
         now_s = time.monotonic()
         assert 0.0 <= lost_time.most_ratio(now_s - 1e-3, now_s) <= 1.0
+        assert lost_time.num_cores == len(os.sched_getaffinity(0))
+        assert lost_time.total_lost_s >= 0.0
         names = {int(path.name) for path in folder.iterdir()}
         assert names == os.sched_getaffinity(0)
         assert all(path.stat().st_mode & 0o004 for path in (folder, *folder.iterdir()))
@@ -41,7 +43,7 @@ def test_any_reader_may_ask_and_nothing_is_left() -> None:
 
 def test_a_probe_that_does_not_wake_has_lost_all(tmp_path: Path) -> None:
     """Nobody writes to this one."""
-    (tmp_path / "0").write_bytes(bytes(16))
+    (tmp_path / "0").write_bytes(bytes(32))
     now_s = time.monotonic()
     assert LostTime(tmp_path).most_ratio(now_s - 1, now_s, patience_s=0.0) == 1.0
 

@@ -116,7 +116,7 @@ def test_rate(request):
 """
 STOLEN = """
 from tests import disturbance
-disturbance.core_ticks = iter((500 * number, 1000 * number) for number in range(99)).__next__
+disturbance.core_time = iter((500 * number, 1000 * number) for number in range(99)).__next__
 disturbance.wait_until_quiet = lambda patience_s: True
 """
 

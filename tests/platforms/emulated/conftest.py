@@ -85,8 +85,13 @@ def start_case(user: str) -> Iterator[RunCase]:
 
 
 @pytest.fixture(scope="session")
-def machine_watch() -> Iterator[str]:
-    """Where the probes of this machine's cores write (tests/machine_watch.py)."""
+def machine_watch(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Where the probes of this machine's cores write (tests/machine_watch.py): those of the whole
+    session, where it has some."""
+    repeating = request.config.pluginmanager.get_plugin("repeating")
+    if repeating is not None:
+        yield str(repeating.watch.folder)
+        return
     with watching() as folder:
         yield str(folder)
 

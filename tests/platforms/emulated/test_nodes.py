@@ -50,8 +50,10 @@ def test_node_is_a_machine_of_its_own(ranks: Any) -> None:
 
 @pytest.mark.measured
 @pytest.mark.namespaces
-def test_ceiling_of_a_link_is_measured(run_case: Any) -> None:
+def test_ceiling_of_a_link_is_measured(run_case: Any, judgement: Any) -> None:
     answer = run_case("ceiling")
+    figure = f"{answer['stream']['payload_gbps']:.1f} Gbit/s"
+    judgement(verdict="unshaped", figure=figure, bound="0.5 Gbit/s and more")
     assert answer["stream"]["payload_gbps"] > 0.5
     assert 0.25 < answer["stream"]["duration_s"] < 0.5
     assert answer["num_streams"] == 3
