@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
-from tests.e2e.driving import only_run, run_command
+from tests.e2e.driving import COMMAND, WITHOUT_TORCH, only_run, run_command
 
 from broadgauge.catalog.networks import parse_network
 from broadgauge.cli.main import make_parser
@@ -33,7 +33,7 @@ SHORT = [
     *("--set", "launches=1", "--set", "cluster.shapes=[2x1]"),
     *("--set", "networks=[{name: fast, rate_gbps: 1 Gbit/s}]"),
 ]
-"""Of the page's four cases two, since each process with torch takes seconds to begin."""
+"""Of the page's four cases two, since each launch takes seconds."""
 LEFT_OUT = ("one node", "slow")
 FEW_STEPS = ["--set", "workloads.own-script.command=[own_script.py, --steps, '8', --width, '256']"]
 
@@ -203,13 +203,21 @@ def mine(empty_folder: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.measuring
 @pytest.mark.namespaces
-def test_from_the_run_to_its_removal(mine: Path) -> None:
-    """One launch of eight steps a case; which time they take is not judged."""
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(WITHOUT_TORCH, id="scripted"),
+        pytest.param(COMMAND, id="real", marks=[pytest.mark.thorough, pytest.mark.measuring]),
+    ],
+)
+def test_from_the_run_to_its_removal(mine: Path, command: tuple[str, ...]) -> None:
+    """One launch of eight steps a case; which time they take is not judged. The script under
+    torchrun, which imports torch in eight processes, is thorough: tests/probes/test_command.py runs
+    one, and scripted ranks say here what it says."""
 
     def do(*arguments: str) -> str:
-        done = run_command(*arguments, folder=mine, **COLUMNS)
+        done = run_command(*arguments, folder=mine, command=command, **COLUMNS)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 

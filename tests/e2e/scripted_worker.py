@@ -31,6 +31,7 @@ LINGER_RANK = os.environ.get("LINGER_RANK", RANK)
 SECOND_TRIAL = "b0.l0.t1"
 SENDS, BREAKS = "SENDS" in os.environ, os.environ.get("BREAKS")
 ITERATIONS = 3
+SCRIPT_STEPS = 8
 told: list[str] = []
 """Trials."""
 
@@ -73,6 +74,19 @@ def train(train: dict[str, Any]) -> None:
     )
     summary |= {"flops_per_step": 1e6, "peak_memory_bytes": 1_000_000, "parameter_checksum": 1.5}
     say(type="block", kind="train_summary", trial_id=told[-1], data="scripted", **summary)
+
+
+def user_script(command: dict[str, Any]) -> None:
+    """A user's script, one process a node: each metric's samples without those to be skipped."""
+    mark("command:begin")
+    mark("command:end")
+    samples = {
+        metric["name"]: [0.02] * (SCRIPT_STEPS - metric["skip_first"])
+        for metric in command["metrics"]
+    }
+    ranks = dict.fromkeys(samples, int(RANK))
+    said = {"samples": samples, "ranks": ranks, "exit_code": 0}
+    say(type="block", kind="command", trial_id=told[-1], **said)
 
 
 def collectives(collectives: dict[str, Any]) -> None:
@@ -131,7 +145,8 @@ def run_trial(command: dict[str, Any]) -> None:
     workload = command["task"]
     for phase in ("rendezvous", "warm_up", "measure"):
         begin_phase(phase)
-    {"train": train, "collectives": collectives}[workload["kind"]](workload)
+    kinds = {"train": train, "collectives": collectives, "command": user_script}
+    kinds[workload["kind"]](workload)
     begin_phase("teardown")
     mark("teardown")
     say(type="done", trial_id=told[-1])

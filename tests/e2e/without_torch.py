@@ -10,7 +10,8 @@ from broadgauge.platforms.hosts import platform as hosts
 from broadgauge.platforms.launch_plan import Programs
 
 WORKER = (sys.executable, str(Path(__file__).with_name("scripted_worker.py")))
+scripted = functools.partial(Programs, worker=WORKER, command=WORKER)
 for platform in (emulated_cluster, local, hosts):
-    setattr(platform, "Programs", functools.partial(Programs, worker=WORKER))  # noqa: B010
+    setattr(platform, "Programs", scripted)  # noqa: B010
 
 entry_point()
