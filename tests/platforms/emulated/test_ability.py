@@ -12,6 +12,7 @@ import pytest
 from broadgauge.agent.emulated import ability_fixes
 from broadgauge.agent.emulated.ability import probe_ability
 from broadgauge.agent.emulated.ability_fixes import find_fix
+from broadgauge.messages.waiting_limits import waiting_limit_s
 
 
 @pytest.mark.namespaces
@@ -109,7 +110,8 @@ def test_a_trial_without_an_end_is_no_refusal(monkeypatch: pytest.MonkeyPatch) -
         raise subprocess.TimeoutExpired(command, 20.0)
 
     monkeypatch.setattr(subprocess, "run", hang)
+    limit_s = waiting_limit_s(20.0)
     ability = probe_ability()
     assert not ability.is_possible
-    assert ability.reason == "try the namespaces: too busy to tell, no end in 20 s"
+    assert ability.reason == f"try the namespaces: too busy to tell, no end in {limit_s:.0f} s"
     assert ability.fix == ability_fixes.BUSY_FIX

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.examples import costly
+from tests.costly import costly
 
 from broadgauge.catalog.models import find_model
 from broadgauge.predict.answering.making_fit import SHORTEST_SEQUENCE, nearest_fits, what_fits

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.examples import costly
+from tests.costly import costly
 
 from broadgauge.predict.calibration.factors import Observation, fit, step_s
 from broadgauge.predict.case import ModelShape, SplitStrategy, TrainingCase

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.examples import costly
+from tests.costly import costly
 from tests.predict.making_cases import BASE, SMALL, cases
 
 from broadgauge.catalog.widenings import known_widenings

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
-from tests.examples import costly
+from tests.costly import costly
 from tests.predict.sensitivity.simulated_ladders import COMPUTE_S, TRUTHS, rates, simulated
 
 from broadgauge.predict.sensitivity.curve import Form, LadderCurve, fit_curve, misfit

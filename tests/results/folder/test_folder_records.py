@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.examples import costly
+from tests.costly import costly
 
 from broadgauge.engine.kinds.collectives import MOST_COLLECTIVE_ROWS
 from broadgauge.results.folder.record_line import record_line

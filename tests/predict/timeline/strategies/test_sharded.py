@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.examples import costly
+from tests.costly import costly
 from tests.predict.making_cases import SMALL, case
 
 from broadgauge.predict.costs.compute import compute_costs
