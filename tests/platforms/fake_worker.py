@@ -53,10 +53,12 @@ def misbehave(trial_id: str) -> None:
             subprocess.Popen([sys.executable, "-c", daemon], start_new_session=True)
             hang_here()
         case "works":
+            seconds = [time.process_time()]
             work_s = time.monotonic() + 1.0
             while time.monotonic() < work_s:
                 pass
-            say(type="block", kind="own", trial_id=trial_id, seconds=[time.process_time()])
+            seconds.append(time.process_time())
+            say(type="block", kind="own", trial_id=trial_id, seconds=seconds)
 
 
 def hang_here() -> None:

@@ -3,13 +3,14 @@
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from tests.engine.fake_platform import FakeClock, FakePlatform, Script
 from tests.engine.making import COMMAND, TRAIN, a_machine, an_experiment
 
-from broadgauge.engine.events import Noted, RecordWritten, RunEnded
+from broadgauge.agent.taken_cores import TakenCores
+from broadgauge.engine.events import LaunchStarting, Noted, RecordWritten, RunEnded, RunStarted
 from broadgauge.engine.interrupts import Interrupts
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.running.dry_run import dry_run
@@ -66,6 +67,52 @@ def test_a_run_is_a_function_of_experiment_platform_and_options(
     assert kinds.index(PlanMade) < kinds.index(FolderOpened) < kinds.index(RecordWritten)
     assert isinstance(told[-1], RunEnded)
     assert capfd.readouterr() == ("", "")
+
+
+class Shared(FakePlatform):
+    """A platform that has looked at its machines."""
+
+    taken_cores: ClassVar = {
+        name: TakenCores(foreign_busy_ratio=ratio, stolen_ratio=0.0, elapsed_s=0.5, cores_count=4)
+        for name, ratio in (("one", 0.6), ("two", 0.0), ("three", 0.25))
+    }
+
+
+@pytest.mark.parametrize("kinds", [["emulated"], ["emulated", "local"]])
+def test_busy_machines_are_said_before_the_first_launch(
+    kinds: list[str], tmp_path: Path, options: RunOptions
+) -> None:
+    """Once, where several platforms use them; not where nothing is left to measure."""
+    told: list[RunEvent] = []
+    changes = {"platform": kinds, "cluster": {"shapes": ["1x1"], "device": "cpu"}}
+    prepared = prepare(loaded(tmp_path, workloads=[TRAIN], **changes), options, machine=a_machine())
+    finished = start(
+        prepared, observer=told.append, platform_of=lambda *_: Shared(FakeClock(), Script())
+    )
+    notes = [event.text for event in told if isinstance(event, Noted)]
+    assert [note for note in notes if "cores" in note] == [
+        "other programs use 60 % of one's cores: expect wide intervals",
+        "other programs use 25 % of three's cores: expect wide intervals",
+    ]
+    moments = [type(event) for event in told]
+    assert moments.index(FolderOpened) < moments.index(Noted) < moments.index(RunStarted)
+    assert moments.index(RunStarted) < moments.index(LaunchStarting)
+    finished_again: list[RunEvent] = []
+    resume(
+        finished.folder,
+        observer=finished_again.append,
+        platform_of=lambda *_: Shared(FakeClock(), Script()),
+    )
+    assert not [each for each in finished_again if isinstance(each, Noted) and "cores" in each.text]
+
+
+def test_a_platform_that_looked_at_nothing_says_nothing(
+    tmp_path: Path, options: RunOptions
+) -> None:
+    told: list[RunEvent] = []
+    prepared = prepare(loaded(tmp_path), options, machine=a_machine())
+    start(prepared, observer=told.append, platform_of=Platforms())
+    assert not [event for event in told if isinstance(event, Noted)]
 
 
 def test_a_run_that_was_ended_goes_on_where_it_stood(tmp_path: Path, options: RunOptions) -> None:

@@ -28,7 +28,8 @@ LINE_SHARE = 0.8
 something else; headers (4.5 % at MTU 1500), acknowledgements and the pauses between messages leave
 a link that is the limit above it."""
 FOREIGN_RATIO = 0.1
-"""A tenth of the cores gone makes a job that needs them all about a tenth slower."""
+"""A tenth of the cores gone makes a job that needs them all about a tenth slower. This and the next
+three are of trials, and of the look before the first (advise/findings/shared_cores.py)."""
 FOREIGN_ELAPSED_S = 0.2
 """A shorter trial has less than twenty of the kernel's ticks a core."""
 FOREIGN_CPU_S = 0.1

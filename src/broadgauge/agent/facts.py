@@ -15,6 +15,7 @@ from importlib import metadata
 from pathlib import Path
 
 from broadgauge.agent.addresses import address_of, netmask_of
+from broadgauge.agent.taken_cores import TakenCores, look, taken_since
 from broadgauge.messages.codec import Decoder, encode
 from broadgauge.messages.waiting_limits import waiting_limit_s
 
@@ -64,6 +65,8 @@ class HostFacts:
     interfaces: tuple[InterfaceFacts, ...]
     reached_at: str | None
     """Its own address on the way by which ssh came; None: not over ssh."""
+    taken: TakenCores | None = None
+    """What others had of its cores while it was asked; None: the kernel does not say."""
 
 
 HOST_FACTS: Decoder[HostFacts] = Decoder(HostFacts)
@@ -71,6 +74,7 @@ HOST_FACTS: Decoder[HostFacts] = Decoder(HostFacts)
 
 def read_facts() -> HostFacts:
     """Of the machine that this runs on."""
+    looked = look()
     gpus, driver = read_gpus()
     return HostFacts(
         machine_id=_machine_id(),
@@ -87,6 +91,7 @@ def read_facts() -> HostFacts:
         driver=driver,
         interfaces=read_interfaces(),
         reached_at=reached_at(os.environ.get("SSH_CONNECTION", "")),
+        taken=taken_since(looked),
     )
 
 

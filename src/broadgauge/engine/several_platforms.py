@@ -8,11 +8,13 @@ end where its platform can (`RunsWithoutTool`), and `run --resume` collects it.
 from collections.abc import Mapping
 from contextlib import ExitStack
 
+from broadgauge.agent.taken_cores import TakenCores
 from broadgauge.specs.launching import (
     Launch,
     LaunchRequest,
     Platform,
     RunsWithoutTool,
+    SeesMachines,
     TrialProgress,
 )
 from broadgauge.specs.platforms import PlatformKind
@@ -33,6 +35,12 @@ class SeveralPlatforms:
             for kind, platform in self._platforms.items()
             for note in platform.notes
         )
+
+    @property
+    def taken_cores(self) -> Mapping[str, TakenCores]:
+        """Of each machine, once where two platforms use it."""
+        seeing = (each for each in self._platforms.values() if isinstance(each, SeesMachines))
+        return {name: taken for each in seeing for name, taken in each.taken_cores.items()}
 
     def start(self, request: LaunchRequest, progress: TrialProgress) -> Launch:
         """Raises LaunchError, PlatformError and RunFolderError, as that platform does."""

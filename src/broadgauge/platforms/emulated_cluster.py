@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from broadgauge.agent.taken_cores import CoresLook
 from broadgauge.messages.launch_order import Mode
 from broadgauge.platforms.gpu_choice import choose_gpus, numa_node_of_gpu
 from broadgauge.platforms.gpu_watch import GpuWatch
@@ -13,7 +14,7 @@ from broadgauge.platforms.launch_plan import (
     command_lines,
     interfaces_of,
 )
-from broadgauge.platforms.local import quota_notes
+from broadgauge.platforms.local import quota_notes, taken_here
 from broadgauge.platforms.machine import ability
 from broadgauge.platforms.nccl_log import mismatch, nccl_facts_of_rank, speed_note
 from broadgauge.platforms.nccl_topology import topology_xml
@@ -40,8 +41,10 @@ class EmulatedPlatform:
         secrets: Secrets | None = None,
         programs: Programs | None = None,
         assumed_gpus: int | None = None,
+        looked: CoresLook | None = None,
     ) -> None:
-        """`programs`: what a rank runs, for tests. `assumed_gpus`: see `choose_gpus`.
+        """`programs`: what a rank runs, for tests. `assumed_gpus`: see `choose_gpus`. `looked`: an
+        earlier look at the cores; None: nobody wants to know who uses them.
 
         Raises PlatformError where nodes are refused.
         """
@@ -55,6 +58,7 @@ class EmulatedPlatform:
         self._assumed_gpus = assumed_gpus
         self._programs = programs or Programs()
         self._notes = dict.fromkeys(quota_notes())
+        self.taken_cores = taken_here(looked)
 
     @property
     def notes(self) -> tuple[str, ...]:

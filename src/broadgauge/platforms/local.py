@@ -1,5 +1,6 @@
 """Where do cases run without emulation? On this machine as it is, one node: the reference."""
 
+from broadgauge.agent.taken_cores import CoresLook, TakenCores, taken_since
 from broadgauge.messages.free_port import free_port
 from broadgauge.messages.launch_order import Mode
 from broadgauge.platforms.gpu_choice import choose_gpus
@@ -26,13 +27,16 @@ class LocalPlatform:
         secrets: Secrets | None = None,
         programs: Programs | None = None,
         assumed_gpus: int | None = None,
+        looked: CoresLook | None = None,
     ) -> None:
-        """`programs`: what a rank runs, for tests. `assumed_gpus`: see `choose_gpus`."""
+        """`programs`: what a rank runs, for tests. `assumed_gpus`: see `choose_gpus`. `looked`: an
+        earlier look at the cores; None: nobody wants to know who uses them."""
         self._folders = folders
         self._secrets = secrets or Secrets()
         self._assumed_gpus = assumed_gpus
         self._programs = programs or Programs()
         self._notes = dict.fromkeys(quota_notes())
+        self.taken_cores = taken_here(looked)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -78,6 +82,12 @@ class LocalPlatform:
             gpus=choose_gpus(case, self._assumed_gpus),
             secrets=self._secrets,
         )
+
+
+def taken_here(looked: CoresLook | None) -> dict[str, TakenCores]:
+    """What others had of this machine's cores since then, as SeesMachines of specs/launching.py."""
+    taken = taken_since(looked)
+    return {} if taken is None else {"": taken}
 
 
 def quota_notes() -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import assert_never
 
+from broadgauge.agent.taken_cores import CoresLook
 from broadgauge.engine.several_platforms import SeveralPlatforms
 from broadgauge.platforms.devices import emulated_devices, local_devices
 from broadgauge.platforms.emulated_cluster import EmulatedPlatform
@@ -30,17 +31,21 @@ def make_platform(
     assumed_gpus: int | None = None,
     hosts: Sequence[Host] = (),
     cases: Sequence[Case] = (),
+    looked: CoresLook | None = None,
 ) -> Platform:
     """Raises PlatformError where this machine refuses it, or a host can't be used.
 
     `assumed_gpus`: as if so many were here, for a dry run. `hosts`: of the experiment. `cases`: of
-    the plan, whose secrets go where ranks run.
+    the plan, whose secrets go where ranks run. `looked`: an earlier look at this machine's cores,
+    where a run is to say who else uses them.
     """
     match kind:
         case "emulated":
-            return EmulatedPlatform(folders, secrets=secrets, assumed_gpus=assumed_gpus)
+            return EmulatedPlatform(
+                folders, secrets=secrets, assumed_gpus=assumed_gpus, looked=looked
+            )
         case "local":
-            return LocalPlatform(folders, secrets=secrets, assumed_gpus=assumed_gpus)
+            return LocalPlatform(folders, secrets=secrets, assumed_gpus=assumed_gpus, looked=looked)
         case "hosts":
             from broadgauge.platforms.hosts.platform import HostsPlatform
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from broadgauge.agent.taken_cores import CoresLook, look
 from broadgauge.engine.plan import make_plan, without_emulation
 from broadgauge.engine.ports import unobserved
 from broadgauge.platforms.machine import read_machine
@@ -53,6 +54,8 @@ class Prepared:
     """Nodes were refused: this is what can run on the local platform."""
     assumed_gpus: int | None
     """Not None: only a dry run can be made of it."""
+    looked: CoresLook | None = None
+    """This machine's cores when it was planned, so that a run can say who else uses them."""
 
 
 def prepare(
@@ -79,6 +82,7 @@ def prepare(
             runs_folder=options.runs_folder,
         )
     machine = _assumed(machine or read_machine(), options.assumed_gpus)
+    looked = look()  # after the trial of namespaces, which the kernel clears away by itself
     observer(MachineRead(machine=machine))
     is_fallback = "emulated" in experiment.platforms and not machine.can_emulate
     if is_fallback:
@@ -103,6 +107,7 @@ def prepare(
         runs_folder=options.runs_folder,
         is_fallback=is_fallback,
         assumed_gpus=options.assumed_gpus,
+        looked=looked,
     )
 
 

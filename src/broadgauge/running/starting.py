@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from broadgauge.advise.findings.shared_cores import shared_now
+from broadgauge.agent.taken_cores import CoresLook, look
 from broadgauge.engine.events import Noted
 from broadgauge.engine.growing import Grower, growable, nothing_more
 from broadgauge.engine.interrupts import Interrupts
@@ -30,6 +32,7 @@ from broadgauge.running.services import make_services
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import ExitCode, InputError, RunFolderError
 from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.launching import SeesMachines
 from broadgauge.specs.reading import read_with_secrets
 from broadgauge.specs.secrets import Secrets, SecretTexts
 from broadgauge.specs.writing import dump_experiment
@@ -85,6 +88,7 @@ def start(
             folder,
             prepared.experiment,
             prepared.secrets,
+            looked=prepared.looked,
             observer=observer,
             interrupts=interrupts,
             platform_of=platform_of,
@@ -125,6 +129,7 @@ def resume(
                     hint="commands and texts are looked for in it: put it back",
                 )
         machine = read_machine()
+        looked = look()
         check_torch(read_devices(kind, machine, experiment.hosts) for kind in experiment.platforms)
         if cases_left := _cases_left(folder):
             secrets.check(cases_left)
@@ -133,6 +138,7 @@ def resume(
             folder,
             experiment,
             secrets,
+            looked=looked,
             observer=observer,
             interrupts=interrupts,
             platform_of=platform_of,
@@ -162,15 +168,22 @@ def _run_in(
     experiment: Experiment,
     secrets: Secrets,
     *,
+    looked: CoresLook | None,
     observer: RunObserver,
     interrupts: Interrupts | None,
     platform_of: MakePlatform | None,
     grower: Grower,
 ) -> RunResult:
-    """Run what is left of the folder's plan; what the platform noted meanwhile is said last."""
+    """Run what is left of the folder's plan. Who else uses the cores is said first, what the
+    platform noted meanwhile last."""
     folders = folders_of(folder.plan, folder.log_folder)
-    make = platform_of or partial(make_platform, hosts=experiment.hosts, cases=folder.plan.cases)
+    make = platform_of or partial(
+        make_platform, hosts=experiment.hosts, cases=folder.plan.cases, looked=looked
+    )
     platform = open_platforms(experiment.platforms, lambda kind: make(kind, folders, secrets))
+    if isinstance(platform, SeesMachines) and _cases_left(folder):
+        for words in shared_now(platform.taken_cores):
+            observer(Noted(text=words))
     known = set(platform.notes)
     mask = secrets.masker(folder.plan.cases)
     services = replace(make_services(observer, interrupts or Interrupts(), mask), grower=grower)

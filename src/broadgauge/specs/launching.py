@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+from broadgauge.agent.taken_cores import TakenCores
 from broadgauge.messages.counters import NodeCounters
 from broadgauge.specs.case import Arm, Case
 from broadgauge.specs.nccl import NcclUse
@@ -154,6 +155,16 @@ class RunsWithoutTool(Protocol):
 
     def leave(self) -> None:
         """Let go of what runs there; `close` does not end it after this."""
+        ...
+
+
+@runtime_checkable
+class SeesMachines(Protocol):
+    """A platform that looked at the machines which it will use."""
+
+    @property
+    def taken_cores(self) -> Mapping[str, TakenCores]:
+        """What others had of each one's cores just before, by its name; `""`: this machine."""
         ...
 
 

@@ -1,9 +1,15 @@
 """Did others use the cores while it was measured, programs or machines, and how much of them?"""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from broadgauge.advise.limits import FOREIGN_RATIO, STOLEN_RATIO
+from broadgauge.advise.limits import (
+    FOREIGN_CPU_S,
+    FOREIGN_ELAPSED_S,
+    FOREIGN_RATIO,
+    STOLEN_RATIO,
+)
+from broadgauge.agent.taken_cores import TakenCores
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.record import NodeUse, Record, Status
 from broadgauge.specs.units import show_ratio
@@ -75,3 +81,25 @@ def foreign_words(summary: CaseSummary) -> tuple[str, ...]:
     """A line of evidence where other programs used the cores in most trials."""
     words = foreign_load_of(summary)
     return () if words is None else (words,)
+
+
+def shared_now(taken: Mapping[str, TakenCores]) -> Iterator[str]:
+    """Lines on each machine whose cores others use as a run begins, by its name; `""`: this one.
+
+    The thresholds are those of trials, and so are the words: a trial would have this finding.
+    """
+    for name, each in taken.items():
+        whose = f"{name}'s cores" if name else "the cores"
+        for words in _words_now(each, whose):
+            yield f"{words}: expect wide intervals"
+
+
+def _words_now(taken: TakenCores, whose: str) -> Iterator[str]:
+    if taken.elapsed_s < FOREIGN_ELAPSED_S:
+        return
+    foreign, stolen = taken.foreign_busy_ratio, taken.stolen_ratio
+    foreign_s = foreign * taken.elapsed_s * taken.cores_count
+    if foreign > FOREIGN_RATIO and foreign_s >= FOREIGN_CPU_S:
+        yield f"other programs use {show_ratio(foreign, 2)} of {whose}"
+    if stolen > STOLEN_RATIO:
+        yield f"the hypervisor gives others {show_ratio(stolen, 2)} of {whose}"

@@ -1,9 +1,10 @@
 """Where do cases run on machines that the user's ssh reaches? A leader there holds the launches."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from broadgauge.agent.facts import HostFacts
+from broadgauge.agent.taken_cores import TakenCores
 from broadgauge.messages.agent import LogText
 from broadgauge.messages.leader import Job, JobsDone, LifeBegins, LifeEnds, TrialBegins
 from broadgauge.platforms.hosts.allocation import (
@@ -79,6 +80,12 @@ class HostsPlatform:
     def notes(self) -> tuple[str, ...]:
         """What the user should know; it grows as launches start."""
         return tuple(self._notes)
+
+    @property
+    def taken_cores(self) -> Mapping[str, TakenCores]:
+        """What others had of each host's cores while it was asked for its facts."""
+        both = zip(self._hosts, self._facts, strict=True)
+        return {host.ssh: facts.taken for host, facts in both if facts.taken is not None}
 
     def expect(self, requests: Sequence[LaunchRequest]) -> None:
         """The leader is given all of them at once, and goes on by itself."""
