@@ -1,8 +1,8 @@
 """A rank without torch: says at once what a real one measures, and lingers where it is told to.
 
 `LINGER_IN=measure` keeps the second trial of a run in that phase until something ends it, on all
-ranks or on `LINGER_RANK`, or for `LINGER_S` seconds. What is measured is made up and the same in
-every trial.
+ranks or on `LINGER_RANK`, for `LINGER_S` seconds or while there is a file `LINGER_HOLD`. What is
+measured is made up and the same in every trial.
 """
 
 # ruff: noqa: T201
@@ -22,6 +22,7 @@ from tests.rank_channel import next_command, say, say_hello, wait_at
 RANK, WORLD_SIZE = os.environ["RANK"], int(os.environ["WORLD_SIZE"])
 LINGER_IN = os.environ.get("LINGER_IN")
 LINGER_S = float(os.environ.get("LINGER_S", "inf"))
+LINGER_HOLD = os.environ.get("LINGER_HOLD", "/")
 LINGER_RANK = os.environ.get("LINGER_RANK", RANK)
 SECOND_TRIAL = "b0.l0.t1"
 told: list[str] = []
@@ -33,8 +34,8 @@ def begin_phase(phase: str) -> None:
     if (phase, RANK, told[-1]) == (LINGER_IN, LINGER_RANK, SECOND_TRIAL):
         print(f"lingers in {phase}", flush=True)
         end_s = time.monotonic() + LINGER_S
-        while time.monotonic() < end_s:
-            time.sleep(min(1, LINGER_S))
+        while time.monotonic() < end_s and Path(LINGER_HOLD).exists():
+            time.sleep(min(0.1, LINGER_S))
         print("goes on" + "." * 10_000, flush=True)
 
 
