@@ -1,10 +1,10 @@
 """A rank without torch: says at once what a real one measures, and lingers where it is told to.
 
 `LINGER_IN=measure` keeps the second trial of a run in that phase until something ends it, on all
-ranks or on `LINGER_RANK`, or for `LINGER_S` seconds. What is measured is made up and the same in
-every trial. `SENDS=yes` lets each rank exchange a collective's bytes with rank 0, over each NIC.
-`BREAKS=FILE`: rank 1 fails in its training with a line of its own, and then, as the file is there,
-rank 0 for want of its peer.
+ranks or on `LINGER_RANK`, for `LINGER_S` seconds or while there is a file `LINGER_HOLD`. What is
+measured is made up and the same in every trial. `SENDS=yes` lets each rank exchange a collective's
+bytes with rank 0, over each NIC. `BREAKS=FILE`: rank 1 fails in its training with a line of its
+own, and then, as the file is there, rank 0 for want of its peer.
 """
 
 # ruff: noqa: T201
@@ -27,6 +27,7 @@ from tests.rank_channel import next_command, say, say_hello, wait_at
 RANK, WORLD_SIZE = os.environ["RANK"], int(os.environ["WORLD_SIZE"])
 LINGER_IN = os.environ.get("LINGER_IN")
 LINGER_S = float(os.environ.get("LINGER_S", "inf"))
+LINGER_HOLD = os.environ.get("LINGER_HOLD", "/")
 LINGER_RANK = os.environ.get("LINGER_RANK", RANK)
 SECOND_TRIAL = "b0.l0.t1"
 SENDS, BREAKS = "SENDS" in os.environ, os.environ.get("BREAKS")
@@ -41,8 +42,8 @@ def begin_phase(phase: str) -> None:
     if (phase, RANK, told[-1]) == (LINGER_IN, LINGER_RANK, SECOND_TRIAL):
         print(f"lingers in {phase}", flush=True)
         end_s = time.monotonic() + LINGER_S
-        while time.monotonic() < end_s:
-            time.sleep(min(1, LINGER_S))
+        while time.monotonic() < end_s and Path(LINGER_HOLD).exists():
+            time.sleep(min(0.1, LINGER_S))
         print("goes on" + "." * 10_000, flush=True)
 
 

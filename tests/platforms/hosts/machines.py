@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.driving import only_run, records_of, wait_until
-from tests.platforms.hosts.rig import TEMPORARY, RigPlan, run_beside
+from tests.platforms.hosts.rig import SHARED, TEMPORARY, RigPlan, run_beside
 
 ROOT = Path(__file__).parents[3]
 TOOL = (sys.executable, "-m", "broadgauge")
@@ -26,7 +26,8 @@ TOOL_WITHOUT_PATIENCE = (sys.executable, "-m", "tests.platforms.hosts.without_pa
 SIGNALS = "INT,HUP,TERM"
 IGNORING = 'trap "" INT HUP TERM; exec "$0" "$@"'
 """What enters the namespaces outlives what it is to tell the end of."""
-UP_LIMIT_S = 30.0
+HANG_S = 300.0
+"""Longer than anything here takes on any machine."""
 LOOK_EVERY_S = 0.25
 """To read all of /proc takes some hundredths of a second."""
 
@@ -39,6 +40,21 @@ class Process:
     """As seen from here."""
     machine: str
     line: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A file that ranks, or a script, stay for."""
+
+    path: Path
+
+    @property
+    def there(self) -> str:
+        """Its path on the machines."""
+        return f"{SHARED}/{self.path.name}"
+
+    def let_go(self) -> None:
+        self.path.unlink(missing_ok=True)
 
 
 @dataclass(slots=True)
@@ -102,7 +118,7 @@ class Machines:
         self.on(machine, "rm", "-f", f"{TEMPORARY}/filler")
         self.on(machine, "mount", "-o", "remount,size=50%", TEMPORARY)
 
-    def left_over(self, patience_s: float = 25.0) -> list[str]:
+    def left_over(self, patience_s: float = HANG_S) -> list[str]:
         """What is there after a while that should not be."""
         end_s = time.monotonic() + patience_s
         while True:
@@ -112,13 +128,23 @@ class Machines:
                 return found
             time.sleep(LOOK_EVERY_S)
 
-    def wait_for_end(self, word: str = "", machine: str = "", limit_s: float = 150.0) -> None:
+    def wait_for_end(self, word: str = "", machine: str = "") -> None:
         """Until no such process is there."""
-        wait_until(lambda: not self.processes(word, machine), limit_s, LOOK_EVERY_S)
+        wait_until(lambda: not self.processes(word, machine), HANG_S, LOOK_EVERY_S)
 
     def wait_for(self, word: str, machine: str = "") -> None:
         """Until there is one."""
-        wait_until(lambda: bool(self.processes(word, machine)), 30, LOOK_EVERY_S)
+        wait_until(lambda: bool(self.processes(word, machine)), HANG_S, LOOK_EVERY_S)
+
+    @contextmanager
+    def held(self, name: str = "hold") -> "Iterator[Hold]":
+        """There is a file that something on the machines waits for the end of."""
+        hold = Hold(self.folder / name)
+        hold.path.touch()
+        try:
+            yield hold
+        finally:
+            hold.let_go()
 
     def clear(self) -> None:
         """So that one test's fault is not the next one's."""
@@ -142,6 +168,7 @@ class Tool:
 
     machines: Machines
     folder: Path
+    num_started: int = 0
 
     def start(
         self, *arguments: str, command: tuple[str, ...] = SCRIPTED, **variables: str
@@ -152,23 +179,25 @@ class Tool:
             "PATH": f"{self.machines.folder}/bin:{os.environ['PATH']}",
             "PYTHONPATH": f"{ROOT}/src:{ROOT}",
             "COLUMNS": "200",
+            "PYTHONUNBUFFERED": "1",
             **variables,
         }
         enter = ("sh", "-c", IGNORING, "nsenter", "-t", str(self.machines.root_pid), "-a")
         there = ("env", f"--default-signal={SIGNALS}", "sh", "-c", 'cd "$0" && exec "$@"')
-        return Started(
-            subprocess.Popen(
+        self.num_started += 1
+        words = self.folder / f"said{self.num_started}"
+        with words.open("w") as output:
+            process = subprocess.Popen(
                 [*enter, *there, str(self.folder), *command, *arguments],
                 env=environment,
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
+                stdout=output,
                 stderr=subprocess.STDOUT,
-                text=True,
                 start_new_session=True,
             )
-        )
+        return Started(process, words)
 
-    def run(self, *arguments: str, code: int = 0, timeout_s: float = 120, **options: Any) -> str:
+    def run(self, *arguments: str, code: int = 0, timeout_s: float = HANG_S, **options: Any) -> str:
         """To its end; what it said."""
         return self.start(*arguments, **options).end(code, timeout_s)
 
@@ -181,7 +210,7 @@ class Tool:
 
     def wait_for_ranks(self, number: int = 2, words: str = "lingers") -> None:
         """Until so many ranks stand where LINGER_IN says, as their logs on the machines do."""
-        wait_until(lambda: self._count_logs(words) >= number, 30, LOOK_EVERY_S)
+        wait_until(lambda: self._count_logs(words) >= number, HANG_S, LOOK_EVERY_S)
 
     def _count_logs(self, words: str) -> int:
         found = 0
@@ -198,12 +227,23 @@ class Tool:
 class Started:
     """The tool while it runs."""
 
-    process: "subprocess.Popen[str]"
+    process: "subprocess.Popen[bytes]"
+    words: Path
+    """The file of its output."""
+
+    @property
+    def said(self) -> str:
+        """Up to now."""
+        return self.words.read_text()
+
+    def wait_for(self, words: str) -> None:
+        """Until it has said this, wherever its lines end."""
+        wait_until(lambda: words in " ".join(self.said.split()), HANG_S, LOOK_EVERY_S)
 
     @property
     def pid(self) -> int:
         """Of the tool, and not of what entered the namespaces."""
-        wait_until(lambda: bool(_children(self.process.pid)), 10)
+        wait_until(lambda: bool(_children(self.process.pid)), HANG_S)
         return _children(self.process.pid)[0]
 
     def interrupt(self, number: int = signal.SIGINT) -> None:
@@ -212,12 +252,13 @@ class Started:
 
     def kill(self) -> None:
         os.kill(self.pid, signal.SIGKILL)
-        self.process.communicate()
+        self.process.wait(HANG_S)
 
-    def end(self, code: int | None = 0, timeout_s: float = 120) -> str:
-        said, _ = self.process.communicate(timeout=timeout_s)
-        assert code is None or self.process.returncode == code, (self.process.returncode, said)
-        return said
+    def end(self, code: int | None = 0, timeout_s: float = HANG_S) -> str:
+        """Its exit code and what it said."""
+        ended = self.process.wait(timeout_s)
+        assert code is None or ended == code, (ended, self.said)
+        return self.said
 
 
 @contextmanager
@@ -227,7 +268,7 @@ def machines_in(folder: Path, **plan: Any) -> Iterator[Machines]:
     command = ("sh", "-c", f"touch {up}; exec sleep infinity")
     beside = run_beside(RigPlan(folder=str(folder), **plan), command, cwd=ROOT)
     try:
-        wait_until(lambda: up.exists() or beside.process.poll() is not None, UP_LIMIT_S)
+        wait_until(lambda: up.exists() or beside.process.poll() is not None, HANG_S)
         assert beside.process.poll() is None, "the rig ended"
         (root_pid,) = _children(beside.process.pid)
         yield Machines(folder=folder, root_pid=root_pid)

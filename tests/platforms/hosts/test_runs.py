@@ -10,14 +10,31 @@ from typing import Any
 
 import pytest
 from tests.e2e.driving import only_run, wait_until
-from tests.platforms.hosts.machines import Started, Tool, experiment, host, wrapped_python
+from tests.platforms.hosts.machines import (
+    HANG_S,
+    Hold,
+    Started,
+    Tool,
+    experiment,
+    host,
+    wrapped_python,
+)
+
+from broadgauge.messages.waiting_limits import FACTOR_VARIABLE
 
 pytestmark = [pytest.mark.root, pytest.mark.namespaces, pytest.mark.sshd, pytest.mark.slow]
 
 LIBFAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 LINGERING = (
-    ", environment: {LINGER_IN: {from_environment: true}, LINGER_S: {from_environment: true}}"
+    ", environment: {LINGER_IN: {from_environment: true}, LINGER_HOLD: {from_environment: true}}"
 )
+NOT_LINGERING = {"LINGER_IN": "none", "LINGER_HOLD": "/"}
+SOON_GIVEN_UP = {FACTOR_VARIABLE: "2"}
+"""An agent that does not come is waited for three times, 5 s by that factor."""
+HELD_AT_START = (
+    'while [ "$1" = -c -a -e /run/shared/hold-start ]; do sleep 0.2; done; exec $PYTHON "$@"'
+)
+"""Whatever is started there over ssh waits."""
 ALL = ["b0.l0.t0", "b0.l0.t1", "b1.l0.t0", "b1.l0.t1"]
 
 
@@ -28,17 +45,18 @@ def statuses(tool: Tool) -> dict[str, str]:
     return dict(sorted(found))
 
 
-def linger(tool: Tool, linger_s: float, more: str = "", **options: Any) -> Started:
-    """A run whose second trial has begun, and stays for so long."""
-    tool.write(experiment(more=LINGERING + more))
-    started = tool.start("run", "e.yaml", LINGER_IN="measure", LINGER_S=str(linger_s), **options)
+def linger(tool: Tool, hold: Hold | None = None, *hosts: str, **options: Any) -> Started:
+    """A run whose second trial has begun, and stays: for ever, or while this is held."""
+    tool.write(experiment(*hosts, more=LINGERING))
+    there = "/" if hold is None else hold.there
+    started = tool.start("run", "e.yaml", LINGER_IN="measure", LINGER_HOLD=there, **options)
     tool.wait_for_ranks()
-    wait_until(lambda: statuses(tool) == {ALL[0]: "ok"})
+    wait_until(lambda: statuses(tool) == {ALL[0]: "ok"}, HANG_S)
     return started
 
 
 def resume(tool: Tool, code: int = 0) -> str:
-    return tool.run("run", "--resume", "last", code=code, LINGER_IN="none", LINGER_S="0")
+    return tool.run("run", "--resume", "last", code=code, **NOT_LINGERING)
 
 
 def kill(tool: Tool, word: str, machine: str = "") -> None:
@@ -55,7 +73,7 @@ def test_a_run_is_whole_and_nothing_is_left(tool: Tool) -> None:
 
 
 def test_ctrl_c_ends_it_on_the_hosts_and_resume_goes_on(tool: Tool) -> None:
-    started = linger(tool, 60)
+    started = linger(tool)
     started.interrupt()
     started.end(130)
     assert tool.machines.left_over() == []
@@ -64,13 +82,11 @@ def test_ctrl_c_ends_it_on_the_hosts_and_resume_goes_on(tool: Tool) -> None:
     assert statuses(tool) == dict.fromkeys(ALL, "ok")
 
 
-@pytest.mark.measured
 def test_a_killed_tool_is_not_missed_and_resume_collects(tool: Tool) -> None:
-    linger(tool, 1).kill()
-    before = statuses(tool)
-    assert len(before) < len(ALL)
-    tool.machines.wait_for_end("supervise")  # all is run, with nobody there
-    assert statuses(tool) == before
+    with tool.machines.held() as hold:
+        linger(tool, hold).kill()
+    tool.machines.wait_for_end("supervise")  # its launch is run, with nobody there
+    assert statuses(tool) == {ALL[0]: "ok"}
     resumed_s = time.time()
     resume(tool)
     assert statuses(tool) == dict.fromkeys(ALL, "ok")
@@ -79,48 +95,49 @@ def test_a_killed_tool_is_not_missed_and_resume_collects(tool: Tool) -> None:
     assert missed["launch_id"] == missed["record_id"].rpartition(".")[0], "the life it ran in"
 
 
-@pytest.mark.measured
 @pytest.mark.thorough
 def test_a_tool_that_is_killed_twice_collects_what_both_missed(tool: Tool) -> None:
-    linger(tool, 2).kill()
-    again = tool.start("run", "--resume", "last", LINGER_IN="none", LINGER_S="0")
-    tool.machines.wait_for("relay")
-    again.kill()
+    with tool.machines.held() as hold:
+        linger(tool, hold).kill()
+        again = tool.start("run", "--resume", "last", **NOT_LINGERING)
+        tool.machines.wait_for("relay")
+        again.kill()
     resume(tool)
     assert statuses(tool) == dict.fromkeys(ALL, "ok")
     logs = [path.read_text() for path in (only_run(tool.folder) / "logs").glob("*rank*")]
     assert [text.count("lingers") for text in logs if "lingers" in text] == [1, 1]
 
 
-@pytest.mark.measured
 def test_a_run_whose_terminal_closes_goes_on(tool: Tool) -> None:
-    started = linger(tool, 1)
-    started.interrupt(signal.SIGHUP)
-    started.end(129)
-    assert tool.machines.processes("leader")
+    with tool.machines.held() as hold:
+        started = linger(tool, hold)
+        started.interrupt(signal.SIGHUP)
+        started.end(129)
+        assert tool.machines.processes("leader")
     resume(tool)
     assert statuses(tool) == dict.fromkeys(ALL, "ok")
 
 
-@pytest.mark.measured
 @pytest.mark.thorough
 def test_ctrl_c_right_after_resume_ends_what_an_earlier_life_began(tool: Tool) -> None:
-    linger(tool, 60).kill()
-    again = tool.start("run", "--resume", "last", LINGER_IN="none", LINGER_S="0")
-    tool.machines.wait_for("facts")
-    again.interrupt()
+    wrapped_python(tool.machines.folder, "held", HELD_AT_START)
+    linger(tool, None, host("node0"), host("node1", "/run/shared/held")).kill()
+    with tool.machines.held("hold-start"):
+        again = tool.start("run", "--resume", "last", **NOT_LINGERING)
+        tool.machines.wait_for("/bin/sh /run/shared/held", "node1")  # it is asked what it is
+        again.interrupt()
     again.end(130)
     # Before the run began nothing was ended: the next one finds it.
-    started = tool.start("run", "--resume", "last", LINGER_IN="none", LINGER_S="0")
+    started = tool.start("run", "--resume", "last", **NOT_LINGERING)
     tool.machines.wait_for("relay")
     started.interrupt()
     started.end(130)
 
 
-@pytest.mark.measured
 def test_a_killed_leader_is_replaced(tool: Tool) -> None:
-    started = linger(tool, 2)
-    kill(tool, "zip leader")
+    with tool.machines.held() as hold:
+        started = linger(tool, hold)
+        kill(tool, "zip leader")
     started.end(None)
     found = statuses(tool)
     assert list(found) == ALL
@@ -128,7 +145,7 @@ def test_a_killed_leader_is_replaced(tool: Tool) -> None:
 
 
 def test_a_killed_agent_is_named_and_replaced(tool: Tool) -> None:
-    started = linger(tool, 60)
+    started = linger(tool, **SOON_GIVEN_UP)
     kill(tool, "zip agent", "node1")
     started.end(3)
     found = statuses(tool)
@@ -140,7 +157,7 @@ def test_a_killed_agent_is_named_and_replaced(tool: Tool) -> None:
 
 @pytest.mark.thorough
 def test_a_killed_agent_whose_tool_is_gone_too_costs_one_trial(tool: Tool) -> None:
-    linger(tool, 60).kill()
+    linger(tool, **SOON_GIVEN_UP).kill()
     kill(tool, "zip agent", "node1")
     tool.machines.wait_for_end("supervise")
     resume(tool, code=3)
@@ -148,7 +165,7 @@ def test_a_killed_agent_whose_tool_is_gone_too_costs_one_trial(tool: Tool) -> No
 
 
 def test_a_killed_rank_fails_its_trial_alone(tool: Tool) -> None:
-    started = linger(tool, 60)
+    started = linger(tool)
     kill(tool, "scripted_worker", "node1")
     started.end(3)
     found = statuses(tool)
@@ -184,7 +201,7 @@ def test_a_login_that_prints_a_banner_harms_nothing(tool: Tool) -> None:
 def test_a_secret_stands_in_no_file_and_on_no_command_line(tool: Tool) -> None:
     secret = "a-planted-secret-4711"
     tool.write(experiment(more=LINGERING.replace("}}", "}, MY_TOKEN: {from_environment: true}}")))
-    started = tool.start("run", "e.yaml", LINGER_IN="measure", LINGER_S="60", MY_TOKEN=secret)
+    started = tool.start("run", "e.yaml", LINGER_IN="measure", LINGER_HOLD="/", MY_TOKEN=secret)
     tool.wait_for_ranks()
     processes = tool.machines.processes()
     assert not [each for each in processes if secret in each.line]
