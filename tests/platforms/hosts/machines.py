@@ -132,6 +132,10 @@ class Machines:
         """Until no such process is there."""
         wait_until(lambda: not self.processes(word, machine), HANG_S, LOOK_EVERY_S)
 
+    def wait_for_end_of(self, pids: set[int]) -> None:
+        """Until none of these is there."""
+        wait_until(lambda: not pids & {each.pid for each in self.processes()}, HANG_S, LOOK_EVERY_S)
+
     def wait_for(self, word: str, machine: str = "") -> None:
         """Until there is one."""
         wait_until(lambda: bool(self.processes(word, machine)), HANG_S, LOOK_EVERY_S)
@@ -235,10 +239,6 @@ class Started:
     def said(self) -> str:
         """Up to now."""
         return self.words.read_text()
-
-    def wait_for(self, words: str) -> None:
-        """Until it has said this, wherever its lines end."""
-        wait_until(lambda: words in " ".join(self.said.split()), HANG_S, LOOK_EVERY_S)
 
     @property
     def pid(self) -> int:
