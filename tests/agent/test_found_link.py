@@ -85,7 +85,7 @@ def counted_streams(patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
         total = 0
         while part := connection.recv(65_536):
             total += len(part)
-        return {"measured_bytes": total, "duration_s": 1.0}
+        return {"measured_bytes": total, "start_s": 0.0, "end_s": 1.0}
 
     monkeypatch.setattr(found_link, "send_until", send)
     monkeypatch.setattr(found_link, "receive_between", receive)

@@ -94,7 +94,7 @@ def test_a_look_that_began_just_now_waits_for_its_end(monkeypatch: pytest.Monkey
         now_s[0] += span_s
 
     monkeypatch.setattr(taken_cores.time, "monotonic", lambda: now_s[0])
-    monkeypatch.setattr(taken_cores.time, "sleep", sleep)
+    monkeypatch.setattr(taken_cores, "_pause", sleep)
     now_s[0] += 0.1  # of the start-up
     assert taken_since(a_look(5.0), lambda: a_look(now_s[0])) is not None
     assert waited_s == [pytest.approx(SHORTEST_LOOK_S - 0.1)]

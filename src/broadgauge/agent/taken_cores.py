@@ -6,6 +6,7 @@ other machines is counted apart.
 """
 
 import os
+import select
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -69,9 +70,14 @@ def taken_since(
         return None
     left_s = before.moment_s + SHORTEST_LOOK_S - time.monotonic()
     if left_s > 0:
-        time.sleep(left_s)
+        _pause(left_s)
     after = look_again()
     return None if after is None else taken_between(before, after)
+
+
+def _pause(pause_s: float) -> None:
+    """Not time.sleep, which asks for a moment: EINVAL where a library fakes the clocks."""
+    select.select([], [], [], pause_s)
 
 
 def taken_between(before: CoresLook, after: CoresLook) -> TakenCores | None:
