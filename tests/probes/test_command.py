@@ -85,7 +85,7 @@ FALSE_ROOT = """
         sys.__excepthook__(*error)
         sys.stderr.flush()
         why.touch()
-        while Path("/proc", pid.read_text(), "exe").is_symlink():
+        while not pid.exists() or Path("/proc", pid.read_text(), "exe").is_symlink():
             time.sleep(0.01)
     print("step took 1 s")
     why, pid = (Path(__file__).with_name(name) for name in ("why", "pid"))
