@@ -16,6 +16,10 @@ NODE_SETTINGS = {
     "ipv4/tcp_wmem": "4096 65536 33554432",
     # A connection must not start from what an earlier one saw before a reshape.
     "ipv4/tcp_no_metrics_save": "1",
+    # After a time-out a connection would take a new hash, so that another core handles what it
+    # sends from then on, beside what still waits at the first. Source: sk_rethink_txhash in
+    # tcp_write_timeout; Linux 5.18 and later.
+    "core/txrehash": "0",
 }
 
 _NEIGHBOUR_TRIES = "60"
