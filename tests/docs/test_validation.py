@@ -7,10 +7,16 @@ from pathlib import Path
 import pytest
 from tests.predict.making_articles import articles_found
 
+from broadgauge.predict.articles.scores import ArticleScores
 from broadgauge.predict.scoring.peers import read_times
+from broadgauge.predict.scoring.validation import Validation, validate
 from broadgauge.predict.tables.table import MeasuredTable, read_table
-from broadgauge.report import validation_page
-from broadgauge.report.validation_page import Page, uncalibrated_sections
+from broadgauge.report.validation_page import (
+    Page,
+    calibrated_sheets,
+    uncalibrated_sections,
+    validation_page,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,11 +28,12 @@ HINT = (
 
 @dataclass(frozen=True)
 class Published:
-    """What the page is made from, with the part that needs no calibration."""
+    """What the page is made from."""
 
     table: MeasuredTable
+    plain: Validation
     times: Mapping[str, Mapping[str, float]]
-    quick: dict[str, str]
+    found: ArticleScores
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +41,7 @@ def published() -> Published:
     references = ROOT / "references"
     table = read_table((references / "measured-training.csv").read_bytes(), "measured-training.csv")
     times = {"Calculon": read_times((references / "calculon-step-times.csv").read_bytes(), "times")}
-    return Published(table, times, uncalibrated_sections(table, times, articles_found()))
+    return Published(table, validate(table), times, articles_found())
 
 
 @pytest.fixture
@@ -43,15 +50,13 @@ def stored() -> str:
 
 
 def test_what_needs_no_calibration_is_current(stored: str, published: Published) -> None:
-    for title, text in published.quick.items():
+    quick = uncalibrated_sections(published.plain, published.times, published.found)
+    for title, text in quick.items():
         assert Page(sections={title: text}).markdown in stored, f"{title}: {HINT}"
 
 
-@pytest.mark.slow
-def test_all_of_it_is_current(
-    stored: str, published: Published, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With the quick part as it was found above."""
-    monkeypatch.setattr(validation_page, "uncalibrated_sections", lambda *_: dict(published.quick))
-    page = validation_page.validation_page(published.table, published.times, articles_found())
+@pytest.mark.thorough
+def test_all_of_it_is_current(stored: str, published: Published) -> None:
+    sheets = calibrated_sheets(published.table, published.plain)
+    page = validation_page(published.table, sheets, published.times, published.found)
     assert page.markdown == stored, HINT

@@ -57,7 +57,9 @@ def alone(one):
     return one.train(batch_per_rank=8, **STEPS), one.said[0].last(TrainSummary).parameter_checksum
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "way", [WAYS[0], *(pytest.param(way, marks=pytest.mark.thorough) for way in WAYS[1:4]), WAYS[4]]
+)
 def test_four_ranks_train_as_one_process(way, four, alone):
     """Also after blocks without communication: what they do to the weights is undone."""
     plain, checksum = alone
@@ -198,6 +200,7 @@ def test_gradients_are_the_mean_over_all_sequences_of_the_step(tmp_path):
     assert together == pytest.approx([alone] * len(ways), rel=0.01)
 
 
+@pytest.mark.thorough
 def test_fsdp_shares_the_state_out_and_trials_leave_nothing_behind(tmp_path):
     """Of 25 million parameters DDP holds 406 MB of state a rank, FSDP on two ranks the half of
     it, and less than a third more for whole units and the library. (The process's memory is that

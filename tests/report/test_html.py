@@ -10,8 +10,9 @@ import pytest
 
 from broadgauge.analysis.analyse import analysed
 from broadgauge.report import html as html_report
-from broadgauge.report.drawing import drawn, runtime
+from broadgauge.report.drawing import drawn
 from broadgauge.report.html import render, write_report
+from broadgauge.report.vega_runtime import runtime
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.errors import RunFolderError
 

@@ -110,9 +110,11 @@ def _show(validation: "Validation", peers: "list[PeerSheet]", options: argparse.
 def _page(table: "MeasuredTable", peers: dict[str, dict[str, float]]) -> int:
     from broadgauge.cli.output import write
     from broadgauge.predict.articles.scores import article_scores
-    from broadgauge.report.validation_page import validation_page
+    from broadgauge.predict.scoring.validation import validate
+    from broadgauge.report.validation_page import calibrated_sheets, validation_page
 
-    write(validation_page(table, peers, article_scores()).markdown)
+    sheets = calibrated_sheets(table, validate(table))
+    write(validation_page(table, sheets, peers, article_scores()).markdown)
     return 0
 
 

@@ -3,23 +3,12 @@
 import json
 import re
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from importlib.metadata import version
+from functools import lru_cache
 
 from broadgauge.report.chart_parts import Spec
 
 WIDE, NARROW = 510, 330
 """Pixels: a page's column on a desk or on paper, and a phone's."""
-
-_SNIPPET = """
-import {{ View, parse, Error as OnlyErrors }} from "/npm/vega@{version}/+esm";
-window.broadgaugeVega = {{ View, parse, OnlyErrors }};
-"""
-"""The name is that of the copy inside vl-convert. The `vega` that its own snippets may use is null
-(vl-convert 1.9.0 imports a default that Vega 6 no longer has), and `vegaEmbed` drags in Vega-Lite,
-320 KB more."""
-_KNOWN_SERIES = "1.9."
-"""Of vl-convert. Another may name its copy otherwise, and then panics: the page does without."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,21 +55,6 @@ def drawn(spec_json: str) -> str:
 
     svg: str = vl_convert.vegalite_to_svg(spec_json)
     return svg
-
-
-@cache
-def runtime() -> str | None:
-    """The Vega runtime as one script, safe inside a script element; None where it can't be had.
-
-    Bundling takes a second and always gives the same: once a process is enough.
-    """
-    import vl_convert
-
-    if not version("vl-convert-python").startswith(_KNOWN_SERIES):
-        return None
-    snippet = _SNIPPET.format(version=vl_convert.get_vega_version())
-    script: str = vl_convert.javascript_bundle(snippet)
-    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def script_json(value: object) -> str:

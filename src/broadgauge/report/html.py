@@ -17,9 +17,9 @@ from broadgauge.report import (
     page_nccl,
     page_top,
 )
-from broadgauge.report.drawing import runtime
 from broadgauge.report.markup import Html, tag
 from broadgauge.report.rows import table_rows
+from broadgauge.report.vega_runtime import runtime
 from broadgauge.results.folder import disk
 
 FILE_NAME = "report.html"

@@ -6,7 +6,6 @@ from broadgauge.advise.recommendations.recommendation import Recommendation
 from broadgauge.predict.answering.answers import Answer, Answers
 from broadgauge.report.charts_predict import step_by_bandwidth, throughput_by_nodes
 from broadgauge.report.cost_words import tokens_title, usd_words, whole_cells
-from broadgauge.report.drawing import runtime
 from broadgauge.report.html import LARGEST_PAGE_BYTES, whole_page
 from broadgauge.report.markup import Html, table, tag
 from broadgauge.report.page_charts import figure
@@ -28,6 +27,7 @@ from broadgauge.report.predict_words import (
     tokens_words,
     with_nearest,
 )
+from broadgauge.report.vega_runtime import runtime
 from broadgauge.specs.units import show_ratio, show_time
 
 HEAD = (

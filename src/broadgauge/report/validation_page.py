@@ -46,10 +46,9 @@ TITLE = "How good are the predictions?"
 
 
 def uncalibrated_sections(
-    table: MeasuredTable, times: Mapping[str, Mapping[str, float]], found: ArticleScores
+    plain: Validation, times: Mapping[str, Mapping[str, float]], found: ArticleScores
 ) -> dict[str, str]:
     """What needs no calibration of table rows: the quick part."""
-    plain = validate(table)
     return {
         "Nothing calibrated": _table_section(plain),
         "Against others on the same rows": _peer_section(plain, times),
@@ -58,24 +57,32 @@ def uncalibrated_sections(
     }
 
 
+def calibrated_sheets(table: MeasuredTable, plain: Validation) -> CalibratedSheets:
+    """The table in all ways of the page. `plain`: nothing calibrated."""
+    return CalibratedSheets(
+        plain=plain,
+        few=validate(table, calibrate="system-network"),
+        six=validate(table, calibrate="system", num_points=VTRAIN_POINTS),
+    )
+
+
 def validation_page(
-    table: MeasuredTable, times: Mapping[str, Mapping[str, float]], found: ArticleScores
+    table: MeasuredTable,
+    sheets: CalibratedSheets,
+    times: Mapping[str, Mapping[str, float]],
+    found: ArticleScores,
 ) -> Page:
     """Everything, for one table. `times` are peers' step times by row id."""
-    plain = validate(table)
-    few = validate(table, calibrate="system-network")
-    six = validate(table, calibrate="system", num_points=VTRAIN_POINTS)
-    quick = uncalibrated_sections(table, times, found)
-    goals = goal_rows(CalibratedSheets(plain=plain, few=few, six=six))
+    quick = uncalibrated_sections(sheets.plain, times, found)
     sections = {
         TITLE: INTRODUCTION.format(rows=len(table.rows), name=table.name),
-        "Goals": markdown_table(("", "goal", "here", ""), goals),
+        "Goals": markdown_table(("", "goal", "here", ""), goal_rows(sheets)),
         "Where it is hard": HARD_ROWS,
         "What changed these figures": MOVED,
         "How rows are scored": DEFINITIONS,
         "Nothing calibrated": quick.pop("Nothing calibrated"),
-        "At most three rows per system and network calibrate it": _table_section(few),
-        "At most six rows per system calibrate it": _table_section(six),
+        "At most three rows per system and network calibrate it": _table_section(sheets.few),
+        "At most six rows per system calibrate it": _table_section(sheets.six),
         **quick,
     }
     return Page(sections=sections)

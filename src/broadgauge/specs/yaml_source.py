@@ -7,16 +7,13 @@ bounded in size, in nesting, and in how many values their aliases expand to.
 import math
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.events import (
-    CollectionEndEvent,
-    CollectionStartEvent,
-    MappingStartEvent,
-    NodeEvent,
-)
+from ruamel.yaml.events import CollectionStartEvent, Event
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from broadgauge.specs.document import Document, KeyPath
@@ -51,8 +48,9 @@ def parse_yaml(text: str, filename: str) -> Document:
 
 def _compose(text: str, filename: str) -> Node | None:
     try:
-        _check_size(text, filename)
-        return YAML(typ="safe", pure=True).compose(text)
+        yaml = YAML(typ="safe", pure=True)
+        yaml.Composer = partial(_BoundedComposer, filename)
+        return yaml.compose(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = filename if mark is None else f"{filename}:{mark.line + 1}:{mark.column + 1}"
@@ -66,26 +64,32 @@ def _compose(text: str, filename: str) -> Node | None:
         raise _error(filename, f"not YAML that can be read: {error}") from error
 
 
-def _check_size(text: str, filename: str) -> None:
-    """Raises ExperimentError for too many values, too deep.
+class _BoundedComposer(Composer):  # type: ignore[misc]  # ruamel says no types of it
+    """Raises ExperimentError for too many values, too deep, when it meets the first.
 
-    Before composing, whose time grows with the square of the depth.
+    Not after all is composed: the time for that grows with the square of the depth.
     """
-    halves = 0
-    """Of values: a mapping's key and its value are one together, as for `_Values`."""
-    around = [2]
-    """Halves that a node counts, in each collection that is open."""
-    for event in YAML(typ="safe", pure=True).parse(text):
-        if isinstance(event, NodeEvent):
-            halves += around[-1]
-            if halves > 2 * MAX_VALUES:
-                raise _error(_where(event, filename), f"more than {MAX_VALUES:,} values")
-        if isinstance(event, CollectionStartEvent):
-            around.append(1 if isinstance(event, MappingStartEvent) else 2)
-            if len(around) > MAX_DEPTH + 2:  # the document itself is no nesting
-                raise _error(_where(event, filename), f"nested more than {MAX_DEPTH} deep")
-        elif isinstance(event, CollectionEndEvent):
-            around.pop()
+
+    def __init__(self, filename: str, **parts: Any) -> None:
+        super().__init__(**parts)
+        self.filename = filename
+        self.halves = 0
+        """Of values: a mapping's key and its value are one together, as for `_Values`."""
+        self.num_open = 0
+        """Collections around the node."""
+
+    def compose_node(self, parent: Node | None, index: Any) -> Node:
+        self.halves += 1 if isinstance(parent, MappingNode) else 2
+        event = self.parser.peek_event()
+        if self.halves > 2 * MAX_VALUES:
+            raise _error(_where(event, self.filename), f"more than {MAX_VALUES:,} values")
+        is_collection = isinstance(event, CollectionStartEvent)
+        if is_collection and self.num_open > MAX_DEPTH:  # the document itself is no nesting
+            raise _error(_where(event, self.filename), f"nested more than {MAX_DEPTH} deep")
+        self.num_open += is_collection
+        node: Node = super().compose_node(parent, index)
+        self.num_open -= is_collection
+        return node
 
 
 def _syntax_hint(problem: str) -> str | None:
@@ -179,10 +183,10 @@ def _is_in_secret(path: KeyPath) -> bool:
     return any(isinstance(part, str) and is_secret(part) for part in path)
 
 
-def _where(part: Node | NodeEvent, filename: str) -> str:
+def _where(part: Node | Event, filename: str) -> str:
     line, column = _line_and_column(part)
     return f"{filename}:{line}:{column}"
 
 
-def _line_and_column(part: Node | NodeEvent) -> tuple[int, int]:
+def _line_and_column(part: Node | Event) -> tuple[int, int]:
     return part.start_mark.line + 1, part.start_mark.column + 1

@@ -20,32 +20,27 @@ def refusal(tool: Tool, *hosts: str, shapes: str = "2x1", code: int = 4) -> str:
     return said
 
 
-@pytest.mark.parametrize(
-    ("name", "words", "hint"),
-    [
-        ("nowhere", "No route to host", "is the machine up"),
-        ("refused", "Permission denied", "add your key there"),
-        ("stranger", "Host key verification failed", "ssh-keygen -R"),
-    ],
-)
-def test_a_host_that_ssh_does_not_reach(tool: Tool, name: str, words: str, hint: str) -> None:
-    said = refusal(tool, host("node1"), host(name))
-    assert f"{name} can't be reached over ssh" in said
-    assert words in said
-    assert hint in said
-
-
-def test_a_python_that_is_too_old(tool: Tool) -> None:
+def test_all_hosts_that_can_not_be_asked_are_named_at_once(tool: Tool) -> None:
     script = f"""[ "$1" = -c ] || exec $PYTHON "$@"; exec $PYTHON -c "{OLD}
 $2" """
     wrapped_python(tool.machines.folder, "old", script)
-    said = refusal(tool, host("node0"), host("node1", "/run/shared/old"))
+    said = refusal(
+        tool,
+        *map(host, ("nowhere", "refused", "stranger")),
+        host("node0", "/no/python"),
+        host("node1", "/run/shared/old"),
+    )
+    assert "5 of 5 hosts can't be used" in said
+    for name, words, hint in (
+        ("nowhere", "No route to host", "is the machine up"),
+        ("refused", "Permission denied", "add your key there"),
+        ("stranger", "Host key verification failed", "ssh-keygen -R"),
+    ):
+        assert f"{name} can't be reached over ssh" in said
+        assert words in said
+        assert hint in said
+    assert "node0: /no/python can't be run" in said
     assert "node1: /run/shared/old is Python 3.9.18, and 3.10 or newer is needed" in said
-
-
-def test_a_python_that_is_not_there(tool: Tool) -> None:
-    said = refusal(tool, host("node0"), host("node1", "/no/python"))
-    assert "node1: /no/python can't be run" in said
 
 
 def test_another_torch_on_one_host(tool: Tool) -> None:

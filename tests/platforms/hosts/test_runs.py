@@ -45,9 +45,11 @@ def statuses(tool: Tool) -> dict[str, str]:
     return dict(sorted(found))
 
 
-def linger(tool: Tool, hold: Hold | None = None, *hosts: str, **options: Any) -> Started:
+def linger(
+    tool: Tool, hold: Hold | None = None, *hosts: str, more: str = LINGERING, **options: Any
+) -> Started:
     """A run whose second trial has begun, and stays: for ever, or while this is held."""
-    tool.write(experiment(*hosts, more=LINGERING))
+    tool.write(experiment(*hosts, more=more))
     there = "/" if hold is None else hold.there
     started = tool.start("run", "e.yaml", LINGER_IN="measure", LINGER_HOLD=there, **options)
     tool.wait_for_ranks()
@@ -55,8 +57,8 @@ def linger(tool: Tool, hold: Hold | None = None, *hosts: str, **options: Any) ->
     return started
 
 
-def resume(tool: Tool, code: int = 0) -> str:
-    return tool.run("run", "--resume", "last", code=code, **NOT_LINGERING)
+def resume(tool: Tool, code: int = 0, **variables: str) -> str:
+    return tool.run("run", "--resume", "last", code=code, **NOT_LINGERING, **variables)
 
 
 def kill(tool: Tool, word: str, machine: str = "") -> None:
@@ -65,21 +67,56 @@ def kill(tool: Tool, word: str, machine: str = "") -> None:
             os.kill(process.pid, signal.SIGKILL)
 
 
-def test_a_run_is_whole_and_nothing_is_left(tool: Tool) -> None:
-    tool.write(experiment())
+def test_a_run_is_whole_whatever_a_login_says_and_clocks_show(tool: Tool) -> None:
+    """The leader's host greets whoever logs in, and the other one's clock is 3 s ahead."""
+    ahead = wrapped_python(
+        tool.machines.folder,
+        "ahead",
+        f"export LD_PRELOAD={LIBFAKETIME} FAKETIME=+3s FAKETIME_DONT_FAKE_MONOTONIC=1\n"
+        'exec $PYTHON "$@"',
+    )
+    assert Path(ahead).exists()
+    tool.write(experiment(host("noisy"), host("node0", "/run/shared/ahead")))
     tool.run("run", "e.yaml")
     assert statuses(tool) == dict.fromkeys(ALL, "ok")
+    for record in tool.records:
+        here, there = record["clocks"]
+        assert abs(here["offset_s"]) <= here["uncertainty_s"]
+        assert abs(there["offset_s"] - 3) <= there["uncertainty_s"]
     assert not (only_run(tool.folder) / "logs" / "leader.json").exists()
 
 
 def test_ctrl_c_ends_it_on_the_hosts_and_resume_goes_on(tool: Tool) -> None:
-    started = linger(tool)
+    """And a secret stands in no file and on no command line meanwhile."""
+    secret = {"MY_TOKEN": "a-planted-secret-4711"}
+    asks = LINGERING.replace("}}", "}, MY_TOKEN: {from_environment: true}}")
+    started = linger(tool, more=asks, **secret)
+    assert_is_hidden(secret["MY_TOKEN"], tool)
     started.interrupt()
     started.end(130)
     assert tool.machines.left_over() == []
     assert statuses(tool) == {"b0.l0.t0": "ok"}
-    resume(tool)
+    resume(tool, **secret)
     assert statuses(tool) == dict.fromkeys(ALL, "ok")
+
+
+def assert_is_hidden(secret: str, tool: Tool) -> None:
+    """What the ranks have in their environment nobody else may find."""
+    processes = tool.machines.processes()
+    assert not [each for each in processes if secret in each.line]
+    ranks = [each for each in processes if "scripted_worker" in each.line]
+    assert len(ranks) == 2
+    for rank in ranks:
+        assert secret.encode() in Path(f"/proc/{rank.pid}/environ").read_bytes()
+    folders = [Path(f"/proc/{rank.pid}/root/run/temporary") for rank in ranks]
+    for folder in (*folders, tool.folder):
+        found = subprocess.run(
+            ["grep", "-rl", secret, str(folder)], check=False, capture_output=True, text=True
+        )
+        assert found.stdout == ""
+    leader = json.loads((only_run(tool.folder) / "logs" / "leader.json").read_text())
+    assert leader.keys() == {"host", "python", "folder", "zip_hash"}  # and no token
+    assert (only_run(tool.folder) / "logs" / "leader.json").stat().st_mode & 0o077 == 0
 
 
 def test_a_killed_tool_is_not_missed_and_resume_collects(tool: Tool) -> None:
@@ -108,6 +145,7 @@ def test_a_tool_that_is_killed_twice_collects_what_both_missed(tool: Tool) -> No
     assert [text.count("lingers") for text in logs if "lingers" in text] == [1, 1]
 
 
+@pytest.mark.thorough
 def test_a_run_whose_terminal_closes_goes_on(tool: Tool) -> None:
     with tool.machines.held() as hold:
         started = linger(tool, hold)
@@ -173,50 +211,3 @@ def test_a_killed_rank_fails_its_trial_alone(tool: Tool) -> None:
     (lost,) = (each for each in tool.records if each["status"] == "failed")
     assert lost["error"]["kind"] == "killed"
     assert lost["error"]["rank"] == 1
-
-
-def test_a_clock_that_is_off_is_told_and_harms_nothing(tool: Tool) -> None:
-    ahead = wrapped_python(
-        tool.machines.folder,
-        "ahead",
-        f"export LD_PRELOAD={LIBFAKETIME} FAKETIME=+3s FAKETIME_DONT_FAKE_MONOTONIC=1\n"
-        'exec $PYTHON "$@"',
-    )
-    tool.write(experiment(host("node0"), host("node1", "/run/shared/ahead")))
-    assert Path(ahead).exists()
-    tool.run("run", "e.yaml")
-    assert statuses(tool) == dict.fromkeys(ALL, "ok")
-    for record in tool.records:
-        here, there = record["clocks"]
-        assert abs(here["offset_s"]) <= here["uncertainty_s"]
-        assert abs(there["offset_s"] - 3) <= there["uncertainty_s"]
-
-
-def test_a_login_that_prints_a_banner_harms_nothing(tool: Tool) -> None:
-    tool.write(experiment(host("noisy"), host("node0"), launches=1))
-    tool.run("run", "e.yaml")
-    assert set(statuses(tool).values()) == {"ok"}
-
-
-def test_a_secret_stands_in_no_file_and_on_no_command_line(tool: Tool) -> None:
-    secret = "a-planted-secret-4711"
-    tool.write(experiment(more=LINGERING.replace("}}", "}, MY_TOKEN: {from_environment: true}}")))
-    started = tool.start("run", "e.yaml", LINGER_IN="measure", LINGER_HOLD="/", MY_TOKEN=secret)
-    tool.wait_for_ranks()
-    processes = tool.machines.processes()
-    assert not [each for each in processes if secret in each.line]
-    ranks = [each for each in processes if "scripted_worker" in each.line]
-    assert len(ranks) == 2
-    for rank in ranks:
-        assert secret.encode() in Path(f"/proc/{rank.pid}/environ").read_bytes()
-    folders = [Path(f"/proc/{rank.pid}/root/run/temporary") for rank in ranks]
-    for folder in (*folders, tool.folder):
-        found = subprocess.run(
-            ["grep", "-rl", secret, str(folder)], check=False, capture_output=True, text=True
-        )
-        assert found.stdout == ""
-    leader = json.loads((only_run(tool.folder) / "logs" / "leader.json").read_text())
-    assert leader.keys() == {"host", "python", "folder", "zip_hash"}  # and no token
-    assert (only_run(tool.folder) / "logs" / "leader.json").stat().st_mode & 0o077 == 0
-    started.interrupt()
-    started.end(130)

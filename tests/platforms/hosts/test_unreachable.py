@@ -92,7 +92,7 @@ def test_a_leader_that_stays_cut_off_is_named_and_resume_collects(tool: Tool) ->
     assert statuses(tool) == dict.fromkeys(ALL, "ok") | {ALL[1]: "failed"}
 
 
-@pytest.mark.parametrize("machine", ["node0", "node1"])
+@pytest.mark.parametrize("machine", ["node0", pytest.param("node1", marks=pytest.mark.thorough)])
 def test_a_disk_that_fills_up_costs_one_trial_and_is_named(tool: Tool, machine: str) -> None:
     """That of the leader's spool, and that of a rank's log."""
     with tool.machines.held() as hold:

@@ -14,9 +14,23 @@ MOST_AT_ONCE = 16
 
 
 def read_hosts(hosts: Sequence[Host]) -> tuple[HostFacts, ...]:
-    """What is each of them? Raises PlatformError for the first that can't be asked."""
+    """What is each of them? Raises PlatformError, which names all that can't be asked."""
     with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
-        return tuple(pool.map(_read, hosts))
+        found = list(pool.map(_read_or_error, hosts))
+    errors = [each for each in found if isinstance(each, PlatformError)]
+    if len(errors) > 1:
+        told = "\n".join(f"- {error}" for error in errors)
+        raise PlatformError(f"{len(errors)} of {len(hosts)} hosts can't be used:\n{told}")
+    if errors:
+        raise errors[0]
+    return tuple(each for each in found if isinstance(each, HostFacts))
+
+
+def _read_or_error(host: Host) -> HostFacts | PlatformError:
+    try:
+        return _read(host)
+    except PlatformError as error:
+        return error
 
 
 def _read(host: Host) -> HostFacts:
