@@ -67,6 +67,7 @@ planted: install  ## Plant ten faults in a scratch clone: does a named test turn
 	@$(BIN)/python scripts/planted_faults.py
 
 ci-tests: install  ## What .ci/run does beside lint: all facts, slow ones too
+	@$(BIN)/python -m compileall -q -j 0 src
 	@$(BIN)/python -m pytest $(BESIDE) "$(FACTS)" --ledger
 
 test-gpu: install  ## Run the tests that need two NVIDIA GPUs

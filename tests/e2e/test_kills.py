@@ -37,10 +37,8 @@ TOOL_CASES = {
 """Of the tool being ended, those that are not `thorough`."""
 OTHER_CASES = {
     (RANK, "emulated", "measure", signal.SIGKILL),
-    (RANK, "local", "rendezvous", signal.SIGTERM),
     (RANK, "local", "teardown", signal.SIGINT),
     (SUPERVISOR, "emulated", "warm_up", signal.SIGKILL),
-    (SUPERVISOR, "local", "measure", signal.SIGKILL),
     (SUPERVISOR, "local", "measure", signal.SIGTERM),
 }
 """Of a rank or the launcher being ended."""

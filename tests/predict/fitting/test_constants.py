@@ -51,7 +51,10 @@ def test_constants_are_physical_quantities_with_priors() -> None:
     assert len(known_constants()) < 60
 
 
-@pytest.mark.parametrize("without", [None, "vTrain ground truth (single node, DP only)"])
+VTRAIN = "vTrain ground truth (single node, DP only)"
+
+
+@pytest.mark.parametrize("without", [None, pytest.param(VTRAIN, marks=pytest.mark.thorough)])
 def test_the_stored_constants_are_what_the_rows_give(without: str | None) -> None:
     rows = read_table(TABLE.read_bytes(), TABLE.name).rows
     again = fit_constants(sample_of(rows), without=without)
