@@ -81,12 +81,6 @@ def functions(source: str, line: int) -> list[str]:
     ]
 
 
-def anchors(page: Path) -> set[str]:
-    """What `page.md#…` may name, as GitHub makes it of headings."""
-    titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.M)
-    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
-
-
 def test_every_command_can_be_typed() -> None:
     asked = asked_of_the_tool()
     parser = make_parser()
@@ -140,15 +134,6 @@ def test_keys_and_networks_that_sentences_name_are_there() -> None:
     ]
     assert asked
     assert all(map(parse_network, asked))
-
-
-def test_its_links_lead_somewhere() -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#\s]+)(?:#([^)\s]+))?\)", PAGE)
-    assert len(links) >= 8
-    for place, anchor in links:
-        page = ROOT / "docs" / place
-        assert page.is_file(), place
-        assert not anchor or anchor in anchors(page), f"{place}#{anchor}"
 
 
 def test_lines_that_outputs_name_are_the_scripts() -> None:

@@ -10,7 +10,6 @@ a platform does for a probe, without nodes.
 import contextlib
 import os
 import select
-import socket
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from typing import Any
 from tests.probes.forked_rank import ForkedRank
 
 from broadgauge.messages.frames import FrameReader, FrameWriter
+from broadgauge.messages.free_port import free_port
 from broadgauge.messages.rank import (
     COMMAND_FD_VARIABLE,
     RESULT_FD_VARIABLE,
@@ -53,12 +53,6 @@ def made_up_counters(reading: int) -> NodeCounters:
         cpu_system_s=reading * 0.1,
         cpu_softirq_s=reading * 0.1,
     )
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Rank:
@@ -141,7 +135,7 @@ class Ranks:
     ) -> None:
         self.counters, self.reading = counters, 0
         self.num_nodes = world_size // ranks_per_node
-        port = free_port()
+        port = free_port("127.0.0.1")
         self.ranks = []
         for rank in range(world_size):
             contract = {

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from broadgauge.messages.free_port import free_port
 from broadgauge.probes.nccl_tests.child import run_marked
 from broadgauge.probes.nccl_tests.standin import build_library
 from broadgauge.probes.trial import RefusedError
 
-from .harness import free_port
 from .nccl_tests_programs import build
 
 pytestmark = pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
@@ -68,7 +68,7 @@ def test_every_call_gives_what_mpi_would(program, size, way):
     if way == "unix":
         address = {"BROADGAUGE_STANDIN_SOCKET": f"socket-{size}"}
     else:
-        address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+        address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port("127.0.0.1"))}
     ranks = [start(program, rank, size, **address) for rank in reversed(range(size))]
     hold_what_mpi_says(finish(ranks)[::-1], size)
 

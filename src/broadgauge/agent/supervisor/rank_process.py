@@ -47,11 +47,6 @@ class RankProcess:
     """Those of all ranks of its command, which are in its log."""
     _dump: StackDump | None = None
 
-    def send_signal(self, number: signal.Signals) -> None:
-        """To the rank alone; one that has ended gets none."""
-        if self.is_running:
-            os.kill(self.pid, number)
-
     def ask_for_stacks(self) -> None:
         """Into its log. What runs a user's command asks its ranks, and tells when they have."""
         if self.is_running:
