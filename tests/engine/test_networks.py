@@ -57,16 +57,16 @@ POD: dict[str, Any] = {"name": "pod", "found": {"subnet": "10.0.0.0/16"}}
 
 def test_nodes_that_are_emulated_have_no_network_to_be_found() -> None:
     experiment = an_experiment(networks=[POD], cluster={"shapes": ["2x1"]})
-    with pytest.raises(InputError, match=r"networks\.pod: it is `found` on a cluster") as caught:
+    with pytest.raises(InputError, match=r"networks\.pod: it is another platform's") as caught:
         make_plan(experiment, devices_of(a_machine()))
-    assert "hint: say how to emulate it beside `found`" in str(caught.value)
+    assert "hint: say beside it how to emulate it" in str(caught.value)
 
 
 def test_a_network_found_elsewhere_is_left_out_beside_others_with_a_note() -> None:
     experiment = an_experiment(networks=[POD, SLOW], cluster={"shapes": ["1x1", "2x1"]})
     plan = make_plan(experiment, devices_of(a_machine()))
     assert {case.plain_network_name for case in plan.cases if case.nodes == 2} == {"bad"}
-    assert "network pod is left out on emulated: it is found elsewhere, and not emulated" in (
+    assert "network pod is left out on emulated: it is another platform's, and not emulated" in (
         plan.notes
     )
 
@@ -82,7 +82,7 @@ def test_an_entry_with_two_faces_is_emulated_as_if_it_had_one() -> None:
 def test_what_is_found_keeps_nothing_that_would_be_set() -> None:
     [network] = an_experiment(networks=[{**DELAYED, **POD}]).networks
     assert isinstance(network, Network)
-    found = network.as_found()
+    found = network.as_found_on("hosts")
     assert (found.rate_gbps, found.delay_s, found.node_rate_gbps) == (None, 0.0, None)
     assert found.label == "pod, found at 10.0.0.0/16"
 

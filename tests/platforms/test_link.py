@@ -20,7 +20,7 @@ SHAPING: dict[str, Any] = {
     "slow_pairs": (SlowPair(nodes=(0, 1), rate_ratio=0.4),),
 }
 BUILT: dict[str, Any] = {"overlay": "vxlan", "nics_per_node": 3}
-LABELS = {"name", "description", "environment", "nccl_seen_gbps", "found"}
+LABELS = {"name", "description", "environment", "nccl_seen_gbps", "found", "kubernetes"}
 """What the links know nothing of."""
 
 

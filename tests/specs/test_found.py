@@ -29,8 +29,8 @@ def test_a_name_that_gloo_or_nccl_would_read_otherwise_is_refused(name: str) -> 
 def test_where_it_is_found_nothing_is_claimed_of_what_we_would_have_set() -> None:
     both = network(rate_gbps=1.0, mtu_bytes=9000, found={"interface": "eth1"})
     assert both.has_emulated_face
-    assert both.as_found() == network(found={"interface": "eth1"})
-    assert both.as_found().label == "pod, found at eth1"
+    assert both.as_found_on("hosts") == network(found={"interface": "eth1"})
+    assert both.as_found_on("hosts").label == "pod, found at eth1"
     assert both.as_emulated() == network(rate_gbps=1.0, mtu_bytes=9000)
 
 
@@ -44,7 +44,7 @@ def test_where_it_is_found_nothing_is_claimed_of_what_we_would_have_set() -> Non
     ],
 )
 def test_the_way_it_is_meant_to_send_is_in_its_label(keys: dict[str, Any], words: str) -> None:
-    fabric = network(found={"interface": "ib0", "nominal_gbps": 400, **keys}).as_found()
+    fabric = network(found={"interface": "ib0", "nominal_gbps": 400, **keys}).as_found_on("hosts")
     assert fabric.label == f"pod, found at ib0, 400 Gbit/s, {words}"
     assert fabric.is_meant_as_rdma == (words != "TCP")
     assert not network(rate_gbps=1, found={"interface": "ib0"}).as_emulated().is_meant_as_rdma

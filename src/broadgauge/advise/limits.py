@@ -116,7 +116,7 @@ def is_link_full(case: Case, record: Record) -> bool:
 
 def _line_rate_gbps(case: Case, record: Record) -> float | None:
     """Our own rate; of a network that was found, what plain streams carried in this launch."""
-    if case.link is None or case.link.found is None or record.link is None:
+    if case.link is None or case.link.face is None or record.link is None:
         return None if case.link is None else case.link.node_rate_gbps
     return max(record.link.ceiling_gbps, record.link.eight_streams_gbps or 0.0)
 

@@ -143,13 +143,13 @@ def lost_packets(case: Case, record: Record) -> Iterator[Finding]:
 
 
 def _dropping(network: Network) -> str:
-    return "NIC" if network.found else "shaper"
+    return "NIC" if network.face else "shaper"
 
 
 def _why_lost(lost_ratio: float, network: Network) -> tuple[Severity, str]:
     """What the experiment asked to lose is no fault; what is lost beyond it is."""
     planted_ratio = network.loss_ratio
-    queue = "a queue on the way" if network.found else "the queue of the shaped link"
+    queue = "a queue on the way" if network.face else "the queue of the shaped link"
     overflow = f"{queue} overflows, or a core was taken away"
     if not planted_ratio:
         return Severity.WARNING, overflow

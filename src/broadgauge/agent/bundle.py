@@ -1,6 +1,7 @@
 """What is sent to a machine that has Python and nothing of ours? One zip file that Python runs.
 
 It holds what runs there, as source. Equal sources give equal bytes, so its hash is its version.
+A pod that nobody leads needs less of it, and a ConfigMap that `kubectl apply` takes holds no more.
 """
 
 import hashlib
@@ -11,6 +12,8 @@ from pathlib import Path
 
 PACKAGES = ("agent", "leader", "messages", "probes", "wording")
 """Of broadgauge; with what is in its `__init__.py`."""
+POD_PARTS = ("agent/__init__.py", "agent/entry_point.py", "agent/pod", *PACKAGES[2:])
+"""Of a job that is rendered: the entrypoint, and our own workloads."""
 MAIN = (
     "import sys\n\nfrom broadgauge.agent.entry_point import main\n\nsys.exit(main(sys.argv[1:]))\n"
 )
@@ -21,13 +24,13 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 @cache
-def build() -> bytes:
-    """The zip file."""
+def build(parts: tuple[str, ...] = PACKAGES) -> bytes:
+    """The zip file of these folders and files of broadgauge."""
     root = Path(__file__).parents[1]
     sources = [
         path
-        for package in PACKAGES
-        for path in sorted((root / package).rglob("*"))
+        for part in parts
+        for path in sorted((root / part).rglob("*") if (root / part).is_dir() else [root / part])
         if path.suffix in SUFFIXES
     ]
     buffer = io.BytesIO()

@@ -9,6 +9,8 @@ PROGRAMS = {
     "command": "broadgauge.probes.command",
     "facts": "broadgauge.agent.facts",
     "leader": "broadgauge.leader.main",
+    "measure": "broadgauge.probes.without_agent",
+    "pod": "broadgauge.agent.pod.main",
     "relay": "broadgauge.leader.relay",
     "supervise": "broadgauge.agent.supervisor.__main__",
     "worker": "broadgauge.probes.worker",

@@ -21,6 +21,7 @@ from broadgauge.cli import (
     init,
     logs,
     predict,
+    render,
     report,
     run,
     runs,
@@ -37,6 +38,7 @@ from broadgauge.specs.errors import BroadgaugeError
 COMMANDS: tuple[ModuleType, ...] = (
     init,
     run,
+    render,
     import_results,
     predict,
     sensitivity,

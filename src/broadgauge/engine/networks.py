@@ -4,6 +4,16 @@ from broadgauge.engine.shapes import ResolvedCluster
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.network import AnyNetwork, Network, NodePath
+from broadgauge.specs.platforms import PlatformKind
+
+_NO_FACE: dict[PlatformKind, str] = {
+    "hosts": "where on each host (`found`)",
+    "kubernetes": "what is attached to the pods (`kubernetes`)",
+}
+_SAY_WHICH: dict[PlatformKind, str] = {
+    "hosts": "say where it is: `found: {interface: eth0}` or `found: {subnet: 10.0.0.0/24}`",
+    "kubernetes": "say what is attached to the pods: `kubernetes: pod` is the cluster's own",
+}
 
 
 def networks_here(
@@ -15,6 +25,7 @@ def networks_here(
     """
     networks: list[AnyNetwork] = []
     notes: list[str] = []
+    faceless: list[str] = []
     for network in experiment.networks:
         if isinstance(network, NodePath):
             if _can_use(network, cluster):
@@ -22,19 +33,30 @@ def networks_here(
             else:
                 notes.append(f"path {network.name} is left out: it is between GPUs, here are CPUs")
         elif cluster.devices.finds_networks:
-            if network.found is None:
-                notes.append(f"{_here(cluster, network)}: it does not say where it is `found`")
+            if network.has_face_on(cluster.platform):
+                there = network.as_found_on(cluster.platform)
+                _check_backends(there, cluster)
+                networks.append(there)
             else:
-                _check_backends(network, cluster)
-                networks.append(network.as_found())
+                faceless.append(network.name)
         elif not network.has_emulated_face:
-            notes.append(f"{_here(cluster, network)}: it is found elsewhere, and not emulated")
+            notes.append(f"{_here(cluster, network)}: it is another platform's, and not emulated")
         else:
             built, note = _built(experiment, cluster, network.as_emulated())
             networks.append(built)
             notes += [] if note is None else [note]
     _refuse_if_none_is_left(experiment, cluster, networks)
+    notes += _without_face(faceless, cluster.platform)
     return tuple(networks), notes
+
+
+def _without_face(names: list[str], platform: PlatformKind) -> list[str]:
+    """What is said of those that are no network of this platform."""
+    if not names:
+        return []
+    which = f"network {names[0]} is" if len(names) == 1 else f"networks {', '.join(names)} are"
+    what = "it does not say" if len(names) == 1 else "they do not say"
+    return [f"{which} left out on {platform}: {what} {_NO_FACE[platform]}"]
 
 
 def _built(
@@ -54,10 +76,10 @@ def _check_backends(network: Network, cluster: ResolvedCluster) -> None:
     """Raises InputError for RDMA where nothing but Gloo runs; beside NCCL, Gloo is left out."""
     has_nccl = "nccl" in cluster.backends
     if network.is_meant_as_rdma and not has_nccl and not cluster.has_one_node_only:
-        assert network.found is not None
+        assert network.face is not None
         raise InputError(
-            f"networks.{network.name}.found.transport: {network.found.transport} is RDMA, and the "
-            "backend here is gloo, which sends over TCP",
+            f"networks.{network.name}.{network.face.key}.transport: {network.face.transport} is "
+            "RDMA, and the backend here is gloo, which sends over TCP",
             hint="`backend: nccl` on GPUs, or leave `transport` out, or say `transport: tcp`",
         )
 
@@ -80,10 +102,10 @@ def _refuse_if_none_is_left(
         return
     if cluster.devices.finds_networks:
         trouble = f"the platform {cluster.platform} has its own networks, and is not told which"
-        hint = "say where it is: `found: {interface: eth0}` or `found: {subnet: 10.0.0.0/24}`"
+        hint = _SAY_WHICH[cluster.platform]
     else:
-        trouble = f"it is `found` on a cluster, and the platform {cluster.platform} has none there"
-        hint = "say how to emulate it beside `found` (`rate_gbps: …`), or take shapes of one node"
+        trouble = f"it is another platform's, and the platform {cluster.platform} has none there"
+        hint = "say beside it how to emulate it (`rate_gbps: …`), or take shapes of one node"
     raise InputError(f"networks.{named[0]}: {trouble}", hint=hint)
 
 

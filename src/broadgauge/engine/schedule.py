@@ -73,7 +73,7 @@ def _network_of_life(case: Case) -> tuple[object, ...]:
     """What of its network do ranks keep for life? NCCL all of it; Gloo looks again at each trial,
     but the NICs and their overlay are built with the nodes. Where a network is found is told to
     both when they start."""
-    if case.backend == "nccl" or case.link is None or case.link.found is not None:
+    if case.backend == "nccl" or case.link is None or case.link.face is not None:
         return (case.network_name,)
     return (case.link.num_nics, case.link.overlay)
 

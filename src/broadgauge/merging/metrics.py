@@ -59,7 +59,7 @@ def put_link(
     share = None if rate_gbps is None or line_gbps is None else rate_gbps / line_gbps
     found.put("wire_bytes", wire_bytes, reason)
     found.put("link_rate_gbps", rate_gbps, reason)
-    no_rate = FOUND if case.link is not None and case.link.found else UNSHAPED
+    no_rate = FOUND if case.link is not None and case.link.face else UNSHAPED
     found.put("line_share_ratio", share, reason if rate_gbps is None else no_rate)
 
 

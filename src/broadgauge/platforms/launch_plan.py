@@ -228,7 +228,7 @@ def launch_facts(request: LaunchRequest, settings: LaunchSettings) -> LaunchFact
 def link_of(case: Case) -> Link | None:
     """What must the links carry in this case? None: one node, or links that are not ours."""
     network = case.link
-    if network is None or case.nodes < 2 or network.found is not None:
+    if network is None or case.nodes < 2 or network.face is not None:
         return None
     return Link(
         rate_gbps=network.rate_gbps,

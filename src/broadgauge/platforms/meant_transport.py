@@ -10,8 +10,8 @@ from typing import Any
 from broadgauge.doctor.log.conclusions.why_sockets import WhySockets
 from broadgauge.platforms.paths import SOCKETS_ONLY
 from broadgauge.specs.case import Case
-from broadgauge.specs.found import Found
 from broadgauge.specs.nccl import NcclUse
+from broadgauge.specs.network_face import NetworkFace
 from broadgauge.specs.record import (
     Confidence,
     ErrorKind,
@@ -45,7 +45,7 @@ def transport_variables(case: Case) -> Mapping[str, str]:
     left to NCCL and looked for in its log. Source: docs.nvidia.com/deeplearning/nccl, "Environment
     Variables", NCCL_NET.
     """
-    found = None if case.link is None else case.link.found
+    found = None if case.link is None else case.link.face
     if found is None or found.transport is None:
         return {}
     if found.is_sockets:
@@ -61,7 +61,7 @@ def transport_finding(
 
     An error is a failed trial's: `transport_error`. `why`: the doctor's reason for sockets.
     """
-    found = None if case.link is None or case.backend != "nccl" else case.link.found
+    found = None if case.link is None or case.backend != "nccl" else case.link.face
     if found is None or found.transport is None:
         return None
     nccl = nccl or NcclUse()
@@ -74,7 +74,7 @@ def rules_asked_for(case: Case) -> frozenset[str]:
     """Which of the doctor's warnings are of what the case itself asks for?"""
     if case.path is not None:
         return _OF_PATHS
-    found = None if case.link is None else case.link.found
+    found = None if case.link is None else case.link.face
     if found is not None and found.is_sockets:
         return _OF_SOCKETS
     return _OF_NO_GPUDIRECT if found is not None and found.gpudirect is False else frozenset()
@@ -94,7 +94,7 @@ def transport_error(finding: Finding | None) -> TrialError | None:
 
 
 def _other_than_rdma(
-    case: Case, found: Found, nccl: NcclUse, why: WhySockets | None
+    case: Case, found: NetworkFace, nccl: NcclUse, why: WhySockets | None
 ) -> Finding | None:
     network, name = nccl.network, _name(case)
     if _is_socket(network) or nccl.way("sockets") is not None:
@@ -130,7 +130,7 @@ def _other_than_sockets(case: Case, nccl: NcclUse) -> Finding | None:
     )
 
 
-def _other_gpudirect(case: Case, found: Found, nccl: NcclUse) -> Finding | None:
+def _other_gpudirect(case: Case, found: NetworkFace, nccl: NcclUse) -> Finding | None:
     if found.gpudirect is None:
         return None
     direct, name = nccl.way("GDRDMA"), _name(case)

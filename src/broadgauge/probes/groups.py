@@ -33,7 +33,7 @@ class Rendezvous:
                 self._identity.master_addr,
                 self._identity.master_port,
                 self._identity.world_size,
-                is_master=self._identity.rank == 0,
+                is_master=self._identity.rank == 0 and not self._identity.is_store_there,
                 timeout=timedelta(seconds=timeout_s),
             )
         return self._store

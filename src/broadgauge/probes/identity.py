@@ -15,6 +15,8 @@ class RankIdentity:
     node: int
     master_addr: str
     master_port: int
+    is_store_there: bool = False
+    """Does the launcher hold the store at that port, so that no rank has to?"""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "RankIdentity":
@@ -26,4 +28,5 @@ class RankIdentity:
             node=int(environment["GROUP_RANK"]),
             master_addr=environment["MASTER_ADDR"],
             master_port=int(environment["MASTER_PORT"]),
+            is_store_there=environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True",
         )

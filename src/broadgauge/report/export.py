@@ -187,7 +187,7 @@ def _of_case(case: Case) -> dict[str, Cell]:
             "delay_s": network.delay_s,
             "jitter_s": network.jitter_s,
             "loss_ratio": network.loss_ratio,
-            "transport_wanted": None if network.found is None else network.found.transport,
+            "transport_wanted": None if network.face is None else network.face.transport,
         }
     return cells
 

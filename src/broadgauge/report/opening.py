@@ -103,6 +103,7 @@ _PLATFORMS: dict[PlatformKind, str] = {
     "emulated": "emulated cluster",
     "local": "local platform",
     "hosts": "hosts",
+    "kubernetes": "cluster of Kubernetes",
 }
 
 

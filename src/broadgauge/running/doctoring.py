@@ -248,7 +248,7 @@ def _of_bandwidth(run: StoredRun, case: Case, reading: LogReading | None) -> Ite
         for row in record.collectives
         if row.op == "all_reduce" and row.busbw_gbyte_per_s is not None
     ]
-    is_emulated = case.link is not None and case.link.found is None
+    is_emulated = case.link is not None and case.link.face is None
     if is_emulated or reading is None or not rows:
         return
     size_bytes = max(row.size_bytes for row, _ in rows)
@@ -263,7 +263,7 @@ def _of_bandwidth(run: StoredRun, case: Case, reading: LogReading | None) -> Ite
 
 def _situation(case: Case, reading: LogReading, gpu: str | None) -> Situation:
     """What the experiment says of its network comes before what the log tells."""
-    found = None if case.link is None else case.link.found
+    found = None if case.link is None else case.link.face
     if found is None:
         return situation_of(reading, gpu=gpu)
     situation = situation_of(reading, gpu=gpu, nic_gbps=found.nominal_gbps)

@@ -12,6 +12,7 @@ from broadgauge.platforms.emulated_cluster import EmulatedPlatform
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.local import LocalPlatform
 from broadgauge.specs.case import Case
+from broadgauge.specs.errors import PlatformError
 from broadgauge.specs.hosts import Host
 from broadgauge.specs.launching import Platform
 from broadgauge.specs.machine import MachineFacts
@@ -50,6 +51,8 @@ def make_platform(
             from broadgauge.platforms.hosts.platform import HostsPlatform
 
             return HostsPlatform(folders, hosts, secrets=secrets, cases=cases)
+        case "kubernetes":
+            raise _only_rendered()
         case _:
             assert_never(kind)
 
@@ -69,8 +72,18 @@ def read_devices(kind: PlatformKind, machine: MachineFacts, hosts: Sequence[Host
             from broadgauge.platforms.hosts.devices import hosts_devices
 
             return hosts_devices(read_hosts(hosts))
+        case "kubernetes":
+            raise _only_rendered()
         case _:
             assert_never(kind)
+
+
+def _only_rendered() -> PlatformError:
+    return PlatformError(
+        "`run` on Kubernetes is planned and not there yet",
+        hint="`broadgauge render EXPERIMENT --for kubernetes --out DIR` writes the manifests, and "
+        "`kubectl apply -k DIR` starts them; `--set platform=emulated` runs it here",
+    )
 
 
 def open_platforms(

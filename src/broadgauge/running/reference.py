@@ -16,7 +16,7 @@ def with_reference(experiment: Experiment) -> Experiment:
 
     Raises InputError where there is nothing to refer to.
     """
-    shaped = [each for each in experiment.networks if isinstance(each, Network) and not each.found]
+    shaped = [each for each in experiment.networks if isinstance(each, Network) and not each.face]
     if not shaped or not any(w.is_under_torchrun for w in experiment.workloads):
         raise InputError(
             "--add-reference is for commands on networks that are emulated between nodes",

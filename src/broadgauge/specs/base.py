@@ -1,5 +1,6 @@
 """What do all parts of an experiment file have in common?"""
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, get_args
 
@@ -101,3 +102,13 @@ def placed_error(message: str, path: tuple[str | int, ...], hint: str | None = N
     return PydanticCustomError(
         "placed", "{message}", {"message": message, "path": path, "hint": hint}
     )
+
+
+@dataclass(frozen=True, slots=True)
+class InOneWord:
+    """What stands before the validation of an object that may be one word, the value of `key`."""
+
+    key: str
+
+    def __call__(self, value: Any) -> Any:
+        return {self.key: value} if isinstance(value, str) else value

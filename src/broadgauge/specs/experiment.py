@@ -15,6 +15,7 @@ from broadgauge.specs.cluster import MAX_NODES, Cluster, split_shape
 from broadgauge.specs.cost import Cost
 from broadgauge.specs.hosts import AnyHost
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
+from broadgauge.specs.kubernetes import Kubernetes
 from broadgauge.specs.network import FEWER_NICS, AnyNetwork, Network
 from broadgauge.specs.platforms import PLANNED_PLATFORMS, PlatformKind
 from broadgauge.specs.selector import SkippedCases
@@ -32,11 +33,13 @@ class Experiment(Spec):
     """One line for the report."""
     platform: PlatformKind | tuple[PlatformKind, ...] = "emulated"
     """`emulated`: nodes on this machine with networks between them. `local`: this machine as one
-    node. `hosts`: machines that your ssh reaches. A list is an axis: every case on each of them,
-    block by block."""
+    node. `hosts`: machines that your ssh reaches. `kubernetes`: pods, which `broadgauge render`
+    writes manifests for. A list is an axis: every case on each of them, block by block."""
     hosts: tuple[AnyHost, ...] = Field(default=(), max_length=MAX_NODES)
     """Of the platform `hosts`: a shape of N nodes takes the first N. Each an object, or its `ssh`
     alone."""
+    kubernetes: Kubernetes = Kubernetes()
+    """Of the platform `kubernetes`: image, resources, volumes, and where the pods may be placed."""
     cluster: Cluster = Cluster()
     """Nodes, ranks, and what computes."""
     networks: tuple[AnyNetwork, ...] = Field(default=(), max_length=64)

@@ -5,9 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
 
-from broadgauge.specs.base import Spec, placed_error
-from broadgauge.specs.transports import NAMES, RDMA, Transport
-from broadgauge.specs.units import RateGbps, show_rate
+from broadgauge.specs.network_face import NetworkFace
 
 InterfaceName = Annotated[str, StringConstraints(pattern=r"^[^\s/,=]{1,15}$")]
 """As the kernel allows it, less what would mean two to Gloo or NCCL."""
@@ -17,7 +15,7 @@ def _as_list(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
-class Found(Spec):
+class Found(NetworkFace):
     """Where a network is found on each node. Exactly one of `interface` and `subnet`."""
 
     interface: Annotated[tuple[InterfaceName, ...], BeforeValidator(_as_list)] | None = Field(
@@ -26,15 +24,6 @@ class Found(Spec):
     """Its name, or several that are used together."""
     subnet: str | None = None
     """The addresses on it, `10.0.1.0/24`: each node's interface that has one of them."""
-    nominal_gbps: RateGbps | None = None
-    """Line rate of each NIC by its data sheet or the catalog. null: not known. It labels; what the
-    network carries is measured in each launch."""
-    transport: Transport | None = None
-    """What NCCL is to send by: RDMA (`roce`, `infiniband`, `efa`, …) or sockets (`tcp`, …). A case
-    that went another way fails. null: whatever NCCL chooses."""
-    gpudirect: bool | None = None
-    """Does the NIC read and write the GPUs' memory? A case in which it is otherwise fails; `false`
-    keeps NCCL from it. Of RDMA only. null: as it comes."""
 
     @field_validator("subnet")
     @classmethod
@@ -52,38 +41,15 @@ class Found(Spec):
             raise ValueError("exactly one of `interface` and `subnet`")
         return self
 
-    @model_validator(mode="after")
-    def _gpudirect_is_of_rdma(self) -> "Found":
-        if self.gpudirect is not None and not self.is_rdma:
-            raise placed_error(
-                "`gpudirect` needs a `transport` of RDMA beside it",
-                ("gpudirect",),
-                f"`transport: {'`, `'.join(RDMA)}`",
-            )
-        return self
+    @property
+    def key(self) -> str:
+        return "found"
 
     @property
-    def is_rdma(self) -> bool:
-        """Is it meant to send by RDMA?"""
-        return self.transport in RDMA
+    def place(self) -> str:
+        return f"found at {self.subnet or ' and '.join(self.interface or ())}"
 
     @property
-    def is_sockets(self) -> bool:
-        """Is it meant to send by TCP, whatever else the machines have?"""
-        return self.transport is not None and not self.is_rdma
-
-    @property
-    def transport_words(self) -> str | None:
-        """`RoCE with GPUDirect`; None: nothing is said of it."""
-        if self.transport is None:
-            return None
-        gpudirect = {None: "", True: " with GPUDirect", False: " without GPUDirect"}
-        return NAMES[self.transport] + gpudirect[self.gpudirect]
-
-    @property
-    def label(self) -> str:
-        """In words."""
-        words = [f"found at {self.subnet or ' and '.join(self.interface or ())}"]
-        words += [] if self.nominal_gbps is None else [show_rate(self.nominal_gbps)]
-        words += [] if self.transport_words is None else [self.transport_words]
-        return ", ".join(words)
+    def num_nics(self) -> int:
+        """Of a subnet, the one that has an address of it."""
+        return len(self.interface or ("of the subnet",))

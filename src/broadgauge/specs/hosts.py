@@ -1,10 +1,10 @@
 """Which machines does `platform: hosts` run on, and how are they reached?"""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
-from broadgauge.specs.base import Spec
+from broadgauge.specs.base import InOneWord, Spec
 
 Destination = Annotated[str, StringConstraints(pattern=r"^[^\s-][^\s]*$", max_length=255)]
 """As your ssh takes it; no option."""
@@ -22,8 +22,4 @@ class Host(Spec):
     folder."""
 
 
-def _by_its_name(value: Any) -> Any:
-    return {"ssh": value} if isinstance(value, str) else value
-
-
-AnyHost = Annotated[Host, BeforeValidator(_by_its_name)]
+AnyHost = Annotated[Host, BeforeValidator(InOneWord("ssh"))]

@@ -2,7 +2,7 @@
 
 Two kinds: a `Network` joins nodes; a `NodePath` is a way inside one node. A network between nodes
 is emulated, with a rate that we set, or found where a cluster has it, with no rate but what its
-data sheet says; an entry may have both faces, each for its platforms.
+data sheet says; an entry may have a face for each platform (docs/decisions/0023).
 """
 
 from typing import Annotated, Any, ClassVar, Literal
@@ -14,6 +14,9 @@ from broadgauge.messages.payload import VXLAN_HEADER_BYTES, payload_rate_gbps
 from broadgauge.specs.base import Name, Spec, placed_error
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.found import Found
+from broadgauge.specs.network_face import NetworkFace
+from broadgauge.specs.platforms import PlatformKind
+from broadgauge.specs.pod_networks import AttachedNetwork
 from broadgauge.specs.units import DelayS, RateGbps, show_rate, show_ratio, show_time
 from broadgauge.specs.variables import EnvironmentVariables
 
@@ -69,8 +72,10 @@ class Network(Spec):
     100 Gbit/s). `default`: what NCCL reads from the device, 10 Gbit/s for a veth. Source:
     NCCL src/graph/topo.cc keeps a `speed` given in the XML."""
     found: Found | None = None
-    """On platforms whose networks are there already: which of them it is. With other keys beside
-    it the entry has two faces, one on each kind of platform."""
+    """On hosts, whose networks are there already: which of them it is. With other keys beside it
+    the entry has a face for each platform, and one file runs on all of them."""
+    kubernetes: AttachedNetwork | None = None
+    """On Kubernetes: what is attached to the pods. `pod` alone is the cluster's own network."""
     environment: EnvironmentVariables = Field(default_factory=dict)
     """Variables for the ranks on this network, such as NCCL_SOCKET_NTHREADS."""
     description: str = ""
@@ -142,34 +147,47 @@ class Network(Spec):
 
     @property
     def has_emulated_face(self) -> bool:
-        """Is anything said of how it is emulated? An entry without `found` always is."""
-        return self.found is None or bool(_EMULATED_KEYS & self.model_fields_set)
+        """Is anything said of how it is emulated? An entry with no other face always is."""
+        has_other = self.found is not None or self.kubernetes is not None
+        return not has_other or bool(_EMULATED_KEYS & self.model_fields_set)
 
     @property
     def is_meant_as_rdma(self) -> bool:
         """Was it said to be an RDMA network? Of one that is found: what is emulated is TCP."""
-        return self.found is not None and self.found.is_rdma
+        return self.face is not None and self.face.is_rdma
 
-    def as_found(self) -> "Network":
-        """What of it is true on a platform where it is found: nothing that we would have set."""
-        assert self.found is not None, self.name
+    @property
+    def face(self) -> NetworkFace | None:
+        """What a platform has there already; None: it is emulated. Of a case's network, which has
+        the face of its platform only."""
+        return self.kubernetes if self.found is None else self.found
+
+    def has_face_on(self, platform: PlatformKind) -> bool:
+        """Does it say which of this platform's own networks it is?"""
+        return (self.kubernetes if platform == "kubernetes" else self.found) is not None
+
+    def as_found_on(self, platform: PlatformKind) -> "Network":
+        """What of it is true where it is there already: nothing that we would have set."""
+        assert self.has_face_on(platform), self.name
+        is_in_pods = platform == "kubernetes"
         return Network(
             name=self.name,
-            found=self.found,
+            found=None if is_in_pods else self.found,
+            kubernetes=self.kubernetes if is_in_pods else None,
             environment=self.environment,
             description=self.description,
         )
 
     def as_emulated(self) -> "Network":
-        """Without where it is found elsewhere."""
-        emulated: Network = self.model_copy(update={"found": None})
+        """Without what it is elsewhere."""
+        emulated: Network = self.model_copy(update={"found": None, "kubernetes": None})
         return emulated
 
     @property
     def label(self) -> str:
         """What was emulated, in words that claim no more than that; or where it was found."""
-        if self.found is not None:
-            return f"{self.name}, {self.found.label}"
+        if self.face is not None:
+            return f"{self.name}, {self.face.label}"
         words = [self.name, "unshaped" if self.rate_gbps is None else show_rate(self.rate_gbps)]
         if self.receive_rate_gbps is not None:
             words[-1] += f" out, {show_rate(self.receive_rate_gbps)} in"
@@ -194,7 +212,9 @@ class Network(Spec):
         return f"{show_time(self.delay_s)}{spread} delay"
 
 
-_EMULATED_KEYS = frozenset(Network.model_fields) - {"name", "found", "environment", "description"}
+_EMULATED_KEYS = frozenset(Network.model_fields) - {
+    *("name", "found", "kubernetes", "environment", "description")
+}
 
 PathKind = Literal["nvlink", "pcie", "shm", "sockets"]
 

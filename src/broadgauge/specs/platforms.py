@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-PLANNED_PLATFORMS = ("kubernetes", "slurm", "skypilot")
-PlatformKind = Literal["emulated", "local", "hosts"]
-ON_OTHER_MACHINES: frozenset[PlatformKind] = frozenset({"hosts"})
+PLANNED_PLATFORMS = ("slurm", "skypilot")
+PlatformKind = Literal["emulated", "local", "hosts", "kubernetes"]
+ON_OTHER_MACHINES: frozenset[PlatformKind] = frozenset({"hosts", "kubernetes"})
 """Their ranks read other machines' files: what a workload needs can't be looked for here."""
 
 

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from broadgauge.specs.axes import EXPANDED, NEVER_AXES
+from broadgauge.specs.base import InOneWord
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.extending import EXTENDS, MERGED_BY_NAME
 from broadgauge.specs.fields import models_in, models_taken, takes_list
@@ -78,6 +79,8 @@ class _Generator(GenerateJsonSchema):
         function = schema["function"]["function"]
         if function in UNITS:
             return {"anyOf": [form, {"type": "string", "examples": [UNITS[function]]}]}
+        if isinstance(function, InOneWord):
+            return {"anyOf": [form, {"type": "string"}]}
         if form.get("type") == "array" and "items" in form:
             return {"anyOf": [form["items"], form]}
         return form

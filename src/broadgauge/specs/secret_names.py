@@ -4,6 +4,7 @@ What else is one is declared in the experiment: `MY_PASS: {from_environment: tru
 """
 
 import re
+from urllib.parse import unquote
 
 MASK = "***"
 
@@ -32,6 +33,13 @@ _OF_A_MODEL = frozenset(
 _ENDS_LIKE_A_SECRET = re.compile(rf"(?:.*_)?(?:{'|'.join(ENDINGS)})")
 _USER_PART = re.compile(r"([a-z][a-z0-9+.-]{0,30})://([^\s/?#]+)@", re.IGNORECASE)
 """Source: RFC 3986, 3.2.1, userinfo. A password may hold an `@` that should be escaped."""
+_PARAMETER = re.compile(r"([?&;#])([^\s=&;#?]{1,100})=([^\s&;#$]+)")
+"""Of a URL's query or fragment; a value that is a shell's variable is none. Source: RFC 3986, 3.4
+and 3.5."""
+_SIGNING = re.compile(r"(?:.*_)?(?:SIG|SIGNATURE|CREDENTIAL|KEY|AUTH|AUTHORIZATION|JWT)")
+"""X-Amz-Signature and X-Amz-Credential, X-Goog-Signature, sig of a shared access signature. Source:
+AWS, "Authenticating Requests: Using Query Parameters"; Google Cloud, "Signed URLs"; Azure, "Create
+a service SAS"."""
 _WEB = ("http", "https")
 
 
@@ -67,3 +75,17 @@ def _masked_user(match: re.Match[str]) -> str:
 
 def _is_credential(match: re.Match[str]) -> bool:
     return ":" in match[2] or match[1].lower() in _WEB
+
+
+def url_secrets(text: str) -> tuple[str, ...]:
+    """What in its URLs is secret: a user or password, the names of parameters that sign or open."""
+    users = ("user or password",) if without_credentials(text) != text else ()
+    if "://" not in text:
+        return users
+    names = (match[2] for match in _PARAMETER.finditer(text) if _opens(match[2]))
+    return tuple(dict.fromkeys((*users, *names)))
+
+
+def _opens(parameter: str) -> bool:
+    name = unquote(parameter).upper().replace("-", "_")
+    return is_secret(name) or _SIGNING.fullmatch(name) is not None

@@ -58,6 +58,7 @@ NETWORKS = (
             "rate_gbps": 1.0,
             "slow_pairs": [{"nodes": [0, 1], "rate_ratio": 0.5}],
             "found": {"subnet": "10.0.1.0/24"},
+            "kubernetes": "pod",
         }
     ),
     NodePath(name="nvlink", path="nvlink"),

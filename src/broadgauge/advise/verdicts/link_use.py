@@ -79,7 +79,7 @@ def link_use_of(summary: CaseSummary, run: RunSummary, cost_s: float | None) -> 
     if own is not None:
         words.insert(len(words) if own >= LINE_SHARE else 0, by_step)
     return LinkUse(
-        is_found=network.found is not None,
+        is_found=network.face is not None,
         rate_gbps=network.node_rate_gbps,
         nic_rate_gbps=network.slower_rate_gbps,
         nominal_gbps=_nominal_gbps(network),
@@ -101,10 +101,10 @@ def _ceilings(summaries: Sequence[CaseSummary]) -> tuple[float | None, float | N
 
 
 def _nominal_gbps(network: Network) -> float | None:
-    found = network.found
+    found = network.face
     if found is None or found.nominal_gbps is None:
         return None
-    return found.nominal_gbps * len(found.interface or ("the one of the subnet",))
+    return found.nominal_gbps * found.num_nics
 
 
 def _reference_rate(
@@ -116,7 +116,7 @@ def _reference_rate(
     if rate is not None:
         return ReferenceRate(rate_gbps=rate, words=show_rate(rate))
     known = [(gbps, what) for gbps, what in ((one, "one"), (eight, "eight")) if gbps is not None]
-    if network.found is None or not known:
+    if network.face is None or not known:
         return None
     gbps, what = max(known)
     streams = "stream" if what == "one" else "streams"
@@ -148,10 +148,10 @@ def _by_collective(
     rate_gbps = beside.value("link_rate_gbps")
     share = beside.value("line_share_ratio")
     if share is None and rate_gbps is not None and beside.case.link is not None:
-        share = rate_gbps / reference.rate_gbps if beside.case.link.found else None
+        share = rate_gbps / reference.rate_gbps if beside.case.link.face else None
     if share is None:
         return None, ""
-    whose = "the" if beside.case.link is not None and beside.case.link.found else "its"
+    whose = "the" if beside.case.link is not None and beside.case.link.face else "its"
     full = f"{show_ratio(share, 2)} of {whose} {reference.words}"
     return share, f"the link runs at {full} in the largest collective{_bias_words(beside)}"
 

@@ -34,6 +34,31 @@ class CommandInRunning(KindInRunning):
     def prepare(self) -> tuple[str, ...] | None:
         return self.command.prepare
 
+    @property
+    def holds_what_is_known(self) -> bool:
+        return False
+
+    @property
+    def torchrun_words(self) -> tuple[str, ...]:
+        return self.command.command
+
+    @property
+    def named_files(self) -> tuple[str, ...]:
+        return self.command.command
+
+    @property
+    def own_words(self) -> dict[str, tuple[str, ...]]:
+        return {"command": self.command.command, "prepare": self.command.prepare or ()}
+
+    @property
+    def folder(self) -> str | None:
+        return self.command.working_directory
+
+    @property
+    def left_on_this_machine(self) -> tuple[str, ...]:
+        given = {"python": self.command.python, "prepare": self.command.prepare}
+        return tuple(key for key, value in given.items() if value is not None)
+
     def check_files(self, working_folder: Path, *, is_prepared: bool) -> None:
         if is_prepared or not self.command.prepare:
             _check_command(self.command, working_folder)

@@ -2,6 +2,7 @@
 
 from typing import assert_never
 
+from broadgauge.running.kinds.collectives import CollectivesInRunning
 from broadgauge.running.kinds.command import CommandInRunning
 from broadgauge.running.kinds.kind import KindInRunning
 from broadgauge.running.kinds.training import TrainingInRunning
@@ -17,7 +18,7 @@ def in_running(workload: Workload) -> KindInRunning:
     """This workload as it is started."""
     match workload:
         case CollectivesWorkload():
-            return KindInRunning()
+            return CollectivesInRunning(workload)
         case TrainWorkload():
             return TrainingInRunning(workload)
         case CommandWorkload():

@@ -1,14 +1,24 @@
 """Is what a training reads on this machine? What can be seen before any rank starts."""
 
 import importlib.util
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from broadgauge.manifests.memory_need import MIB, MemoryPart, memory_part
 from broadgauge.running.kinds.kind import KindInRunning
 from broadgauge.specs.base import did_you_mean
+from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.workload import HubDataset, JsonLines, TrainWorkload
 from broadgauge.wording.file_kinds import special_kind
+
+if TYPE_CHECKING:
+    from broadgauge.predict.prediction import MemoryUse
+
+TEXT_BYTES = 16 * MIB
+"""The most that a rank reads of its text: `probes/training/text.py`, MAX_TEXT_BYTES."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +32,43 @@ class TrainingInRunning(KindInRunning):
         importing that library takes seconds."""
         if not is_prepared:
             _check(self.train, working_folder)
+
+    @property
+    def named_files(self) -> tuple[str, ...]:
+        data, text = self.train.data, self.train.text
+        lines = (data.jsonl,) if isinstance(data, JsonLines) else ()
+        return lines if text is None else (*lines, text)
+
+    def held_on_host(self, case: Case) -> Iterator[MemoryPart]:
+        """On CPUs the model itself; the copy that `communication_off` needs, which is in the node's
+        memory where a GPU has no room for it (probes/training/snapshot.py); the text."""
+        ranks, use = case.ranks_per_node, _memory_use(self.train, case)
+        by_model = "`predict`'s memory model"
+        if case.device == "cpu":
+            held_bytes = ranks * (use.states_bytes + use.activations_bytes + use.buffers_bytes)
+            yield memory_part("model, optimizer and activations", held_bytes, by_model)
+        if self.train.communication_off:
+            copy_bytes = ranks * (use.parameters_bytes + use.optimizer_bytes)
+            where = "" if case.device == "cpu" else ", where GPUs have no room for it"
+            yield memory_part(f"a copy of weights and optimizer{where}", copy_bytes, by_model)
+        yield memory_part("text", ranks * TEXT_BYTES, "the most that a rank reads of it")
+
+
+def _memory_use(train: TrainWorkload, case: Case) -> "MemoryUse":
+    """Of one rank. Which GPU is asked about decides its capacity only, which is not looked at."""
+    from broadgauge.catalog.gpus import known_gpus
+    from broadgauge.predict.asking.workload_case import training_case
+    from broadgauge.predict.case import Fabric
+    from broadgauge.predict.memory.fullest_gpu import memory_use
+
+    asked = training_case(
+        train,
+        gpu=known_gpus()[0].name,
+        nodes=case.nodes,
+        ranks_per_node=case.ranks_per_node,
+        fabric=Fabric(),
+    )
+    return memory_use(asked)
 
 
 def _check(train: TrainWorkload, working_folder: Path) -> None:

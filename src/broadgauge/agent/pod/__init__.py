@@ -1,0 +1,1 @@
+"""What runs in a pod before training begins, and starts it?"""

@@ -1,0 +1,195 @@
+"""What is the first process of a pod? It starts torchrun, as often as the experiment has launches.
+
+`python broadgauge.zip pod --nodes 2 --ranks-per-node 8 … -- train.py --epochs 1`: the words behind
+`--` are torchrun's. Every pod of a job runs the same; which node it is its job says in a variable.
+What it decides is printed with the reason. Its exit code is that of the first launch that failed.
+"""
+
+import argparse
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+NODE_VARIABLES = ("JOB_COMPLETION_INDEX",)
+"""By which a job numbers its pods. Source: Kubernetes, "Job completion index"."""
+LAUNCH_VARIABLE = "BROADGAUGE_LAUNCH"
+"""Of the ranks: which launch it is, from 0."""
+WRONG_START = 2
+NOT_FOUND = 127
+"""As a shell says of a program that is not there."""
+MEET_LIMIT_S = 1800.0
+"""For the first pod to have a name: others may be scheduled long before it."""
+LOOK_EVERY_S = 1.0
+TELL_EVERY_S = 30.0
+OWN_VARIABLES = frozenset({"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "LOCAL_RANK"})
+"""Operators set these for a job's pods; torchrun sets its ranks' own."""
+
+
+class NoPlaceError(ValueError):
+    """The pod was not started as the manifest says."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Of what the manifest says."""
+    found = argparse.ArgumentParser(prog="broadgauge.zip pod", allow_abbrev=False)
+    found.add_argument("--nodes", type=int, required=True)
+    found.add_argument("--ranks-per-node", type=int, required=True)
+    found.add_argument("--leader", required=True, help="name or address of the first pod")
+    found.add_argument(
+        "--port",
+        type=int,
+        required=True,
+        help="of the first launch; each has the next",
+    )
+    found.add_argument("--launches", type=int, default=1)
+    found.add_argument("--folder", type=Path, required=True, help="where the command runs")
+    found.add_argument("--files", type=Path, help="copied to that folder before")
+    return found
+
+
+def main() -> int:
+    """All launches, or those until one fails."""
+    before, words = _split(sys.argv[1:])
+    options = parser().parse_args(before)
+    try:
+        node = node_of(os.environ, options.nodes)
+        _prepare(options.folder, options.files)
+    except NoPlaceError as error:
+        say(str(error))
+        return WRONG_START
+    running = _Running()
+    signal.signal(signal.SIGTERM, running.end)
+    say(f"node {node} of {options.nodes}, on {socket.gethostname()}")
+    if not _wait_for(options.leader):
+        return 1
+    for launch in range(options.launches):
+        command = [*torchrun(options, node, launch), *words]
+        say(f"launch {launch + 1} of {options.launches}: {shlex.join(command)}")
+        status = running.run(command, options.folder, environment(os.environ, launch))
+        if status:
+            say(f"launch {launch + 1} ended with exit code {status}")
+            return status
+    say(f"{options.launches} launches are done")
+    return 0
+
+
+def node_of(variables: Mapping[str, str], num_nodes: int) -> int:
+    """Raises NoPlaceError where the job does not say it."""
+    if num_nodes == 1:
+        return 0
+    for name in NODE_VARIABLES:
+        text = variables.get(name, "")
+        if text.isdecimal() and int(text) < num_nodes:
+            return int(text)
+    raise NoPlaceError(
+        f"which of {num_nodes} nodes is this pod? {' or '.join(NODE_VARIABLES)} does not say it"
+    )
+
+
+def _split(arguments: Sequence[str]) -> "tuple[list[str], list[str]]":
+    """At the first `--`: argparse would take out others, which are the command's."""
+    place = arguments.index("--") if "--" in arguments else len(arguments)
+    return list(arguments[:place]), list(arguments[place + 1 :])
+
+
+def torchrun(options: argparse.Namespace, node: int, launch: int) -> list[str]:
+    """A static rendezvous at the first pod: nothing has to be found or voted on. A port for each
+    launch: a pod that is ahead of the first must not meet the store of the launch before."""
+    return [
+        *(sys.executable, "-m", "torch.distributed.run"),
+        f"--nnodes={options.nodes}",
+        f"--nproc-per-node={options.ranks_per_node}",
+        f"--node-rank={node}",
+        f"--master-addr={options.leader}",
+        f"--master-port={options.port + launch}",
+    ]
+
+
+def environment(variables: Mapping[str, str], launch: int) -> dict[str, str]:
+    """Of torchrun and its ranks. What an operator has set for another launcher is not theirs."""
+    kept = {
+        name: value
+        for name, value in variables.items()
+        if name not in OWN_VARIABLES and not name.startswith("PET_")
+    }
+    return kept | {LAUNCH_VARIABLE: str(launch)}
+
+
+class _Running:
+    """torchrun, which is ended when the pod is."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_ended = False
+
+    def run(self, words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> int:
+        """Its exit code; 128 and the signal's number where one ended it."""
+        try:
+            self._process = subprocess.Popen(words, cwd=folder, env=variables)
+        except OSError as error:
+            say(f"{shlex.join(words[:1])} does not start: {error.strerror}")
+            return NOT_FOUND
+        status = self._process.wait()
+        if self._is_ended:
+            sys.exit(128 + signal.SIGTERM)
+        return status if status >= 0 else 128 - status
+
+    def end(self, number: int, frame: object) -> None:
+        """The first process of a container is not ended by a signal that it does not take; torchrun
+        passes it on to its ranks."""
+        del frame
+        self._is_ended = True
+        if self._process is None or self._process.poll() is not None:
+            sys.exit(128 + number)
+        with suppress(ProcessLookupError):
+            self._process.terminate()
+
+
+def _prepare(folder: Path, files: "Path | None") -> None:
+    """Ranks may write where they run: what was sent is copied. Raises NoPlaceError."""
+    try:
+        if files is not None:
+            # A ConfigMap's folder has links to hidden ones, which change when it is updated.
+            hidden = shutil.ignore_patterns("..*")
+            shutil.copytree(files, folder, dirs_exist_ok=True, ignore=hidden)
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NoPlaceError(f"{folder} can't be made: {error.strerror or error}") from error
+
+
+def _wait_for(leader: str) -> bool:
+    """Until its name is known: a Service's names come some time after its pods. Was it in time?"""
+    begun_s = told_s = time.monotonic()
+    while True:
+        try:
+            socket.getaddrinfo(leader, None)
+        except OSError as error:
+            now_s = time.monotonic()
+            if now_s - begun_s > MEET_LIMIT_S:
+                say(f"{leader} has had no address for {MEET_LIMIT_S:g} s: {error}")
+                return False
+            if now_s - told_s >= TELL_EVERY_S:
+                told_s = now_s
+                say(f"waiting for the first pod, {leader}, to have an address")
+            time.sleep(LOOK_EVERY_S)
+        else:
+            return True
+
+
+def say(text: str) -> None:
+    """A line of the pod's log, in UTF-8 whatever the image's locale is."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(f"broadgauge: {text}\n".encode(errors="replace"))
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

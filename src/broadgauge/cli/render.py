@@ -1,0 +1,75 @@
+"""`broadgauge render`: the manifests that run an experiment on a cluster."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from broadgauge.manifests.rendering import Rendered
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "render",
+        help="write the manifests that run an experiment on a cluster",
+        description="Writes what runs an experiment on Kubernetes or OpenShift: manifests that can "
+        "be read, committed and applied without Broadgauge, one job a case. The same file gives "
+        "the same bytes. No cluster is asked.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "experiment",
+        metavar="EXPERIMENT",
+        help="an experiment file, or the name of an example such as `quickstart`",
+    )
+    parser.add_argument(
+        "--for",
+        dest="target",
+        choices=("kubernetes",),
+        default="kubernetes",
+        help="what they are for",
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="write files there, instead of printing them"
+    )
+    parser.add_argument(
+        "--set",
+        dest="overrides",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="change a part of the experiment: --set kubernetes.namespace=training",
+    )
+    parser.set_defaults(handler=handle)
+
+
+def handle(options: argparse.Namespace) -> int:
+    """Results to stdout or files; what is to be known of them to stderr."""
+    from broadgauge.cli.output import say, write
+    from broadgauge.manifests.files import to_yaml
+    from broadgauge.report.rendered import rendered_lines
+    from broadgauge.running.experiments import load
+    from broadgauge.running.rendering.experiment import ON_KUBERNETES, render_experiment
+    from broadgauge.running.rendering.written_folder import write_rendered
+
+    loaded = load(options.experiment, (*options.overrides, ON_KUBERNETES))
+    found = render_experiment(loaded)
+    rendered = found.rendered
+    if options.out is None:
+        write(_printed(rendered))
+    else:
+        files = (*rendered.files, *rendered.kustomizations)
+        removed = write_rendered({file.path: to_yaml(file) for file in files}, options.out)
+        say(f"wrote      {len(files)} files below {options.out}")
+        for path in removed:
+            say(f"removed    {path}")
+    for line in rendered_lines(loaded.experiment, found, options.out):
+        say(line)
+    return 0
+
+
+def _printed(rendered: "Rendered") -> str:
+    """One stream for `kubectl apply --filename -`; each file is named before its own comment."""
+    from broadgauge.manifests.files import to_yaml
+
+    return "".join(f"# {file.path}\n{to_yaml(file)}" for file in rendered.files)

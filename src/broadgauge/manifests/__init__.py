@@ -1,0 +1,1 @@
+"""Which files run an experiment on a cluster, whoever applies them?"""

@@ -1,0 +1,65 @@
+"""By which names and labels is known what is ours? All that we make bears them, pods too."""
+
+import re
+
+from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.yaml_text import Manifest
+
+MANAGED_BY = "app.kubernetes.io/managed-by"
+MANAGER = "broadgauge"
+EXPERIMENT = "broadgauge.dev/experiment"
+"""All objects of one experiment: what is looked at and deleted together."""
+CASE = "broadgauge.dev/case"
+"""All objects of one job."""
+CONTAINER = "pytorch"
+"""Of the ranks. Training operators find it by this name."""
+MOST_NAME_CHARACTERS = 52
+"""Of a job: behind it operators write `-worker-255`, and the whole must be a DNS label of 63
+characters. Source: Kubernetes, "Object Names and IDs", RFC 1123 label names; training-operator 1.9,
+names of a PyTorchJob's pods."""
+MOST_LABEL_CHARACTERS = 63
+
+
+def word_of(text: str) -> str:
+    """A part of a DNS label: lower-case letters, digits and hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def job_labels(job: PodJob) -> dict[str, str]:
+    """On every object of a job; ours win."""
+    return {**experiment_labels(job), CASE: job.word}
+
+
+def experiment_labels(job: PodJob) -> dict[str, str]:
+    """On what several jobs share."""
+    return {**job.settings.labels, MANAGED_BY: MANAGER, EXPERIMENT: job.prefix}
+
+
+def metadata(job: PodJob, name: str, labels: dict[str, str]) -> Manifest:
+    """Of an object."""
+    space = {} if (given := job.settings.namespace) is None else {"namespace": given}
+    return {"name": name, **space, "labels": labels}
+
+
+def program_name(job: PodJob) -> str:
+    """ConfigMap of what runs in all of the experiment's pods."""
+    return f"{job.prefix}-program"
+
+
+def case_name_of(job: PodJob) -> str:
+    """ConfigMap of what this job is told."""
+    return f"{job.name}-case"
+
+
+def files_name(job: PodJob) -> str:
+    """ConfigMap of the user's files."""
+    return f"{job.name}-files"
+
+
+def leader_address(job: PodJob) -> str:
+    """DNS name of the first pod, from inside the namespace; one pod is its own.
+
+    Source: Kubernetes, "Job with Pod-to-Pod Communication": an indexed Job's pod has the hostname
+    `<job>-<index>`, and a headless Service of the subdomain's name makes it a DNS name.
+    """
+    return f"{job.name}-0.{job.name}" if job.num_pods > 1 else "127.0.0.1"

@@ -1,0 +1,84 @@
+"""What should be known of rendered jobs before they are applied?"""
+
+from collections.abc import Iterator, Sequence
+
+from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.resources import CPUS_PER_GPU_RANK
+from broadgauge.specs.kubernetes import ANY_IMAGE
+from broadgauge.wording.amounts import show_size
+
+
+def notes_on(jobs: Sequence[PodJob]) -> tuple[str, ...]:
+    """Each once, a sentence or two without place."""
+    requested = (*_requested_memory(jobs),)
+    return tuple(dict.fromkeys((*requested, *(note for job in jobs for note in _notes(job)))))
+
+
+def _requested_memory(jobs: Sequence[PodJob]) -> Iterator[str]:
+    """Of those whose need the memory model knows, and nobody says."""
+    asked = {
+        f"{job.case.workload.name} {job.case.shape}": job.memory_need.total_bytes
+        for job in jobs
+        if job.settings.memory_bytes is None and job.memory_need.total_bytes is not None
+    }
+    if asked:
+        each = ", ".join(f"{show_size(size)} ({label})" for label, size in asked.items())
+        yield (
+            f"memory that a pod asks for, by the memory model, without a limit: {each}. Its parts "
+            "stand in the job's file; nothing is offloaded and no loader workers run. "
+            "`kubernetes.memory_bytes` sets request and limit"
+        )
+
+
+def _notes(job: PodJob) -> Iterator[str]:
+    settings = job.settings
+    yield from _notes_on_memory(job)
+    if job.gpus_per_pod and settings.cpus is None:
+        yield (
+            f"each pod asks for {CPUS_PER_GPU_RANK} CPUs a rank and has no limit: "
+            "`kubernetes.cpus` sets both, where loader workers or offloading need more"
+        )
+    if settings.image == ANY_IMAGE:
+        yield (
+            f"no `kubernetes.image` is named, so that {ANY_IMAGE} is taken, which changes with "
+            "time: name yours"
+        )
+    if settings.run_as_user is None:
+        yield (
+            "no pod runs as root: OpenShift gives its processes a user id, elsewhere the image "
+            "must say a number other than 0, or `kubernetes.run_as_user` does"
+        )
+    if job.num_pods > 1:
+        for volume in settings.volumes:
+            if volume.size_bytes is not None and volume.access == "ReadWriteOnce":
+                yield (
+                    f"volume {volume.name}: a ReadWriteOnce claim is mounted on one node only, and "
+                    f"{job.num_pods} pods on as many nodes mount it: all but one wait for ever. "
+                    "`access: ReadWriteMany`, of a storage class that has it"
+                )
+
+
+def _notes_on_memory(job: PodJob) -> Iterator[str]:
+    """What is known of the need where nothing is asked for, or too little."""
+    need, said_bytes = job.memory_need, job.settings.memory_bytes
+    name = job.case.workload.name
+    label = f"{name} {job.case.shape}"
+    if said_bytes is None and need.total_bytes is not None:
+        return
+    if said_bytes is None:
+        yield (
+            f"{name}: no memory is asked for, since nobody knows what a command of yours needs. "
+            "`kubernetes.memory_bytes` sets request and limit: it keeps others from the nodes' "
+            "memory. Offloaded weights, loader workers and /dev/shm count"
+        )
+    elif job.shm_bytes >= said_bytes:
+        yield (
+            f"{label}: /dev/shm may take {show_size(job.shm_bytes)}, and counts against the pod's "
+            f"{show_size(said_bytes)} of memory (`kubernetes.memory_bytes`): smaller "
+            "`kubernetes.shm_bytes`, or more memory"
+        )
+    elif need.known_bytes > said_bytes:
+        yield (
+            f"{label}: the pods' {show_size(said_bytes)} of memory (`kubernetes.memory_bytes`) are "
+            f"less than the {show_size(need.known_bytes)} that they may need: {need.words}"
+        )

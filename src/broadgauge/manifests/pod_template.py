@@ -1,0 +1,130 @@
+"""What is a pod of the job? One a node, with one container, whose entrypoint starts torchrun."""
+
+from broadgauge.manifests import names, security
+from broadgauge.manifests.config_maps import CASE_KEY, PROGRAM_KEY
+from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.resources import resources
+from broadgauge.manifests.volumes import CASE, FILES, PROGRAM, SCRATCH, mounted
+from broadgauge.manifests.yaml_text import Manifest
+from broadgauge.specs.kubernetes import Toleration
+
+FIRST_PORT = 29_500
+"""Of the ranks' rendezvous: torchrun's default."""
+NO_SIDECAR = {"sidecar.istio.io/inject": "false"}
+"""A mesh's proxy would stand between the ranks, and outlive them. Source: Istio, "Installing the
+Sidecar"."""
+_OF_ANY_USER = {
+    "HOME": SCRATCH,
+    "TMPDIR": SCRATCH,
+    "USER": "broadgauge",
+    "LOGNAME": "broadgauge",
+    "PYTHONUNBUFFERED": "1",
+}
+"""A random user id has no name and no home, which libraries ask for."""
+
+
+def pod_template(job: PodJob) -> Manifest:
+    """`metadata` and `spec`, for all kinds of jobs."""
+    return {
+        "metadata": {
+            "labels": names.job_labels(job),
+            "annotations": {**job.settings.annotations, **NO_SIDECAR},
+        },
+        "spec": _spec(job),
+    }
+
+
+def _spec(job: PodJob) -> Manifest:
+    settings = job.settings
+    found: Manifest = {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "securityContext": security.of_pod(job),
+    }
+    if job.num_pods > 1:
+        found["affinity"] = _one_a_node(job)
+    if settings.service_account is not None:
+        found["serviceAccountName"] = settings.service_account
+    if settings.image_pull_secrets:
+        found["imagePullSecrets"] = [{"name": name} for name in settings.image_pull_secrets]
+    if settings.priority_class is not None:
+        found["priorityClassName"] = settings.priority_class
+    if settings.runtime_class is not None:
+        found["runtimeClassName"] = settings.runtime_class
+    if settings.node_selector:
+        found["nodeSelector"] = dict(settings.node_selector)
+    if settings.tolerations:
+        found["tolerations"] = [_toleration(each) for each in settings.tolerations]
+    all_mounted = mounted(job)
+    found["containers"] = [_container(job, [each.mount for each in all_mounted])]
+    found["volumes"] = [each.volume for each in all_mounted]
+    return found
+
+
+def _one_a_node(job: PodJob) -> Manifest:
+    """Two pods of a job never share a node: its NICs and GPUs are measured."""
+    term = {
+        "labelSelector": {"matchLabels": {names.EXPERIMENT: job.prefix, names.CASE: job.word}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def _toleration(toleration: Toleration) -> Manifest:
+    form = toleration.model_dump(mode="json", exclude_none=True)
+    return {"operator": form.pop("operator"), **form}
+
+
+def _container(job: PodJob, mounts: list[Manifest]) -> Manifest:
+    settings = job.settings
+    found: Manifest = {"name": names.CONTAINER, "image": settings.image}
+    if settings.image_pull_policy is not None:
+        found["imagePullPolicy"] = settings.image_pull_policy
+    found |= {
+        "command": [_plain(settings.python), f"{PROGRAM}/{PROGRAM_KEY}", "pod"],
+        "args": [_plain(word) for word in entrypoint_arguments(job)],
+        "env": _variables(job),
+        "resources": resources(job),
+        "securityContext": security.of_container(),
+        "volumeMounts": mounts,
+    }
+    return found
+
+
+def entrypoint_arguments(job: PodJob) -> list[str]:
+    """Of `broadgauge.zip pod` (agent/pod/main.py)."""
+    working = job.settings.working_folder
+    words = [
+        *("--nodes", str(job.num_pods)),
+        *("--ranks-per-node", str(job.ranks_per_pod)),
+        *("--leader", names.leader_address(job)),
+        *("--port", str(FIRST_PORT)),
+        *("--launches", str(job.launches)),
+        *("--folder", f"{SCRATCH}/work" if working is None else working),
+    ]
+    if job.files:
+        words += ["--files", FILES]
+    return [*words, "--", *job.arguments]
+
+
+OWN_WORKLOAD = (f"{PROGRAM}/{PROGRAM_KEY}", "measure", f"{CASE}/{CASE_KEY}")
+"""What torchrun is given where the ranks are ours (probes/without_agent.py)."""
+
+
+def _variables(job: PodJob) -> list[Manifest]:
+    """A secret by reference: its value is in the Secret, and in no file."""
+    plain = _OF_ANY_USER | dict(job.environment)
+    refs = job.settings.secrets
+    found = [
+        {"name": name, "value": _plain(value)} for name, value in plain.items() if name not in refs
+    ]
+    return found + [
+        {"name": name, "valueFrom": {"secretKeyRef": {"name": ref.secret, "key": ref.key}}}
+        for name, ref in refs.items()
+    ]
+
+
+def _plain(text: str) -> str:
+    """Kubernetes replaces `$(NAME)` in arguments and variables, and `$$` is a `$`."""
+    return text.replace("$", "$$")

@@ -1,0 +1,48 @@
+"""What must a cluster have before the files are applied? Only what they name."""
+
+from collections.abc import Iterator, Sequence
+
+from broadgauge.manifests.job import PodJob
+from broadgauge.specs.kubernetes import Kubernetes
+
+
+def prerequisites(jobs: Sequence[PodJob]) -> tuple[str, ...]:
+    """Each in words, the most basic first; all jobs are of one experiment."""
+    return (*_nodes(jobs), *_named(jobs[0].settings))
+
+
+def _nodes(jobs: Sequence[PodJob]) -> Iterator[str]:
+    most = max(jobs, key=lambda job: (job.num_gpus, job.num_pods))
+    nodes = f"{most.num_pods} node{'s' * (most.num_pods > 1)}"
+    if most.gpus_per_pod:
+        resource = most.settings.gpu_resource
+        yield f"{nodes} with {most.gpus_per_pod} free {resource} each (a device plugin offers it)"
+    else:
+        yield nodes
+    if most.settings.node_selector:
+        labels = (f"{key}={value}" for key, value in most.settings.node_selector.items())
+        yield f"nodes labelled {', '.join(labels)}"
+
+
+def _named(settings: Kubernetes) -> Iterator[str]:
+    if settings.namespace is not None:
+        yield f"namespace {settings.namespace}"
+    yield f"image {settings.image}, which the nodes can pull"
+    for name in settings.image_pull_secrets:
+        yield f"Secret {name}, for the image's registry"
+    for name, ref in settings.secrets.items():
+        yield f"Secret {ref.secret} with the key {ref.key} (variable {name})"
+    for volume in settings.volumes:
+        if volume.size_bytes is None:
+            yield f"PersistentVolumeClaim {volume.claim_name} (mounted at {volume.path})"
+        else:
+            kind = volume.storage_class or "the default"
+            yield f"StorageClass {kind}, which gives {volume.access} (volume {volume.name})"
+    if settings.service_account is not None:
+        yield f"ServiceAccount {settings.service_account}"
+    if settings.priority_class is not None:
+        yield f"PriorityClass {settings.priority_class}"
+    if settings.runtime_class is not None:
+        yield f"RuntimeClass {settings.runtime_class}"
+    if settings.queue is not None:
+        yield f"Kueue with the LocalQueue {settings.queue.kueue}"

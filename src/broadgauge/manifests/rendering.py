@@ -1,0 +1,90 @@
+"""Which files are these jobs, in the order to apply, and what is to be known of them?"""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from broadgauge.manifests.claims import claims_file
+from broadgauge.manifests.config_maps import case_file, files_file, program_file
+from broadgauge.manifests.files import ManifestFile
+from broadgauge.manifests.indexed_job import indexed_job
+from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.kustomization import kustomizations
+from broadgauge.manifests.notes import notes_on
+from broadgauge.manifests.prerequisites import prerequisites
+from broadgauge.manifests.yaml_text import Manifest
+
+MOST_ANNOTATION_BYTES = 262_144
+"""`kubectl apply` keeps an object's last form in an annotation of it. Source: Kubernetes,
+apimachinery, api/validation, TotalAnnotationSizeLimitB."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendered:
+    """Files in the order to apply, and what a reader should know of them."""
+
+    files: tuple[ManifestFile, ...]
+    kustomizations: tuple[ManifestFile, ...]
+    prerequisites: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def objects(self) -> tuple[Manifest, ...]:
+        """All of them, in that order; Kustomize's own files are no objects of a cluster."""
+        return tuple(each for file in self.files for each in file.objects)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Objects by kind, in the order in which they come first."""
+        return dict(Counter(each["kind"] for each in self.objects))
+
+
+def render_jobs(jobs: Sequence[PodJob]) -> Rendered:
+    """What all share, then each job's own."""
+    first = jobs[0]
+    shared = (program_file(first), claims_file(first))
+    own = (file for job in jobs for file in (case_file(job), files_file(job), _job_file(job)))
+    files = tuple(file for file in (*shared, *own) if file is not None)
+    return Rendered(
+        files=files,
+        kustomizations=tuple(kustomizations(files)),
+        prerequisites=prerequisites(jobs),
+        notes=(*notes_on(jobs), *_notes_on_size(files)),
+    )
+
+
+def _job_file(job: PodJob) -> ManifestFile:
+    pods = "1 pod" if job.num_pods == 1 else f"{job.num_pods} pods, one a node,"
+    launches = "once" if job.launches == 1 else f"{job.launches} times"
+    return ManifestFile(
+        path=f"40-job/{job.word}/40-job.yaml",
+        comment=f"The job of the case {job.case.label}: {pods} of {job.ranks_per_pod} "
+        f"rank{'s' * (job.ranks_per_pod > 1)}, started {launches}. A Job of Kubernetes itself, "
+        "indexed; where there are several pods a headless Service gives them names.\n"
+        "Pods and ranks from `cluster.shapes`, launches from `launches`, the words behind `--` "
+        "from `workloads`, variables from `environment` and `networks[].kubernetes`, all else from "
+        f"`kubernetes`.{_memory_words(job)}",
+        objects=indexed_job(job),
+    )
+
+
+def _memory_words(job: PodJob) -> str:
+    if job.settings.memory_bytes is not None or job.memory_need.total_bytes is None:
+        return ""
+    return f"\nMemory of each pod, by the memory model: {job.memory_need.words}."
+
+
+def _notes_on_size(files: Sequence[ManifestFile]) -> tuple[str, ...]:
+    large = [
+        each["metadata"]["name"]
+        for file in files
+        for each in file.objects
+        if len(json.dumps(each)) > MOST_ANNOTATION_BYTES
+    ]
+    if not large:
+        return ()
+    return (
+        f"{', '.join(large)}: larger than the annotation that `kubectl apply` keeps, so that "
+        "`kubectl apply --server-side -k` is needed",
+    )

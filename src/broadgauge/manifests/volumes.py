@@ -1,0 +1,58 @@
+"""What is mounted in a pod, and where?"""
+
+from dataclasses import dataclass
+
+from broadgauge.manifests import names
+from broadgauge.manifests.config_maps import file_keys
+from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.yaml_text import Manifest
+from broadgauge.specs.pod_volumes import OURS
+
+PROGRAM = f"{OURS}/program"
+CASE = f"{OURS}/case"
+FILES = f"{OURS}/files"
+SCRATCH = f"{OURS}/scratch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mounted:
+    """A volume of the pod, and its mount in the ranks' container."""
+
+    volume: Manifest
+    mount: Manifest
+
+
+def mounted(job: PodJob) -> list[Mounted]:
+    """Ours first, then the user's claims, whose names in the pod are none of ours."""
+    found = [
+        _of_config_map("broadgauge-program", PROGRAM, names.program_name(job)),
+        _of_config_map("broadgauge-case", CASE, names.case_name_of(job)),
+    ]
+    if job.files:
+        files = _of_config_map("broadgauge-files", FILES, names.files_name(job))
+        keys = file_keys(job.files)
+        files.volume["configMap"]["items"] = [{"key": keys[path], "path": path} for path in keys]
+        found.append(files)
+    found.append(_mounted("broadgauge-scratch", SCRATCH, {"emptyDir": {}}))
+    in_memory = {"medium": "Memory", "sizeLimit": str(job.shm_bytes)}
+    found.append(_mounted("broadgauge-shm", "/dev/shm", {"emptyDir": in_memory}))
+    return found + [
+        _mounted(
+            f"claim-{number}",
+            each.path,
+            {"persistentVolumeClaim": {"claimName": each.claim_name}},
+            is_read_only=each.is_read_only,
+        )
+        for number, each in enumerate(job.settings.volumes, start=1)
+    ]
+
+
+def _of_config_map(volume: str, path: str, name: str) -> Mounted:
+    return _mounted(volume, path, {"configMap": {"name": name}}, is_read_only=True)
+
+
+def _mounted(name: str, path: str, source: Manifest, *, is_read_only: bool = False) -> Mounted:
+    mount: Manifest = {"name": name, "mountPath": path}
+    if is_read_only:
+        mount["readOnly"] = True
+    return Mounted(volume={"name": name, **source}, mount=mount)

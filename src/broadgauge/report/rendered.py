@@ -1,0 +1,49 @@
+"""What do the lines say of rendered manifests: what they are, hold, need, and how to apply them?"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from broadgauge.specs.experiment import Experiment
+
+if TYPE_CHECKING:
+    from broadgauge.running.rendering.experiment import RenderedExperiment
+
+
+def rendered_lines(
+    experiment: Experiment, found: "RenderedExperiment", folder: Path | None
+) -> Iterator[str]:
+    """One fact a line. `folder`: where the files are; None: they were printed."""
+    jobs = found.jobs
+    cases = "1 case" if len(jobs) == 1 else f"{len(jobs)} cases, a job each"
+    yield f"plan       {experiment.name} on Kubernetes: {cases}"
+    yield from (f"note       {note}" for note in found.notes)
+    counts = (f"{number} {kind}" for kind, number in found.rendered.counts.items())
+    yield f"objects    {', '.join(counts)}"
+    yield f"pods       {found.num_pods} in all, at most {max(job.num_pods for job in jobs)} a job"
+    yield f"GPUs       {_gpus(experiment, found)}"
+    yield from (f"needs      {each}" for each in found.rendered.prerequisites)
+    yield from (f"note       {note}" for note in found.rendered.notes)
+    if folder is not None:
+        yield from _how_to_apply(found, folder)
+
+
+def _gpus(experiment: Experiment, found: "RenderedExperiment") -> str:
+    if not found.most_gpus:
+        return "none: ranks compute on cores"
+    words = f"at most {found.most_gpus} a job; about {found.gpu_hours:.2g} GPU-hours in all"
+    price = None if experiment.cost is None else experiment.cost.usd_per_gpu_hour
+    if price is not None:
+        words += f", ${found.gpu_hours * price:,.2f}"
+    words += " without pulling images and waiting for nodes"
+    return words + (" (a guess: nobody knows how long your command takes)" * found.is_guess)
+
+
+def _how_to_apply(found: "RenderedExperiment", folder: Path) -> Iterator[str]:
+    jobs = found.jobs
+    first = folder / "40-job" / jobs[0].word
+    if len(jobs) == 1:
+        yield f"apply      kubectl apply -k {folder}"
+        return
+    yield f"apply      kubectl apply -k {first}   (one case after another, each measured alone)"
+    yield f"           kubectl apply -k {folder}   (all {len(jobs)} at once, sharing networks)"

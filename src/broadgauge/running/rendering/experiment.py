@@ -1,0 +1,193 @@
+"""Which jobs is an experiment on Kubernetes? No cluster is asked, and nothing of this machine but
+the experiment's own files: the same file gives the same bytes."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, count
+
+from broadgauge import __version__
+from broadgauge.agent import bundle
+from broadgauge.engine.expected_time import start_s, trial_s
+from broadgauge.engine.kinds.registry import in_engine
+from broadgauge.engine.plan import make_plan
+from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.names import MOST_NAME_CHARACTERS, word_of
+from broadgauge.manifests.nothing_secret import refuse_secrets
+from broadgauge.manifests.pod_template import OWN_WORKLOAD
+from broadgauge.manifests.rendering import Rendered, render_jobs
+from broadgauge.manifests.user_files import user_files
+from broadgauge.messages.codec import encode
+from broadgauge.messages.pod_case import PodCase
+from broadgauge.platforms.launch_plan import phase_limits
+from broadgauge.platforms.supervised import trial_order
+from broadgauge.running.experiments import LoadedExperiment
+from broadgauge.running.kinds.registry import in_running
+from broadgauge.running.rendering.devices import pod_devices
+from broadgauge.running.rendering.host_memory import host_memory
+from broadgauge.running.rendering.pod_environment import pod_environment
+from broadgauge.specs.case import Case
+from broadgauge.specs.errors import InputError
+from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.kubernetes import Kubernetes
+from broadgauge.specs.launching import TrialRequest
+from broadgauge.specs.plan import Plan
+from broadgauge.specs.token_forms import holds_token
+
+ON_KUBERNETES = "platform=kubernetes"
+"""A `--set` text: whatever platform the file names, its faces of Kubernetes are rendered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedExperiment:
+    """Files, and what they will hold of the cluster."""
+
+    rendered: Rendered
+    jobs: tuple[PodJob, ...]
+    notes: tuple[str, ...]
+    """Of the plan: what of the experiment is not in the files, and why."""
+    gpu_hours: float
+    """Of all jobs, one after another."""
+    is_guess: bool
+    """Is a command of the user's among them, whose time nobody knows?"""
+
+    @property
+    def num_pods(self) -> int:
+        """Of all jobs."""
+        return sum(job.num_pods for job in self.jobs)
+
+    @property
+    def most_gpus(self) -> int:
+        """That one job holds."""
+        return max(job.num_gpus for job in self.jobs)
+
+
+def render_experiment(loaded: LoadedExperiment) -> RenderedExperiment:
+    """Raises InputError where it has nothing for Kubernetes, or would not be what it says."""
+    experiment = loaded.experiment
+    plan = make_plan(_to_be_run(experiment), {"kubernetes": pod_devices(experiment)})
+    jobs = tuple(_jobs(loaded, plan))
+    hours = sum(_job_s(experiment, job.case) * job.num_gpus for job in jobs) / 3600
+    return RenderedExperiment(
+        rendered=render_jobs(jobs),
+        jobs=jobs,
+        notes=(*plan.notes, *_not_in_pods(jobs)),
+        gpu_hours=hours,
+        is_guess=not all(in_engine(job.case.workload).is_duration_known for job in jobs),
+    )
+
+
+def _to_be_run(experiment: Experiment) -> Experiment:
+    """Without what is said of results: nothing here asks whether all of its cases are run."""
+    rest: Experiment = experiment.model_copy(update={"hypotheses": (), "published": ()})
+    return rest
+
+
+def _jobs(loaded: LoadedExperiment, plan: Plan) -> Iterator[PodJob]:
+    """One a case, in the plan's order. Raises InputError."""
+    experiment = loaded.experiment
+    prefix = experiment.kubernetes.name or word_of(experiment.name)
+    words = _distinct([_word(case) for case in plan.cases])
+    program = bundle.build(bundle.POD_PARTS)
+    for word, case in zip(words, plan.cases, strict=True):
+        _check_name(f"{prefix}-{word}", case)
+        kind = in_running(case.workload)
+        refuse_secrets(case, kind.own_words)
+        yield PodJob(
+            prefix=prefix,
+            word=word,
+            case=case,
+            kind=experiment.kubernetes.job,
+            settings=_settings(experiment, kind.folder),
+            launches=experiment.launches,
+            arguments=kind.torchrun_words or OWN_WORKLOAD,
+            told=_told(experiment, case),
+            program=program,
+            files=user_files(kind.named_files, experiment.kubernetes, loaded.folder),
+            environment=pod_environment(case, experiment.kubernetes),
+            memory_need=host_memory(experiment.kubernetes, case),
+        )
+
+
+def _word(case: Case) -> str:
+    """`train-pod-2x8`, `train-1x8`; on CPUs and GPUs alike, with Gloo named where NCCL is usual."""
+    network = "" if case.network is None else f"{case.plain_network_name}-"
+    backend = "-gloo" if case.device == "cuda" and case.backend == "gloo" else ""
+    return word_of(f"{case.workload.name}-{network}{case.shape}{backend}")
+
+
+def _distinct(words: list[str]) -> list[str]:
+    """Names that differ in a dot or a hyphen only are numbered."""
+    found: dict[str, None] = {}
+    for word in words:
+        numbered = (f"{word}-{number}" for number in count(2))
+        found[next(each for each in chain([word], numbered) if each not in found)] = None
+    return list(found)
+
+
+def _check_name(name: str, case: Case) -> None:
+    """Raises InputError. Nothing is cut off: two names would become one."""
+    if len(name) > MOST_NAME_CHARACTERS:
+        raise InputError(
+            f"{case.label}: the job would be named `{name}`, {len(name)} characters, and pods' "
+            f"names have room for {MOST_NAME_CHARACTERS}",
+            hint="`kubernetes.name`: a short one in place of the experiment's; or shorter names of "
+            "workloads and networks",
+        )
+    if not name[0].isalpha():
+        raise InputError(
+            f"kubernetes.name: the job would be named `{name}`, and names of Services begin with "
+            "a letter",
+            hint=f"`kubernetes: {{name: run-{name.partition('-')[0]}}}`",
+        )
+
+
+def _settings(experiment: Experiment, folder: str | None) -> Kubernetes:
+    """With where the command runs: a folder of the image, if it says one."""
+    settings = experiment.kubernetes
+    if folder is None or not folder.startswith("/") or settings.working_folder is not None:
+        return settings
+    return settings.model_copy(update={"working_folder": folder})
+
+
+def _told(experiment: Experiment, case: Case) -> bytes:
+    """What the pods find as `case.json`. Raises InputError for a secret in its words."""
+    limits = phase_limits(experiment.limits)
+    is_ours = not case.workload.is_under_torchrun
+    trials = tuple(
+        trial_order(
+            TrialRequest(trial_id=f"t{number}", case=case, seed=experiment.seed), limits
+        ).command
+        for number in range(experiment.trials_per_launch if is_ours else 0)
+    )
+    about = {
+        "broadgauge": __version__,
+        "experiment": experiment.name,
+        "key": case.key,
+        "label": case.label,
+        "case": case.model_dump(mode="json", exclude_defaults=True),
+    }
+    told = PodCase(about=about, trials=trials, meet_s=limits.measure_s)
+    text = json.dumps(encode(told), indent=2, ensure_ascii=False) + "\n"
+    if holds_token(text):
+        raise InputError(
+            f"{case.label}: a description or another word of it has the form of a token, and a "
+            "ConfigMap would hold it",
+            hint="take it out of the experiment",
+        )
+    return text.encode()
+
+
+def _job_s(experiment: Experiment, case: Case) -> float:
+    """About how long do its pods live, once they run?"""
+    trials = 1 if case.workload.is_under_torchrun else experiment.trials_per_launch
+    return experiment.launches * (start_s(case) + trials * trial_s(case))
+
+
+def _not_in_pods(jobs: tuple[PodJob, ...]) -> Iterator[str]:
+    """What a workload says of this machine."""
+    told: dict[str, None] = {}
+    for job in jobs:
+        for key in in_running(job.case.workload).left_on_this_machine:
+            told[f"`{key}` of {job.case.workload.name} is this machine's, and no pod has it"] = None
+    yield from told

@@ -1,0 +1,192 @@
+"""Where and how does an experiment run on Kubernetes or OpenShift? `kubernetes:` of an experiment.
+
+What is the same for all of its networks; what one of these is to a pod stands in
+`pod_networks.py`.
+"""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
+
+from broadgauge.specs.base import InOneWord, Spec, not_yet, placed_error
+from broadgauge.specs.kubernetes_names import (
+    ImageName,
+    LabelKey,
+    LabelName,
+    LabelValue,
+    MountPath,
+    ObjectName,
+    ResourceName,
+    SecretKey,
+    UserNumber,
+)
+from broadgauge.specs.pod_volumes import Volume
+from broadgauge.specs.secret_names import url_secrets
+from broadgauge.specs.token_forms import holds_token
+from broadgauge.specs.units import SizeBytes, TimeS
+from broadgauge.specs.variables import VARIABLE_PATTERN, holds_secret
+
+JobKind = Literal["job"]
+ANY_IMAGE = "pytorch/pytorch:latest"
+"""PyTorch's own, on Docker Hub: a beginning, until one is named."""
+PLANNED_JOBS = {
+    "pytorchjob": "a job of Kubeflow's training operator",
+    "trainjob": "a job of Kubeflow Trainer",
+}
+
+
+class Toleration(Spec):
+    """As in a pod: a taint that its pods may be placed in spite of."""
+
+    key: LabelKey | None = None
+    """The taint's; null: every taint."""
+    operator: Literal["Equal", "Exists"] = "Exists"
+    """`Exists`: whatever its value. `Equal`: with this `value`."""
+    value: LabelValue | None = None
+    """The taint's value, with `Equal`."""
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
+    """The taint's effect; null: every one."""
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> "Toleration":
+        if (self.operator == "Equal") != (self.value is not None):
+            raise placed_error("`Equal` takes a `value`, and `Exists` none", ("operator",))
+        if self.operator == "Equal" and self.key is None:
+            raise placed_error("`Equal` takes a `key`", ("operator",))
+        return self
+
+
+AnyToleration = Annotated[Toleration, BeforeValidator(InOneWord("key"))]
+
+
+class SecretRef(Spec):
+    """A key of a Secret in the namespace, as a variable of the ranks: we never see its value."""
+
+    secret: ObjectName
+    """Name of the Secret."""
+    key: SecretKey
+    """Which of its keys."""
+
+
+class Queue(Spec):
+    """Who admits the job."""
+
+    kueue: ObjectName
+    """A LocalQueue of the namespace."""
+
+
+VariableName = Annotated[str, StringConstraints(pattern=VARIABLE_PATTERN)]
+
+
+class Kubernetes(Spec):
+    """The cluster's side of an experiment."""
+
+    namespace: LabelName | None = None
+    """null: where your kubeconfig's context points."""
+    name: LabelName | None = None
+    """With which the names of all objects begin. null: the experiment's `name`."""
+    job: JobKind = "job"
+    """What the pods belong to: a Job of Kubernetes itself, indexed."""
+    image: ImageName = ANY_IMAGE
+    """With Python 3.10 or newer and torch, where the nodes can pull it."""
+    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] | None = None
+    """null: Kubernetes' own choice, by the image's tag."""
+    image_pull_secrets: tuple[ObjectName, ...] = Field(default=(), max_length=16)
+    """Names of Secrets that the registry asks for."""
+    python: str = Field(default="python3", min_length=1, max_length=1024)
+    """In the image: the Python that has torch."""
+    gpu_resource: ResourceName = "nvidia.com/gpu"
+    """The extended resource that a GPU is."""
+    gpus_per_pod: Annotated[int, Field(ge=1, le=64)] | None = None
+    """A multiple of the ranks a node: a whole node of 8 for 4 ranks keeps others from its NICs.
+    null: one a rank."""
+    cpus: Annotated[float, Field(gt=0, le=4096)] | None = None
+    """Of each pod, requested and its limit. null: one a rank where CPUs compute; with GPUs two a
+    rank are requested, without a limit."""
+    memory_bytes: SizeBytes | None = None
+    """Of each pod, requested and its limit. null: what the memory model says is requested, without
+    a limit; of a `command` nobody knows it, and none is."""
+    shm_bytes: SizeBytes | None = None
+    """Of /dev/shm, a memory volume, which counts against `memory_bytes`. null: 1 GiB a rank."""
+    node_selector: dict[LabelKey, LabelValue] = Field(default_factory=dict)
+    """Labels that the nodes must have."""
+    tolerations: tuple[AnyToleration, ...] = Field(default=(), max_length=32)
+    """Taints that the pods may be placed in spite of; text alone is a taint's key."""
+    priority_class: ObjectName | None = None
+    """Name of the pods' PriorityClass."""
+    service_account: ObjectName | None = None
+    """The pods' own; no token of it is mounted. null: the namespace's default."""
+    runtime_class: ObjectName | None = None
+    """Name of the pods' RuntimeClass, `nvidia` on some clusters."""
+    run_as_user: Annotated[UserNumber, Field(ge=1)] | None = None
+    """As which user the pods' processes run. null: the image's or, on OpenShift, one of the
+    namespace's; never root."""
+    fs_group: UserNumber | None = None
+    """Group that `volumes` are given to, where a pod's user may not write them otherwise: claims
+    are root's on most clusters. null: none or, on OpenShift, the namespace's."""
+    queue: Queue | None = None
+    """Who admits the job; null: it is scheduled at once, pod by pod."""
+    annotations: dict[LabelKey, str] = Field(default_factory=dict)
+    """On every pod, beside ours."""
+    labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
+    """On every object, beside ours."""
+    volumes: tuple[Volume, ...] = Field(default=(), max_length=16)
+    """PersistentVolumeClaims that every pod mounts."""
+    secrets: dict[VariableName, SecretRef] = Field(default_factory=dict)
+    """Variables of the ranks: `HF_TOKEN: {secret: hf, key: token}`."""
+    files: tuple[str, ...] = Field(default=(), max_length=64)
+    """Beside the experiment, that the ranks need: sent in a ConfigMap. Scripts that a `command`
+    names are sent without being listed."""
+    working_folder: MountPath | None = None
+    """Where commands run in the pod: of the image, or of a volume. null: where `files` are."""
+    ttl_s: TimeS | None = None
+    """How long a finished job stays, and its logs with it. null: until somebody deletes it."""
+    deadline_s: TimeS | None = None
+    """A job is ended after this long, whatever it does; null: no limit."""
+
+    planned: ClassVar[dict[str, str]] = {
+        "prepare": "a job that fetches model and data",
+        "results": "a volume that keeps what is measured",
+    }
+
+    @field_validator("job", mode="before")
+    @classmethod
+    def _refuse_planned_jobs(cls, job: Any) -> Any:
+        if isinstance(job, str) and job in PLANNED_JOBS:
+            raise ValueError(not_yet(job, PLANNED_JOBS[job]))
+        return job
+
+    @model_validator(mode="after")
+    def _volumes_differ(self) -> "Kubernetes":
+        names = [volume.name for volume in self.volumes]
+        mounts = [volume.path for volume in self.volumes]
+        for i, (name, mount) in enumerate(zip(names, mounts, strict=True)):
+            if name in names[:i]:
+                raise placed_error(f"two volumes are named `{name}`", ("volumes", i, "name"))
+            if mount in mounts[:i]:
+                raise placed_error(f"two volumes at `{mount}`", ("volumes", i, "mount"))
+        return self
+
+    @model_validator(mode="after")
+    def _files_have_one_place(self) -> "Kubernetes":
+        if self.files and self.working_folder is not None:
+            raise placed_error(
+                "with a `working_folder` commands run among its files, and none are sent there",
+                ("files",),
+                "`files`, or `working_folder`",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _hold_no_secret(self) -> "Kubernetes":
+        """Everybody who may look at the job reads its labels and annotations."""
+        for key, texts in (("labels", self.labels), ("annotations", self.annotations)):
+            for name, value in texts.items():
+                word = name.rpartition("/")[2].replace("-", "_").replace(".", "_")
+                if holds_secret(word, value) or url_secrets(value) or holds_token(value):
+                    raise placed_error(
+                        f"`{name}` holds a secret, which everybody who sees the job would read",
+                        (key, name),
+                        "`kubernetes.secrets`: a key of a Secret as a variable of the ranks",
+                    )
+        return self

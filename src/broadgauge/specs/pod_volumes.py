@@ -1,0 +1,63 @@
+"""Which volumes does every pod of a job mount? `kubernetes.volumes`."""
+
+import posixpath
+from typing import Literal
+
+from pydantic import model_validator
+
+from broadgauge.specs.base import Spec, placed_error
+from broadgauge.specs.kubernetes_names import LabelName, MountPath, ObjectName
+from broadgauge.specs.units import SizeBytes
+
+OURS = "/broadgauge"
+"""Where our own volumes are mounted; a user's may not be there."""
+_OF_THE_KERNEL = ("/proc/", "/sys/")
+_OF_THE_SYSTEM = ("/", "/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sys", "/usr")
+
+
+class Volume(Spec):
+    """A PersistentVolumeClaim: one that is there, or with `size_bytes` one that is made."""
+
+    name: LabelName
+    """In the pod, and of the claim where `claim` is not said."""
+    mount: MountPath
+    """Where, in the container that trains."""
+    claim: ObjectName | None = None
+    """null: `name`."""
+    size_bytes: SizeBytes | None = None
+    """Make it so large; it stays when a job is deleted. null: it is there."""
+    storage_class: ObjectName | None = None
+    """null: the cluster's default."""
+    access: Literal["ReadWriteMany", "ReadOnlyMany", "ReadWriteOnce"] = "ReadWriteMany"
+    """How many nodes may mount it; several nodes need one of the first two."""
+    is_read_only: bool = False
+    """Mount it so that no pod writes to it."""
+
+    @model_validator(mode="after")
+    def _not_over_ours(self) -> "Volume":
+        path = self.path
+        if f"{path}/".startswith(f"{OURS}/"):
+            raise placed_error(f"`{OURS}` is Broadgauge's own folder", ("mount",), "`/data`")
+        if path in _OF_THE_SYSTEM or path.startswith(_OF_THE_KERNEL):
+            raise placed_error(f"`{path}` hides what every program needs", ("mount",), "`/data`")
+        if f"{path}/".startswith("/dev/shm/"):
+            raise placed_error(
+                "/dev/shm is a memory volume already",
+                ("mount",),
+                "`kubernetes.shm_bytes`: its size",
+            )
+        if self.size_bytes is None and self.storage_class is not None:
+            raise placed_error(
+                "`storage_class` is of a claim that is made", ("storage_class",), "`size_bytes: …`"
+            )
+        return self
+
+    @property
+    def path(self) -> str:
+        """`mount` as a kernel reads it, without `..` and doubled slashes."""
+        return "/" + posixpath.normpath(self.mount).lstrip("/")
+
+    @property
+    def claim_name(self) -> str:
+        """Of the PersistentVolumeClaim."""
+        return self.claim or self.name

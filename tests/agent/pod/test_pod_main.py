@@ -1,0 +1,163 @@
+"""Proves agent/pod/main.py, a pod's first process, with a torchrun that says what it was given."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests import pythons
+
+from broadgauge.agent import bundle
+
+TORCHRUN = """
+import json, os, signal, sys, time
+told = {"words": sys.argv[1:], "folder": os.getcwd(), "environment": dict(os.environ)}
+with open(os.environ["TOLD"], "a") as file:
+    file.write(json.dumps(told) + "\\n")
+if os.environ.get("HANG"):
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+    print("hangs", flush=True)
+    time.sleep(600)
+sys.exit(int(os.environ.get(f"EXIT_{os.environ['BROADGAUGE_LAUNCH']}", "0")))
+"""
+
+
+class Pod:
+    """What its container has: the zip file, the user's files, and a Python with a torchrun."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.work = folder / "scratch" / "work"
+        self._archive = folder / "broadgauge.zip"
+        self._archive.write_bytes(bundle.build(bundle.POD_PARTS))
+        package = folder / "site" / "torch" / "distributed"
+        package.mkdir(parents=True)
+        for each in (package.parent, package):
+            (each / "__init__.py").touch()
+        (package / "run.py").write_text(TORCHRUN)
+
+    def start(
+        self, *arguments: str, python: str = sys.executable, **variables: str
+    ) -> "subprocess.Popen[str]":
+        """`arguments`: beside those that every pod of this file has."""
+        environment = {"PYTHONPATH": str(self.folder / "site"), "TOLD": str(self.folder / "told")}
+        return subprocess.Popen(
+            [python, str(self._archive), "pod", "--leader", "127.0.0.1", "--port", "29500",
+             "--folder", str(self.work), *arguments],
+            env=environment | variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )  # fmt: skip
+
+    def run(
+        self, *arguments: str, python: str = sys.executable, **variables: str
+    ) -> tuple[int, str]:
+        """Exit code and log."""
+        process = self.start(*arguments, python=python, **variables)
+        log, _ = process.communicate()
+        return process.returncode, log
+
+    @property
+    def told(self) -> list[dict[str, object]]:
+        """What each torchrun was given."""
+        lines = (self.folder / "told").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
+
+@pytest.fixture
+def pod(tmp_path: Path) -> Pod:
+    return Pod(tmp_path)
+
+
+TWO = ("--nodes", "2", "--ranks-per-node", "4")
+
+
+@pytest.mark.parametrize("python", [pythons.oldest, pythons.newest])
+def test_each_launch_is_one_torchrun_with_a_port_of_its_own(
+    pod: Pod, python: Callable[[], str]
+) -> None:
+    words = ["train.py", "--name", "a b", "--", "$x", "--nodes=9"]
+    code, log = pod.run(
+        *TWO, "--launches", "2", "--", *words, python=python(), JOB_COMPLETION_INDEX="1"
+    )
+    assert code == 0, log
+    assert [each["words"] for each in pod.told] == [
+        ["--nnodes=2", "--nproc-per-node=4", "--node-rank=1", "--master-addr=127.0.0.1",
+         f"--master-port={port}", *words]
+        for port in (29500, 29501)
+    ]  # fmt: skip
+    assert {each["folder"] for each in pod.told} == {str(pod.work)}
+    assert "broadgauge: node 1 of 2" in log
+    assert "--name 'a b' -- '$x'" in log
+    assert "broadgauge: 2 launches are done" in log
+
+
+def test_what_another_launcher_was_told_is_not_passed_on(pod: Pod) -> None:
+    """An operator's variables: torchrun would take its own defaults from these."""
+    code, log = pod.run(*TWO, "--", "train.py", JOB_COMPLETION_INDEX="0", RANK="0", WORLD_SIZE="2",
+                        PET_NNODES="9", MASTER_ADDR="x", HF_HOME="/data")  # fmt: skip
+    assert code == 0, log
+    environment = pod.told[0]["environment"]
+    assert isinstance(environment, dict)
+    assert not {"RANK", "WORLD_SIZE", "PET_NNODES", "MASTER_ADDR"} & environment.keys()
+    assert (environment["HF_HOME"], environment["BROADGAUGE_LAUNCH"]) == ("/data", "0")
+
+
+def test_what_was_sent_is_copied_where_ranks_may_write(pod: Pod) -> None:
+    """A ConfigMap's folder: links to a hidden one, and read-only."""
+    files = pod.folder / "files"
+    (files / "..data" / "conf").mkdir(parents=True)
+    (files / "..data" / "train.py").write_text("1")
+    (files / "..data" / "conf" / "a.json").write_text("{}")
+    (files / "train.py").symlink_to("..data/train.py")
+    (files / "conf").symlink_to("..data/conf")
+    code, log = pod.run("--nodes", "1", "--ranks-per-node", "1", "--files", str(files), "--", "x")
+    assert code == 0, log
+    assert sorted(path.relative_to(pod.work).as_posix() for path in pod.work.rglob("*")) == [
+        *("conf", "conf/a.json", "train.py"),
+    ]
+    assert not (pod.work / "train.py").is_symlink()
+
+
+def test_a_launch_that_fails_ends_the_pod_with_its_exit_code(pod: Pod) -> None:
+    code, log = pod.run("--nodes", "1", "--ranks-per-node", "1", "--launches", "3", "--", "x",
+                        EXIT_1="42")  # fmt: skip
+    assert code == 42
+    assert len(pod.told) == 2
+    assert "broadgauge: launch 2 ended with exit code 42" in log
+
+
+@pytest.mark.parametrize("variables", [{}, {"JOB_COMPLETION_INDEX": "2"}, {"RANK": "0"}])
+def test_a_pod_that_does_not_know_its_number_starts_nothing(
+    pod: Pod, variables: dict[str, str]
+) -> None:
+    code, log = pod.run(*TWO, "--", "x", **variables)
+    assert code == 2
+    assert "which of 2 nodes is this pod? JOB_COMPLETION_INDEX does not say it" in log
+    assert not (pod.folder / "told").exists()
+
+
+def test_a_folder_that_cant_be_made_is_told(pod: Pod) -> None:
+    (pod.folder / "scratch").write_text("a file")
+    code, log = pod.run("--nodes", "1", "--ranks-per-node", "1", "--", "x")
+    assert code == 2
+    assert "scratch/work can't be made: " in log
+
+
+def test_the_end_of_a_pod_is_torchruns_end(pod: Pod) -> None:
+    """Kubernetes sends SIGTERM to the first process alone, which no signal ends by itself."""
+    process = pod.start(
+        "--nodes", "1", "--ranks-per-node", "1", "--launches", "2", "--", "x", HANG="1"
+    )
+    assert process.stdout is not None
+    while "hangs" not in (line := process.stdout.readline()):
+        assert line, "it ended before"
+    os.kill(process.pid, signal.SIGTERM)
+    process.communicate()
+    assert process.returncode == 128 + signal.SIGTERM
+    assert len(pod.told) == 1

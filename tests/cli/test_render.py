@@ -1,0 +1,96 @@
+"""Proves `broadgauge render`: files that can be committed, a stream that can be applied, and what
+stands on the screen."""
+
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+from tests.running.rendering.experiments import EXPERIMENT
+
+from broadgauge.cli.main import main
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> str:
+    (tmp_path / "train.py").write_text("print('t=1')\n")
+    path = tmp_path / "experiment.yaml"
+    path.write_text(EXPERIMENT)
+    return str(path)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def test_the_same_file_gives_the_same_folder(
+    experiment: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second, first):
+        assert main(["render", experiment, "--for", "kubernetes", "--out", str(folder)]) == 0
+    assert contents(first) == contents(second)
+    assert [path for path in contents(first) if "2x2" in path or "/" not in path] == [
+        ".broadgauge-rendered",
+        *(f"40-job/mine-pod-2x2/{name}.yaml" for name in ("10-case", "20-files", "40-job")),
+        "40-job/mine-pod-2x2/kustomization.yaml",
+        "kustomization.yaml",
+    ]
+    assert capsys.readouterr().out == ""
+
+
+def test_the_stream_has_what_the_files_have(
+    experiment: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["render", experiment]) == 0
+    printed = list(YAML(typ="safe", pure=True).load_all(capsys.readouterr().out))
+    assert main(["render", experiment, "--out", str(tmp_path / "out")]) == 0
+    written = [
+        each
+        for path, data in contents(tmp_path / "out").items()
+        if path.endswith(".yaml") and not path.endswith("kustomization.yaml")
+        for each in YAML(typ="safe", pure=True).load_all(data.decode())
+    ]
+    assert sorted(map(str, printed)) == sorted(map(str, written))
+
+
+def test_the_screen_says_what_it_holds_and_needs(
+    experiment: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    changes = ["cluster.device=cuda", "cost={usd_per_gpu_hour: 2}", "kubernetes.gpus_per_pod=8"]
+    sets = [word for change in changes for word in ("--set", change)]
+    assert main(["render", experiment, "--out", str(out), *sets]) == 0
+    screen = capsys.readouterr().err
+    for line in (
+        "plan       small on Kubernetes: 2 cases, a job each",
+        "note       network lan is left out on kubernetes: ",
+        "objects    5 ConfigMap, 2 Job, 1 Service",
+        "pods       3 in all, at most 2 a job",
+        "GPUs       at most 16 a job; about ",
+        "(a guess: nobody knows how long your command takes)",
+        "needs      2 nodes with 8 free nvidia.com/gpu each",
+        "needs      image registry.example/train:1, which the nodes can pull",
+        f"apply      kubectl apply -k {out}/40-job/mine-1x2 ",
+    ):
+        assert line in screen, screen
+    assert "GPU-hours in all, $" in screen
+
+
+def test_what_cant_be_rendered_leaves_no_folder(
+    experiment: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert main(["render", experiment, "--out", str(out), "--set", "kubernetes.name=X"]) == 2
+    assert not out.exists()
+    assert "kubernetes.name" in capsys.readouterr().err
+
+
+def test_a_run_on_kubernetes_says_what_there_is_instead(
+    experiment: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", experiment, "--runs-folder", str(tmp_path), "--set", "platform=kubernetes"]
+    assert main(words) == 4
+    assert "hint: `broadgauge render EXPERIMENT --for kubernetes --out DIR`" in (
+        capsys.readouterr().err
+    )
