@@ -1,0 +1,29 @@
+"""Where is what `make control-plane` built, and what is missing here?"""
+
+from pathlib import Path
+
+from scripts.control_plane.recipes import BUILDS, KUBERNETES, cache_folder, missing
+
+
+def reason_missing() -> str | None:
+    """Why there can be no control plane here; None where there can."""
+    cache = cache_folder()
+    lacking = ", ".join(build.folder_name() for build in missing(cache))
+    return f"{cache} lacks {lacking}: make control-plane" if lacking else None
+
+
+def program(name: str) -> Path:
+    """FileNotFoundError that says what to run, where it is missing."""
+    if reason := reason_missing():
+        raise FileNotFoundError(reason)
+    (folder,) = (
+        cache_folder() / build.folder_name()
+        for build in BUILDS
+        if name in {*build.programs, *(link for links in build.links.values() for link in links)}
+    )
+    return folder / name
+
+
+def manifests(module: str) -> Path:
+    """The copied files of a Go module of the build, as its own tree has them."""
+    return cache_folder() / KUBERNETES.folder_name() / "manifests" / module

@@ -1,0 +1,43 @@
+"""A real control plane, started once for all tests of a session; a namespace for each test."""
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+from tests.kubernetes.cluster.control_plane import GUEST, ControlPlane
+from tests.kubernetes.cluster.operators import start
+from tests.kubernetes.cluster.scratch import Scratch
+from tests.kubernetes.cluster.waiting import wait_until
+
+_NUMBERS = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """etcd, API server, controllers and scheduler; for tests marked `kubernetes`."""
+    with ControlPlane(tmp_path_factory.mktemp("control-plane")) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def operators(control_plane: ControlPlane) -> None:
+    """JobSet's and Trainer's, with their kinds and webhooks, beside the control plane."""
+    start(control_plane)
+
+
+@pytest.fixture
+def scratch(control_plane: ControlPlane) -> Iterator[Scratch]:
+    """The admin's requests in a namespace of this test alone, with its service account."""
+    api = control_plane.api()
+    name = f"test-{next(_NUMBERS)}"
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    api.create(namespace)
+    wait_until(lambda: control_plane.has_service_account(name), f"the service account of {name}")
+    yield Scratch(api, name)
+    api.delete(namespace)
+
+
+@pytest.fixture
+def guest(control_plane: ControlPlane, scratch: Scratch) -> Scratch:
+    """The same namespace for a user without any right."""
+    return Scratch(control_plane.api(GUEST), scratch.namespace)
