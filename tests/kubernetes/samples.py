@@ -33,6 +33,13 @@ def refused_job_set() -> Manifest:
     return manifest
 
 
+def pytorch_job(*, container: str = "pytorch") -> Manifest:
+    """A master and a worker."""
+    replicas = {"replicas": 1, "restartPolicy": "Never", "template": pod_template(container)}
+    spec = {"nprocPerNode": "2", "pytorchReplicaSpecs": {"Master": replicas, "Worker": replicas}}
+    return _manifest("kubeflow.org/v1", "PyTorchJob", spec)
+
+
 def training_runtime(*, container: str = "node", kind: str = "TrainingRuntime") -> Manifest:
     """With an init container, which no patch of a TrainJob could add."""
     template = pod_template(container)

@@ -1,4 +1,4 @@
-"""Proves tests/kubernetes/cluster/operators.py: JobSet's and Trainer's webhooks judge for real."""
+"""Proves tests/kubernetes/cluster/operators.py: the webhooks judge for real."""
 
 import pytest
 from tests.kubernetes import samples
@@ -89,3 +89,39 @@ def test_a_train_job_becomes_pods(scratch: Scratch) -> None:
         variables = {each["name"]: each.get("value") for each in node["env"]}
         assert variables["PET_NNODES"] == "2"
         assert variables["PET_NPROC_PER_NODE"] == "8"
+
+
+def test_a_pytorch_job_passes(scratch: Scratch) -> None:
+    accepted = scratch.create(samples.pytorch_job(), dry_run=True)
+    assert accepted["spec"]["nprocPerNode"] == "2"
+
+
+def test_a_misspelt_field_of_a_pytorch_job_is_refused_by_its_path(scratch: Scratch) -> None:
+    manifest = samples.pytorch_job()
+    manifest["spec"]["nprocsPerNode"] = "2"
+    with pytest.raises(RefusedError, match=r'unknown field "spec\.nprocsPerNode"'):
+        scratch.create(manifest, dry_run=True)
+
+
+def test_a_pytorch_job_without_a_container_of_that_name_is_refused(scratch: Scratch) -> None:
+    with pytest.raises(RefusedError) as refused:
+        scratch.create(samples.pytorch_job(container="node"), dry_run=True)
+    webhook = 'admission webhook "validator.pytorchjob.training-operator.kubeflow.org" denied'
+    assert webhook in refused.value.message
+    assert "must have at least one container with name pytorch" in refused.value.message
+
+
+def test_a_pytorch_job_becomes_pods_and_services(scratch: Scratch) -> None:
+    scratch.create(samples.pytorch_job())
+    names = ["sample-pytorchjob-master-0", "sample-pytorchjob-worker-0"]
+    for kind in ("Pod", "Service"):
+        wait_until(
+            lambda kind=kind: (
+                sorted(each["metadata"]["name"] for each in scratch.find("v1", kind)) == names
+            ),
+            f"a {kind} of each",
+        )
+    (worker,) = (pod for pod in scratch.find("v1", "Pod") if pod["metadata"]["name"] == names[1])
+    assert [each["name"] for each in worker["spec"]["initContainers"]] == ["init-pytorch"]
+    variables = {each["name"]: each.get("value") for each in worker["spec"]["containers"][0]["env"]}
+    assert (variables["MASTER_ADDR"], variables["WORLD_SIZE"]) == (names[0], "4")

@@ -10,13 +10,14 @@ watch: `start` returns when each refused a bad object by its own name, or change
 
 import base64
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import ruamel.yaml
 from tests.kubernetes import samples
-from tests.kubernetes.cluster.api import FIELD_MANAGER, Api, Manifest, RefusedError
+from tests.kubernetes.cluster.api import Api, Manifest, RefusedError
 from tests.kubernetes.cluster.control_plane import ControlPlane, free_ports
 from tests.kubernetes.cluster.processes import Process
 from tests.kubernetes.cluster.programs import manifests, program
@@ -24,6 +25,12 @@ from tests.kubernetes.cluster.waiting import wait_until
 
 _CERTIFICATES = "k8s-webhook-server/serving-certs"
 """Below the temporary folder: where controller-runtime looks, unless it is told."""
+_COMMON = {
+    "kind": "Configuration",
+    "health": {"healthProbeBindAddress": "0"},
+    "metrics": {"bindAddress": "0"},
+    "leaderElection": {"leaderElect": False},
+}
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -39,14 +46,12 @@ class Operator:
     """Folder of its kinds' schemas in the release."""
     webhooks: str
     """Path of their configurations in the release."""
-    configuration: Mapping[str, Any]
-    """What its file says beside ports."""
+    configuration: Mapping[str, Any] | None
+    """What its file says beside ports; None of one that has options instead."""
     refused: Mapping[str, Manifest]
     """A bad object by the webhook that refuses it."""
-    lacks_defaults: Callable[[Api], str | None]
+    lacks_defaults: Callable[[Api], str | None] = lambda api: None
     """What is not as its webhook would change it, None once it is."""
-    left_out: tuple[str, ...] = ()
-    """Webhooks that are not installed."""
 
 
 def jobs_not_indexed(api: Api) -> str | None:
@@ -79,7 +84,6 @@ JOBSET = Operator(
     },
     refused={"vjobset.kb.io": samples.refused_job_set()},
     lacks_defaults=jobs_not_indexed,
-    left_out=("mpod.kb.io", "vpod.kb.io"),  # each pod of the cluster would wait for them
 )
 TRAINER = Operator(
     name="trainer",
@@ -99,16 +103,29 @@ TRAINER = Operator(
     },
     lacks_defaults=patches_not_dated,
 )
-OPERATORS = (JOBSET, TRAINER)
+TRAINING_OPERATOR = Operator(
+    name="training-operator",
+    module="github.com/kubeflow/training-operator",
+    crds="manifests/base/crds",
+    webhooks="manifests/base/webhook/manifests.yaml",
+    configuration=None,
+    refused={
+        "validator.pytorchjob.training-operator.kubeflow.org": samples.pytorch_job(container="x")
+    },
+)
+OPERATORS = (JOBSET, TRAINER, TRAINING_OPERATOR)
 
 
 def start(control_plane: ControlPlane) -> None:
     """Their kinds, their processes, their webhooks; they end with the control plane."""
     api = control_plane.api()
-    kinds = [kind for operator in OPERATORS for kind in _install_kinds(api, operator)]
-    for version, kind in kinds:  # without any of theirs an operator ends at once
-        wait_until(lambda v=version, k=kind: api.is_served(v, k), f"{kind} to be served")
-    started = [(operator, _launch(control_plane, api, operator)) for operator in OPERATORS]
+    kinds = {operator.name: _install_kinds(api, operator) for operator in OPERATORS}
+    for spec in chain.from_iterable(kinds.values()):
+        _wait_until_served(api, spec)  # without any of its kinds an operator ends at once
+    started = []
+    for operator in OPERATORS:
+        plurals = {spec["names"]["plural"] for spec in kinds[operator.name]}
+        started.append((operator, _launch(control_plane, operator, plurals)))
     for operator, process in started:
         for webhook, manifest in operator.refused.items():
             process.wait_until_ready(lambda w=webhook, m=manifest: passes(api, w, m))
@@ -128,54 +145,63 @@ def passes(api: Api, webhook: str, manifest: Manifest) -> str | None:
     return f"{accepted['kind']} passes {webhook}"
 
 
-def _install_kinds(api: Api, operator: Operator) -> Iterator[tuple[str, str]]:
-    """apiVersion and kind of each."""
-    for path in sorted((manifests(operator.module) / operator.crds).glob("*_*.yaml")):
+def _install_kinds(api: Api, operator: Operator) -> list[Manifest]:
+    """What the definition of each specifies."""
+    return [
         # As it is: parsing these files takes longer than all else here.
-        content = {"content_type": "application/yaml", "fieldManager": FIELD_MANAGER}
-        spec = api.request("POST", _CRDS, path.read_bytes(), **content)["spec"]
-        for version in spec["versions"]:
-            yield f"{spec['group']}/{version['name']}", spec["names"]["kind"]
+        api.request("POST", _CRDS, path.read_bytes(), content_type="application/yaml")["spec"]
+        for path in sorted((manifests(operator.module) / operator.crds).glob("*_*.yaml"))
+    ]
 
 
-def _webhooks(operator: Operator) -> Iterator[Manifest]:
-    """The configurations of the release, each with the webhooks that are installed."""
-    text = (manifests(operator.module) / operator.webhooks).read_text()
-    for configuration in filter(None, ruamel.yaml.YAML(typ="safe", pure=True).load_all(text)):
-        wanted = [
-            each for each in configuration["webhooks"] if each["name"] not in operator.left_out
-        ]
-        yield configuration | {"webhooks": wanted}
+def _wait_until_served(api: Api, spec: Manifest) -> None:
+    kind = spec["names"]["kind"]
+    for each in spec["versions"]:
+        version = f"{spec['group']}/{each['name']}"
+        wait_until(lambda v=version: api.is_served(v, kind), f"{kind} of {version} to be served")
 
 
-def _launch(control_plane: ControlPlane, api: Api, operator: Operator) -> Process:
-    webhook_port, health_port = free_ports(2)
-    authority = base64.b64encode(control_plane.certificate.read_bytes()).decode()
-    for configuration in _webhooks(operator):
-        for each in configuration["webhooks"]:
-            path = each["clientConfig"]["service"]["path"]
-            each["clientConfig"] = {
-                "url": f"https://127.0.0.1:{webhook_port}{path}",
-                "caBundle": authority,
-            }
-        configuration["metadata"]["name"] = f"{operator.name}-{configuration['metadata']['name']}"
-        api.create(configuration)
+def _launch(control_plane: ControlPlane, operator: Operator, plurals: Set[str]) -> Process:
     folder = control_plane.folder / operator.name
     certificates = folder / _CERTIFICATES
     certificates.mkdir(parents=True)
     for name, kept in {"tls.crt": "apiserver.crt", "tls.key": "apiserver.key"}.items():
         (certificates / name).symlink_to(control_plane.folder / "certificates" / kept)
-    configuration = {
-        **operator.configuration,
-        "kind": "Configuration",
-        "webhook": {"port": webhook_port, "host": "127.0.0.1"},
-        "health": {"healthProbeBindAddress": f"127.0.0.1:{health_port}"},
-        "metrics": {"bindAddress": "0"},
-        "leaderElection": {"leaderElect": False},
-    }
-    (folder / "config.yaml").write_text(json.dumps(configuration))
+    (port,) = free_ports(1)
+    _install_webhooks(control_plane, operator, plurals, port)
+    options = [f"--webhook-port={port}", f"--certificates={certificates}"]
+    if operator.configuration is not None:
+        path = folder / "config.yaml"
+        path.write_text(json.dumps({**_COMMON, **operator.configuration, **_listening(port)}))
+        options = [f"--config={path}"]
     return control_plane.processes.start(
         operator.name,
-        [program(operator.name), f"--config={folder / 'config.yaml'}"],
+        [program(operator.name), *options],
         {"KUBECONFIG": str(control_plane.kubeconfig), "TMPDIR": str(folder)},
     )
+
+
+def _listening(port: int) -> dict[str, Any]:
+    return {"webhook": {"port": port, "host": "127.0.0.1"}}
+
+
+def _install_webhooks(
+    control_plane: ControlPlane, operator: Operator, plurals: Set[str], port: int
+) -> None:
+    """Those of the release that judge its kinds, and no other: JobSet's of pods are left out, for
+    which each pod of the cluster would wait, and training operator's of other kinds of jobs."""
+    authority = base64.b64encode(control_plane.certificate.read_bytes()).decode()
+    text = (manifests(operator.module) / operator.webhooks).read_text()
+    for configuration in filter(None, ruamel.yaml.YAML(typ="safe", pure=True).load_all(text)):
+        webhooks = [
+            each
+            for each in configuration["webhooks"]
+            if plurals.issuperset(chain.from_iterable(rule["resources"] for rule in each["rules"]))
+        ]
+        for each in webhooks:
+            url = f"https://127.0.0.1:{port}{each['clientConfig']['service']['path']}"
+            each["clientConfig"] = {"url": url, "caBundle": authority}
+        name = f"{operator.name}-{configuration['metadata']['name']}"
+        control_plane.api().create(
+            configuration | {"metadata": {"name": name}, "webhooks": webhooks}
+        )

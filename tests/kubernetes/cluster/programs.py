@@ -1,8 +1,9 @@
 """Where is what `make control-plane` built, and what is missing here?"""
 
+from itertools import chain
 from pathlib import Path
 
-from scripts.control_plane.recipes import BUILDS, KUBERNETES, cache_folder, missing
+from scripts.control_plane.recipes import BUILDS, cache_folder, missing
 
 
 def reason_missing() -> str | None:
@@ -19,11 +20,14 @@ def program(name: str) -> Path:
     (folder,) = (
         cache_folder() / build.folder_name()
         for build in BUILDS
-        if name in {*build.programs, *(link for links in build.links.values() for link in links)}
+        if name in chain(build.programs, *build.links.values())
     )
     return folder / name
 
 
 def manifests(module: str) -> Path:
-    """The copied files of a Go module of the build, as its own tree has them."""
-    return cache_folder() / KUBERNETES.folder_name() / "manifests" / module
+    """The copied files of a Go module, as its own tree has them."""
+    (folder,) = (
+        cache_folder() / build.folder_name() for build in BUILDS if module in build.manifests
+    )
+    return folder / "manifests" / module
