@@ -1,4 +1,13 @@
-"""A real control plane, started once for all tests of a session; a namespace for each test."""
+"""A real control plane, started once for all tests of a session; a namespace for each test.
+
+    @pytest.mark.kubernetes
+    @pytest.mark.usefixtures("operators")
+    def test_what_is_rendered_is_accepted(scratch: Scratch) -> None:
+        scratch.dry_run(*manifests)
+
+asks the API server and all webhooks; RefusedError says what is wrong, with the field's path. Tests
+that need no kinds beyond Kubernetes' own leave `operators` out.
+"""
 
 import itertools
 from collections.abc import Iterator

@@ -28,6 +28,8 @@ _FIRST_PORT = 15_000
 _NOBODYS = "192.0.2.1"
 """Told to pods, of which none runs. Left to itself the API server asks for a default route, which
 a network namespace of a test need not have. Source: TEST-NET-1 in RFC 5737."""
+_PATIENT = {"heartbeat-interval": "500", "election-timeout": "5000"}
+"""Milliseconds. etcd gives a request up after 5 s and two of the latter: 15 s instead of 7."""
 _WITHOUT_HEARTBEATS = "*,-node-lifecycle-controller,-taint-eviction-controller"
 
 
@@ -123,6 +125,7 @@ class ControlPlane:
             "initial-advertise-peer-urls": peers,
             "initial-cluster": f"default={peers}",
             "unsafe-no-fsync": "true",
+            **_PATIENT,
         }
         process = self.processes.start("etcd", command_line(program("etcd"), options))
         # A caller that connects before it listens may be connected with itself.

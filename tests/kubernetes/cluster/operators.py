@@ -31,6 +31,8 @@ _COMMON = {
     "metrics": {"bindAddress": "0"},
     "leaderElection": {"leaderElect": False},
 }
+_LONGEST_S = 30
+"""That the API server lets a webhook take: a busy machine is no reason to refuse a manifest."""
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -201,6 +203,7 @@ def _install_webhooks(
         for each in webhooks:
             url = f"https://127.0.0.1:{port}{each['clientConfig']['service']['path']}"
             each["clientConfig"] = {"url": url, "caBundle": authority}
+            each["timeoutSeconds"] = _LONGEST_S
         name = f"{operator.name}-{configuration['metadata']['name']}"
         control_plane.api().create(
             configuration | {"metadata": {"name": name}, "webhooks": webhooks}

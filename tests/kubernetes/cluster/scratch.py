@@ -37,7 +37,8 @@ class Scratch:
         """Each by a strict server-side dry run, in this order, with the server's defaults.
 
         A runtime of training jobs is stored once it has passed, since Trainer's webhook refuses a
-        TrainJob without it. RefusedError of the first that is refused.
+        TrainJob without it; so one of a name is enough for a namespace. RefusedError of the first
+        that is refused.
         """
         stored: set[str] = set()
         answers = []
