@@ -5,6 +5,7 @@ no half of one; what Go had compiled stays, and the next build goes on with it.
 """
 
 import fcntl
+import json
 import os
 import shutil
 import time
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from scripts.control_plane.go_tool import BuildError, Go, Took, find_go
-from scripts.control_plane.recipes import Build, missing
+from scripts.control_plane.recipes import Build, Schemas, missing
 
 WORKPLACE = "building"
 """In the cache: several GB, removed when all is built."""
@@ -39,7 +40,10 @@ def build_missing(cache: Path, *, jobs: int, keep: bool, say: Say) -> None:
         if took:
             _tell(say, "go", took)
         for each in lacking:
-            make(go, cache, each, jobs=jobs, say=say)
+            if isinstance(each, Build):
+                make(go, cache, each, jobs=jobs, say=say)
+            else:
+                download(go, cache, each, say=say)
         if not keep:
             begin_s = time.monotonic()
             shutil.rmtree(workplace)
@@ -60,9 +64,7 @@ def only_one_build(cache: Path, say: Say) -> Iterator[None]:
 
 def make(go: Go, cache: Path, build: Build, *, jobs: int, say: Say) -> None:
     """Its folder: all of it or nothing."""
-    folder, unfinished = cache / build.folder_name(), go.workplace / build.name
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir(parents=True)
+    folder, unfinished = cache / build.folder_name(), _empty(go.workplace / build.name)
     # Only what is compiled: `go mod download` would fetch what the tests of others need, too.
     packages = build.programs.values()
     listed = ("list", "-deps", "-f", "", *packages)
@@ -73,19 +75,36 @@ def make(go: Go, cache: Path, build: Build, *, jobs: int, say: Say) -> None:
         for link in build.links.get(name, ()):
             (unfinished / link).symlink_to(name)
     for module, patterns in build.manifests.items():
-        _copy_manifests(go, build, module, patterns, unfinished / "manifests" / module)
+        found = go.run("list", "-m", "-f", "{{.Dir}}", module, folder=build.folder).output.strip()
+        _copy(Path(found), patterns, unfinished / "manifests" / module)
     unfinished.rename(folder)
 
 
-def _copy_manifests(
-    go: Go, build: Build, module: str, patterns: tuple[str, ...], folder: Path
-) -> None:
-    took = go.run("list", "-m", "-f", "{{.Dir}}", module, folder=build.folder)
-    source = Path(took.output.strip())
+def download(go: Go, cache: Path, schemas: Schemas, *, say: Say) -> None:
+    """Its folder: all of it or nothing."""
+    unfinished = _empty(go.workplace / schemas.name)
+    wanted = f"{schemas.module}@{schemas.version}"
+    took = go.fetch(wanted, "mod", "download", "-json", wanted, folder=go.workplace)
+    there = json.loads(took.output)
+    if there["Sum"] != schemas.hash:
+        raise BuildError(f"{wanted} is {there['Sum']}, and should be {schemas.hash}")
+    _copy(Path(there["Dir"]), schemas.patterns, unfinished)
+    unfinished.rename(cache / schemas.folder_name())
+    _tell(say, schemas.name, took)
+
+
+def _empty(folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def _copy(source: Path, patterns: tuple[str, ...], folder: Path) -> None:
+    """Files of a module, to where they stand in it."""
     for pattern in patterns:
         found = sorted(source.glob(pattern))
         if not found:
-            raise BuildError(f"{module} has no file {pattern}")
+            raise BuildError(f"{source.name} has no file {pattern}")
         for path in found:
             target = folder / path.relative_to(source)
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -67,6 +67,21 @@ class Build:
         return f"{self.name}-{short_hash([*texts, recipe])}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schemas:
+    """One folder of the cache: files out of a Go module of which nothing is built."""
+
+    name: str
+    module: str
+    version: str
+    hash: str
+    """As go.sum has it."""
+    patterns: tuple[str, ...]
+
+    def folder_name(self) -> str:
+        return f"{self.name}-{short_hash([repr(self)])}"
+
+
 _VERSION_PACKAGE = "k8s.io/component-base/version"
 _MAJOR, _MINOR, _ = KUBERNETES_VERSION.split(".")
 _TRAINER = "github.com/kubeflow/trainer/v2"
@@ -116,6 +131,15 @@ TRAINING_OPERATOR = Build(
     },
 )
 BUILDS = (KUBERNETES, TRAINING_OPERATOR)
+OLDER_TRAINER = Schemas(
+    name="trainer-2.1",
+    module=_TRAINER,
+    version="v2.1.0",
+    hash="h1:jRABD9ZYToamNH2atHze3L/VC/v6KCAqUEqsOQOjVTg=",
+    patterns=("manifests/base/crds/trainer.kubeflow.org_*.yaml",),
+)
+"""Trainer 2.2 broke the API of 2.1, which clusters still have."""
+SCHEMAS = (OLDER_TRAINER,)
 
 
 def short_hash(texts: list[str]) -> str:
@@ -131,6 +155,6 @@ def cache_folder() -> Path:
     return Path(home) / "broadgauge/control-plane"
 
 
-def missing(cache: Path) -> list[Build]:
-    """Builds whose folders are not there."""
-    return [build for build in BUILDS if not (cache / build.folder_name()).is_dir()]
+def missing(cache: Path) -> list[Build | Schemas]:
+    """What has no folder there."""
+    return [each for each in (*BUILDS, *SCHEMAS) if not (cache / each.folder_name()).is_dir()]

@@ -13,8 +13,10 @@ import itertools
 from collections.abc import Iterator
 
 import pytest
+from scripts.control_plane.recipes import OLDER_TRAINER
 from tests.kubernetes.cluster.control_plane import GUEST, ControlPlane
-from tests.kubernetes.cluster.operators import start
+from tests.kubernetes.cluster.operators import install_kinds, start
+from tests.kubernetes.cluster.programs import schemas
 from tests.kubernetes.cluster.scratch import Scratch
 from tests.kubernetes.cluster.waiting import wait_until
 
@@ -32,6 +34,14 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
 def operators(control_plane: ControlPlane) -> None:
     """JobSet's and Trainer's, with their kinds and webhooks, beside the control plane."""
     start(control_plane)
+
+
+@pytest.fixture(scope="session")
+def older_trainer(control_plane: ControlPlane) -> Scratch:
+    """An API server that has the kinds of Trainer 2.1, by their schemas: no webhook judges."""
+    api = control_plane.add_api_server("older-trainer")
+    install_kinds(api, schemas(OLDER_TRAINER) / "manifests/base/crds")
+    return Scratch(api, "default")
 
 
 @pytest.fixture

@@ -65,6 +65,15 @@ def train_job(*, runtime: str = "sample-trainingruntime") -> Manifest:
     return _manifest("trainer.kubeflow.org/v1alpha1", "TrainJob", spec)
 
 
+def older_train_job() -> Manifest:
+    """Of Trainer 2.1: processes by a word, and overrides in the place of patches."""
+    manifest = train_job()
+    manifest["spec"]["trainer"]["numProcPerNode"] = "auto"
+    override = {"targetJobs": [{"name": "node"}], "spec": {"nodeSelector": {"a": "b"}}}
+    manifest["spec"]["podTemplateOverrides"] = [override]
+    return manifest
+
+
 def patched_train_job() -> Manifest:
     """The webhook writes down when each patch came."""
     manifest = train_job()

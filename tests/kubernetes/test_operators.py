@@ -125,3 +125,13 @@ def test_a_pytorch_job_becomes_pods_and_services(scratch: Scratch) -> None:
     assert [each["name"] for each in worker["spec"]["initContainers"]] == ["init-pytorch"]
     variables = {each["name"]: each.get("value") for each in worker["spec"]["containers"][0]["env"]}
     assert (variables["MASTER_ADDR"], variables["WORLD_SIZE"]) == (names[0], "4")
+
+
+def test_each_trainer_knows_the_fields_of_its_own_release(
+    scratch: Scratch, older_trainer: Scratch
+) -> None:
+    older_trainer.create(samples.older_train_job(), dry_run=True)
+    with pytest.raises(RefusedError, match=r'unknown field "spec\.runtimePatches"'):
+        older_trainer.create(samples.patched_train_job(), dry_run=True)
+    with pytest.raises(RefusedError, match=r'unknown field "spec\.podTemplateOverrides"'):
+        scratch.create(samples.older_train_job(), dry_run=True)

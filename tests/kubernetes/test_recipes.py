@@ -1,6 +1,7 @@
 """Proves scripts/control_plane: what is there is as its recipe says, and whole."""
 
 import dataclasses
+import json
 import re
 import subprocess
 import sys
@@ -61,7 +62,7 @@ def test_an_empty_cache_lacks_all_and_it_is_said_what_to_run(cache: Path, reposi
     command = [sys.executable, str(repository / "scripts/control_plane"), "--there"]
     asked = subprocess.run(command, capture_output=True, text=True, check=False)
     assert asked.returncode == 1
-    folders = [build.folder_name() for build in recipes.BUILDS]
+    folders = [each.folder_name() for each in (*recipes.BUILDS, *recipes.SCHEMAS)]
     assert all(f"{cache / name} is missing" in asked.stdout for name in folders)
     reason = f"{cache} lacks {', '.join(folders)}: make control-plane"
     assert programs.reason_missing() == reason
@@ -78,6 +79,7 @@ class FakeGo(go_tool.Go):
     """Writes what it is asked to build, and may fail at one program."""
 
     breaks_at: str = ""
+    downloaded: str = ""
 
     def run(self, *arguments: str, folder: Path) -> go_tool.Took:
         if arguments[0] == "list":
@@ -89,7 +91,7 @@ class FakeGo(go_tool.Go):
         return go_tool.Took(wall_s=1, core_s=1, output="")
 
     def fetch(self, what: str, *arguments: str, folder: Path) -> go_tool.Took:
-        return go_tool.Took(wall_s=1, core_s=1, output="")
+        return go_tool.Took(wall_s=1, core_s=1, output=self.downloaded)
 
 
 def test_a_build_is_there_whole_or_not_at_all(cache: Path, tmp_path: Path) -> None:
@@ -107,17 +109,34 @@ def test_a_build_is_there_whole_or_not_at_all(cache: Path, tmp_path: Path) -> No
     broken = FakeGo(program=Path("go"), workplace=workplace, breaks_at="jobset")
     with pytest.raises(go_tool.BuildError, match="no room"):
         building.make(broken, cache, recipes.KUBERNETES, jobs=1, say=told.append)
-    assert recipes.missing(cache) == list(recipes.BUILDS)
+    assert recipes.missing(cache) == [*recipes.BUILDS, *recipes.SCHEMAS]
     whole = FakeGo(program=Path("go"), workplace=workplace)
     for build in recipes.BUILDS:
         building.make(whole, cache, build, jobs=1, say=told.append)
-    assert recipes.missing(cache) == []
+    assert recipes.missing(cache) == list(recipes.SCHEMAS)
+    for schemas in recipes.SCHEMAS:
+        (cache / schemas.folder_name()).mkdir()
     for name in ("etcd", "trainer", "jobset", "training-operator", "kube-apiserver"):
         assert programs.program(name).read_text() == "half"
     for build in recipes.BUILDS:
         for module, of_module in build.manifests.items():
             for pattern in of_module:
                 assert len(list(programs.manifests(module).glob(pattern))) == 1
+
+
+def test_schemas_are_there_if_they_are_those_that_were_meant(cache: Path, tmp_path: Path) -> None:
+    schemas, (pattern,), told = recipes.OLDER_TRAINER, recipes.OLDER_TRAINER.patterns, []
+    path = tmp_path / "module" / pattern.replace("*", "any")
+    path.parent.mkdir(parents=True)
+    path.write_text("kind: Any")
+    there = {"Dir": str(tmp_path / "module"), "Sum": "h1:another="}
+    go = FakeGo(program=Path("go"), workplace=cache / "building", downloaded=json.dumps(there))
+    with pytest.raises(go_tool.BuildError, match="is h1:another=, and should be h1:"):
+        building.download(go, cache, schemas, say=told.append)
+    assert not programs.schemas(schemas).exists()
+    right = json.dumps(there | {"Sum": schemas.hash})
+    building.download(dataclasses.replace(go, downloaded=right), cache, schemas, say=told.append)
+    assert [each.name for each in programs.schemas(schemas).glob(pattern)] == [path.name]
 
 
 def test_a_download_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

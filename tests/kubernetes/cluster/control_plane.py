@@ -14,6 +14,7 @@ import random
 import secrets
 import shutil
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -51,7 +52,7 @@ class ControlPlane:
         try:
             self._write_files()
             self._start_etcd()
-            self._start_api_server()
+            self._start_api_server("kube-apiserver", self._port, "/registry")
             self.kubeconfig.write_text(json.dumps(self._kubeconfig()))
             self._start_controllers()
         except BaseException:
@@ -67,10 +68,6 @@ class ControlPlane:
     ) -> None:
         self.close()
 
-    @property
-    def url(self) -> str:
-        return f"https://127.0.0.1:{self._port}"
-
     def close(self) -> None:
         """Ends all processes, the operators' included, and removes the data."""
         try:
@@ -79,21 +76,23 @@ class ControlPlane:
             shutil.rmtree(self.folder / "etcd", ignore_errors=True)
 
     def api(self, user: str = ADMIN) -> Api:
-        return Api(self.url, self.certificate, self._tokens[user])
+        return self._api(self._port, user)
 
-    def lacks(self) -> str | None:
-        """What the API server, or nobody, says instead of being ready; None once it is."""
-        try:
-            self.api().request("GET", "/readyz")
-        except (OSError, RefusedError) as refusal:
-            return str(refusal)
-        return None
+    def add_api_server(self, name: str) -> Api:
+        """Another one over the same etcd, for kinds in other versions: it knows nothing of what the
+        first one keeps, and has no controllers."""
+        (port,) = free_ports(1)
+        self._start_api_server(f"kube-apiserver-{name}", port, f"/{name}")
+        return self._api(port)
 
     def has_service_account(self, namespace: str) -> bool:
         """Has the controller made the one that pods get unasked? Before that they are refused."""
         metadata = {"name": "default", "namespace": namespace}
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
         return self.api().read(account) is not None
+
+    def _api(self, port: int, user: str = ADMIN) -> Api:
+        return Api(f"https://127.0.0.1:{port}", self.certificate, self._tokens[user])
 
     def _write_files(self) -> None:
         (self.folder / "certificates").mkdir()
@@ -104,7 +103,8 @@ class ControlPlane:
 
     def _kubeconfig(self) -> dict[str, Any]:
         authority = base64.b64encode(self.certificate.read_bytes()).decode()
-        cluster = {"server": self.url, "certificate-authority-data": authority}
+        server = f"https://127.0.0.1:{self._port}"
+        cluster = {"server": server, "certificate-authority-data": authority}
         return {
             "apiVersion": "v1",
             "kind": "Config",
@@ -131,12 +131,13 @@ class ControlPlane:
         # A caller that connects before it listens may be connected with itself.
         process.wait_until_ready(lambda: refusal_of(self._etcd_port))
 
-    def _start_api_server(self) -> None:
+    def _start_api_server(self, name: str, port: int, prefix: str) -> None:
         options = {
             "etcd-servers": f"http://127.0.0.1:{self._etcd_port}",
+            "etcd-prefix": prefix,
             "bind-address": "127.0.0.1",
             "advertise-address": _NOBODYS,
-            "secure-port": str(self._port),
+            "secure-port": str(port),
             "cert-dir": "certificates",
             "endpoint-reconciler-type": "none",
             "service-account-issuer": "https://localhost",
@@ -148,8 +149,8 @@ class ControlPlane:
             "allow-privileged": "true",
         }
         command = command_line(program("kube-apiserver"), options)
-        process = self.processes.start("kube-apiserver", command)
-        process.wait_until_ready(self.lacks)
+        process = self.processes.start(name, command)
+        process.wait_until_ready(lambda: why_not_ready(self._api, port))
 
     def _start_controllers(self) -> None:
         kubeconfig = str(self.kubeconfig)
@@ -173,6 +174,15 @@ class ControlPlane:
             "kube-scheduler": scheduler,
         }.items():
             self.processes.start(name, command_line(program(name), options))
+
+
+def why_not_ready(api: Callable[[int], Api], port: int) -> str | None:
+    """What the API server there, or nobody, says instead of being ready; None once it is."""
+    try:
+        api(port).request("GET", "/readyz")
+    except (OSError, RefusedError) as refusal:  # its certificate may not be written yet
+        return str(refusal)
+    return None
 
 
 def refusal_of(port: int) -> str | None:

@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import ruamel.yaml
@@ -121,11 +122,12 @@ OPERATORS = (JOBSET, TRAINER, TRAINING_OPERATOR)
 def start(control_plane: ControlPlane) -> None:
     """Their kinds, their processes, their webhooks; they end with the control plane."""
     api = control_plane.api()
-    kinds = {operator.name: _install_kinds(api, operator) for operator in OPERATORS}
-    for spec in chain.from_iterable(kinds.values()):
-        _wait_until_served(api, spec)  # without any of its kinds an operator ends at once
+    kinds = {
+        operator.name: install_kinds(api, manifests(operator.module) / operator.crds)
+        for operator in OPERATORS
+    }
     started = []
-    for operator in OPERATORS:
+    for operator in OPERATORS:  # without any of its kinds an operator ends at once
         plurals = {spec["names"]["plural"] for spec in kinds[operator.name]}
         started.append((operator, _launch(control_plane, operator, plurals)))
     for operator, process in started:
@@ -147,13 +149,16 @@ def passes(api: Api, webhook: str, manifest: Manifest) -> str | None:
     return f"{accepted['kind']} passes {webhook}"
 
 
-def _install_kinds(api: Api, operator: Operator) -> list[Manifest]:
-    """What the definition of each specifies."""
-    return [
+def install_kinds(api: Api, folder: Path) -> list[Manifest]:
+    """What each of the definitions there specifies, once it is served."""
+    specs = [
         # As it is: parsing these files takes longer than all else here.
         api.request("POST", _CRDS, path.read_bytes(), content_type="application/yaml")["spec"]
-        for path in sorted((manifests(operator.module) / operator.crds).glob("*_*.yaml"))
+        for path in sorted(folder.glob("*_*.yaml"))
     ]
+    for spec in specs:
+        _wait_until_served(api, spec)
+    return specs
 
 
 def _wait_until_served(api: Api, spec: Manifest) -> None:

@@ -3,13 +3,13 @@
 from itertools import chain
 from pathlib import Path
 
-from scripts.control_plane.recipes import BUILDS, cache_folder, missing
+from scripts.control_plane.recipes import BUILDS, Schemas, cache_folder, missing
 
 
 def reason_missing() -> str | None:
     """Why there can be no control plane here; None where there can."""
     cache = cache_folder()
-    lacking = ", ".join(build.folder_name() for build in missing(cache))
+    lacking = ", ".join(each.folder_name() for each in missing(cache))
     return f"{cache} lacks {lacking}: make control-plane" if lacking else None
 
 
@@ -31,3 +31,8 @@ def manifests(module: str) -> Path:
         cache_folder() / build.folder_name() for build in BUILDS if module in build.manifests
     )
     return folder / "manifests" / module
+
+
+def schemas(wanted: Schemas) -> Path:
+    """The copied files of a release of which nothing runs, as its own tree has them."""
+    return cache_folder() / wanted.folder_name()
