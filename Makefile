@@ -25,10 +25,10 @@ FUZZ_S ?= 600
 ATHERIS := 3.0.0
 
 .PHONY: help install quickstart test facts lint format
-.PHONY: test-slow test-thorough measure planted ci-tests test-gpu bench fuzz compiled lock clean
+.PHONY: control-plane test-kubernetes test-slow test-thorough measure planted ci-tests test-gpu bench fuzz compiled lock clean
 
 help:  ## Say what each target does
-	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' Makefile | expand -t 17
 
 install: $(STAMP)  ## Make .venv with everything in requirements/all.lock
 
@@ -53,6 +53,12 @@ lint: install  ## Check style, types and the one-way imports
 format: install  ## Mend style
 	@$(BIN)/ruff check --fix $(CHECKED)
 	@$(BIN)/ruff format $(CHECKED)
+
+control-plane:  ## Build Kubernetes for its tests, into a cache outside the checkout: minutes, once
+	@$(PYTHON) scripts/control_plane build
+
+test-kubernetes: install control-plane  ## Run the tests against a real API server
+	@$(BIN)/python -m pytest -m "kubernetes and $(FACTS)"
 
 test-slow: install  ## Run the slow tests: real runs end to end, ranks that train
 	@$(BIN)/python -m pytest $(BESIDE) "slow and $(FACTS)"

@@ -100,14 +100,15 @@ def install_command(packages: Sequence[str]) -> list[str]:
 
 def parts() -> list[Part]:
     """In the order in which their output is shown."""
-    packages, ready = ("packages",), ("environment",)
+    before, ready = ("packages", "control plane"), ("environment",)
     return [
         Part(
             name="packages", command=install_command([*missing_packages(), *what_python310_needs()])
         ),
         Part(name="environment", command=("make", "install")),
+        Part(name="control plane", command=("make", "control-plane")),
         Part(name="lint", command=("make", "lint"), needs=ready),
-        Part(name="tests", command=("make", "ci-tests"), after=packages, needs=ready),
+        Part(name="tests", command=("make", "ci-tests"), after=before, needs=ready),
     ]
 
 

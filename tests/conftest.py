@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -68,19 +69,26 @@ def missing_sshd() -> str | None:
     return f"no {', '.join(lacking)}: {install}" if lacking else None
 
 
+def missing_control_plane() -> str | None:
+    from tests.kubernetes.cluster.programs import reason_missing
+
+    return reason_missing()
+
+
 NEEDS: dict[str, Callable[[], str | None]] = {
     "namespaces": refusal_of_namespaces,
     "measuring": missing_torch,
     "gpu": missing_gpus,
     "root": lambda: None if os.geteuid() == 0 else "not root",
     "sshd": missing_sshd,
+    "kubernetes": missing_control_plane,
     "browser": lambda: None if CHROMIUM else "no Chromium: apt install chromium",
 }
 
 
 ALONE = ("measured",)
 """What judges times and rates is not run beside other tests."""
-LONG = ("slow", "measuring", "namespaces", "browser")
+LONG = ("slow", "measuring", "namespaces", "browser", "kubernetes")
 """What starts programs that take seconds. Workers take one module after the other, and one that
 takes long would else be the last, with the other workers idle."""
 NOT_JUDGED = "not judged: "
@@ -132,6 +140,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         keep_shard(config, items, parse_shard(text))
     long = {item.path for item in items if any(map(item.get_closest_marker, LONG))}
     items.sort(key=lambda item: item.path not in long)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Workers share no ports, so each would start a control plane of its own: 0.8 GB and half a
+    minute of core time. All of its tests are one worker's, which starts one."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from tests.one_worker import OneWorkerForKubernetes
+
+    return OneWorkerForKubernetes(config, log)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

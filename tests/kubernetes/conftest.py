@@ -1,0 +1,62 @@
+"""A real control plane, started once for all tests of a session; a namespace for each test.
+
+    @pytest.mark.kubernetes
+    @pytest.mark.usefixtures("operators")
+    def test_what_is_rendered_is_accepted(scratch: Scratch) -> None:
+        scratch.dry_run(*manifests)
+
+asks the API server and all webhooks; RefusedError says what is wrong, with the field's path. Tests
+that need no kinds beyond Kubernetes' own leave `operators` out.
+"""
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+from scripts.control_plane.recipes import OLDER_TRAINER
+from tests.kubernetes.cluster.control_plane import GUEST, ControlPlane
+from tests.kubernetes.cluster.operators import install_kinds, start
+from tests.kubernetes.cluster.programs import schemas
+from tests.kubernetes.cluster.scratch import Scratch
+from tests.kubernetes.cluster.waiting import wait_until
+
+_NUMBERS = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """etcd, API server, controllers and scheduler; for tests marked `kubernetes`."""
+    with ControlPlane(tmp_path_factory.mktemp("control-plane")) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def operators(control_plane: ControlPlane) -> None:
+    """JobSet's and Trainer's, with their kinds and webhooks, beside the control plane."""
+    start(control_plane)
+
+
+@pytest.fixture(scope="session")
+def older_trainer(control_plane: ControlPlane) -> Scratch:
+    """An API server that has the kinds of Trainer 2.1, by their schemas: no webhook judges."""
+    api = control_plane.add_api_server("older-trainer")
+    install_kinds(api, schemas(OLDER_TRAINER) / "manifests/base/crds")
+    return Scratch(api, "default")
+
+
+@pytest.fixture
+def scratch(control_plane: ControlPlane) -> Iterator[Scratch]:
+    """The admin's requests in a namespace of this test alone, with its service account."""
+    api = control_plane.api()
+    name = f"test-{next(_NUMBERS)}"
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    api.create(namespace)
+    wait_until(lambda: control_plane.has_service_account(name), f"the service account of {name}")
+    yield Scratch(api, name)
+    api.delete(namespace)
+
+
+@pytest.fixture
+def guest(control_plane: ControlPlane, scratch: Scratch) -> Scratch:
+    """The same namespace for a user without any right."""
+    return Scratch(control_plane.api(GUEST), scratch.namespace)
