@@ -2,12 +2,15 @@
 stands on the screen."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from ruamel.yaml import YAML
 from tests.running.rendering.experiments import EXPERIMENT
 
 from broadgauge.cli.main import main
+from broadgauge.cli.render import JOB_KINDS
+from broadgauge.specs.kubernetes import JobKind
 
 
 @pytest.fixture
@@ -84,6 +87,10 @@ def test_what_cant_be_rendered_leaves_no_folder(
     assert main(["render", experiment, "--out", str(out), "--set", "kubernetes.name=X"]) == 2
     assert not out.exists()
     assert "kubernetes.name" in capsys.readouterr().err
+
+
+def test_kinds_of_jobs_are_those_of_experiments() -> None:
+    assert get_args(JobKind) == JOB_KINDS
 
 
 def test_a_run_on_kubernetes_says_what_there_is_instead(

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from broadgauge.manifests.rendering import Rendered
 
+JOB_KINDS = ("job", "pytorchjob", "trainjob")
+"""As `kubernetes.job` takes them; types of experiments are not imported for `--help`."""
+
 
 def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
@@ -33,6 +36,11 @@ def add_parser(subparsers: Any) -> None:
         "--out", type=Path, metavar="DIR", help="write files there, instead of printing them"
     )
     parser.add_argument(
+        "--job",
+        choices=JOB_KINDS,
+        help="what the pods belong to, in the place of the experiment's `kubernetes.job`",
+    )
+    parser.add_argument(
         "--set",
         dest="overrides",
         metavar="KEY=VALUE",
@@ -52,7 +60,8 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.running.rendering.experiment import ON_KUBERNETES, render_experiment
     from broadgauge.running.rendering.written_folder import write_rendered
 
-    loaded = load(options.experiment, (*options.overrides, ON_KUBERNETES))
+    kind = () if options.job is None else (f"kubernetes.job={options.job}",)
+    loaded = load(options.experiment, (*options.overrides, *kind, ON_KUBERNETES))
     found = render_experiment(loaded)
     rendered = found.rendered
     if options.out is None:

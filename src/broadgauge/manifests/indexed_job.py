@@ -15,20 +15,15 @@ KUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
 def indexed_job(job: PodJob) -> tuple[Manifest, ...]:
     """The Service where there are several pods, then the Job."""
-    about = names.metadata(job, job.name, names.job_labels(job))
+    about = names.metadata(job, job.name, names.job_labels(job) | queue_labels(job))
     spec: Manifest = {
         "completionMode": "Indexed",
         "completions": job.num_pods,
         "parallelism": job.num_pods,
         "backoffLimit": 0,
     }
-    settings = job.settings
-    if settings.deadline_s is not None:
-        spec["activeDeadlineSeconds"] = _whole_seconds(settings.deadline_s)
-    if settings.ttl_s is not None:
-        spec["ttlSecondsAfterFinished"] = _whole_seconds(settings.ttl_s)
-    if settings.queue is not None:
-        about["labels"] = {**about["labels"], KUEUE_LABEL: settings.queue.kueue}
+    spec |= time_limits(job)
+    if job.settings.queue is not None:
         spec["suspend"] = True
     template = pod_template(job)
     found = {"apiVersion": "batch/v1", "kind": "Job", "metadata": about, "spec": spec}
@@ -37,6 +32,22 @@ def indexed_job(job: PodJob) -> tuple[Manifest, ...]:
         return (found,)
     spec["template"] = template | {"spec": {"subdomain": job.name, **template["spec"]}}
     return (_service(job), found)
+
+
+def queue_labels(job: PodJob) -> dict[str, str]:
+    """On what Kueue is to admit, which is created suspended."""
+    queue = job.settings.queue
+    return {} if queue is None else {KUEUE_LABEL: queue.kueue}
+
+
+def time_limits(job: PodJob, *, with_ttl: bool = True) -> Manifest:
+    """Of a Job, by itself or within another's."""
+    settings, found = job.settings, {}
+    if settings.deadline_s is not None:
+        found["activeDeadlineSeconds"] = _whole_seconds(settings.deadline_s)
+    if with_ttl and settings.ttl_s is not None:
+        found["ttlSecondsAfterFinished"] = _whole_seconds(settings.ttl_s)
+    return found
 
 
 def _whole_seconds(seconds: float) -> int:

@@ -1,6 +1,7 @@
 """By which names and labels is known what is ours? All that we make bears them, pods too."""
 
 import re
+from typing import assert_never
 
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.yaml_text import Manifest
@@ -11,12 +12,12 @@ EXPERIMENT = "broadgauge.dev/experiment"
 """All objects of one experiment: what is looked at and deleted together."""
 CASE = "broadgauge.dev/case"
 """All objects of one job."""
-CONTAINER = "pytorch"
-"""Of the ranks. Training operators find it by this name."""
+REPLICATED_JOB = "node"
+"""Of a TrainJob's pods; from Trainer 2.4 on such names have 20 characters at most."""
 MOST_NAME_CHARACTERS = 52
-"""Of a job: behind it operators write `-worker-255`, and the whole must be a DNS label of 63
-characters. Source: Kubernetes, "Object Names and IDs", RFC 1123 label names; training-operator 1.9,
-names of a PyTorchJob's pods."""
+"""Of a job: behind it operators write `-node-0-255` and `-worker-255`, and the whole must be a DNS
+label of 63 characters. Source: Kubernetes, "Object Names and IDs", RFC 1123 label names; names of a
+TrainJob's and a PyTorchJob's pods."""
 MOST_LABEL_CHARACTERS = 63
 
 
@@ -56,10 +57,31 @@ def files_name(job: PodJob) -> str:
     return f"{job.name}-files"
 
 
+def container_name(job: PodJob) -> str:
+    """Of the ranks. Each operator finds it by its name.
+
+    Source: Kubeflow Trainer 2.3, pkg/constants, Node; training-operator 1.9, kubeflow.org/v1
+    PyTorchJobDefaultContainerName.
+    """
+    return "node" if job.kind == "trainjob" else "pytorch"
+
+
 def leader_address(job: PodJob) -> str:
     """DNS name of the first pod, from inside the namespace; one pod is its own.
 
     Source: Kubernetes, "Job with Pod-to-Pod Communication": an indexed Job's pod has the hostname
-    `<job>-<index>`, and a headless Service of the subdomain's name makes it a DNS name.
+    `<job>-<index>`, and a headless Service of the subdomain's name makes it a DNS name; JobSet
+    0.12, "Pod DNS hostnames": `<jobset>-<job>-<job index>-<pod index>.<subdomain>`;
+    training-operator 1.9: a Service for each pod.
     """
-    return f"{job.name}-0.{job.name}" if job.num_pods > 1 else "127.0.0.1"
+    if job.num_pods == 1:
+        return "127.0.0.1"
+    match job.kind:
+        case "job":
+            return f"{job.name}-0.{job.name}"
+        case "pytorchjob":
+            return f"{job.name}-master-0"
+        case "trainjob":
+            return f"{job.name}-{REPLICATED_JOB}-0-0.{job.name}"
+        case _:
+            assert_never(job.kind)

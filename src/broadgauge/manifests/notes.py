@@ -48,6 +48,18 @@ def _notes(job: PodJob) -> Iterator[str]:
             "no pod runs as root: OpenShift gives its processes a user id, elsewhere the image "
             "must say a number other than 0, or `kubernetes.run_as_user` does"
         )
+    if job.kind == "pytorchjob" and job.num_pods > 1:
+        yield (
+            "the training operator adds an init container to workers, whose image (alpine:3.10, or "
+            "its flag --pytorch-init-container-image) the nodes must be able to pull. It waits "
+            "some 200 s for the first pod, and runs as root, which Pod Security `restricted` "
+            "refuses: there, and where images take longer to pull, `kubernetes.job: job`"
+        )
+    if job.kind == "trainjob" and settings.ttl_s is not None:
+        yield (
+            "`kubernetes.ttl_s` is not a TrainJob's: Trainer would make the JobSet that is deleted "
+            "again, and train once more; delete it yourself"
+        )
     if job.num_pods > 1:
         for volume in settings.volumes:
             if volume.size_bytes is not None and volume.access == "ReadWriteOnce":

@@ -78,7 +78,7 @@ def _toleration(toleration: Toleration) -> Manifest:
 
 def _container(job: PodJob, mounts: list[Manifest]) -> Manifest:
     settings = job.settings
-    found: Manifest = {"name": names.CONTAINER, "image": settings.image}
+    found: Manifest = {"name": names.container_name(job), "image": settings.image}
     if settings.image_pull_policy is not None:
         found["imagePullPolicy"] = settings.image_pull_policy
     found |= {
@@ -86,7 +86,7 @@ def _container(job: PodJob, mounts: list[Manifest]) -> Manifest:
         "args": [_plain(word) for word in entrypoint_arguments(job)],
         "env": _variables(job),
         "resources": resources(job),
-        "securityContext": security.of_container(),
+        "securityContext": security.of_container(job),
         "volumeMounts": mounts,
     }
     return found

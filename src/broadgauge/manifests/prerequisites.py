@@ -1,14 +1,15 @@
 """What must a cluster have before the files are applied? Only what they name."""
 
 from collections.abc import Iterator, Sequence
+from typing import assert_never
 
 from broadgauge.manifests.job import PodJob
-from broadgauge.specs.kubernetes import Kubernetes
+from broadgauge.specs.kubernetes import JobKind, Kubernetes
 
 
 def prerequisites(jobs: Sequence[PodJob]) -> tuple[str, ...]:
     """Each in words, the most basic first; all jobs are of one experiment."""
-    return (*_nodes(jobs), *_named(jobs[0].settings))
+    return (*_nodes(jobs), *_operators(jobs[0].kind), *_named(jobs[0].settings))
 
 
 def _nodes(jobs: Sequence[PodJob]) -> Iterator[str]:
@@ -22,6 +23,18 @@ def _nodes(jobs: Sequence[PodJob]) -> Iterator[str]:
     if most.settings.node_selector:
         labels = (f"{key}={value}" for key, value in most.settings.node_selector.items())
         yield f"nodes labelled {', '.join(labels)}"
+
+
+def _operators(kind: JobKind) -> Iterator[str]:
+    match kind:
+        case "job":
+            return
+        case "pytorchjob":
+            yield "Kubeflow's training operator (v1), which has the kind PyTorchJob"
+        case "trainjob":
+            yield "Kubeflow Trainer (v2) with JobSet, which has the kinds TrainJob, TrainingRuntime"
+        case _:
+            assert_never(kind)
 
 
 def _named(settings: Kubernetes) -> Iterator[str]:

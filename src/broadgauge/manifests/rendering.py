@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from broadgauge.manifests.claims import claims_file
@@ -13,7 +13,10 @@ from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.kustomization import kustomizations
 from broadgauge.manifests.notes import notes_on
 from broadgauge.manifests.prerequisites import prerequisites
+from broadgauge.manifests.pytorch_job import pytorch_job
+from broadgauge.manifests.train_job import train_job
 from broadgauge.manifests.yaml_text import Manifest
+from broadgauge.specs.kubernetes import JobKind
 
 MOST_ANNOTATION_BYTES = 262_144
 """`kubectl apply` keeps an object's last form in an annotation of it. Source: Kubernetes,
@@ -54,18 +57,30 @@ def render_jobs(jobs: Sequence[PodJob]) -> Rendered:
     )
 
 
+_OBJECTS: dict[JobKind, Callable[[PodJob], tuple[Manifest, ...]]] = {
+    "job": indexed_job,
+    "pytorchjob": pytorch_job,
+    "trainjob": train_job,
+}
+_WORDS: dict[JobKind, str] = {
+    "job": "A Job of Kubernetes itself, indexed; where there are several pods a headless Service "
+    "gives them names",
+    "pytorchjob": "A PyTorchJob of Kubeflow's training operator (v1)",
+    "trainjob": "A TrainJob of Kubeflow Trainer, with a runtime of its own, which has the pods",
+}
+
+
 def _job_file(job: PodJob) -> ManifestFile:
     pods = "1 pod" if job.num_pods == 1 else f"{job.num_pods} pods, one a node,"
     launches = "once" if job.launches == 1 else f"{job.launches} times"
     return ManifestFile(
         path=f"40-job/{job.word}/40-job.yaml",
         comment=f"The job of the case {job.case.label}: {pods} of {job.ranks_per_pod} "
-        f"rank{'s' * (job.ranks_per_pod > 1)}, started {launches}. A Job of Kubernetes itself, "
-        "indexed; where there are several pods a headless Service gives them names.\n"
+        f"rank{'s' * (job.ranks_per_pod > 1)}, started {launches}. {_WORDS[job.kind]}.\n"
         "Pods and ranks from `cluster.shapes`, launches from `launches`, the words behind `--` "
         "from `workloads`, variables from `environment` and `networks[].kubernetes`, all else from "
         f"`kubernetes`.{_memory_words(job)}",
-        objects=indexed_job(job),
+        objects=_OBJECTS[job.kind](job),
     )
 
 

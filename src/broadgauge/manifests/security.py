@@ -8,18 +8,23 @@ from broadgauge.manifests.yaml_text import Manifest
 
 
 def of_pod(job: PodJob) -> Manifest:
-    """Where no user is asked for, OpenShift gives one of the namespace's own, and elsewhere the
-    image says which. A volume whose top folder is the group's already is not walked through again.
-    """
-    found: Manifest = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
-    if job.settings.run_as_user is not None:
-        found["runAsUser"] = job.settings.run_as_user
+    """Users are said of our container: the init container that the training operator adds to a
+    PyTorchJob's workers is root's. A volume whose top folder is the group's already is not walked
+    through again."""
+    found: Manifest = {"seccompProfile": {"type": "RuntimeDefault"}}
     group = job.settings.fs_group
     if group is not None:
         found |= {"fsGroup": group, "fsGroupChangePolicy": "OnRootMismatch"}
     return found
 
 
-def of_container() -> Manifest:
-    """Of the ranks."""
-    return {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+def of_container(job: PodJob) -> Manifest:
+    """Of the ranks. Where no user is asked for, OpenShift gives one of the namespace's own, and
+    elsewhere the image says which."""
+    user = job.settings.run_as_user
+    return {
+        "runAsNonRoot": True,
+        **({} if user is None else {"runAsUser": user}),
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+    }

@@ -4,11 +4,11 @@ What is the same for all of its networks; what one of these is to a pod stands i
 `pod_networks.py`.
 """
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
-from broadgauge.specs.base import InOneWord, Spec, not_yet, placed_error
+from broadgauge.specs.base import InOneWord, Spec, placed_error
 from broadgauge.specs.kubernetes_names import (
     ImageName,
     LabelKey,
@@ -26,13 +26,9 @@ from broadgauge.specs.token_forms import holds_token
 from broadgauge.specs.units import SizeBytes, TimeS
 from broadgauge.specs.variables import VARIABLE_PATTERN, holds_secret
 
-JobKind = Literal["job"]
+JobKind = Literal["job", "pytorchjob", "trainjob"]
 ANY_IMAGE = "pytorch/pytorch:latest"
 """PyTorch's own, on Docker Hub: a beginning, until one is named."""
-PLANNED_JOBS = {
-    "pytorchjob": "a job of Kubeflow's training operator",
-    "trainjob": "a job of Kubeflow Trainer",
-}
 
 
 class Toleration(Spec):
@@ -86,7 +82,9 @@ class Kubernetes(Spec):
     name: LabelName | None = None
     """With which the names of all objects begin. null: the experiment's `name`."""
     job: JobKind = "job"
-    """What the pods belong to: a Job of Kubernetes itself, indexed."""
+    """What the pods belong to: a Job of Kubernetes itself, indexed; or, where the cluster has the
+    operator, a PyTorchJob of Kubeflow's training operator (v1) or a TrainJob of Kubeflow Trainer.
+    """
     image: ImageName = ANY_IMAGE
     """With Python 3.10 or newer and torch, where the nodes can pull it."""
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] | None = None
@@ -140,7 +138,8 @@ class Kubernetes(Spec):
     working_folder: MountPath | None = None
     """Where commands run in the pod: of the image, or of a volume. null: where `files` are."""
     ttl_s: TimeS | None = None
-    """How long a finished job stays, and its logs with it. null: until somebody deletes it."""
+    """How long a finished job stays, and its logs with it; a TrainJob stays. null: until somebody
+    deletes it."""
     deadline_s: TimeS | None = None
     """A job is ended after this long, whatever it does; null: no limit."""
 
@@ -148,13 +147,6 @@ class Kubernetes(Spec):
         "prepare": "a job that fetches model and data",
         "results": "a volume that keeps what is measured",
     }
-
-    @field_validator("job", mode="before")
-    @classmethod
-    def _refuse_planned_jobs(cls, job: Any) -> Any:
-        if isinstance(job, str) and job in PLANNED_JOBS:
-            raise ValueError(not_yet(job, PLANNED_JOBS[job]))
-        return job
 
     @model_validator(mode="after")
     def _volumes_differ(self) -> "Kubernetes":

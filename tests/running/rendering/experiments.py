@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from broadgauge.manifests.yaml_text import Manifest
-from broadgauge.running.experiments import load_text
+from broadgauge.running.experiments import examples_folder, load_text
 from broadgauge.running.rendering.experiment import (
     ON_KUBERNETES,
     RenderedExperiment,
@@ -52,3 +52,9 @@ def container_of(found: RenderedExperiment, number: int = -1) -> Manifest:
 def variables_of(container: Manifest) -> dict[str, Any]:
     """By name; of a secret the reference."""
     return {each["name"]: each.get("value", each.get("valueFrom")) for each in container["env"]}
+
+
+def examples_with_a_face() -> list[str]:
+    """Those that say what a network of theirs is to pods."""
+    files = sorted(examples_folder().glob("*.yaml"))
+    return [file.stem for file in files if "kubernetes:" in file.read_text()]

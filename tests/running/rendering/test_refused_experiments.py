@@ -32,7 +32,7 @@ GPUS = "cluster.device=cuda"
         (["kubernetes.run_as_user=0", CPUS], ["kubernetes.run_as_user"]),
         (["kubernetes.node_selector={-a: b}", CPUS], ["kubernetes.node_selector"]),
         (["kubernetes.tolerations=[{key: a, operator: Equal}]", CPUS], ["`Equal` takes a `value`"]),
-        (["kubernetes.job=trainjob", CPUS], ["`trainjob`", "planned and not there yet"]),
+        (["kubernetes.job=mpijob", CPUS], ["`job` can't be `mpijob`"]),
         (["kubernetes.nmespace=a", CPUS], ["nmespace", "namespace"]),
         (["networks.pod.kubernetes=sriov", CPUS], ["`sriov`", "planned and not there yet"]),
         (["networks.pod.kubernetes=pods", CPUS], ["`pods`", "did you mean `pod`"]),

@@ -9,6 +9,7 @@ import pytest
 from tests.running.rendering.experiments import (
     EXPERIMENT,
     container_of,
+    examples_with_a_face,
     objects_of,
     pods_of,
     rendered,
@@ -19,7 +20,7 @@ from broadgauge.agent import bundle
 from broadgauge.manifests.files import to_yaml
 from broadgauge.manifests.rendering import MOST_ANNOTATION_BYTES
 from broadgauge.messages.pod_case import POD_CASE
-from broadgauge.running.experiments import examples_folder, load
+from broadgauge.running.experiments import load
 from broadgauge.running.rendering.experiment import ON_KUBERNETES, render_experiment
 from broadgauge.specs.errors import InputError
 
@@ -67,13 +68,11 @@ def test_no_two_pods_of_a_job_share_a_node(folder: Path) -> None:
 def test_pods_may_do_as_little_as_possible(folder: Path) -> None:
     for spec in pods_of(rendered(folder, GPUS)):
         assert spec["automountServiceAccountToken"] is False
-        assert spec["securityContext"] == {
-            "runAsNonRoot": True,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        }
+        assert spec["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
         assert not {"hostNetwork", "hostPID", "hostIPC", "initContainers"} & spec.keys()
         (container,) = spec["containers"]
         assert container["securityContext"] == {
+            "runAsNonRoot": True,
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},
         }
@@ -184,8 +183,8 @@ def test_everything_of_a_pod_that_a_cluster_may_ask_for(folder: Path) -> None:
     assert pod["imagePullSecrets"] == [{"name": "pull"}]
     names = ("priorityClassName", "serviceAccountName", "runtimeClassName")
     assert [pod[name] for name in names] == ["high", "trainer", "nvidia"]
-    context = pod["securityContext"]
-    assert (context["runAsUser"], context["fsGroup"]) == (1001, 2000)
+    assert pod["securityContext"]["fsGroup"] == 2000
+    assert pod["containers"][0]["securityContext"]["runAsUser"] == 1001
     assert pod["containers"][0]["imagePullPolicy"] == "IfNotPresent"
     assert variables_of(pod["containers"][0])["HF_TOKEN"] == {
         "secretKeyRef": {"name": "hf", "key": "token"}
@@ -321,13 +320,7 @@ def test_each_folder_is_applied_by_itself_and_with_all(folder: Path) -> None:
             assert f"{posixpath.normpath(path + base)}/kustomization.yaml" in listed
 
 
-def with_a_face() -> list[str]:
-    """Examples that say what a network of theirs is to pods."""
-    files = sorted(examples_folder().glob("*.yaml"))
-    return [file.stem for file in files if "kubernetes:" in file.read_text()]
-
-
-@pytest.mark.parametrize("name", with_a_face())
+@pytest.mark.parametrize("name", examples_with_a_face())
 def test_every_example_with_this_face_renders(name: str) -> None:
     found = render_experiment(load(name, [ON_KUBERNETES]))
     assert found.jobs

@@ -18,8 +18,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-NODE_VARIABLES = ("JOB_COMPLETION_INDEX",)
-"""By which a job numbers its pods. Source: Kubernetes, "Job completion index"."""
+NODE_VARIABLES = ("JOB_COMPLETION_INDEX", "PET_NODE_RANK")
+"""By which a job numbers its pods. Source: Kubernetes, "Job completion index" (of a Job, by itself
+and in a TrainJob); training-operator 1.9, the environment of a PyTorchJob's pods."""
 LAUNCH_VARIABLE = "BROADGAUGE_LAUNCH"
 """Of the ranks: which launch it is, from 0."""
 WRONG_START = 2

@@ -1,0 +1,32 @@
+"""How are the pods a PyTorchJob of Kubeflow's training operator (v1)?
+
+Source: training-operator 1.9, manifests/base/crds/kubeflow.org_pytorchjobs.yaml; the operator names
+pods `<job>-master-0` and `<job>-worker-<n>`, gives each a Service of that name, and tells each its
+number in PET_NODE_RANK.
+"""
+
+from broadgauge.manifests import names
+from broadgauge.manifests.indexed_job import queue_labels, time_limits
+from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.pod_template import pod_template
+from broadgauge.manifests.yaml_text import Manifest
+
+
+def pytorch_job(job: PodJob) -> tuple[Manifest, ...]:
+    """The first pod is the master, all others are workers. Nothing is started again, and pods stay
+    until they were read."""
+    policy: Manifest = {"backoffLimit": 0, "cleanPodPolicy": "None", **time_limits(job)}
+    if job.settings.queue is not None:
+        policy["suspend"] = True
+    replica = {"restartPolicy": "Never", "template": pod_template(job)}
+    replicas: Manifest = {"Master": {"replicas": 1, **replica}}
+    if job.num_pods > 1:
+        replicas["Worker"] = {"replicas": job.num_pods - 1, **replica}
+    return (
+        {
+            "apiVersion": "kubeflow.org/v1",
+            "kind": "PyTorchJob",
+            "metadata": names.metadata(job, job.name, names.job_labels(job) | queue_labels(job)),
+            "spec": {"runPolicy": policy, "pytorchReplicaSpecs": replicas},
+        },
+    )
