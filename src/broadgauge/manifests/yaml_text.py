@@ -21,7 +21,7 @@ _WHOLE_LINE = 2**31
 """No line is folded: people search in it."""
 
 
-def yaml_text(data: Manifest) -> str:
+def yaml_text(data: Manifest | list[Manifest]) -> str:
     """One document without its `---`, keys in the given order. Raises TypeError for what JSON has
     not."""
     writer = YAML()

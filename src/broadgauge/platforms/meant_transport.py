@@ -39,13 +39,17 @@ _WHAT_IS_MISSING = (
 
 
 def transport_variables(case: Case) -> Mapping[str, str]:
+    """Of this case: none where its network says nothing of how it sends."""
+    return {} if case.link is None else face_variables(case.link.face)
+
+
+def face_variables(found: NetworkFace | None) -> Mapping[str, str]:
     """What NCCL is told, so that it fails rather than takes another network.
 
     RoCE and InfiniBand are its network `IB`. Others need a plugin, whose name differs: these are
     left to NCCL and looked for in its log. Source: docs.nvidia.com/deeplearning/nccl, "Environment
     Variables", NCCL_NET.
     """
-    found = None if case.link is None else case.link.face
     if found is None or found.transport is None:
         return {}
     if found.is_sockets:

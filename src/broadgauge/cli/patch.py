@@ -1,0 +1,49 @@
+"""`broadgauge patch`: another network for a job that is written already."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "patch",
+        help="put a job's manifest on another network, by an overlay",
+        description="Writes an overlay of Kustomize that puts a Job, PyTorchJob or TrainJob of "
+        "yours on a network: the variables of the containers that train, and nothing else. The "
+        "manifest itself is copied as it is. No cluster is asked.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("manifest", metavar="MANIFEST", type=Path, help="a YAML file with the job")
+    parser.add_argument(
+        "--network",
+        metavar="NAME",
+        required=True,
+        help="`pod`: the cluster's own; or a network of --experiment",
+    )
+    parser.add_argument(
+        "--experiment", metavar="EXPERIMENT", help="an experiment that has a network of this name"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="write files there (default: the manifest's name with `-overlays`)",
+    )
+    parser.set_defaults(handler=handle)
+
+
+def handle(options: argparse.Namespace) -> int:
+    from broadgauge.cli.output import say
+    from broadgauge.running.rendering.patch import overlay
+    from broadgauge.running.rendering.written_folder import write_rendered
+
+    found = overlay(options.manifest, options.network, options.experiment)
+    out = options.out or Path(f"{options.manifest.stem}-overlays")
+    write_rendered(found.texts, out)
+    say(f"wrote      {len(found.texts)} files below {out}")
+    for patch in found.patches:
+        for change in patch.changes or (f"{patch.kind} {patch.name}: nothing has to change",):
+            say(f"patch      {change}")
+    say(f"apply      kubectl apply -k {out / 'overlays' / options.network}")
+    return 0

@@ -1,0 +1,110 @@
+"""From a manifest of the user's and a network to the overlay that puts one on the other."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from broadgauge.manifests.files import to_yaml
+from broadgauge.manifests.patching import KINDS, JobPatch, overlay_files, patch_of
+from broadgauge.running.experiments import load
+from broadgauge.running.rendering.pod_environment import network_variables
+from broadgauge.specs.base import did_you_mean
+from broadgauge.specs.errors import InputError
+from broadgauge.specs.network import Network
+from broadgauge.specs.pod_networks import PodNetwork
+from broadgauge.specs.yaml_source import MAX_TEXT_BYTES, parse_yaml
+from broadgauge.wording.file_kinds import special_kind
+
+POD_NETWORK = "pod"
+"""Known without an experiment: the network that every pod has."""
+_NEXT_DOCUMENT = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlay:
+    """Files by path, and what they change."""
+
+    texts: dict[str, str]
+    patches: tuple[JobPatch, ...]
+
+
+def overlay(manifest: Path, network: str, experiment: str | None) -> Overlay:
+    """`experiment`: whose network of this name is meant. Raises InputError and ExperimentError."""
+    variables = _variables(network, experiment)
+    if manifest.name.lower().startswith("kustomization"):
+        raise InputError(
+            f"`{manifest}` is Kustomize's own file, not a job's",
+            hint="the file that it names under `resources`",
+        )
+    text = _read(manifest)
+    found = (patch_of(each, variables) for each in _documents(text, manifest))
+    patches = [each for each in found if each is not None]
+    if not patches:
+        raise InputError(
+            f"`{manifest}`: no {', '.join(KINDS)} is in it, so that there is nothing to patch",
+            hint="a manifest of the job itself, as `kubectl get -o yaml` or its author has it",
+        )
+    files = overlay_files(manifest.name, network, patches)
+    return Overlay(
+        texts={f"base/{manifest.name}": text, **{file.path: to_yaml(file) for file in files}},
+        patches=tuple(patches),
+    )
+
+
+def _variables(name: str, experiment: str | None) -> dict[str, str]:
+    """Of the containers that train on this network. Raises InputError."""
+    if experiment is None:
+        if name != POD_NETWORK:
+            raise InputError(
+                f"--network: `{name}` is not known by itself, only `{POD_NETWORK}` is",
+                hint="--experiment FILE: an experiment that has a network of this name",
+            )
+        return network_variables(PodNetwork(attachment="pod"))
+    networks = [
+        each for each in load(experiment, ()).experiment.networks if isinstance(each, Network)
+    ]
+    named = next((each for each in networks if each.name == name), None)
+    if named is None:
+        hint = did_you_mean(name, [each.name for each in networks])
+        raise InputError(f"--network: {experiment} has no network `{name}`", hint=hint)
+    if named.kubernetes is None:
+        raise InputError(
+            f"networks.{name}: it does not say what is attached to pods",
+            hint="`kubernetes: pod` is the cluster's own network",
+        )
+    own = {key: value for key, value in named.environment.items() if isinstance(value, str)}
+    return network_variables(named.kubernetes) | own
+
+
+def _documents(text: str, path: Path) -> Iterator[Any]:
+    """Raises ExperimentError with the place of what can't be read."""
+    starts = [0, *(match.start() for match in _NEXT_DOCUMENT.finditer(text)), len(text)]
+    for start, end in pairwise(starts):
+        part = text[start:end]
+        if _has_content(part):
+            yield parse_yaml("\n" * text.count("\n", 0, start) + part, str(path)).data
+
+
+def _has_content(part: str) -> bool:
+    lines = (line.strip() for line in part.removeprefix("---").splitlines())
+    return any(line and not line.startswith(("#", "%", "...")) for line in lines)
+
+
+def _read(path: Path) -> str:
+    """Raises InputError."""
+    try:
+        kind = special_kind(path.stat().st_mode)
+        if kind is not None:
+            raise InputError(f"`{path}`: {kind}, not a manifest")
+        with path.open(encoding="utf-8", newline="") as file:
+            text = file.read(MAX_TEXT_BYTES + 1)
+    except UnicodeDecodeError as error:
+        message = f"`{path}`: not a text file (byte {error.start} is no UTF-8)"
+        raise InputError(message, hint="a manifest is a YAML file") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"`{path}`: can't be read: {reason}") from None
+    return text
