@@ -21,6 +21,9 @@ def experiment(tmp_path: Path) -> str:
     return str(path)
 
 
+OF_A_JOB = ("10-program", "20-case", "30-files", "40-job", "kustomization")
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
@@ -35,7 +38,10 @@ def test_the_same_file_gives_the_same_folder(
     assert contents(first) == contents(second)
     assert [path for path in contents(first) if "2x2" in path or "/" not in path] == [
         ".broadgauge-rendered",
-        *(f"40-job/mine-pod-2x2/{name}.yaml" for name in ("10-case", "20-files", "40-job")),
+        *(
+            f"40-job/mine-pod-2x2/{name}.yaml"
+            for name in ("10-program", "20-case", "30-files", "40-job")
+        ),
         "40-job/mine-pod-2x2/kustomization.yaml",
         "kustomization.yaml",
     ]
@@ -68,7 +74,7 @@ def test_the_screen_says_what_it_holds_and_needs(
     for line in (
         "plan       small on Kubernetes: 2 cases, a job each",
         "note       network lan is left out on kubernetes: ",
-        "objects    5 ConfigMap, 2 Job, 1 Service",
+        "objects    6 ConfigMap, 2 Job, 1 Service",
         "pods       3 in all, at most 2 a job",
         "GPUs       at most 16 a job; about ",
         "(a guess: nobody knows how long your command takes)",
@@ -101,3 +107,22 @@ def test_a_run_on_kubernetes_says_what_there_is_instead(
     assert "hint: `broadgauge render EXPERIMENT --for kubernetes --out DIR`" in (
         capsys.readouterr().err
     )
+
+
+def test_the_rights_are_of_the_kinds_that_are_rendered(
+    experiment: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["render", experiment, "--rbac", "--job", "pytorchjob"]
+    assert main(words) == 2
+    assert "--set kubernetes.namespace=training" in capsys.readouterr().err
+    assert main([*words, "--set", "kubernetes.namespace=training"]) == 0
+    account, role, binding = YAML(typ="safe", pure=True).load_all(capsys.readouterr().out)
+    assert [each["metadata"]["namespace"] for each in (account, role, binding)] == ["training"] * 3
+    kinds = {(*rule["apiGroups"], *rule["resources"]): rule["verbs"] for rule in role["rules"]}
+    assert list(kinds) == [
+        ("", "configmaps"),
+        ("kubeflow.org", "pytorchjobs"),
+        *(("", kind) for kind in ("pods", "pods/log", "events")),
+    ]
+    assert kinds["", "pods"] == ["get", "list", "watch"]
+    assert not any("*" in verbs for verbs in kinds.values())

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 from tests.kubernetes.cluster.api import Manifest, RefusedError
+from tests.kubernetes.cluster.control_plane import GUEST
 from tests.kubernetes.cluster.scratch import Scratch
 from tests.kubernetes.cluster.waiting import wait_until
 from tests.running.rendering.experiments import examples_with_a_face
 
 from broadgauge.manifests.names import leader_address
+from broadgauge.manifests.rights import GROUP, rights_file
 from broadgauge.running.experiments import load
 from broadgauge.running.rendering.experiment import (
     ON_KUBERNETES,
@@ -109,7 +111,7 @@ def created(scratch: Scratch, kind: str) -> tuple[RenderedExperiment, list[Manif
     found = render("pods", kind)
     word = "collectives-pod-2x1"
     for file in found.rendered.files:
-        if file.path.startswith(("10-", f"40-job/{word}/")):
+        if file.path.startswith(f"40-job/{word}/"):
             for manifest in file.objects:
                 scratch.dry_run(manifest)
                 if manifest["kind"] != "TrainingRuntime":  # stored by its dry run
@@ -156,3 +158,60 @@ def test_pods_know_their_number_and_the_first_has_the_leaders_name(
     for pod in pods:
         arguments = pod["spec"]["containers"][0]["args"]
         assert arguments[arguments.index("--leader") + 1] == leader_address(job)
+
+
+def rights(kind: str) -> tuple[RenderedExperiment, Manifest]:
+    """What is rendered of every kind of object, and the Role for it."""
+    claim = "kubernetes.volumes=[{name: data, mount: /data, size_bytes: 1 GiB}]"
+    found = render("pods", kind, claim, "kubernetes.namespace=any")
+    _, role, _ = rights_file(found.jobs, found.rendered.objects).objects
+    return found, role
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_rendered_role_is_enough_and_none_of_its_kinds_too_much(
+    scratch: Scratch, guest: Scratch, kind: str
+) -> None:
+    """Enough to read, create and delete each object; without a kind's rule that kind is refused."""
+    found, role = rights(kind)
+    scratch.create(role)
+    scratch.create(binding(role))
+    manifests = {each["kind"]: each for each in found.rendered.objects}
+    wait_until(lambda: may(guest, manifests["ConfigMap"]), "the role to be known")
+    for manifest in manifests.values():
+        guest.read(manifest)
+        guest.dry_run(manifest)
+    guest.find("v1", "Pod")
+    with pytest.raises(RefusedError, match="forbidden"):
+        guest.find("v1", "Secret")
+    for number, rule in enumerate(role["rules"][: len(manifests)]):
+        (resource,) = rule["resources"]
+        (refused,) = (each for each in manifests.values() if f"{each['kind'].lower()}s" == resource)
+        fewer = [each for place, each in enumerate(role["rules"]) if place != number]
+        scratch.apply({**role, "rules": fewer})
+        wait_until(lambda refused=refused: not may(guest, refused), f"no right to {resource}")
+        scratch.apply(role)
+        wait_until(lambda refused=refused: may(guest, refused), f"the right to {resource}")
+
+
+def binding(role: Manifest) -> Manifest:
+    """To the user without any right."""
+    name = role["metadata"]["name"]
+    return {
+        "apiVersion": f"{GROUP}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": name},
+        "subjects": [{"apiGroup": GROUP, "kind": "User", "name": GUEST}],
+    }
+
+
+def may(user: Scratch, manifest: Manifest) -> bool:
+    """Read this one?"""
+    try:
+        user.read(manifest)
+    except RefusedError as refusal:
+        if refusal.status != 403:
+            raise
+        return False
+    return True

@@ -41,14 +41,15 @@ def _text(value: bytes) -> str | None:
 
 
 def program_file(job: PodJob) -> ManifestFile:
-    """The zip file that the pods of all jobs run."""
+    """The zip file that its pods run. Each job has one of its own, so that another's end, or a
+    newer version's rendering, takes nothing from it."""
     version = hashlib.sha256(job.program).hexdigest()[:16]
-    about = names.metadata(job, names.program_name(job), names.experiment_labels(job))
+    about = names.metadata(job, names.program_name(job), names.job_labels(job))
     return ManifestFile(
-        path="10-program/program.yaml",
+        path=f"40-job/{job.word}/10-program.yaml",
         comment=f"What runs in the pods: one zip file of Python (version {version}) with the "
         "entrypoint, which starts torchrun, and Broadgauge's own workloads.\n"
-        "Made by Broadgauge from its own sources; all jobs of the experiment share it.",
+        "Made by Broadgauge from its own sources, the same for every job.",
         objects=(config_map(about, {PROGRAM_KEY: job.program}),),
     )
 
@@ -57,7 +58,7 @@ def case_file(job: PodJob) -> ManifestFile:
     """What this job's pods are told."""
     about = names.metadata(job, names.case_name_of(job), names.job_labels(job))
     return ManifestFile(
-        path=f"40-job/{job.word}/10-case.yaml",
+        path=f"40-job/{job.word}/20-case.yaml",
         comment="The case as the experiment means it, with nothing left to choose: to be read, and "
         "what Broadgauge's own workloads (train, collectives) are told.\n"
         "From the experiment's `workloads`, `networks`, `cluster`, `environment` and `seed`.",
@@ -73,7 +74,7 @@ def files_file(job: PodJob) -> ManifestFile | None:
     data = {keys[path]: content for path, content in job.files.items()}
     about = names.metadata(job, names.files_name(job), names.job_labels(job))
     return ManifestFile(
-        path=f"40-job/{job.word}/20-files.yaml",
+        path=f"40-job/{job.word}/30-files.yaml",
         comment="Your scripts and files, which each pod copies to where its command runs.\n"
         "From the words of the experiment's command that are files beside it, and from "
         "`kubernetes.files`.",

@@ -1,8 +1,8 @@
 """How does `kubectl apply -k` find the files, for one job and for all?
 
-A case's folder brings what all share with it, so that one command starts one job; the root has all
-of them. Source: Kustomize, "kustomization", `resources` (folders are bases, and files must stand
-below the kustomization's own) and `sortOptions`.
+A case's folder has all that its job needs but claims, so that one command starts it, and one
+deletes it without anybody's data; the root has claims and all cases.
+Source: Kustomize, "kustomization", `resources` (folders are bases) and `sortOptions`.
 """
 
 import posixpath
@@ -11,31 +11,29 @@ from collections.abc import Iterable, Sequence
 from broadgauge.manifests.files import ManifestFile
 
 KUSTOMIZATION = "kustomization.yaml"
+OF_JOBS = "40-job"
 
 
 def kustomizations(files: Sequence[ManifestFile]) -> list[ManifestFile]:
-    """One a folder, and the root's, which has every file itself: a base is taken once only."""
-    folders = dict.fromkeys(posixpath.dirname(file.path) for file in files)
-    shared = [folder for folder in folders if not _is_of_a_job(folder)]
-    found = [_root(files)]
-    for folder in folders:
-        own = [posixpath.basename(f.path) for f in files if posixpath.dirname(f.path) == folder]
-        bases = [posixpath.relpath(each, folder) for each in shared] if folder not in shared else []
+    """One a folder, and the root's, which names the folders."""
+    names: dict[str, list[str]] = {}
+    for file in files:
+        folder, name = posixpath.split(file.path)
+        names.setdefault(folder, []).append(name)
+    return [_root(list(names)), *(_of(folder, names[folder]) for folder in names)]
+
+
+def _of(folder: str, names: Iterable[str]) -> ManifestFile:
+    comment = f"`kubectl apply -k {folder}` makes what this folder has."
+    if folder.startswith(OF_JOBS):
         comment = (
-            f"`kubectl apply -k {folder}` starts this job, and makes what it needs."
-            if bases
-            else f"What the folder {folder} has, for those that name it as a base."
+            f"`kubectl apply -k {folder}` starts this job, `kubectl delete -k {folder}` removes it."
         )
-        found.append(_kustomization(folder, comment, [*bases, *own]))
-    return found
+    return _kustomization(folder, comment, names)
 
 
-def _is_of_a_job(folder: str) -> bool:
-    return folder.startswith("40-job/")
-
-
-def _root(files: Sequence[ManifestFile]) -> ManifestFile:
-    num_jobs = len({posixpath.dirname(f.path) for f in files if _is_of_a_job(f.path)})
+def _root(folders: Sequence[str]) -> ManifestFile:
+    num_jobs = sum(folder.startswith(OF_JOBS) for folder in folders)
     comment = "`kubectl apply -k .` applies all of this in the order of the folders' names."
     if num_jobs > 1:
         comment += (
@@ -43,7 +41,7 @@ def _root(files: Sequence[ManifestFile]) -> ManifestFile:
             "meet on: what each measures alone is found by applying one folder of 40-job after "
             "another."
         )
-    return _kustomization("", comment, [file.path for file in files])
+    return _kustomization("", comment, folders)
 
 
 def _kustomization(folder: str, comment: str, resources: Iterable[str]) -> ManifestFile:

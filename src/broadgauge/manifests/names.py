@@ -43,8 +43,8 @@ def metadata(job: PodJob, name: str, labels: dict[str, str]) -> Manifest:
 
 
 def program_name(job: PodJob) -> str:
-    """ConfigMap of what runs in all of the experiment's pods."""
-    return f"{job.prefix}-program"
+    """ConfigMap of what runs in its pods."""
+    return f"{job.name}-program"
 
 
 def case_name_of(job: PodJob) -> str:

@@ -44,11 +44,13 @@ class Rendered:
 
 
 def render_jobs(jobs: Sequence[PodJob]) -> Rendered:
-    """What all share, then each job's own."""
-    first = jobs[0]
-    shared = (program_file(first), claims_file(first))
-    own = (file for job in jobs for file in (case_file(job), files_file(job), _job_file(job)))
-    files = tuple(file for file in (*shared, *own) if file is not None)
+    """What outlives the jobs, then each job's own."""
+    own = (
+        file
+        for job in jobs
+        for file in (program_file(job), case_file(job), files_file(job), _job_file(job))
+    )
+    files = tuple(file for file in (claims_file(jobs[0]), *own) if file is not None)
     return Rendered(
         files=files,
         kustomizations=tuple(kustomizations(files)),

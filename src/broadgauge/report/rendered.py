@@ -44,6 +44,10 @@ def _how_to_apply(found: "RenderedExperiment", folder: Path) -> Iterator[str]:
     first = folder / "40-job" / jobs[0].word
     if len(jobs) == 1:
         yield f"apply      kubectl apply -k {folder}"
+        yield f"remove     kubectl delete -k {first}   (claims stay)"
         return
+    if any(file.path.startswith("30-storage/") for file in found.rendered.files):
+        yield f"apply      kubectl apply -k {folder / '30-storage'}   (once; claims stay)"
     yield f"apply      kubectl apply -k {first}   (one case after another, each measured alone)"
-    yield f"           kubectl apply -k {folder}   (all {len(jobs)} at once, sharing networks)"
+    yield f"or         kubectl apply -k {folder}   (all {len(jobs)} at once, sharing networks)"
+    yield f"remove     kubectl delete -k {first}"

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import posixpath
 from pathlib import Path
 
 import pytest
@@ -280,7 +279,7 @@ def test_a_network_without_this_face_is_left_out_with_the_reason(folder: Path) -
         "network lan is left out on kubernetes: it does not say what is attached to the pods "
         "(`kubernetes`)"
     )
-    assert "lan" not in json.dumps(found.rendered.objects[1:])
+    assert "lan" not in json.dumps([each.case.model_dump() for each in found.jobs], default=str)
 
 
 def test_nothing_left_is_refused(folder: Path) -> None:
@@ -308,16 +307,28 @@ def test_each_folder_is_applied_by_itself_and_with_all(folder: Path) -> None:
     found = rendered(folder, GPUS, "kubernetes.volumes=[{name: d, mount: /d, size_bytes: 1 GiB}]")
     paths = [file.path for file in found.rendered.files]
     listed = {file.path: file.objects[0]["resources"] for file in found.rendered.kustomizations}
-    assert listed["kustomization.yaml"] == paths
-    assert paths == sorted(paths, key=lambda path: path.split("-")[0])
-    for path in ("40-job/mine-1x2/", "40-job/mine-pod-2x2/"):
-        own = listed[f"{path}kustomization.yaml"]
-        assert own[:2] == ["../../10-program", "../../30-storage"]
-        assert [f"{path}{name}" for name in own[2:]] == [
-            each for each in paths if each.startswith(path)
+    folders = ["30-storage", "40-job/mine-1x2", "40-job/mine-pod-2x2"]
+    assert listed.pop("kustomization.yaml") == folders
+    assert list(listed) == [f"{each}/kustomization.yaml" for each in folders]
+    assert [
+        f"{each}/{name}" for each in folders for name in listed[f"{each}/kustomization.yaml"]
+    ] == paths
+
+
+def test_a_jobs_folder_has_all_that_its_pods_mount_but_claims(folder: Path) -> None:
+    """So that deleting it takes nothing from another job, and no data."""
+    found = rendered(folder, GPUS, "kubernetes.volumes=[{name: d, mount: /d, size_bytes: 1 GiB}]")
+    for job, pod in zip(found.jobs, pods_of(found), strict=True):
+        own = [
+            each["metadata"]["name"]
+            for file in found.rendered.files
+            if file.path.startswith(f"40-job/{job.word}/")
+            for each in file.objects
+            if each["kind"] == "ConfigMap"
         ]
-        for base in own[:2]:
-            assert f"{posixpath.normpath(path + base)}/kustomization.yaml" in listed
+        mounted = [each["configMap"]["name"] for each in pod["volumes"] if "configMap" in each]
+        assert own == mounted
+        assert all(name.startswith(f"{job.name}-") for name in own)
 
 
 @pytest.mark.parametrize("name", examples_with_a_face())

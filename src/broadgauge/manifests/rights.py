@@ -1,0 +1,79 @@
+"""Which rights does it take to apply, follow and remove these jobs, and no more?
+
+A Role of the namespace: no right in the cluster is needed. Source: Kubernetes, "Using RBAC
+Authorization"; `kubectl apply` reads an object, then creates or patches it.
+"""
+
+from collections.abc import Sequence
+
+from broadgauge.manifests import names
+from broadgauge.manifests.files import ManifestFile
+from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.yaml_text import Manifest
+from broadgauge.specs.errors import InputError
+
+GROUP = "rbac.authorization.k8s.io"
+_OURS = ("get", "list", "watch", "create", "patch", "delete")
+_CLAIMS = ("get", "list", "watch", "create", "patch")
+"""They hold data: who runs jobs need not be able to delete it."""
+
+
+def rights_file(jobs: Sequence[PodJob], objects: Sequence[Manifest]) -> ManifestFile:
+    """ServiceAccount, Role and RoleBinding, of the kinds among these objects. Raises InputError
+    where no namespace is named."""
+    job = jobs[0]
+    space = job.settings.namespace
+    if space is None:
+        raise InputError(
+            "--rbac: rights are of a namespace, and the experiment names none",
+            hint="--set kubernetes.namespace=training",
+        )
+    name = f"{job.prefix}-runner"
+    about = names.metadata(job, name, names.experiment_labels(job))
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": about}
+    role = {
+        "apiVersion": f"{GROUP}/v1",
+        "kind": "Role",
+        "metadata": about,
+        "rules": rules(objects),
+    }
+    binding = {
+        "apiVersion": f"{GROUP}/v1",
+        "kind": "RoleBinding",
+        "metadata": about,
+        "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": space}],
+    }
+    return ManifestFile(
+        path="rights.yaml",
+        comment="What whoever applies, follows and removes the jobs may do, in this namespace "
+        "alone; the pods' own account has no token.\n"
+        "From the kinds of objects that are rendered. Bound to a ServiceAccount: `kubectl create "
+        f"token {name}` acts as it; or name yourself in `subjects`: {{kind: User, name: …, "
+        f"apiGroup: {GROUP}}}.",
+        objects=(account, role, binding),
+    )
+
+
+def rules(objects: Sequence[Manifest]) -> list[Manifest]:
+    """By API group and kind, in the order of the objects; then pods and their logs, to read."""
+    kinds = dict.fromkeys((_group(each), f"{each['kind'].lower()}s") for each in objects)
+    made = [
+        _rule(group, kind, _CLAIMS if kind == "persistentvolumeclaims" else _OURS)
+        for group, kind in kinds
+    ]
+    return [
+        *made,
+        _rule("", "pods", ("get", "list", "watch")),
+        _rule("", "pods/log", ("get",)),
+        _rule("", "events", ("get", "list", "watch")),
+    ]
+
+
+def _group(manifest: Manifest) -> str:
+    group, slash, _ = manifest["apiVersion"].partition("/")
+    return group if slash else ""
+
+
+def _rule(group: str, kind: str, verbs: Sequence[str]) -> Manifest:
+    return {"apiGroups": [group], "resources": [kind], "verbs": list(verbs)}
