@@ -4,11 +4,15 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from broadgauge.specs.errors import InputError
+
+FACT_COLUMN = 11
+"""Where what is said begins, behind its word."""
 
 
 def write(text: str) -> None:
@@ -32,6 +36,27 @@ def say(text: str) -> None:
     """A line about what is going on."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
+
+
+def say_facts(lines: Iterable[str]) -> None:
+    """Lines of a word and what is said of it: where they are read on a terminal, a long one goes on
+    below what is said."""
+    is_read = sys.stderr.isatty()
+    columns = shutil.get_terminal_size().columns
+    for line in lines:
+        say(_hanging(line, columns) if is_read else line)
+
+
+def _hanging(line: str, columns: int) -> str:
+    parts = textwrap.wrap(
+        line,
+        max(columns - 1, 2 * FACT_COLUMN),
+        subsequent_indent=" " * FACT_COLUMN,
+        drop_whitespace=True,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    return "\n".join(parts)
 
 
 @contextmanager

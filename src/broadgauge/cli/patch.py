@@ -34,7 +34,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def handle(options: argparse.Namespace) -> int:
-    from broadgauge.cli.output import say
+    from broadgauge.cli.output import say, say_facts
     from broadgauge.running.rendering.patch import overlay
     from broadgauge.running.rendering.written_folder import write_rendered
 
@@ -43,7 +43,7 @@ def handle(options: argparse.Namespace) -> int:
     write_rendered(found.texts, out)
     say(f"wrote      {len(found.texts)} files below {out}")
     for patch in found.patches:
-        for change in patch.changes or (f"{patch.kind} {patch.name}: nothing has to change",):
-            say(f"patch      {change}")
+        changes = patch.changes or (f"{patch.kind} {patch.name}: nothing has to change",)
+        say_facts(f"patch      {change}" for change in changes)
     say(f"apply      kubectl apply -k {out / 'overlays' / options.network}")
     return 0

@@ -58,7 +58,7 @@ def add_parser(subparsers: Any) -> None:
 
 def handle(options: argparse.Namespace) -> int:
     """Results to stdout or files; what is to be known of them to stderr."""
-    from broadgauge.cli.output import say, write
+    from broadgauge.cli.output import say, say_facts, write
     from broadgauge.manifests.files import to_yaml
     from broadgauge.manifests.rights import rights_file
     from broadgauge.report.rendered import rendered_lines
@@ -86,8 +86,7 @@ def handle(options: argparse.Namespace) -> int:
         say(f"wrote      {len(files)} files below {options.out}")
         for path in removed:
             say(f"removed    {path}")
-    for line in rendered_lines(loaded.experiment, found, options.out):
-        say(line)
+    say_facts(rendered_lines(loaded.experiment, found, options.out))
     return 0
 
 
