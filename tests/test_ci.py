@@ -95,6 +95,12 @@ def test_what_is_there_is_not_installed(ci: ModuleType, monkeypatch: pytest.Monk
     assert ci.install_command([]) == ["true"]
 
 
+def test_kubernetes_is_built_before_the_tests_and_not_beside_them(ci: ModuleType) -> None:
+    parts = {part.name: part for part in ci.parts()}
+    assert parts["control plane"].command == ("make", "control-plane")
+    assert {"packages", "control plane"} <= set(parts["tests"].after)
+
+
 DRIVER = """
 import os, sys, time
 sys.path.insert(0, {scripts!r})

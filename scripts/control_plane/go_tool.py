@@ -19,12 +19,6 @@ from pathlib import Path
 
 from scripts.control_plane.recipes import GO_REQUIREMENT, GO_VERSION, OLDEST_GO
 
-_COMPILERS_GOGC = "400"
-"""The compiler collects its garbage seldom: 79 s of core time instead of 90 s.
-
-Measured here on k8s.io/api/core/v1, apimachinery's JSON serializer and what they import. Without
-any collection the whole build takes no less: what is saved goes into fresh memory.
-"""
 _RETRY = Path(__file__).parents[1] / "retry"
 _VERSION = re.compile(r"\bgo(\d+)\.(\d+)")
 
@@ -65,7 +59,6 @@ class Go:
             "GOMODCACHE": str(self.workplace / "modules"),
             "GOCACHE": str(self.workplace / "compiled"),
             "GOFLAGS": "-modcacherw",
-            "GOGC": _COMPILERS_GOGC,
             "CGO_ENABLED": "0",
         }
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 import pytest
 from scripts.control_plane.recipes import OLDER_TRAINER
+from tests.kubernetes.cluster.api import Manifest
 from tests.kubernetes.cluster.control_plane import GUEST, ControlPlane
 from tests.kubernetes.cluster.operators import install_kinds, start
 from tests.kubernetes.cluster.programs import schemas
@@ -21,6 +22,10 @@ from tests.kubernetes.cluster.scratch import Scratch
 from tests.kubernetes.cluster.waiting import wait_until
 
 _NUMBERS = itertools.count(1)
+
+
+def namespace_manifest(name: str) -> Manifest:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
 @pytest.fixture(scope="session")
@@ -41,7 +46,8 @@ def older_trainer(control_plane: ControlPlane) -> Scratch:
     """An API server that has the kinds of Trainer 2.1, by their schemas: no webhook judges."""
     api = control_plane.add_api_server("older-trainer")
     install_kinds(api, schemas(OLDER_TRAINER) / "manifests/base/crds")
-    return Scratch(api, "default")
+    api.create(namespace_manifest("older-trainer"))
+    return Scratch(api, "older-trainer")
 
 
 @pytest.fixture
@@ -49,7 +55,7 @@ def scratch(control_plane: ControlPlane) -> Iterator[Scratch]:
     """The admin's requests in a namespace of this test alone, with its service account."""
     api = control_plane.api()
     name = f"test-{next(_NUMBERS)}"
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    namespace = namespace_manifest(name)
     api.create(namespace)
     wait_until(lambda: control_plane.has_service_account(name), f"the service account of {name}")
     yield Scratch(api, name)

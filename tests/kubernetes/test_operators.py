@@ -74,7 +74,7 @@ def test_a_runtime_without_the_container_of_the_training_is_refused(scratch: Scr
 
 def test_a_train_job_becomes_pods(scratch: Scratch) -> None:
     """TrainJob, JobSet, Job, pods: each of another controller."""
-    scratch.dry_run(samples.training_runtime())
+    scratch.dry_run(samples.training_runtime(), samples.train_job())
     scratch.create(samples.train_job())
     name = samples.train_job()["metadata"]["name"]
     labels = f"jobset.sigs.k8s.io/jobset-name={name}"
