@@ -102,6 +102,7 @@ KUBERNETES = Build(
         "trainer": f"{_TRAINER}/cmd/trainer-controller-manager",
         "jobset": _JOBSET,
         "etcd": _ETCD,
+        "kubectl": "k8s.io/kubernetes/cmd/kubectl",
     },
     links={"kube-all": ("kube-apiserver", "kube-controller-manager", "kube-scheduler")},
     variables={
