@@ -58,7 +58,7 @@ control-plane:  ## Build Kubernetes for its tests, into a cache outside the chec
 	@$(PYTHON) scripts/control_plane build
 
 test-kubernetes: install control-plane  ## Run the tests against a real API server
-	@$(BIN)/python -m pytest -m "kubernetes and $(FACTS)"
+	@$(BIN)/python -m pytest tests/kubernetes -m "$(FACTS)"
 
 test-slow: install  ## Run the slow tests: real runs end to end, ranks that train
 	@$(BIN)/python -m pytest $(BESIDE) "slow and $(FACTS)"
