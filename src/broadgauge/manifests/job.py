@@ -30,7 +30,9 @@ class PodJob:
     program: bytes
     """The zip file that pods run."""
     files: Mapping[str, bytes]
-    """The user's, by path relative to where commands run."""
+    """The user's, by path below the experiment's folder."""
+    subfolder: str
+    """Below that folder, where the command runs; empty: the folder itself."""
     environment: Mapping[str, str]
     """Variables of the ranks that are no secrets."""
     memory_need: MemoryNeed

@@ -105,6 +105,8 @@ def entrypoint_arguments(job: PodJob) -> list[str]:
     ]
     if job.files:
         words += ["--files", FILES]
+    if job.subfolder:
+        words += ["--subfolder", job.subfolder]
     return [*words, "--", *job.arguments]
 
 

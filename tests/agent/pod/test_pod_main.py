@@ -116,8 +116,10 @@ def test_what_was_sent_is_copied_where_ranks_may_write(pod: Pod) -> None:
     (files / "..data" / "conf" / "a.json").write_text("{}")
     (files / "train.py").symlink_to("..data/train.py")
     (files / "conf").symlink_to("..data/conf")
-    code, log = pod.run("--nodes", "1", "--ranks-per-node", "1", "--files", str(files), "--", "x")
+    one = ("--nodes", "1", "--ranks-per-node", "1")
+    code, log = pod.run(*one, "--files", str(files), "--subfolder", "conf", "--", "x")
     assert code == 0, log
+    assert pod.told[0]["folder"] == str(pod.work / "conf")
     assert sorted(path.relative_to(pod.work).as_posix() for path in pod.work.rglob("*")) == [
         *("conf", "conf/a.json", "train.py"),
     ]
@@ -138,7 +140,8 @@ def test_a_pod_that_does_not_know_its_number_starts_nothing(
 ) -> None:
     code, log = pod.run(*TWO, "--", "x", **variables)
     assert code == 2
-    assert "which of 2 nodes is this pod? JOB_COMPLETION_INDEX does not say it" in log
+    words = "which of 2 nodes is this pod? JOB_COMPLETION_INDEX or PET_NODE_RANK does not say it"
+    assert words in log
     assert not (pod.folder / "told").exists()
 
 

@@ -58,6 +58,14 @@ GPUS = "cluster.device=cuda"
             ["`files`", "`working_folder`"],
         ),
         (
+            ["workloads.mine.working_directory=../x", CPUS],
+            ["workloads.mine.working_directory: ../x", "a path below it"],
+        ),
+        (
+            ["workloads.mine.working_directory=/opt", "kubernetes.files=[a]", CPUS],
+            ["/opt is the image's", "`kubernetes.files`"],
+        ),
+        (
             ["environment={WANDB_API_KEY: {from_environment: true}}", CPUS],
             ["environment.WANDB_API_KEY", "{secrets: {WANDB_API_KEY: {secret: NAME, key: KEY}}}"],
         ),

@@ -250,6 +250,19 @@ def test_the_users_files_are_sent(folder: Path) -> None:
     }
 
 
+def test_a_command_runs_in_its_folder_below_the_experiments(folder: Path) -> None:
+    (folder / "src").mkdir()
+    (folder / "src" / "main.py").write_text("1")
+    words = "workloads.mine.command=[main.py]"
+    found = rendered(folder, GPUS, words, "workloads.mine.working_directory=./src")
+    assert found.jobs[0].files == {"src/main.py": b"1"}
+    arguments = container_of(found)["args"]
+    assert arguments[arguments.index("--subfolder") + 1] == "src"
+    found = rendered(folder, GPUS, words, "workloads.mine.working_directory=/opt/train")
+    assert found.jobs[0].files == {}
+    assert "--folder /opt/train -- main.py" in " ".join(container_of(found)["args"])
+
+
 def test_with_a_folder_of_the_image_nothing_is_sent(folder: Path) -> None:
     found = rendered(folder, GPUS, "kubernetes.working_folder=/opt/train")
     assert not any("files" in each["metadata"]["name"] for each in objects_of(found, "ConfigMap"))

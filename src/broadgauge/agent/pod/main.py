@@ -53,6 +53,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--launches", type=int, default=1)
     found.add_argument("--folder", type=Path, required=True, help="where the command runs")
     found.add_argument("--files", type=Path, help="copied to that folder before")
+    found.add_argument("--subfolder", default="", help="of the folder: the command runs there")
     return found
 
 
@@ -62,7 +63,7 @@ def main() -> int:
     options = parser().parse_args(before)
     try:
         node = node_of(os.environ, options.nodes)
-        _prepare(options.folder, options.files)
+        folder = _prepare(options.folder, options.files, options.subfolder)
     except NoPlaceError as error:
         say(str(error))
         return WRONG_START
@@ -74,7 +75,7 @@ def main() -> int:
     for launch in range(options.launches):
         command = [*torchrun(options, node, launch), *words]
         say(f"launch {launch + 1} of {options.launches}: {shlex.join(command)}")
-        status = running.run(command, options.folder, environment(os.environ, launch))
+        status = running.run(command, folder, environment(os.environ, launch))
         if status:
             say(f"launch {launch + 1} ended with exit code {status}")
             return status
@@ -154,16 +155,18 @@ class _Running:
             self._process.terminate()
 
 
-def _prepare(folder: Path, files: "Path | None") -> None:
-    """Ranks may write where they run: what was sent is copied. Raises NoPlaceError."""
+def _prepare(folder: Path, files: "Path | None", subfolder: str) -> Path:
+    """Where the command runs. Ranks may write there: what was sent is copied. Raises NoPlaceError."""
     try:
         if files is not None:
             # A ConfigMap's folder has links to hidden ones, which change when it is updated.
             hidden = shutil.ignore_patterns("..*")
             shutil.copytree(files, folder, dirs_exist_ok=True, ignore=hidden)
-        folder.mkdir(parents=True, exist_ok=True)
+        place = folder / subfolder
+        place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise NoPlaceError(f"{folder} can't be made: {error.strerror or error}") from error
+    return place
 
 
 def _wait_for(leader: str) -> bool:

@@ -2,6 +2,7 @@
 the experiment's own files: the same file gives the same bytes."""
 
 import json
+import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, count
@@ -93,17 +94,20 @@ def _jobs(loaded: LoadedExperiment, plan: Plan) -> Iterator[PodJob]:
         _check_name(f"{prefix}-{word}", case)
         kind = in_running(case.workload)
         refuse_secrets(case, kind.own_words)
+        settings, subfolder = _where(experiment.kubernetes, kind.folder, case)
+        named = [posixpath.join(subfolder, word) for word in kind.named_files]
         yield PodJob(
             prefix=prefix,
             word=word,
             case=case,
             kind=experiment.kubernetes.job,
-            settings=_settings(experiment, kind.folder),
+            settings=settings,
+            subfolder=subfolder,
             launches=experiment.launches,
             arguments=kind.torchrun_words or OWN_WORKLOAD,
             told=_told(experiment, case),
             program=program,
-            files=user_files(kind.named_files, experiment.kubernetes, loaded.folder),
+            files=user_files(named, settings, loaded.folder),
             environment=pod_environment(case, experiment.kubernetes),
             memory_need=host_memory(experiment.kubernetes, case),
         )
@@ -142,12 +146,28 @@ def _check_name(name: str, case: Case) -> None:
         )
 
 
-def _settings(experiment: Experiment, folder: str | None) -> Kubernetes:
-    """With where the command runs: a folder of the image, if it says one."""
-    settings = experiment.kubernetes
-    if folder is None or not folder.startswith("/") or settings.working_folder is not None:
-        return settings
-    return settings.model_copy(update={"working_folder": folder})
+def _where(settings: Kubernetes, folder: str | None, case: Case) -> tuple[Kubernetes, str]:
+    """The settings with a folder of the image that the command names, or the folder below the
+    experiment's that it runs in. Raises InputError for one elsewhere."""
+    if folder is None:
+        return settings, ""
+    if folder.startswith("/"):
+        known = settings.working_folder or folder
+        if settings.files:
+            raise InputError(
+                f"workloads.{case.workload.name}.working_directory: {folder} is the image's, where "
+                "`kubernetes.files` can't be put",
+                hint="a path below the experiment's folder, or no `files`",
+            )
+        return settings.model_copy(update={"working_folder": known}), ""
+    subfolder = posixpath.normpath(folder)
+    if subfolder.startswith(".."):
+        raise InputError(
+            f"workloads.{case.workload.name}.working_directory: {folder} is not below the "
+            "experiment's folder, and nothing of it gets into a pod",
+            hint="a path below it, or an absolute one, of the image or a volume",
+        )
+    return settings, "" if subfolder == "." else subfolder
 
 
 def _told(experiment: Experiment, case: Case) -> bytes:
