@@ -156,7 +156,8 @@ class _Running:
 
 
 def _prepare(folder: Path, files: "Path | None", subfolder: str) -> Path:
-    """Where the command runs. Ranks may write there: what was sent is copied. Raises NoPlaceError."""
+    """Where the command runs: ranks may write there, so what was sent is copied. Raises
+    NoPlaceError."""
     try:
         if files is not None:
             # A ConfigMap's folder has links to hidden ones, which change when it is updated.
