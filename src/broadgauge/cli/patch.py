@@ -40,8 +40,16 @@ def handle(options: argparse.Namespace) -> int:
 
     found = overlay(options.manifest, options.network, options.experiment)
     out = options.out or Path(f"{options.manifest.stem}-overlays")
-    write_rendered(found.texts, out)
+    own = f"overlays/{options.network}/"
+    removed = write_rendered(
+        found.texts,
+        out,
+        f"the manifest {options.manifest.name}",
+        is_kept=lambda path: path.startswith("overlays/") and not path.startswith(own),
+    )
     say(f"wrote      {len(found.texts)} files below {out}")
+    for path in removed:
+        say(f"removed    {path}")
     for patch in found.patches:
         changes = patch.changes or (f"{patch.kind} {patch.name}: nothing has to change",)
         say_facts(f"patch      {change}" for change in changes)

@@ -82,7 +82,8 @@ def handle(options: argparse.Namespace) -> int:
         write(_printed(rendered))
     else:
         files = (*rendered.files, *rendered.kustomizations)
-        removed = write_rendered({file.path: to_yaml(file) for file in files}, options.out)
+        texts = {file.path: to_yaml(file) for file in files}
+        removed = write_rendered(texts, options.out, f"the experiment {found.jobs[0].prefix}")
         say(f"wrote      {len(files)} files below {options.out}")
         for path in removed:
             say(f"removed    {path}")

@@ -35,6 +35,8 @@ class PodJob:
     """Below that folder, where the command runs; empty: the folder itself."""
     environment: Mapping[str, str]
     """Variables of the ranks that are no secrets."""
+    cpus: float | None
+    """Of each pod, where the experiment says it or CPUs compute; None: nobody says."""
     memory_need: MemoryNeed
     """Of each pod, as far as the memory model knows it."""
 

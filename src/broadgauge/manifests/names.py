@@ -5,12 +5,12 @@ from typing import assert_never
 
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.yaml_text import Manifest
+from broadgauge.specs.kubernetes import MANAGED_BY, OUR_DOMAIN
 
-MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "broadgauge"
-EXPERIMENT = "broadgauge.dev/experiment"
+EXPERIMENT = f"{OUR_DOMAIN}/experiment"
 """All objects of one experiment: what is looked at and deleted together."""
-CASE = "broadgauge.dev/case"
+CASE = f"{OUR_DOMAIN}/case"
 """All objects of one job."""
 REPLICATED_JOB = "node"
 """Of a TrainJob's pods; from Trainer 2.4 on such names have 20 characters at most."""

@@ -41,9 +41,10 @@ def _notes(job: PodJob) -> Iterator[str]:
     if settings.image == ANY_IMAGE:
         yield (
             f"no `kubernetes.image` is named, so that {ANY_IMAGE} is taken, which changes with "
-            "time: name yours"
+            "time, and is root's: outside of OpenShift it needs `kubernetes.run_as_user: 1000`. "
+            "Name yours"
         )
-    if settings.run_as_user is None:
+    elif settings.run_as_user is None:
         yield (
             "no pod runs as root: OpenShift gives its processes a user id, elsewhere the image "
             "must say a number other than 0, or `kubernetes.run_as_user` does"

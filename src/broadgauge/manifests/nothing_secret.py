@@ -30,6 +30,7 @@ _FILE_NAMES = frozenset(
 _FILE_ENDINGS = frozenset(
     {".env", ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".token"}
 )
+_SET_VARIABLE = re.compile(r"\s*(?:export\s+)?(?P<name>\w+)\s*[=:]\s*\S")
 _CODE = frozenset({".py", ".sh"})
 _SSH_KEY = re.compile(r"id_[a-z0-9_]+")
 
@@ -86,11 +87,23 @@ def refuse_secret_files(found: dict[str, bytes], asked_for: Iterable[str]) -> No
                 f"a command names {name}, which by its name holds secrets, and is not sent",
                 hint=f"{HINT}; where it holds none, list it: `kubernetes: {{files: [{name}]}}`",
             )
-        if holds_token(data.decode(errors="replace")):
+        text = data.decode(errors="replace")
+        if keeps_secrets(name) and (variable := _secret_set_in(text)) is not None:
+            raise InputError(
+                f"kubernetes.files: {name} sets {variable}, and a ConfigMap would show it",
+                hint=f"{TO_A_SECRET.replace('HF_TOKEN', variable)} in its place",
+            )
+        if holds_token(text):
             raise InputError(
                 f"kubernetes.files: {name} holds a token or a private key, and a ConfigMap would",
                 hint=HINT,
             )
+
+
+def _secret_set_in(text: str) -> str | None:
+    """Which secret has a value in a file of variables? None: none."""
+    lines = map(_SET_VARIABLE.match, text.splitlines())
+    return next((line["name"] for line in lines if line and is_secret(line["name"])), None)
 
 
 def keeps_secrets(name: str) -> bool:

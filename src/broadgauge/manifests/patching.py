@@ -16,9 +16,12 @@ from broadgauge.manifests.files import ManifestFile
 from broadgauge.manifests.kustomization import KUSTOMIZATION
 from broadgauge.manifests.yaml_text import Manifest, yaml_text
 from broadgauge.specs.errors import InputError
+from broadgauge.specs.variables import holds_secret
 
 KINDS = {"Job": "batch", "PyTorchJob": "kubeflow.org", "TrainJob": "trainer.kubeflow.org"}
 """By kind its API group."""
+_LONGEST_SHOWN = 40
+"""Characters of a library's setting."""
 _GPU = re.compile(r"(^|[./-])gpu($|[./-])|^nvidia\.com/|^amd\.com/|^habana\.ai/|^gpu\.intel\.com/")
 
 
@@ -32,6 +35,7 @@ class JobPatch:
 
     kind: str
     name: str
+    namespace: str | None
     operations: tuple[Manifest, ...]
     changes: tuple[str, ...]
     """In words, one a variable and container."""
@@ -39,9 +43,14 @@ class JobPatch:
 
 def patch_of(document: Any, variables: Mapping[str, str]) -> JobPatch | None:
     """None: it is no job of these kinds, and stays as it is. Raises InputError."""
-    if not isinstance(document, dict) or document.get("kind") not in KINDS:
+    kind = document.get("kind") if isinstance(document, dict) else None
+    if not isinstance(kind, str) or kind not in (*KINDS, "List"):
         return None
-    kind = str(document["kind"])
+    if kind == "List":
+        raise InputError(
+            "a List of objects, in which Kustomize finds none by its name",
+            hint="one object a document, with `---` between them",
+        )
     group = str(document.get("apiVersion", "")).partition("/")[0]
     if group != KINDS[kind]:
         raise InputError(
@@ -57,18 +66,28 @@ def patch_of(document: Any, variables: Mapping[str, str]) -> JobPatch | None:
         )
     operations: list[Manifest] = []
     changes: list[str] = []
-    for place, what, container in _containers(kind, name, document):
+    found = list(_containers(kind, name, document))
+    if not found:
+        raise InputError(f"{kind} {name}: it has no container that could train")
+    for place, what, container in found:
         more, words = _operations(place, container.get("env"), variables)
         operations += more
         changes += [f"{kind} {name}, {what}: {each}" for each in words]
-    return JobPatch(kind=kind, name=name, operations=tuple(operations), changes=tuple(changes))
+    space = about.get("namespace") if isinstance(about, dict) else None
+    return JobPatch(
+        kind=kind,
+        name=name,
+        namespace=space if isinstance(space, str) else None,
+        operations=tuple(operations),
+        changes=tuple(changes),
+    )
 
 
 def overlay_files(base: str, network: str, patches: Sequence[JobPatch]) -> list[ManifestFile]:
     """All but the job itself, which stands in `base/` as it is. `base`: its file's name."""
     written = [
         {
-            "target": {"group": KINDS[patch.kind], "kind": patch.kind, "name": patch.name},
+            "target": _target(patch),
             "patch": dedent(yaml_text(list(patch.operations))),
         }
         for patch in patches
@@ -85,6 +104,18 @@ def overlay_files(base: str, network: str, patches: Sequence[JobPatch]) -> list[
         _kustomization("base", of_base, {"resources": [base]}),
         _kustomization(folder, of_network, on_network),
     ]
+
+
+def _target(patch: JobPatch) -> Manifest:
+    """Kustomize takes names for regular expressions. Source: Kustomize, "patches", `target`."""
+    found = {"group": KINDS[patch.kind], "kind": patch.kind, "name": _literally(patch.name)}
+    if patch.namespace is not None:
+        found["namespace"] = _literally(patch.namespace)
+    return found
+
+
+def _literally(name: str) -> str:
+    return name.replace(".", "[.]")
 
 
 def _kustomization(folder: str, comment: str, content: Manifest) -> ManifestFile:
@@ -107,6 +138,12 @@ def _containers(kind: str, name: str, document: Manifest) -> Iterator[_Part]:
         yield "/spec/trainer", "trainer", trainer
         return
     for place, what, pod in _pods(kind, spec):
+        if pod.get("hostNetwork") is True:
+            raise InputError(
+                f"{kind} {name}: its pods are on their nodes' network (`hostNetwork: true`), which "
+                "is not the pod network",
+                hint="leave `hostNetwork` out",
+            )
         containers = pod.get("containers")
         numbered = [
             (number, each)
@@ -162,7 +199,9 @@ def _operations(
     place: str, env: Any, variables: Mapping[str, str]
 ) -> tuple[list[Manifest], list[str]]:
     """Of one container, and the same in words."""
-    wanted = {name: {"name": name, "value": value} for name, value in variables.items()}
+    # `$(NAME)` would be replaced by Kubernetes, and `$$` is a `$`.
+    plain = {name: value.replace("$", "$$") for name, value in variables.items()}
+    wanted = {name: {"name": name, "value": value} for name, value in plain.items()}
     if not isinstance(env, list) or not env:
         whole = {"op": "add", "path": f"{place}/env", "value": list(wanted.values())}
         return [whole], [f"adds {', '.join(wanted)}"]
@@ -179,6 +218,14 @@ def _operations(
         if old != wanted[name]:
             path = f"{place}/env/{number}"
             operations.append({"op": "replace", "path": path, "value": wanted[name]})
-            was = "a reference" if "valueFrom" in old else f"`{old.get('value', '')}`"
-            words.append(f"sets {name} to `{variables[name]}`, which was {was}")
+            words.append(f"sets {name} to `{variables[name]}`, which was {_shown(name, old)}")
     return operations, words
+
+
+def _shown(name: str, entry: Mapping[str, Any]) -> str:
+    """Of a library's setting what it was; of anything else, which may be a secret, only that."""
+    if "valueFrom" in entry:
+        return "a reference"
+    value = str(entry.get("value", ""))
+    is_setting = name.startswith(("NCCL_", "GLOO_")) and len(value) <= _LONGEST_SHOWN
+    return f"`{value}`" if is_setting and not holds_secret(name, value) else "another value"

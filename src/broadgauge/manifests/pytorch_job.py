@@ -13,9 +13,9 @@ from broadgauge.manifests.yaml_text import Manifest
 
 
 def pytorch_job(job: PodJob) -> tuple[Manifest, ...]:
-    """The first pod is the master, all others are workers. Nothing is started again, and pods stay
-    until they were read."""
-    policy: Manifest = {"backoffLimit": 0, "cleanPodPolicy": "None", **time_limits(job)}
+    """The first pod is the master, all others are workers. Nothing is started again; when the job
+    has ended pods that still run are deleted, which hold GPUs, and others stay to be read."""
+    policy: Manifest = {"backoffLimit": 0, "cleanPodPolicy": "Running", **time_limits(job)}
     if job.settings.queue is not None:
         policy["suspend"] = True
     replica = {"restartPolicy": "Never", "template": pod_template(job)}

@@ -15,10 +15,8 @@ def resources(job: PodJob) -> Manifest:
     settings = job.settings
     said: dict[str, str] = {}
     predicted: dict[str, str] = {}
-    if settings.cpus is not None:
-        said["cpu"] = cpu_quantity(settings.cpus)
-    elif not job.gpus_per_pod:
-        said["cpu"] = str(job.ranks_per_pod)
+    if job.cpus is not None:
+        said["cpu"] = cpu_quantity(job.cpus)
     else:
         predicted["cpu"] = str(CPUS_PER_GPU_RANK * job.ranks_per_pod)
     need_bytes = job.memory_need.total_bytes

@@ -72,9 +72,10 @@ def _read(folder: Path, name: str) -> bytes:
         data = _plain_file(place)
     except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links
         reason = error.strerror if isinstance(error, OSError) else "a loop of links"
+        is_folder = isinstance(error, IsADirectoryError)
         raise InputError(
             f"kubernetes.files: {name} can't be read: {reason or error}",
-            hint=f"files are looked for in {folder}",
+            hint="list its files" if is_folder else f"files are looked for in {folder}",
         ) from error
     if len(data) > MOST_BYTES:
         raise InputError(

@@ -5,6 +5,7 @@ go on from a mark when all of them are there, and prints what is measured, a lin
 behind `broadgauge-block: `. No counters are read: what crosses the network is not told.
 """
 
+import fcntl
 import json
 import os
 import sys
@@ -46,7 +47,7 @@ def main() -> int:
     result_out, result_in = os.pipe()
     os.environ[COMMAND_FD_VARIABLE] = str(command_out)
     os.environ[RESULT_FD_VARIABLE] = str(result_in)
-    stand_in = _StandIn(case, identity, command_in, result_out)
+    stand_in = _StandIn(Path(path), case, identity, command_in, result_out)
     threading.Thread(target=stand_in.serve, name="agent", daemon=True).start()
     return worker.main()
 
@@ -55,9 +56,10 @@ class _StandIn:
     """The agent of this one rank."""
 
     def __init__(
-        self, case: PodCase, identity: RankIdentity, command_fd: int, result_fd: int
+        self, path: Path, case: PodCase, identity: RankIdentity, command_fd: int, result_fd: int
     ) -> None:
-        self._case, self._identity = case, identity
+        """`path`: the case's own, which every rank of the pod can lock."""
+        self._path, self._case, self._identity = path, case, identity
         self._command_fd, self._result_fd = command_fd, result_fd
         self._frames = FrameWriter(unique_sender("agent"))
         self._store: Any = None
@@ -85,8 +87,10 @@ class _StandIn:
             self._give(ReleaseCommand(label=str(message["label"])))
         elif kind in ("block", "failed"):
             text = json.dumps(message | {"rank": self._identity.rank}, separators=(",", ":"))
-            sys.stdout.write(f"{BLOCK_WORD}{text}\n")
-            sys.stdout.flush()
+            with self._path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)  # other ranks write to the same pipe
+                sys.stdout.write(f"{BLOCK_WORD}{text}\n")
+                sys.stdout.flush()
 
     def _give(self, command: object) -> None:
         data = memoryview(self._frames.write(command))

@@ -42,11 +42,12 @@ def _gpus(experiment: Experiment, found: "RenderedExperiment") -> str:
 def _how_to_apply(found: "RenderedExperiment", folder: Path) -> Iterator[str]:
     jobs = found.jobs
     first = folder / "40-job" / jobs[0].word
+    makes_claims = any(file.path.startswith("30-storage/") for file in found.rendered.files)
     if len(jobs) == 1:
         yield f"apply      kubectl apply -k {folder}"
-        yield f"remove     kubectl delete -k {first}   (claims stay)"
+        yield f"remove     kubectl delete -k {first}" + "   (claims stay)" * makes_claims
         return
-    if any(file.path.startswith("30-storage/") for file in found.rendered.files):
+    if makes_claims:
         yield f"apply      kubectl apply -k {folder / '30-storage'}   (once; claims stay)"
     yield f"apply      kubectl apply -k {first}   (one case after another, each measured alone)"
     yield f"or         kubectl apply -k {folder}   (all {len(jobs)} at once, sharing networks)"

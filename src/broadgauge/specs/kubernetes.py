@@ -6,7 +6,7 @@ What is the same for all of its networks; what one of these is to a pod stands i
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
 
 from broadgauge.specs.base import InOneWord, Spec, placed_error
 from broadgauge.specs.kubernetes_names import (
@@ -29,6 +29,11 @@ from broadgauge.specs.variables import VARIABLE_PATTERN, holds_secret
 JobKind = Literal["job", "pytorchjob", "trainjob"]
 ANY_IMAGE = "pytorch/pytorch:latest"
 """PyTorch's own, on Docker Hub: a beginning, until one is named."""
+
+
+MANAGED_BY = "app.kubernetes.io/managed-by"
+OUR_DOMAIN = "broadgauge.dev"
+"""Of our own labels."""
 
 
 class Toleration(Spec):
@@ -157,7 +162,19 @@ class Kubernetes(Spec):
                 raise placed_error(f"two volumes are named `{name}`", ("volumes", i, "name"))
             if mount in mounts[:i]:
                 raise placed_error(f"two volumes at `{mount}`", ("volumes", i, "mount"))
+        claims = [each.claim_name if each.size_bytes is not None else "" for each in self.volumes]
+        for i, claim in enumerate(claims):
+            if claim and claim in claims[:i]:
+                raise placed_error(f"the claim `{claim}` is made twice", ("volumes", i, "claim"))
         return self
+
+    @field_validator("labels")
+    @classmethod
+    def _leave_ours(cls, labels: dict[str, str]) -> dict[str, str]:
+        for key in labels:
+            if key == MANAGED_BY or key.partition("/")[0] == OUR_DOMAIN:
+                raise placed_error(f"`{key}` is Broadgauge's own label", (key,), "another key")
+        return labels
 
     @model_validator(mode="after")
     def _files_have_one_place(self) -> "Kubernetes":

@@ -1,31 +1,67 @@
 """Which texts does a cluster take as names? Checked before anything is sent, with the place.
 
 Source: Kubernetes, "Object Names and IDs" (RFC 1123 labels and subdomains), "Labels and
-Selectors" (keys and values), "Extended resources"; apimachinery, util/validation.
+Selectors" (keys and values), "Extended resources"; apimachinery, util/validation; the references of
+container images: distribution/reference.
 """
 
-from typing import Annotated
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, StringConstraints
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import core_schema
 
 LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 SUBDOMAIN = rf"{LABEL}(\.{LABEL})*"
 _QUALIFIED = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_IMAGE = (
+    rf"(?:[A-Za-z0-9][A-Za-z0-9.-]*(?::\d+)?/)?{_PART}(?:/{_PART})*(?::\w[\w.-]{{0,127}})?"
+    r"(?:@[A-Za-z0-9+._-]+:[0-9a-fA-F]{32,})?"
+)
+_LONGEST_SHOWN = 80
 
-LabelName = Annotated[str, StringConstraints(pattern=rf"^{LABEL}$")]
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What a text must be: told in words where it is not; the schema has the pattern."""
+
+    pattern: str
+    most: int
+    """Characters."""
+    words: str
+
+    def check(self, text: str) -> str:
+        if len(text) > self.most or re.fullmatch(self.pattern, text) is None:
+            raise ValueError(f"`{text[:_LONGEST_SHOWN]}` is none: {self.words}")
+        return text
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return handler(schema) | {"pattern": f"^{self.pattern}$", "maxLength": self.most}
+
+
+_WORDS = "lower-case letters, digits and hyphens, at most 63, like `training`"
+LabelName = Annotated[str, _Form(LABEL, 63, _WORDS)]
 """Of a namespace, a volume, a container: a DNS label."""
-ObjectName = Annotated[str, StringConstraints(pattern=rf"^{SUBDOMAIN}$", max_length=253)]
-LabelKey = Annotated[
-    str, StringConstraints(pattern=rf"^({SUBDOMAIN}/)?{_QUALIFIED}$", max_length=317)
-]
-LabelValue = Annotated[str, StringConstraints(pattern=rf"^({_QUALIFIED})?$", max_length=63)]
-ResourceName = Annotated[
-    str, StringConstraints(pattern=rf"^{SUBDOMAIN}/{_QUALIFIED}$", max_length=317)
-]
-"""`nvidia.com/gpu`, `rdma/hca_shared_devices_a`."""
-ImageName = Annotated[
-    str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/@-]*$", max_length=512)
-]
+_WORDS = "lower-case letters, digits, hyphens and dots, at most 253, like `my-claim`"
+ObjectName = Annotated[str, _Form(SUBDOMAIN, 253, _WORDS)]
+_WORDS = "a label's key is like `gpu` or `nvidia.com/gpu.product`"
+LabelKey = Annotated[str, _Form(rf"({SUBDOMAIN}/)?{_QUALIFIED}", 317, _WORDS)]
+_WORDS = "a label's value has letters, digits, `-`, `_` and `.`, at most 63"
+LabelValue = Annotated[str, _Form(rf"({_QUALIFIED})?", 63, _WORDS)]
+_WORDS = "an extended resource is like `nvidia.com/gpu`"
+ResourceName = Annotated[str, _Form(rf"{SUBDOMAIN}/{_QUALIFIED}", 317, _WORDS)]
+_WORDS = "an image is like `registry.example/team/train:1.4`"
+ImageName = Annotated[str, _Form(_IMAGE, 512, _WORDS)]
 SecretKey = Annotated[str, StringConstraints(pattern=r"^[-._A-Za-z0-9]+$", max_length=253)]
 MountPath = Annotated[str, StringConstraints(pattern=r"^/[^\x00:]*$", max_length=1024)]
 """Absolute; the API refuses a colon."""

@@ -12,7 +12,7 @@ from tests.costly import costly
 from tests.running.rendering.json_patch import applied
 
 from broadgauge.cli.main import main
-from broadgauge.manifests.patching import patch_of
+from broadgauge.manifests.patching import overlay_files, patch_of
 from broadgauge.specs.errors import InputError
 
 MANIFEST = """\
@@ -79,6 +79,14 @@ def test_the_overlay_sets_the_networks_variables(
     assert overlay["resources"] == ["../../base"]
     (patch,) = overlay["patches"]
     assert patch["target"] == {"group": "kubeflow.org", "kind": "PyTorchJob", "name": "llama"}
+    dotted = {**manifest("Job", pod({})), "metadata": {"name": "a.b", "namespace": "n"}}
+    (found,) = overlay_files("j", "n", [patch_of(dotted, POD) or pytest.fail("no job")])[1:]
+    assert found.objects[0]["patches"][0]["target"] == {
+        "group": "batch",
+        "kind": "Job",
+        "name": "a[.]b",
+        "namespace": "n",
+    }
     job = documents(tmp_path / "job.yaml")[1]
     changed = applied(job, YAML(typ="safe", pure=True).load(patch["patch"]))
     replicas = changed["spec"]["pytorchReplicaSpecs"]
@@ -104,6 +112,45 @@ def test_a_network_of_an_experiment_brings_its_variables(tmp_path: Path) -> None
     assert "NCCL_IB_DISABLE" in text
 
 
+def test_overlays_of_several_networks_stand_beside_each_other(tmp_path: Path) -> None:
+    (tmp_path / "e.yaml").write_text(
+        "name: e\nworkloads: [{kind: train}]\nnetworks: [{name: fast, kubernetes: pod}]\n"
+    )
+    run(tmp_path, "--network", "pod")
+    out = run(tmp_path, "--network", "fast", "--experiment", str(tmp_path / "e.yaml"))
+    assert sorted(path.name for path in (out / "overlays").iterdir()) == ["fast", "pod"]
+
+
+@pytest.mark.parametrize(
+    "variables",
+    ["{A: hf_abcdefghijklmnopqrstuvwxyz0123456789}", "{HF_TOKEN: {from_environment: true}}"],
+)
+def test_a_secret_of_a_network_gets_into_no_overlay(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], variables: str
+) -> None:
+    (tmp_path / "e.yaml").write_text(
+        "name: e\nworkloads: [{kind: train}]\n"
+        f"networks: [{{name: fast, kubernetes: pod, environment: {variables}}}]\n"
+    )
+    words = ("--network", "fast", "--experiment", str(tmp_path / "e.yaml"))
+    out = run(tmp_path, *words, code=2)
+    told = capsys.readouterr().err
+    assert "is a secret" in told
+    assert "abcdefghij" not in told
+    assert not out.exists()
+
+
+def test_what_may_be_a_secret_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    env = [{"name": name, "value": "was-this"} for name in ("A", "NCCL_DEBUG", "NCCL_TOKEN")]
+    wanted = {"A": "$(HOME)", "NCCL_DEBUG": "x", "NCCL_TOKEN": "y"}
+    patch = patch_of(manifest("Job", pod({"name": "a", "env": env})), wanted)
+    assert patch is not None
+    assert patch.operations[0]["value"]["value"] == "$$(HOME)"
+    assert [("was-this" in change, "another value" in change) for change in patch.changes] == [
+        *((False, True), (True, False), (False, True)),
+    ]
+
+
 def pod(*containers: dict[str, Any]) -> dict[str, Any]:
     return {"template": {"spec": {"containers": list(containers)}}}
 
@@ -118,6 +165,7 @@ def manifest(kind: str, spec: Any, version: str | None = None) -> dict[str, Any]
     }
 
 
+ON_HOSTS = {"hostNetwork": True, "containers": [{"name": "a"}]}
 GPUS = {"resources": {"limits": {"nvidia.com/gpu": 8}}}
 
 
@@ -155,6 +203,15 @@ def test_what_trains_is_found(document: dict[str, Any], paths: list[str]) -> Non
         (json.dumps(manifest("Job", pod({"name": "a"}, {"name": "b"}))), [],
          ["which of its 2 containers trains?", "`resources.limits`"]),
         (json.dumps(manifest("TrainJob", {})), [], ["no `spec.trainer`"]),
+        ("kind: [Job]\n", [], ["no Job, PyTorchJob, TrainJob is in it"]),
+        ("kind: List\nitems: []\n", [], ["a List of objects", "one object a document"]),
+        (json.dumps(manifest("Job", {})), [], ["no container that could train"]),
+        (MANIFEST + "---\n" + MANIFEST.split("---\n")[1], [], ["two are named PyTorchJob llama"]),
+        (
+            json.dumps(manifest("Job", {"template": {"spec": ON_HOSTS}})),
+            [],
+            ["`hostNetwork: true`"],
+        ),
         (MANIFEST, ["--network", "sriov"], ["`sriov` is not known by itself", "--experiment FILE"]),
         (MANIFEST, ["--network", "pdo", "--experiment", "pods"], ["no network `pdo`", "`pod`"]),
         (MANIFEST, ["--network", "slow", "--experiment", "own-script"],

@@ -26,8 +26,31 @@ GPUS = "cluster.device=cuda"
         ),
         (["name=7days", CPUS], ["`7days-mine-1x2`", "begin with a letter", "{name: run-7days}"]),
         (["kubernetes.name=A_b", CPUS], ["kubernetes.name", "A_b"]),
-        (["kubernetes.image=a b", CPUS], ["kubernetes.image"]),
-        (["kubernetes.gpu_resource=gpu", CPUS], ["kubernetes.gpu_resource"]),
+        (["kubernetes.namespace=Training", CPUS], ["`Training` is none", "lower-case letters"]),
+        (["kubernetes.image=a b", CPUS], ["`a b` is none", "like `registry.example/"]),
+        (["kubernetes.image=a:b:c", CPUS], ["`a:b:c` is none"]),
+        (["kubernetes.gpu_resource=gpu", CPUS], ["`gpu` is none", "like `nvidia.com/gpu`"]),
+        (
+            ["kubernetes.labels={app.kubernetes.io/managed-by: me}", CPUS],
+            ["`app.kubernetes.io/managed-by` is Broadgauge's own"],
+        ),
+        (
+            [
+                "kubernetes.volumes=[{name: a, mount: /d, claim: c, size_bytes: 1 GiB},"
+                " {name: b, mount: /e, claim: c, size_bytes: 1 GiB}]",
+                CPUS,
+            ],
+            ["the claim `c` is made twice"],
+        ),
+        (
+            ["workloads.mine.command=[trian.py]", CPUS],
+            ["workloads.mine: no file `trian.py`", "did you mean `train.py`?"],
+        ),
+        (
+            ["workloads.mine.command=[sub/x.py]", CPUS],
+            ["no file `sub/x.py`", "`kubernetes.working_folder`"],
+        ),
+        (["kubernetes.files=[folder]", CPUS], ["folder can't be read", "hint: list its files"]),
         (["kubernetes.cpus=0", CPUS], ["kubernetes.cpus"]),
         (["kubernetes.run_as_user=0", CPUS], ["kubernetes.run_as_user"]),
         (["kubernetes.node_selector={-a: b}", CPUS], ["kubernetes.node_selector"]),
@@ -74,6 +97,8 @@ GPUS = "cluster.device=cuda"
 def test_each_is_told_with_its_place_and_what_helps(
     tmp_path: Path, overrides: list[str], words: list[str]
 ) -> None:
+    (tmp_path / "train.py").touch()
+    (tmp_path / "folder").mkdir()
     with pytest.raises(BroadgaugeError) as caught:
         rendered(tmp_path, *overrides)
     for word in words:
@@ -85,7 +110,7 @@ def test_a_script_that_no_configmap_holds(tmp_path: Path, sizes: list[int]) -> N
     for number, size in enumerate(sizes):
         (tmp_path / f"{number}.py").write_text("#" * size)
     words = ", ".join(f'"{number}.py"' for number in range(len(sizes)))
-    with pytest.raises(BroadgaugeError) as caught:
+    with pytest.raises(BroadgaugeError, match="ConfigMap") as caught:
         rendered(tmp_path, f"workloads.mine.command=[{words}]", CPUS)
     for word in ("kubernetes.files", ".py", "1 MiB", "`kubernetes.working_folder`"):
         assert word in str(caught.value)

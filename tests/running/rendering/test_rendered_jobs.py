@@ -88,13 +88,35 @@ def test_the_words_of_the_command_are_torchruns(folder: Path) -> None:
 
 
 def test_the_pod_network_is_told_to_gloo_and_nccl(folder: Path) -> None:
-    assert variables_of(container_of(rendered(folder, CPUS)))["GLOO_SOCKET_IFNAME"] == "eth0"
-    found = variables_of(container_of(rendered(folder, GPUS)))
+    on_cpus = variables_of(container_of(rendered(folder, CPUS, text=TRAIN)))
+    assert on_cpus["GLOO_SOCKET_IFNAME"] == "eth0"
+    assert "NCCL_DEBUG" not in on_cpus
+    found = variables_of(container_of(rendered(folder, GPUS, text=TRAIN)))
+    assert "GLOO_SOCKET_IFNAME" not in found
     assert found["NCCL_SOCKET_IFNAME"] == "=eth0"
     assert (found["NCCL_NET"], found["NCCL_IB_DISABLE"]) == ("Socket", "1")
-    one_node = variables_of(container_of(rendered(folder, GPUS), 0))
+    one_node = variables_of(container_of(rendered(folder, GPUS, text=TRAIN), 0))
     assert one_node["NCCL_SOCKET_IFNAME"] == "=lo"
     assert "NCCL_NET" not in one_node
+
+
+def test_a_command_may_take_either_library(folder: Path) -> None:
+    """Whatever `backend` says of it: its script chooses."""
+    found = variables_of(container_of(rendered(folder, CPUS)))
+    assert (found["GLOO_SOCKET_IFNAME"], found["NCCL_SOCKET_IFNAME"]) == ("eth0", "=eth0")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "cpus", "threads"),
+    [([], "2", "1"), (["cluster.cores_per_node=8"], "8", "4"), (["kubernetes.cpus=6"], "6", "3")],
+)
+def test_where_cpus_compute_threads_are_as_many(
+    folder: Path, overrides: list[str], cpus: str, threads: str
+) -> None:
+    """Else each rank has a thread for each core of the node, under a limit of a few."""
+    container = container_of(rendered(folder, CPUS, *overrides))
+    assert container["resources"]["limits"] == {"cpu": cpus}
+    assert variables_of(container)["OMP_NUM_THREADS"] == threads
 
 
 def test_what_is_asked_for_is_what_is_said(folder: Path) -> None:

@@ -18,16 +18,18 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-NODE_VARIABLES = ("JOB_COMPLETION_INDEX", "PET_NODE_RANK")
+NODE_VARIABLES = ("JOB_COMPLETION_INDEX", "PET_NODE_RANK", "RANK")
 """By which a job numbers its pods. Source: Kubernetes, "Job completion index" (of a Job, by itself
-and in a TrainJob); training-operator 1.9, the environment of a PyTorchJob's pods."""
+and in a TrainJob); training-operator 1.9, the environment of a PyTorchJob's pods, of which older
+ones set RANK alone."""
 LAUNCH_VARIABLE = "BROADGAUGE_LAUNCH"
 """Of the ranks: which launch it is, from 0."""
 WRONG_START = 2
 NOT_FOUND = 127
 """As a shell says of a program that is not there."""
 MEET_LIMIT_S = 1800.0
-"""For the first pod to have a name: others may be scheduled long before it."""
+"""For the first pod to have a name, and for all of them to come: others may wait for a node, or for
+their image, long after it."""
 LOOK_EVERY_S = 1.0
 TELL_EVERY_S = 30.0
 OWN_VARIABLES = frozenset({"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "LOCAL_RANK"})
@@ -112,6 +114,7 @@ def torchrun(options: argparse.Namespace, node: int, launch: int) -> list[str]:
         f"--node-rank={node}",
         f"--master-addr={options.leader}",
         f"--master-port={options.port + launch}",
+        f"--rdzv-conf=timeout={MEET_LIMIT_S:.0f}",
     ]
 
 
@@ -160,14 +163,25 @@ def _prepare(folder: Path, files: "Path | None", subfolder: str) -> Path:
     NoPlaceError."""
     try:
         if files is not None:
-            # A ConfigMap's folder has links to hidden ones, which change when it is updated.
-            hidden = shutil.ignore_patterns("..*")
-            shutil.copytree(files, folder, dirs_exist_ok=True, ignore=hidden)
+            _copy(files, folder)
         place = folder / subfolder
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise NoPlaceError(f"{folder} can't be made: {error.strerror or error}") from error
     return place
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Contents alone: a ConfigMap's folder has links to hidden ones, and attributes of its own that
+    may not be set elsewhere. Raises OSError."""
+    target.mkdir(parents=True, exist_ok=True)
+    for path in source.iterdir():
+        if path.name.startswith(".."):
+            continue
+        if path.is_dir():
+            _copy(path, target / path.name)
+        else:
+            shutil.copyfile(path, target / path.name)
 
 
 def _wait_for(leader: str) -> bool:

@@ -47,6 +47,12 @@ class CommandInRunning(KindInRunning):
         return self.command.command
 
     @property
+    def needed_files(self) -> tuple[str, ...]:
+        """Its script, if it is not a module and not another machine's by its path."""
+        script = self.command.command[0]
+        return () if script.startswith(("-", "/")) else (script,)
+
+    @property
     def own_words(self) -> dict[str, tuple[str, ...]]:
         return {"command": self.command.command, "prepare": self.command.prepare or ()}
 

@@ -40,6 +40,11 @@ class KindInRunning:
         return ()
 
     @property
+    def needed_files(self) -> tuple[str, ...]:
+        """Those of them that it can't do without."""
+        return ()
+
+    @property
     def own_words(self) -> dict[str, tuple[str, ...]]:
         """What of it are words of the user's that a shell would take, by key."""
         return {}

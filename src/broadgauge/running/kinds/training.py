@@ -39,6 +39,10 @@ class TrainingInRunning(KindInRunning):
         lines = (data.jsonl,) if isinstance(data, JsonLines) else ()
         return lines if text is None else (*lines, text)
 
+    @property
+    def needed_files(self) -> tuple[str, ...]:
+        return tuple(name for name in self.named_files if not name.startswith("/"))
+
     def held_on_host(self, case: Case) -> Iterator[MemoryPart]:
         """On CPUs the model itself; the copy that `communication_off` needs, which is in the node's
         memory where a GPU has no room for it (probes/training/snapshot.py); the text."""

@@ -3,9 +3,9 @@ the experiment's own files: the same file gives the same bytes."""
 
 import json
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, count
+from pathlib import Path
 
 from broadgauge import __version__
 from broadgauge.agent import bundle
@@ -26,7 +26,8 @@ from broadgauge.running.experiments import LoadedExperiment
 from broadgauge.running.kinds.registry import in_running
 from broadgauge.running.rendering.devices import pod_devices
 from broadgauge.running.rendering.host_memory import host_memory
-from broadgauge.running.rendering.pod_environment import pod_environment
+from broadgauge.running.rendering.pod_environment import pod_cpus, pod_environment
+from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
@@ -88,7 +89,8 @@ def _jobs(loaded: LoadedExperiment, plan: Plan) -> Iterator[PodJob]:
     """One a case, in the plan's order. Raises InputError."""
     experiment = loaded.experiment
     prefix = experiment.kubernetes.name or word_of(experiment.name)
-    words = _distinct([_word(case) for case in plan.cases])
+    words = [_word(case) for case in plan.cases]
+    _check_distinct(words, plan.cases)
     program = bundle.build(bundle.POD_PARTS)
     for word, case in zip(words, plan.cases, strict=True):
         _check_name(f"{prefix}-{word}", case)
@@ -96,6 +98,9 @@ def _jobs(loaded: LoadedExperiment, plan: Plan) -> Iterator[PodJob]:
         refuse_secrets(case, kind.own_words)
         settings, subfolder = _where(experiment.kubernetes, kind.folder, case)
         named = [posixpath.join(subfolder, word) for word in kind.named_files]
+        if settings.working_folder is None:
+            _check_needed(case, kind.needed_files, loaded.folder / subfolder)
+        cpus = pod_cpus(experiment, case)
         yield PodJob(
             prefix=prefix,
             word=word,
@@ -108,7 +113,8 @@ def _jobs(loaded: LoadedExperiment, plan: Plan) -> Iterator[PodJob]:
             told=_told(experiment, case),
             program=program,
             files=user_files(named, settings, loaded.folder),
-            environment=pod_environment(case, experiment.kubernetes),
+            environment=pod_environment(case, settings, cpus),
+            cpus=cpus,
             memory_need=host_memory(experiment.kubernetes, case),
         )
 
@@ -120,13 +126,28 @@ def _word(case: Case) -> str:
     return word_of(f"{case.workload.name}-{network}{case.shape}{backend}")
 
 
-def _distinct(words: list[str]) -> list[str]:
-    """Names that differ in a dot or a hyphen only are numbered."""
-    found: dict[str, None] = {}
-    for word in words:
-        numbered = (f"{word}-{number}" for number in count(2))
-        found[next(each for each in chain([word], numbered) if each not in found)] = None
-    return list(found)
+def _check_distinct(words: Sequence[str], cases: Sequence[Case]) -> None:
+    """Raises InputError. Numbers would change with the file's order, and no job can be renamed."""
+    for place, word in enumerate(words):
+        first = words.index(word)
+        if first != place:
+            raise InputError(
+                f"{cases[first].label} and {cases[place].label} would both be the job `{word}`",
+                hint="names of workloads and networks that differ in more than a dot or a hyphen",
+            )
+
+
+def _check_needed(case: Case, needed: Iterable[str], folder: Path) -> None:
+    """Raises InputError for a file that would be missed in the pod."""
+    for name in needed:
+        if not (folder / name).is_file():
+            beside = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+            near = did_you_mean(name, beside)
+            there = "`kubernetes.working_folder`: the folder of an image or volume that has it"
+            raise InputError(
+                f"workloads.{case.workload.name}: no file `{name}` in {folder}, to be sent",
+                hint=there if near is None else f"{near} Or {there}",
+            )
 
 
 def _check_name(name: str, case: Case) -> None:

@@ -1,7 +1,7 @@
 """From a manifest of the user's and a network to the overlay that puts one on the other."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +15,8 @@ from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.network import Network
 from broadgauge.specs.pod_networks import PodNetwork
+from broadgauge.specs.secret_names import url_secrets
+from broadgauge.specs.token_forms import holds_token
 from broadgauge.specs.yaml_source import MAX_TEXT_BYTES, parse_yaml
 from broadgauge.wording.file_kinds import special_kind
 
@@ -47,11 +49,20 @@ def overlay(manifest: Path, network: str, experiment: str | None) -> Overlay:
             f"`{manifest}`: no {', '.join(KINDS)} is in it, so that there is nothing to patch",
             hint="a manifest of the job itself, as `kubectl get -o yaml` or its author has it",
         )
+    _check_alone(patches)
     files = overlay_files(manifest.name, network, patches)
     return Overlay(
         texts={f"base/{manifest.name}": text, **{file.path: to_yaml(file) for file in files}},
         patches=tuple(patches),
     )
+
+
+def _check_alone(patches: Sequence[JobPatch]) -> None:
+    """Raises InputError for two jobs of one name, of which Kustomize would patch both twice."""
+    known = [(patch.kind, patch.name) for patch in patches]
+    for place, each in enumerate(known):
+        if each in known[:place]:
+            raise InputError(f"two are named {' '.join(each)}", hint="one of them a file")
 
 
 def _variables(name: str, experiment: str | None) -> dict[str, str]:
@@ -75,8 +86,21 @@ def _variables(name: str, experiment: str | None) -> dict[str, str]:
             f"networks.{name}: it does not say what is attached to pods",
             hint="`kubernetes: pod` is the cluster's own network",
         )
-    own = {key: value for key, value in named.environment.items() if isinstance(value, str)}
-    return network_variables(named.kubernetes) | own
+    return network_variables(named.kubernetes) | _own(named)
+
+
+def _own(network: Network) -> dict[str, str]:
+    """What its entry sets for ranks. Raises InputError for a secret."""
+    own: dict[str, str] = {}
+    for key, value in network.environment.items():
+        if not isinstance(value, str) or holds_token(value) or url_secrets(value):
+            raise InputError(
+                f"networks.{network.name}.environment.{key} is a secret, and an overlay would "
+                "show it",
+                hint="`valueFrom: {secretKeyRef: …}` in the manifest itself",
+            )
+        own[key] = value
+    return own
 
 
 def _documents(text: str, path: Path) -> Iterator[Any]:

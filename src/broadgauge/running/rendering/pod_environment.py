@@ -5,25 +5,38 @@ torchrun sets its contract itself, and NCCL's log stands in the pod's: `broadgau
 there.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from broadgauge.manifests.nothing_secret import TO_A_SECRET
 from broadgauge.platforms.meant_transport import face_variables
 from broadgauge.platforms.paths import NCCL_VARIABLES
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
+from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.kubernetes import Kubernetes
 from broadgauge.specs.pod_networks import AttachedNetwork
+from broadgauge.specs.variables import FromEnvironment
 
 LOOPBACK = "lo"
 NCCL_LOG = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,BOOTSTRAP,NET,ENV,GRAPH"}
 
 
-def pod_environment(case: Case, settings: Kubernetes) -> dict[str, str]:
-    """Without secrets. Raises InputError for one that no Secret is named for."""
-    _check_secrets(case, settings.secrets)
+def pod_environment(case: Case, settings: Kubernetes, cpus: float | None) -> dict[str, str]:
+    """Without secrets. `cpus`: of a pod. Raises InputError for a secret that no Secret is named
+    for."""
+    check_secrets(case.environment, settings.secrets)
     own = {name: value for name, value in case.environment.items() if isinstance(value, str)}
-    return {**_platform_variables(case, settings), **own}
+    return {**_platform_variables(case, cpus), **own}
+
+
+def pod_cpus(experiment: Experiment, case: Case) -> float | None:
+    """Of a pod. Where CPUs compute there is always a limit, and as many threads."""
+    settings, cluster = experiment.kubernetes, experiment.cluster
+    if settings.cpus is not None:
+        return settings.cpus
+    if cluster.cores_per_node != "auto":
+        return float(cluster.cores_per_node)
+    return float(case.ranks_per_node) if case.device == "cpu" else None
 
 
 def network_variables(face: AttachedNetwork) -> dict[str, str]:
@@ -36,23 +49,27 @@ def network_variables(face: AttachedNetwork) -> dict[str, str]:
     }
 
 
-def _platform_variables(case: Case, settings: Kubernetes) -> dict[str, str]:
+def _platform_variables(case: Case, cpus: float | None) -> dict[str, str]:
+    """Of a command both libraries' variables: which one it takes is its script's to say."""
     found = {}
-    if settings.cpus is not None:
-        found["OMP_NUM_THREADS"] = str(max(1, int(settings.cpus) // case.ranks_per_node))
+    if cpus is not None:
+        found["OMP_NUM_THREADS"] = str(max(1, int(cpus) // case.ranks_per_node))
     if case.link is None:
         network = {"GLOO_SOCKET_IFNAME": LOOPBACK, "NCCL_SOCKET_IFNAME": f"={LOOPBACK}", **NCCL_LOG}
     else:
         assert case.link.kubernetes is not None, "the plan leaves out networks without this face"
         network = network_variables(case.link.kubernetes)
-    is_nccl = case.backend == "nccl"
-    found |= {name: value for name, value in network.items() if name.startswith("NCCL_") == is_nccl}
+    if not case.workload.is_under_torchrun:
+        of_backend = "NCCL_" if case.backend == "nccl" else "GLOO_"
+        network = {key: value for key, value in network.items() if key.startswith(of_backend)}
+    found |= network
     return found if case.path is None else {**found, **NCCL_VARIABLES[case.path.path]}
 
 
-def _check_secrets(case: Case, known: Iterable[str]) -> None:
-    """A variable that is a secret can't come from the environment of whoever renders."""
-    for name, value in case.environment.items():
+def check_secrets(variables: Mapping[str, str | FromEnvironment], known: Iterable[str]) -> None:
+    """A variable that is a secret can't come from the environment of whoever renders. Raises
+    InputError."""
+    for name, value in variables.items():
         if not isinstance(value, str) and name not in known:
             raise InputError(
                 f"environment.{name} is a secret, and no Secret of the cluster is named for it",

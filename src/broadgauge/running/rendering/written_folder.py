@@ -7,7 +7,7 @@ come from somebody else, with a checkout: it can name nothing outside of its fol
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from broadgauge.specs.errors import InputError
@@ -16,26 +16,40 @@ MARKER = ".broadgauge-rendered"
 """JSON. Without the extension: kubectl takes each `.json` of a folder for a manifest."""
 
 
-def write_rendered(texts: Mapping[str, str], folder: Path) -> tuple[Path, ...]:
+def write_rendered(
+    texts: Mapping[str, str],
+    folder: Path,
+    what: str,
+    *,
+    is_kept: Callable[[str], bool] | None = None,
+) -> tuple[Path, ...]:
     """All files, by path, and none from an earlier time that is not rendered any more: gives those
-    that it removed. Raises InputError, also where all of an earlier time would go."""
+    that it removed.
+
+    `what` they are of: a folder holds the files of one. `is_kept`: of a path of an earlier time,
+    does it stay although it is not rendered now? Raises InputError.
+    """
     contents = {path: text.encode() for path, text in texts.items()}
     try:
-        known = _known(folder)
+        earlier, known = _known(folder)
         _refuse_foreign(folder, known)
-        if known and not known.keys() & contents.keys():
+        if earlier not in (None, what):
             raise InputError(
-                f"`{folder}` holds other rendered files, which would be removed: "
-                f"{', '.join(sorted(known)[:3])}",
+                f"`{folder}` holds the files of {earlier}, which would be removed",
                 hint="--out names a folder of its own",
             )
+        kept = {
+            path: mark
+            for path, mark in known.items()
+            if path not in contents and is_kept is not None and is_kept(path)
+        }
         for path, data in contents.items():
             target = folder / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)
-        marks = {path: _hash(data) for path, data in contents.items()}
-        (folder / MARKER).write_text(json.dumps({"files": marks}, indent=2) + "\n")
-        removed = sorted(known.keys() - contents.keys())
+        marks = kept | {path: _hash(data) for path, data in contents.items()}
+        (folder / MARKER).write_text(json.dumps({"of": what, "files": marks}, indent=2) + "\n")
+        removed = sorted(known.keys() - marks.keys())
         for path in removed:
             (folder / path).unlink(missing_ok=True)
             _remove_empty(folder / path, folder)
@@ -56,16 +70,17 @@ def _hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _known(folder: Path) -> dict[str, str]:
-    """What an earlier rendering has written; empty: none was here. Raises InputError."""
+def _known(folder: Path) -> tuple[str | None, dict[str, str]]:
+    """What an earlier rendering was of, and has written; None: none was here. Raises InputError."""
     marker = folder / MARKER
     if not marker.is_symlink() and not marker.exists():
-        return {}
+        return None, {}
     try:
         if not _is_plain(marker):
             raise ValueError("it is no plain file")
-        found = json.loads(marker.read_bytes())["files"]
-        known = {str(path): str(value) for path, value in found.items()}
+        found = json.loads(marker.read_bytes())
+        what = str(found["of"])
+        known = {str(path): str(value) for path, value in found["files"].items()}
         for path in known:
             _check_inside(path)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -73,7 +88,7 @@ def _known(folder: Path) -> dict[str, str]:
             f"`{marker}` is not as `broadgauge render` wrote it, nothing was changed: {error}",
             hint="name another folder",
         ) from error
-    return known
+    return what, known
 
 
 def _check_inside(path: str) -> None:
