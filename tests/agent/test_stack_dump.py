@@ -57,10 +57,18 @@ def test_a_stopped_process_is_continued(tmp_path: Path) -> None:
         wait_until(StackDump.ask(pid, log_fd).is_whole, 300)
 
 
-def test_one_that_does_not_hear_is_never_whole(tmp_path: Path) -> None:
-    """Whatever else it writes."""
+def test_another_thread_answers_for_one_that_blocks_the_signal(tmp_path: Path) -> None:
+    """The kernel gives it to whichever hears; a library's threads do not."""
     log = tmp_path / "log"
     with process(STANDS + BLOCKS + WAITS, log) as (pid, log_fd):
+        wait_until(StackDump.ask(pid, log_fd).is_whole, 300, 0.0)
+        assert log.read_text().count("(most recent call first)") == NUM_THREADS
+
+
+def test_one_that_does_not_hear_is_never_whole(tmp_path: Path) -> None:
+    """Whatever else it writes: threads inherit what the first one blocks."""
+    log = tmp_path / "log"
+    with process(f"import signal\n{BLOCKS}{STANDS}{WAITS}", log) as (pid, log_fd):
         dump = StackDump.ask(pid, log_fd)
         assert not dump.is_whole()
         with log.open("a") as other:

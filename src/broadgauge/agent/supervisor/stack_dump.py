@@ -2,8 +2,9 @@
 
 faulthandler writes them in the handler of a signal. The kernel blocks that signal in the thread
 that handles it until the handler returns, so a rank whose log has grown, and in no thread of which
-the signal is pending or newly blocked, has written all of them. Source: sigaction(2), without
-SA_NODEFER, as faulthandler.register() asks for it; proc_pid_status(5).
+the signal is pending or newly blocked, has written all of them. A process in which every thread
+blocks it keeps it pending for ever. Source: sigaction(2), without SA_NODEFER, as
+faulthandler.register() asks for it; signal(7); proc_pid_status(5).
 """
 
 import os
@@ -13,7 +14,8 @@ from pathlib import Path
 
 STACKS_SIGNAL = signal.SIGUSR1
 _BIT = 1 << (STACKS_SIGNAL - 1)
-_MASKS = ("SigPnd:", "ShdPnd:", "SigBlk:")
+_PENDING = ("SigPnd:", "ShdPnd:")
+_BLOCKED = ("SigBlk:",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +36,7 @@ class StackDump:
             pid=pid,
             log_fd=log_fd,
             log_bytes=os.fstat(log_fd).st_size,
-            deaf_threads=frozenset(_threads_with_it(pid)),
+            deaf_threads=frozenset(_threads_with_it(pid, _BLOCKED)),
         )
         os.kill(pid, STACKS_SIGNAL)
         os.kill(pid, signal.SIGCONT)
@@ -44,18 +46,21 @@ class StackDump:
         """Is all of it in the log?"""
         if os.fstat(self.log_fd).st_size <= self.log_bytes:
             return False
-        return _threads_with_it(self.pid) <= self.deaf_threads
+        # In this order: what was pending a moment ago may be blocked by now, and never the reverse.
+        if _threads_with_it(self.pid, _PENDING):
+            return False
+        return _threads_with_it(self.pid, _BLOCKED) <= self.deaf_threads
 
 
-def _threads_with_it(pid: int) -> set[str]:
-    """In which the signal is pending or blocked."""
+def _threads_with_it(pid: int, names: tuple[str, ...]) -> set[str]:
+    """In which the signal is in one of these masks."""
     found = set()
     for status in Path(f"/proc/{pid}/task").glob("*/status"):
         try:
             lines = status.read_text(errors="replace").splitlines()
         except OSError:  # it has ended meanwhile
             continue
-        masks = [int(line.split()[1], 16) for line in lines if line.startswith(_MASKS)]
+        masks = [int(line.split()[1], 16) for line in lines if line.startswith(names)]
         if any(mask & _BIT for mask in masks):
             found.add(status.parent.name)
     return found
