@@ -125,6 +125,7 @@ def test_odd_words_arrive_as_they_were_written(
         ],
     }
     path, out = tmp_path / "odd.yaml", tmp_path / "odd"
+    (tmp_path / "train.py").touch()
     path.write_text(yaml_text(experiment))
     assert main(["render", str(path), "--out", str(out)]) == 0
     kubectl("apply", "-k", str(out))
