@@ -12,8 +12,11 @@ from pathlib import Path
 
 PACKAGES = ("agent", "leader", "messages", "probes", "wording")
 """Of broadgauge; with what is in its `__init__.py`."""
-POD_PARTS = ("agent/__init__.py", "agent/entry_point.py", "agent/pod", *PACKAGES[2:])
-"""Of a job that is rendered: the entrypoint, and our own workloads."""
+POD_PARTS = (
+    *("agent/__init__.py", "agent/entry_point.py", "agent/netlink.py", "agent/pod"),
+    *PACKAGES[2:],
+)
+"""Of a job that is rendered: the entrypoint, what gives addresses, and our own workloads."""
 MAIN = (
     "import sys\n\nfrom broadgauge.agent.entry_point import main\n\nsys.exit(main(sys.argv[1:]))\n"
 )

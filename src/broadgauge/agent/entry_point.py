@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 
 PROGRAMS = {
+    "addresses": "broadgauge.agent.pod.addresses",
     "agent": "broadgauge.agent.on_host",
     "command": "broadgauge.probes.command",
     "facts": "broadgauge.agent.facts",
