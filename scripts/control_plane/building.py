@@ -32,11 +32,14 @@ def build_missing(cache: Path, *, jobs: int, keep: bool, say: Say) -> None:
         if not lacking:
             say(f"all is there: {cache}")
             return
-        _refuse_full_disk(cache)
+        is_built = any(isinstance(each, Build) for each in lacking)
+        if is_built:
+            _refuse_full_disk(cache)
         workplace = cache / WORKPLACE
         workplace.mkdir(exist_ok=True)
         go, took = find_go(cache, workplace)
-        say(f"built with {go.program} into {cache}: minutes on two cores")
+        what = "built: minutes on two cores" if is_built else "downloaded: schemas only"
+        say(f"{what}; with {go.program}, into {cache}")
         if took:
             _tell(say, "go", took)
         for each in lacking:

@@ -141,7 +141,33 @@ OLDER_TRAINER = Schemas(
     patterns=("manifests/base/crds/trainer.kubeflow.org_*.yaml",),
 )
 """Trainer 2.2 broke the API of 2.1, which clusters still have."""
-SCHEMAS = (OLDER_TRAINER,)
+_NETWORK_PLUMBING = "github.com/k8snetworkplumbingwg"
+NETWORK_ATTACHMENTS = Schemas(
+    name="network-attachments-1.7",
+    module=f"{_NETWORK_PLUMBING}/network-attachment-definition-client",
+    version="v1.7.0",
+    hash="h1:47q2PIbDYHmOaqLxgGnvpLq96v9UKDsJfNW6j/KbfpQ=",
+    patterns=("artifacts/networks-crd.yaml",),
+)
+"""NetworkAttachmentDefinition: what Multus attaches to a pod."""
+WHEREABOUTS = Schemas(
+    name="whereabouts-0.8",
+    module=f"{_NETWORK_PLUMBING}/whereabouts",
+    version="v0.8.0",
+    hash="h1:IRaQohTPmZVBmDf7nkSaajfuYc72QOIMF1ju2+z5zis=",
+    patterns=("doc/crds/whereabouts.cni.cncf.io_*.yaml",),
+)
+"""IPPool and OverlappingRangeIPReservation: which addresses pods have got."""
+SRIOV = Schemas(
+    name="sriov-1.6",
+    module=f"{_NETWORK_PLUMBING}/sriov-network-operator",
+    version="v1.6.0",
+    hash="h1:rzxyQm7Blreak47QCxvUEscTWgFzp+rBPcKXy5RewgE=",
+    patterns=("config/crd/bases/sriovnetwork.openshift.io_*.yaml",),
+)
+"""SriovNetwork, SriovIBNetwork, SriovNetworkNodePolicy and more: virtual functions for pods."""
+NETWORKS = (NETWORK_ATTACHMENTS, WHEREABOUTS, SRIOV)
+SCHEMAS = (OLDER_TRAINER, *NETWORKS)
 
 
 def short_hash(texts: list[str]) -> str:

@@ -6,14 +6,16 @@
         scratch.dry_run(*manifests)
 
 asks the API server and all webhooks; RefusedError says what is wrong, with the field's path. Tests
-that need no kinds beyond Kubernetes' own leave `operators` out.
+of attached networks alone take `network_kinds` in its place, and those that need no kinds beyond
+Kubernetes' own neither.
 """
 
 import itertools
 from collections.abc import Iterator
+from itertools import chain
 
 import pytest
-from scripts.control_plane.recipes import OLDER_TRAINER
+from scripts.control_plane.recipes import NETWORKS, OLDER_TRAINER
 from tests.kubernetes.cluster.api import Manifest
 from tests.kubernetes.cluster.control_plane import GUEST, ControlPlane
 from tests.kubernetes.cluster.operators import install_kinds, start
@@ -36,16 +38,24 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
 
 
 @pytest.fixture(scope="session")
-def operators(control_plane: ControlPlane) -> None:
-    """JobSet's and Trainer's, with their kinds and webhooks, beside the control plane."""
+def network_kinds(control_plane: ControlPlane) -> None:
+    """Attached networks', by their schemas: no webhook judges, and nothing attaches."""
+    install_kinds(control_plane.api(), chain.from_iterable(map(schemas, NETWORKS)))
+
+
+@pytest.fixture(scope="session")
+def operators(control_plane: ControlPlane, network_kinds: None) -> None:
+    """Those of jobs, with their kinds and webhooks, beside the control plane, which knows attached
+    networks too: what a rendered job is made of."""
     start(control_plane)
 
 
 @pytest.fixture(scope="session")
 def older_trainer(control_plane: ControlPlane) -> Scratch:
-    """An API server that has the kinds of Trainer 2.1, by their schemas: no webhook judges."""
+    """An API server that has the kinds of Trainer 2.1 and those of attached networks, by their
+    schemas: no webhook judges."""
     api = control_plane.add_api_server("older-trainer")
-    install_kinds(api, schemas(OLDER_TRAINER) / "manifests/base/crds")
+    install_kinds(api, chain.from_iterable(map(schemas, (OLDER_TRAINER, *NETWORKS))))
     api.create(namespace_manifest("older-trainer"))
     return Scratch(api, "older-trainer")
 

@@ -1,5 +1,7 @@
 """A right manifest of each kind that the tests' cluster has: small, for tests to change."""
 
+import json
+
 from tests.kubernetes.cluster.api import Manifest
 
 
@@ -81,6 +83,37 @@ def patched_train_job() -> Manifest:
     patch = {"manager": "tests.broadgauge.example/samples", "trainingRuntimeSpec": labelled}
     manifest["spec"]["runtimePatches"] = [patch]
     return manifest
+
+
+def network_attachment() -> Manifest:
+    """Its configuration is text, into which no schema looks."""
+    plugin = {"cniVersion": "1.0.0", "name": "rail-0", "type": "host-device", "device": "ens8"}
+    spec = {"config": json.dumps(plugin)}
+    return _manifest("k8s.cni.cncf.io/v1", "NetworkAttachmentDefinition", spec)
+
+
+def ip_pool() -> Manifest:
+    """One address is taken: the second of the range, by its place in it."""
+    taken = {"id": "0", "ifname": "net1", "podref": "default/worker-0"}
+    spec = {"range": "192.168.10.0/24", "allocations": {"1": taken}}
+    return _manifest("whereabouts.cni.cncf.io/v1alpha1", "IPPool", spec)
+
+
+def sriov_network() -> Manifest:
+    spec = {"resourceName": "rail0", "networkNamespace": "default", "spoofChk": "on"}
+    return _manifest("sriovnetwork.openshift.io/v1", "SriovNetwork", spec)
+
+
+def sriov_policy() -> Manifest:
+    """Virtual functions for RDMA."""
+    spec = {
+        "resourceName": "rail0",
+        "nodeSelector": {"gpu": "h100"},
+        "nicSelector": {"pfNames": ["ens8f0"]},
+        "numVfs": 8,
+        "isRdma": True,
+    }
+    return _manifest("sriovnetwork.openshift.io/v1", "SriovNetworkNodePolicy", spec)
 
 
 def _manifest(version: str, kind: str, spec: Manifest) -> Manifest:

@@ -124,19 +124,25 @@ def test_a_build_is_there_whole_or_not_at_all(cache: Path, tmp_path: Path) -> No
                 assert len(list(programs.manifests(module).glob(pattern))) == 1
 
 
-def test_schemas_are_there_if_they_are_those_that_were_meant(cache: Path, tmp_path: Path) -> None:
-    schemas, (pattern,), told = recipes.OLDER_TRAINER, recipes.OLDER_TRAINER.patterns, []
+@pytest.mark.parametrize("wanted", recipes.SCHEMAS, ids=lambda schemas: schemas.name)
+def test_schemas_are_there_if_they_are_those_that_were_meant(
+    cache: Path, tmp_path: Path, wanted: recipes.Schemas
+) -> None:
+    (pattern,), told = wanted.patterns, []
     path = tmp_path / "module" / pattern.replace("*", "any")
     path.parent.mkdir(parents=True)
     path.write_text("kind: Any")
+    (path.parent / "daemon-set.yaml").write_text("kind: DaemonSet")
     there = {"Dir": str(tmp_path / "module"), "Sum": "h1:another="}
     go = FakeGo(program=Path("go"), workplace=cache / "building", downloaded=json.dumps(there))
     with pytest.raises(go_tool.BuildError, match="is h1:another=, and should be h1:"):
-        building.download(go, cache, schemas, say=told.append)
-    assert not programs.schemas(schemas).exists()
-    right = json.dumps(there | {"Sum": schemas.hash})
-    building.download(dataclasses.replace(go, downloaded=right), cache, schemas, say=told.append)
-    assert [each.name for each in programs.schemas(schemas).glob(pattern)] == [path.name]
+        building.download(go, cache, wanted, say=told.append)
+    assert wanted in recipes.missing(cache)
+    assert programs.schemas(wanted) == []
+    right = json.dumps(there | {"Sum": wanted.hash})
+    building.download(dataclasses.replace(go, downloaded=right), cache, wanted, say=told.append)
+    assert wanted not in recipes.missing(cache)
+    assert [each.name for each in programs.schemas(wanted)] == [path.name]
 
 
 def test_a_download_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ watch: `start` returns when each refused a bad object by its own name, or change
 
 import base64
 import json
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -123,7 +123,9 @@ def start(control_plane: ControlPlane) -> None:
     """Their kinds, their processes, their webhooks; they end with the control plane."""
     api = control_plane.api()
     kinds = {
-        operator.name: install_kinds(api, manifests(operator.module) / operator.crds)
+        operator.name: install_kinds(
+            api, sorted((manifests(operator.module) / operator.crds).glob("*.yaml"))
+        )
         for operator in OPERATORS
     }
     started = []
@@ -149,12 +151,12 @@ def passes(api: Api, webhook: str, manifest: Manifest) -> str | None:
     return f"{accepted['kind']} passes {webhook}"
 
 
-def install_kinds(api: Api, folder: Path) -> list[Manifest]:
-    """What each of the definitions there specifies, once it is served."""
+def install_kinds(api: Api, definitions: Iterable[Path]) -> list[Manifest]:
+    """What each of them specifies, once it is served."""
     specs = [
         # As it is: parsing these files takes longer than all else here.
         api.request("POST", _CRDS, path.read_bytes(), content_type="application/yaml")["spec"]
-        for path in sorted(folder.glob("*_*.yaml"))
+        for path in definitions
     ]
     for spec in specs:
         _wait_until_served(api, spec)

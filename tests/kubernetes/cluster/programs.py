@@ -33,6 +33,6 @@ def manifests(module: str) -> Path:
     return folder / "manifests" / module
 
 
-def schemas(wanted: Schemas) -> Path:
-    """The copied files of a release of which nothing runs, as its own tree has them."""
-    return cache_folder() / wanted.folder_name()
+def schemas(wanted: Schemas) -> list[Path]:
+    """The copied files of a release of which nothing runs."""
+    return sorted((cache_folder() / wanted.folder_name()).rglob("*.yaml"))
