@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,10 +10,11 @@ from tests.kubernetes.cluster.api import Manifest, RefusedError
 from tests.kubernetes.cluster.control_plane import GUEST
 from tests.kubernetes.cluster.scratch import Scratch
 from tests.kubernetes.cluster.waiting import wait_until
-from tests.running.rendering.experiments import examples_with_a_face
+from tests.running.rendering.experiments import examples_with_a_face, rendered
+from tests.running.rendering.networks import NETWORKS, with_files
 
 from broadgauge.manifests.names import leader_address
-from broadgauge.manifests.rights import GROUP, rights_file
+from broadgauge.manifests.rights import GROUP, plural, rights_file
 from broadgauge.running.experiments import load
 from broadgauge.running.rendering.experiment import (
     ON_KUBERNETES,
@@ -61,6 +63,21 @@ def test_every_example_passes(scratch: Scratch, name: str, kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_that_an_experiment_can_say_passes(scratch: Scratch, kind: str) -> None:
     found = render("granite-h100", kind, *ALL_THAT_CAN_BE_SAID)
+    scratch.dry_run(*found.rendered.objects)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_network_passes(scratch: Scratch, kind: str, tmp_path: Path) -> None:
+    """With the address map's init container, static addresses where pods differ, as root with
+    IPC_LOCK, and a topology file."""
+    static = "{attachment: macvlan, devices: e, ipam: {kind: static, ranges: 10.9.0.0/24}}"
+    found = rendered(
+        with_files(tmp_path),
+        f"kubernetes={{job: {kind}, run_as_user: 0, topology_file: topo.xml, image: 'a:1'}}",
+        *([f"networks.br.kubernetes={static}"] if kind == "pytorchjob" else []),
+        text=NETWORKS,
+    )
+    assert found.rendered.counts["NetworkAttachmentDefinition"] == 6
     scratch.dry_run(*found.rendered.objects)
 
 
@@ -163,7 +180,8 @@ def test_pods_know_their_number_and_the_first_has_the_leaders_name(
 def rights(kind: str) -> tuple[RenderedExperiment, Manifest]:
     """What is rendered of every kind of object, and the Role for it."""
     claim = "kubernetes.volumes=[{name: data, mount: /data, size_bytes: 1 GiB}]"
-    found = render("pods", kind, claim, "kubernetes.namespace=any")
+    attached = "networks.pod.kubernetes={attachment: macvlan, devices: ens1}"
+    found = render("pods", kind, claim, attached, "kubernetes.namespace=any")
     _, role, _ = rights_file(found.jobs, found.rendered.objects).objects
     return found, role
 
@@ -186,7 +204,7 @@ def test_the_rendered_role_is_enough_and_none_of_its_kinds_too_much(
         guest.find("v1", "Secret")
     for number, rule in enumerate(role["rules"][: len(manifests)]):
         (resource,) = rule["resources"]
-        (refused,) = (each for each in manifests.values() if f"{each['kind'].lower()}s" == resource)
+        (refused,) = (each for each in manifests.values() if plural(each["kind"]) == resource)
         fewer = [each for place, each in enumerate(role["rules"]) if place != number]
         scratch.apply({**role, "rules": fewer})
         wait_until(lambda refused=refused: not may(guest, refused), f"no right to {resource}")

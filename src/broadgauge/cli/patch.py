@@ -10,8 +10,9 @@ def add_parser(subparsers: Any) -> None:
         "patch",
         help="put a job's manifest on another network, by an overlay",
         description="Writes an overlay of Kustomize that puts a Job, PyTorchJob or TrainJob of "
-        "yours on a network: the variables of the containers that train, and nothing else. The "
-        "manifest itself is copied as it is. No cluster is asked.",
+        "yours on a network: its pods' annotation, and resources and variables of the containers "
+        "that train, and nothing else. The manifest itself is copied as it is. No cluster is "
+        "asked.",
         allow_abbrev=False,
     )
     parser.add_argument("manifest", metavar="MANIFEST", type=Path, help="a YAML file with the job")
@@ -19,7 +20,13 @@ def add_parser(subparsers: Any) -> None:
         "--network",
         metavar="NAME",
         required=True,
-        help="`pod`: the cluster's own; or a network of --experiment",
+        help="`pod`: the cluster's own; a NetworkAttachmentDefinition, `rdmashared-net`; or a "
+        "network of --experiment",
+    )
+    parser.add_argument(
+        "--resource",
+        metavar="NAME",
+        help="RDMA over that definition's NIC, by this resource: rdma/rdma_shared_device_eth",
     )
     parser.add_argument(
         "--experiment", metavar="EXPERIMENT", help="an experiment that has a network of this name"
@@ -35,12 +42,16 @@ def add_parser(subparsers: Any) -> None:
 
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.output import say, say_facts
-    from broadgauge.running.rendering.patch import overlay
+    from broadgauge.running.rendering.patch import WantedNetwork, folder_word, overlay
     from broadgauge.running.rendering.written_folder import write_rendered
 
-    found = overlay(options.manifest, options.network, options.experiment)
+    wanted = WantedNetwork(
+        name=options.network, experiment=options.experiment, resource=options.resource
+    )
+    found = overlay(options.manifest, wanted)
     out = options.out or Path(f"{options.manifest.stem}-overlays")
-    own = f"overlays/{options.network}/"
+    folder = folder_word(options.network)
+    own = f"overlays/{folder}/"
     removed = write_rendered(
         found.texts,
         out,
@@ -53,5 +64,5 @@ def handle(options: argparse.Namespace) -> int:
     for patch in found.patches:
         changes = patch.changes or (f"{patch.kind} {patch.name}: nothing has to change",)
         say_facts(f"patch      {change}" for change in changes)
-    say(f"apply      kubectl apply -k {out / 'overlays' / options.network}")
+    say(f"apply      kubectl apply -k {out / 'overlays' / folder}")
     return 0

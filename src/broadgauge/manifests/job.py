@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from broadgauge.manifests.interfaces import Attachments
 from broadgauge.manifests.memory_need import MemoryNeed
 from broadgauge.specs.case import Case
 from broadgauge.specs.kubernetes import JobKind, Kubernetes
@@ -39,6 +40,14 @@ class PodJob:
     """Of each pod, where the experiment says it or CPUs compute; None: nobody says."""
     memory_need: MemoryNeed
     """Of each pod, as far as the memory model knows it."""
+    attachments: Attachments
+    """What its pods are given for their networks."""
+    needs_locked_memory: bool
+    """Is one of these networks meant as RDMA, which pins memory?"""
+    address_map: bytes | None
+    """The file by which an init container sets the addresses of NICs; None: no NIC needs it."""
+    topology: bytes | None
+    """NCCL's topology file; None: NCCL reads the PCI buses that a pod sees."""
 
     @property
     def name(self) -> str:

@@ -57,6 +57,16 @@ def files_name(job: PodJob) -> str:
     return f"{job.name}-files"
 
 
+def address_map_name(job: PodJob) -> str:
+    """ConfigMap of the address map, which all jobs share."""
+    return f"{job.prefix}-address-map"
+
+
+def topology_name(job: PodJob) -> str:
+    """ConfigMap of NCCL's topology file, which all jobs share."""
+    return f"{job.prefix}-topology"
+
+
 def container_name(job: PodJob) -> str:
     """Of the ranks. Each operator finds it by its name.
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.network_needs import network_notes
 from broadgauge.manifests.resources import CPUS_PER_GPU_RANK
 from broadgauge.specs.kubernetes import ANY_IMAGE
 from broadgauge.wording.amounts import show_size
@@ -10,8 +11,8 @@ from broadgauge.wording.amounts import show_size
 
 def notes_on(jobs: Sequence[PodJob]) -> tuple[str, ...]:
     """Each once, a sentence or two without place."""
-    requested = (*_requested_memory(jobs),)
-    return tuple(dict.fromkeys((*requested, *(note for job in jobs for note in _notes(job)))))
+    of_each = (note for job in jobs for note in _notes(job))
+    return tuple(dict.fromkeys((*_requested_memory(jobs), *network_notes(jobs), *of_each)))
 
 
 def _requested_memory(jobs: Sequence[PodJob]) -> Iterator[str]:
@@ -46,7 +47,7 @@ def _notes(job: PodJob) -> Iterator[str]:
         )
     elif settings.run_as_user is None:
         yield (
-            "no pod runs as root: OpenShift gives its processes a user id, elsewhere the image "
+            "no rank runs as root: OpenShift gives its processes a user id, elsewhere the image "
             "must say a number other than 0, or `kubernetes.run_as_user` does"
         )
     if job.kind == "pytorchjob" and job.num_pods > 1:

@@ -1,10 +1,17 @@
 """What is a pod of the job? One a node, with one container, whose entrypoint starts torchrun."""
 
-from broadgauge.manifests import names, security
+from broadgauge.manifests import attachments, names, security
 from broadgauge.manifests.config_maps import CASE_KEY, PROGRAM_KEY
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.resources import resources
-from broadgauge.manifests.volumes import CASE, FILES, PROGRAM, SCRATCH, mounted
+from broadgauge.manifests.volumes import (
+    CASE,
+    FILES,
+    PROGRAM,
+    SCRATCH,
+    mounted,
+    mounted_for_addresses,
+)
 from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.specs.kubernetes import Toleration
 
@@ -23,12 +30,13 @@ _OF_ANY_USER = {
 """A random user id has no name and no home, which libraries ask for."""
 
 
-def pod_template(job: PodJob) -> Manifest:
-    """`metadata` and `spec`, for all kinds of jobs."""
+def pod_template(job: PodJob, pod: int = 0) -> Manifest:
+    """`metadata` and `spec`, for all kinds of jobs. `pod`: number of the first that it is of."""
+    of_networks = attachments.annotations(job, pod)
     return {
         "metadata": {
             "labels": names.job_labels(job),
-            "annotations": {**job.settings.annotations, **NO_SIDECAR},
+            "annotations": {**job.settings.annotations, **NO_SIDECAR, **of_networks},
         },
         "spec": _spec(job),
     }
@@ -57,9 +65,34 @@ def _spec(job: PodJob) -> Manifest:
     if settings.tolerations:
         found["tolerations"] = [_toleration(each) for each in settings.tolerations]
     all_mounted = mounted(job)
+    volumes = {each.volume["name"]: each.volume for each in all_mounted}
+    if job.address_map is not None:
+        for_addresses = mounted_for_addresses(job)
+        volumes |= {each.volume["name"]: each.volume for each in for_addresses}
+        found["initContainers"] = [_address_container(job, [each.mount for each in for_addresses])]
     found["containers"] = [_container(job, [each.mount for each in all_mounted])]
-    found["volumes"] = [each.volume for each in all_mounted]
+    found["volumes"] = list(volumes.values())
     return found
+
+
+def _address_container(job: PodJob, mounts: list[Manifest]) -> Manifest:
+    """What gives the pod's NICs the addresses of the map (agent/pod/addresses.py)."""
+    mapped = [each.name for each in job.attachments.interfaces if each.is_mapped]
+    found: Manifest = {"name": "addresses", "image": job.settings.image}
+    if job.settings.image_pull_policy is not None:
+        found["imagePullPolicy"] = job.settings.image_pull_policy
+    node = {"fieldRef": {"fieldPath": "spec.nodeName"}}
+    return found | {
+        "command": [_plain(job.settings.python), f"{PROGRAM}/{PROGRAM_KEY}", "addresses"],
+        "env": [
+            {"name": "BROADGAUGE_NODE_NAME", "valueFrom": node},
+            {"name": "BROADGAUGE_ADDRESS_INTERFACES", "value": ",".join(mapped)},
+            {"name": "PYTHONUNBUFFERED", "value": "1"},
+        ],
+        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
+        "securityContext": security.of_address_container(),
+        "volumeMounts": mounts,
+    }
 
 
 def _one_a_node(job: PodJob) -> Manifest:

@@ -4,12 +4,18 @@ from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.network_needs import network_prerequisites
 from broadgauge.specs.kubernetes import JobKind, Kubernetes
 
 
 def prerequisites(jobs: Sequence[PodJob]) -> tuple[str, ...]:
     """Each in words, the most basic first; all jobs are of one experiment."""
-    return (*_nodes(jobs), *_operators(jobs[0].kind), *_named(jobs[0].settings))
+    return (
+        *_nodes(jobs),
+        *_operators(jobs[0].kind),
+        *network_prerequisites(jobs),
+        *_named(jobs[0].settings),
+    )
 
 
 def _nodes(jobs: Sequence[PodJob]) -> Iterator[str]:

@@ -18,10 +18,9 @@ def pytorch_job(job: PodJob) -> tuple[Manifest, ...]:
     policy: Manifest = {"backoffLimit": 0, "cleanPodPolicy": "Running", **time_limits(job)}
     if job.settings.queue is not None:
         policy["suspend"] = True
-    replica = {"restartPolicy": "Never", "template": pod_template(job)}
-    replicas: Manifest = {"Master": {"replicas": 1, **replica}}
+    replicas: Manifest = {"Master": _replicas(job, 1, first_pod=0)}
     if job.num_pods > 1:
-        replicas["Worker"] = {"replicas": job.num_pods - 1, **replica}
+        replicas["Worker"] = _replicas(job, job.num_pods - 1, first_pod=1)
     return (
         {
             "apiVersion": "kubeflow.org/v1",
@@ -30,3 +29,8 @@ def pytorch_job(job: PodJob) -> tuple[Manifest, ...]:
             "spec": {"runPolicy": policy, "pytorchReplicaSpecs": replicas},
         },
     )
+
+
+def _replicas(job: PodJob, number: int, *, first_pod: int) -> Manifest:
+    template = pod_template(job, first_pod)
+    return {"replicas": number, "restartPolicy": "Never", "template": template}

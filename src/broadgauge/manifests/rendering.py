@@ -5,10 +5,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from broadgauge.manifests.attachments import (
+    address_map_file,
+    definitions_file,
+    topology_file,
+)
 from broadgauge.manifests.claims import claims_file
 from broadgauge.manifests.config_maps import case_file, files_file, program_file
 from broadgauge.manifests.files import ManifestFile
 from broadgauge.manifests.indexed_job import indexed_job
+from broadgauge.manifests.interfaces import Interface
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.kustomization import kustomizations
 from broadgauge.manifests.notes import notes_on
@@ -43,14 +49,22 @@ class Rendered:
         return dict(Counter(each["kind"] for each in self.objects))
 
 
-def render_jobs(jobs: Sequence[PodJob]) -> Rendered:
-    """What outlives the jobs, then each job's own."""
+def render_jobs(jobs: Sequence[PodJob], definitions: Sequence[Interface] = ()) -> Rendered:
+    """What outlives the jobs, then each job's own. `definitions`: those of all jobs' networks."""
     own = (
         file
         for job in jobs
         for file in (program_file(job), case_file(job), files_file(job), _job_file(job))
     )
-    files = tuple(file for file in (claims_file(jobs[0]), *own) if file is not None)
+    address_map = next((job.address_map for job in jobs if job.address_map is not None), None)
+    topology = next((job.topology for job in jobs if job.topology is not None), None)
+    shared = (
+        definitions_file(jobs[0], definitions),
+        address_map_file(jobs[0], address_map),
+        topology_file(jobs[0], topology),
+        claims_file(jobs[0]),
+    )
+    files = tuple(file for file in (*shared, *own) if file is not None)
     return Rendered(
         files=files,
         kustomizations=tuple(kustomizations(files)),

@@ -26,6 +26,7 @@ def resources(job: PodJob) -> Manifest:
         predicted["memory"] = str(need_bytes)
     if job.gpus_per_pod:
         said[settings.gpu_resource] = str(job.gpus_per_pod)
+    said |= {name: str(number) for name, number in job.attachments.resources.items()}
     return {"requests": predicted | said, **({"limits": said} if said else {})}
 
 

@@ -16,6 +16,8 @@ GROUP = "rbac.authorization.k8s.io"
 _OURS = ("get", "list", "watch", "create", "patch", "delete")
 _CLAIMS = ("get", "list", "watch", "create", "patch")
 """They hold data: who runs jobs need not be able to delete it."""
+_PLURALS = {"NetworkAttachmentDefinition": "network-attachment-definitions"}
+"""Where it is no `s` behind the kind."""
 
 
 def rights_file(jobs: Sequence[PodJob], objects: Sequence[Manifest]) -> ManifestFile:
@@ -57,7 +59,7 @@ def rights_file(jobs: Sequence[PodJob], objects: Sequence[Manifest]) -> Manifest
 
 def rules(objects: Sequence[Manifest]) -> list[Manifest]:
     """By API group and kind, in the order of the objects; then pods and their logs, to read."""
-    kinds = dict.fromkeys((_group(each), f"{each['kind'].lower()}s") for each in objects)
+    kinds = dict.fromkeys((_group(each), plural(each["kind"])) for each in objects)
     made = [
         _rule(group, kind, _CLAIMS if kind == "persistentvolumeclaims" else _OURS)
         for group, kind in kinds
@@ -68,6 +70,11 @@ def rules(objects: Sequence[Manifest]) -> list[Manifest]:
         _rule("", "pods/log", ("get",)),
         _rule("", "events", ("get", "list", "watch")),
     ]
+
+
+def plural(kind: str) -> str:
+    """Of a kind, as its CRD names it."""
+    return _PLURALS.get(kind, f"{kind.lower()}s")
 
 
 def _group(manifest: Manifest) -> str:

@@ -1,4 +1,4 @@
-"""What may a pod's processes do? As little as training needs: they are nobody's root.
+"""What may a pod's processes do? As little as training and its networks need.
 
 Source: Kubernetes, "Pod Security Standards", Restricted; OpenShift, the SCC `restricted-v2`.
 """
@@ -22,9 +22,34 @@ def of_container(job: PodJob) -> Manifest:
     """Of the ranks. Where no user is asked for, OpenShift gives one of the namespace's own, and
     elsewhere the image says which."""
     user = job.settings.run_as_user
+    added = {"add": ["IPC_LOCK"]} if needs_ipc_lock(job) else {}
     return {
-        "runAsNonRoot": True,
+        "runAsNonRoot": user != 0,
         **({} if user is None else {"runAsUser": user}),
         "allowPrivilegeEscalation": False,
-        "capabilities": {"drop": ["ALL"]},
+        "capabilities": {"drop": ["ALL"], **added},
+    }
+
+
+def locks_memory(job: PodJob) -> bool:
+    """RDMA pins more memory than most container engines let a process lock."""
+    return job.needs_locked_memory and not job.settings.memlock_is_raised
+
+
+def needs_ipc_lock(job: PodJob) -> bool:
+    """Another user's process has no effective capability, whatever its container is given.
+
+    Source: capabilities(7), "Transformation of capabilities during execve()"; Kubernetes, KEP-2763
+    (ambient capabilities), which is not built.
+    """
+    return locks_memory(job) and job.settings.run_as_user == 0
+
+
+def of_address_container() -> Manifest:
+    """It alone may change addresses, and as root, as `needs_ipc_lock` says why."""
+    return {
+        "runAsNonRoot": False,
+        "runAsUser": 0,
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"], "add": ["NET_ADMIN"]},
     }

@@ -26,7 +26,7 @@ def user_files(named: Iterable[str], settings: Kubernetes, folder: Path) -> dict
         return {}
     listed = [Path(name).as_posix() for name in settings.files]
     names = dict.fromkeys((*listed, *_files_among(named, folder)))
-    found = {name: _read(folder, name) for name in names}
+    found = {name: read_named(folder, name) for name in names}
     refuse_secret_files(found, listed)
     size_bytes = sum(map(len, found.values()))
     if size_bytes > MOST_BYTES:
@@ -49,24 +49,25 @@ def _files_among(words: Iterable[str], folder: Path) -> Iterator[str]:
             yield path.as_posix()
 
 
-def _read(folder: Path, name: str) -> bytes:
-    """Raises InputError."""
+def read_named(folder: Path, name: str, key: str = "kubernetes.files") -> bytes:
+    """A file below the experiment's folder. `key`: that names it, for messages. Raises
+    InputError."""
     path = Path(name)
     if path.is_absolute() or ".." in path.parts or "\0" in name:
         raise InputError(
-            f"kubernetes.files: {name!r} is not below the experiment's folder",
+            f"{key}: {name!r} is not below the experiment's folder",
             hint="a path relative to it, without `..`",
         )
     if name.startswith(".."):
         raise InputError(
-            f"kubernetes.files: {name!r}: a ConfigMap takes no path that begins with `..`",
+            f"{key}: {name!r}: a ConfigMap takes no path that begins with `..`",
             hint="rename it",
         )
     try:
         place = (folder / path).resolve(strict=True)
         if not place.is_relative_to(folder.resolve()):
             raise InputError(
-                f"kubernetes.files: {name} is a link out of the experiment's folder",
+                f"{key}: {name} is a link out of the experiment's folder",
                 hint="a copy of it in the folder, or a volume or image that has it",
             )
         data = _plain_file(place)
@@ -74,7 +75,7 @@ def _read(folder: Path, name: str) -> bytes:
         reason = error.strerror if isinstance(error, OSError) else "a loop of links"
         is_folder = isinstance(error, IsADirectoryError)
         raise InputError(
-            f"kubernetes.files: {name} can't be read: {reason or error}",
+            f"{key}: {name} can't be read: {reason or error}",
             hint="list its files" if is_folder else f"files are looked for in {folder}",
         ) from error
     if len(data) > MOST_BYTES:

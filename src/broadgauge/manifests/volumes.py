@@ -12,6 +12,8 @@ PROGRAM = f"{OURS}/program"
 CASE = f"{OURS}/case"
 FILES = f"{OURS}/files"
 SCRATCH = f"{OURS}/scratch"
+ADDRESSES = f"{OURS}/addresses"
+TOPOLOGY = f"{OURS}/topology"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,8 @@ def mounted(job: PodJob) -> list[Mounted]:
         keys = file_keys(job.files)
         files.volume["configMap"]["items"] = [{"key": keys[path], "path": path} for path in keys]
         found.append(files)
+    if job.topology is not None:
+        found.append(_of_config_map("broadgauge-topology", TOPOLOGY, names.topology_name(job)))
     found.append(_mounted("broadgauge-scratch", SCRATCH, {"emptyDir": {}}))
     in_memory = {"medium": "Memory", "sizeLimit": str(job.shm_bytes)}
     found.append(_mounted("broadgauge-shm", "/dev/shm", {"emptyDir": in_memory}))
@@ -44,6 +48,14 @@ def mounted(job: PodJob) -> list[Mounted]:
             is_read_only=each.is_read_only,
         )
         for number, each in enumerate(job.settings.volumes, start=1)
+    ]
+
+
+def mounted_for_addresses(job: PodJob) -> list[Mounted]:
+    """In the container that sets addresses: the program, which the ranks' has too, and the map."""
+    return [
+        _of_config_map("broadgauge-program", PROGRAM, names.program_name(job)),
+        _of_config_map("broadgauge-addresses", ADDRESSES, names.address_map_name(job)),
     ]
 
 

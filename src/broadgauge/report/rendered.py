@@ -42,11 +42,15 @@ def _gpus(experiment: Experiment, found: "RenderedExperiment") -> str:
 def _how_to_apply(found: "RenderedExperiment", folder: Path) -> Iterator[str]:
     jobs = found.jobs
     first = folder / "40-job" / jobs[0].word
-    makes_claims = any(file.path.startswith("30-storage/") for file in found.rendered.files)
+    folders = {file.path.partition("/")[0] for file in found.rendered.files}
+    makes_claims, makes_networks = "30-storage" in folders, "20-networks" in folders
     if len(jobs) == 1:
         yield f"apply      kubectl apply -k {folder}"
-        yield f"remove     kubectl delete -k {first}" + "   (claims stay)" * makes_claims
+        what = " and ".join(["networks"] * makes_networks + ["claims"] * makes_claims)
+        yield f"remove     kubectl delete -k {first}" + (f"   ({what} stay)" if what else "")
         return
+    if makes_networks:
+        yield f"apply      kubectl apply -k {folder / '20-networks'}   (once; networks stay)"
     if makes_claims:
         yield f"apply      kubectl apply -k {folder / '30-storage'}   (once; claims stay)"
     yield f"apply      kubectl apply -k {first}   (one case after another, each measured alone)"

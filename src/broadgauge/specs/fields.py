@@ -26,6 +26,10 @@ def models_taken(annotation: Any) -> Iterator[type[BaseModel]]:
             yield from models_taken(argument)
 
 
+TAGS = ("kind", "attachment")
+"""Keys by which models of one place are told apart."""
+
+
 def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
     """Every model inside an annotation such as `tuple[Annotated[A | B, …], ...]`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
@@ -43,10 +47,10 @@ def annotations_at(annotation: Any, key: str) -> tuple[Any, ...]:
 
 
 def discriminators(model: type[BaseModel]) -> tuple[str, ...]:
-    """The words that `kind` may be in this model; empty where it has no kind."""
-    kind = model.model_fields.get("kind")
-    is_tag = kind is not None and get_origin(kind.annotation) is Literal
-    return get_args(kind.annotation) if kind is not None and is_tag else ()
+    """The words that its `kind` or `attachment` may be; empty where it has neither."""
+    found = (model.model_fields.get(key) for key in TAGS)
+    kinds = (field.annotation for field in found if field is not None)
+    return next((get_args(kind) for kind in kinds if get_origin(kind) is Literal), ())
 
 
 @cache

@@ -121,14 +121,24 @@ class Kubernetes(Spec):
     """The pods' own; no token of it is mounted. null: the namespace's default."""
     runtime_class: ObjectName | None = None
     """Name of the pods' RuntimeClass, `nvidia` on some clusters."""
-    run_as_user: Annotated[UserNumber, Field(ge=1)] | None = None
+    run_as_user: UserNumber | None = None
     """As which user the pods' processes run. null: the image's or, on OpenShift, one of the
-    namespace's; never root."""
+    namespace's, never root; 0: root, which a policy of the cluster must allow."""
     fs_group: UserNumber | None = None
     """Group that `volumes` are given to, where a pod's user may not write them otherwise: claims
     are root's on most clusters. null: none or, on OpenShift, the namespace's."""
     queue: Queue | None = None
     """Who admits the job; null: it is scheduled at once, pod by pod."""
+    allocation: Literal["one", "per_case"] = "one"
+    """`one`: pods of every case of a shape are alike, with all networks attached, so that only the
+    network that ranks send by differs. `per_case`: each case's pods have its own network only,
+    where devices exclude each other."""
+    memlock_is_raised: bool = False
+    """May any process on the nodes lock as much memory as RDMA needs? false: root is given the
+    capability IPC_LOCK for it, and for others it is said what they need."""
+    topology_file: str | None = Field(default=None, min_length=1, max_length=1024)
+    """NCCL's topology file (XML), beside the experiment. null: NCCL reads the PCI buses that a pod
+    sees, which in a virtual machine do not tell which NIC is near which GPU."""
     annotations: dict[LabelKey, str] = Field(default_factory=dict)
     """On every pod, beside ours."""
     labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)

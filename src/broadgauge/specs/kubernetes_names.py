@@ -25,7 +25,7 @@ _LONGEST_SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
+class NameForm:
     """What a text must be: told in words where it is not; the schema has the pattern."""
 
     pattern: str
@@ -50,18 +50,18 @@ class _Form:
 
 
 _WORDS = "lower-case letters, digits and hyphens, at most 63, like `training`"
-LabelName = Annotated[str, _Form(LABEL, 63, _WORDS)]
+LabelName = Annotated[str, NameForm(LABEL, 63, _WORDS)]
 """Of a namespace, a volume, a container: a DNS label."""
 _WORDS = "lower-case letters, digits, hyphens and dots, at most 253, like `my-claim`"
-ObjectName = Annotated[str, _Form(SUBDOMAIN, 253, _WORDS)]
+ObjectName = Annotated[str, NameForm(SUBDOMAIN, 253, _WORDS)]
 _WORDS = "a label's key is like `gpu` or `nvidia.com/gpu.product`"
-LabelKey = Annotated[str, _Form(rf"({SUBDOMAIN}/)?{_QUALIFIED}", 317, _WORDS)]
+LabelKey = Annotated[str, NameForm(rf"({SUBDOMAIN}/)?{_QUALIFIED}", 317, _WORDS)]
 _WORDS = "a label's value has letters, digits, `-`, `_` and `.`, at most 63"
-LabelValue = Annotated[str, _Form(rf"({_QUALIFIED})?", 63, _WORDS)]
+LabelValue = Annotated[str, NameForm(rf"({_QUALIFIED})?", 63, _WORDS)]
 _WORDS = "an extended resource is like `nvidia.com/gpu`"
-ResourceName = Annotated[str, _Form(rf"{SUBDOMAIN}/{_QUALIFIED}", 317, _WORDS)]
+ResourceName = Annotated[str, NameForm(rf"{SUBDOMAIN}/{_QUALIFIED}", 317, _WORDS)]
 _WORDS = "an image is like `registry.example/team/train:1.4`"
-ImageName = Annotated[str, _Form(_IMAGE, 512, _WORDS)]
+ImageName = Annotated[str, NameForm(_IMAGE, 512, _WORDS)]
 SecretKey = Annotated[str, StringConstraints(pattern=r"^[-._A-Za-z0-9]+$", max_length=253)]
 MountPath = Annotated[str, StringConstraints(pattern=r"^/[^\x00:]*$", max_length=1024)]
 """Absolute; the API refuses a colon."""

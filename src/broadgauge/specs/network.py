@@ -21,6 +21,7 @@ from broadgauge.specs.units import DelayS, RateGbps, show_rate, show_ratio, show
 from broadgauge.specs.variables import EnvironmentVariables
 
 FEWER_NICS = "`nics_per_node: 1`, or another number"
+NAME_MORE = "name one for each NIC, or take fewer NICs"
 
 
 class SlowPair(Spec):
@@ -64,7 +65,7 @@ class Network(Spec):
     """
     nics_per_node: Annotated[int, Field(ge=1, le=MAX_NICS_PER_NODE)] | Literal["nodes"] = 1
     """NICs of each node, each on a subnet of its own and with the full rate. `nodes`: as many as
-    there are nodes."""
+    there are nodes. Emulated, and of those attached to pods."""
     slow_pairs: tuple[SlowPair, ...] = Field(default=(), max_length=64)
     """Pairs of nodes with a slower link, to see whether it is found."""
     nccl_seen_gbps: RateGbps | Literal["default"] | None = None
@@ -75,7 +76,8 @@ class Network(Spec):
     """On hosts, whose networks are there already: which of them it is. With other keys beside it
     the entry has a face for each platform, and one file runs on all of them."""
     kubernetes: AttachedNetwork | None = None
-    """On Kubernetes: what is attached to the pods. `pod` alone is the cluster's own network."""
+    """On Kubernetes: what is attached to the pods. `pod` alone is the cluster's own network. With
+    several NICs the first so many of those that it names."""
     environment: EnvironmentVariables = Field(default_factory=dict)
     """Variables for the ranks on this network, such as NCCL_SOCKET_NTHREADS."""
     description: str = ""
@@ -110,7 +112,14 @@ class Network(Spec):
         if trouble is not None:
             raise InputError(f"networks.{self.name}.nics_per_node: {trouble}", hint=FEWER_NICS)
         pairs = tuple(pair for pair in self.slow_pairs if max(pair.nodes) < nodes)
-        changed: Network = self.model_copy(update={"nics_per_node": nics, "slow_pairs": pairs})
+        pods = self.kubernetes
+        if pods is not None and not self.has_emulated_face:
+            trouble = pods.why_not_with(nics)
+            if trouble is not None:
+                raise InputError(f"networks.{self.name}.nics_per_node: {trouble}", hint=NAME_MORE)
+            pods = pods.with_nics(nics)
+        update = {"nics_per_node": nics, "slow_pairs": pairs, "kubernetes": pods}
+        changed: Network = self.model_copy(update=update)
         return changed
 
     def why_not_on(self, nodes: int) -> str | None:
@@ -124,6 +133,11 @@ class Network(Spec):
         """NICs of each node. Of a case's network only: there `nodes` has become a number."""
         assert self.nics_per_node != "nodes", self.name
         return self.nics_per_node
+
+    @property
+    def num_face_nics(self) -> int:
+        """As `num_nics`, of a case's network that is found, which says by itself how many."""
+        return self.num_nics if self.found is None else self.found.num_nics
 
     @property
     def slower_rate_gbps(self) -> float | None:
@@ -174,6 +188,7 @@ class Network(Spec):
             name=self.name,
             found=None if is_in_pods else self.found,
             kubernetes=self.kubernetes if is_in_pods else None,
+            nics_per_node=self.nics_per_node if is_in_pods else 1,
             environment=self.environment,
             description=self.description,
         )
@@ -187,14 +202,11 @@ class Network(Spec):
     def label(self) -> str:
         """What was emulated, in words that claim no more than that; or where it was found."""
         if self.face is not None:
-            return f"{self.name}, {self.face.label}"
+            return ", ".join([self.name, self.face.label, *self._nics_words()])
         words = [self.name, "unshaped" if self.rate_gbps is None else show_rate(self.rate_gbps)]
         if self.receive_rate_gbps is not None:
             words[-1] += f" out, {show_rate(self.receive_rate_gbps)} in"
-        if self.nics_per_node == "nodes":
-            words.append("as many NICs as nodes")
-        elif self.nics_per_node > 1:
-            words.append(f"{self.nics_per_node} NICs")
+        words += self._nics_words()
         words.append("TCP in VXLAN" if self.overlay else "TCP")
         if self.mtu_bytes != 1500:
             words.append(f"MTU {self.mtu_bytes}")
@@ -205,6 +217,11 @@ class Network(Spec):
             words.append(f"{len(self.slow_pairs)} slow pair{'s' * (len(self.slow_pairs) > 1)}")
         return ", ".join(words)
 
+    def _nics_words(self) -> list[str]:
+        if self.nics_per_node == "nodes":
+            return ["as many NICs as nodes"]
+        return [f"{self.nics_per_node} NICs"] if self.nics_per_node > 1 else []
+
     def _delay_words(self) -> str:
         if not self.delay_s:
             return "no added delay"
@@ -213,7 +230,7 @@ class Network(Spec):
 
 
 _EMULATED_KEYS = frozenset(Network.model_fields) - {
-    *("name", "found", "kubernetes", "environment", "description")
+    *("name", "found", "kubernetes", "nics_per_node", "environment", "description")
 }
 
 PathKind = Literal["nvlink", "pcie", "shm", "sockets"]

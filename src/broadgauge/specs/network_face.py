@@ -46,11 +46,6 @@ class NetworkFace(Spec):
         raise NotImplementedError
 
     @property
-    def num_nics(self) -> int:
-        """Of each node, as far as it says."""
-        return 1
-
-    @property
     def is_rdma(self) -> bool:
         """Is it meant to send by RDMA?"""
         return self.transport in RDMA

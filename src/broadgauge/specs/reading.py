@@ -14,7 +14,7 @@ from broadgauge.specs.document import Document, KeyPath
 from broadgauge.specs.errors import ExperimentError, Problem
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.extending import EXTENDS, BaseReader, with_bases
-from broadgauge.specs.fields import alternatives, discriminators, models_in
+from broadgauge.specs.fields import TAGS, alternatives, discriminators, models_in
 from broadgauge.specs.network import Network, NodePath
 from broadgauge.specs.overriding import apply_override
 from broadgauge.specs.plain_messages import value_problem
@@ -139,9 +139,17 @@ def _wrong_key(where: str, detail: ErrorDetails) -> Problem:
     name = _shown_name(detail["loc"])
     if detail["type"] == "extra_forbidden":
         return Problem(where, f"unknown key `{name}`", did_you_mean(name, _keys_at(detail)))
-    missing = "kind" if detail["type"] == "union_tag_not_found" else name
+    missing = _tag_key(detail) if detail["type"] == "union_tag_not_found" else name
     kinds = f"kinds: {', '.join(sorted(MODELS))}" if missing == "kind" else None
+    if missing == "attachment":
+        kinds = "`attachment: pod`, `host-device`, `macvlan`, `sriov`, …"
     return Problem(where, f"`{missing}` is missing", kinds)
+
+
+def _tag_key(detail: ErrorDetails) -> str:
+    """By which key are the models of this place told apart?"""
+    key = str(detail.get("ctx", {}).get("discriminator", "")).strip("'")
+    return key if key in TAGS else "kind"
 
 
 def _where_axes_are(path: KeyPath) -> str:
@@ -179,10 +187,11 @@ def _shown_name(path: Sequence[str | int]) -> str:
 def _wrong_choice(where: str, name: str, detail: ErrorDetails) -> Problem:
     context = detail.get("ctx", {})
     if detail["type"] == "union_tag_invalid":
-        if isinstance(detail["input"].get("kind"), list):
+        name = _tag_key(detail)
+        if isinstance(detail["input"].get(name), list):
             hint = _where_axes_are(("workloads", "kind"))
-            return Problem(where, "`kind` takes one value, not a list", hint)
-        seen, name = str(context.get("tag")), "kind"
+            return Problem(where, f"`{name}` takes one value, not a list", hint)
+        seen = str(context.get("tag"))
         expected = str(context.get("expected_tags"))
     else:
         seen = _short(detail["input"])
@@ -296,5 +305,11 @@ def _named_branch(model: type[BaseModel], part: str) -> type[BaseModel] | None:
     workloads = models_in(Experiment.model_fields["workloads"].annotation)
     tagged = (workload for workload in workloads if part in discriminators(workload))
     tried = (each for each in alternatives(Experiment).get(model.__name__, ()))
-    named = (each for each in tried if each.__name__ == part or part.endswith(f" {each.__name__}]"))
+    named = (
+        each
+        for each in tried
+        if each.__name__ == part
+        or part.endswith(f" {each.__name__}]")
+        or part in discriminators(each)
+    )
     return next(tagged, None) or next(named, None)

@@ -61,6 +61,16 @@ NETWORKS = (
             "kubernetes": "pod",
         }
     ),
+    Network.model_validate(
+        {
+            "name": "vnic",
+            "kubernetes": {
+                "attachment": "host-device",
+                "devices": "ens13",
+                "ipam": {"kind": "whereabouts", "ranges": "10.0.0.0/24"},
+            },
+        }
+    ),
     NodePath(name="nvlink", path="nvlink"),
     None,
 )

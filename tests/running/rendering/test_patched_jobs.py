@@ -12,7 +12,7 @@ from tests.costly import costly
 from tests.running.rendering.json_patch import applied
 
 from broadgauge.cli.main import main
-from broadgauge.manifests.patching import overlay_files, patch_of
+from broadgauge.manifests.patching import AddedNetwork, overlay_files, patch_of
 from broadgauge.specs.errors import InputError
 
 MANIFEST = """\
@@ -49,6 +49,9 @@ POD = {
 }
 
 
+ON_POD = AddedNetwork(variables=POD)
+
+
 def documents(path: Path) -> list[Any]:
     return list(YAML(typ="safe", pure=True).load_all(path.read_text()))
 
@@ -80,7 +83,7 @@ def test_the_overlay_sets_the_networks_variables(
     (patch,) = overlay["patches"]
     assert patch["target"] == {"group": "kubeflow.org", "kind": "PyTorchJob", "name": "llama"}
     dotted = {**manifest("Job", pod({})), "metadata": {"name": "a.b", "namespace": "n"}}
-    (found,) = overlay_files("j", "n", [patch_of(dotted, POD) or pytest.fail("no job")])[1:]
+    (found,) = overlay_files("j", "n", [patch_of(dotted, ON_POD) or pytest.fail("no job")])[1:]
     assert found.objects[0]["patches"][0]["target"] == {
         "group": "batch",
         "kind": "Job",
@@ -143,7 +146,9 @@ def test_a_secret_of_a_network_gets_into_no_overlay(
 def test_what_may_be_a_secret_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
     env = [{"name": name, "value": "was-this"} for name in ("A", "NCCL_DEBUG", "NCCL_TOKEN")]
     wanted = {"A": "$(HOME)", "NCCL_DEBUG": "x", "NCCL_TOKEN": "y"}
-    patch = patch_of(manifest("Job", pod({"name": "a", "env": env})), wanted)
+    patch = patch_of(
+        manifest("Job", pod({"name": "a", "env": env})), AddedNetwork(variables=wanted)
+    )
     assert patch is not None
     assert patch.operations[0]["value"]["value"] == "$$(HOME)"
     assert [("was-this" in change, "another value" in change) for change in patch.changes] == [
@@ -185,7 +190,7 @@ GPUS = {"resources": {"limits": {"nvidia.com/gpu": 8}}}
     ],
 )
 def test_what_trains_is_found(document: dict[str, Any], paths: list[str]) -> None:
-    patch = patch_of(document, POD)
+    patch = patch_of(document, ON_POD)
     assert patch is not None
     assert [each["path"] for each in patch.operations] == paths
     applied(document, list(patch.operations))
@@ -212,7 +217,8 @@ def test_what_trains_is_found(document: dict[str, Any], paths: list[str]) -> Non
             [],
             ["`hostNetwork: true`"],
         ),
-        (MANIFEST, ["--network", "sriov"], ["`sriov` is not known by itself", "--experiment FILE"]),
+        (MANIFEST, ["--network", "my net"], ["`my net` is none", "--experiment FILE"]),
+        (MANIFEST, ["--network", "pod", "--resource", "rdma/a"], ["the pod network asks for none"]),
         (MANIFEST, ["--network", "pdo", "--experiment", "pods"], ["no network `pdo`", "`pod`"]),
         (MANIFEST, ["--network", "slow", "--experiment", "own-script"],
          ["networks.slow: it does not say what is attached", "`kubernetes: pod`"]),
@@ -249,13 +255,13 @@ def test_nothing_but_these_variables_changes(containers: list[dict[str, Any]], k
     whole = spec if kind == "Job" else {"pytorchReplicaSpecs": {"Master": spec, "Worker": spec}}
     document = json.loads(json.dumps(manifest(kind, whole)))
     try:
-        patch = patch_of(document, POD)
+        patch = patch_of(document, ON_POD)
     except InputError:
         return
     assert patch is not None
     changed = applied(document, list(patch.operations))
     assert without(changed, POD) == without(document, POD)
-    again = patch_of(changed, POD)
+    again = patch_of(changed, ON_POD)
     assert again is not None
     assert again.operations == ()
 

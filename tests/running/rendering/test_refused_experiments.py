@@ -52,12 +52,11 @@ GPUS = "cluster.device=cuda"
         ),
         (["kubernetes.files=[folder]", CPUS], ["folder can't be read", "hint: list its files"]),
         (["kubernetes.cpus=0", CPUS], ["kubernetes.cpus"]),
-        (["kubernetes.run_as_user=0", CPUS], ["kubernetes.run_as_user"]),
         (["kubernetes.node_selector={-a: b}", CPUS], ["kubernetes.node_selector"]),
         (["kubernetes.tolerations=[{key: a, operator: Equal}]", CPUS], ["`Equal` takes a `value`"]),
         (["kubernetes.job=mpijob", CPUS], ["`job` can't be `mpijob`"]),
         (["kubernetes.nmespace=a", CPUS], ["nmespace", "namespace"]),
-        (["networks.pod.kubernetes=sriov", CPUS], ["`sriov`", "planned and not there yet"]),
+        (["networks.pod.kubernetes=sriov", CPUS], ["`sriov` needs `resources`", "openshift.io/"]),
         (["networks.pod.kubernetes=pods", CPUS], ["`pods`", "did you mean `pod`"]),
         (
             ["networks.pod.kubernetes={attachment: pod, transport: roce}", CPUS],

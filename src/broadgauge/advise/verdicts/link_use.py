@@ -104,7 +104,7 @@ def _nominal_gbps(network: Network) -> float | None:
     found = network.face
     if found is None or found.nominal_gbps is None:
         return None
-    return found.nominal_gbps * found.num_nics
+    return found.nominal_gbps * network.num_face_nics
 
 
 def _reference_rate(

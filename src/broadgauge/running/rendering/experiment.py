@@ -26,6 +26,7 @@ from broadgauge.running.experiments import LoadedExperiment
 from broadgauge.running.kinds.registry import in_running
 from broadgauge.running.rendering.devices import pod_devices
 from broadgauge.running.rendering.host_memory import host_memory
+from broadgauge.running.rendering.pod_attachments import AttachedNetworks, attach_networks
 from broadgauge.running.rendering.pod_environment import pod_cpus, pod_environment
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.case import Case
@@ -68,10 +69,12 @@ def render_experiment(loaded: LoadedExperiment) -> RenderedExperiment:
     """Raises InputError where it has nothing for Kubernetes, or would not be what it says."""
     experiment = loaded.experiment
     plan = make_plan(_to_be_run(experiment), {"kubernetes": pod_devices(experiment)})
-    jobs = tuple(_jobs(loaded, plan))
+    prefix = experiment.kubernetes.name or word_of(experiment.name)
+    networks = attach_networks(experiment.kubernetes, plan.cases, prefix, loaded.folder)
+    jobs = tuple(_jobs(loaded, plan, prefix, networks))
     hours = sum(_job_s(experiment, job.case) * job.num_gpus for job in jobs) / 3600
     return RenderedExperiment(
-        rendered=render_jobs(jobs),
+        rendered=render_jobs(jobs, networks.definitions),
         jobs=jobs,
         notes=(*plan.notes, *_not_in_pods(jobs)),
         gpu_hours=hours,
@@ -85,10 +88,11 @@ def _to_be_run(experiment: Experiment) -> Experiment:
     return rest
 
 
-def _jobs(loaded: LoadedExperiment, plan: Plan) -> Iterator[PodJob]:
+def _jobs(
+    loaded: LoadedExperiment, plan: Plan, prefix: str, networks: AttachedNetworks
+) -> Iterator[PodJob]:
     """One a case, in the plan's order. Raises InputError."""
     experiment = loaded.experiment
-    prefix = experiment.kubernetes.name or word_of(experiment.name)
     words = [_word(case) for case in plan.cases]
     _check_distinct(words, plan.cases)
     program = bundle.build(bundle.POD_PARTS)
@@ -101,6 +105,9 @@ def _jobs(loaded: LoadedExperiment, plan: Plan) -> Iterator[PodJob]:
         if settings.working_folder is None:
             _check_needed(case, kind.needed_files, loaded.folder / subfolder)
         cpus = pod_cpus(experiment, case)
+        attached = networks.by_case[case.key]
+        is_mapped = any(each.is_mapped for each in attached.interfaces)
+        interfaces = () if case.link is None else attached.names_of[case.link.name]
         yield PodJob(
             prefix=prefix,
             word=word,
@@ -113,9 +120,13 @@ def _jobs(loaded: LoadedExperiment, plan: Plan) -> Iterator[PodJob]:
             told=_told(experiment, case),
             program=program,
             files=user_files(named, settings, loaded.folder),
-            environment=pod_environment(case, settings, cpus),
+            environment=pod_environment(case, settings, cpus, interfaces),
             cpus=cpus,
             memory_need=host_memory(experiment.kubernetes, case),
+            attachments=attached,
+            needs_locked_memory=networks.needs_locked_memory[case.key],
+            address_map=networks.address_map if is_mapped else None,
+            topology=networks.topology,
         )
 
 

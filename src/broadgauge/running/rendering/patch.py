@@ -7,14 +7,24 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
+from broadgauge.manifests.attachments import networks_annotation
 from broadgauge.manifests.files import to_yaml
-from broadgauge.manifests.patching import KINDS, JobPatch, overlay_files, patch_of
+from broadgauge.manifests.interfaces import Definitions, attach
+from broadgauge.manifests.patching import (
+    KINDS,
+    AddedNetwork,
+    JobPatch,
+    overlay_files,
+    patch_of,
+)
 from broadgauge.running.experiments import load
 from broadgauge.running.rendering.pod_environment import network_variables
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.network import Network
-from broadgauge.specs.pod_networks import PodNetwork
+from broadgauge.specs.pod_networks import POD_INTERFACE, PodNetwork
 from broadgauge.specs.secret_names import url_secrets
 from broadgauge.specs.token_forms import holds_token
 from broadgauge.specs.yaml_source import MAX_TEXT_BYTES, parse_yaml
@@ -33,16 +43,28 @@ class Overlay:
     patches: tuple[JobPatch, ...]
 
 
-def overlay(manifest: Path, network: str, experiment: str | None) -> Overlay:
-    """`experiment`: whose network of this name is meant. Raises InputError and ExperimentError."""
-    variables = _variables(network, experiment)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedNetwork:
+    """Which network a job is put on."""
+
+    name: str
+    """`pod`, a NetworkAttachmentDefinition, or a network of the experiment."""
+    experiment: str | None = None
+    """Whose network of this name is meant."""
+    resource: str | None = None
+    """By which the pods get the RDMA devices of a definition."""
+
+
+def overlay(manifest: Path, wanted: WantedNetwork) -> Overlay:
+    """Raises InputError and ExperimentError."""
+    added = _added(wanted)
     if manifest.name.lower().startswith("kustomization"):
         raise InputError(
             f"`{manifest}` is Kustomize's own file, not a job's",
             hint="the file that it names under `resources`",
         )
     text = _read(manifest)
-    found = (patch_of(each, variables) for each in _documents(text, manifest))
+    found = (patch_of(each, added) for each in _documents(text, manifest))
     patches = [each for each in found if each is not None]
     if not patches:
         raise InputError(
@@ -50,11 +72,16 @@ def overlay(manifest: Path, network: str, experiment: str | None) -> Overlay:
             hint="a manifest of the job itself, as `kubectl get -o yaml` or its author has it",
         )
     _check_alone(patches)
-    files = overlay_files(manifest.name, network, patches)
+    files = overlay_files(manifest.name, folder_word(wanted.name), patches)
     return Overlay(
         texts={f"base/{manifest.name}": text, **{file.path: to_yaml(file) for file in files}},
         patches=tuple(patches),
     )
+
+
+def folder_word(network: str) -> str:
+    """A network's name as the name of a folder: `space/name` is one word there."""
+    return network.replace("/", "-")
 
 
 def _check_alone(patches: Sequence[JobPatch]) -> None:
@@ -65,28 +92,83 @@ def _check_alone(patches: Sequence[JobPatch]) -> None:
             raise InputError(f"two are named {' '.join(each)}", hint="one of them a file")
 
 
-def _variables(name: str, experiment: str | None) -> dict[str, str]:
-    """Of the containers that train on this network. Raises InputError."""
-    if experiment is None:
-        if name != POD_NETWORK:
-            raise InputError(
-                f"--network: `{name}` is not known by itself, only `{POD_NETWORK}` is",
-                hint="--experiment FILE: an experiment that has a network of this name",
-            )
-        return network_variables(PodNetwork(attachment="pod"))
+def _added(wanted: WantedNetwork) -> AddedNetwork:
+    """What of a job is changed. Raises InputError."""
+    if wanted.experiment is None:
+        return _by_itself(wanted)
+    if wanted.resource is not None:
+        raise InputError(
+            f"--resource {wanted.resource}: the experiment's network says its own",
+            hint="`kubernetes.resources` of the network, or no --experiment",
+        )
     networks = [
-        each for each in load(experiment, ()).experiment.networks if isinstance(each, Network)
+        each
+        for each in load(wanted.experiment, ()).experiment.networks
+        if isinstance(each, Network)
     ]
-    named = next((each for each in networks if each.name == name), None)
+    named = next((each for each in networks if each.name == wanted.name), None)
     if named is None:
-        hint = did_you_mean(name, [each.name for each in networks])
-        raise InputError(f"--network: {experiment} has no network `{name}`", hint=hint)
+        hint = did_you_mean(wanted.name, [each.name for each in networks])
+        raise InputError(
+            f"--network: {wanted.experiment} has no network `{wanted.name}`", hint=hint
+        )
     if named.kubernetes is None:
         raise InputError(
-            f"networks.{name}: it does not say what is attached to pods",
+            f"networks.{wanted.name}: it does not say what is attached to pods",
             hint="`kubernetes: pod` is the cluster's own network",
         )
-    return network_variables(named.kubernetes) | _own(named)
+    if named.nics_per_node == "nodes":
+        raise InputError(
+            f"networks.{wanted.name}.nics_per_node: `nodes`, and a patch does not know how many",
+            hint="a network with a number of NICs",
+        )
+    return _attached(named.as_found_on("kubernetes").on_nodes(1), _own(named))
+
+
+def _by_itself(wanted: WantedNetwork) -> AddedNetwork:
+    """The pod network, or a definition that is in the cluster. Raises InputError."""
+    if wanted.name == POD_NETWORK:
+        if wanted.resource is not None:
+            raise InputError(
+                f"--resource {wanted.resource}: the pod network asks for none",
+                hint="--network: the name of a NetworkAttachmentDefinition",
+            )
+        return AddedNetwork(
+            variables=network_variables(PodNetwork(attachment="pod"), (POD_INTERFACE,))
+        )
+    face = {"attachment": "existing", "definitions": wanted.name, "transport": "tcp"}
+    if wanted.resource is not None:
+        face |= {"resources": wanted.resource, "transport": "roce"}
+    try:
+        network = Network.model_validate({"name": "named", "kubernetes": face})
+    except ValidationError as error:
+        why = error.errors()[0]
+        raise InputError(
+            f"--network {wanted.name}: {why['msg'].removeprefix('Value error, ')}",
+            hint="`pod`, the name of a NetworkAttachmentDefinition (`space/name` of one in another "
+            "namespace), or --experiment FILE and the name of one of its networks",
+        ) from error
+    return _attached(network.on_nodes(1), {})
+
+
+def _attached(network: Network, own: dict[str, str]) -> AddedNetwork:
+    """Raises InputError where an overlay can't have it."""
+    face = network.kubernetes
+    assert face is not None, network.name
+    attachments = attach((network,), Definitions(network.name), ())
+    for each in attachments.interfaces:
+        if each.config is not None and each.definition.startswith(f"{network.name}-"):
+            raise InputError(
+                f"networks.{network.name}.kubernetes.definitions: an overlay names definitions "
+                "that are in the cluster, and these have no names",
+                hint="`definitions: …`, as `broadgauge render` or an administrator made them",
+            )
+    annotation = networks_annotation(attachments.interfaces, None, 0)
+    return AddedNetwork(
+        variables=network_variables(face, attachments.names_of[network.name]) | own,
+        annotations=annotation,
+        resources=attachments.resources,
+    )
 
 
 def _own(network: Network) -> dict[str, str]:

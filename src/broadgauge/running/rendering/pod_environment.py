@@ -5,9 +5,11 @@ torchrun sets its contract itself, and NCCL's log stands in the pod's: `broadgau
 there.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+from broadgauge.manifests.attachments import TOPOLOGY_KEY
 from broadgauge.manifests.nothing_secret import TO_A_SECRET
+from broadgauge.manifests.volumes import TOPOLOGY
 from broadgauge.platforms.meant_transport import face_variables
 from broadgauge.platforms.paths import NCCL_VARIABLES
 from broadgauge.specs.case import Case
@@ -21,12 +23,17 @@ LOOPBACK = "lo"
 NCCL_LOG = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,BOOTSTRAP,NET,ENV,GRAPH"}
 
 
-def pod_environment(case: Case, settings: Kubernetes, cpus: float | None) -> dict[str, str]:
-    """Without secrets. `cpus`: of a pod. Raises InputError for a secret that no Secret is named
-    for."""
+def pod_environment(
+    case: Case, settings: Kubernetes, cpus: float | None, interfaces: Sequence[str]
+) -> dict[str, str]:
+    """Without secrets. `cpus`: of a pod; `interfaces`: by which its ranks send. Raises InputError
+    for a secret that no Secret is named for."""
     check_secrets(case.environment, settings.secrets)
     own = {name: value for name, value in case.environment.items() if isinstance(value, str)}
-    return {**_platform_variables(case, cpus), **own}
+    found = _platform_variables(case, cpus, interfaces)
+    if settings.topology_file is not None and case.device == "cuda":
+        found["NCCL_TOPO_FILE"] = f"{TOPOLOGY}/{TOPOLOGY_KEY}"
+    return {**found, **own}
 
 
 def pod_cpus(experiment: Experiment, case: Case) -> float | None:
@@ -39,17 +46,25 @@ def pod_cpus(experiment: Experiment, case: Case) -> float | None:
     return float(case.ranks_per_node) if case.device == "cpu" else None
 
 
-def network_variables(face: AttachedNetwork) -> dict[str, str]:
-    """What ranks of any backend are told of a pod's network. NCCL's log proves what it did."""
+def network_variables(face: AttachedNetwork, interfaces: Sequence[str]) -> dict[str, str]:
+    """What ranks of any backend are told of a pod's network, and of its interfaces there. NCCL's
+    log proves what it did.
+
+    Source: docs.nvidia.com/deeplearning/nccl, NCCL_SOCKET_IFNAME (`=`: these and no others); torch
+    2.11, ProcessGroupGloo (a list of interfaces is used in turn).
+    """
+    names = ",".join(interfaces)
     return {
-        "GLOO_SOCKET_IFNAME": face.interface,
-        "NCCL_SOCKET_IFNAME": f"={face.interface}",
+        "GLOO_SOCKET_IFNAME": names,
+        "NCCL_SOCKET_IFNAME": f"={names}",
         **NCCL_LOG,
         **face_variables(face),
     }
 
 
-def _platform_variables(case: Case, cpus: float | None) -> dict[str, str]:
+def _platform_variables(
+    case: Case, cpus: float | None, interfaces: Sequence[str]
+) -> dict[str, str]:
     """Of a command both libraries' variables: which one it takes is its script's to say."""
     found = {}
     if cpus is not None:
@@ -58,7 +73,7 @@ def _platform_variables(case: Case, cpus: float | None) -> dict[str, str]:
         network = {"GLOO_SOCKET_IFNAME": LOOPBACK, "NCCL_SOCKET_IFNAME": f"={LOOPBACK}", **NCCL_LOG}
     else:
         assert case.link.kubernetes is not None, "the plan leaves out networks without this face"
-        network = network_variables(case.link.kubernetes)
+        network = network_variables(case.link.kubernetes, interfaces)
     if not case.workload.is_under_torchrun:
         of_backend = "NCCL_" if case.backend == "nccl" else "GLOO_"
         network = {key: value for key, value in network.items() if key.startswith(of_backend)}

@@ -1,0 +1,118 @@
+"""Can one pod have all of these interfaces, and so many pods an address each?
+
+What a cluster would only show as a pod that waits for ever (`failed to move link`, `Could not
+allocate IP in range`) is refused here.
+Source: containernetworking/plugins, host-device; Linux, drivers/net/{macvlan,ipvlan}.c (each takes
+the device's receive handler, which only its own kind shares; ipvlan's mode is the device's).
+"""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from broadgauge.agent.pod.address_map import MappedNic
+from broadgauge.manifests.interfaces import Attachments, Interface
+from broadgauge.specs.errors import InputError
+from broadgauge.specs.ipam import has_addresses, overlap
+
+PER_CASE = "`kubernetes.allocation: per_case`: each case's pods have its own network only"
+_MOST_NAMED = 4
+
+
+def refuse_conflicts(
+    attachments: Attachments, num_pods: int, address_map: Sequence[MappedNic], *, is_each_told: bool
+) -> None:
+    """Raises InputError with place, value and what to do.
+
+    `is_each_told`: has each pod a template of its own, and with it an address?
+    """
+    for one, other in combinations(attachments.interfaces, 2):
+        _refuse_one_device(one, other)
+        _refuse_overlap(one, other)
+    for each in attachments.interfaces:
+        _refuse_small_range(each, num_pods)
+        if each.is_numbered and not is_each_told:
+            raise InputError(
+                f"networks.{each.network}.kubernetes.ipam.kind: `static` with {num_pods} pods, "
+                "which share one template, and would have one address",
+                hint="`whereabouts`, `nv-ipam`, or an `address-map`; `static` numbers one pod, or "
+                "the two of a PyTorchJob",
+            )
+        if each.is_mapped:
+            _refuse_short_map(each, num_pods, address_map)
+
+
+def _refuse_one_device(one: Interface, other: Interface) -> None:
+    if one.device is None or one.device != other.device:
+        return
+    if one.config is None or other.config is None or _can_share(one, other):
+        return
+    kinds = f"{_kind(one)} and {_kind(other)}"
+    if _kind(one) == _kind(other):
+        kinds = f"{_kind(one)} in two ways"
+    raise InputError(
+        f"networks.{other.network}.kubernetes.devices: two networks on one interface: "
+        f"`{other.device}` is {one.network}'s, too ({kinds}), and one pod can't have both",
+        hint=f"the same settings for both, or {PER_CASE}",
+    )
+
+
+def _can_share(one: Interface, other: Interface) -> bool:
+    plugins = [_plugin(each) for each in (one, other)]
+    kinds = {str(each["type"]) for each in plugins}
+    modes = {each.get("mode") for each in plugins}
+    match sorted(kinds):
+        case ["macvlan"]:
+            return "passthru" not in modes
+        case ["ipvlan"]:
+            return len(modes) == 1
+        case ["bridge"]:
+            return True
+    return False
+
+
+def _plugin(interface: Interface) -> dict[str, object]:
+    assert interface.config is not None, interface.definition
+    first: dict[str, object] = (interface.config.get("plugins") or [interface.config])[0]
+    return first
+
+
+def _kind(interface: Interface) -> str:
+    return str(_plugin(interface)["type"])
+
+
+def _refuse_overlap(one: Interface, other: Interface) -> None:
+    first, second = one.address_range, other.address_range
+    if first is None or second is None or not overlap(first, second):
+        return
+    raise InputError(
+        f"networks.{other.network}.kubernetes.ipam.ranges: {second} overlaps {one.network}'s "
+        f"{first}, and a pod would have two interfaces in one subnet: the kernel sends by either",
+        hint=f"a subnet of its own for each NIC, or {PER_CASE}",
+    )
+
+
+def _refuse_small_range(interface: Interface, num_pods: int) -> None:
+    subnet = interface.address_range
+    if subnet is None:
+        return
+    has = has_addresses(subnet, interface.left_out, interface.gateway, num_pods)
+    if has < num_pods:
+        raise InputError(
+            f"networks.{interface.network}.kubernetes.ipam.ranges: {subnet} has {has} "
+            f"address{'es' * (has != 1)} to give, and {num_pods} pods need one each",
+            hint="a larger subnet, or fewer addresses in `exclude`",
+        )
+
+
+def _refuse_short_map(
+    interface: Interface, num_pods: int, address_map: Sequence[MappedNic]
+) -> None:
+    hosts = [row.host for row in address_map if row.device == interface.device]
+    if len(hosts) >= num_pods:
+        return
+    shown = ", ".join(hosts[:_MOST_NAMED]) + (", …" if len(hosts) > _MOST_NAMED else "")
+    raise InputError(
+        f"networks.{interface.network}.kubernetes.ipam.map: {interface.device} is listed for "
+        f"{len(hosts)} node{'s' * (len(hosts) != 1)} ({shown}), and {num_pods} pods need one each",
+        hint="a line `host:device:interface:ip` for each node",
+    )

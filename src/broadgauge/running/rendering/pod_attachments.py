@@ -1,0 +1,117 @@
+"""What are the pods of each case given for their networks? By `kubernetes.allocation` those of its
+shape, or its own alone."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from broadgauge.agent.pod.address_map import AddressMapError, MappedNic, parse_map
+from broadgauge.manifests.attachment_conflicts import refuse_conflicts
+from broadgauge.manifests.interfaces import Attachments, Definitions, Interface, attach
+from broadgauge.manifests.topology import check_topology
+from broadgauge.manifests.user_files import read_named
+from broadgauge.specs.case import Case
+from broadgauge.specs.errors import InputError
+from broadgauge.specs.kubernetes import Kubernetes
+from broadgauge.specs.network import Network
+from broadgauge.specs.pod_networks import SecondaryNetwork
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachedNetworks:
+    """Of all jobs of an experiment."""
+
+    by_case: dict[str, Attachments]
+    """By the case's key."""
+    definitions: tuple[Interface, ...]
+    """That are rendered, each once."""
+    needs_locked_memory: dict[str, bool]
+    """By the case's key: does its pods' RDMA pin memory?"""
+    address_map: bytes | None
+    topology: bytes | None
+
+
+def attach_networks(
+    settings: Kubernetes, cases: Sequence[Case], prefix: str, folder: Path
+) -> AttachedNetworks:
+    """Raises InputError where pods can't have what their networks ask for."""
+    every = _distinct(case.link for case in cases if case.link is not None)
+    text = _address_map(every, folder)
+    rows = _rows(text)
+    definitions = Definitions(prefix)
+    by_case: dict[str, Attachments] = {}
+    locks: dict[str, bool] = {}
+    for case in cases:
+        networks = _of_pods(settings, case, cases)
+        found = attach(networks, definitions, rows)
+        is_each_told = case.nodes == 1 or (settings.job == "pytorchjob" and case.nodes == 2)
+        refuse_conflicts(found, case.nodes, rows, is_each_told=is_each_told)
+        by_case[case.key] = found
+        locks[case.key] = any(each.face is not None and each.face.is_rdma for each in networks)
+    return AttachedNetworks(
+        by_case=by_case,
+        definitions=tuple(definitions.rendered.values()),
+        needs_locked_memory=locks,
+        address_map=text,
+        topology=_topology(settings, cases, folder),
+    )
+
+
+def _of_pods(settings: Kubernetes, case: Case, cases: Sequence[Case]) -> tuple[Network, ...]:
+    if case.link is None:
+        return ()
+    if settings.allocation == "per_case":
+        return (case.link,)
+    return _distinct(
+        each.link for each in cases if each.shape == case.shape and each.link is not None
+    )
+
+
+def _distinct(networks: Iterable[Network]) -> tuple[Network, ...]:
+    """Each once, in the order of the plan."""
+    found: dict[str, Network] = {}
+    for each in networks:
+        known = found.setdefault(each.name, each)
+        found[each.name] = known if known.num_nics >= each.num_nics else each
+    return tuple(found.values())
+
+
+def _address_map(networks: Iterable[Network], folder: Path) -> bytes | None:
+    """The one that networks name. Raises InputError for a second."""
+    named: dict[str, str] = {}
+    for each in networks:
+        face = each.kubernetes
+        if isinstance(face, SecondaryNetwork) and face.ipam is not None and face.ipam.map:
+            named.setdefault(face.ipam.map, each.name)
+    if not named:
+        return None
+    (path, network), *others = named.items()
+    if others:
+        raise InputError(
+            f"networks.{others[0][1]}.kubernetes.ipam.map: {others[0][0]}, and {network} has "
+            f"{path}: pods have one address map",
+            hint="one file with the lines of both",
+        )
+    return read_named(folder, path, f"networks.{network}.kubernetes.ipam.map")
+
+
+def _rows(text: bytes | None) -> tuple[MappedNic, ...]:
+    if text is None:
+        return ()
+    try:
+        return parse_map(text.decode())
+    except UnicodeDecodeError as error:
+        raise InputError(f"the address map is no UTF-8 text: {error}") from error
+    except AddressMapError as error:
+        raise InputError(error.message, hint=error.hint) from error
+
+
+def _topology(settings: Kubernetes, cases: Sequence[Case], folder: Path) -> bytes | None:
+    """Raises InputError for a file that NCCL would not read, or that lacks GPUs of a pod."""
+    path = settings.topology_file
+    if path is None:
+        return None
+    content = read_named(folder, path, "kubernetes.topology_file")
+    most_gpus = max(case.ranks_per_node for case in cases)
+    check_topology(content, path, num_gpus=most_gpus)
+    return content

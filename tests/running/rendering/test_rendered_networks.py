@@ -1,0 +1,231 @@
+"""Proves what `render` makes of an experiment's networks: definitions, annotations, resources,
+addresses, rights and variables, and nothing that one pod can't have."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.running.rendering.experiments import (
+    objects_of,
+    rendered,
+    variables_of,
+)
+from tests.running.rendering.networks import MAP, NETWORKS, TOPOLOGY, with_files
+
+from broadgauge.engine.plan import make_plan
+from broadgauge.manifests.attachments import NETWORKS as ANNOTATION
+from broadgauge.manifests.yaml_text import Manifest
+from broadgauge.running.experiments import load_text
+from broadgauge.running.rendering.experiment import RenderedExperiment
+from broadgauge.specs.errors import InputError
+from broadgauge.specs.platforms import Devices
+
+IN_POD = ("net1", "net2", "net3", "net4", "net5", "net6", "net7", "net8")
+
+
+def render(tmp_path: Path, *overrides: str) -> RenderedExperiment:
+    return rendered(with_files(tmp_path), *overrides, text=NETWORKS)
+
+
+def template_of(found: RenderedExperiment, word: str) -> Manifest:
+    """Of the pods of a case."""
+    (job,) = (each for each in objects_of(found, "Job") if each["metadata"]["name"].endswith(word))
+    template: Manifest = job["spec"]["template"]
+    return template
+
+
+def attached_to(template: Manifest) -> list[dict[str, Any]]:
+    annotations = template["metadata"]["annotations"]
+    found: list[dict[str, Any]] = json.loads(annotations.get(ANNOTATION, "[]"))
+    return found
+
+
+def ranks_of(template: Manifest) -> Manifest:
+    (container,) = template["spec"]["containers"]
+    return dict(container)
+
+
+def test_all_networks_are_attached_to_pods_of_every_case_of_a_shape(tmp_path: Path) -> None:
+    """Each NIC once, under the name that its ranks are told."""
+    found = render(tmp_path)
+    one_node, *several = (each["spec"]["template"] for each in objects_of(found, "Job"))
+    assert attached_to(one_node) == []
+    assert "initContainers" not in one_node["spec"]
+    names = [(each["name"], each["interface"]) for each in attached_to(several[0])]
+    assert names == [
+        ("all-ens13", "net1"), ("all-ens14", "net2"), ("all-ens8f0np0", "net3"),
+        ("all-rail", "net4"), ("all-rail", "net5"), ("all-ens2", "net6"), ("all-br0", "net7"),
+        ("net", "net8"),
+    ]  # fmt: skip
+    assert all(attached_to(each) == attached_to(several[0]) for each in several)
+    wanted = {"rdma/rdma_shared_device_eth": "1", "openshift.io/rail": "2", "rdma/ib": "2"}
+    for each in several:
+        resources = ranks_of(each)["resources"]
+        for kind in ("requests", "limits"):
+            assert {key: resources[kind].get(key) for key in wanted} == wanted
+    assert found.rendered.counts["NetworkAttachmentDefinition"] == 6
+
+
+@pytest.mark.parametrize(
+    ("word", "interfaces", "more"),
+    [
+        ("pod", "eth0", {"NCCL_NET": "Socket"}),
+        ("vnic-nics-1", "net1", {"NCCL_NET": "Socket"}),
+        ("vnic-nics-2", "net1,net2", {"NCCL_NET": "Socket"}),
+        ("roce-transport-roce", "net3", {"NCCL_NET": "IB"}),
+        ("roce-transport-tcp", "net3", {"NCCL_NET": "Socket", "NCCL_IB_DISABLE": "1"}),
+        ("vf", "net4,net5", {}),
+        ("ib", "eth0", {"NCCL_NET": "IB"}),
+    ],
+)
+def test_ranks_are_told_their_own_network_alone(
+    tmp_path: Path, word: str, interfaces: str, more: dict[str, str]
+) -> None:
+    told = variables_of(ranks_of(template_of(render(tmp_path), f"-{word}-2x2")))
+    assert told["NCCL_SOCKET_IFNAME"] == f"={interfaces}"
+    assert {key: told.get(key) for key in more} == more
+    assert ("NCCL_NET" in told) == bool(more)
+
+
+def test_per_case_attaches_a_cases_own_alone(tmp_path: Path) -> None:
+    found = render(tmp_path, "kubernetes.allocation=per_case")
+    assert attached_to(template_of(found, "-pod-2x2")) == []
+    own = attached_to(template_of(found, "-vf-2x2"))
+    assert [(each["name"], each["interface"]) for each in own] == [
+        ("all-rail", "net1"), ("all-rail", "net2")]  # fmt: skip
+    assert "initContainers" not in template_of(found, "-vf-2x2")["spec"]
+    assert "initContainers" in template_of(found, "-vnic-nics-1-2x2")["spec"]
+
+
+def test_the_address_maps_container_alone_may_change_addresses(tmp_path: Path) -> None:
+    found = render(tmp_path)
+    (the_map,) = (
+        each for each in objects_of(found, "ConfigMap") if "address-map" in each["metadata"]["name"]
+    )
+    assert the_map["data"] == {"nodename_ip_mapping.yaml": MAP}
+    template = template_of(found, "-vnic-nics-1-2x2")
+    (before,) = template["spec"]["initContainers"]
+    assert before["command"] == ["python3", "/broadgauge/program/broadgauge.zip", "addresses"]
+    assert before["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["NET_ADMIN"]}
+    told = variables_of(before)
+    assert told["BROADGAUGE_ADDRESS_INTERFACES"] == "net1,net2"
+    assert told["BROADGAUGE_NODE_NAME"] == {"fieldRef": {"fieldPath": "spec.nodeName"}}
+    volumes = {each["name"]: each for each in template["spec"]["volumes"]}
+    by_mount = {each["mountPath"]: volumes[each["name"]] for each in before["volumeMounts"]}
+    source = by_mount["/broadgauge/addresses"]["configMap"]["name"]
+    assert source == the_map["metadata"]["name"]
+    assert ranks_of(template)["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+
+
+@pytest.mark.parametrize(
+    ("overrides", "added", "words"),
+    [
+        (["kubernetes.run_as_user=0"], ["IPC_LOCK"], "are given IPC_LOCK"),
+        (["kubernetes.run_as_user=0", "kubernetes.memlock_is_raised=true"], None, None),
+        (["kubernetes.run_as_user=1000"], None, "in root's processes only"),
+        (["kubernetes.memlock_is_raised=true"], None, None),
+        (["kubernetes.run_as_user=0", "kubernetes.allocation=per_case"], None, "IPC_LOCK"),
+    ],
+)
+def test_ipc_lock_is_rdmas_where_memlock_was_not_raised(
+    tmp_path: Path, overrides: list[str], added: list[str] | None, words: str | None
+) -> None:
+    """The last: pods of the pod network alone lock nothing."""
+    found = render(tmp_path, *overrides)
+    context = ranks_of(template_of(found, "-pod-2x2"))["securityContext"]
+    assert context["capabilities"].get("add") == added
+    notes = " ".join(found.rendered.notes)
+    assert (words or "RDMA pins") in notes if words else "RDMA pins" not in notes
+
+
+def test_static_addresses_number_the_pods_of_a_pytorch_job(tmp_path: Path) -> None:
+    face = "{attachment: macvlan, devices: e, ipam: {kind: static, ranges: 10.9.0.0/24,"
+    found = render(
+        tmp_path,
+        f"networks.br.kubernetes={face} gateway: 10.9.0.1}}}}",
+        "kubernetes.job=pytorchjob",
+    )
+    last = objects_of(found, "PyTorchJob")[-1]["spec"]["pytorchReplicaSpecs"]
+    ips = [
+        [each["ips"] for each in attached_to(last[role]["template"]) if "ips" in each]
+        for role in ("Master", "Worker")
+    ]
+    assert ips == [[["10.9.0.2/24"]], [["10.9.0.3/24"]]]
+    with pytest.raises(InputError, match="share one template"):
+        render(tmp_path, f"networks.br.kubernetes={face} gateway: 10.9.0.1}}}}")
+
+
+def test_a_topology_file_is_given_to_nccl_or_said_to_be_absent(tmp_path: Path) -> None:
+    found = render(tmp_path, "kubernetes.topology_file=topo.xml")
+    told = variables_of(ranks_of(template_of(found, "-ib-2x2")))
+    assert told["NCCL_TOPO_FILE"] == "/broadgauge/topology/topology.xml"
+    (sent,) = (
+        each for each in objects_of(found, "ConfigMap") if "topology" in each["metadata"]["name"]
+    )
+    assert sent["data"] == {"topology.xml": TOPOLOGY}
+    mounts = {each["mountPath"] for each in ranks_of(template_of(found, "-ib-2x2"))["volumeMounts"]}
+    assert "/broadgauge/topology" in mounts
+    assert not any("no NCCL topology file" in each for each in found.rendered.notes)
+    assert any("no NCCL topology file" in each for each in render(tmp_path).rendered.notes)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("<system", "is no XML"),
+        ("<graphs version='1'/>", "begins with <graphs>"),
+        ("<system version='9'/>", "version 9"),
+        ("<system version='1'/>", "has no <cpu>"),
+        ('<system version="1"><cpu/></system>', "has 0 GPUs, and a pod's ranks take 2"),
+        ("<!DOCTYPE a [<!ENTITY b 'c'>]><system/>", "entities"),
+        (None, "can't be read"),
+    ],
+)
+def test_a_topology_file_that_nccl_would_not_read_is_refused(
+    tmp_path: Path, content: str | None, words: str
+) -> None:
+    if content is not None:
+        (tmp_path / "mine.xml").write_text(content)
+    with pytest.raises(InputError, match=r"kubernetes\.topology_file: ") as caught:
+        render(tmp_path, "kubernetes.topology_file=mine.xml")
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("networks.vnic.kubernetes.ipam.map=none.yaml", ["networks.vnic-nics-1.kubernetes.ipam.map",
+                                                         "none.yaml can't be read"]),
+        ("networks.vnic.nics_per_node=3", ["3 NICs, and `kubernetes.devices` names 2"]),
+        ("networks.pod.nics_per_node=2", ["a pod has one on the pod network"]),
+        ("networks.br.kubernetes.devices=ens13",
+         ["networks.br.kubernetes.devices: two networks on one interface", "vnic-nics-1's"]),
+        ("networks.l3.kubernetes.ipam.ranges=192.168.0.0/16", ["overlaps", "192.168.2.0/24"]),
+        ("cluster.shapes=[16x2]", ["networks.vnic-nics-1.kubernetes.ipam.map", "16 pods need one"]),
+        ("networks.roce.kubernetes.ipam.ranges=192.168.2.0/31", ["has 1 address to give"]),
+    ],
+)  # fmt: skip
+def test_what_pods_cant_have_is_refused(tmp_path: Path, override: str, words: list[str]) -> None:
+    more = ("networks.vf.nics_per_node=2",) if "shapes" in override else ()
+    with pytest.raises(Exception, match=r"networks|gateway|NICs") as caught:
+        render(tmp_path, override, *more)
+    assert all(word in str(caught.value) for word in words), caught.value
+
+
+def test_emulated_and_rendered_cases_are_the_same_in_order(tmp_path: Path) -> None:
+    """But for twins, which emulate the same: those are run once, and it is said."""
+    loaded = load_text(NETWORKS, with_files(tmp_path) / "a.yaml", ())
+    has_all = Devices(
+        place="here", num_gpus=4, num_cores=8, are_shared=True, can_shape=True, can_delay=True
+    )
+    emulated = make_plan(loaded.experiment, {"emulated": has_all})
+    names = [(case.workload.name, case.network_name, case.shape) for case in emulated.cases]
+    found = [
+        (job.case.workload.name, job.case.network_name, job.case.shape)
+        for job in render(tmp_path).jobs
+    ]
+    twin = ("collectives", "roce-transport-tcp", "2x2")
+    assert [each for each in found if each != twin] == names
+    assert twin in found
+    assert any("roce-transport-tcp is the same as" in note for note in emulated.notes)

@@ -1,0 +1,118 @@
+"""Proves specs/pod_networks.py and ipam.py: what no cluster could do is refused where it is
+written."""
+
+import pytest
+
+from broadgauge.specs.errors import ExperimentError
+from broadgauge.specs.network import Network
+from broadgauge.specs.pod_networks import SecondaryNetwork
+from broadgauge.specs.reading import read_experiment
+
+TEXT = """\
+name: small
+cluster: {shapes: [1x2, 2x2], device: cuda}
+networks:
+  - name: net
+    kubernetes: {face}
+workloads: [{kind: collectives, ops: [all_reduce], sizes: [1 MiB]}]
+"""
+
+
+def read(face: str) -> Network:
+    (network,) = read_experiment(TEXT.replace("{face}", face), "a.yaml").networks
+    assert isinstance(network, Network)
+    return network
+
+
+@pytest.mark.parametrize(
+    ("face", "key", "words"),
+    [
+        ("macvlan", "kubernetes", ["`macvlan` needs `devices`", "one a NIC"]),
+        ("{attachment: brige, devices: a}", "kubernetes",
+         ["`attachment` can't be `brige`", "`bridge`?"]),
+        ("{attachment: macvlan, devises: a}", "devises", ["unknown key `devises`", "`devices`?"]),
+        ("{devices: a}", "kubernetes", ["`attachment` is missing", "host-device"]),
+        ("{attachment: macvlan, devices: [a, a]}", "a]}",
+         ["two NICs over one interface: `a` stands twice"]),
+        ("{attachment: macvlan, devices: a, transport: roce}", "kubernetes",
+         ["`roce` without `resources`", "kubectl describe node"]),
+        ("{attachment: sriov, resources: openshift.io/}", "resources", ["`openshift.io/` is none"]),
+        ("sriov", "kubernetes", ["`sriov` needs `resources`", "SriovNetworkNodePolicy"]),
+        ("{attachment: device-plugin, resources: rdma/ib}", "kubernetes",
+         ["no interface", "`infiniband`"]),
+        ("{attachment: device-plugin, resources: rdma/ib, transport: roce, ipam: dhcp}", "ipam",
+         ["attaches no interface"]),
+        ("{attachment: existing}", "kubernetes", ["needs `definitions`"]),
+        ("{attachment: existing, definitions: A_b}", "definitions", ["`A_b` is none"]),
+        ("{attachment: existing, definitions: a, mtu_bytes: 9000}", "mtu_bytes",
+         ["the MTU is what is"]),
+        ("{attachment: existing, definitions: a, ipam: dhcp}", "ipam", ["says itself where"]),
+        ("{attachment: existing, definitions: a, devices: e}", "devices",
+         ["say nothing to `existing`"]),
+        ("{attachment: macvlan, devices: a, definitions: other/net}", "definitions",
+         ["in another namespace", "existing"]),
+        ("{attachment: macvlan, devices: a, mode: l2}", "mode",
+         ["no mode of `macvlan`", "passthru"]),
+        ("{attachment: host-device, devices: a, mode: l2}", "mode", ["of macvlan and ipvlan"]),
+        ("{attachment: ipvlan, devices: a}", "kubernetes", ["`ipvlan` needs an `ipam`"]),
+        ("{attachment: bridge, devices: b, transport: infiniband, resources: rdma/a}", "transport",
+         ["not InfiniBand's", "`sriov`"]),
+        ("{attachment: pod, transport: roce}", "transport", ["no RDMA", "device-plugin"]),
+        ("{attachment: pod, gpudirect: true}", "gpudirect", ["needs a `transport` of RDMA"]),
+        ("{attachment: macvlan, devices: a, rdma_namespace: exclusive}", "rdma_namespace",
+         ["moves no adapter"]),
+        ("{attachment: host-device, devices: a, rdma_namespace: exclusive}", "rdma_namespace",
+         ["the PCI address that a device plugin chose"]),
+        ("{attachment: host-device, devices: a, ipam: {kind: whereabouts}}", "ipam",
+         ["`whereabouts` needs `ranges`"]),
+        ("{attachment: host-device, devices: a, ipam: {kind: dhcp, ranges: 10.0.0.0/24}}", "ranges",
+         ["`ranges` says nothing to `dhcp`"]),
+        ("{attachment: host-device, devices: a, ipam: {kind: whereabouts, ranges: 10.0.0.7/24}}",
+         "ranges", ["`10.0.0.7/24` is an address within 10.0.0.0/24"]),
+        ("{attachment: host-device, devices: a, ipam: {kind: whereabouts, ranges: 10.0.0.0}}",
+         "ranges", ["how many addresses? `10.0.0.0/24`"]),
+        ("{attachment: host-device, devices: a, ipam: {kind: whereabouts,"
+         " ranges: [10.0.0.0/24, 10.0.0.128/25]}}", "10.0.0.128",
+         ["10.0.0.0/24 and 10.0.0.128/25 overlap", "a subnet of its own"]),
+        ("{attachment: host-device, devices: a, ipam: {kind: whereabouts, ranges: 10.0.0.0/24,"
+         " gateway: 10.1.0.1}}", "gateway", ["10.1.0.1 is in none of the ranges"]),
+        ("{attachment: sriov, resources: a/b, ipam: {kind: address-map, map: m}}", "kubernetes",
+         ["names NICs by the node's `devices`"]),
+    ],
+)  # fmt: skip
+def test_what_cant_be_is_refused_with_its_place(face: str, key: str, words: list[str]) -> None:
+    with pytest.raises(ExperimentError) as caught:
+        read(face)
+    told = str(caught.value)
+    column = TEXT.replace("{face}", face).splitlines()[4].index(key) + 1
+    assert f"a.yaml:5:{column}:" in told, told
+    assert all(word in told for word in words), told
+
+
+def test_a_case_has_the_first_so_many_nics() -> None:
+    face = "{attachment: sriov, resources: [a/r0, a/r1], transport: roce,"
+    network = read(face + " ipam: {kind: whereabouts, ranges: [10.0.0.0/24, 10.0.1.0/24]}}")
+    one, two = (
+        network.model_copy(update={"nics_per_node": nics}).on_nodes(2).kubernetes for nics in (1, 2)
+    )
+    assert isinstance(one, SecondaryNetwork)
+    assert isinstance(two, SecondaryNetwork)
+    assert (one.resources, two.resources) == (("a/r0",), ("a/r0", "a/r1"))
+    assert one.ipam is not None
+    assert one.ipam.ranges == ("10.0.0.0/24",)
+
+
+def test_transport_and_gpudirect_are_axes_so_that_effects_separate() -> None:
+    """The twins of an RDMA network: on the same interface TCP forced, and without GPUDirect."""
+    text = TEXT.replace(
+        "{face}",
+        "{attachment: existing, definitions: a, resources: a/b, transport: [roce, tcp]}",
+    )
+    names = [each.name for each in read_experiment(text, "a.yaml").networks]
+    assert names == ["net-transport-roce", "net-transport-tcp"]
+    text = text.replace("[roce, tcp]", "roce, gpudirect: [true, false]")
+    labels = [each.label for each in read_experiment(text, "a.yaml").networks]
+    assert labels == [
+        "net-gpudirect-true, existing a, RoCE with GPUDirect",
+        "net-gpudirect-false, existing a, RoCE without GPUDirect",
+    ]
