@@ -87,9 +87,15 @@ def _all_cases(
                 case = replace(case, own_gpu=own_gpu_of(catalog.gpu(gpu)))
                 yield case, _skipped(experiment, workload, network, shape)
                 if isinstance(network, Network):
-                    assumed[f"NICs a node: {network.num_nics} ({network.name})"] = None
-                if isinstance(network, Network) and network.rate_gbps is None:
-                    assumed[f"{network.name} has no rate: its transport's is guessed"] = None
+                    assumed |= dict.fromkeys(_network_words(network))
+
+
+def _network_words(network: Network) -> Iterator[str]:
+    yield f"NICs a node: {network.num_nics} ({network.name})"
+    if network.rate_gbps is None:
+        yield f"{network.name} has no rate: its transport's is guessed"
+    elif network.rate_inferred_from is not None:
+        yield f"{network.name}'s rate is inferred, as the file says"
 
 
 def _shapes(
