@@ -142,4 +142,7 @@ def test_the_whole_text_is_said_once_by_the_plan() -> None:
 def test_predictions_say_so_too() -> None:
     experiment = an_experiment(networks=[POD], workloads=[TRAIN], cluster={"shapes": ["2x1"]})
     asked = experiment_cases(experiment, ["h100-sxm"], Replacements(), load_catalog())
-    assert "pod's rate is inferred, as the file says" in asked.assumed
+    assert "inferred rates, as the file says: pod" in asked.assumed
+    instead = Replacements(networks=["roce-400g"])
+    other = experiment_cases(experiment, ["h100-sxm"], instead, load_catalog())
+    assert not [words for words in other.assumed if "inferred" in words]
