@@ -1,6 +1,7 @@
 """Proves examples/: each is read and planned, and quotes what was published to the digit."""
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,8 +23,10 @@ GPUS = {
     "nccl-settings": 2,
     "paths": 2,
     "two-gpus": 2,
-    "granite-h100": 8,
-    "granite-l40s": 8,
+    "granite-h100": 16,
+    "granite-l40s": 16,
+    "llama-lora-a40": 4,
+    "llama-lora-a40-baseline": 4,
 }
 """Of the machine that an example is for; the others run on two cores."""
 
@@ -39,6 +42,7 @@ THROUGHPUT_SAMPLES_PER_S = {
     ("granite-h100", "pod", 2): 3.46,
     ("granite-h100", "vnic-nics-1", 2): 12.28,
     ("granite-h100", "sriov-nics-1", 2): 40.36,
+    ("granite-h100", "sriov-rdma-nics-1", 2): 40.58,
 }
 """Source: Network performance in distributed training (2025-10-16), Performance results."""
 ALL_REDUCE_S = {
@@ -58,8 +62,10 @@ RATIOS = {
     "e-15-6-2 over e-15-5-3": EPOCH_S["6-2"] / EPOCH_S["5-3"],
     "L40S, 8 nodes, vNIC over pod": 12.68 / 5.46,
     "H100, 2 nodes, SR-IOV over vNIC": 40.36 / 12.28,
+    "H100, 2 nodes, SR-IOV with RDMA over SR-IOV": 40.58 / 40.36,
     "H100, 2 nodes on the pod network over 1 node": 3.46 / 21.34,
     "pod network over macvlan TCP": 5.0 / 2.5,
+    "pod network over GPUDirect RoCE": 5.0 / 1.6667,
 }
 STEPS_S = {
     "e-15-4-1": EPOCH_S["4-1"] / 2216,
@@ -135,7 +141,7 @@ def test_every_figure_quotes_what_was_published() -> None:
 
 
 def test_every_published_row_has_its_case() -> None:
-    """Of what the probes can run: RDMA and LoRA are not among it."""
+    """RDMA's and LoRA's, too, though what is run is neither."""
     throughputs = {
         (name, next(c.network_name for c in planned(name).cases if figure.cases.matches(c)))
         for name, figure in figures()
@@ -174,6 +180,28 @@ def test_l40s_has_as_many_nics_as_nodes_and_a_tunnel_under_the_pods() -> None:
     assert [networks["vnic", nodes].num_nics for nodes in (2, 4, 8)] == [2, 4, 8]
     assert all(networks["pod", nodes].overlay == "vxlan" for nodes in (2, 4, 8))
     assert all(networks["pod", nodes].num_nics == 1 for nodes in (2, 4, 8))
+
+
+@pytest.mark.parametrize(
+    ("name", "flags"),
+    [
+        ("granite-h100", ["cluster.shapes=[1x4, 2x4]", "workloads.granite.model.layers=20"]),
+        (
+            "granite-l40s",
+            ["cluster.shapes=[1x1, 2x1, 4x1, 8x1]", "workloads.granite.model.layers=5"],
+        ),
+    ],
+)
+def test_an_article_at_full_scale_says_how_one_server_runs_it(name: str, flags: list[str]) -> None:
+    path = Path(__file__).parents[2] / "examples" / f"{name}.yaml"
+    comment = " ".join(path.read_text().split("name: ")[0].replace("\n#", "").split())
+    for flag in flags:
+        key, _, value = flag.partition("=")
+        assert f"--set {flag}" in comment or f"--set '{key}={value}'" in comment
+    machine = a_machine(gpus=8, cores=64)
+    plan = make_plan(load(name, flags).experiment, devices_of(machine))
+    assert {case.device for case in plan.cases} == {"cuda"}
+    assert not [note for note in plan.notes if " matches " in note]
 
 
 def test_toy_scale_keeps_the_ratio_of_the_rates() -> None:

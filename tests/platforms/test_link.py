@@ -20,7 +20,9 @@ SHAPING: dict[str, Any] = {
     "slow_pairs": (SlowPair(nodes=(0, 1), rate_ratio=0.4),),
 }
 BUILT: dict[str, Any] = {"overlay": "vxlan", "nics_per_node": 3}
-LABELS = {"name", "description", "environment", "nccl_seen_gbps", "found", "kubernetes"}
+LABELS = {"name", "description", "environment", "nccl_seen_gbps", "found", "kubernetes"} | {
+    "rate_inferred_from"
+}
 """What the links know nothing of."""
 
 

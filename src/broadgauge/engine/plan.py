@@ -73,7 +73,7 @@ def make_plan(
         published=experiment.published,
         cost=experiment.cost,
         baseline=baseline,
-        notes=(*notes, *_guess_notes(cases, trials)),
+        notes=(*notes, *_inferred_notes(cases), *_guess_notes(cases, trials)),
     )
 
 
@@ -168,6 +168,17 @@ def on_local_platform(experiment: Experiment, emulated: Devices) -> Experiment:
         update={"platform": "local", "cluster": Cluster.model_validate(cluster)}
     )
     return local
+
+
+def _inferred_notes(cases: tuple[Case, ...]) -> tuple[str, ...]:
+    """Which emulated rates are nobody's statement, and what do they come from? Each text once."""
+    named: dict[str, dict[str, None]] = {}
+    for link in (case.link for case in cases):
+        if link is not None and link.rate_inferred_from is not None:
+            named.setdefault(link.rate_inferred_from, {})[link.name] = None
+    return tuple(
+        f"rate of {', '.join(names)} is inferred: {text.strip()}" for text, names in named.items()
+    )
 
 
 def _guess_notes(cases: tuple[Case, ...], trials_per_launch: int) -> tuple[str, ...]:

@@ -23,6 +23,8 @@ NAME_SUFFIX = "-ladder"
 UNSHAPED = "unshaped"
 """The rung without a rate."""
 _LONGEST_NAME = 63
+_OF_A_RUNG = {"name", "rate_gbps", "rate_inferred_from", "receive_rate_gbps", "description"}
+"""What a rung does not have of the network whose ladder it stands on."""
 
 
 def as_ladder(
@@ -132,7 +134,7 @@ def _rung(base: Network, rate_gbps: float) -> Network:
         receive = float(f"{rate_gbps * base.receive_rate_gbps / base.rate_gbps:.9g}")
     name = show_rate(rate_gbps, 6).lower().replace(" ", "-").replace("/s", "")
     return Network(
-        **base.model_dump(exclude={"name", "rate_gbps", "receive_rate_gbps", "description"}),
+        **base.model_dump(exclude=_OF_A_RUNG),
         name=name,
         rate_gbps=rate_gbps,
         receive_rate_gbps=receive,
@@ -144,8 +146,7 @@ def _unshaped(base: Network) -> tuple[Network, ...]:
     loss or slow pairs are emulated, which an unshaped link has not."""
     if base.needs_netem or base.slow_pairs:
         return ()
-    without = {"name", "rate_gbps", "receive_rate_gbps", "description"}
-    return (Network(**base.model_dump(exclude=without), name=UNSHAPED),)
+    return (Network(**base.model_dump(exclude=_OF_A_RUNG), name=UNSHAPED),)
 
 
 def _workloads(experiment: Experiment) -> tuple[Workload, ...]:

@@ -32,6 +32,7 @@ def with_reference(experiment: Experiment) -> Experiment:
         update={
             "name": name,
             "rate_gbps": None,
+            "rate_inferred_from": None,
             "receive_rate_gbps": None,
             "delay_s": 0.0,
             "jitter_s": 0.0,

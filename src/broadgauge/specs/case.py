@@ -85,7 +85,8 @@ class Case(Spec):
     def key(self) -> str:
         """The hash of the canonical resolved form: equal keys measure the same thing.
 
-        Names and descriptions are labels and stay out: renaming a network is not a new case.
+        Names and descriptions are labels and stay out, and so does where a rate was inferred from:
+        renaming a network is not a new case.
         Variables count once, merged. Values left at their default stay out too, so that a key
         lives when a later version adds a field; a default, once released, never changes
         (tests/results/golden holds that).
@@ -142,10 +143,14 @@ class Case(Spec):
         return f"{self.workload.name} {self.shape} {self.network_name}{arm}"
 
 
+LABELS = ("name", "description", "rate_inferred_from", "networks", "environment")
+"""Of a workload or a network, what a key leaves out; variables are the case's, merged."""
+
+
 def _key(form: dict[str, Any]) -> str:
     for part in (form["workload"], form["network"]):
         if part is not None:
-            for label in ("name", "description", "networks", "environment"):
+            for label in LABELS:
                 part.pop(label, None)
     text = json.dumps(form, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]

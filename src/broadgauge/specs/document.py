@@ -1,10 +1,21 @@
 """Plain data read from texts, and where each part of it was written."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
 KeyPath = tuple[str | int, ...]
 """`("networks", 1, "rate_gbps")`."""
+
+GROUNDS = {"rate_inferred_from": "rate_gbps"}
+"""Of a network: keys that say what another one's value rests on, and so not of one in its place."""
+
+
+def outlived(entry: Collection[str], path: KeyPath) -> set[str]:
+    """Which grounds no longer hold where these keys of the entry at this path are replaced?"""
+    if len(path) != 2 or path[0] != "networks":
+        return set()
+    return {ground for ground, key in GROUNDS.items() if key in entry and ground not in entry}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ The file that extends wins. Mappings merge key by key; entries of `networks`, `w
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
-from broadgauge.specs.document import Assembly, Document, KeyPath
+from broadgauge.specs.document import Assembly, Document, KeyPath, outlived
 from broadgauge.specs.errors import ExperimentError, InputError, Problem
 from broadgauge.specs.yaml_source import parse_yaml
 
@@ -100,6 +100,7 @@ class _Merging:
         (old, old_at), (new, new_at) = base, child
         assembly.place(self.child, at=new_at, to=to)
         merged: dict[str, Any] = {}
+        old = {key: value for key, value in old.items() if key not in outlived(new, to)}
         for key in old | new:
             path = (*to, key)
             if key not in new:

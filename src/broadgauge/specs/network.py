@@ -50,6 +50,8 @@ class Network(Spec):
     """In labels, selectors and a workload's `networks`."""
     rate_gbps: RateGbps | None = None
     """Line rate of each NIC and direction, 10^9 bit/s with Ethernet headers; null: unshaped."""
+    rate_inferred_from: Annotated[str, Field(min_length=1)] | None = None
+    """The rate is nobody's statement: what it was inferred from, and with which assumptions."""
     receive_rate_gbps: RateGbps | None = None
     """Line rate towards each node, where it differs; null: `rate_gbps`."""
     mtu_bytes: int = Field(default=1500, ge=576, le=65_000)
@@ -88,6 +90,10 @@ class Network(Spec):
         if self.receive_rate_gbps is not None and self.rate_gbps is None:
             raise placed_error(
                 "`receive_rate_gbps` needs `rate_gbps` beside it", ("receive_rate_gbps",)
+            )
+        if self.rate_inferred_from is not None and self.rate_gbps is None:
+            raise placed_error(
+                "`rate_inferred_from` needs `rate_gbps` beside it", ("rate_inferred_from",)
             )
         if self.slow_pairs and self.rate_gbps is None:
             raise placed_error("`slow_pairs` are parts of a `rate_gbps`", ("slow_pairs",))
@@ -206,6 +212,8 @@ class Network(Spec):
         words = [self.name, "unshaped" if self.rate_gbps is None else show_rate(self.rate_gbps)]
         if self.receive_rate_gbps is not None:
             words[-1] += f" out, {show_rate(self.receive_rate_gbps)} in"
+        if self.rate_inferred_from is not None:
+            words[-1] += " (inferred)"
         words += self._nics_words()
         words.append("TCP in VXLAN" if self.overlay else "TCP")
         if self.mtu_bytes != 1500:

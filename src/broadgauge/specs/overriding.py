@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from broadgauge.specs.base import did_you_mean
-from broadgauge.specs.document import Document, KeyPath
+from broadgauge.specs.document import Document, KeyPath, outlived
 from broadgauge.specs.errors import ExperimentError, Problem
 from broadgauge.specs.secret_names import MASK, is_secret, without_credentials
 from broadgauge.specs.taking_secrets import ENVIRONMENT
@@ -32,6 +32,8 @@ def apply_override(document: Document, override: str) -> Document:
         path = (*path, step)
         if i == len(keys) - 1:
             target[step] = value
+            for ground in outlived({str(step)}, path[:-1]):
+                target.pop(ground, None)
         else:
             if isinstance(target, dict) and not isinstance(target.get(step), (dict, list)):
                 target[step] = {}

@@ -4,6 +4,8 @@ import pytest
 
 from broadgauge.predict.asking.workload_case import HOST_LATENCY_S, fabric_of, training_case
 from broadgauge.predict.case import Fabric
+from broadgauge.predict.predictor import predict
+from broadgauge.predict.system.trainer_bytes import step_bytes
 from broadgauge.specs.network import Network, NodePath
 from broadgauge.specs.workload import GptModel, TrainWorkload
 
@@ -41,6 +43,21 @@ def test_gradients_have_a_type_of_their_own(
     case = training_case(workload(**changes), gpu="cpu", nodes=2, ranks_per_node=1, fabric=Fabric())
     assert (case.precision, case.gradient_bytes) == (precision, gradient_bytes)
     assert case.model.params == MODEL.parameters
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+@pytest.mark.parametrize("accumulation", [1, 3])
+@pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
+def test_as_many_bytes_are_predicted_as_the_trainer_sends(
+    strategy: str, accumulation: int, keeps: bool
+) -> None:
+    """Kept weights are gathered once a step, whatever the number of micro-batches."""
+    asked = workload(strategy=strategy, accumulation=accumulation, reshard_after_forward=not keeps)
+    fabric = fabric_of(Network(name="link", rate_gbps=1))
+    case = training_case(asked, gpu="h200", nodes=2, ranks_per_node=4, fabric=fabric)
+    (found,) = predict([case])
+    sent = step_bytes(asked, "nccl", 2, 4)
+    assert found.network_bytes == pytest.approx(sent, rel=0.01)
 
 
 def test_a_shaped_link_counts_as_measured_at_its_payload_rate() -> None:

@@ -1,6 +1,6 @@
 """Which trainings does an experiment file mean, on GPUs that need not be here?"""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from broadgauge.catalog.catalog import Catalog
@@ -47,6 +47,7 @@ def experiment_cases(
                 cases[case] = None
             else:
                 left_out[fault[0]] = left_out.get(fault[0], 0) + 1
+    assumed |= dict.fromkeys(_inferred_words(experiment, cases))
     others = [each for each in experiment.workloads if training_of(each) is None]
     for workload in others:
         left_out[f"`{workload.name}` is no training (`kind: {workload.kind}`)"] = 1
@@ -70,6 +71,18 @@ def _nics_words(instead: Replacements, catalog: Catalog) -> Iterator[str]:
         yield f"NICs a node: {catalog.network(name).nics} ({name})"
 
 
+def _inferred_words(experiment: Experiment, cases: Iterable[TrainingCase]) -> Iterator[str]:
+    """Which rates does the file itself call inferred?"""
+    asked = {case.fabric.name for case in cases}
+    names = [
+        network.name
+        for network in experiment.networks
+        if isinstance(network, Network) and network.rate_inferred_from and network.name in asked
+    ]
+    if names:
+        yield f"inferred rates, as the file says: {', '.join(names)}"
+
+
 def _all_cases(
     experiment: Experiment,
     gpu: str,
@@ -87,9 +100,13 @@ def _all_cases(
                 case = replace(case, own_gpu=own_gpu_of(catalog.gpu(gpu)))
                 yield case, _skipped(experiment, workload, network, shape)
                 if isinstance(network, Network):
-                    assumed[f"NICs a node: {network.num_nics} ({network.name})"] = None
-                if isinstance(network, Network) and network.rate_gbps is None:
-                    assumed[f"{network.name} has no rate: its transport's is guessed"] = None
+                    assumed |= dict.fromkeys(_network_words(network))
+
+
+def _network_words(network: Network) -> Iterator[str]:
+    yield f"NICs a node: {network.num_nics} ({network.name})"
+    if network.rate_gbps is None:
+        yield f"{network.name} has no rate: its transport's is guessed"
 
 
 def _shapes(

@@ -45,18 +45,25 @@ def counts(columns: Columns) -> dict[str, Times]:
     Interleaved stages take micro-batches in rounds of as many as there are stages. Source:
     NVIDIA/Megatron-LM, schedules.py, which refuses other numbers.
     Sharded gradients are reduced in each micro-batch: no rank could hold them whole. Source:
-    Rajbhandari et al. 2020 (arXiv 1910.02054), section 5.2; Zhao et al. 2023, section 4.3.2.
+    Rajbhandari et al. 2020 (arXiv 1910.02054), section 5.2; Zhao et al. 2023, section 4.3.2. One
+    that keeps both gradients and weights until the step's last backward pass gathers once a step.
+    Source: probes/training/fsdp.py, `without_reduction`.
     """
     is_interleaved = (columns.virtual_stages > 1) & (columns.pipeline_parallel > 1)
     rounds = np.where(is_interleaved, columns.pipeline_parallel, 1.0)
     is_split = np.array([zero_stage(case) == 2 for case in columns.cases])
     said = np.array([case.sync_every_micro_batch for case in columns.cases], dtype=np.float64)
+    keeps = [
+        case.sync_every_micro_batch is False and not case.reshard_after_forward
+        for case in columns.cases
+    ]
     return {
         "layers": columns.shapes.layers,
         "stage_layers": columns.stage_layers,
         "micro_batches": np.ceil((columns.micro_batches - 1e-6) / rounds) * rounds,
         "buckets": buckets(columns)[0],
         "reduces_each": np.where(np.isnan(said), columns.is_sharded | is_split, said),
+        "gathers_each": np.where(keeps, 0.0, 1.0),
     }
 
 

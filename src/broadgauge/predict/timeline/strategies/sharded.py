@@ -20,11 +20,17 @@ from broadgauge.predict.timeline.strategies.work import (
 from broadgauge.predict.timeline.timeline import Steps
 
 REDUCES = ("reduce", "replicate", "reduce root", "replicate root")
+GATHERS = ("gather root", "gather forward", "gather backward")
 
 
 def program(steps: Steps, work: Work) -> None:
-    """A step: micro-batches, of which all or only the last reduce their gradients."""
+    """A step: micro-batches, of which all or only the last reduce their gradients.
+
+    Where weights are gathered once a step it is the last that gathers them, not the first as in
+    truth: one micro-batch ends before the next begins, so that each is as long as the other.
+    """
     early = scaled(work, REDUCES, work.counts["reduces_each"])
+    early = scaled(early, GATHERS, work.counts["gathers_each"])
 
     def body(inner: Steps, carried: Sequence[Any]) -> Sequence[Any]:
         return [_micro_batch(inner, early, carried[0])]
