@@ -8,6 +8,7 @@ import pytest
 from broadgauge.catalog.compiling import compiled_text
 from broadgauge.catalog.loading import (
     KINDS,
+    OF_KUBERNETES,
     OF_THE_DOCTOR,
     OF_THE_PREDICTOR,
     catalog_folder,
@@ -23,13 +24,13 @@ def copy_of(kind: str) -> dict[str, Any]:
     return copy
 
 
-@pytest.mark.parametrize("kind", [*KINDS, *OF_THE_PREDICTOR, *OF_THE_DOCTOR])
+@pytest.mark.parametrize("kind", [*KINDS, *OF_THE_PREDICTOR, *OF_THE_DOCTOR, *OF_KUBERNETES])
 def test_the_copy_was_made_of_this_text(kind: str) -> None:
     """Where this fails: `python -m broadgauge.catalog.compiling`."""
     assert copy_of(kind)["sha256"] == digest(shipped_text(kind))
 
 
-@pytest.mark.parametrize("kind", sorted((*KINDS, *OF_THE_DOCTOR)))
+@pytest.mark.parametrize("kind", sorted((*KINDS, *OF_THE_DOCTOR, *OF_KUBERNETES)))
 def test_every_copy_says_what_its_text_says(kind: str) -> None:
     copy = catalog_folder().joinpath("compiled", f"{kind}.json").read_text(encoding="utf-8")
     assert copy == compiled_text(kind)

@@ -8,6 +8,7 @@ from typing import cast
 
 from broadgauge.catalog.constants import Constant, known_constants
 from broadgauge.catalog.entries import Entry, find_entry, is_alike, plain
+from broadgauge.catalog.fabrics import FabricProfile, known_fabrics
 from broadgauge.catalog.fits import Fit, known_fits
 from broadgauge.catalog.frameworks import Framework, known_frameworks
 from broadgauge.catalog.gpus import Gpu, known_gpus
@@ -30,8 +31,8 @@ from broadgauge.catalog.references import (
 from broadgauge.catalog.widenings import Widening, known_widenings
 from broadgauge.specs.errors import InputError
 
-ALL_KINDS = (*MODELS, "frameworks", "constants", "fitted", "widenings")
-"""The last four are the predictor's own, and no user's file has them."""
+ALL_KINDS = (*MODELS, "fabrics", "frameworks", "constants", "fitted", "widenings")
+"""No user's file has the last five: the last four are the predictor's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +69,7 @@ class Catalog:
     storage: tuple[StorageEntry, ...]
     prices: tuple[PriceEntry, ...]
     busbw: tuple[BusbwFigure, ...]
+    fabrics: tuple[FabricProfile, ...]
     frameworks: tuple[Framework, ...]
     constants: tuple[Constant, ...]
     fitted: tuple[Fit, ...]
@@ -168,6 +170,7 @@ def load_catalog(extra_files: Sequence[Path] = ()) -> Catalog:
         storage=cast("tuple[StorageEntry, ...]", by_kind["storage"]),
         prices=cast("tuple[PriceEntry, ...]", by_kind["prices"]),
         busbw=cast("tuple[BusbwFigure, ...]", by_kind["busbw"]),
+        fabrics=shipped.fabrics,
         frameworks=shipped.frameworks,
         constants=shipped.constants,
         fitted=shipped.fitted,
@@ -189,6 +192,7 @@ def shipped_catalog() -> Catalog:
         storage=known_storage(),
         prices=known_prices(),
         busbw=known_busbw(),
+        fabrics=known_fabrics(),
         frameworks=known_frameworks(),
         constants=known_constants(),
         fitted=known_fits(),

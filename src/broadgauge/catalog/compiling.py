@@ -5,6 +5,7 @@ from pathlib import Path
 
 from broadgauge.catalog.loading import (
     KINDS,
+    OF_KUBERNETES,
     OF_THE_DOCTOR,
     OF_THE_PREDICTOR,
     digest,
@@ -24,7 +25,7 @@ def compiled_text(kind: str) -> str:
 def write_copies(folder: Path) -> None:
     """One file for each kind."""
     folder.mkdir(exist_ok=True)
-    for kind in (*KINDS, *OF_THE_PREDICTOR, *OF_THE_DOCTOR):
+    for kind in (*KINDS, *OF_THE_PREDICTOR, *OF_THE_DOCTOR, *OF_KUBERNETES):
         (folder / f"{kind}.json").write_text(compiled_text(kind), encoding="utf-8")
 
 

@@ -22,6 +22,8 @@ OF_THE_PREDICTOR = ("frameworks", "constants", "fitted", "widenings")
 are wider."""
 OF_THE_DOCTOR = ("nccl_variables",)
 """Of the same form; no user's file has them."""
+OF_KUBERNETES = ("fabrics",)
+"""Of the same form; no user's file has them."""
 
 
 def catalog_folder() -> Traversable:

@@ -27,8 +27,8 @@ def add_parser(subparsers: Any) -> None:
         "kind",
         metavar="KIND",
         nargs="?",
-        help="gpus, networks, transports, nodes, models, storage, prices, busbw, frameworks or "
-        "constants; all without it",
+        help="gpus, networks, transports, nodes, models, storage, prices, busbw, fabrics, "
+        "frameworks or constants; all without it",
     )
     show = actions.add_parser("show", help="every figure, with its source", allow_abbrev=False)
     show.add_argument("name", metavar="NAME", help="a name or alias, or a network: `roce-400g*8`")

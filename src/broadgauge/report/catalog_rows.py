@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from broadgauge.catalog.catalog import Catalog
 from broadgauge.catalog.constants import Constant
 from broadgauge.catalog.entries import Entry
+from broadgauge.catalog.fabrics import FabricProfile
 from broadgauge.catalog.frameworks import Framework
 from broadgauge.catalog.gpus import Gpu
 from broadgauge.catalog.models import ModelEntry
@@ -119,6 +120,12 @@ def _busbw(entry: Entry, _: Catalog) -> tuple[str, ...]:
     )
 
 
+def _fabric(entry: Entry, _: Catalog) -> tuple[str, ...]:
+    assert isinstance(entry, FabricProfile)
+    beside = None if entry.daemon is None else entry.daemon.name
+    return (entry.name, entry.transport, entry.attaches, entry.resource or NONE, beside or NONE)
+
+
 def _framework(entry: Entry, _: Catalog) -> tuple[str, ...]:
     assert isinstance(entry, Framework)
     reduced = NONE if entry.gradient_bytes is None else str(entry.gradient_bytes)
@@ -169,6 +176,7 @@ TABLES: Mapping[str, tuple[Sequence[str], _Cells]] = {
     ),
     "storage": (("", "read\nGB/s", "write\nGB/s", "durable"), _storage),
     "prices": (("", "GPU", "node\nUSD/h", "GPU\nUSD/h", "read"), _price),
+    "fabrics": (("", "transport", "NICs by", "resource", "beside ranks"), _fabric),
     "frameworks": (("", "style", "overlaps\ngradients", "bytes\nreduced"), _framework),
     "constants": (("", "start", "bounds", "fitted"), _constant),
     "widenings": (("", "times", "rows", "sources"), _widening),

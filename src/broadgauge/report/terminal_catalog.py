@@ -1,6 +1,6 @@
 """What does `broadgauge catalog` print? A line an entry, or every figure of one with its source."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel
 from rich.console import Console
@@ -27,6 +27,7 @@ KINDS = {
     "storage": "read and write rates",
     "prices": "USD an hour, with date",
     "busbw": "published bus bandwidths: is my number normal?",
+    "fabrics": "what a cloud's network asks of a pod in Kubernetes: resources, variables, daemon",
     "frameworks": "how a training framework runs a layer and reduces gradients",
     "constants": "where the predictor starts, and what was fitted",
     "widenings": "where predictions are less certain, as few have measured such trainings",
@@ -116,7 +117,7 @@ def _figures(entry: Entry) -> Iterator[tuple[str, str]]:
 
 
 def _shown(key: str, value: object) -> Iterator[tuple[str, str]]:
-    if value is None or value in ((), ""):
+    if value is None or value in ((), "", {}):
         return
     if isinstance(value, Spread):
         unit = _unit(key)
@@ -125,6 +126,8 @@ def _shown(key: str, value: object) -> Iterator[tuple[str, str]]:
         for inner in type(value).model_fields:
             for label, text in _shown(inner, getattr(value, inner)):
                 yield f"{key}.{label}", text
+    elif isinstance(value, Mapping):
+        yield key, ", ".join(f"{name}={text}" for name, text in value.items())
     elif isinstance(value, tuple):
         if isinstance(value[0], BaseModel):
             for i, item in enumerate(value):
@@ -132,12 +135,16 @@ def _shown(key: str, value: object) -> Iterator[tuple[str, str]]:
                 yield f"{key}[{i}]", ", ".join(parts)
         else:
             yield key, ", ".join(map(str, value))
-    elif isinstance(value, bool):
-        yield key, "yes" if value else "no"
-    elif isinstance(value, (int, float)):
-        yield key, _number(value, _unit(key))
     else:
-        yield key, str(value)
+        yield key, _plain(key, value)
+
+
+def _plain(key: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (int, float)):
+        return _number(value, _unit(key))
+    return str(value)
 
 
 def _shown_parts(item: BaseModel) -> Iterator[tuple[str, str]]:
