@@ -11,7 +11,7 @@ from tests.kubernetes.cluster.control_plane import GUEST
 from tests.kubernetes.cluster.scratch import Scratch
 from tests.kubernetes.cluster.waiting import wait_until
 from tests.running.rendering.experiments import examples_with_a_face, rendered
-from tests.running.rendering.networks import NETWORKS, with_files
+from tests.running.rendering.networks import FABRICS, NETWORKS, with_files
 
 from broadgauge.manifests.names import leader_address
 from broadgauge.manifests.rights import GROUP, plural, rights_file
@@ -78,6 +78,13 @@ def test_every_kind_of_network_passes(scratch: Scratch, kind: str, tmp_path: Pat
         text=NETWORKS,
     )
     assert found.rendered.counts["NetworkAttachmentDefinition"] == 6
+    scratch.dry_run(*found.rendered.objects)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_clouds_fabrics_need_passes(scratch: Scratch, kind: str, tmp_path: Path) -> None:
+    """Huge pages, a sidecar with the node's folders, GKE's annotations."""
+    found = rendered(tmp_path, f"kubernetes.job={kind}", text=FABRICS)
     scratch.dry_run(*found.rendered.objects)
 
 

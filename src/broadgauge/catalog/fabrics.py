@@ -15,14 +15,13 @@ from broadgauge.specs.kubernetes_names import (
     MountPath,
     ResourceName,
 )
+from broadgauge.specs.pod_networks import SecondaryKind
 from broadgauge.specs.transports import Transport
 from broadgauge.specs.variables import VARIABLE_PATTERN
 
 VariableName = Annotated[str, StringConstraints(pattern=VARIABLE_PATTERN)]
 Capability = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z_]*$")]
 """Of Linux, without `CAP_`, as Kubernetes writes it."""
-AttachmentKind = Literal["host-device", "macvlan", "ipvlan", "bridge", "sriov", "existing"]
-"""Of a network that is attached to a pod, beside the cluster's own."""
 
 
 class HostPath(Part):
@@ -61,7 +60,7 @@ class FabricProfile(Entry):
     attaches: Literal["multus", "gke", "resource"] = "multus"
     """Who gives a pod its NICs: Multus or GKE, by annotations; or a device plugin with the resource
     alone, and then a pod gets no interface."""
-    attachments: tuple[AttachmentKind, ...] = ()
+    attachments: tuple[SecondaryKind, ...] = ()
     """Those that work there; empty: any that carry its transport."""
     is_source_checked: bool = False
     """A packet whose source address is not the NIC's own is dropped: a pod must have the node's."""

@@ -1,5 +1,6 @@
 """Which networks of an experiment can be had on this machine?"""
 
+from broadgauge.catalog.profiled import with_profile
 from broadgauge.engine.shapes import ResolvedCluster
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
@@ -34,7 +35,7 @@ def networks_here(
                 notes.append(f"path {network.name} is left out: it is between GPUs, here are CPUs")
         elif cluster.devices.finds_networks:
             if network.has_face_on(cluster.platform):
-                there = network.as_found_on(cluster.platform)
+                there = with_profile(network.as_found_on(cluster.platform))
                 _check_backends(there, cluster)
                 networks.append(there)
             else:

@@ -13,6 +13,7 @@ from itertools import islice
 from broadgauge.manifests import names
 from broadgauge.manifests.cni import named
 from broadgauge.manifests.config_maps import config_map
+from broadgauge.manifests.fabric_parts import device_annotations, gke_annotations
 from broadgauge.manifests.files import ManifestFile
 from broadgauge.manifests.interfaces import Interface
 from broadgauge.manifests.job import PodJob
@@ -82,7 +83,12 @@ def topology_file(job: PodJob, topology: bytes | None) -> ManifestFile | None:
 
 def annotations(job: PodJob, pod: int) -> dict[str, str]:
     """Of the pod template that this pod is the first of."""
-    return networks_annotation(job.attachments.interfaces, job.settings.namespace, pod)
+    attached = job.attachments
+    return {
+        **networks_annotation(attached.interfaces, job.settings.namespace, pod),
+        **gke_annotations(attached.gke_networks),
+        **device_annotations(attached.fabrics),
+    }
 
 
 def networks_annotation(

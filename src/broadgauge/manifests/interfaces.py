@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from broadgauge.agent.pod.address_map import MappedNic
+from broadgauge.catalog.fabrics import FabricProfile
+from broadgauge.catalog.profiled import check_nics, fabric_of
 from broadgauge.manifests.cni import CniConfig, configuration
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.network import Network
@@ -60,6 +62,10 @@ class Attachments:
     """By network, the interfaces that its ranks send by, in the order of its NICs."""
     resources: dict[str, int] = field(default_factory=dict)
     """Extended resources of each pod, without GPUs."""
+    fabrics: tuple[FabricProfile, ...] = ()
+    """Profiles of the catalog that these networks name, each once."""
+    gke_networks: tuple[str, ...] = ()
+    """Names of GKE's Network objects, one a NIC, which GKE attaches by its own annotation."""
 
 
 class Definitions:
@@ -133,7 +139,7 @@ class _Nic:
 
 
 def attach(
-    networks: Iterable[Network], definitions: Definitions, address_map: Sequence[MappedNic]
+    networks: Sequence[Network], definitions: Definitions, address_map: Sequence[MappedNic]
 ) -> Attachments:
     """To the pods of one job; each network as it is with the job's number of pods.
 
@@ -159,6 +165,7 @@ def attach(
                 planned[place], networks=(*planned[place].networks, network.name)
             )
             used_by[network.name].append(place)
+    fabrics = {each.name: each for each in map(fabric_of, networks) if each is not None}
     interfaces = _with_names(planned)
     for each in interfaces:
         if each.config is not None:
@@ -170,13 +177,40 @@ def attach(
             for network, taken in used_by.items()
         },
         resources=_resources(networks, interfaces),
+        fabrics=tuple(fabrics.values()),
+        gke_networks=_gke_networks(networks),
     )
+
+
+def _gke_networks(networks: Iterable[Network]) -> tuple[str, ...]:
+    """Raises InputError for two networks of which each has its own."""
+    found: dict[tuple[str, ...], str] = {}
+    for network in networks:
+        face = network.kubernetes
+        if isinstance(face, SecondaryNetwork) and _is_attached_by_gke(network):
+            check_nics(network)
+            found.setdefault(face.definitions, network.name)
+    if len(found) > 1:
+        (_, one), (names, other) = list(found.items())[:2]
+        raise InputError(
+            f"networks.{other}.kubernetes.definitions: {names[0]}, …, and {one} has others: GKE "
+            "attaches one set of NICs to a pod",
+            hint="`kubernetes.allocation: per_case`",
+        )
+    return next(iter(found), ())
+
+
+def _is_attached_by_gke(network: Network) -> bool:
+    fabric = fabric_of(network)
+    return fabric is not None and fabric.attaches == "gke"
 
 
 def _nics(network: Network) -> Iterator[_Nic]:
     """Those with an interface of their own."""
     attached = network.kubernetes
     if not isinstance(attached, SecondaryNetwork) or attached.attachment == "device-plugin":
+        return
+    if _is_attached_by_gke(network):
         return
     for number in range(network.num_nics):
         is_there = attached.attachment == "existing"

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from broadgauge.catalog.fabrics import FabricProfile
 from broadgauge.manifests.cni import CniConfig
+from broadgauge.manifests.fabric_parts import daemons
 from broadgauge.manifests.interfaces import Interface
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.security import locks_memory, needs_ipc_lock
@@ -16,6 +18,7 @@ _MADE_BY = {
     "dhcp": "the daemon of the dhcp CNI plugin, and a DHCP server on the network",
 }
 """What is on no node by itself; the plugins of containernetworking are where Multus is."""
+_MOST_NAMED = 4
 
 
 def network_prerequisites(jobs: Sequence[PodJob]) -> Iterator[str]:
@@ -38,6 +41,8 @@ def network_prerequisites(jobs: Sequence[PodJob]) -> Iterator[str]:
             resources[name] = max(number, resources.get(name, 0))
     for name, number in resources.items():
         yield f"{number} free {name} on each node (a device plugin offers it)"
+    for fabric in _fabrics(jobs):
+        yield f"{fabric.name}: {'; '.join(fabric.needs)}"
 
 
 def network_notes(jobs: Sequence[PodJob]) -> Iterator[str]:
@@ -49,11 +54,13 @@ def network_notes(jobs: Sequence[PodJob]) -> Iterator[str]:
             "only what ranks send by differs. `kubernetes.allocation: per_case` attaches a case's "
             "own alone"
         )
-    moved = [each.device for each in interfaces if each.device and _is_moved(each)]
+    moved = list(dict.fromkeys(each.device for each in interfaces if _is_moved(each)))
     if moved:
+        shown = ", ".join(filter(None, moved[:_MOST_NAMED]))
+        shown += f" and {len(moved) - _MOST_NAMED} more" if len(moved) > _MOST_NAMED else ""
         yield (
-            f"{', '.join(dict.fromkeys(moved))}: moved into the pod (host-device), so that one pod "
-            "a node has it, and the node does without. Never name the node's own uplink"
+            f"{shown}: moved into the pod (host-device), so that one pod a node has it, and the "
+            "node does without. Never name the node's own uplink"
         )
     if any(job.address_map is not None for job in jobs):
         yield (
@@ -61,12 +68,22 @@ def network_notes(jobs: Sequence[PodJob]) -> Iterator[str]:
             "allows under `privileged` only, and OpenShift by an SCC of your own; the ranks' "
             "container has neither"
         )
+    for daemon in daemons(_fabrics(jobs)):
+        yield (
+            f"{daemon.name} runs beside the ranks as root, with {', '.join(daemon.capabilities)} "
+            "and folders of the node, which Pod Security allows under `privileged` only"
+        )
     yield from _on_locked_memory(jobs)
     if _has_rdma_gpus(jobs) and all(job.topology is None for job in jobs):
         yield (
             "no NCCL topology file (`kubernetes.topology_file`): NCCL reads the PCI buses that a "
             "pod sees. In virtual machines these seldom tell which NIC is near which GPU"
         )
+
+
+def _fabrics(jobs: Sequence[PodJob]) -> list[FabricProfile]:
+    found = {each.name: each for job in jobs for each in job.attachments.fabrics}
+    return list(found.values())
 
 
 def _on_locked_memory(jobs: Sequence[PodJob]) -> Iterator[str]:
@@ -94,7 +111,9 @@ def _has_rdma_gpus(jobs: Sequence[PodJob]) -> bool:
 
 
 def _is_moved(interface: Interface) -> bool:
-    return interface.config is not None and _kinds(interface.config)[0] == "host-device"
+    if interface.config is None or interface.device is None:
+        return False
+    return _kinds(interface.config)[0] == "host-device"
 
 
 def _kinds(config: CniConfig) -> list[str]:

@@ -1,6 +1,6 @@
 """What is a pod of the job? One a node, with one container, whose entrypoint starts torchrun."""
 
-from broadgauge.manifests import attachments, names, security
+from broadgauge.manifests import attachments, fabric_parts, names, security
 from broadgauge.manifests.config_maps import CASE_KEY, PROGRAM_KEY
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.resources import resources
@@ -66,12 +66,17 @@ def _spec(job: PodJob) -> Manifest:
         found["tolerations"] = [_toleration(each) for each in settings.tolerations]
     all_mounted = mounted(job)
     volumes = {each.volume["name"]: each.volume for each in all_mounted}
+    before = fabric_parts.sidecars(job.attachments.fabrics)
     if job.address_map is not None:
         for_addresses = mounted_for_addresses(job)
         volumes |= {each.volume["name"]: each.volume for each in for_addresses}
-        found["initContainers"] = [_address_container(job, [each.mount for each in for_addresses])]
-    found["containers"] = [_container(job, [each.mount for each in all_mounted])]
-    found["volumes"] = list(volumes.values())
+        before.insert(0, _address_container(job, [each.mount for each in for_addresses]))
+    if before:
+        found["initContainers"] = before
+    mounts = [each.mount for each in all_mounted]
+    mounts += fabric_parts.rank_mounts(job.attachments.fabrics)
+    found["containers"] = [_container(job, mounts)]
+    found["volumes"] = [*volumes.values(), *fabric_parts.host_volumes(job.attachments.fabrics)]
     return found
 
 

@@ -1,5 +1,6 @@
 """How much of a node does a pod ask for?"""
 
+from broadgauge.manifests.fabric_parts import pod_resources
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.yaml_text import Manifest
 
@@ -27,6 +28,7 @@ def resources(job: PodJob) -> Manifest:
     if job.gpus_per_pod:
         said[settings.gpu_resource] = str(job.gpus_per_pod)
     said |= {name: str(number) for name, number in job.attachments.resources.items()}
+    said |= pod_resources(job.attachments.fabrics)
     return {"requests": predicted | said, **({"limits": said} if said else {})}
 
 

@@ -60,3 +60,24 @@ def with_files(folder: Path) -> Path:
     (folder / "map.yaml").write_text(MAP)
     (folder / "topo.xml").write_text(TOPOLOGY)
     return folder
+
+
+FABRICS = """
+name: clouds
+kubernetes: {namespace: training, image: "registry.example/train:1", run_as_user: 1000,
+             allocation: per_case}
+cluster: {shapes: [2x8], device: cuda}
+networks:
+  - {name: efa, nics_per_node: 4, kubernetes: {attachment: device-plugin, profile: efa}}
+  - name: tcpxo
+    nics_per_node: 8
+    kubernetes: {attachment: existing, profile: gpudirect-tcpxo,
+                 definitions: [v1, v2, v3, v4, v5, v6, v7, v8]}
+  - name: tcpx
+    nics_per_node: 4
+    kubernetes: {attachment: existing, profile: gpudirect-tcpx, definitions: [w1, w2, w3, w4]}
+  - name: ibm
+    kubernetes: {attachment: host-device, devices: enp163s0, profile: ibm-cluster-network,
+                 resources: nvidia.com/roce, ipam: dhcp}
+workloads: [{kind: collectives, ops: [all_reduce], sizes: [1 MiB]}]
+"""

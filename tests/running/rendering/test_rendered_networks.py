@@ -11,7 +11,7 @@ from tests.running.rendering.experiments import (
     rendered,
     variables_of,
 )
-from tests.running.rendering.networks import MAP, NETWORKS, TOPOLOGY, with_files
+from tests.running.rendering.networks import FABRICS, MAP, NETWORKS, TOPOLOGY, with_files
 
 from broadgauge.engine.plan import make_plan
 from broadgauge.manifests.attachments import NETWORKS as ANNOTATION
@@ -229,3 +229,43 @@ def test_emulated_and_rendered_cases_are_the_same_in_order(tmp_path: Path) -> No
     assert [each for each in found if each != twin] == names
     assert twin in found
     assert any("roce-transport-tcp is the same as" in note for note in emulated.notes)
+
+
+def test_efa_is_a_resource_and_huge_pages_and_no_interface(tmp_path: Path) -> None:
+    template = template_of(rendered(tmp_path, text=FABRICS), "-efa-2x8")
+    assert attached_to(template) == []
+    for kind in ("requests", "limits"):
+        asked = ranks_of(template)["resources"][kind]
+        assert (asked["vpc.amazonaws.com/efa"], asked["hugepages-2Mi"]) == ("4", "5120Mi")
+    told = variables_of(ranks_of(template))
+    assert (told["FI_PROVIDER"], told["NCCL_SOCKET_IFNAME"]) == ("efa", "=eth0")
+
+
+def test_gke_attaches_by_its_own_annotation_and_a_daemon_runs_beside_the_ranks(
+    tmp_path: Path,
+) -> None:
+    found = rendered(tmp_path, text=FABRICS)
+    template = template_of(found, "-tcpxo-2x8")
+    annotations = template["metadata"]["annotations"]
+    assert ANNOTATION not in annotations
+    interfaces = json.loads(annotations["networking.gke.io/interfaces"])
+    assert [(each["interfaceName"], each["network"]) for each in interfaces] == [
+        ("eth0", "default"), *((f"eth{i}", f"v{i}") for i in range(1, 9))]  # fmt: skip
+    (daemon,) = template["spec"]["initContainers"]
+    assert daemon["restartPolicy"] == "Always"
+    assert annotations[f"devices.gke.io/container.{daemon['name']}"].startswith("- path: /dev/nv")
+    volumes = {each["name"] for each in template["spec"]["volumes"]}
+    for container in (daemon, ranks_of(template)):
+        assert {each["name"] for each in container["volumeMounts"]} <= volumes
+    assert variables_of(ranks_of(template))["NCCL_SOCKET_IFNAME"] == "eth0"
+    assert any(
+        "tcpxo-daemon runs beside the ranks as root" in each for each in found.rendered.notes
+    )
+    assert any("gpudirect-tcpxo: a3-megagpu-8g" in each for each in found.rendered.prerequisites)
+
+
+def test_two_sets_of_gkes_nics_dont_fit_one_pod(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"networks\.tcpx\.kubernetes\.definitions: w1, …, and tcpxo"
+    ):
+        rendered(tmp_path, "kubernetes.allocation=one", text=FABRICS)

@@ -9,7 +9,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from broadgauge.catalog.profiled import with_profile
 from broadgauge.manifests.attachments import networks_annotation
+from broadgauge.manifests.fabric_parts import daemons
 from broadgauge.manifests.files import to_yaml
 from broadgauge.manifests.interfaces import Definitions, attach
 from broadgauge.manifests.patching import (
@@ -122,7 +124,8 @@ def _added(wanted: WantedNetwork) -> AddedNetwork:
             f"networks.{wanted.name}.nics_per_node: `nodes`, and a patch does not know how many",
             hint="a network with a number of NICs",
         )
-    return _attached(named.as_found_on("kubernetes").on_nodes(1), _own(named))
+    complete = with_profile(named.as_found_on("kubernetes")).on_nodes(1)
+    return _attached(complete, _own(complete))
 
 
 def _by_itself(wanted: WantedNetwork) -> AddedNetwork:
@@ -163,6 +166,12 @@ def _attached(network: Network, own: dict[str, str]) -> AddedNetwork:
                 "that are in the cluster, and these have no names",
                 hint="`definitions: …`, as `broadgauge render` or an administrator made them",
             )
+    if daemons(attachments.fabrics):
+        raise InputError(
+            f"networks.{network.name}.kubernetes.profile: {attachments.fabrics[0].name} needs a "
+            "container beside the ranks', which an overlay does not add",
+            hint="`broadgauge render` writes the whole job",
+        )
     annotation = networks_annotation(attachments.interfaces, None, 0)
     return AddedNetwork(
         variables=network_variables(face, attachments.names_of[network.name]) | own,
