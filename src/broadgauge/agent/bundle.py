@@ -14,6 +14,8 @@ PACKAGES = ("agent", "leader", "messages", "probes", "wording")
 """Of broadgauge; with what is in its `__init__.py`."""
 POD_PARTS = (
     *("agent/__init__.py", "agent/entry_point.py", "agent/netlink.py", "agent/pod"),
+    *("agent/addresses.py", "agent/hardware/__init__.py", "agent/hardware/hcas.py"),
+    *("agent/hardware/pci.py", "agent/hardware/tree.py"),
     *PACKAGES[2:],
 )
 """Of a job that is rendered: the entrypoint, what gives addresses, and our own workloads."""

@@ -14,6 +14,8 @@ from broadgauge.manifests.volumes import (
 )
 from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.specs.kubernetes import Toleration
+from broadgauge.specs.pod_networks import SecondaryNetwork
+from broadgauge.specs.transports import BY_VERBS
 
 FIRST_PORT = 29_500
 """Of the ranks' rendezvous: torchrun's default."""
@@ -145,7 +147,21 @@ def entrypoint_arguments(job: PodJob) -> list[str]:
         words += ["--files", FILES]
     if job.subfolder:
         words += ["--subfolder", job.subfolder]
+    if interfaces := _rdma_interfaces(job):
+        words += ["--adapters-of", ",".join(interfaces)]
     return [*words, "--", *job.arguments]
+
+
+def _rdma_interfaces(job: PodJob) -> tuple[str, ...]:
+    """Whose adapters NCCL itself is to send by; empty: it is told sockets, or a plugin finds its
+    own devices, or the device plugin gave the pod adapters and no interface."""
+    link = job.case.link
+    face = None if link is None else link.kubernetes
+    if link is None or not isinstance(face, SecondaryNetwork) or job.case.device == "cpu":
+        return ()
+    if face.transport not in BY_VERBS or face.attachment == "device-plugin":
+        return ()
+    return job.attachments.names_of[link.name]
 
 
 OWN_WORKLOAD = (f"{PROGRAM}/{PROGRAM_KEY}", "measure", f"{CASE}/{CASE_KEY}")

@@ -125,7 +125,8 @@ class Network(Spec):
                 raise InputError(f"networks.{self.name}.nics_per_node: {trouble}", hint=NAME_MORE)
             pods = pods.with_nics(nics)
         update = {"nics_per_node": nics, "slow_pairs": pairs, "kubernetes": pods}
-        changed: Network = self.model_copy(update=update)
+        differ = {key: value for key, value in update.items() if value != getattr(self, key)}
+        changed: Network = self.model_copy(update=differ)  # what is set would count as said
         return changed
 
     def why_not_on(self, nodes: int) -> str | None:
@@ -170,6 +171,11 @@ class Network(Spec):
         """Is anything said of how it is emulated? An entry with no other face always is."""
         has_other = self.found is not None or self.kubernetes is not None
         return not has_other or bool(_EMULATED_KEYS & self.model_fields_set)
+
+    @property
+    def any_face(self) -> NetworkFace | None:
+        """Of any platform's, be it emulated or not; a cluster's before hosts'."""
+        return self.kubernetes or self.found
 
     @property
     def is_meant_as_rdma(self) -> bool:

@@ -163,3 +163,22 @@ def test_the_end_of_a_pod_is_torchruns_end(pod: Pod) -> None:
     process.communicate()
     assert process.returncode == 128 + signal.SIGTERM
     assert len(pod.told) == 1
+
+
+def test_rdma_that_was_asked_for_and_isnt_there_starts_nothing(pod: Pod) -> None:
+    code, log = pod.run(*TWO, "--adapters-of", "no-such-nic", "--", "a.py", RANK="0")
+    assert code == 2
+    assert "RDMA was asked for on no-such-nic (no IPv4 address)" in log
+    assert not (pod.folder / "told").exists()
+
+
+def test_adapters_that_the_user_named_are_kept_and_said(pod: Pod) -> None:
+    code, log = pod.run(
+        *TWO, "--adapters-of", "net1", "--", "a.py", RANK="0", NCCL_IB_HCA="=mlx5_3"
+    )
+    assert code == 0
+    assert "NCCL_IB_HCA==mlx5_3: set by the experiment, and kept" in log
+    (launch,) = pod.told
+    environment = launch["environment"]
+    assert isinstance(environment, dict)
+    assert environment["NCCL_IB_HCA"] == "=mlx5_3"

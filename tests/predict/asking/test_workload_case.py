@@ -80,3 +80,27 @@ def test_an_added_delay_comes_on_top_of_the_hosts_own() -> None:
 
 def test_a_path_inside_a_node_joins_no_nodes() -> None:
     assert fabric_of(NodePath(name="nvlink", path="nvlink")) == fabric_of(None) == Fabric()
+
+
+@pytest.mark.parametrize(
+    ("face", "transport", "node_gbps"),
+    [
+        ({"attachment": "pod"}, "overlay", None),
+        ({"attachment": "host-device", "devices": ["a", "b"], "transport": "virtio",
+          "nominal_gbps": 200}, "virtio", 400),
+        ({"attachment": "existing", "definitions": ["a", "b"], "resources": "c/d",
+          "transport": "omnipath", "nominal_gbps": 100}, "infiniband", 200),
+        ({"attachment": "macvlan", "devices": ["a", "b"]}, "tcp", None),
+    ],
+)  # fmt: skip
+def test_what_is_not_emulated_is_what_its_face_says(
+    face: dict[str, object], transport: str, node_gbps: float | None
+) -> None:
+    """And nothing of it counts as measured."""
+    nics = 1 if face["attachment"] == "pod" else 2
+    network = Network.model_validate({"name": "n", "nics_per_node": nics, "kubernetes": face})
+    fabric = fabric_of(network.on_nodes(2))
+    assert (fabric.transport, fabric.node_gbps) == (transport, node_gbps)
+    assert fabric.measured_node_gbyte_per_s is None
+    shaped = Network.model_validate({"name": "n", "rate_gbps": 10, "kubernetes": face})
+    assert fabric_of(shaped.on_nodes(2)).node_gbps == 10

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.running.rendering.experiments import (
+    examples_with_a_face,
     objects_of,
     rendered,
     variables_of,
@@ -16,8 +17,12 @@ from tests.running.rendering.networks import FABRICS, MAP, NETWORKS, TOPOLOGY, w
 from broadgauge.engine.plan import make_plan
 from broadgauge.manifests.attachments import NETWORKS as ANNOTATION
 from broadgauge.manifests.yaml_text import Manifest
-from broadgauge.running.experiments import load_text
-from broadgauge.running.rendering.experiment import RenderedExperiment
+from broadgauge.running.experiments import load, load_text
+from broadgauge.running.rendering.experiment import (
+    ON_KUBERNETES,
+    RenderedExperiment,
+    render_experiment,
+)
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.platforms import Devices
 
@@ -86,6 +91,21 @@ def test_ranks_are_told_their_own_network_alone(
     assert told["NCCL_SOCKET_IFNAME"] == f"={interfaces}"
     assert {key: told.get(key) for key in more} == more
     assert ("NCCL_NET" in told) == bool(more)
+
+
+@pytest.mark.parametrize(
+    ("word", "adapters"),
+    [("roce-transport-roce", "net3"), ("roce-transport-tcp", None), ("vf", None), ("ib", None)],
+)
+def test_nccl_is_kept_to_the_adapters_of_its_own_interfaces(
+    tmp_path: Path, word: str, adapters: str | None
+) -> None:
+    """Other networks' are in the same pod. One that is given adapters without an interface has all
+    of them."""
+    arguments = ranks_of(template_of(render(tmp_path), f"-{word}-2x2"))["args"]
+    before = arguments[: arguments.index("--")]
+    found = before[before.index("--adapters-of") + 1] if "--adapters-of" in before else None
+    assert found == adapters
 
 
 def test_per_case_attaches_a_cases_own_alone(tmp_path: Path) -> None:
@@ -229,6 +249,17 @@ def test_emulated_and_rendered_cases_are_the_same_in_order(tmp_path: Path) -> No
     assert [each for each in found if each != twin] == names
     assert twin in found
     assert any("roce-transport-tcp is the same as" in note for note in emulated.notes)
+
+
+@pytest.mark.parametrize("name", examples_with_a_face())
+def test_an_examples_cases_are_the_same_emulated_and_rendered(name: str) -> None:
+    """In names and order."""
+    has_all = Devices(place="here", num_gpus=16, num_cores=64, are_shared=True, can_shape=True)
+    emulated = make_plan(load(name, ()).experiment, {"emulated": has_all})
+    found = render_experiment(load(name, (ON_KUBERNETES,)))
+    names = [[(each.workload.name, each.network_name, each.shape) for each in cases]
+             for cases in (emulated.cases, [job.case for job in found.jobs])]  # fmt: skip
+    assert names[0] == names[1]
 
 
 def test_efa_is_a_resource_and_huge_pages_and_no_interface(tmp_path: Path) -> None:

@@ -18,6 +18,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from broadgauge.agent.addresses import address_of
+from broadgauge.agent.hardware.hcas import read_hcas
+from broadgauge.agent.hardware.tree import Tree
+from broadgauge.agent.pod.adapters import NoAdapterError, adapter_variables
+
 NODE_VARIABLES = ("JOB_COMPLETION_INDEX", "PET_NODE_RANK", "RANK")
 """By which a job numbers its pods. Source: Kubernetes, "Job completion index" (of a Job, by itself
 and in a TrainJob); training-operator 1.9, the environment of a PyTorchJob's pods, of which older
@@ -56,6 +61,12 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--folder", type=Path, required=True, help="where the command runs")
     found.add_argument("--files", type=Path, help="copied to that folder before")
     found.add_argument("--subfolder", default="", help="of the folder: the command runs there")
+    found.add_argument(
+        "--adapters-of",
+        default="",
+        metavar="net1,net2",
+        help="NCCL takes these interfaces' RDMA adapters and no others; without one: no start",
+    )
     return found
 
 
@@ -66,7 +77,8 @@ def main() -> int:
     try:
         node = node_of(os.environ, options.nodes)
         folder = _prepare(options.folder, options.files, options.subfolder)
-    except NoPlaceError as error:
+        adapters = _adapters(options.adapters_of)
+    except (NoPlaceError, NoAdapterError) as error:
         say(str(error))
         return WRONG_START
     running = _Running()
@@ -77,7 +89,7 @@ def main() -> int:
     for launch in range(options.launches):
         command = [*torchrun(options, node, launch), *words]
         say(f"launch {launch + 1} of {options.launches}: {shlex.join(command)}")
-        status = running.run(command, folder, environment(os.environ, launch))
+        status = running.run(command, folder, environment(os.environ, launch) | adapters)
         if status:
             say(f"launch {launch + 1} ended with exit code {status}")
             return status
@@ -96,6 +108,17 @@ def node_of(variables: Mapping[str, str], num_nodes: int) -> int:
     raise NoPlaceError(
         f"which of {num_nodes} nodes is this pod? {' or '.join(NODE_VARIABLES)} does not say it"
     )
+
+
+def _adapters(interfaces: str) -> "dict[str, str]":
+    """Variables of the ranks. Raises NoAdapterError where RDMA isn't there."""
+    if not interfaces:
+        return {}
+    found, why = adapter_variables(
+        interfaces.split(","), read_hcas(Tree(Path("/"))), os.environ, address_of
+    )
+    say(why)
+    return found
 
 
 def _split(arguments: Sequence[str]) -> "tuple[list[str], list[str]]":

@@ -100,13 +100,15 @@ def _all_cases(
                 case = replace(case, own_gpu=own_gpu_of(catalog.gpu(gpu)))
                 yield case, _skipped(experiment, workload, network, shape)
                 if isinstance(network, Network):
-                    assumed |= dict.fromkeys(_network_words(network))
+                    assumed |= dict.fromkeys(_network_words(network, fabric))
 
 
-def _network_words(network: Network) -> Iterator[str]:
+def _network_words(network: Network, fabric: Fabric) -> Iterator[str]:
     yield f"NICs a node: {network.num_nics} ({network.name})"
-    if network.rate_gbps is None:
+    if fabric.node_gbps is None:
         yield f"{network.name} has no rate: its transport's is guessed"
+    elif network.rate_gbps is None:
+        yield f"what a transport usually carries of the NICs' line rate ({network.name})"
 
 
 def _shapes(

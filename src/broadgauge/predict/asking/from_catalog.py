@@ -51,6 +51,11 @@ def shape_of(entry: ModelEntry) -> ModelShape:
     )
 
 
+def priced_as(transport: CatalogTransport) -> Transport:
+    """A known transport as predictions price it."""
+    return NEAREST.get(transport, transport)  # type: ignore[arg-type]
+
+
 def fabric_of_class(network: NetworkClass) -> Fabric:
     """The fabric of a known network: nominal, nothing measured.
 
@@ -60,7 +65,7 @@ def fabric_of_class(network: NetworkClass) -> Fabric:
     prior = next(each for each in known_transports() if each.name == network.transport)
     fabric = Fabric(
         name=network.name,
-        transport=NEAREST[network.transport] if is_other else network.transport,  # type: ignore[arg-type]
+        transport=priced_as(network.transport),
         node_gbps=network.node_nominal_gbps,
         latency_s=(
             network.latency_s.value if is_other or network.latency_s != prior.latency_s else None

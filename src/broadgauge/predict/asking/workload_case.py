@@ -1,7 +1,10 @@
 """Which question does a workload of an experiment ask? `TrainWorkload` → `TrainingCase`."""
 
+from broadgauge.predict.asking.from_catalog import priced_as
 from broadgauge.predict.case import Fabric, ModelShape, Precision, TrainingCase, Transport
 from broadgauge.specs.network import Network, NodePath
+from broadgauge.specs.network_face import NetworkFace
+from broadgauge.specs.pod_networks import PodNetwork
 from broadgauge.specs.workload import DATA_TYPE_BYTES, DataType, GptModel, TrainWorkload
 
 REFERENCE_FRAMEWORK = "torch"
@@ -72,11 +75,14 @@ def fabric_of(network: Network | NodePath | None) -> Fabric:
     """What is known of an experiment's network before anything ran on it?
 
     A shaped link carries its payload rate to within a percent (docs/measurements.md), so it counts
-    as measured; an unshaped one is as fast as the host, which only a measurement tells. A path
-    inside one node joins no nodes.
+    as measured; an unshaped one is as fast as the host, which only a measurement tells. One that is
+    not emulated is what its face says of it: the transport, and the line rate of its data sheet. A
+    path inside one node joins no nodes.
     """
     if not isinstance(network, Network):
         return Fabric()
+    if not network.has_emulated_face and network.any_face is not None:
+        return _as_its_face_says(network, network.any_face)
     transport: Transport = "overlay" if network.overlay else "tcp"
     nics = network.nics_per_node
     count = 1 if nics == "nodes" else nics
@@ -87,4 +93,15 @@ def fabric_of(network: Network | NodePath | None) -> Fabric:
         node_gbps=None if rate_gbps is None else rate_gbps * count,
         measured_node_gbyte_per_s=None if payload_gbps is None else payload_gbps * count / 8,
         latency_s=network.delay_s + HOST_LATENCY_S if network.delay_s else None,
+    )
+
+
+def _as_its_face_says(network: Network, face: NetworkFace) -> Fabric:
+    """The pods' own network is an overlay, as nearly every cluster's is."""
+    is_pods_own = isinstance(face, PodNetwork) and face.transport == "tcp"
+    nominal = face.nominal_gbps
+    return Fabric(
+        name=network.name,
+        transport="overlay" if is_pods_own else priced_as(face.transport or "tcp"),
+        node_gbps=None if nominal is None else nominal * network.num_face_nics,
     )
