@@ -18,7 +18,6 @@ MOST_NAME_CHARACTERS = 52
 """Of a job: behind it operators write `-node-0-255` and `-worker-255`, and the whole must be a DNS
 label of 63 characters. Source: Kubernetes, "Object Names and IDs", RFC 1123 label names; names of a
 TrainJob's and a PyTorchJob's pods."""
-MOST_LABEL_CHARACTERS = 63
 
 
 def word_of(text: str) -> str:

@@ -93,11 +93,15 @@ def refuse_secret_files(found: dict[str, bytes], asked_for: Iterable[str]) -> No
                 f"kubernetes.files: {name} sets {variable}, and a ConfigMap would show it",
                 hint=f"{TO_A_SECRET.replace('HF_TOKEN', variable)} in its place",
             )
-        if holds_token(text):
-            raise InputError(
-                f"kubernetes.files: {name} holds a token or a private key, and a ConfigMap would",
-                hint=HINT,
-            )
+        refuse_token("kubernetes.files", name, data)
+
+
+def refuse_token(key: str, name: str, data: bytes) -> None:
+    """In a file that is sent; `key` names it. Raises InputError."""
+    if holds_token(data.decode(errors="replace")):
+        raise InputError(
+            f"{key}: {name} holds a token or a private key, and a ConfigMap would", hint=HINT
+        )
 
 
 def _secret_set_in(text: str) -> str | None:

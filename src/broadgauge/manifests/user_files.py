@@ -6,7 +6,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from broadgauge.manifests.nothing_secret import refuse_secret_files
+from broadgauge.manifests.nothing_secret import refuse_secret_files, refuse_token
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.kubernetes import Kubernetes
 from broadgauge.wording.amounts import show_size
@@ -38,6 +38,13 @@ def user_files(named: Iterable[str], settings: Kubernetes, folder: Path) -> dict
             hint=ELSEWHERE,
         )
     return found
+
+
+def shared_file(folder: Path, name: str, key: str) -> bytes:
+    """One that all jobs share, named by `key`. Raises InputError."""
+    content = read_named(folder, name, key)
+    refuse_token(key, name, content)
+    return content
 
 
 def _files_among(words: Iterable[str], folder: Path) -> Iterator[str]:

@@ -199,6 +199,7 @@ def test_a_topology_file_is_given_to_nccl_or_said_to_be_absent(tmp_path: Path) -
         ("<system version='1'/>", "has no <cpu>"),
         ('<system version="1"><cpu/></system>', "has 0 GPUs, and a pod's ranks take 2"),
         ("<!DOCTYPE a [<!ENTITY b 'c'>]><system/>", "entities"),
+        ("<system>hf_abcdefghijklmnopqrstuvwx1</system>", "holds a token"),
         (None, "can't be read"),
     ],
 )

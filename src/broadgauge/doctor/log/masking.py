@@ -1,18 +1,10 @@
-"""What may not be kept of a line: values of variables that look like secrets, and tokens.
-
-Source of the tokens' forms: the documentation of their makers (Hugging Face `hf_`, GitHub `ghp_`
-and others, AWS `AKIA`, OpenAI `sk-`, Slack `xox`, GitLab `glpat-`, NVIDIA NGC `nvapi-`).
-"""
+"""What may not be kept of a line: values of variables that look like secrets, and tokens."""
 
 import re
 
 from broadgauge.specs.secret_names import MASK, is_secret, without_credentials
+from broadgauge.specs.token_forms import TOKEN, may_hold_token
 
-_TOKEN = re.compile(
-    r"\b(?:hf_[A-Za-z0-9]{8,}|gh[pousr]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|AKIA[A-Z0-9]{12,}|"
-    r"sk-[A-Za-z0-9_-]{16,}|xox[abprs]-[A-Za-z0-9-]{8,}|glpat-[A-Za-z0-9_-]{12,}|"
-    r"nvapi-[A-Za-z0-9_-]{16,}|eyJ[A-Za-z0-9_-]{12,}\.[A-Za-z0-9_-]+\.?[A-Za-z0-9_-]*)"
-)
 _NAMED = re.compile(
     r"\b(?P<name>[A-Za-z][A-Za-z0-9_-]{2,60})"
     r"(?:[\"']?\s{0,3}(?:=|:|set by environment to|set to)\s{0,3})"
@@ -37,24 +29,12 @@ def masked(text: str) -> str:
     """A line without what nobody else may read."""
     if "://" in text:
         text = without_credentials(text)
-    if _may_hold_token(text):
-        text = _TOKEN.sub(MASK, text)
+    if may_hold_token(text):
+        text = TOKEN.sub(MASK, text)
     if not _may_name_secret(text.lower().replace("-", "_")):
         return text
     text = _BEARER.sub(rf"\g<to>{MASK}", text)
     return _without_values(_NAMED, _without_values(_OPTION, text))
-
-
-def _may_hold_token(text: str) -> bool:
-    """Has it what one of the tokens begins with? Looking for words costs less than a pattern."""
-    return (
-        "hf_" in text
-        or "gh" in text
-        or "github_" in text
-        or "AKIA" in text
-        or "sk-" in text
-        or "xox" in text
-    ) or ("glpat-" in text or "nvapi-" in text or "eyJ" in text)
 
 
 def _may_name_secret(small: str) -> bool:

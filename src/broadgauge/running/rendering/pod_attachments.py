@@ -9,7 +9,7 @@ from broadgauge.agent.pod.address_map import AddressMapError, MappedNic, parse_m
 from broadgauge.manifests.attachment_conflicts import refuse_conflicts
 from broadgauge.manifests.interfaces import Attachments, Definitions, Interface, attach
 from broadgauge.manifests.topology import check_topology
-from broadgauge.manifests.user_files import read_named
+from broadgauge.manifests.user_files import shared_file
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.kubernetes import Kubernetes
@@ -92,7 +92,7 @@ def _address_map(networks: Iterable[Network], folder: Path) -> bytes | None:
             f"{path}: pods have one address map",
             hint="one file with the lines of both",
         )
-    return read_named(folder, path, f"networks.{network}.kubernetes.ipam.map")
+    return shared_file(folder, path, f"networks.{network}.kubernetes.ipam.map")
 
 
 def _rows(text: bytes | None) -> tuple[MappedNic, ...]:
@@ -111,7 +111,7 @@ def _topology(settings: Kubernetes, cases: Sequence[Case], folder: Path) -> byte
     path = settings.topology_file
     if path is None:
         return None
-    content = read_named(folder, path, "kubernetes.topology_file")
+    content = shared_file(folder, path, "kubernetes.topology_file")
     most_gpus = max(case.ranks_per_node for case in cases)
     check_topology(content, path, num_gpus=most_gpus)
     return content
