@@ -182,3 +182,14 @@ def test_adapters_that_the_user_named_are_kept_and_said(pod: Pod) -> None:
     environment = launch["environment"]
     assert isinstance(environment, dict)
     assert environment["NCCL_IB_HCA"] == "=mlx5_3"
+
+
+def test_a_topology_file_is_held_against_the_bus_of_the_pod(pod: Pod, tmp_path: Path) -> None:
+    """Without a launch being kept from it: NCCL leaves out what it does not find."""
+    file = tmp_path / "topo.xml"
+    file.write_text('<system><pci busid="ffff:ff:1f.7" class="0x030200"/></system>')
+    for path, words in ((file, "another machine's"), (tmp_path / "none", "can't be read")):
+        code, log = pod.run(*TWO, "--", "a.py", RANK="0", NCCL_TOPO_FILE=str(path))
+        assert code == 0
+        assert f"NCCL_TOPO_FILE={path}" in log
+        assert words in log

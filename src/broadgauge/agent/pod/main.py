@@ -22,6 +22,7 @@ from broadgauge.agent.addresses import address_of
 from broadgauge.agent.hardware.hcas import read_hcas
 from broadgauge.agent.hardware.tree import Tree
 from broadgauge.agent.pod.adapters import NoAdapterError, adapter_variables
+from broadgauge.agent.pod.topology import topology_words
 
 NODE_VARIABLES = ("JOB_COMPLETION_INDEX", "PET_NODE_RANK", "RANK")
 """By which a job numbers its pods. Source: Kubernetes, "Job completion index" (of a Job, by itself
@@ -84,6 +85,7 @@ def main() -> int:
     running = _Running()
     signal.signal(signal.SIGTERM, running.end)
     say(f"node {node} of {options.nodes}, on {socket.gethostname()}")
+    _say_topology(os.environ.get("NCCL_TOPO_FILE", ""), Tree(Path("/")))
     if not _wait_for(options.leader):
         return 1
     for launch in range(options.launches):
@@ -119,6 +121,19 @@ def _adapters(interfaces: str) -> "dict[str, str]":
     )
     say(why)
     return found
+
+
+def _say_topology(path: str, tree: Tree) -> None:
+    """Which of its devices are here: where they aren't, NCCL would not say so."""
+    if not path:
+        return
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        say(f"NCCL_TOPO_FILE={path} can't be read: {error.strerror or error}")
+    else:
+        devices = tree.names("/sys/bus/pci/devices")
+        say(f"NCCL_TOPO_FILE={path}: {topology_words(content, devices)}")
 
 
 def _split(arguments: Sequence[str]) -> "tuple[list[str], list[str]]":
