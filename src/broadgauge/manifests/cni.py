@@ -10,10 +10,11 @@ containernetworking/plugins 1.5, sriov-cni 2.8, ib-sriov-cni 1.1, whereabouts 0.
 import json
 import re
 from collections.abc import Iterator
+from ipaddress import ip_network
 from typing import Any
 
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.ipam import Ipam
+from broadgauge.specs.ipam import Ipam, overlap
 from broadgauge.specs.pod_networks import MODES, SecondaryNetwork
 
 VERSION = "0.3.1"
@@ -132,12 +133,17 @@ def _plugin(attached: SecondaryNetwork, nic: int) -> CniConfig:
 
 
 def _ipam(ipam: Ipam, nic: int) -> CniConfig:
-    """Empty where a plugin gives no address: the attachment's own, or the address map's."""
+    """Empty where a plugin gives no address: the attachment's own, or the address map's. A gateway
+    is left out of a range expressly: that whereabouts never gives it away is nowhere documented."""
     match ipam.kind:
         case "whereabouts":
-            exclude = {"exclude": list(ipam.exclude)} if ipam.exclude else {}
             subnet = ipam.ranges[nic]
-            gateway = {"gateway": ipam.gateway} if ipam.is_routed_in(subnet) else {}
+            left_out = [each for each in ipam.exclude if overlap(each, subnet)]
+            gateway = {}
+            if ipam.gateway is not None and ipam.is_routed_in(subnet):
+                gateway = {"gateway": ipam.gateway}
+                left_out.append(str(ip_network(ipam.gateway)))
+            exclude = {"exclude": left_out} if left_out else {}
             return {"type": "whereabouts", "range": subnet, **exclude, **gateway}
         case "nv-ipam":
             pool = ipam.pools[min(nic, len(ipam.pools) - 1)]
