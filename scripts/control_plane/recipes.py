@@ -25,6 +25,8 @@ JOBSET_VERSION = "0.12.0"
 ETCD_VERSION = "3.6.8"
 TRAINING_OPERATOR_VERSION = "1.9.3"
 """The last of PyTorchJob, made with the libraries of Kubernetes 1.31."""
+CNI_PLUGINS_VERSION = "1.9.1"
+"""The newest that this Go builds; what is rendered must do for older ones, too."""
 
 MODULES = Path(__file__).with_name("modules")
 """Go modules by the builds' names."""
@@ -132,7 +134,21 @@ TRAINING_OPERATOR = Build(
         ),
     },
 )
-BUILDS = (KUBERNETES, TRAINING_OPERATOR)
+_CNI_PLUGINS = "github.com/containernetworking/plugins"
+CNI_PLUGINS = Build(
+    name="cni-plugins",
+    requires={_CNI_PLUGINS: f"v{CNI_PLUGINS_VERSION}"},
+    programs={
+        plugin.rpartition("/")[2]: f"{_CNI_PLUGINS}/plugins/{plugin}"
+        for plugin in (
+            *("main/host-device", "main/macvlan", "main/ipvlan", "main/bridge"),
+            *("meta/tuning", "ipam/static"),
+        )
+    },
+)
+"""What Multus starts to attach a network to a pod: they judge a `config`, and the kernel what they
+ask of it."""
+BUILDS = (KUBERNETES, TRAINING_OPERATOR, CNI_PLUGINS)
 OLDER_TRAINER = Schemas(
     name="trainer-2.1",
     module=_TRAINER,

@@ -114,21 +114,29 @@ def test_address_map_that_lacks_something_is_refused(text: str, words: list[str]
     assert all(word in f"{caught.value} {caught.value.hint}" for word in words), caught.value
 
 
+TAKEN_AWAY = "takes it away from all others"
+
+
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("one", "other", "reason"),
     [
-        (over("ens13"), VNIC),
-        (over("ens13"), over("ens13", "ipvlan", ipam="dhcp")),
-        (over("ens13", mode="passthru"), over("ens13", mtu_bytes=9000)),
-        (over("ens13", "ipvlan", ipam="dhcp"), over("ens13", "ipvlan", ipam="dhcp", mode="l3")),
-        (VNIC, VNIC | {"mtu_bytes": 9000}),
+        (over("ens13"), VNIC, TAKEN_AWAY),
+        (over("ens13", "bridge"), VNIC, TAKEN_AWAY),
+        (VNIC, VNIC | {"mtu_bytes": 9000}, TAKEN_AWAY),
+        (over("ens13"), over("ens13", "ipvlan", ipam="dhcp"), "can't have both over it"),
+        (over("ens13", mode="passthru"), over("ens13", mtu_bytes=9000), "has its device alone"),
+        (
+            over("ens13", "ipvlan", ipam="dhcp"),
+            over("ens13", "ipvlan", ipam="dhcp", mode="l3"),
+            "have the mode of the last",
+        ),
     ],
 )
 def test_two_networks_on_one_interface_are_refused(
-    one: dict[str, Any], other: dict[str, Any]
+    one: dict[str, Any], other: dict[str, Any], reason: str
 ) -> None:
     with pytest.raises(
-        InputError, match=r"networks\.b\.kubernetes\.devices: .*`ens13` is a's"
+        InputError, match=rf"networks\.b\.kubernetes\.devices: .*`ens13` is a's.*{reason}"
     ) as e:
         checked(entry("a", one), entry("b", other))
     assert "allocation: per_case" in str(e.value.hint)
@@ -140,6 +148,8 @@ def test_two_networks_on_one_interface_are_refused(
         (over("ens1"), over("ens1", mode="vepa")),
         (over("ens1", "ipvlan", ipam="dhcp"), over("ens1", "ipvlan", ipam="dhcp", mtu_bytes=9000)),
         (over("br0", "bridge"), over("br0", "bridge", mtu_bytes=9000)),
+        (over("br0", "bridge"), over("br0")),
+        (over("br0", "ipvlan", ipam="dhcp"), over("br0", "bridge")),
         (over("ens1"), over("ens2", "ipvlan", ipam="dhcp")),
     ],
 )

@@ -1,9 +1,12 @@
 """Can one pod have all of these interfaces, and so many pods an address each?
 
 What a cluster would only show as a pod that waits for ever (`failed to move link`, `Could not
-allocate IP in range`) is refused here.
-Source: containernetworking/plugins, host-device; Linux, drivers/net/{macvlan,ipvlan}.c (each takes
-the device's receive handler, which only its own kind shares; ipvlan's mode is the device's).
+allocate IP in range`), or not at all, is refused here.
+Source: containernetworking/plugins, host-device; Linux, drivers/net/{macvlan,ipvlan}.c: each takes
+the device's receive handler, which only its own kind shares. ipvlan's mode is the device's: a
+second one changes the first's, and nobody says so. A device moves into a pod with what lies over
+it, so that host-device finds it after macvlan or ipvlan, and they don't find it after host-device.
+tests/kubernetes/test_cni_plugins.py shows each of these.
 """
 
 from collections.abc import Sequence
@@ -44,30 +47,37 @@ def refuse_conflicts(
 def _refuse_one_device(one: Interface, other: Interface) -> None:
     if one.device is None or one.device != other.device:
         return
-    if one.config is None or other.config is None or _can_share(one, other):
+    if one.config is None or other.config is None:
+        return
+    reason = _why_not_shared(one, other)
+    if reason is None:
         return
     kinds = f"{_kind(one)} and {_kind(other)}"
     if _kind(one) == _kind(other):
         kinds = f"{_kind(one)} in two ways"
     raise InputError(
         f"networks.{other.network}.kubernetes.devices: two networks on one interface: "
-        f"`{other.device}` is {one.network}'s, too ({kinds}), and one pod can't have both",
+        f"`{other.device}` is {one.network}'s, too ({kinds}), and {reason}",
         hint=f"the same settings for both, or {PER_CASE}",
     )
 
 
-def _can_share(one: Interface, other: Interface) -> bool:
+def _why_not_shared(one: Interface, other: Interface) -> str | None:
+    """None: one pod can have both over their device."""
     plugins = [_plugin(each) for each in (one, other)]
     kinds = {str(each["type"]) for each in plugins}
     modes = {each.get("mode") for each in plugins}
-    match sorted(kinds):
-        case ["macvlan"]:
-            return "passthru" not in modes
-        case ["ipvlan"]:
-            return len(modes) == 1
-        case ["bridge"]:
-            return True
-    return False
+    if "host-device" in kinds:
+        return "host-device takes it away from all others"
+    if "bridge" in kinds:  # more ports of it, or interfaces over it
+        return None
+    if len(kinds) > 1:
+        return "a device can't have both over it"
+    if "passthru" in modes:
+        return "`passthru` has its device alone"
+    if kinds == {"ipvlan"} and len(modes) > 1:
+        return "all over one device have the mode of the last"
+    return None
 
 
 def _plugin(interface: Interface) -> dict[str, object]:
