@@ -3,7 +3,7 @@
 Schemas of Kubernetes do not look inside a NetworkAttachmentDefinition's `config`, and published
 samples lack commas and hold keys that no plugin has, so each is checked before it is rendered.
 Source: Container Network Interface Specification 1.0.0, "Section 1: Network configuration format";
-containernetworking/plugins 1.5, sriov-cni 2.8, ib-sriov-cni 1.1, whereabouts 0.8, nvidia-k8s-ipam
+containernetworking/plugins 1.9, sriov-cni 2.8, ib-sriov-cni 1.1, whereabouts 0.8, nvidia-k8s-ipam
 0.3, k8snetworkplumbingwg/rdma-cni 1.2: the documented keys of each.
 """
 

@@ -25,7 +25,7 @@ MODES: dict[str, tuple[str, ...]] = {
     "macvlan": ("bridge", "vepa", "private", "passthru"),
     "ipvlan": ("l2", "l3", "l3s"),
 }
-"""The first is the default. Source: containernetworking/plugins 1.5, macvlan and ipvlan."""
+"""The first is the default. Source: containernetworking/plugins 1.9, macvlan and ipvlan."""
 _WORDS = "lower-case letters, digits, hyphens and dots, like `rdmashared-net` or `other/net`"
 DefinitionName = Annotated[str, NameForm(rf"({LABEL}/)?{SUBDOMAIN}", 317, _WORDS)]
 """Of a NetworkAttachmentDefinition: `name`, or `namespace/name` of one that is elsewhere."""
