@@ -10,7 +10,12 @@ from broadgauge.specs.errors import InputError
 from broadgauge.specs.network import Network
 from broadgauge.specs.pod_networks import SecondaryNetwork
 
-RAIL = {"attachment": "host-device", "devices": "e1", "profile": "ibm-cluster-network"}
+RAIL = {
+    "attachment": "host-device",
+    "devices": "e1",
+    "profile": "ibm-cluster-network",
+    "ipam": "dhcp",
+}
 EFA = {"attachment": "device-plugin", "profile": "efa"}
 
 
@@ -47,7 +52,8 @@ def test_tcp_forced_on_rdmas_fabric_has_none_of_its_variables() -> None:
 
 
 def test_a_network_without_a_profile_stays_as_it_is() -> None:
-    for face in ({"attachment": "pod"}, {"attachment": "macvlan", "devices": "e"}):
+    macvlan = {"attachment": "macvlan", "devices": "e", "ipam": "dhcp"}
+    for face in ({"attachment": "pod"}, macvlan):
         assert with_profile(network(face)) == network(face)
 
 
@@ -61,12 +67,17 @@ def test_a_network_without_a_profile_stays_as_it_is() -> None:
             [".attachment: `existing` does not work on efa", "`attachment: device-plugin`"],
         ),
         (
-            {"attachment": "macvlan", "devices": "e", "profile": "ibm-vnic"},
+            {"attachment": "macvlan", "devices": "e", "profile": "ibm-vnic", "ipam": "dhcp"},
             [".attachment: `macvlan` does not work on ibm-vnic", "host-device"],
         ),
         (
             RAIL | {"ipam": {"kind": "whereabouts", "ranges": "10.0.0.0/24"}, "resources": "a/b"},
             [".ipam.kind: `whereabouts`, and ibm-cluster-network drops", "address-map"],
+        ),
+        (EFA | {"transport": "tcp"}, [".transport: `tcp`, and efa gives pods no interface"]),
+        (
+            {"attachment": "host-device", "devices": "e", "profile": "ibm-vnic"},
+            [".ipam: TCP needs an address", "address-map"],
         ),
         (RAIL, [".resources: ibm-cluster-network has no name of its own", "Allocatable"]),
     ],
@@ -93,7 +104,7 @@ def test_every_profile_completes_a_network_that_says_no_more_than_it_must(name: 
     )
     face: dict[str, Any] = {"attachment": kind, "profile": name}
     if kind == "host-device":
-        face["devices"] = "e1"
+        face |= {"devices": "e1", "ipam": "dhcp"}
     if kind == "existing":
         face["definitions"] = "net"
     if fabric.resource is None and fabric.transport in ("roce", "infiniband"):

@@ -4,7 +4,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from broadgauge.manifests.interfaces import Attachments, Definitions, attach
+from broadgauge.manifests.definitions import Definitions
+from broadgauge.manifests.interfaces import Attachments, attach
 from broadgauge.specs.network import Network
 
 MOST_NICS = 4
@@ -45,15 +46,20 @@ def faces(draw: st.DrawFn, nics: int) -> dict[str, Any]:
     """Of so many NICs, as an experiment has it."""
     kind = draw(
         st.sampled_from(
-            ["host-device", "macvlan", "ipvlan", "bridge", "sriov", "existing", "device-plugin"]
+            [
+                *("host-device", "macvlan", "ipvlan", "bridge"),
+                *("sriov", "ib-sriov", "existing", "device-plugin"),
+            ]
         )
     )
     face: dict[str, Any] = {"attachment": kind}
-    by_plugin = kind in ("sriov", "device-plugin") or (
+    by_plugin = kind in ("sriov", "ib-sriov", "device-plugin") or (
         kind == "host-device" and draw(st.booleans())
     )
-    over_ethernet = kind in ("macvlan", "ipvlan", "bridge")
-    transports = [each for each in RDMA if not (over_ethernet and each == "infiniband")]
+    over_a_device = kind in ("macvlan", "ipvlan", "bridge")
+    never = {"infiniband"} if over_a_device or kind == "sriov" else set()
+    never |= {"roce"} if kind == "ib-sriov" else set()
+    transports = [each for each in RDMA if each not in never]
     has_rdma = kind == "device-plugin" or draw(st.booleans())
     if has_rdma:
         face["transport"] = draw(st.sampled_from(transports))
@@ -72,10 +78,12 @@ def faces(draw: st.DrawFn, nics: int) -> dict[str, Any]:
     if kind not in ("existing", "device-plugin"):
         if draw(st.booleans()):
             face["mtu_bytes"] = draw(st.integers(576, 65_000))
-        if kind == "ipvlan" or draw(st.booleans()):
+        is_without = has_rdma and not (over_a_device and face["transport"] == "roce")
+        needs = kind == "ipvlan" or not is_without
+        if needs or draw(st.booleans()):
             some = ("whereabouts", "nv-ipam", "dhcp")
-            face["ipam"] = draw(ipams(some if kind == "ipvlan" else (*some, "none"), nics))
-    if kind in ("host-device", "sriov") and "resources" in face and draw(st.booleans()):
+            face["ipam"] = draw(ipams(some if needs else (*some, "none"), nics))
+    if by_plugin and kind != "device-plugin" and draw(st.booleans()):
         face["rdma_namespace"] = draw(st.sampled_from(["shared", "exclusive"]))
     return face
 

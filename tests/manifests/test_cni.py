@@ -37,18 +37,13 @@ def test_any_legal_face_has_definitions_that_its_plugins_take(network: dict[str,
         config = json.loads(named(each.config, name))
         assert (config["name"], problems(config)) == (name, [])
         (first, *chained) = config.get("plugins", [config])
-        assert first["type"] in (kind, "ib-sriov")
+        assert first["type"] == kind
         assert {each["type"] for each in chained} <= {"tuning", "rdma"}
         for key, value in (("device", "devices"), ("master", "devices"), ("bridge", "devices")):
             assert key not in first or first[key] in face[value]
         assert ("type" in first.get("ipam", {})) == ("ipam" in first)
     assert bool(definitions.rendered) == (kind not in ("existing", "device-plugin"))
-    is_each = kind in ("sriov", "device-plugin") or (
-        kind == "host-device" and not face.get("devices")
-    )
-    assert sum(found.resources.values()) == (
-        nics if is_each else len(set(face.get("resources", ())))
-    )
+    assert sum(found.resources.values()) == (nics if face.get("resources") else 0)
 
 
 def test_each_attachment_is_its_plugins() -> None:
@@ -60,10 +55,20 @@ def test_each_attachment_is_its_plugins() -> None:
     assert config_of(attachment="macvlan", mtu_bytes=9000, **device) == {"type": "macvlan"} | over
     assert config_of(attachment="ipvlan", mode="l3", **device) == {
         "type": "ipvlan", "master": "ens1", "mode": "l3", "ipam": ipam}  # fmt: skip
-    assert config_of(attachment="bridge", devices="br0") == {"type": "bridge", "bridge": "br0"}
-    assert config_of(attachment="sriov", resources="a.io/vf") == {"type": "sriov"}
-    assert config_of(attachment="sriov", resources="a.io/vf", transport="infiniband") == {
-        "type": "ib-sriov", "link_state": "enable"}  # fmt: skip
+    assert config_of(attachment="bridge", devices="br0", ipam="dhcp") == {
+        "type": "bridge", "bridge": "br0", "ipam": {"type": "dhcp"}}  # fmt: skip
+    vf = {"resources": "a.io/vf", "ipam": "dhcp"}
+    given = {"ipam": {"type": "dhcp"}}
+    assert config_of(attachment="sriov", **vf) == {"type": "sriov"} | given
+    for transport in ("infiniband", "tcp"):
+        assert config_of(attachment="ib-sriov", transport=transport, **vf) == {
+            "type": "ib-sriov", "link_state": "enable"} | given  # fmt: skip
+
+
+def test_rdma_may_go_without_an_address() -> None:
+    face = {"attachment": "host-device", "devices": "e", "resources": "a/b", "transport": "roce"}
+    assert config_of(**face, ipam="none") == config_of(**face) == {
+        "type": "host-device", "device": "e"}  # fmt: skip
 
 
 def test_mtu_of_a_moved_device_is_set_by_a_second_plugin_and_its_rdma_moved_by_a_third() -> None:
@@ -84,7 +89,6 @@ def test_mtu_of_a_moved_device_is_set_by_a_second_plugin_and_its_rdma_moved_by_a
         ({"kind": "nv-ipam", "pools": "rail"}, {"type": "nv-ipam", "poolName": "rail"}),
         ({"kind": "static", "ranges": "10.0.1.0/24"}, {"type": "static"}),
         ("dhcp", {"type": "dhcp"}),
-        ("none", None),
         ({"kind": "address-map", "map": "m.yaml"}, None),
     ],
 )  # fmt: skip

@@ -8,18 +8,19 @@ from tests.manifests.faces import attached, on_pods
 
 from broadgauge.agent.pod.address_map import parse_map
 from broadgauge.manifests.attachment_conflicts import refuse_conflicts
-from broadgauge.manifests.interfaces import Attachments, Definitions, attach
+from broadgauge.manifests.definitions import Definitions
+from broadgauge.manifests.interfaces import Attachments, attach
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.ipam import usable
 
-VNIC = {"attachment": "host-device", "devices": ["ens13", "ens14"]}
+VNIC = {"attachment": "host-device", "devices": ["ens13", "ens14"], "ipam": "dhcp"}
 ROCE = {
     "attachment": "existing",
     "definitions": "rdmashared-net",
     "resources": "rdma/shared",
     "transport": "roce",
 }
-VF = {"attachment": "sriov", "resources": "a.io/vf"}
+VF = {"attachment": "sriov", "resources": "a.io/vf", "ipam": "dhcp"}
 MAP = "w0:ens13:net5:10.0.1.9\nw0:ens14:net2:10.0.2.9\nw1:ens13:net5:10.0.1.10\n"
 BY_MAP = VNIC | {"ipam": {"kind": "address-map", "map": "m"}}
 
@@ -45,7 +46,7 @@ def checked(*networks: dict[str, Any], num_pods: int = 2, is_each_told: bool = F
 
 
 def over(device: str, kind: str = "macvlan", **more: Any) -> dict[str, Any]:
-    return {"attachment": kind, "devices": device, **more}
+    return {"attachment": kind, "devices": device, "ipam": "dhcp", **more}
 
 
 def ranged(subnet: str, **more: Any) -> dict[str, Any]:
@@ -75,15 +76,27 @@ def test_definition_that_is_used_twice_is_attached_twice() -> None:
 
 
 def test_resources_are_as_many_as_pods_need_of_each() -> None:
-    plugin = {"attachment": "device-plugin", "resources": "efa.io/efa", "transport": "efa"}
-    rails = {"attachment": "sriov", "resources": ["a.io/r0", "a.io/r1"]}
+    """One for each NIC; one NIC's, once for all networks that use it."""
+    rails = VF | {"resources": ["a.io/r0", "a.io/r1"]}
+    pair = ROCE | {"definitions": ["net-a", "net-b"]}
+    tcp = pair | {"transport": "tcp", "resources": ()}
     found, _ = attached(
-        entry("one", VF), entry("four", VF, 4), entry("roce", ROCE), entry("efa", plugin, 8),
+        entry("one", VF), entry("four", VF, 4), entry("tcp", tcp, 2), entry("roce", pair, 2),
         entry("rails", rails, 2),
     )  # fmt: skip
-    assert found.resources == {
-        "a.io/vf": 4, "a.io/r0": 1, "a.io/r1": 1, "rdma/shared": 1, "efa.io/efa": 8}  # fmt: skip
-    assert found.names_of["efa"] == ("eth0",)
+    assert found.resources == {"a.io/vf": 4, "a.io/r0": 1, "a.io/r1": 1, "rdma/shared": 2}
+
+
+def test_sockets_of_a_nic_without_an_address_are_the_pods_own() -> None:
+    ib = {"attachment": "ib-sriov", "resources": "a/ib", "transport": "infiniband"}
+    found, _ = attached(entry("ib", ib, 2))
+    assert (found.names_of["ib"], found.nics_of["ib"]) == (("eth0",), ("net1", "net2"))
+
+
+def test_a_definition_that_is_there_is_none_that_is_rendered() -> None:
+    there = {"attachment": "existing", "definitions": "demo-ens13"}
+    with pytest.raises(InputError, match=r"`demo-ens13` is one that is rendered, for vnic"):
+        attached(entry("vnic", VNIC), entry("there", there))
 
 
 def test_a_definition_has_one_name_in_all_jobs() -> None:

@@ -6,7 +6,7 @@ from broadgauge.specs.network import Network
 from broadgauge.specs.pod_networks import SecondaryNetwork
 from broadgauge.specs.transports import RDMA
 
-_WITH_MTU = ("host-device", "macvlan", "ipvlan", "bridge", "sriov")
+_WITH_MTU = ("host-device", "macvlan", "ipvlan", "bridge", "sriov", "ib-sriov")
 _ANY_SOURCE = ("whereabouts", "nv-ipam", "static")
 """Give a pod an address that is not its node's."""
 
@@ -41,6 +41,17 @@ def with_profile(network: Network) -> Network:
             f"networks.{network.name}.kubernetes.resources: {fabric.name} has no name of its own "
             "for the resource that gives pods /dev/infiniband",
             hint="as `kubectl describe node` lists it below Allocatable",
+        )
+    if face.attachment == "device-plugin" and transport not in RDMA:
+        raise InputError(
+            f"networks.{network.name}.kubernetes.transport: `{transport}`, and {fabric.name} gives "
+            "pods no interface to send by",
+            hint="TCP is the pod network's: `kubernetes: pod`",
+        )
+    if face.attachment in _WITH_MTU and not face.has_address and transport not in RDMA:
+        raise InputError(
+            f"networks.{network.name}.kubernetes.ipam: TCP needs an address, and nothing gives one",
+            hint="`ipam: {kind: address-map, map: FILE}`, or `dhcp`",
         )
     has_mtu = face.mtu_bytes is None and face.attachment in _WITH_MTU
     complete = face.model_copy(

@@ -13,9 +13,9 @@ from itertools import islice
 from broadgauge.manifests import names
 from broadgauge.manifests.cni import named
 from broadgauge.manifests.config_maps import config_map
+from broadgauge.manifests.definitions import Interface
 from broadgauge.manifests.fabric_parts import device_annotations, gke_annotations
 from broadgauge.manifests.files import ManifestFile
-from broadgauge.manifests.interfaces import Interface
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.specs.ipam import usable
@@ -44,7 +44,7 @@ def definitions_file(job: PodJob, definitions: Sequence[Interface]) -> ManifestF
 def _definition(job: PodJob, interface: Interface) -> Manifest:
     assert interface.config is not None, interface.definition
     about = names.metadata(job, interface.definition, names.experiment_labels(job))
-    if interface.resource is not None:
+    if interface.is_chosen_by_resource and interface.resource is not None:
         about["annotations"] = {RESOURCE_NAME: interface.resource}
     return {
         "apiVersion": "k8s.cni.cncf.io/v1",

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from ipaddress import ip_network
 from typing import Any
 
+from broadgauge.specs.attachment_rules import MODES
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.ipam import Ipam, overlap
-from broadgauge.specs.pod_networks import MODES, SecondaryNetwork
+from broadgauge.specs.pod_networks import SecondaryNetwork
 
 VERSION = "0.3.1"
 """Every cluster's Multus and plugins know it; 1.0.0 adds nothing to what is used here."""
@@ -122,8 +123,8 @@ def _plugin(attached: SecondaryNetwork, nic: int) -> CniConfig:
             config |= {"master": device, "mode": attached.mode or MODES[kind][0]}
         case "bridge":
             config["bridge"] = device
-        case "sriov" if attached.transport == "infiniband":
-            config = {"type": "ib-sriov", "link_state": "enable"}
+        case "ib-sriov":
+            config["link_state"] = "enable"
     if attached.mtu_bytes is not None and kind in _MTU_OF_ITS_OWN:
         config["mtu"] = attached.mtu_bytes
     ipam = {} if attached.ipam is None else _ipam(attached.ipam, nic)

@@ -7,6 +7,8 @@ from broadgauge.catalog.fabrics import Daemon, FabricProfile, HostPath
 from broadgauge.manifests.yaml_text import Manifest
 
 GKE_INTERFACES = "networking.gke.io/interfaces"
+GKE_INTERFACE = "eth"
+"""Before its number: 0 is the pod network's."""
 GKE_DEFAULT = "networking.gke.io/default-interface"
 GKE_DEVICES = "devices.gke.io/container."
 """And the container's name. Source: GoogleCloudPlatform/container-engine-accelerators,
@@ -18,8 +20,10 @@ def gke_annotations(networks: Sequence[str]) -> dict[str, str]:
     if not networks:
         return {}
     names = ("default", *networks)
-    entries = [{"interfaceName": f"eth{i}", "network": name} for i, name in enumerate(names)]
-    return {GKE_DEFAULT: "eth0", GKE_INTERFACES: json.dumps(entries, indent=2)}
+    entries = [
+        {"interfaceName": f"{GKE_INTERFACE}{i}", "network": name} for i, name in enumerate(names)
+    ]
+    return {GKE_DEFAULT: f"{GKE_INTERFACE}0", GKE_INTERFACES: json.dumps(entries, indent=2)}
 
 
 def device_annotations(fabrics: Sequence[FabricProfile]) -> dict[str, str]:
@@ -53,7 +57,8 @@ def sidecars(fabrics: Iterable[FabricProfile]) -> list[Manifest]:
 
 
 def _sidecar(daemon: Daemon) -> Manifest:
-    """As root: it sets up NICs and the devices of all GPUs."""
+    """As root: it sets up NICs and the devices of all GPUs. Nothing is dropped, as in the manifests
+    that its maker publishes."""
     return {
         "name": daemon.name,
         "image": daemon.image,
@@ -66,7 +71,7 @@ def _sidecar(daemon: Daemon) -> Manifest:
         "securityContext": {
             "runAsNonRoot": False,
             "runAsUser": 0,
-            "capabilities": {"drop": ["ALL"], "add": list(daemon.capabilities)},
+            "capabilities": {"add": list(daemon.capabilities)},
         },
         "volumeMounts": [_mount(each) for each in daemon.host_paths],
     }

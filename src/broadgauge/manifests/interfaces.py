@@ -4,8 +4,6 @@ Networks share NICs: one with one NIC and one with eight over the same devices, 
 and one as TCP. Each definition is attached as often as the network that uses it most needs.
 """
 
-import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,44 +11,13 @@ from dataclasses import dataclass, field, replace
 from broadgauge.agent.pod.address_map import MappedNic
 from broadgauge.catalog.fabrics import FabricProfile
 from broadgauge.catalog.profiled import check_nics, fabric_of
-from broadgauge.manifests.cni import CniConfig, configuration
+from broadgauge.manifests.cni import configuration
+from broadgauge.manifests.definitions import Definitions, Interface, Nic
+from broadgauge.manifests.fabric_parts import GKE_INTERFACE
+from broadgauge.manifests.shared_adapters import refuse_mixed_adapters
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.network import Network
 from broadgauge.specs.pod_networks import POD_INTERFACE, SecondaryNetwork
-
-_MOST_STEM_CHARACTERS = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interface:
-    """One interface of a pod beside the pod network's."""
-
-    name: str
-    """In the pod: `net1`, or what the address map calls it."""
-    definition: str
-    """Name of its NetworkAttachmentDefinition, `namespace/name` where it is elsewhere."""
-    config: CniConfig | None
-    """Of a definition that is rendered; None: it is there."""
-    device: str | None
-    """On the node."""
-    resource: str | None
-    """Extended resource that is asked for with it; None: none, or one for several NICs."""
-    address_range: str | None
-    """Out of which it gets its address, as far as the experiment says it."""
-    left_out: tuple[str, ...]
-    """Of that range, and the gateway within it."""
-    gateway: str | None
-    is_numbered: bool
-    """We say which address of the range each pod has (`static`)."""
-    is_mapped: bool
-    """The address map gives its address."""
-    networks: tuple[str, ...] = ()
-    """That use it."""
-
-    @property
-    def network(self) -> str:
-        """The first of them, for messages."""
-        return self.networks[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,83 +26,16 @@ class Attachments:
 
     interfaces: tuple[Interface, ...] = ()
     names_of: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """By network, the interfaces that its ranks send by, in the order of its NICs."""
+    """By network, the interfaces that its ranks' sockets use, in the order of its NICs. NCCL needs
+    them for RDMA, too: ranks find each other over TCP."""
+    nics_of: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By network, its NICs' interfaces, be they with or without an address."""
     resources: dict[str, int] = field(default_factory=dict)
     """Extended resources of each pod, without GPUs."""
     fabrics: tuple[FabricProfile, ...] = ()
     """Profiles of the catalog that these networks name, each once."""
     gke_networks: tuple[str, ...] = ()
     """Names of GKE's Network objects, one a NIC, which GKE attaches by its own annotation."""
-
-
-class Definitions:
-    """Which definitions does an experiment have? One for all NICs that it serves alike, in every
-    job."""
-
-    def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
-        self._names: dict[str, str] = {}
-        self.rendered: dict[str, Interface] = {}
-        """By name, in the order in which they are first used."""
-
-    def name_of(self, nic: "_Nic") -> str:
-        """Raises InputError for a name that the experiment gives to two that differ."""
-        known = self._names.get(nic.identity)
-        if known is None:
-            known = self._names[nic.identity] = self._new_name(nic)
-        return known
-
-    def _new_name(self, nic: "_Nic") -> str:
-        taken = set(self._names.values())
-        if nic.definition is not None:
-            if nic.definition in taken and nic.config is not None:
-                raise InputError(
-                    f"networks.{nic.network}.kubernetes.definitions: `{nic.definition}` would be "
-                    "written twice, each time otherwise",
-                    hint="give each its own name, or leave `definitions` out",
-                )
-            return nic.definition
-        what = nic.device or (nic.resource or nic.attached.attachment).rpartition("/")[2]
-        stem = f"{self._prefix}-{_slug(what)}"[:_MOST_STEM_CHARACTERS].rstrip("-.")
-        numbered = (f"{stem}-{number}" for number in range(2, len(taken) + 3))
-        return next(name for name in (stem, *numbered) if name not in taken)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Nic:
-    """What one NIC of a network asks for."""
-
-    network: str
-    attached: SecondaryNetwork
-    number: int
-    config: CniConfig | None
-
-    @property
-    def identity(self) -> str:
-        """Equal for NICs that one definition serves."""
-        if self.config is None:
-            return f"existing {self.definition}"
-        resource = self.resource if self.attached.is_chosen_by_resource else None
-        return json.dumps([self.definition, self.config, resource], sort_keys=True)
-
-    @property
-    def definition(self) -> str | None:
-        names = self.attached.definitions
-        return names[self.number] if names else None
-
-    @property
-    def device(self) -> str | None:
-        names = self.attached.devices
-        return names[self.number] if names else None
-
-    @property
-    def resource(self) -> str | None:
-        return self.attached.resource_of(self.number)
-
-    @property
-    def address_range(self) -> str | None:
-        ipam = self.attached.ipam
-        return ipam.ranges[self.number] if ipam is not None and ipam.ranges else None
 
 
 def attach(
@@ -146,6 +46,7 @@ def attach(
     `address_map`: its lines; empty where no network has one. Raises InputError where the map does
     not say how a NIC is called.
     """
+    refuse_mixed_adapters(networks)
     planned: list[Interface] = []
     places: dict[tuple[str, int], int] = {}
     used_by: dict[str, list[int]] = {}
@@ -162,7 +63,9 @@ def attach(
                 planned.append(_interface(nic, definition, address_map))
             used[definition] += 1
             planned[place] = replace(
-                planned[place], networks=(*planned[place].networks, network.name)
+                planned[place],
+                networks=(*planned[place].networks, network.name),
+                resource=planned[place].resource or nic.resource,
             )
             used_by[network.name].append(place)
     fabrics = {each.name: each for each in map(fabric_of, networks) if each is not None}
@@ -173,13 +76,26 @@ def attach(
     return Attachments(
         interfaces=interfaces,
         names_of={
-            network: tuple(interfaces[place].name for place in taken) or (POD_INTERFACE,)
+            each.name: _socket_names(each, [interfaces[place] for place in used_by[each.name]])
+            for each in networks
+        },
+        nics_of={
+            network: tuple(interfaces[place].name for place in taken)
             for network, taken in used_by.items()
         },
         resources=_resources(networks, interfaces),
         fabrics=tuple(fabrics.values()),
         gke_networks=_gke_networks(networks),
     )
+
+
+def _socket_names(network: Network, nics: Sequence[Interface]) -> tuple[str, ...]:
+    """The pod's own interface, where its NICs have no address."""
+    if _is_attached_by_gke(network):
+        return tuple(f"{GKE_INTERFACE}{number}" for number in range(1, network.num_nics + 1))
+    if not nics or not all(each.has_address for each in nics):
+        return (POD_INTERFACE,)
+    return tuple(each.name for each in nics)
 
 
 def _gke_networks(networks: Iterable[Network]) -> tuple[str, ...]:
@@ -205,7 +121,7 @@ def _is_attached_by_gke(network: Network) -> bool:
     return fabric is not None and fabric.attaches == "gke"
 
 
-def _nics(network: Network) -> Iterator[_Nic]:
+def _nics(network: Network) -> Iterator[Nic]:
     """Those with an interface of their own."""
     attached = network.kubernetes
     if not isinstance(attached, SecondaryNetwork) or attached.attachment == "device-plugin":
@@ -215,22 +131,20 @@ def _nics(network: Network) -> Iterator[_Nic]:
     for number in range(network.num_nics):
         is_there = attached.attachment == "existing"
         config = None if is_there else configuration(attached, number)
-        yield _Nic(network=network.name, attached=attached, number=number, config=config)
+        yield Nic(network=network.name, attached=attached, number=number, config=config)
 
 
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "nic"
-
-
-def _interface(nic: _Nic, definition: str, address_map: Sequence[MappedNic]) -> Interface:
-    ipam, is_chosen = nic.attached.ipam, nic.attached.is_chosen_by_resource
+def _interface(nic: Nic, definition: str, address_map: Sequence[MappedNic]) -> Interface:
+    ipam = nic.attached.ipam
     is_mapped = ipam is not None and ipam.kind == "address-map"
     return Interface(
         name=_mapped_name(nic, address_map) if is_mapped else "",
         definition=definition,
         config=nic.config,
         device=nic.device,
-        resource=nic.resource if is_chosen else None,
+        resource=nic.resource,
+        is_chosen_by_resource=nic.attached.is_chosen_by_resource,
+        has_address=nic.attached.has_address,
         address_range=nic.address_range,
         left_out=() if ipam is None else ipam.exclude,
         gateway=None if ipam is None else ipam.gateway,
@@ -239,7 +153,7 @@ def _interface(nic: _Nic, definition: str, address_map: Sequence[MappedNic]) -> 
     )
 
 
-def _mapped_name(nic: _Nic, rows: Sequence[MappedNic]) -> str:
+def _mapped_name(nic: Nic, rows: Sequence[MappedNic]) -> str:
     """What the map calls this device in a pod, on all nodes alike. Raises InputError."""
     place = f"networks.{nic.network}.kubernetes"
     names = {row.interface for row in rows if row.device == nic.device}
@@ -280,19 +194,12 @@ def _with_names(planned: Sequence[Interface]) -> tuple[Interface, ...]:
 
 
 def _resources(networks: Iterable[Network], interfaces: Sequence[Interface]) -> dict[str, int]:
-    """Those that are NICs once for each; others, which all NICs share, once."""
+    """One for each NIC, however many networks use it."""
     found = Counter(each.resource for each in interfaces if each.resource is not None)
     for network in networks:
         attached = network.kubernetes
-        if not isinstance(attached, SecondaryNetwork):
-            continue
-        if attached.attachment == "device-plugin":
-            numbers = range(network.num_nics)
-            own = Counter(filter(None, (attached.resource_of(number) for number in numbers)))
-        elif attached.is_chosen_by_resource:
-            continue
-        else:
-            own = Counter(set(attached.resources))
-        for name, number in own.items():
-            found[name] = max(found[name], number)
+        if isinstance(attached, SecondaryNetwork) and attached.attachment == "device-plugin":
+            own = Counter(filter(None, map(attached.resource_of, range(network.num_nics))))
+            for name, number in own.items():
+                found[name] = max(found[name], number)
     return dict(found)

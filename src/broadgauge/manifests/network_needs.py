@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from broadgauge.catalog.fabrics import FabricProfile
 from broadgauge.manifests.cni import CniConfig
+from broadgauge.manifests.definitions import Interface
 from broadgauge.manifests.fabric_parts import daemons
-from broadgauge.manifests.interfaces import Interface
 from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.mapped_nodes import mapped_nodes
 from broadgauge.manifests.security import locks_memory, needs_ipc_lock
 
 _MADE_BY = {
@@ -33,6 +34,11 @@ def network_prerequisites(jobs: Sequence[PodJob]) -> Iterator[str]:
     devices = dict.fromkeys(each.device for each in interfaces if each.device is not None)
     if devices:
         yield f"nodes with the device{'s' * (len(devices) > 1)} {', '.join(devices)}"
+    nodes = dict.fromkeys(node for job in jobs for node in mapped_nodes(job))
+    if nodes:
+        shown = ", ".join(list(nodes)[:_MOST_NAMED])
+        more = f" and {len(nodes) - _MOST_NAMED} more" if len(nodes) > _MOST_NAMED else ""
+        yield f"nodes as the address map names them: {shown}{more}"
     there = dict.fromkeys(each.definition for each in interfaces if each.config is None)
     yield from (f"NetworkAttachmentDefinition {name}" for name in there)
     resources: dict[str, int] = {}
@@ -67,6 +73,11 @@ def network_notes(jobs: Sequence[PodJob]) -> Iterator[str]:
             "the address map's init container runs as root with NET_ADMIN, which Pod Security "
             "allows under `privileged` only, and OpenShift by an SCC of your own; the ranks' "
             "container has neither"
+        )
+    if any(each.is_numbered for each in interfaces):
+        yield (
+            "`static`: pods of every job have the same addresses, so that one job is applied after "
+            "another, and never all at once"
         )
     for daemon in daemons(_fabrics(jobs)):
         yield (

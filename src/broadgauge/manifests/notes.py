@@ -45,6 +45,12 @@ def _notes(job: PodJob) -> Iterator[str]:
             "time, and is root's: outside of OpenShift it needs `kubernetes.run_as_user: 1000`. "
             "Name yours"
         )
+    elif settings.run_as_user is None and job.address_map is not None:
+        yield (
+            "the ranks' user: an SCC of OpenShift that lets the address map's container be root "
+            "gives the pod no user id, so that the image must say a number other than 0, or "
+            "`kubernetes.run_as_user` does"
+        )
     elif settings.run_as_user is None:
         yield (
             "no rank runs as root: OpenShift gives its processes a user id, elsewhere the image "

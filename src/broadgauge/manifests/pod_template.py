@@ -3,6 +3,7 @@
 from broadgauge.manifests import attachments, fabric_parts, names, security
 from broadgauge.manifests.config_maps import CASE_KEY, PROGRAM_KEY
 from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.mapped_nodes import MOST_NAMED_NODES, mapped_nodes
 from broadgauge.manifests.resources import resources
 from broadgauge.manifests.volumes import (
     CASE,
@@ -13,13 +14,13 @@ from broadgauge.manifests.volumes import (
     mounted_for_addresses,
 )
 from broadgauge.manifests.yaml_text import Manifest
-from broadgauge.specs.kubernetes import Toleration
+from broadgauge.specs.kubernetes import NO_SIDECAR, Toleration
 from broadgauge.specs.pod_networks import SecondaryNetwork
 from broadgauge.specs.transports import BY_VERBS
 
 FIRST_PORT = 29_500
 """Of the ranks' rendezvous: torchrun's default."""
-NO_SIDECAR = {"sidecar.istio.io/inject": "false"}
+_NO_MESH = {NO_SIDECAR: "false"}
 """A mesh's proxy would stand between the ranks, and outlive them. Source: Istio, "Installing the
 Sidecar"."""
 _OF_ANY_USER = {
@@ -38,7 +39,7 @@ def pod_template(job: PodJob, pod: int = 0) -> Manifest:
     return {
         "metadata": {
             "labels": names.job_labels(job),
-            "annotations": {**job.settings.annotations, **NO_SIDECAR, **of_networks},
+            "annotations": {**job.settings.annotations, **_NO_MESH, **of_networks},
         },
         "spec": _spec(job),
     }
@@ -52,8 +53,9 @@ def _spec(job: PodJob) -> Manifest:
         "enableServiceLinks": False,
         "securityContext": security.of_pod(job),
     }
-    if job.num_pods > 1:
-        found["affinity"] = _one_a_node(job)
+    affinity = _one_a_node(job) if job.num_pods > 1 else {}
+    if affinity | _on_mapped_nodes(job):
+        found["affinity"] = affinity | _on_mapped_nodes(job)
     if settings.service_account is not None:
         found["serviceAccountName"] = settings.service_account
     if settings.image_pull_secrets:
@@ -93,7 +95,7 @@ def _address_container(job: PodJob, mounts: list[Manifest]) -> Manifest:
         "command": [_plain(job.settings.python), f"{PROGRAM}/{PROGRAM_KEY}", "addresses"],
         "env": [
             {"name": "BROADGAUGE_NODE_NAME", "valueFrom": node},
-            {"name": "BROADGAUGE_ADDRESS_INTERFACES", "value": ",".join(mapped)},
+            {"name": "BROADGAUGE_ADDRESS_INTERFACES", "value": _plain(",".join(mapped))},
             {"name": "PYTHONUNBUFFERED", "value": "1"},
         ],
         "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
@@ -109,6 +111,22 @@ def _one_a_node(job: PodJob) -> Manifest:
         "topologyKey": "kubernetes.io/hostname",
     }
     return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def _on_mapped_nodes(job: PodJob) -> Manifest:
+    """A node that the address map does not know has no address for the pod.
+
+    Source: Kubernetes, NodeSelectorTerm, `matchFields`: `metadata.name`, one value each.
+    """
+    nodes = mapped_nodes(job)
+    if not nodes or len(nodes) > MOST_NAMED_NODES:
+        return {}
+    terms = [
+        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+        for node in nodes
+    ]
+    required = {"nodeSelectorTerms": terms}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
 
 
 def _toleration(toleration: Toleration) -> Manifest:
@@ -161,7 +179,7 @@ def _rdma_interfaces(job: PodJob) -> tuple[str, ...]:
         return ()
     if face.transport not in BY_VERBS or face.attachment == "device-plugin":
         return ()
-    return job.attachments.names_of[link.name]
+    return job.attachments.nics_of[link.name]
 
 
 OWN_WORKLOAD = (f"{PROGRAM}/{PROGRAM_KEY}", "measure", f"{CASE}/{CASE_KEY}")

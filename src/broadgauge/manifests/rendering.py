@@ -12,9 +12,9 @@ from broadgauge.manifests.attachments import (
 )
 from broadgauge.manifests.claims import claims_file
 from broadgauge.manifests.config_maps import case_file, files_file, program_file
+from broadgauge.manifests.definitions import Interface
 from broadgauge.manifests.files import ManifestFile
 from broadgauge.manifests.indexed_job import indexed_job
-from broadgauge.manifests.interfaces import Interface
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.kustomization import kustomizations
 from broadgauge.manifests.notes import notes_on

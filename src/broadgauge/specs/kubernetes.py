@@ -34,6 +34,11 @@ ANY_IMAGE = "pytorch/pytorch:latest"
 MANAGED_BY = "app.kubernetes.io/managed-by"
 OUR_DOMAIN = "broadgauge.dev"
 """Of our own labels."""
+NO_SIDECAR = "sidecar.istio.io/inject"
+_NETWORK_ANNOTATIONS = (
+    *("k8s.v1.cni.cncf.io/networks", "networking.gke.io/interfaces"),
+    "networking.gke.io/default-interface",
+)
 
 
 class Toleration(Spec):
@@ -185,6 +190,22 @@ class Kubernetes(Spec):
             if key == MANAGED_BY or key.partition("/")[0] == OUR_DOMAIN:
                 raise placed_error(f"`{key}` is Broadgauge's own label", (key,), "another key")
         return labels
+
+    @field_validator("annotations")
+    @classmethod
+    def _networks_are_ours(cls, annotations: dict[str, str]) -> dict[str, str]:
+        for key, value in annotations.items():
+            if key in _NETWORK_ANNOTATIONS:
+                raise placed_error(
+                    f"`{key}` is what is rendered of `networks`",
+                    (key,),
+                    "`networks[].kubernetes: {attachment: existing, definitions: …}`",
+                )
+            if key == NO_SIDECAR and value != "false":
+                raise placed_error(
+                    f"`{key}` is `false`: a mesh's proxy would stand between the ranks", (key,)
+                )
+        return annotations
 
     @model_validator(mode="after")
     def _files_have_one_place(self) -> "Kubernetes":

@@ -45,12 +45,13 @@ networks:
       ipam: {kind: nv-ipam, pools: rail}
   - {name: l3, rate_gbps: 5, kubernetes: {attachment: ipvlan, devices: ens2, mode: l3,
      ipam: {kind: whereabouts, ranges: 10.30.0.0/24, exclude: 10.30.0.0/28}}}
-  - {name: br, rate_gbps: 6, kubernetes: {attachment: bridge, devices: br0, mtu_bytes: 9000}}
+  - {name: br, rate_gbps: 6, kubernetes: {attachment: bridge, devices: br0, mtu_bytes: 9000,
+     ipam: dhcp}}
   - {name: there, rate_gbps: 7, kubernetes: {attachment: existing, definitions: other/net}}
   - name: ib
     rate_gbps: 8 Gbit/s
     nics_per_node: 2
-    kubernetes: {attachment: device-plugin, resources: rdma/ib, transport: infiniband}
+    kubernetes: {attachment: ib-sriov, resources: openshift.io/ib, transport: infiniband}
 workloads: [{kind: collectives, ops: [all_reduce], sizes: [1 MiB]}]
 """
 
@@ -68,6 +69,8 @@ kubernetes: {namespace: training, image: "registry.example/train:1", run_as_user
              allocation: per_case}
 cluster: {shapes: [2x8], device: cuda}
 networks:
+  - {name: hca, nics_per_node: [1, 8], kubernetes: {attachment: device-plugin, resources: rdma/ib,
+     transport: infiniband}}
   - {name: efa, nics_per_node: 4, kubernetes: {attachment: device-plugin, profile: efa}}
   - name: tcpxo
     nics_per_node: 8

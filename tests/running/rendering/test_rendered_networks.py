@@ -23,10 +23,10 @@ from broadgauge.running.rendering.experiment import (
     RenderedExperiment,
     render_experiment,
 )
-from broadgauge.specs.errors import InputError
+from broadgauge.specs.errors import BroadgaugeError, InputError
 from broadgauge.specs.platforms import Devices
 
-IN_POD = ("net1", "net2", "net3", "net4", "net5", "net6", "net7", "net8")
+HCA = "{attachment: device-plugin, resources: rdma/ib, transport: infiniband}"
 
 
 def render(tmp_path: Path, *overrides: str) -> RenderedExperiment:
@@ -61,15 +61,17 @@ def test_all_networks_are_attached_to_pods_of_every_case_of_a_shape(tmp_path: Pa
     assert names == [
         ("all-ens13", "net1"), ("all-ens14", "net2"), ("all-ens8f0np0", "net3"),
         ("all-rail", "net4"), ("all-rail", "net5"), ("all-ens2", "net6"), ("all-br0", "net7"),
-        ("net", "net8"),
+        ("net", "net8"), ("all-ib", "net9"), ("all-ib", "net10"),
     ]  # fmt: skip
     assert all(attached_to(each) == attached_to(several[0]) for each in several)
-    wanted = {"rdma/rdma_shared_device_eth": "1", "openshift.io/rail": "2", "rdma/ib": "2"}
+    wanted = {
+        "rdma/rdma_shared_device_eth": "1", "openshift.io/rail": "2", "openshift.io/ib": "2"
+    }  # fmt: skip
     for each in several:
         resources = ranks_of(each)["resources"]
         for kind in ("requests", "limits"):
             assert {key: resources[kind].get(key) for key in wanted} == wanted
-    assert found.rendered.counts["NetworkAttachmentDefinition"] == 6
+    assert found.rendered.counts["NetworkAttachmentDefinition"] == 7
 
 
 @pytest.mark.parametrize(
@@ -95,13 +97,17 @@ def test_ranks_are_told_their_own_network_alone(
 
 @pytest.mark.parametrize(
     ("word", "adapters"),
-    [("roce-transport-roce", "net3"), ("roce-transport-tcp", None), ("vf", None), ("ib", None)],
+    [
+        ("roce-transport-roce", "net3"),
+        ("roce-transport-tcp", None),
+        ("vf", None),
+        ("ib", "net9,net10"),
+    ],
 )
 def test_nccl_is_kept_to_the_adapters_of_its_own_interfaces(
     tmp_path: Path, word: str, adapters: str | None
 ) -> None:
-    """Other networks' are in the same pod. One that is given adapters without an interface has all
-    of them."""
+    """Other networks' are in the same pod. InfiniBand's have no address here: sockets are eth0."""
     arguments = ranks_of(template_of(render(tmp_path), f"-{word}-2x2"))["args"]
     before = arguments[: arguments.index("--")]
     found = before[before.index("--adapters-of") + 1] if "--adapters-of" in before else None
@@ -297,7 +303,66 @@ def test_gke_attaches_by_its_own_annotation_and_a_daemon_runs_beside_the_ranks(
 
 
 def test_two_sets_of_gkes_nics_dont_fit_one_pod(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"networks\.tcpx\.kubernetes\.definitions: w1, …, and tcpxo"
-    ):
+    of_gke = [f"networks.{each}.kubernetes=pod" for each in ("hca", "efa", "ibm")]
+    plain = [f"networks.{each}.nics_per_node=1" for each in ("hca", "efa")]
+    with pytest.raises(InputError, match=r"tcpx\.kubernetes\.definitions: w1, …, and tcpxo"):
+        rendered(tmp_path, "kubernetes.allocation=one", *of_gke, *plain, text=FABRICS)
+
+
+def test_gpus_are_no_nic(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nvidia\.com/roce are the pods' GPUs"):
+        rendered(tmp_path, "kubernetes.gpu_resource=nvidia.com/roce", text=FABRICS)
+
+
+def test_adapters_without_an_interface_are_told_from_no_others(tmp_path: Path) -> None:
+    """A number of them is what pods are given, so that it is one case's own."""
+    found = rendered(tmp_path, text=FABRICS)
+    asked = [
+        ranks_of(template_of(found, f"-hca-nics-{nics}-2x8"))["resources"]["limits"]["rdma/ib"]
+        for nics in (1, 8)
+    ]
+    assert asked == ["1", "8"]
+    with pytest.raises(InputError, match=r"hca-nics-1\.nics_per_node: 1, and hca-nics-8 has 8"):
         rendered(tmp_path, "kubernetes.allocation=one", text=FABRICS)
+    mixed = f"networks.br.kubernetes={HCA}"
+    with pytest.raises(InputError, match=r"networks\.br\..*can't tell from roce-transport-roce's"):
+        render(tmp_path, mixed)
+
+
+def test_tcp_forced_on_gkes_nics_goes_by_them(tmp_path: Path) -> None:
+    found = rendered(tmp_path, "networks.tcpx.kubernetes.transport=tcp", text=FABRICS)
+    told = variables_of(ranks_of(template_of(found, "-tcpx-2x8")))
+    assert told["NCCL_SOCKET_IFNAME"] == "=eth1,eth2,eth3,eth4"
+    with pytest.raises(
+        InputError, match=r"efa\.kubernetes\.transport: `tcp`, and efa gives pods no"
+    ):
+        rendered(tmp_path, "networks.efa.kubernetes.transport=tcp", text=FABRICS)
+
+
+def test_pods_go_to_nodes_that_the_address_map_knows_with_all_of_their_nics(
+    tmp_path: Path,
+) -> None:
+    with_files(tmp_path)
+    (tmp_path / "map.yaml").write_text(f"{MAP}worker-2:ens13:net1:10.249.65.11\n")
+    found = rendered(tmp_path, text=NETWORKS)
+    affinity = template_of(found, "-pod-2x2")["spec"]["affinity"]["nodeAffinity"]
+    (required,) = affinity.values()
+    (names,) = zip(*(each["matchFields"][0]["values"] for each in required["nodeSelectorTerms"]),
+                   strict=True)  # fmt: skip
+    assert names == ("worker-0", "worker-1")
+    assert any("worker-0, worker-1" in each for each in found.rendered.prerequisites)
+    assert "affinity" not in template_of(found, "-1x2")["spec"]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "words"),
+    [
+        ("{k8s.v1.cni.cncf.io/networks: mine}", "what is rendered of `networks`"),
+        ("{sidecar.istio.io/inject: 'true'}", "a mesh's proxy"),
+    ],
+)
+def test_annotations_that_are_rendered_are_not_overwritten_in_silence(
+    tmp_path: Path, annotation: str, words: str
+) -> None:
+    with pytest.raises(BroadgaugeError, match=words):
+        render(tmp_path, f"kubernetes.annotations={annotation}")

@@ -22,12 +22,12 @@ from broadgauge.predict.articles.wanted_rates import (
 from broadgauge.predict.asking.workload_case import fabric_of, training_case
 from broadgauge.predict.case import Fabric, TrainingCase
 from broadgauge.predict.facts.arrays import Times
+from broadgauge.predict.kinds import training_of
 from broadgauge.predict.predictor import predict_table
 from broadgauge.specs.cluster import split_shape
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.network import Network
 from broadgauge.specs.units import show_rate
-from broadgauge.specs.workload import TrainWorkload
 
 LEAST_GBPS, MOST_GBPS = 0.01, 10_000.0
 """Where a rate is looked for. At the most a step waits for no link any more."""
@@ -171,7 +171,7 @@ def _network(example: Experiment, name: str) -> Network:
 
 def _case(example: Experiment, gpu: str, nodes: int, network: Network | None) -> TrainingCase:
     """The example's training on so many of the article's nodes."""
-    (train,) = (each for each in example.workloads if isinstance(each, TrainWorkload))
+    (train,) = filter(None, map(training_of, example.workloads))
     ranks = next(ranks for _, ranks in map(split_shape, example.cluster.shapes))
     fabric = Fabric() if network is None else fabric_of(network.on_nodes(nodes))
     return training_case(train, gpu=gpu, nodes=nodes, ranks_per_node=int(ranks), fabric=fabric)

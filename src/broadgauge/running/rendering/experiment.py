@@ -106,6 +106,11 @@ def _jobs(
             _check_needed(case, kind.needed_files, loaded.folder / subfolder)
         cpus = pod_cpus(experiment, case)
         attached = networks.by_case[case.key]
+        if settings.gpu_resource in attached.resources:
+            raise InputError(
+                f"networks.…kubernetes.resources: {settings.gpu_resource} are the pods' GPUs",
+                hint="the resource that gives the NIC or /dev/infiniband",
+            )
         is_mapped = any(each.is_mapped for each in attached.interfaces)
         interfaces = () if case.link is None else attached.names_of[case.link.name]
         yield PodJob(
