@@ -62,7 +62,8 @@ def read(face: str) -> Network:
         ("{attachment: macvlan, devices: a, ipam: dhcp, rdma_namespace: exclusive}",
          "rdma_namespace", ["moves no adapter"]),
         ("{attachment: host-device, devices: a, resources: a/b, ipam: dhcp,"
-         " rdma_namespace: exclusive}", "rdma_namespace", ["the PCI address that a device plugin chose"]),
+         " rdma_namespace: exclusive}", "rdma_namespace",
+         ["the PCI address that a device plugin chose"]),
         ("{attachment: host-device, devices: a, ipam: {kind: whereabouts}}", "ipam",
          ["`whereabouts` needs `ranges`"]),
         ("{attachment: host-device, devices: a, ipam: {kind: dhcp, ranges: 10.0.0.0/24}}", "ranges",

@@ -61,7 +61,7 @@ class Definitions:
         self.rendered: dict[str, Interface] = {}
         """By name, in the order in which they are first used."""
 
-    def name_of(self, nic: "Nic") -> str:
+    def name_of(self, nic: "PodNic") -> str:
         """Raises InputError for a name that the experiment gives to two that differ."""
         known = self._names.get(nic.identity)
         if known is None:
@@ -70,7 +70,7 @@ class Definitions:
                 self._rendered_for[known] = nic.network
         return known
 
-    def _new_name(self, nic: "Nic") -> str:
+    def _new_name(self, nic: "PodNic") -> str:
         taken = set(self._names.values())
         own = nic.definition
         if nic.config is None and own in self._rendered_for:
@@ -94,7 +94,7 @@ class Definitions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Nic:
+class PodNic:
     """What one NIC of a network asks for."""
 
     network: str

@@ -12,7 +12,7 @@ from broadgauge.agent.pod.address_map import MappedNic
 from broadgauge.catalog.fabrics import FabricProfile
 from broadgauge.catalog.profiled import check_nics, fabric_of
 from broadgauge.manifests.cni import configuration
-from broadgauge.manifests.definitions import Definitions, Interface, Nic
+from broadgauge.manifests.definitions import Definitions, Interface, PodNic
 from broadgauge.manifests.fabric_parts import GKE_INTERFACE
 from broadgauge.manifests.shared_adapters import refuse_mixed_adapters
 from broadgauge.specs.errors import InputError
@@ -121,7 +121,7 @@ def _is_attached_by_gke(network: Network) -> bool:
     return fabric is not None and fabric.attaches == "gke"
 
 
-def _nics(network: Network) -> Iterator[Nic]:
+def _nics(network: Network) -> Iterator[PodNic]:
     """Those with an interface of their own."""
     attached = network.kubernetes
     if not isinstance(attached, SecondaryNetwork) or attached.attachment == "device-plugin":
@@ -131,10 +131,10 @@ def _nics(network: Network) -> Iterator[Nic]:
     for number in range(network.num_nics):
         is_there = attached.attachment == "existing"
         config = None if is_there else configuration(attached, number)
-        yield Nic(network=network.name, attached=attached, number=number, config=config)
+        yield PodNic(network=network.name, attached=attached, number=number, config=config)
 
 
-def _interface(nic: Nic, definition: str, address_map: Sequence[MappedNic]) -> Interface:
+def _interface(nic: PodNic, definition: str, address_map: Sequence[MappedNic]) -> Interface:
     ipam = nic.attached.ipam
     is_mapped = ipam is not None and ipam.kind == "address-map"
     return Interface(
@@ -153,7 +153,7 @@ def _interface(nic: Nic, definition: str, address_map: Sequence[MappedNic]) -> I
     )
 
 
-def _mapped_name(nic: Nic, rows: Sequence[MappedNic]) -> str:
+def _mapped_name(nic: PodNic, rows: Sequence[MappedNic]) -> str:
     """What the map calls this device in a pod, on all nodes alike. Raises InputError."""
     place = f"networks.{nic.network}.kubernetes"
     names = {row.interface for row in rows if row.device == nic.device}
