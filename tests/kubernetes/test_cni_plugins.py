@@ -22,8 +22,8 @@ from broadgauge.manifests.attachment_conflicts import refuse_conflicts
 from broadgauge.manifests.attachments import NETWORKS as ANNOTATION
 from broadgauge.manifests.attachments import networks_annotation
 from broadgauge.manifests.cni import VERSION, VERSIONS, named, problems
+from broadgauge.specs.attachment_rules import MODES
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.pod_networks import MODES
 
 pytestmark = [
     pytest.mark.kubernetes,  # it builds the plugins
@@ -73,6 +73,9 @@ def attachments(
 def face(kind: str, mode: str | None = None, **more: Any) -> dict[str, Any]:
     said = {} if mode is None else {"mode": mode}
     return {"attachment": kind, "devices": NIC, "ipam": STATIC, **said, **more}
+
+
+RDMA = {"transport": "efa", "resources": "a.io/b"}
 
 
 def entry(network: dict[str, Any], name: str = "n") -> dict[str, Any]:
@@ -133,10 +136,10 @@ def test_pod_has_what_its_definition_says_until_it_goes(
 
 
 def test_interface_without_an_address_is_up(node: Node) -> None:
-    """For an address map, whose init container gives it one."""
+    """As RDMA may go, and as an address map's init container finds it."""
     pod = node.pod()
     for kind in ("macvlan", "host-device"):
-        (network,) = attachments(node, pod, entry(face(kind, ipam=None)))
+        (network,) = attachments(node, pod, entry(face(kind, ipam=None, **RDMA)))
         network.add()
         link = pod.links()["net1"]
         assert addresses_of(link) == []
@@ -221,7 +224,7 @@ def attach_both(networks: list[dict[str, Any]]) -> str:
 def test_keys_that_no_plugin_has_are_ignored_and_a_missing_comma_is_not(node: Node) -> None:
     """Published samples have both; here both are refused."""
     pod = node.pod()
-    (network,) = attachments(node, pod, entry(face("host-device", ipam=None)))
+    (network,) = attachments(node, pod, entry(face("host-device", ipam=None, **RDMA)))
     right = network.config
     network.config = json.dumps({**json.loads(right), "isRdma": True})
     assert problems(json.loads(network.config)) == ["`host-device` has no key `isRdma`"]
@@ -283,7 +286,7 @@ echo '{"cniVersion": "0.3.1", "ips": [{"version": "4", "address": "'$address'"}]
 
 
 def test_a_whole_experiment_is_attached_and_goes(tmp_path: Path, has_ipvlan: bool) -> None:
-    """All that its pods' annotation lists and `render` defines, but for `sriov`. What gives the
+    """All that its pods' annotation lists and `render` defines, but for `sriov` and `ib-sriov`. What gives the
     addresses is told its own part as rendered."""
     expected = {
         "net1": "host-device", "net2": "host-device", "net3": "macvlan",
@@ -298,7 +301,7 @@ def test_a_whole_experiment_is_attached_and_goes(tmp_path: Path, has_ipvlan: boo
         there = {}
         for name, config in definitions_of_pods(with_files(tmp_path)).items():
             kind = json.loads(config)["type"]
-            if kind != "sriov" and (kind != "ipvlan" or has_ipvlan):
+            if kind not in ("sriov", "ib-sriov") and (kind != "ipvlan" or has_ipvlan):
                 there[name] = Attachment(node=node, pod=pod, config=config, name=name,
                                          more_plugins=tmp_path)  # fmt: skip
                 there[name].add()

@@ -77,7 +77,7 @@ def test_every_kind_of_network_passes(scratch: Scratch, kind: str, tmp_path: Pat
         *([f"networks.br.kubernetes={static}"] if kind == "pytorchjob" else []),
         text=NETWORKS,
     )
-    assert found.rendered.counts["NetworkAttachmentDefinition"] == 6
+    assert found.rendered.counts["NetworkAttachmentDefinition"] == 7
     scratch.dry_run(*found.rendered.objects)
 
 
@@ -187,7 +187,7 @@ def test_pods_know_their_number_and_the_first_has_the_leaders_name(
 def rights(kind: str) -> tuple[RenderedExperiment, Manifest]:
     """What is rendered of every kind of object, and the Role for it."""
     claim = "kubernetes.volumes=[{name: data, mount: /data, size_bytes: 1 GiB}]"
-    attached = "networks.pod.kubernetes={attachment: macvlan, devices: ens1}"
+    attached = "networks.pod.kubernetes={attachment: macvlan, devices: ens1, ipam: dhcp}"
     found = render("pods", kind, claim, attached, "kubernetes.namespace=any")
     _, role, _ = rights_file(found.jobs, found.rendered.objects).objects
     return found, role

@@ -46,7 +46,7 @@ networks:
   - {name: l3, rate_gbps: 5, kubernetes: {attachment: ipvlan, devices: ens2, mode: l3,
      ipam: {kind: whereabouts, ranges: 10.30.0.0/24, exclude: 10.30.0.0/28}}}
   - {name: br, rate_gbps: 6, kubernetes: {attachment: bridge, devices: br0, mtu_bytes: 9000,
-     ipam: dhcp}}
+     ipam: {kind: whereabouts, ranges: 10.40.0.0/24}}}
   - {name: there, rate_gbps: 7, kubernetes: {attachment: existing, definitions: other/net}}
   - name: ib
     rate_gbps: 8 Gbit/s
