@@ -32,7 +32,7 @@ pytestmark = [
 ]
 PLUGINS = ("host-device", "macvlan", "ipvlan", "bridge", "tuning", "static")
 NIC, NIC_MTU = "ens13", 9000
-STATIC = {"kind": "static", "ranges": "10.0.1.0/24", "gateway": "10.0.1.1"}
+STATIC = {"kind": "static", "ranges": "10.0.1.0/24", "exclude": "10.0.1.1/32"}
 UNKNOWN_TO_KERNEL = "operation not supported"
 
 
@@ -108,7 +108,7 @@ def addresses_of(link: dict[str, Any]) -> list[str]:
 def test_pod_has_what_its_definition_says_until_it_goes(
     node: Node, has_ipvlan: bool, kind: str, mode: str | None, mtu: int | None
 ) -> None:
-    """The second address of the range, since its gateway has the first."""
+    """The second address of the range, since the first is left out."""
     said = face(kind, mode, mtu_bytes=mtu)
     if kind == "bridge":
         node.add_bridge("br0")
@@ -286,8 +286,8 @@ echo '{"cniVersion": "0.3.1", "ips": [{"version": "4", "address": "'$address'"}]
 
 
 def test_a_whole_experiment_is_attached_and_goes(tmp_path: Path, has_ipvlan: bool) -> None:
-    """All that its pods' annotation lists and `render` defines, but for `sriov` and `ib-sriov`. What gives the
-    addresses is told its own part as rendered."""
+    """All that its pods' annotation lists and `render` defines, but for `sriov` and `ib-sriov`.
+    What gives the addresses is told its own part as rendered."""
     expected = {
         "net1": "host-device", "net2": "host-device", "net3": "macvlan",
         **({"net6": "ipvlan"} if has_ipvlan else {}), "net7": "bridge"}  # fmt: skip

@@ -82,7 +82,8 @@ def test_mtu_of_a_moved_device_is_set_by_a_second_plugin_and_its_rdma_moved_by_a
     ("ipam", "expected"),
     [
         (
-            {**RANGE, "exclude": ["10.0.1.8/30", "10.9.0.0/30"], "gateway": "10.0.1.1"},
+            {"kind": "whereabouts", "ranges": ["10.0.1.0/24", "10.9.0.0/24"],
+             "exclude": ["10.0.1.8/30", "10.9.0.0/30"], "gateway": "10.0.1.1"},
             {"type": "whereabouts", "range": "10.0.1.0/24",
              "exclude": ["10.0.1.8/30", "10.0.1.1/32"], "gateway": "10.0.1.1"},
         ),

@@ -186,7 +186,10 @@ def test_overlapping_ranges_are_refused() -> None:
         (ranged("10.0.0.0/30"), 3, 2),
         (ranged("10.0.0.0/29", exclude=["10.0.0.0/30"]), 4, 3),
         (ranged("10.0.0.0/29", gateway="10.0.0.1"), 6, 5),
-        (ranged("10.0.0.0/31"), 3, 2),
+        (ranged("10.0.0.0/31"), 1, 0),
+        (ranged("10.0.0.0/32"), 1, 0),
+        ({"kind": "static", "ranges": "10.0.0.0/31"}, 1, 0),
+        (ranged("fd00::/127"), 1, 0),
         (ranged("10.0.0.0/24", exclude=["10.0.0.0/16"]), 1, 0),
     ],
 )
@@ -198,6 +201,45 @@ def test_a_range_smaller_than_the_pods_is_refused(
         checked(network, num_pods=pods)
     if has:
         checked(network, num_pods=has)
+
+
+@pytest.mark.parametrize(
+    ("text", "networks", "words"),
+    [
+        ("w0:ens13:net1:10.0.1.9\nw1:ens13:net1:10.0.1.10\n"
+         "w2:ens14:net2:10.0.2.9\nw3:ens14:net2:10.0.2.10\n", [entry("b", BY_MAP, 2)],
+         ["networks.b.kubernetes.ipam.map", "ens13, ens14 are listed together for 0 nodes, and 2 "
+          "pods", "for each node and device"]),
+        (MAP + "w2:ens14:net2:10.0.2.10\n",
+         [entry("a", BY_MAP | {"devices": "ens13"}), entry("b", BY_MAP | {"devices": "ens14"})],
+         ["networks.b.kubernetes.ipam.map", "together for 1 node (w0)", "allocation: per_case"]),
+        ("w0:ens13:net1:10.1.1.9\nw0:ens14:net2:10.1.1.10\n", [entry("b", BY_MAP, 2)],
+         ["networks.b.kubernetes.ipam.map", "10.1.1.10/24 of w0's ens14 overlaps its ens13's "
+          "10.1.1.9/24", "two interfaces in one subnet", "without a length is a /24"]),
+        ("w0:ens13:net1:10.1.1.9/16\nw0:ens14:net2:10.1.2.9/26\n", [entry("b", BY_MAP, 2)],
+         ["10.1.2.9/26 of w0's ens14 overlaps"]),
+        (MAP, [entry("a", BY_MAP), entry("b", over("ens2", ipam=ranged("10.0.0.0/22")))],
+         ["networks.b.kubernetes.ipam.ranges", "10.0.0.0/22 overlaps 10.0.1.9/24, which the "
+          "address map gives w0's ens13", "allocation: per_case"]),
+        (MAP + "w2:ens13:net5:10.9.0.9\n",
+         [entry("b", over("ens2", ipam=ranged("10.9.0.0/24"))), entry("a", BY_MAP)],
+         ["networks.b.kubernetes.ipam.ranges", "w2's ens13"]),
+    ],
+)  # fmt: skip
+def test_what_the_map_makes_of_a_pod_is_seen_as_a_whole(
+    text: str, networks: list[dict[str, Any]], words: list[str]
+) -> None:
+    """Its NICs are together on a node, and each in a subnet of its own."""
+    with pytest.raises(InputError) as caught:
+        mapped(*networks, text=text, num_pods=2 if "together" in str(words) else 1)
+    assert all(word in f"{caught.value} {caught.value.hint}" for word in words), caught.value
+
+
+def test_nics_of_two_nodes_may_have_one_subnet() -> None:
+    text = "w0:ens13:net1:10.1.1.9\nw0:ens14:net2:10.1.2.9\n"
+    text += "w1:ens13:net1:10.1.2.10\nw1:ens14:net2:10.1.1.10\n"
+    other = entry("b", over("ens2", ipam=ranged("10.1.0.0/24")))
+    assert mapped(entry("a", BY_MAP, 2), other, text=text, num_pods=2).interfaces
 
 
 def test_addresses_of_a_large_subnet_are_not_counted_out() -> None:

@@ -14,6 +14,7 @@ from broadgauge.wording.amounts import show_size
 MOST_BYTES = 1024 * 1024
 """Source: Kubernetes, "ConfigMaps": the data stored in one can't exceed 1 MiB; what is no text
 counts as it is, without its base64 (apis/core/validation, ValidateConfigMap)."""
+KEY = "kubernetes.files"
 ELSEWHERE = "an image or a volume that has it, and `kubernetes.working_folder`: its folder there"
 
 
@@ -32,7 +33,7 @@ def user_files(named: Iterable[str], settings: Kubernetes, folder: Path) -> dict
     if size_bytes > MOST_BYTES:
         largest = max(found, key=lambda name: len(found[name]))
         raise InputError(
-            f"kubernetes.files: {show_size(size_bytes)} in all, and a ConfigMap holds "
+            f"{KEY}: {show_size(size_bytes)} in all, and a ConfigMap holds "
             f"{show_size(MOST_BYTES)}; the largest is {largest} with "
             f"{show_size(len(found[largest]))}",
             hint=ELSEWHERE,
@@ -56,7 +57,7 @@ def _files_among(words: Iterable[str], folder: Path) -> Iterator[str]:
             yield path.as_posix()
 
 
-def read_named(folder: Path, name: str, key: str = "kubernetes.files") -> bytes:
+def read_named(folder: Path, name: str, key: str = KEY) -> bytes:
     """A file below the experiment's folder. `key`: that names it, for messages. Raises
     InputError."""
     path = Path(name)
@@ -87,9 +88,8 @@ def read_named(folder: Path, name: str, key: str = "kubernetes.files") -> bytes:
         ) from error
     if len(data) > MOST_BYTES:
         raise InputError(
-            f"kubernetes.files: {name} is larger than what a ConfigMap holds, "
-            f"{show_size(MOST_BYTES)}",
-            hint=ELSEWHERE,
+            f"{key}: {name} is larger than what a ConfigMap holds, {show_size(MOST_BYTES)}",
+            hint=ELSEWHERE if key == KEY else "of its lines those that these pods need, alone",
         )
     return data
 

@@ -89,6 +89,8 @@ def test_prefix_and_gateway_of_a_network_with_a_router() -> None:
         ("a:e:a-name-too-long-x:1.2.3.4\n", "is no interface's name"),
         ("a:e:..:1.2.3.4\n", "'..' is no interface's name"),
         ("a:../x:net1:1.2.3.4\n", "is no device's name"),
+        ("a:e,f:net1:1.2.3.4\n", "'e,f' is no device's name"),
+        *((f"a:e:n{each}1:1.2.3.4\n", "is no interface's name") for each in ",=\"'$\\`"),
         ("a:e:net1:1.2.3\n", "'1.2.3' is no address of IPv4: "),
         ("a:e:net1:10.0.0.010\n", "no address of IPv4: Leading zeros are not permitted"),
         ("a:e:net1:1.2.3.4/40\n", "'1.2.3.4/40' is no address of IPv4: 40 is"),
@@ -165,7 +167,7 @@ def test_what_the_map_does_not_know_has_a_hint() -> None:
     )
 
 
-CELLS = st.text(alphabet="abz019-./:# \t$`'\"é\n", max_size=16)
+CELLS = st.text(alphabet="abz019-./:# \t$`'\",=\\é\n", max_size=16)
 LINES = st.lists(CELLS, max_size=6).map(":".join)
 
 
@@ -182,7 +184,7 @@ def test_any_text_is_a_map_or_an_error_of_its_own(lines: list[str]) -> None:
     assert said.isprintable()
     assert bool(said) == (rows == ())
     for row in rows:
-        assert not set(row.host + row.interface + row.device) & set(" \t\n/:$`'\"#")
+        assert not set(row.host + row.interface + row.device) & set(" \t\n/:$`'\"#,=\\")
         assert plan_for(rows, row.host)
 
 

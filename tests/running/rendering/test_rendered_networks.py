@@ -169,7 +169,7 @@ def test_static_addresses_number_the_pods_of_a_pytorch_job(tmp_path: Path) -> No
     face = "{attachment: macvlan, devices: e, ipam: {kind: static, ranges: 10.9.0.0/24,"
     found = render(
         tmp_path,
-        f"networks.br.kubernetes={face} gateway: 10.9.0.1}}}}",
+        f"networks.br.kubernetes={face} exclude: 10.9.0.1/32}}}}",
         "kubernetes.job=pytorchjob",
     )
     last = objects_of(found, "PyTorchJob")[-1]["spec"]["pytorchReplicaSpecs"]
@@ -179,7 +179,7 @@ def test_static_addresses_number_the_pods_of_a_pytorch_job(tmp_path: Path) -> No
     ]
     assert ips == [[["10.9.0.2/24"]], [["10.9.0.3/24"]]]
     with pytest.raises(InputError, match="share one template"):
-        render(tmp_path, f"networks.br.kubernetes={face} gateway: 10.9.0.1}}}}")
+        render(tmp_path, f"networks.br.kubernetes={face} exclude: 10.9.0.1/32}}}}")
 
 
 def test_a_topology_file_is_given_to_nccl_or_said_to_be_absent(tmp_path: Path) -> None:
@@ -228,9 +228,10 @@ def test_a_topology_file_that_nccl_would_not_read_is_refused(
         ("networks.pod.nics_per_node=2", ["a pod has one on the pod network"]),
         ("networks.br.kubernetes.devices=ens13",
          ["networks.br.kubernetes.devices: two networks on one interface", "vnic-nics-1's"]),
-        ("networks.l3.kubernetes.ipam.ranges=192.168.0.0/16", ["overlaps", "192.168.2.0/24"]),
+        ("networks.l3.kubernetes.ipam={kind: whereabouts, ranges: 192.168.0.0/16}",
+         ["overlaps", "192.168.2.0/24"]),
         ("cluster.shapes=[16x2]", ["networks.vnic-nics-1.kubernetes.ipam.map", "16 pods need one"]),
-        ("networks.roce.kubernetes.ipam.ranges=192.168.2.0/31", ["has 1 address to give"]),
+        ("networks.roce.kubernetes.ipam.ranges=192.168.2.0/31", ["has 0 addresses to give"]),
     ],
 )  # fmt: skip
 def test_what_pods_cant_have_is_refused(tmp_path: Path, override: str, words: list[str]) -> None:
@@ -366,3 +367,31 @@ def test_annotations_that_are_rendered_are_not_overwritten_in_silence(
 ) -> None:
     with pytest.raises(BroadgaugeError, match=words):
         render(tmp_path, f"kubernetes.annotations={annotation}")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"w:ens13:net1\n", r"^\./rails\.txt:1: 'w:ens13:net1' has 3 columns"),
+        (b"w:ens13:net1:10.0.0.1 # \xff", r"vnic-nics-1.*\.ipam\.map: \./rails\.txt is no UTF-8"),
+        (b"#" * (1024 * 1024 + 1), r"vnic-nics-1.*\.ipam\.map: \./rails\.txt is larger than"),
+    ],
+)
+def test_errors_of_an_address_map_name_the_users_file(
+    tmp_path: Path, content: bytes, words: str
+) -> None:
+    (tmp_path / "rails.txt").write_bytes(content)
+    with pytest.raises(InputError, match=words) as caught:
+        render(tmp_path, "networks.vnic.kubernetes.ipam.map=./rails.txt")
+    assert caught.value.hint is not None
+    assert "working_folder" not in caught.value.hint
+
+
+def test_an_address_map_is_one_file_however_its_path_is_written(tmp_path: Path) -> None:
+    again = "networks.br.kubernetes={attachment: macvlan, devices: ens14, ipam: {kind: address-map,"
+    cut = "networks.vnic.kubernetes.devices=ens13", "networks.vnic.nics_per_node=1"
+    found = render(tmp_path, f"{again} map: .//map.yaml}}}}", *cut)
+    assert "address-map" in str(objects_of(found, "ConfigMap"))
+    (tmp_path / "other.yaml").write_text(MAP)
+    with pytest.raises(InputError, match=r"networks\.br\..*\.map: other\.yaml, and vnic has map"):
+        render(tmp_path, f"{again} map: other.yaml}}}}", *cut)

@@ -23,8 +23,9 @@ PREFIX_LENGTH = 24
 METRIC = 150
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 """A node's name: RFC 1123's subdomain, in either case."""
-_INTERFACE = re.compile(r"(?!\.{1,2}\Z)[!-.0-9;-~]{1,15}")
-"""Source: Linux, net/core/dev.c, dev_valid_name; of these, printable ASCII."""
+_INTERFACE = re.compile(r"(?!\.{1,2}\Z)(?:(?![\"$',/:=\\`])[!-~]){1,15}")
+"""Source: Linux, net/core/dev.c, dev_valid_name; of these, printable ASCII without what makes a
+list of NCCL_SOCKET_IFNAME, or another word of a shell's."""
 _OWN = ("eth0", "lo")
 """Every pod has these: the cluster's network and the loopback. Source: Kubernetes, container
 runtimes name the interface of the pod network eth0 (containerd, CRI-O, Multus' quick start)."""

@@ -3,11 +3,12 @@ shape, or its own alone."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from broadgauge.agent.pod.address_map import AddressMapError, MappedNic, parse_map
 from broadgauge.manifests.attachment_conflicts import refuse_conflicts
-from broadgauge.manifests.interfaces import Attachments, Definitions, Interface, attach
+from broadgauge.manifests.definitions import Definitions, Interface
+from broadgauge.manifests.interfaces import Attachments, attach
 from broadgauge.manifests.topology import check_topology
 from broadgauge.manifests.user_files import shared_file
 from broadgauge.specs.case import Case
@@ -36,8 +37,9 @@ def attach_networks(
 ) -> AttachedNetworks:
     """Raises InputError where pods can't have what their networks ask for."""
     every = _distinct(case.link for case in cases if case.link is not None)
-    text = _address_map(every, folder)
-    rows = _rows(text)
+    named = _named_map(every)
+    text = None if named is None else shared_file(folder, named.path, named.key)
+    rows = () if named is None or text is None else _rows(named, text)
     definitions = Definitions(prefix)
     by_case: dict[str, Attachments] = {}
     locks: dict[str, bool] = {}
@@ -76,32 +78,44 @@ def _distinct(networks: Iterable[Network]) -> tuple[Network, ...]:
     return tuple(found.values())
 
 
-def _address_map(networks: Iterable[Network], folder: Path) -> bytes | None:
-    """The one that networks name. Raises InputError for a second."""
-    named: dict[str, str] = {}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NamedMap:
+    path: str
+    """As the experiment has it."""
+    network: str
+
+    @property
+    def key(self) -> str:
+        return f"networks.{self.network}.kubernetes.ipam.map"
+
+
+def _named_map(networks: Iterable[Network]) -> _NamedMap | None:
+    """The one that networks name, `./m.txt` and `m.txt` alike. Raises InputError for a second."""
+    named: dict[PurePosixPath, _NamedMap] = {}
     for each in networks:
         face = each.kubernetes
         if isinstance(face, SecondaryNetwork) and face.ipam is not None and face.ipam.map:
-            named.setdefault(face.ipam.map, each.name)
-    if not named:
-        return None
-    (path, network), *others = named.items()
-    if others:
+            path = face.ipam.map
+            named.setdefault(PurePosixPath(path), _NamedMap(path=path, network=each.name))
+    maps = tuple(named.values())
+    if len(maps) > 1:
         raise InputError(
-            f"networks.{others[0][1]}.kubernetes.ipam.map: {others[0][0]}, and {network} has "
-            f"{path}: pods have one address map",
+            f"{maps[1].key}: {maps[1].path}, and {maps[0].network} has {maps[0].path}: pods have "
+            "one address map",
             hint="one file with the lines of both",
         )
-    return shared_file(folder, path, f"networks.{network}.kubernetes.ipam.map")
+    return maps[0] if maps else None
 
 
-def _rows(text: bytes | None) -> tuple[MappedNic, ...]:
-    if text is None:
-        return ()
+def _rows(named: _NamedMap, text: bytes) -> tuple[MappedNic, ...]:
+    """Raises InputError with the user's own file."""
     try:
-        return parse_map(text.decode())
+        return parse_map(text.decode(), named.path)
     except UnicodeDecodeError as error:
-        raise InputError(f"the address map is no UTF-8 text: {error}") from error
+        raise InputError(
+            f"{named.key}: {named.path} is no UTF-8 text: {error.reason}, byte {error.start}",
+            hint="save it as UTF-8",
+        ) from error
     except AddressMapError as error:
         raise InputError(error.message, hint=error.hint) from error
 
