@@ -42,7 +42,8 @@ def add_parser(subparsers: Any) -> None:
 
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.output import say, say_facts
-    from broadgauge.running.rendering.patch import WantedNetwork, folder_word, overlay
+    from broadgauge.running.rendering.patch import folder_word, overlay
+    from broadgauge.running.rendering.wanted_network import WantedNetwork
     from broadgauge.running.rendering.written_folder import write_rendered
 
     wanted = WantedNetwork(
@@ -64,5 +65,7 @@ def handle(options: argparse.Namespace) -> int:
     for patch in found.patches:
         changes = patch.changes or (f"{patch.kind} {patch.name}: nothing has to change",)
         say_facts(f"patch      {change}" for change in changes)
+    say_facts(f"needs      {each}" for each in found.needs)
+    say_facts(f"note       {each}" for each in found.notes)
     say(f"apply      kubectl apply -k {out / 'overlays' / folder}")
     return 0

@@ -9,7 +9,14 @@ from broadgauge.specs.errors import InputError
 
 JobPart = tuple[str, str, dict[str, Any]]
 """Of a manifest: its place as a patch names it, the same in words, and what stands there."""
-_GPU = re.compile(r"(^|[./-])gpu($|[./-])|^nvidia\.com/|^amd\.com/|^habana\.ai/|^gpu\.intel\.com/")
+_GPU = re.compile(
+    r"(^|[./-])v?gpu($|[./]|-(mem|core|count))|^nvidia\.com/(mig-|pgpu)|^amd\.com/(?!v?nic)|"
+    r"^habana\.ai/"
+)
+"""Not all of a vendor's are GPUs: `nvidia.com/roce`, `amd.com/nic`.
+
+Source: the READMEs of NVIDIA's, AMD's, Intel's and Habana's device plugins for Kubernetes.
+"""
 
 
 def containers_that_train(kind: str, name: str, document: Manifest) -> Iterator[JobPart]:
@@ -76,7 +83,12 @@ def escaped(word: str) -> str:
     return word.replace("~", "~0").replace("/", "~1")
 
 
+def is_gpu(resource: str) -> bool:
+    """Is this what GPUs are asked for by?"""
+    return _GPU.search(resource) is not None
+
+
 def _asks_for_gpus(container: Mapping[str, Any]) -> bool:
     asked = container.get("resources")
     limits = asked.get("limits") if isinstance(asked, dict) else None
-    return isinstance(limits, dict) and any(_GPU.search(str(name)) for name in limits)
+    return isinstance(limits, dict) and any(is_gpu(str(name)) for name in limits)

@@ -5,7 +5,9 @@ equal.
 """
 
 import json
+import re
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from broadgauge.manifests.job_parts import escaped
@@ -15,6 +17,13 @@ from broadgauge.specs.variables import holds_secret
 
 _LONGEST_SHOWN = 40
 """Characters of a library's setting."""
+ADAPTERS = "NCCL_IB_HCA"
+_QUANTITY = re.compile(r"(?P<number>\d{1,20}(\.\d{1,9})?)(?P<unit>[KMGTPE]i|[kMGTPE]|)")
+_UNITS = {
+    "": 1,
+    **{f"{letter}i": 1 << 10 * power for power, letter in enumerate("KMGTPE", 1)},
+    **{letter: 1000**power for power, letter in enumerate("kMGTPE", 1)},
+}
 
 Changes = tuple[list[Manifest], list[str]]
 """Operations, and the same in words."""
@@ -54,28 +63,75 @@ def _shown(name: str, entry: Mapping[str, Any]) -> str:
     return f"`{value}`" if is_setting and not holds_secret(name, value) else "another value"
 
 
-def ask_for(place: str, container: Mapping[str, Any], resources: Mapping[str, int]) -> Changes:
-    """Extended resources of a container, with their limits."""
+def names_adapters(container: Mapping[str, Any], variables: Mapping[str, str]) -> bool:
+    """Does this container, or what is set in it, say by which adapters NCCL sends?"""
+    env = container.get("env")
+    entries = env if isinstance(env, list) else []
+    own = [each.get("name") for each in entries if isinstance(each, dict)]
+    return ADAPTERS in variables or ADAPTERS in own
+
+
+def ask_for(
+    place: str, container: Mapping[str, Any], resources: Mapping[str, str], owner: str
+) -> Changes:
+    """Resources of a container, with their limits. Raises InputError where it asks for another
+    number of one already, or where Kubernetes would refuse it."""
     if not resources:
         return [], []
-    wanted = {name: str(number) for name, number in resources.items()}
     asked = container.get("resources")
-    if not isinstance(asked, dict):
-        both = {"requests": dict(wanted), "limits": dict(wanted)}
-        return [{"op": "add", "path": f"{place}/resources", "value": both}], [_asking(wanted)]
+    known = asked if isinstance(asked, dict) else {}
+    _check_asked(known, resources, owner)
+    if not known:
+        both = {"requests": dict(resources), "limits": dict(resources)}
+        return [{"op": "add", "path": f"{place}/resources", "value": both}], [_asking(resources)]
     operations: list[Manifest] = []
     for key in ("requests", "limits"):
-        known = asked.get(key)
+        there = known.get(key)
         path = f"{place}/resources/{key}"
-        if not isinstance(known, dict):
-            operations.append({"op": "add", "path": path, "value": dict(wanted)})
+        if not isinstance(there, dict):
+            operations.append({"op": "add", "path": path, "value": dict(resources)})
             continue
         operations += [
-            {"op": "add", "path": f"{path}/{escaped(name)}", "value": number}
-            for name, number in wanted.items()
-            if str(known.get(name)) != number
+            {"op": "add", "path": f"{path}/{escaped(name)}", "value": quantity}
+            for name, quantity in resources.items()
+            if name not in there
         ]
-    return operations, [_asking(wanted)] if operations else []
+    return operations, [_asking(resources)] if operations else []
+
+
+def _check_asked(known: Mapping[str, Any], wanted: Mapping[str, str], owner: str) -> None:
+    """Raises InputError.
+
+    Source: Kubernetes, "Manage HugePages" (CPUs or memory must be asked for beside them).
+    """
+    lists = [each for key in ("requests", "limits") if isinstance(each := known.get(key), dict)]
+    for name, quantity in wanted.items():
+        for there in lists:
+            if name in there and not _is_same_amount(str(there[name]), quantity):
+                raise InputError(
+                    f"{owner}: it asks for {there[name]} {name} already, and the network for "
+                    f"{quantity}",
+                    hint=f"the same number in both, or no {name} in the manifest",
+                )
+    pages = next((name for name in wanted if name.startswith("hugepages-")), None)
+    if pages is not None and not any(key in there for there in lists for key in ("cpu", "memory")):
+        raise InputError(
+            f"{owner}: it asks for neither CPUs nor memory, and Kubernetes gives {pages} only "
+            "beside them",
+            hint="`resources.requests: {cpu: …, memory: …}` in the manifest",
+        )
+
+
+def _is_same_amount(one: str, other: str) -> bool:
+    """`5Gi` is `5120Mi`."""
+    amounts = [_amount(text) for text in (one, other)]
+    return one == other if None in amounts else amounts[0] == amounts[1]
+
+
+def _amount(quantity: str) -> Fraction | None:
+    """None: it is none that we know. Source: Kubernetes, "Quantity"."""
+    match = _QUANTITY.fullmatch(quantity)
+    return None if match is None else Fraction(match["number"]) * _UNITS[match["unit"]]
 
 
 def _asking(wanted: Mapping[str, str]) -> str:

@@ -15,9 +15,15 @@ from typing import Any
 from broadgauge.manifests.files import ManifestFile
 from broadgauge.manifests.job_parts import containers_that_train, pod_templates
 from broadgauge.manifests.kustomization import KUSTOMIZATION
-from broadgauge.manifests.patch_operations import annotate, ask_for, set_variables
+from broadgauge.manifests.patch_operations import (
+    annotate,
+    ask_for,
+    names_adapters,
+    set_variables,
+)
 from broadgauge.manifests.yaml_text import Manifest, yaml_text
 from broadgauge.specs.errors import InputError
+from broadgauge.specs.transports import Transport
 
 KINDS = {"Job": "batch", "PyTorchJob": "kubeflow.org", "TrainJob": "trainer.kubeflow.org"}
 """By kind its API group."""
@@ -31,8 +37,14 @@ class AddedNetwork:
     """Of the containers that train."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     """Of the pods: what is attached to them."""
-    resources: Mapping[str, int] = field(default_factory=dict)
-    """Extended ones, of the containers that train."""
+    resources: Mapping[str, str] = field(default_factory=dict)
+    """Quantities of extended ones and of huge pages, of each container that trains."""
+    transport: Transport | None = None
+    """What it is meant to send by; None: whatever NCCL chooses."""
+    is_memlock_raised: bool = False
+    """The experiment says that its nodes let processes lock memory."""
+    needs: tuple[str, ...] = ()
+    """What the cluster must have, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +57,8 @@ class JobPatch:
     operations: tuple[Manifest, ...]
     changes: tuple[str, ...]
     """In words, one a variable and container."""
+    names_adapters: bool
+    """Do all containers that train say by which adapters NCCL sends, with this network?"""
 
 
 def patch_of(document: Any, added: AddedNetwork) -> JobPatch | None:
@@ -86,7 +100,7 @@ def patch_of(document: Any, added: AddedNetwork) -> JobPatch | None:
         changes += [f"{kind} {name}, {what}pods: {each}" for each in words]
     for place, what, container in found:
         for more, words in (
-            ask_for(place, container, added.resources),
+            ask_for(place, container, added.resources, f"{kind} {name}, {what}"),
             set_variables(place, container.get("env"), added.variables),
         ):
             operations += more
@@ -98,6 +112,7 @@ def patch_of(document: Any, added: AddedNetwork) -> JobPatch | None:
         namespace=space if isinstance(space, str) else None,
         operations=tuple(operations),
         changes=tuple(changes),
+        names_adapters=all(names_adapters(each, added.variables) for *_, each in found),
     )
 
 
