@@ -46,10 +46,10 @@ networks:
     environment: {NCCL_IB_HCA: "=mlx5_1"}
     kubernetes: {attachment: existing, definitions: [net-a, other/net-b],
                  resources: rdma/a, transport: roce, gpudirect: false}
-  - {name: ours, kubernetes: {attachment: macvlan, devices: ens1}}
-  - {name: rails, nics_per_node: nodes, kubernetes: {attachment: sriov, resources: a/b}}
+  - {name: ours, kubernetes: {attachment: macvlan, devices: ens1, ipam: dhcp}}
+  - {name: rails, nics_per_node: nodes, kubernetes: {attachment: sriov, resources: a/b, ipam: dhcp}}
   - name: vlan
-    kubernetes: {attachment: macvlan, devices: ens1, definitions: vlan-net}
+    kubernetes: {attachment: macvlan, devices: ens1, definitions: vlan-net, ipam: dhcp}
   - name: counted
     kubernetes: {attachment: existing, definitions: a, ipam: {kind: static, ranges: 10.0.0.0/24}}
   - name: mapped

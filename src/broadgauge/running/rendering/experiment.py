@@ -13,6 +13,7 @@ from broadgauge.engine.expected_time import start_s, trial_s
 from broadgauge.engine.kinds.registry import in_engine
 from broadgauge.engine.plan import make_plan
 from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.job_parts import is_gpu
 from broadgauge.manifests.names import MOST_NAME_CHARACTERS, word_of
 from broadgauge.manifests.nothing_secret import refuse_secrets
 from broadgauge.manifests.pod_template import OWN_WORKLOAD
@@ -106,11 +107,7 @@ def _jobs(
             _check_needed(case, kind.needed_files, loaded.folder / subfolder)
         cpus = pod_cpus(experiment, case)
         attached = networks.by_case[case.key]
-        if settings.gpu_resource in attached.resources:
-            raise InputError(
-                f"networks.…kubernetes.resources: {settings.gpu_resource} are the pods' GPUs",
-                hint="the resource that gives the NIC or /dev/infiniband",
-            )
+        _refuse_gpus(attached.resources, settings)
         is_mapped = any(each.is_mapped for each in attached.interfaces)
         interfaces = () if case.link is None else attached.names_of[case.link.name]
         yield PodJob(
@@ -205,6 +202,16 @@ def _where(settings: Kubernetes, folder: str | None, case: Case) -> tuple[Kubern
             hint="a path below it, or an absolute one, of the image or a volume",
         )
     return settings, "" if subfolder == "." else subfolder
+
+
+def _refuse_gpus(resources: Iterable[str], settings: Kubernetes) -> None:
+    """Raises InputError: a network's resource would take the place of the ranks' GPUs."""
+    for name in resources:
+        if name == settings.gpu_resource or is_gpu(name):
+            raise InputError(
+                f"networks[].kubernetes.resources: {name} are the pods' GPUs",
+                hint="the resource that gives the NIC or /dev/infiniband",
+            )
 
 
 def _told(experiment: Experiment, case: Case) -> bytes:

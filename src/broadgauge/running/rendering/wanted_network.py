@@ -7,8 +7,9 @@ from pydantic import ValidationError
 
 from broadgauge.catalog.profiled import fabric_of, with_profile
 from broadgauge.manifests.attachments import networks_annotation
+from broadgauge.manifests.definitions import Definitions
 from broadgauge.manifests.fabric_parts import pod_resources
-from broadgauge.manifests.interfaces import Definitions, attach
+from broadgauge.manifests.interfaces import attach
 from broadgauge.manifests.job_parts import is_gpu
 from broadgauge.manifests.patch_needs import needs_of
 from broadgauge.manifests.patching import AddedNetwork
