@@ -182,7 +182,7 @@ def test_one_device_is_refused_to_two_networks_as_the_kernel_does_it(
     device = "br0" if BRIDGE in (one, other) else NIC
     ways = [entry({**one, "devices": device, "definitions": "d-a"}, "a"),
             entry({**other, "devices": device, "definitions": "d-b"}, "b")]  # fmt: skip
-    ways[1]["kubernetes"]["ipam"] = STATIC | {"ranges": "10.0.2.0/24", "gateway": "10.0.2.1"}
+    ways[1]["kubernetes"]["ipam"] = STATIC | {"ranges": "10.0.2.0/24", "exclude": "10.0.2.1/32"}
     for order, expected in ((ways, forth), (ways[::-1], back)):
         happens = attach_both(order)
         if "ipvlan" in (one["attachment"], other["attachment"]) and not has_ipvlan:
