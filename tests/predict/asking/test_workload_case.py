@@ -87,10 +87,10 @@ def test_a_path_inside_a_node_joins_no_nodes() -> None:
     [
         ({"attachment": "pod"}, "overlay", None),
         ({"attachment": "host-device", "devices": ["a", "b"], "transport": "virtio",
-          "nominal_gbps": 200}, "virtio", 400),
+          "ipam": "dhcp", "nominal_gbps": 200}, "virtio", 400),
         ({"attachment": "existing", "definitions": ["a", "b"], "resources": "c/d",
           "transport": "omnipath", "nominal_gbps": 100}, "infiniband", 200),
-        ({"attachment": "macvlan", "devices": ["a", "b"]}, "tcp", None),
+        ({"attachment": "macvlan", "devices": ["a", "b"], "ipam": "dhcp"}, "tcp", None),
     ],
 )  # fmt: skip
 def test_what_is_not_emulated_is_what_its_face_says(
