@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.driving import only_run, records_of, wait_until
-from tests.platforms.hosts.rig import SHARED, TEMPORARY, RigPlan, run_beside
+from tests.platforms.hosts.rig import SHARED, TEMPORARY, RigPlan, command_line, run_beside
 
 ROOT = Path(__file__).parents[3]
 TOOL = (sys.executable, "-m", "broadgauge")
@@ -160,7 +160,7 @@ class Machines:
     def _servers(self) -> dict[str, int]:
         found = {}
         for pid in _children(self.root_pid):
-            line = Path(f"/proc/{pid}/cmdline").read_bytes().decode()
+            line = command_line(pid)
             if line.startswith("sshd") or "/usr/sbin/sshd" in line:
                 found[line.split("/")[-1].split(".sshd")[0]] = pid
         return found

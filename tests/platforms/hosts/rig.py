@@ -263,13 +263,20 @@ def _others(servers: Sequence[int], patience_s: float = 25.0) -> tuple[str, ...]
         found = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and int(entry.name) not in (1, *servers):
-                words = (entry / "cmdline").read_bytes().split(b"\0")
-                if words[0]:
-                    found.append(b" ".join(words).decode(errors="replace").strip())
-        found = [line for line in found if not line.startswith("sshd")]
+                found.append(command_line(int(entry.name)))
+        found = [line for line in found if line and not line.startswith("sshd")]
         if not found or time.monotonic() > end_s:
             return tuple(found)
         time.sleep(0.1)
+
+
+def command_line(pid: int) -> str:
+    """Empty for a thread of the kernel, and for a process that has ended since it was listed."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+    return b" ".join(words).decode(errors="replace").strip()
 
 
 def _reap(servers: Sequence[int]) -> None:
