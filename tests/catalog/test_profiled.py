@@ -79,6 +79,10 @@ def test_a_network_without_a_profile_stays_as_it_is() -> None:
             {"attachment": "host-device", "devices": "e", "profile": "ibm-vnic"},
             [".ipam: TCP needs an address", "address-map"],
         ),
+        (
+            {"attachment": "macvlan", "devices": "e", "profile": "roce-shared", "resources": "a/b"},
+            [".ipam: RoCE over a `macvlan` needs an address"],
+        ),
         (RAIL, [".resources: ibm-cluster-network has no name of its own", "Allocatable"]),
     ],
 )

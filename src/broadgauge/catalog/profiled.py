@@ -1,12 +1,12 @@
 """What of a network in pods does its fabric's profile say, which the experiment does not?"""
 
 from broadgauge.catalog.fabrics import FabricProfile, find_fabric
+from broadgauge.specs.attachment_rules import DEFINED_HERE, missing_address
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.network import Network
 from broadgauge.specs.pod_networks import SecondaryNetwork
 from broadgauge.specs.transports import RDMA
 
-_WITH_MTU = ("host-device", "macvlan", "ipvlan", "bridge", "sriov", "ib-sriov")
 _ANY_SOURCE = ("whereabouts", "nv-ipam", "static")
 """Give a pod an address that is not its node's."""
 
@@ -48,13 +48,8 @@ def with_profile(network: Network) -> Network:
             "pods no interface to send by",
             hint="TCP is the pod network's: `kubernetes: pod`",
         )
-    if face.attachment in _WITH_MTU and not face.has_address and transport not in RDMA:
-        raise InputError(
-            f"networks.{network.name}.kubernetes.ipam: TCP needs an address, and nothing gives one",
-            hint="`ipam: {kind: address-map, map: FILE}`, or `dhcp`",
-        )
-    has_mtu = face.mtu_bytes is None and face.attachment in _WITH_MTU
-    complete = face.model_copy(
+    has_mtu = face.mtu_bytes is None and face.attachment in DEFINED_HERE
+    complete: SecondaryNetwork = face.model_copy(
         update={
             "transport": transport,
             "resources": resources,
@@ -62,6 +57,12 @@ def with_profile(network: Network) -> Network:
             "mtu_bytes": fabric.mtu_bytes if has_mtu else face.mtu_bytes,
         }
     )
+    missing = missing_address(complete)
+    if missing is not None:
+        raise InputError(
+            f"networks.{network.name}.kubernetes.ipam: {missing}",
+            hint="`ipam: {kind: address-map, map: FILE}`, or `dhcp`",
+        )
     is_forced = fabric.transport in RDMA and transport not in RDMA
     environment = {**({} if is_forced else fabric.environment), **network.environment}
     changed: Network = network.model_copy(

@@ -15,10 +15,10 @@ from itertools import combinations
 from broadgauge.agent.pod.address_map import PREFIX_LENGTH, MappedNic
 from broadgauge.manifests.definitions import Interface
 from broadgauge.manifests.interfaces import Attachments
+from broadgauge.manifests.shared_adapters import PER_CASE
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.ipam import has_addresses, overlap
 
-PER_CASE = "`kubernetes.allocation: per_case`: each case's pods have its own network only"
 _ONE_SUBNET = "and a pod would have two interfaces in one subnet: the kernel sends by either"
 _MOST_NAMED = 4
 _Nodes = Mapping[str, Mapping[str, MappedNic]]

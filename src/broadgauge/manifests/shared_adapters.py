@@ -10,7 +10,8 @@ from broadgauge.specs.errors import InputError
 from broadgauge.specs.network import Network
 from broadgauge.specs.pod_networks import SecondaryNetwork
 
-_PER_CASE = "`kubernetes.allocation: per_case`: each case's pods have its own network only"
+PER_CASE = "`kubernetes.allocation: per_case`: each case's pods have its own network only"
+"""What helps where networks can't be in the same pods."""
 
 
 def refuse_mixed_adapters(networks: Sequence[Network]) -> None:
@@ -29,14 +30,14 @@ def refuse_mixed_adapters(networks: Sequence[Network]) -> None:
                 raise InputError(
                     f"networks.{network.name}.kubernetes.attachment: `device-plugin` gives pods "
                     f"adapters without an interface, which NCCL can't tell from {other.name}'s",
-                    hint=_PER_CASE,
+                    hint=PER_CASE,
                 )
             if (network.num_nics, face.resources) != (other.num_nics, others.resources):
                 raise InputError(
                     f"networks.{network.name}.nics_per_node: {network.num_nics}, and "
                     f"{other.name} has {other.num_nics} of {', '.join(others.resources)}: the same "
                     "pods have all of them, and NCCL takes all",
-                    hint=_PER_CASE,
+                    hint=PER_CASE,
                 )
     exclusive = [each for each, face in faces if face.rdma_namespace == "exclusive"]
     shared = [each for each, face in faces if face.attachment in ("macvlan", "ipvlan", "bridge")]

@@ -152,21 +152,28 @@ def _plugin_takes_it(face: "SecondaryNetwork") -> None:
 
 
 def _has_an_address_where_it_needs_one(face: "SecondaryNetwork") -> None:
-    """Sockets send from one, and an adapter that is no device of the pod is told by it."""
+    if face.transport is None and face.profile is not None:  # it says what: catalog/profiled.py
+        return
+    what = missing_address(face)
+    if what is not None:
+        raise placed_error(
+            what, ("ipam",), "`ipam: {kind: whereabouts, ranges: 10.20.0.0/24}`, an address-map, …"
+        )
+
+
+def missing_address(face: "SecondaryNetwork") -> str | None:
+    """Why it can't do without one; None: it has one, or can. Sockets send from an address, and an
+    adapter that is no device of the pod is told by it."""
     if face.attachment not in DEFINED_HERE or face.gives_address:
-        return
-    is_open = face.transport is None and face.profile is not None
-    if not face.is_rdma and not is_open:
-        what = "TCP needs an address"
-    elif face.transport == "roce" and face.attachment in OVER_A_DEVICE:
-        what = f"RoCE over a `{face.attachment}` needs an address, by which its adapter is told"
-    else:
-        return
-    raise placed_error(
-        f"{what}, and nothing gives one",
-        ("ipam",),
-        "`ipam: {kind: whereabouts, ranges: 10.20.0.0/24}`, an address-map, dhcp, …",
-    )
+        return None
+    if not face.is_rdma:
+        return "TCP needs an address, and nothing gives one"
+    if face.transport == "roce" and face.attachment in OVER_A_DEVICE:
+        return (
+            f"RoCE over a `{face.attachment}` needs an address, by which its adapter is told, and "
+            "nothing gives one"
+        )
+    return None
 
 
 def _roce_has_ipv4(face: "SecondaryNetwork") -> None:
