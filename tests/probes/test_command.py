@@ -8,6 +8,7 @@ import sys
 import textwrap
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -173,8 +174,9 @@ def end_once_it_hangs(ranks):
     while "in wait_for_what_never_comes" not in ranks.logs():
         time.sleep(0.1)
     for children in Path(f"/proc/{process.pid}/task").glob("*/children"):
-        for pid in children.read_text().split():
-            os.kill(int(pid), signal.SIGTERM)
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended by itself
+            for pid in children.read_text().split():
+                os.kill(int(pid), signal.SIGTERM)
 
 
 HIDES = """
