@@ -1,12 +1,15 @@
 """What is sent to a machine that has Python and nothing of ours? One zip file that Python runs.
 
 It holds what runs there, as source. Equal sources give equal bytes, so its hash is its version.
-A pod that nobody leads needs less of it, and a ConfigMap that `kubectl apply` takes holds no more.
+A pod that nobody leads needs less of it, and without docstrings, since a ConfigMap that `kubectl
+apply` takes holds no more. Lines stay where they are: a traceback's are those of our sources.
 """
 
+import ast
 import hashlib
 import io
 import zipfile
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -14,8 +17,7 @@ PACKAGES = ("agent", "leader", "messages", "probes", "wording")
 """Of broadgauge; with what is in its `__init__.py`."""
 POD_PARTS = (
     *("agent/__init__.py", "agent/entry_point.py", "agent/netlink.py", "agent/pod"),
-    *("agent/addresses.py", "agent/hardware/__init__.py", "agent/hardware/hcas.py"),
-    *("agent/hardware/pci.py", "agent/hardware/tree.py"),
+    *("agent/addresses.py", "agent/hardware"),
     *PACKAGES[2:],
 )
 """Of a job that is rendered: the entrypoint, what gives addresses, and our own workloads."""
@@ -42,8 +44,29 @@ def build(parts: tuple[str, ...] = PACKAGES) -> bytes:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         _add(archive, "__main__.py", MAIN.encode())
         for path in (root / "__init__.py", *sources):
-            _add(archive, f"broadgauge/{path.relative_to(root).as_posix()}", path.read_bytes())
+            data = path.read_bytes()
+            if parts == POD_PARTS and path.suffix == ".py":
+                data = without_docstrings(data)
+            _add(archive, f"broadgauge/{path.relative_to(root).as_posix()}", data)
     return buffer.getvalue()
+
+
+def without_docstrings(source: bytes) -> bytes:
+    """And without those below fields and constants; as many lines as before."""
+    lines = source.split(b"\n")
+    for text in _lone_texts(ast.parse(source)):
+        assert text.end_lineno is not None
+        first, last = text.lineno - 1, text.end_lineno - 1
+        kept = lines[first][: text.col_offset] + b'""' + lines[last][text.end_col_offset :]
+        lines[first : last + 1] = [kept, *[b""] * (last - first)]
+    return b"\n".join(lines)
+
+
+def _lone_texts(tree: ast.Module) -> Iterator[ast.Expr]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str())):
+                yield node
 
 
 @cache

@@ -11,6 +11,7 @@ PROGRAMS = {
     "facts": "broadgauge.agent.facts",
     "leader": "broadgauge.leader.main",
     "measure": "broadgauge.probes.without_agent",
+    "networks": "broadgauge.agent.pod.networks",
     "pod": "broadgauge.agent.pod.main",
     "relay": "broadgauge.leader.relay",
     "supervise": "broadgauge.agent.supervisor.__main__",

@@ -1,6 +1,7 @@
 """What is a pod of the job? One a node, with one container, whose entrypoint starts torchrun."""
 
 from broadgauge.manifests import attachments, fabric_parts, names, security
+from broadgauge.manifests.asked_network import asked_network
 from broadgauge.manifests.config_maps import CASE_KEY, PROGRAM_KEY
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.mapped_nodes import MOST_NAMED_NODES, mapped_nodes
@@ -14,9 +15,8 @@ from broadgauge.manifests.volumes import (
     mounted_for_addresses,
 )
 from broadgauge.manifests.yaml_text import Manifest
+from broadgauge.messages.asked_network import network_word
 from broadgauge.specs.kubernetes import NO_SIDECAR, Toleration
-from broadgauge.specs.pod_networks import SecondaryNetwork
-from broadgauge.specs.transports import BY_VERBS
 
 FIRST_PORT = 29_500
 """Of the ranks' rendezvous: torchrun's default."""
@@ -165,21 +165,10 @@ def entrypoint_arguments(job: PodJob) -> list[str]:
         words += ["--files", FILES]
     if job.subfolder:
         words += ["--subfolder", job.subfolder]
-    if interfaces := _rdma_interfaces(job):
-        words += ["--adapters-of", ",".join(interfaces)]
+    network = asked_network(job)
+    if network is not None:
+        words += ["--network", network_word(network)]
     return [*words, "--", *job.arguments]
-
-
-def _rdma_interfaces(job: PodJob) -> tuple[str, ...]:
-    """Whose adapters NCCL itself is to send by; empty: it is told sockets, or a plugin finds its
-    own devices, or the device plugin gave the pod adapters and no interface."""
-    link = job.case.link
-    face = None if link is None else link.kubernetes
-    if link is None or not isinstance(face, SecondaryNetwork) or job.case.device == "cpu":
-        return ()
-    if face.transport not in BY_VERBS or face.attachment == "device-plugin":
-        return ()
-    return job.attachments.nics_of[link.name]
 
 
 OWN_WORKLOAD = (f"{PROGRAM}/{PROGRAM_KEY}", "measure", f"{CASE}/{CASE_KEY}")

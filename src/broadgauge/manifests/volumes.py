@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
+from broadgauge.agent.pod.facts import ANNOTATIONS_FOLDER
 from broadgauge.manifests import names
+from broadgauge.manifests.asked_network import is_status_needed
 from broadgauge.manifests.config_maps import file_keys
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.yaml_text import Manifest
@@ -14,6 +16,12 @@ FILES = f"{OURS}/files"
 SCRATCH = f"{OURS}/scratch"
 ADDRESSES = f"{OURS}/addresses"
 TOPOLOGY = f"{OURS}/topology"
+_POD_INFO = {
+    "downwardAPI": {
+        "items": [{"path": "annotations", "fieldRef": {"fieldPath": "metadata.annotations"}}]
+    }
+}
+"""All annotations, since which of its two names Multus takes is its own to choose."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +45,10 @@ def mounted(job: PodJob) -> list[Mounted]:
         found.append(files)
     if job.topology is not None:
         found.append(_of_config_map("broadgauge-topology", TOPOLOGY, names.topology_name(job)))
+    if is_status_needed(job):
+        found.append(
+            _mounted("broadgauge-podinfo", ANNOTATIONS_FOLDER, _POD_INFO, is_read_only=True)
+        )
     found.append(_mounted("broadgauge-scratch", SCRATCH, {"emptyDir": {}}))
     in_memory = {"medium": "Memory", "sizeLimit": str(job.shm_bytes)}
     found.append(_mounted("broadgauge-shm", "/dev/shm", {"emptyDir": in_memory}))

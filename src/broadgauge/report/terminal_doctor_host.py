@@ -2,7 +2,8 @@
 
 from rich.console import Console
 
-from broadgauge.doctor.host.asking import can_dma_buf, nearest
+from broadgauge.agent.hardware.gpus import can_dma_buf
+from broadgauge.doctor.host.asking import nearest
 from broadgauge.messages.hardware import HardwareFacts, HcaFacts, HcaPort, NicFacts
 from broadgauge.report.terminal_doctor import print_part
 from broadgauge.report.terminal_tables import heading, print_table, sentence

@@ -16,6 +16,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from broadgauge.messages.asked_network import AskedAttachment, AskedNetwork, network_word
+
 NUM_PODS = 4
 NICS = (1, 2)
 PORT = 5000
@@ -64,6 +66,11 @@ def mapped(number: int, nic: int) -> str:
     """The master's NICs are in other subnets than the workers'."""
     subnet = 63 + 2 * nic
     return f"10.249.{subnet}.4" if number == 0 else f"10.249.{subnet + 1}.{4 + number}"
+
+
+def subnets(nic: int) -> tuple[str, str]:
+    """The master's, and the workers'."""
+    return f"10.249.{63 + 2 * nic}.0/24", f"10.249.{64 + 2 * nic}.0/24"
 
 
 def others(number: int, address: Callable[[int, int], str]) -> list[str]:
@@ -166,6 +173,32 @@ class InitContainer:
         )
         return ended.returncode, ended.stdout, ended.stderr
 
+    def network(
+        self, pod: Pod, program: str, python: str, transport: str, nics: Sequence[int]
+    ) -> tuple[int, str, str]:
+        """`broadgauge.zip pod` or `networks`, which find these NICs by their addresses: no Multus
+        says anything. With a /sys of the pod's own, as a container has."""
+        attachments = tuple(
+            AskedAttachment(definition=f"port-{nic}", interface=f"net{nic}", subnets=subnets(nic))
+            for nic in nics
+        )
+        asked = AskedNetwork(name="vnics", transport=transport, attachments=attachments)
+        words = [program, "--network", network_word(asked)]
+        if program == "pod":
+            words += ["--nodes", "1", "--ranks-per-node", "1", "--leader", "127.0.0.1"]
+            words += ["--port", "29500", "--folder", str(self.names.parent / "work")]
+        own_sys = 'mount -t sysfs sysfs /sys && exec "$0" "$@"'
+        ended = subprocess.run(
+            [*inside(pod), "unshare", "-m", "sh", "-c", own_sys,
+             python, "-I", "-S", self.archive, *words],
+            env={"PATH": os.environ["PATH"]},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )  # fmt: skip
+        return ended.returncode, ended.stdout, ended.stderr
+
 
 def state(pod: Pod) -> list[str]:
     """Addresses and routes of `net1` and `net2`, as `ip` shows them, a line each."""
@@ -203,6 +236,13 @@ def tell(pods: Sequence[Pod], init: InitContainer, python: str, other: str) -> d
         "node-0:ens13:net1:10.249.65.4/24:10.249.65.1\nnode-1:ens13:net1:10.249.66.55\n"
     )
     told["changed"] = [init.run(pods[n], n, other, interfaces="net1") for n in (0, 1)]
+    told["networks"] = [
+        init.network(pods[3], "networks", each, "virtio", NICS) for each in (python, other)
+    ]
+    told["refused"] = init.network(pods[3], "pod", python, "roce", NICS)
+    lines = ["link set net2 down", "link set net2 name rail@0", "link set rail@0 up"]
+    batch("ip", lines, *inside(pods[3]))
+    told["renamed"] = init.network(pods[3], "networks", other, "virtio", NICS)
     told["states_changed"] = [state(pod) for pod in pods[:2]]
     return told
 

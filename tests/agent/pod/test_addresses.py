@@ -1,4 +1,5 @@
-"""Proves agent/pod/addresses.py: the init container, by the zip file, in real namespaces."""
+"""Proves agent/pod/addresses.py, the init container, and what the entrypoint then finds, by the zip
+file, in real namespaces."""
 
 import json
 import os
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests import pythons
-from tests.agent.pod.mapped_fabric import NICS, NUM_PODS, given_by_ipam, mapped, others
+from tests.agent.pod.mapped_fabric import NICS, NUM_PODS, given_by_ipam, mapped, others, subnets
 
 from broadgauge.agent import bundle
 from broadgauge.agent.pod.address_map import AddressMapError, InterfacePlan
@@ -107,6 +108,35 @@ class TestOnAFabric:
             "10.249.65.0/24 dev net1 proto kernel scope link src 10.249.65.4",
             "10.249.66.55 via 10.249.65.1 dev net1 proto 182 metric 150",
         ]
+
+    def test_the_entrypoint_finds_what_the_map_gave(self, told: dict[str, Any]) -> None:
+        """By address, in whichever of the nodes' subnets."""
+        for code, out, err in told["networks"]:
+            assert (code, err) == (0, "")
+            lines = out.splitlines()
+            assert "network vnics: net1 10.249.66.7, net2 10.249.68.7" in lines
+            of_sockets = [line for line in lines if "NCCL_SOCKET_IFNAME" in line]
+            assert of_sockets == [
+                "  NCCL_SOCKET_IFNAME==net1,net2: net1: its address is in 10.249.65.0/24 or "
+                "10.249.66.0/24; net2: its address is in 10.249.67.0/24 or 10.249.68.0/24"
+            ]
+
+    def test_an_interface_of_any_name_is_found(self, told: dict[str, Any]) -> None:
+        code, out, _ = told["renamed"]
+        assert code == 0
+        assert "network vnics: net1 10.249.66.7, rail@0 10.249.68.7" in out.splitlines()
+
+    def test_rdma_that_is_not_there_starts_nothing(self, told: dict[str, Any]) -> None:
+        code, out, err = told["refused"]
+        assert (code, err) == (2, "")
+        refused = [line for line in out.splitlines() if "refused" in line]
+        assert refused == [
+            f"broadgauge: refused: network vnics: `roce` is asked for, and no RDMA adapter belongs "
+            f"to net{nic}: its address is in {' or '.join(subnets(nic))} ({mapped(3, nic)}); no "
+            "RDMA adapter is in this pod"
+            for nic in NICS
+        ]
+        assert "torch.distributed.run" not in out
 
     def test_an_interface_that_is_absent(self, told: dict[str, Any]) -> None:
         """Nothing is changed then: `net1` is there, and comes before it."""

@@ -1,80 +1,18 @@
 """Proves agent/pod/main.py, a pod's first process, with a torchrun that says what it was given."""
 
-import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests import pythons
-
-from broadgauge.agent import bundle
-
-TORCHRUN = """
-import json, os, signal, sys, time
-told = {"words": sys.argv[1:], "folder": os.getcwd(), "environment": dict(os.environ)}
-with open(os.environ["TOLD"], "a") as file:
-    file.write(json.dumps(told) + "\\n")
-if os.environ.get("HANG"):
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
-    print("hangs", flush=True)
-    time.sleep(600)
-sys.exit(int(os.environ.get(f"EXIT_{os.environ['BROADGAUGE_LAUNCH']}", "0")))
-"""
-
-
-class Pod:
-    """What its container has: the zip file, the user's files, and a Python with a torchrun."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.work = folder / "scratch" / "work"
-        self._archive = folder / "broadgauge.zip"
-        self._archive.write_bytes(bundle.build(bundle.POD_PARTS))
-        package = folder / "site" / "torch" / "distributed"
-        package.mkdir(parents=True)
-        for each in (package.parent, package):
-            (each / "__init__.py").touch()
-        (package / "run.py").write_text(TORCHRUN)
-
-    def start(
-        self, *arguments: str, python: str = sys.executable, **variables: str
-    ) -> "subprocess.Popen[str]":
-        """`arguments`: beside those that every pod of this file has."""
-        environment = {"PYTHONPATH": str(self.folder / "site"), "TOLD": str(self.folder / "told")}
-        return subprocess.Popen(
-            [python, str(self._archive), "pod", "--leader", "127.0.0.1", "--port", "29500",
-             "--folder", str(self.work), *arguments],
-            env=environment | variables,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )  # fmt: skip
-
-    def run(
-        self, *arguments: str, python: str = sys.executable, **variables: str
-    ) -> tuple[int, str]:
-        """Exit code and log."""
-        process = self.start(*arguments, python=python, **variables)
-        log, _ = process.communicate()
-        return process.returncode, log
-
-    @property
-    def told(self) -> list[dict[str, object]]:
-        """What each torchrun was given."""
-        lines = (self.folder / "told").read_text().splitlines()
-        return [json.loads(line) for line in lines]
+from tests.agent.pod.started_pods import TWO, Pod
 
 
 @pytest.fixture
 def pod(tmp_path: Path) -> Pod:
     return Pod(tmp_path)
-
-
-TWO = ("--nodes", "2", "--ranks-per-node", "4")
 
 
 @pytest.mark.parametrize("python", [pythons.oldest, pythons.newest])
@@ -163,25 +101,6 @@ def test_the_end_of_a_pod_is_torchruns_end(pod: Pod) -> None:
     process.communicate()
     assert process.returncode == 128 + signal.SIGTERM
     assert len(pod.told) == 1
-
-
-def test_rdma_that_was_asked_for_and_isnt_there_starts_nothing(pod: Pod) -> None:
-    code, log = pod.run(*TWO, "--adapters-of", "no-such-nic", "--", "a.py", RANK="0")
-    assert code == 2
-    assert "RDMA was asked for on no-such-nic (no IPv4 address)" in log
-    assert not (pod.folder / "told").exists()
-
-
-def test_adapters_that_the_user_named_are_kept_and_said(pod: Pod) -> None:
-    code, log = pod.run(
-        *TWO, "--adapters-of", "net1", "--", "a.py", RANK="0", NCCL_IB_HCA="=mlx5_3"
-    )
-    assert code == 0
-    assert "NCCL_IB_HCA==mlx5_3: set by the experiment, and kept" in log
-    (launch,) = pod.told
-    environment = launch["environment"]
-    assert isinstance(environment, dict)
-    assert environment["NCCL_IB_HCA"] == "=mlx5_3"
 
 
 def test_a_topology_file_is_held_against_the_bus_of_the_pod(pod: Pod, tmp_path: Path) -> None:

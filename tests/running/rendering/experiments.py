@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from broadgauge.manifests.yaml_text import Manifest
+from broadgauge.messages.asked_network import AskedNetwork, read_network_word
 from broadgauge.running.experiments import examples_folder, load_text
 from broadgauge.running.rendering.experiment import (
     ON_KUBERNETES,
@@ -47,6 +48,14 @@ def container_of(found: RenderedExperiment, number: int = -1) -> Manifest:
     """Of the pods of one job, the last if it is not said."""
     (container,) = pods_of(found)[number]["containers"]
     return dict(container)
+
+
+def asked_by(container: Manifest) -> AskedNetwork | None:
+    """The network that the entrypoint is told; None: none."""
+    before = container["args"][: container["args"].index("--")]
+    if "--network" not in before:
+        return None
+    return read_network_word(before[before.index("--network") + 1].replace("$$", "$"))
 
 
 def variables_of(container: Manifest) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.running.rendering.experiments import (
     EXPERIMENT,
+    asked_by,
     container_of,
     examples_with_a_face,
     objects_of,
@@ -18,6 +19,7 @@ from tests.running.rendering.experiments import (
 from broadgauge.agent import bundle
 from broadgauge.manifests.files import to_yaml
 from broadgauge.manifests.rendering import MOST_ANNOTATION_BYTES
+from broadgauge.messages.asked_network import AskedNetwork
 from broadgauge.messages.pod_case import POD_CASE
 from broadgauge.running.experiments import load
 from broadgauge.running.rendering.experiment import ON_KUBERNETES, render_experiment
@@ -87,23 +89,27 @@ def test_the_words_of_the_command_are_torchruns(folder: Path) -> None:
     assert "--launches 2" in before
 
 
-def test_the_pod_network_is_told_to_gloo_and_nccl(folder: Path) -> None:
+def test_the_entrypoint_is_told_the_pod_network_and_one_node_the_loopback(folder: Path) -> None:
+    for device, libraries in ((CPUS, ("gloo",)), (GPUS, ("nccl",))):
+        network = asked_by(container_of(rendered(folder, device, text=TRAIN)))
+        assert network == AskedNetwork(name="pod", transport="tcp", libraries=libraries)
     on_cpus = variables_of(container_of(rendered(folder, CPUS, text=TRAIN)))
-    assert on_cpus["GLOO_SOCKET_IFNAME"] == "eth0"
     assert "NCCL_DEBUG" not in on_cpus
     found = variables_of(container_of(rendered(folder, GPUS, text=TRAIN)))
-    assert "GLOO_SOCKET_IFNAME" not in found
-    assert found["NCCL_SOCKET_IFNAME"] == "=eth0"
-    assert (found["NCCL_NET"], found["NCCL_IB_DISABLE"]) == ("Socket", "1")
-    one_node = variables_of(container_of(rendered(folder, GPUS, text=TRAIN), 0))
-    assert one_node["NCCL_SOCKET_IFNAME"] == "=lo"
-    assert "NCCL_NET" not in one_node
+    assert found["NCCL_DEBUG"] == "INFO"
+    assert not {"GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "NCCL_NET"} & found.keys()
+    one_node = container_of(rendered(folder, GPUS, text=TRAIN), 0)
+    assert asked_by(one_node) is None
+    assert variables_of(one_node)["NCCL_SOCKET_IFNAME"] == "=lo"
+    assert "NCCL_NET" not in variables_of(one_node)
 
 
 def test_a_command_may_take_either_library(folder: Path) -> None:
-    """Whatever `backend` says of it: its script chooses."""
-    found = variables_of(container_of(rendered(folder, CPUS)))
-    assert (found["GLOO_SOCKET_IFNAME"], found["NCCL_SOCKET_IFNAME"]) == ("eth0", "=eth0")
+    """Whatever `backend` says of it: its script chooses, where there are GPUs."""
+    for device, libraries in ((CPUS, ("gloo",)), (GPUS, ("gloo", "nccl"))):
+        network = asked_by(container_of(rendered(folder, device)))
+        assert network is not None
+        assert network.libraries == libraries
 
 
 @pytest.mark.parametrize(
@@ -282,13 +288,13 @@ def test_a_command_runs_in_its_folder_below_the_experiments(folder: Path) -> Non
     assert arguments[arguments.index("--subfolder") + 1] == "src"
     found = rendered(folder, GPUS, words, "workloads.mine.working_directory=/opt/train")
     assert found.jobs[0].files == {}
-    assert "--folder /opt/train -- main.py" in " ".join(container_of(found)["args"])
+    assert " --folder /opt/train --network " in " ".join(container_of(found)["args"])
 
 
 def test_with_a_folder_of_the_image_nothing_is_sent(folder: Path) -> None:
     found = rendered(folder, GPUS, "kubernetes.working_folder=/opt/train")
     assert not any("files" in each["metadata"]["name"] for each in objects_of(found, "ConfigMap"))
-    assert " --folder /opt/train -- " in " ".join(container_of(found)["args"])
+    assert " --folder /opt/train --network " in " ".join(container_of(found)["args"])
 
 
 def test_our_own_ranks_are_told_their_task(folder: Path) -> None:

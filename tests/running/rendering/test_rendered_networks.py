@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.running.rendering.experiments import (
+    asked_by,
     examples_with_a_face,
     objects_of,
     rendered,
@@ -14,9 +15,11 @@ from tests.running.rendering.experiments import (
 )
 from tests.running.rendering.networks import FABRICS, MAP, NETWORKS, TOPOLOGY, with_files
 
+from broadgauge.agent.pod.facts import ANNOTATIONS_FILE
 from broadgauge.engine.plan import make_plan
 from broadgauge.manifests.attachments import NETWORKS as ANNOTATION
 from broadgauge.manifests.yaml_text import Manifest
+from broadgauge.messages.asked_network import AskedNetwork
 from broadgauge.running.experiments import load, load_text
 from broadgauge.running.rendering.experiment import (
     ON_KUBERNETES,
@@ -74,44 +77,64 @@ def test_all_networks_are_attached_to_pods_of_every_case_of_a_shape(tmp_path: Pa
     assert found.rendered.counts["NetworkAttachmentDefinition"] == 7
 
 
-@pytest.mark.parametrize(
-    ("word", "interfaces", "more"),
-    [
-        ("pod", "eth0", {"NCCL_NET": "Socket"}),
-        ("vnic-nics-1", "net1", {"NCCL_NET": "Socket"}),
-        ("vnic-nics-2", "net1,net2", {"NCCL_NET": "Socket"}),
-        ("roce-transport-roce", "net3", {"NCCL_NET": "IB"}),
-        ("roce-transport-tcp", "net3", {"NCCL_NET": "Socket", "NCCL_IB_DISABLE": "1"}),
-        ("vf", "net4,net5", {}),
-        ("ib", "eth0", {"NCCL_NET": "IB"}),
-    ],
-)
-def test_ranks_are_told_their_own_network_alone(
-    tmp_path: Path, word: str, interfaces: str, more: dict[str, str]
-) -> None:
-    told = variables_of(ranks_of(template_of(render(tmp_path), f"-{word}-2x2")))
-    assert told["NCCL_SOCKET_IFNAME"] == f"={interfaces}"
-    assert {key: told.get(key) for key in more} == more
-    assert ("NCCL_NET" in told) == bool(more)
+def asked_of(found: RenderedExperiment, word: str) -> AskedNetwork:
+    network = asked_by(ranks_of(template_of(found, word)))
+    assert network is not None
+    return network
 
 
 @pytest.mark.parametrize(
-    ("word", "adapters"),
+    ("word", "transport", "attached"),
     [
-        ("roce-transport-roce", "net3"),
-        ("roce-transport-tcp", None),
-        ("vf", None),
-        ("ib", "net9,net10"),
+        ("pod", "tcp", []),
+        ("vnic-nics-1", "virtio", [("training/all-ens13", "net1", "10.249.65.0/24")]),
+        ("vnic-nics-2", "virtio", [("training/all-ens13", "net1", "10.249.65.0/24"),
+                                   ("training/all-ens14", "net2", "10.249.66.0/24")]),
+        ("roce-transport-roce", "roce", [("training/all-ens8f0np0", "net3", "192.168.2.0/24")]),
+        ("roce-transport-tcp", "tcp", [("training/all-ens8f0np0", "net3", "192.168.2.0/24")]),
+        ("vf", None, [("training/all-rail", "net4", None), ("training/all-rail", "net5", None)]),
+        ("there", None, [("other/net", "net8", None)]),
+        ("ib", "infiniband", [("training/all-ib", "net9", None),
+                              ("training/all-ib", "net10", None)]),
     ],
-)
-def test_nccl_is_kept_to_the_adapters_of_its_own_interfaces(
-    tmp_path: Path, word: str, adapters: str | None
+)  # fmt: skip
+def test_the_entrypoint_is_told_the_cases_own_network_alone(
+    tmp_path: Path, word: str, transport: str | None, attached: list[tuple[str, str, str | None]]
 ) -> None:
-    """Other networks' are in the same pod. InfiniBand's have no address here: sockets are eth0."""
-    arguments = ranks_of(template_of(render(tmp_path), f"-{word}-2x2"))["args"]
-    before = arguments[: arguments.index("--")]
-    found = before[before.index("--adapters-of") + 1] if "--adapters-of" in before else None
-    assert found == adapters
+    """As it was asked for: other networks' interfaces and adapters are in the same pod."""
+    found = render(tmp_path)
+    network = asked_of(found, f"-{word}-2x2")
+    assert (network.name, network.transport) == (word, transport)
+    assert [(each.definition, each.interface, each.subnets) for each in network.attachments] == [
+        (name, net, () if subnet is None else (subnet,)) for name, net, subnet in attached
+    ]
+    assert network.num_nics == max(1, len(attached))
+    assert network.libraries == ("nccl",)
+    told = variables_of(ranks_of(template_of(found, f"-{word}-2x2")))
+    assert not {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "NCCL_NET", "NCCL_IB_HCA"} & told.keys()
+
+
+def test_nodes_of_an_address_map_may_be_in_several_subnets(tmp_path: Path) -> None:
+    with_files(tmp_path)
+    (tmp_path / "map.yaml").write_text(MAP.replace("10.249.65.10", "10.249.75.10"))
+    (one, _) = asked_of(rendered(tmp_path, text=NETWORKS), "-vnic-nics-2-2x2").attachments
+    assert one.subnets == ("10.249.65.0/24", "10.249.75.0/24")
+
+
+def test_pods_find_what_multus_says_of_their_attachments(tmp_path: Path) -> None:
+    """In a file, which the entrypoint reads; pods without attachments need none."""
+    found = render(tmp_path)
+    spec = template_of(found, "-pod-2x2")["spec"]
+    (volume,) = [each for each in spec["volumes"] if "downwardAPI" in each]
+    assert volume["downwardAPI"]["items"] == [
+        {"path": "annotations", "fieldRef": {"fieldPath": "metadata.annotations"}}
+    ]
+    (mount,) = [
+        each for each in spec["containers"][0]["volumeMounts"] if each["name"] == volume["name"]
+    ]
+    assert (f"{mount['mountPath']}/annotations", mount["readOnly"]) == (ANNOTATIONS_FILE, True)
+    without = template_of(found, "-1x2")["spec"]["volumes"]
+    assert not [each for each in without if "downwardAPI" in each]
 
 
 def test_per_case_attaches_a_cases_own_alone(tmp_path: Path) -> None:
@@ -277,7 +300,10 @@ def test_efa_is_a_resource_and_huge_pages_and_no_interface(tmp_path: Path) -> No
         asked = ranks_of(template)["resources"][kind]
         assert (asked["vpc.amazonaws.com/efa"], asked["hugepages-2Mi"]) == ("4", "5120Mi")
     told = variables_of(ranks_of(template))
-    assert (told["FI_PROVIDER"], told["NCCL_SOCKET_IFNAME"]) == ("efa", "=eth0")
+    assert told["FI_PROVIDER"] == "efa"
+    network = asked_by(ranks_of(template))
+    assert network is not None
+    assert (network.transport, network.num_nics, network.is_pod_network) == ("efa", 4, True)
 
 
 def test_gke_attaches_by_its_own_annotation_and_a_daemon_runs_beside_the_ranks(
@@ -332,8 +358,11 @@ def test_adapters_without_an_interface_are_told_from_no_others(tmp_path: Path) -
 
 def test_tcp_forced_on_gkes_nics_goes_by_them(tmp_path: Path) -> None:
     found = rendered(tmp_path, "networks.tcpx.kubernetes.transport=tcp", text=FABRICS)
-    told = variables_of(ranks_of(template_of(found, "-tcpx-2x8")))
-    assert told["NCCL_SOCKET_IFNAME"] == "=eth1,eth2,eth3,eth4"
+    network = asked_of(found, "-tcpx-2x8")
+    assert [(each.definition, each.interface) for each in network.attachments] == [
+        ("w1", "eth1"), ("w2", "eth2"), ("w3", "eth3"), ("w4", "eth4")]  # fmt: skip
+    assert all(each.is_name_sure for each in network.attachments)
+    assert "NCCL_SOCKET_IFNAME" not in variables_of(ranks_of(template_of(found, "-tcpx-2x8")))
     with pytest.raises(
         InputError, match=r"efa\.kubernetes\.transport: `tcp`, and efa gives pods no"
     ):

@@ -9,7 +9,7 @@ import re
 
 from broadgauge.agent.hardware.pci import read_device
 from broadgauge.agent.hardware.tree import Tree, to_number
-from broadgauge.messages.hardware import GpuDevice, GpuDriver
+from broadgauge.messages.hardware import GpuDevice, GpuDriver, HardwareFacts
 
 _DEVICES = "/sys/bus/pci/devices"
 _PROC = "/proc/driver/nvidia"
@@ -17,6 +17,7 @@ _NVIDIA = "0x10de"
 _CLASSES = ("0x0300", "0x0302")
 """VGA compatible controller, 3D controller. Source: PCI Code and ID Assignment, class 03h."""
 _VERSION = re.compile(r"\b(\d{3}\.\d{2,3}(?:\.\d{1,3})?)\b")
+_KERNEL = re.compile(r"(\d{1,4})\.(\d{1,4})")
 _PEER_MODULES = ("nvidia_peermem", "nv_peer_mem")
 _FABRIC_MANAGER = ("/run/nvidia-fabricmanager", "/var/run/nvidia-fabricmanager")
 
@@ -68,3 +69,23 @@ def read_gpu_driver(tree: Tree) -> GpuDriver | None:
         has_gdrcopy=tree.exists("/sys/module/gdrdrv") or tree.exists("/dev/gdrdrv"),
         has_fabric_manager=True if any(map(tree.exists, _FABRIC_MANAGER)) else None,
     )
+
+
+def kernel_version(facts: HardwareFacts) -> tuple[int, int] | None:
+    """`5.14.0-427.el9` → (5, 14)."""
+    match = _KERNEL.match(facts.machine.kernel or "")
+    return None if match is None else (int(match[1]), int(match[2]))
+
+
+def can_dma_buf(facts: HardwareFacts) -> bool | None:
+    """Could NICs read the GPUs' memory by DMA-BUF? None: it is not known.
+
+    Source: NVIDIA GPU Operator documentation, "GPUDirect RDMA and GPUDirect Storage": open kernel
+    modules and Linux 5.12.
+    """
+    kernel = kernel_version(facts)
+    if facts.gpu_driver is None or facts.gpu_driver.is_open is False:
+        return False
+    if kernel is not None and kernel < (5, 12):
+        return False
+    return None if kernel is None or facts.gpu_driver.is_open is None else True

@@ -12,6 +12,9 @@ from pathlib import PurePosixPath
 from broadgauge.agent.hardware.tree import Tree, count_of_list, to_number
 from broadgauge.messages.hardware import LimitFacts
 
+ENOUGH_MEMLOCK_BYTES = 2**30
+"""RDMA registers a few megabytes for each channel and peer; what is set on purpose is unlimited or
+gigabytes, what is left at the default 64 KiB or 8 MiB."""
 _CGROUPS = "/sys/fs/cgroup"
 _SIZE = re.compile(r"(?:^|,)size=(\d{1,15})([kmg]?)", re.IGNORECASE)
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}

@@ -24,6 +24,8 @@ _ACS_REDIRECTS = 0x04 | 0x08
 """P2P Request Redirect and P2P Completion Redirect. Source: PCI Express Base Specification, 7.7.11
 (ACS Extended Capability); Linux, include/uapi/linux/pci_regs.h, PCI_ACS_RR and PCI_ACS_CR."""
 _LENGTH_TO_ACS = 4096
+DISTANCES = ("PIX", "PXB", "PHB", "NODE", "SYS", "unknown")
+"""Nearest first."""
 
 
 def read_device(tree: Tree, folder: Path | None) -> PciDevice | None:

@@ -7,6 +7,7 @@ What it decides is printed with the reason. Its exit code is that of the first l
 
 import argparse
 import os
+import resource
 import shlex
 import shutil
 import signal
@@ -18,11 +19,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from broadgauge.agent.addresses import address_of
-from broadgauge.agent.hardware.hcas import read_hcas
 from broadgauge.agent.hardware.tree import Tree
-from broadgauge.agent.pod.adapters import NoAdapterError, adapter_variables
+from broadgauge.agent.pod.facts import PodFacts, read_pod_facts
+from broadgauge.agent.pod.network_start import NoNetworkError, network_variables
+from broadgauge.agent.pod.networks import add_tree_options
 from broadgauge.agent.pod.topology import topology_words
+from broadgauge.messages.asked_network import read_network_word
 
 NODE_VARIABLES = ("JOB_COMPLETION_INDEX", "PET_NODE_RANK", "RANK")
 """By which a job numbers its pods. Source: Kubernetes, "Job completion index" (of a Job, by itself
@@ -38,6 +40,8 @@ MEET_LIMIT_S = 1800.0
 their image, long after it."""
 LOOK_EVERY_S = 1.0
 TELL_EVERY_S = 30.0
+TERMINATION_LOG = Path("/dev/termination-log")
+"""Source: Kubernetes API reference, Container, terminationMessagePath."""
 OWN_VARIABLES = frozenset({"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "LOCAL_RANK"})
 """Operators set these for a job's pods; torchrun sets its ranks' own."""
 
@@ -63,11 +67,11 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--files", type=Path, help="copied to that folder before")
     found.add_argument("--subfolder", default="", help="of the folder: the command runs there")
     found.add_argument(
-        "--adapters-of",
-        default="",
-        metavar="net1,net2",
-        help="NCCL takes these interfaces' RDMA adapters and no others; without one: no start",
+        "--network",
+        metavar="JSON",
+        help="by which ranks send; where it isn't here as it was asked for: no start",
     )
+    add_tree_options(found)
     return found
 
 
@@ -78,9 +82,11 @@ def main() -> int:
     try:
         node = node_of(os.environ, options.nodes)
         folder = _prepare(options.folder, options.files, options.subfolder)
-        adapters = _adapters(options.adapters_of)
-    except (NoPlaceError, NoAdapterError) as error:
-        say(str(error))
+        network = _network(options)
+    except (NoPlaceError, NoNetworkError) as error:
+        for line in str(error).split("\n"):
+            say(line)
+        _leave_reason(str(error))
         return WRONG_START
     running = _Running()
     signal.signal(signal.SIGTERM, running.end)
@@ -91,7 +97,7 @@ def main() -> int:
     for launch in range(options.launches):
         command = [*torchrun(options, node, launch), *words]
         say(f"launch {launch + 1} of {options.launches}: {shlex.join(command)}")
-        status = running.run(command, folder, environment(os.environ, launch) | adapters)
+        status = running.run(command, folder, environment(os.environ, launch) | network)
         if status:
             say(f"launch {launch + 1} ended with exit code {status}")
             return status
@@ -112,15 +118,35 @@ def node_of(variables: Mapping[str, str], num_nodes: int) -> int:
     )
 
 
-def _adapters(interfaces: str) -> "dict[str, str]":
-    """Variables of the ranks. Raises NoAdapterError where RDMA isn't there."""
-    if not interfaces:
+def _network(options: argparse.Namespace) -> "dict[str, str]":
+    """Variables of the ranks. Raises NoPlaceError for a word that is none, NoNetworkError where
+    what was asked for isn't there."""
+    if options.network is None:
         return {}
-    found, why = adapter_variables(
-        interfaces.split(","), read_hcas(Tree(Path("/"))), os.environ, address_of
-    )
-    say(why)
+    try:
+        network = read_network_word(options.network)
+    except ValueError as error:
+        raise NoPlaceError(f"--network: {error}") from error
+
+    def read() -> PodFacts:
+        return read_pod_facts(options.root, os.environ, options.annotations)
+
+    found = network_variables(network, read, say)
+    _allow_locked_memory()
     return found
+
+
+def _allow_locked_memory() -> None:
+    """As much as may be, which ranks inherit: RDMA pins what it sends."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (hard, hard))
+
+
+def _leave_reason(text: str) -> None:
+    """Where `kubectl describe pod` shows it; only where the kubelet has made the file."""
+    with suppress(OSError), TERMINATION_LOG.open("r+") as file:
+        file.write(text)
 
 
 def _say_topology(path: str, tree: Tree) -> None:

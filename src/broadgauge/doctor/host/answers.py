@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
+from broadgauge.agent.hardware.gpus import can_dma_buf
 from broadgauge.doctor.answer import State, Subject, SubjectAnswer
 from broadgauge.doctor.host.asking import (
     active_ports,
-    can_dma_buf,
     can_use_rdma,
     gpus_here,
     listed,

@@ -1,8 +1,8 @@
 """What is asked of a machine's facts by several rules?"""
 
-import re
 from collections.abc import Iterator
 
+from broadgauge.agent.hardware.pci import DISTANCES
 from broadgauge.messages.hardware import (
     GpuDevice,
     HardwareFacts,
@@ -12,10 +12,7 @@ from broadgauge.messages.hardware import (
     PciDistance,
 )
 
-ORDER = ("PIX", "PXB", "PHB", "NODE", "SYS", "unknown")
-"""Of distances, nearest first."""
 _NOT_FOR_SOCKETS = ("docker", "lo", "virbr")
-_KERNEL = re.compile(r"(\d{1,4})\.(\d{1,4})")
 
 
 def gpus_here(facts: HardwareFacts) -> tuple[GpuDevice, ...]:
@@ -57,27 +54,7 @@ def nearest(facts: HardwareFacts, gpu: GpuDevice) -> PciDistance | None:
     own = [
         each for each in facts.distances if each.gpu == gpu.pci.address and each.device in active
     ]
-    return min(own, key=lambda each: ORDER.index(each.distance), default=None)
-
-
-def kernel_version(facts: HardwareFacts) -> tuple[int, int] | None:
-    """`5.14.0-427.el9` → (5, 14)."""
-    match = _KERNEL.match(facts.machine.kernel or "")
-    return None if match is None else (int(match[1]), int(match[2]))
-
-
-def can_dma_buf(facts: HardwareFacts) -> bool | None:
-    """Could NICs read the GPUs' memory by DMA-BUF? None: it is not known.
-
-    Source: NVIDIA GPU Operator documentation, "GPUDirect RDMA and GPUDirect Storage": open kernel
-    modules and Linux 5.12.
-    """
-    kernel = kernel_version(facts)
-    if facts.gpu_driver is None or facts.gpu_driver.is_open is False:
-        return False
-    if kernel is not None and kernel < (5, 12):
-        return False
-    return None if kernel is None or facts.gpu_driver.is_open is None else True
+    return min(own, key=lambda each: DISTANCES.index(each.distance), default=None)
 
 
 def listed(names: list[str], most: int = 4) -> str:

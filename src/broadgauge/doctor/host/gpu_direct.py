@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from broadgauge.doctor.host.asking import active_ports, can_dma_buf, gpus_here, listed, nearest
+from broadgauge.agent.hardware.gpus import can_dma_buf
+from broadgauge.doctor.host.asking import active_ports, gpus_here, listed, nearest
 from broadgauge.messages.hardware import GpuDevice, HardwareFacts
 from broadgauge.specs.record import Confidence, Finding, Severity
 

@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator
 
+from broadgauge.agent.hardware.limits import ENOUGH_MEMLOCK_BYTES
 from broadgauge.doctor.host.asking import active_ports, gpus_here
 from broadgauge.messages.hardware import HardwareFacts
 from broadgauge.specs.record import Confidence, Finding, Severity
 from broadgauge.specs.units import show_size
 
-ENOUGH_MEMLOCK_BYTES = 2**30
-"""RDMA registers a few megabytes for each channel and peer; what is set on purpose is unlimited or
-gigabytes, what is left at the default 64 KiB or 8 MiB."""
 DOCKER_SHM_BYTES = 64 * 2**20
 """Source: docker run reference, --shm-size: 64 MB unless set; containerd's default is the same."""
 CORES_PER_GPU = 4

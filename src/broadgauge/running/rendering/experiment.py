@@ -109,7 +109,6 @@ def _jobs(
         attached = networks.by_case[case.key]
         _refuse_gpus(attached.resources, settings)
         is_mapped = any(each.is_mapped for each in attached.interfaces)
-        interfaces = () if case.link is None else attached.names_of[case.link.name]
         yield PodJob(
             prefix=prefix,
             word=word,
@@ -122,7 +121,7 @@ def _jobs(
             told=_told(experiment, case),
             program=program,
             files=user_files(named, settings, loaded.folder),
-            environment=pod_environment(case, settings, cpus, interfaces),
+            environment=pod_environment(case, settings, cpus),
             cpus=cpus,
             memory_need=host_memory(experiment.kubernetes, case),
             attachments=attached,

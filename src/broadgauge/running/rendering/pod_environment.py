@@ -1,8 +1,8 @@
 """Which variables do the ranks of a rendered job start with?
 
 As on every platform (platforms/rank_environment.py): what the platform sets, then the case's own.
-torchrun sets its contract itself, and NCCL's log stands in the pod's: `broadgauge doctor` reads it
-there.
+torchrun sets its contract itself, the pod's entrypoint what it finds of the network, and NCCL's log
+stands in the pod's: `broadgauge doctor` reads it there.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,14 +23,12 @@ LOOPBACK = "lo"
 NCCL_LOG = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,BOOTSTRAP,NET,ENV,GRAPH"}
 
 
-def pod_environment(
-    case: Case, settings: Kubernetes, cpus: float | None, interfaces: Sequence[str]
-) -> dict[str, str]:
-    """Without secrets. `cpus`: of a pod; `interfaces`: by which its ranks send. Raises InputError
-    for a secret that no Secret is named for."""
+def pod_environment(case: Case, settings: Kubernetes, cpus: float | None) -> dict[str, str]:
+    """Without secrets, and without what the pod looks up itself. `cpus`: of a pod. Raises
+    InputError for a secret that no Secret is named for."""
     check_secrets(case.environment, settings.secrets)
     own = {name: value for name, value in case.environment.items() if isinstance(value, str)}
-    found = _platform_variables(case, cpus, interfaces)
+    found = _platform_variables(case, cpus)
     if settings.topology_file is not None and case.device == "cuda":
         found["NCCL_TOPO_FILE"] = f"{TOPOLOGY}/{TOPOLOGY_KEY}"
     return {**found, **own}
@@ -47,8 +45,8 @@ def pod_cpus(experiment: Experiment, case: Case) -> float | None:
 
 
 def network_variables(face: AttachedNetwork, interfaces: Sequence[str]) -> dict[str, str]:
-    """What ranks of any backend are told of a pod's network, and of its interfaces there. NCCL's
-    log proves what it did.
+    """What a user's own job, without our entrypoint, is told of a pod's network, and of its
+    interfaces there. NCCL's log proves what it did.
 
     Source: docs.nvidia.com/deeplearning/nccl, NCCL_SOCKET_IFNAME (`=`: these and no others); torch
     2.11, ProcessGroupGloo (a list of interfaces is used in turn).
@@ -62,18 +60,15 @@ def network_variables(face: AttachedNetwork, interfaces: Sequence[str]) -> dict[
     }
 
 
-def _platform_variables(
-    case: Case, cpus: float | None, interfaces: Sequence[str]
-) -> dict[str, str]:
-    """Of a command both libraries' variables: which one it takes is its script's to say."""
+def _platform_variables(case: Case, cpus: float | None) -> dict[str, str]:
+    """Of a command both libraries' variables: which one it takes is its script's to say. By which
+    interfaces and adapters several nodes send is looked up in the pod (agent/pod/resolve.py)."""
     found = {}
     if cpus is not None:
         found["OMP_NUM_THREADS"] = str(max(1, int(cpus) // case.ranks_per_node))
+    network = dict(NCCL_LOG)
     if case.link is None:
-        network = {"GLOO_SOCKET_IFNAME": LOOPBACK, "NCCL_SOCKET_IFNAME": f"={LOOPBACK}", **NCCL_LOG}
-    else:
-        assert case.link.kubernetes is not None, "the plan leaves out networks without this face"
-        network = network_variables(case.link.kubernetes, interfaces)
+        network |= {"GLOO_SOCKET_IFNAME": LOOPBACK, "NCCL_SOCKET_IFNAME": f"={LOOPBACK}"}
     if not case.workload.is_under_torchrun:
         of_backend = "NCCL_" if case.backend == "nccl" else "GLOO_"
         network = {key: value for key, value in network.items() if key.startswith(of_backend)}

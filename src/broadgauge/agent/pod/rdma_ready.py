@@ -1,0 +1,86 @@
+"""Can RDMA be used over these adapters from this pod? What stands in its way, in words."""
+
+from collections.abc import Iterator, Sequence
+
+from broadgauge.agent.hardware.gpus import can_dma_buf
+from broadgauge.agent.hardware.limits import ENOUGH_MEMLOCK_BYTES
+from broadgauge.agent.pod.adapters import LINK_LAYERS, NicAdapter
+from broadgauge.agent.pod.facts import PodFacts
+from broadgauge.messages.asked_network import AskedNetwork
+from broadgauge.wording.amounts import show_size
+
+
+def rdma_problems(
+    network: AskedNetwork, adapters: Sequence[NicAdapter], facts: PodFacts
+) -> Iterator[str]:
+    """Each with its fix. None of them: as far as can be seen, RDMA works from here."""
+    for adapter in adapters:
+        yield from _port_problems(network, adapter)
+    yield from _file_problems(adapters, facts)
+    yield from _process_problems(facts)
+    if network.gpudirect is True:
+        yield from _gpudirect_problems(facts)
+
+
+def _port_problems(network: AskedNetwork, adapter: NicAdapter) -> Iterator[str]:
+    port, layer = adapter.port, LINK_LAYERS.get(network.transport or "")
+    if port.state not in (None, "ACTIVE"):
+        physical = f", {port.physical_state}" if port.physical_state else ""
+        yield (
+            f"{adapter.name} is {port.state}{physical}, not ACTIVE: cable, switch port or subnet "
+            "manager"
+        )
+    if layer is not None and port.link_layer not in (None, layer):
+        yield (
+            f"{adapter.name} is {port.link_layer}, and `{network.transport}` is asked for, which "
+            f"needs {layer}"
+        )
+
+
+def _file_problems(adapters: Sequence[NicAdapter], facts: PodFacts) -> Iterator[str]:
+    rdma = facts.hardware.rdma
+    for adapter in adapters:
+        file = facts.verbs_files.get(adapter.hca.name)
+        if file is not None and file in rdma.refused_files:
+            yield f"{adapter.hca.name}: {file} does not open: {rdma.refused_files[file]}"
+        elif file is not None and file not in rdma.device_files:
+            yield (
+                f"{adapter.hca.name}: {file} is not in this container: ask for the RDMA resource "
+                "(`rdma/…`, `nvidia.com/…` or `openshift.io/…`) in the pod's limits"
+            )
+    opened = set(rdma.device_files) - set(rdma.refused_files)
+    if not opened and not any(one.hca.name in facts.verbs_files for one in adapters):
+        yield (
+            "no file /dev/infiniband/uverbs* opens in this container: ask for the RDMA resource in "
+            "the pod's limits"
+        )
+
+
+def _process_problems(facts: PodFacts) -> Iterator[str]:
+    hardware = facts.hardware
+    if hardware.libraries.get("libibverbs.so.1", "") is None:
+        yield "libibverbs.so.1 is not in this image: install rdma-core (libibverbs1)"
+    limits = hardware.limits
+    most = limits.memlock_hard_bytes
+    if not limits.is_memlock_known or most is None or most >= ENOUGH_MEMLOCK_BYTES:
+        return
+    if hardware.machine.can_lock_memory is not True:
+        yield (
+            f"this process may lock {show_size(most)} of memory, too little for RDMA: raise "
+            "memlock on the nodes (CRI-O's `default_ulimits` by a MachineConfig, containerd's "
+            "LimitMEMLOCK), or take `kubernetes.run_as_user: 0` with `memlock_is_raised: false`, "
+            "which asks for IPC_LOCK: a capability that only root's processes get"
+        )
+
+
+def _gpudirect_problems(facts: PodFacts) -> Iterator[str]:
+    driver = facts.hardware.gpu_driver
+    if driver is None:
+        yield "GPUDirect is asked for, and no NVIDIA driver can be seen in this pod"
+        return
+    has_module = bool(driver.peer_memory or driver.memory_peers)
+    if not has_module and can_dma_buf(facts.hardware) is False:
+        yield (
+            "GPUDirect is asked for, and the node has neither nvidia-peermem nor DMA-BUF (open "
+            "kernel modules, Linux 5.12): ClusterPolicy driver.rdma.enabled"
+        )
