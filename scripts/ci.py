@@ -28,6 +28,7 @@ from watchdog import Watchdog
 
 DEBIAN_PACKAGES = {
     "chromium": "chromium",
+    "jq": "jq",
     "pdftoppm": "poppler-utils",
     "unshare": "util-linux",
     "ip": "iproute2",

@@ -166,7 +166,7 @@ def test_gpt2s_models_have_the_articles_sizes() -> None:
 
 def test_a_granite_block_is_as_large_as_there() -> None:
     for name, layers in (("granite-l40s", 10), ("granite-h100", 40)):
-        (train,) = experiment(name).workloads
+        train = experiment(name).workloads[0]
         assert isinstance(train, TrainWorkload)
         assert train.model.layers == layers
         assert train.model.parameters * 40 / layers == pytest.approx(8.2e9, rel=0.1)
@@ -185,10 +185,10 @@ def test_l40s_has_as_many_nics_as_nodes_and_a_tunnel_under_the_pods() -> None:
 @pytest.mark.parametrize(
     ("name", "flags"),
     [
-        ("granite-h100", ["cluster.shapes=[1x4, 2x4]", "workloads.granite.model.layers=20"]),
+        ("granite-h100", ["cluster.shapes=[1x4, 2x4]", "workloads.reference.model.layers=20"]),
         (
             "granite-l40s",
-            ["cluster.shapes=[1x1, 2x1, 4x1, 8x1]", "workloads.granite.model.layers=5"],
+            ["cluster.shapes=[1x1, 2x1, 4x1, 8x1]", "workloads.reference.model.layers=5"],
         ),
     ],
 )

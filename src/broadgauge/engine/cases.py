@@ -27,7 +27,7 @@ def expand_cases(
     for cluster in clusters:
         _check(experiment, cluster)
         networks, network_notes = networks_here(experiment, cluster)
-        notes += network_notes
+        notes += (*network_notes, *_elsewhere(experiment, cluster))
         all_cases += _all_cases(experiment, cluster, networks)
     matrix = tuple(all_cases)
     cases: dict[str, Case] = {}
@@ -55,10 +55,26 @@ def _all_cases(
     experiment: Experiment, cluster: ResolvedCluster, networks: tuple[AnyNetwork, ...]
 ) -> Iterator[Case]:
     for shape in cluster.shapes:
-        for workload in experiment.workloads:
+        for _, workload in _workloads(experiment, cluster):
             for network in _networks(networks, workload, shape):
                 for backend in cluster.backends:
                     yield _case(experiment, cluster, shape, workload, (network, backend))
+
+
+def _workloads(experiment: Experiment, cluster: ResolvedCluster) -> Iterator[tuple[int, Workload]]:
+    """Those that run on this platform, each with its place in the file."""
+    for place, workload in enumerate(experiment.workloads):
+        if workload.platforms is None or cluster.platform in workload.platforms:
+            yield place, workload
+
+
+def _elsewhere(experiment: Experiment, cluster: ResolvedCluster) -> Iterator[str]:
+    """What is said of those that don't."""
+    here = [place for place, _ in _workloads(experiment, cluster)]
+    for place, workload in enumerate(experiment.workloads):
+        if place not in here:
+            where = " and ".join(workload.platforms or ()) or "no platform"
+            yield f"workload {workload.name} is left out on {cluster.platform}: it is for {where}"
 
 
 def _networks(
@@ -112,6 +128,8 @@ def _what_to_change(experiment: Experiment, matrix: tuple[Case, ...]) -> str:
     alone = next((place for place, of_rule in enumerate(meant) if matrix and all(of_rule)), None)
     if alone is not None:
         return f"skip_if[{alone}] matches every case: a narrower rule"
+    if not matrix and any(workload.platforms is not None for workload in experiment.workloads):
+        return "`platforms` of a workload: another platform beside those there are"
     if any(any(of_rule) for of_rule in meant):
         places = [f"skip_if[{place}]" for place, of_rule in enumerate(meant) if any(of_rule)]
         return f"narrower rules than {' and '.join(places)}, or other cases beside them"
@@ -121,7 +139,7 @@ def _what_to_change(experiment: Experiment, matrix: tuple[Case, ...]) -> str:
 def _check(experiment: Experiment, cluster: ResolvedCluster) -> None:
     """Raises ExperimentError for trials too large for a record, and for what no case here can."""
     problems: list[Problem] = []
-    for place, workload in enumerate(experiment.workloads):
+    for place, workload in _workloads(experiment, cluster):
         problems += in_engine(workload).problems(f"workloads.{place}", cluster)
     if problems:
         raise ExperimentError(problems)

@@ -1,6 +1,6 @@
 """What will be run, on which platforms, in which order? Pure: no clock, no environment."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from broadgauge.engine.against import (
@@ -26,7 +26,9 @@ from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.plan import BaselineRun, Plan
 from broadgauge.specs.platforms import Devices, PlatformKind
+from broadgauge.specs.training_config import TrainingConfig
 from broadgauge.specs.units import show_time
+from broadgauge.specs.workload import CommandWorkload
 
 DevicesByPlatform = Mapping[PlatformKind, Devices]
 MOST_TRIALS = 100_000
@@ -73,7 +75,12 @@ def make_plan(
         published=experiment.published,
         cost=experiment.cost,
         baseline=baseline,
-        notes=(*notes, *_inferred_notes(cases), *_guess_notes(cases, trials)),
+        notes=(
+            *notes,
+            *_inferred_notes(cases),
+            *_config_notes(cases),
+            *_guess_notes(cases, trials),
+        ),
     )
 
 
@@ -178,6 +185,30 @@ def _inferred_notes(cases: tuple[Case, ...]) -> tuple[str, ...]:
             named.setdefault(link.rate_inferred_from, {})[link.name] = None
     return tuple(
         f"rate of {', '.join(names)} is inferred: {text.strip()}" for text, names in named.items()
+    )
+
+
+def _config_notes(cases: tuple[Case, ...]) -> Iterator[str]:
+    """Where does a training's config.json say something else than what is run?"""
+    shapes: dict[tuple[str, str], dict[str, None]] = {}
+    modules: dict[str, None] = {}
+    for case in cases:
+        command = case.workload
+        if not isinstance(command, CommandWorkload) or isinstance(command.config, str | None):
+            continue
+        config = command.config
+        if not _is_as_said(case, config):
+            shapes.setdefault((config.file, config.shape_words), {})[case.shape] = None
+        if command.command and config.module is not None:
+            modules[f"{config.file} names {config.module}: `command` is run instead"] = None
+    for (file, said), others in shapes.items():
+        yield f"{file} says {said}: cases with another shape are {', '.join(others)}"
+    yield from modules
+
+
+def _is_as_said(case: Case, config: TrainingConfig) -> bool:
+    return config.nnodes in (None, str(case.nodes)) and (
+        config.nproc_per_node in (None, str(case.ranks_per_node))
     )
 
 

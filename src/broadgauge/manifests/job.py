@@ -7,6 +7,7 @@ from broadgauge.manifests.interfaces import Attachments
 from broadgauge.manifests.memory_need import MemoryNeed
 from broadgauge.specs.case import Case
 from broadgauge.specs.kubernetes import JobKind, Kubernetes
+from broadgauge.specs.pod_volumes import Volume
 
 SHM_PER_RANK_BYTES = 1 << 30
 
@@ -48,6 +49,15 @@ class PodJob:
     """The file by which an init container sets the addresses of NICs; None: no NIC needs it."""
     topology: bytes | None
     """NCCL's topology file; None: NCCL reads the PCI buses that a pod sees."""
+
+    @property
+    def volumes(self) -> tuple[Volume, ...]:
+        """Of the experiment's, those that this case's pods mount."""
+        return tuple(
+            each
+            for each in self.settings.volumes
+            if each.workloads is None or self.case.workload.name in each.workloads
+        )
 
     @property
     def name(self) -> str:

@@ -69,7 +69,7 @@ def _notes(job: PodJob) -> Iterator[str]:
             "again, and train once more; delete it yourself"
         )
     if job.num_pods > 1:
-        for volume in settings.volumes:
+        for volume in job.volumes:
             if volume.size_bytes is not None and volume.access == "ReadWriteOnce":
                 yield (
                     f"volume {volume.name}: a ReadWriteOnce claim is mounted on one node only, and "

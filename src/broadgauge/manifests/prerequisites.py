@@ -1,11 +1,12 @@
 """What must a cluster have before the files are applied? Only what they name."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.network_needs import network_prerequisites
 from broadgauge.specs.kubernetes import JobKind, Kubernetes
+from broadgauge.specs.pod_volumes import Volume
 
 
 def prerequisites(jobs: Sequence[PodJob]) -> tuple[str, ...]:
@@ -14,7 +15,7 @@ def prerequisites(jobs: Sequence[PodJob]) -> tuple[str, ...]:
         *_nodes(jobs),
         *_operators(jobs[0].kind),
         *network_prerequisites(jobs),
-        *_named(jobs[0].settings),
+        *_named(jobs[0].settings, dict.fromkeys(each for job in jobs for each in job.volumes)),
     )
 
 
@@ -43,7 +44,7 @@ def _operators(kind: JobKind) -> Iterator[str]:
             assert_never(kind)
 
 
-def _named(settings: Kubernetes) -> Iterator[str]:
+def _named(settings: Kubernetes, volumes: Iterable[Volume]) -> Iterator[str]:
     if settings.namespace is not None:
         yield f"namespace {settings.namespace}"
     yield f"image {settings.image}, which the nodes can pull"
@@ -51,8 +52,10 @@ def _named(settings: Kubernetes) -> Iterator[str]:
         yield f"Secret {name}, for the image's registry"
     for name, ref in settings.secrets.items():
         yield f"Secret {ref.secret} with the key {ref.key} (variable {name})"
-    for volume in settings.volumes:
-        if volume.size_bytes is None:
+    for volume in volumes:
+        if volume.config_map is not None:
+            yield f"ConfigMap {volume.config_map} (mounted at {volume.path})"
+        elif volume.size_bytes is None:
             yield f"PersistentVolumeClaim {volume.claim_name} (mounted at {volume.path})"
         else:
             kind = volume.storage_class or "the default"

@@ -8,7 +8,7 @@ from broadgauge.manifests.asked_network import is_status_needed
 from broadgauge.manifests.config_maps import file_keys
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.yaml_text import Manifest
-from broadgauge.specs.pod_volumes import OURS
+from broadgauge.specs.pod_volumes import OURS, Volume
 
 PROGRAM = f"{OURS}/program"
 CASE = f"{OURS}/case"
@@ -56,11 +56,18 @@ def mounted(job: PodJob) -> list[Mounted]:
         _mounted(
             f"claim-{number}",
             each.path,
-            {"persistentVolumeClaim": {"claimName": each.claim_name}},
+            _source(each),
             is_read_only=each.is_read_only,
         )
-        for number, each in enumerate(job.settings.volumes, start=1)
+        for number, each in enumerate(job.volumes, start=1)
     ]
+
+
+def _source(volume: Volume) -> Manifest:
+    """Whose files a volume of the user's has."""
+    if volume.config_map is not None:
+        return {"configMap": {"name": volume.config_map}}
+    return {"persistentVolumeClaim": {"claimName": volume.claim_name}}
 
 
 def mounted_for_addresses(job: PodJob) -> list[Mounted]:

@@ -71,6 +71,7 @@ OF_TRIALS: Mapping[str, str] = {
     "nccl_version": "of NCCL, by its own log",
     "nccl_network": "which network NCCL used, by its own log: Socket, IB, a plugin's name",
     "gpudirect": "NICs read and wrote the GPUs' memory, by NCCL's log; empty: unknown, or no NIC",
+    "max_batch_len": "tokens that a rank has at most in a batch, by its config.json; empty: none",
 }
 """By name; the registered metrics say theirs themselves (specs/metrics.py)."""
 OF_OPERATIONS: Mapping[str, str] = {

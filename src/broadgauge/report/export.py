@@ -75,6 +75,7 @@ _RECORD_COLUMNS: dict[str, CellKind] = {
     "nccl_version": "text",
     "nccl_network": "text",
     "gpudirect": "truth",
+    "max_batch_len": "integer",
 }
 """Columns of a later version come behind those there are; readers go by the name."""
 
@@ -175,6 +176,7 @@ def _of_case(case: Case) -> dict[str, Cell]:
         "arm": case.arm,
         "world_size": case.world_size,
         "engine": case.workload.measured_by,
+        "max_batch_len": case.workload.batch_tokens,
         "path_wanted": None if path is None else path.path,
     }
     if network is not None:

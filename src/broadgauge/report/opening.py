@@ -71,7 +71,8 @@ def plan_lines(experiment: Experiment, plan: Plan) -> Iterator[str]:
             yield f"           network {_network_label(network, cases[0])}"
     for workload in experiment.workloads:
         shapes = dict.fromkeys(c.shape for c in plan.cases if c.workload == workload)
-        yield f"           {workload.name} on {', '.join(shapes)} (nodes x ranks a node)"
+        if shapes:
+            yield f"           {workload.name} on {', '.join(shapes)} (nodes x ranks a node)"
     for note in plan.notes:
         yield f"note       {note}"
     yield f"expected   about {show_time(plan.expected_s, 2)}{_guessed(plan)}"

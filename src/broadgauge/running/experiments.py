@@ -9,6 +9,7 @@ from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.secrets import SecretTexts
+from broadgauge.specs.training_config import MOST_BYTES as MOST_CONFIG_BYTES
 from broadgauge.specs.workload import Engine
 from broadgauge.specs.yaml_source import MAX_TEXT_BYTES
 from broadgauge.wording.file_kinds import special_kind
@@ -59,7 +60,9 @@ def load_text(
 
     if engine is not None:
         overrides = (*overrides, *_engine_overrides(text, path, overrides, engine))
-    experiment, secrets = read_with_secrets(text, str(path), overrides, read_base=read_base)
+    experiment, secrets = read_with_secrets(
+        text, str(path), overrides, read_base=read_base, read_config=read_config
+    )
     return LoadedExperiment(
         experiment=experiment, source=str(path), folder=path.parent.absolute(), secrets=secrets
     )
@@ -113,6 +116,28 @@ class FileReader:
 
 
 read_base = FileReader()
+
+
+def read_config(path: str) -> str:
+    """The text of a command's `config`. Raises InputError."""
+    place = Path(path)
+    try:
+        kind = special_kind(place.stat().st_mode)
+        if kind is not None:
+            raise InputError(f"{place}: {kind}, no file")
+        with place.open("rb") as file:
+            data = file.read(MOST_CONFIG_BYTES + 1)
+        if len(data) > MOST_CONFIG_BYTES:
+            raise InputError(f"{place}: larger than {MOST_CONFIG_BYTES:,} bytes")
+        return data.decode("utf-8-sig")
+    except FileNotFoundError:
+        beside = [each.name for each in place.parent.glob("*.json")]
+        hint = did_you_mean(place.name, beside) or "a path from the experiment file's folder"
+        raise InputError(f"no file {place}", hint=hint) from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{place}: byte {error.start} is no UTF-8") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{place}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _find(path: Path, name: str) -> Path:

@@ -203,6 +203,8 @@ def _list_named_in(path: KeyPath) -> str:
     match path:
         case ("workloads", int(), "networks"):
             return "networks"
+        case ("kubernetes", "volumes", int(), "workloads"):
+            return "workloads"
         case ("hypotheses" | "published", int(), "cases" | "over", "network" | "workload" as key):
             return f"{key}s"
         case ("skip_if", int(), "network" | "workload" as key):

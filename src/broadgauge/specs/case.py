@@ -143,7 +143,7 @@ class Case(Spec):
         return f"{self.workload.name} {self.shape} {self.network_name}{arm}"
 
 
-LABELS = ("name", "description", "rate_inferred_from", "networks", "environment")
+LABELS = ("name", "description", "rate_inferred_from", "networks", "platforms", "environment")
 """Of a workload or a network, what a key leaves out; variables are the case's, merged."""
 
 

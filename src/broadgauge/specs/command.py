@@ -1,13 +1,14 @@
 """How is the user's own script started, and which of its numbers are measured?"""
 
 import re
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from broadgauge.messages.vocabulary import Comma
 from broadgauge.specs.base import Name, Spec, placed_error
 from broadgauge.specs.metrics import unit_of
+from broadgauge.specs.training_config import MAX_BATCH_LEN, TrainingConfig
 from broadgauge.specs.workload_base import WorkloadBase
 
 METRIC_NAME_PATTERN = r"^[a-z][a-z0-9_]*$"
@@ -84,8 +85,16 @@ class CommandWorkload(WorkloadBase):
     """The kind of workload: says which keys the entry has."""
     name: Name = "command"
     """Name in tables, labels and selectors."""
-    command: tuple[str, ...] = Field(min_length=1)
-    """The script and its arguments, as torchrun takes them: `[train.py, --epochs, "1"]`."""
+    command: tuple[str, ...] = ()
+    """The script and its arguments, as torchrun takes them: `[train.py, --epochs, "1"]`. Empty:
+    the module that `config` names."""
+    config: str | TrainingConfig | None = Field(default=None, union_mode="left_to_right")
+    """A training's `config.json`, a path beside the experiment file: its keys become the script's
+    arguments, in order, behind those of `command`; `module` is what runs where `command` is left
+    out; `nnodes` and `nproc_per_node` are the cases' own. Stored is what was read. null: none."""
+    max_batch_len: Annotated[int, Field(ge=1, le=10**15)] | None = None
+    """In the place of the key of this name in `config`: tokens that a rank has at most in a batch.
+    null: the file's own, if it has one."""
     working_directory: str | None = None
     """Where the command runs; null: the experiment file's folder."""
     python: str | None = Field(default=None, min_length=1)
@@ -101,6 +110,48 @@ class CommandWorkload(WorkloadBase):
 
     has_steps: ClassVar[bool] = True
     is_under_torchrun: ClassVar[bool] = True
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All that torchrun is given of it."""
+        assert not isinstance(self.config, str), "it is read when the experiment is"
+        if self.config is None:
+            return self.command
+        what = self.command or ("-m", str(self.config.module))
+        return (*what, *self.config.arguments)
+
+    @property
+    def batch_tokens(self) -> int | None:
+        return self.max_batch_len
+
+    @model_validator(mode="before")
+    @classmethod
+    def _something_runs(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("config") is None:
+            if not data.get("command", ()):
+                raise placed_error(
+                    "`command` takes a list of 1 or more, not an empty one"
+                    if "command" in data
+                    else "`command` is missing",
+                    ("command",),
+                    "`command: [train.py]`, or `config: config.json` with a `module`",
+                )
+            if data.get(MAX_BATCH_LEN) is not None:
+                raise placed_error(
+                    f"`{MAX_BATCH_LEN}` takes the place of a value in `config`, and there is none",
+                    (MAX_BATCH_LEN,),
+                    "`config: config.json`; or the option among the words of `command`",
+                )
+        return data
+
+    @model_validator(mode="after")
+    def _something_of_the_file_runs(self) -> "CommandWorkload":
+        if isinstance(self.config, TrainingConfig):
+            if not self.command and self.config.module is None:
+                raise placed_error("it names no `module`, and there is no `command`", ("config",))
+        elif self.config is not None and not self.config.strip():
+            raise placed_error("`config` takes the path of a file", ("config",))
+        return self
 
     @field_validator("metrics")
     @classmethod

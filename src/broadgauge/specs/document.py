@@ -1,5 +1,6 @@
 """Plain data read from texts, and where each part of it was written."""
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,6 +41,13 @@ class Document:
             if path[:end] in self.places:
                 return self.places[path[:end]]
         return self.filename
+
+    def file_of(self, path: KeyPath) -> str:
+        """In which file does the nearest part that has a place stand? What a flag sets is of the
+        file that it changes."""
+        is_set = any(path[:end] in self.overridden for end in range(len(path) + 1))
+        place = self.filename if is_set else self.where(path)
+        return re.sub(r":\d+:\d+$", "", place)
 
 
 class Assembly:

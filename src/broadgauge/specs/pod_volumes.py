@@ -3,9 +3,9 @@
 import posixpath
 from typing import Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
-from broadgauge.specs.base import Spec, placed_error
+from broadgauge.specs.base import Name, Spec, placed_error
 from broadgauge.specs.kubernetes_names import LabelName, MountPath, ObjectName
 from broadgauge.specs.units import SizeBytes
 
@@ -16,7 +16,8 @@ _OF_THE_SYSTEM = ("/", "/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sys"
 
 
 class Volume(Spec):
-    """A PersistentVolumeClaim: one that is there, or with `size_bytes` one that is made."""
+    """A PersistentVolumeClaim: one that is there, or with `size_bytes` one that is made; or a
+    ConfigMap that is there."""
 
     name: LabelName
     """In the pod, and of the claim where `claim` is not said."""
@@ -24,6 +25,10 @@ class Volume(Spec):
     """Where, in the container that trains."""
     claim: ObjectName | None = None
     """null: `name`."""
+    config_map: ObjectName | None = None
+    """In the place of a claim: a ConfigMap, whose keys are files there, only to be read."""
+    workloads: tuple[Name, ...] | None = Field(default=None, min_length=1)
+    """Names of those whose pods mount it. null: all."""
     size_bytes: SizeBytes | None = None
     """Make it so large; it stays when a job is deleted. null: it is there."""
     storage_class: ObjectName | None = None
@@ -45,6 +50,10 @@ class Volume(Spec):
                 "/dev/shm is a memory volume already",
                 ("mount",),
                 "`kubernetes.shm_bytes`: its size",
+            )
+        if self.config_map is not None and (self.claim or self.size_bytes) is not None:
+            raise placed_error(
+                "a volume is a claim or a ConfigMap", ("config_map",), "two entries of `volumes`"
             )
         if self.size_bytes is None and self.storage_class is not None:
             raise placed_error(

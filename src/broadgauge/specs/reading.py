@@ -18,6 +18,7 @@ from broadgauge.specs.fields import TAGS, alternatives, discriminators, models_i
 from broadgauge.specs.network import Network, NodePath
 from broadgauge.specs.overriding import apply_override
 from broadgauge.specs.plain_messages import value_problem
+from broadgauge.specs.reading_configs import ConfigReader, with_configs
 from broadgauge.specs.secrets import SecretTexts
 from broadgauge.specs.taking_secrets import take_secrets
 from broadgauge.specs.variables import VARIABLE_PATTERN, FromEnvironment
@@ -74,8 +75,12 @@ def read_with_secrets(
     overrides: Sequence[str] = (),
     *,
     read_base: BaseReader | None = None,
+    read_config: ConfigReader | None = None,
 ) -> tuple[Experiment, SecretTexts]:
-    """The same, and the values of secrets that stand in the text, which no experiment holds."""
+    """The same, and the values of secrets that stand in the text, which no experiment holds.
+
+    `read_config` finds the `config` of a command; without one it stays a name, and can't be run.
+    """
     document = with_bases(parse_yaml(text, filename), read_base)
     for override in overrides:
         document = apply_override(document, override)
@@ -89,9 +94,12 @@ def read_with_secrets(
     document, secrets = take_secrets(document)
     document = expand_axes(document)
     try:
-        return Experiment.model_validate(document.data), secrets
+        experiment = Experiment.model_validate(document.data)
     except ValidationError as error:
         raise ExperimentError(_shown(list(_problems(document, error)))) from error
+    if read_config is not None:
+        experiment = with_configs(experiment, document, read_config)
+    return experiment, secrets
 
 
 def _problems(document: Document, error: ValidationError) -> Iterator[Problem]:

@@ -104,7 +104,7 @@ def text_source(workload: TrainWorkload) -> TextSource:
 
 def command_task(workload: CommandWorkload) -> CommandTask:
     return CommandTask(
-        command=workload.command,
+        command=workload.words,
         working_directory=workload.working_directory,
         metrics=tuple(
             MetricSource(

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from broadgauge.specs.base import Name, Spec
 from broadgauge.specs.gpt import DataType
+from broadgauge.specs.platforms import PlatformKind
 from broadgauge.specs.variables import EnvironmentVariables
 
 
@@ -18,6 +19,9 @@ class WorkloadBase(Spec):
 
     networks: tuple[Name, ...] | None = Field(default=None, min_length=1)
     """Names of the networks that it runs on; null: all."""
+    platforms: tuple[PlatformKind, ...] | None = None
+    """Where it runs, of the experiment's platforms; elsewhere it is left out. Empty: nowhere; null:
+    on each."""
     environment: EnvironmentVariables = Field(default_factory=dict)
     """Variables for its ranks; they win over the network's and the experiment's."""
 
@@ -41,6 +45,11 @@ class WorkloadBase(Spec):
     @property
     def measured_by(self) -> str | None:
         """Which of several programs that can measure it; None: there is one only."""
+        return None
+
+    @property
+    def batch_tokens(self) -> int | None:
+        """How many tokens has a rank at most in a batch, where a `max_batch_len` says it?"""
         return None
 
     @property

@@ -93,7 +93,7 @@ def test_the_vnics_stated_rate_does_not_explain_its_throughput() -> None:
 
 
 def test_one_server_of_eight_gpus_has_nearly_the_same_ratios() -> None:
-    flags = ["cluster.shapes=[1x4, 2x4]", "workloads.granite.model.layers=20"]
+    flags = ["cluster.shapes=[1x4, 2x4]", "workloads.reference.model.layers=20"]
     small = load("granite-h100", flags).experiment
     for network in ("pod", "vnic-nics-1", "sriov-nics-1", "sriov-rdma-nics-1"):
         whole = predicted_ratio(example("granite-h100"), "h100-sxm", network, 2)
@@ -132,7 +132,7 @@ def test_the_a40s_have_the_articles_hours() -> None:
 )
 def test_what_an_article_ran_fits_on_its_gpus(name: str, gpu: str, flags: list[str]) -> None:
     asked = load(name, flags).experiment
-    (train,) = asked.workloads
+    train = asked.workloads[0]
     assert isinstance(train, TrainWorkload)
     nodes, ranks = map(int, asked.cluster.shapes[0].split("x"))
     (first, *_) = asked.networks

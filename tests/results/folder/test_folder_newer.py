@@ -50,6 +50,15 @@ WORKLOADS = (
             "metrics": [{"name": "epoch_time_s", "regex": r"epoch (\d+)"}],
         }
     ),
+    CommandWorkload.model_validate(
+        {
+            "kind": "command",
+            "name": "by-config",
+            "config": {"file": "config.json", "module": "a.b", "arguments": ["--seed", "42"]},
+            "max_batch_len": 35000,
+            "metrics": [{"name": "epoch_time_s", "json_key": "t"}],
+        }
+    ),
 )
 NETWORKS = (
     Network.model_validate(
@@ -81,7 +90,7 @@ EVERYWHERE = ("from_the_future", "command", "train", "between", "inside", "trace
 def a_case(number: int) -> Case:
     network = NETWORKS[number % len(NETWORKS)]
     return Case(
-        workload=WORKLOADS[number % len(WORKLOADS)],
+        workload=WORKLOADS[number // len(NETWORKS)],
         network=network,
         nodes=2 if isinstance(network, Network) else 1,
         ranks_per_node=1,
@@ -319,7 +328,7 @@ STORAGE = {"kind": "storage", "name": "disk", "command": ["x"]}
         (("cases", 0, "arm"), "third", "cases.0.arm: `third` is not known"),
         (("cases", 1, "network", "path"), "cxl", "cases.1.network.path: `cxl` is not known"),
         (("cases", 0, "workload", "strategy"), "zero9", "cases.0.workload.strategy: `zero9`"),
-        (("cases", 6, "workload", "metrics", 0, "comma"), "both", "6.workload.metrics.0.comma"),
+        (("cases", 24, "workload", "metrics", 0, "comma"), "both", "24.workload.metrics.0.comma"),
         (("hypotheses", 0, "quantity"), "variance", "hypotheses.0.quantity: `variance`"),
     ],
 )

@@ -284,13 +284,18 @@ def test_emulated_and_rendered_cases_are_the_same_in_order(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", examples_with_a_face())
 def test_an_examples_cases_are_the_same_emulated_and_rendered(name: str) -> None:
-    """In names and order."""
+    """In names and order; what is for Kubernetes alone has the same cases there."""
     has_all = Devices(place="here", num_gpus=16, num_cores=64, are_shared=True, can_shape=True)
     emulated = make_plan(load(name, ()).experiment, {"emulated": has_all})
     found = render_experiment(load(name, (ON_KUBERNETES,)))
+    both = [job.case for job in found.jobs if job.case.workload.platforms is None]
     names = [[(each.workload.name, each.network_name, each.shape) for each in cases]
-             for cases in (emulated.cases, [job.case for job in found.jobs])]  # fmt: skip
+             for cases in (emulated.cases, both)]  # fmt: skip
     assert names[0] == names[1]
+    left = [job.case for job in found.jobs if job.case.workload.platforms is not None]
+    for alone in {each.workload.name for each in left}:
+        own = [(each.network_name, each.shape) for each in left if each.workload.name == alone]
+        assert own == [(network, shape) for _, network, shape in names[0]]
 
 
 def test_efa_is_a_resource_and_huge_pages_and_no_interface(tmp_path: Path) -> None:

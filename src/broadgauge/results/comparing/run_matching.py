@@ -9,7 +9,7 @@ from broadgauge.specs.case import Case, case_name
 from broadgauge.specs.errors import InputError
 
 _LONGEST_VALUE = 60
-_LABELS = frozenset({"name", "description", "networks"})
+_LABELS = frozenset({"name", "description", "networks", "platforms"})
 """Of a workload and a network: words for people, which measure nothing."""
 
 

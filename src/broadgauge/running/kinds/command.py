@@ -1,6 +1,7 @@
 """What would a user's own command run on each node, and is it there?"""
 
 import os
+import posixpath
 import shlex
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.tasks import command_task, layout_of
+from broadgauge.specs.training_config import TrainingConfig
 from broadgauge.specs.workload import CommandWorkload
 
 PYTHON_HINT = "an interpreter, the folder of an environment, or a conda environment's name"
@@ -40,21 +42,35 @@ class CommandInRunning(KindInRunning):
 
     @property
     def torchrun_words(self) -> tuple[str, ...]:
-        return self.command.command
+        return self.command.words
 
     @property
     def named_files(self) -> tuple[str, ...]:
-        return self.command.command
+        """`config` is read already, and goes along for people and scripts that look into it."""
+        return (*self.command.words, *self._config_files)
 
     @property
     def needed_files(self) -> tuple[str, ...]:
         """Its script, if it is not a module and not another machine's by its path."""
-        script = self.command.command[0]
+        script = self.command.words[0]
         return () if script.startswith(("-", "/")) else (script,)
 
     @property
     def own_words(self) -> dict[str, tuple[str, ...]]:
-        return {"command": self.command.command, "prepare": self.command.prepare or ()}
+        config = self.command.config
+        return {
+            "command": self.command.command,
+            "config": config.arguments if isinstance(config, TrainingConfig) else (),
+            "prepare": self.command.prepare or (),
+        }
+
+    @property
+    def _config_files(self) -> tuple[str, ...]:
+        """From where the command runs."""
+        config = self.command.config
+        if not isinstance(config, TrainingConfig):
+            return ()
+        return (posixpath.relpath(config.file, self.folder or "."),)
 
     @property
     def folder(self) -> str | None:
@@ -110,7 +126,7 @@ def _check_command(workload: CommandWorkload, working_folder: Path) -> None:
     python = _python_of(workload, working_folder)
     if python is not None:
         _check_torch(workload, python)
-    script = workload.command[0]
+    script = workload.words[0]
     if script.startswith("-") or (folder / script).exists():
         return
     raise InputError(

@@ -102,7 +102,7 @@ def _jobs(
         kind = in_running(case.workload)
         refuse_secrets(case, kind.own_words)
         settings, subfolder = _where(experiment.kubernetes, kind.folder, case)
-        named = [posixpath.join(subfolder, word) for word in kind.named_files]
+        named = [posixpath.normpath(posixpath.join(subfolder, word)) for word in kind.named_files]
         if settings.working_folder is None:
             _check_needed(case, kind.needed_files, loaded.folder / subfolder)
         cpus = pod_cpus(experiment, case)

@@ -1,0 +1,60 @@
+"""What do the `config.json` files of an experiment's commands say? They are read with it.
+
+Once, and here, on the machine of the tool: so plan, records and every rank on every platform have
+the same arguments, and a file that changes meanwhile changes no run.
+"""
+
+import posixpath
+from typing import Protocol
+
+from broadgauge.specs.command import CommandWorkload
+from broadgauge.specs.document import Document
+from broadgauge.specs.errors import ExperimentError, InputError, Problem
+from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.training_config import TrainingConfigError, parse_training_config
+from broadgauge.specs.workload import Workload
+
+
+class ConfigReader(Protocol):
+    """Finds a `config`; files are its affair, and none of this module's."""
+
+    def __call__(self, path: str) -> str:
+        """The text of the file at this path. Raises InputError."""
+        ...
+
+
+def with_configs(
+    experiment: Experiment, document: Document, read_config: ConfigReader
+) -> Experiment:
+    """The experiment with what the files say in the place of their names. Raises ExperimentError
+    with each problem's place."""
+    problems: list[Problem] = []
+    workloads: list[Workload] = []
+    for place, workload in enumerate(experiment.workloads):
+        try:
+            workloads.append(_with_config(workload, place, document, read_config))
+        except (InputError, TrainingConfigError) as error:
+            where = document.where(("workloads", place, "config"))
+            problems.append(Problem(where, f"`config`: {error}", error.hint))
+    if problems:
+        raise ExperimentError(problems)
+    read: Experiment = experiment.model_copy(update={"workloads": tuple(workloads)})
+    return read
+
+
+def _with_config(
+    workload: Workload, place: int, document: Document, read_config: ConfigReader
+) -> Workload:
+    if not isinstance(workload, CommandWorkload) or not isinstance(workload.config, str):
+        return workload
+    folder = posixpath.dirname(document.file_of(("workloads", place, "config")))
+    config, max_batch_len = parse_training_config(
+        read_config(posixpath.join(folder, workload.config)),
+        workload.config,
+        max_batch_len=workload.max_batch_len,
+        names_module=not workload.command,
+    )
+    read: CommandWorkload = workload.model_copy(
+        update={"config": config, "max_batch_len": max_batch_len}
+    )
+    return read
