@@ -12,8 +12,10 @@ PROGRAMS = {
     "leader": "broadgauge.leader.main",
     "measure": "broadgauge.probes.without_agent",
     "pod": "broadgauge.agent.pod.main",
+    "prepare": "broadgauge.agent.volume.prepare",
     "relay": "broadgauge.leader.relay",
     "supervise": "broadgauge.agent.supervisor.__main__",
+    "wait": "broadgauge.agent.volume.wait",
     "worker": "broadgauge.probes.worker",
 }
 """By name, so that each is imported alone: a worker needs torch, and nothing else does."""

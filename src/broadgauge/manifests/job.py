@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from broadgauge.manifests.interfaces import Attachments
 from broadgauge.manifests.memory_need import MemoryNeed
+from broadgauge.manifests.prepared import Preparation
 from broadgauge.specs.case import Case
 from broadgauge.specs.kubernetes import JobKind, Kubernetes
 
@@ -48,6 +49,8 @@ class PodJob:
     """The file by which an init container sets the addresses of NICs; None: no NIC needs it."""
     topology: bytes | None
     """NCCL's topology file; None: NCCL reads the PCI buses that a pod sees."""
+    preparation: Preparation | None = None
+    """What its pods wait for, and find on a volume; None: all is there."""
 
     @property
     def name(self) -> str:

@@ -18,6 +18,7 @@ from broadgauge.manifests.indexed_job import indexed_job
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.kustomization import kustomizations
 from broadgauge.manifests.notes import notes_on
+from broadgauge.manifests.prepare import prepare_file
 from broadgauge.manifests.prerequisites import prerequisites
 from broadgauge.manifests.pytorch_job import pytorch_job
 from broadgauge.manifests.train_job import train_job
@@ -63,6 +64,7 @@ def render_jobs(jobs: Sequence[PodJob], definitions: Sequence[Interface] = ()) -
         address_map_file(jobs[0], address_map),
         topology_file(jobs[0], topology),
         claims_file(jobs[0]),
+        prepare_file(jobs[0]),
     )
     files = tuple(file for file in (*shared, *own) if file is not None)
     return Rendered(
