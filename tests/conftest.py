@@ -69,6 +69,11 @@ def missing_sshd() -> str | None:
     return f"no {', '.join(lacking)}: {install}" if lacking else None
 
 
+def missing_image_tools() -> str | None:
+    lacking = [name for name in ("mmdebstrap", "buildah") if shutil.which(name) is None]
+    return f"no {', '.join(lacking)}: apt install mmdebstrap buildah" if lacking else None
+
+
 def missing_control_plane() -> str | None:
     from tests.kubernetes.cluster.programs import reason_missing
 
@@ -81,6 +86,7 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "gpu": missing_gpus,
     "root": lambda: None if os.geteuid() == 0 else "not root",
     "sshd": missing_sshd,
+    "images": missing_image_tools,
     "kubernetes": missing_control_plane,
     "browser": lambda: None if CHROMIUM else "no Chromium: apt install chromium",
 }

@@ -16,8 +16,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "kubernetes.md").read_text()
 SHOWN = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 REST = """
 name: shown
-kubernetes: {image: "registry.example/train:1"}
-cluster: {shapes: [1x2, 2x2], device: cuda}
+cluster: {shapes: [SHAPES], device: cuda}
 workloads: [{kind: collectives, ops: [all_reduce], sizes: [1 MiB]}]
 """
 
@@ -25,10 +24,12 @@ workloads: [{kind: collectives, ops: [all_reduce], sizes: [1 MiB]}]
 def test_each_experiment_shown_renders(tmp_path: Path) -> None:
     with_files(tmp_path)
     (tmp_path / "map.yaml").rename(tmp_path / "nodename_ip_mapping.yaml")
-    (tmp_path / "train.py").touch()
+    for name in ("train.py", "tokenise.py"):
+        (tmp_path / name).touch()
     assert len(SHOWN) > 1
     for text in SHOWN:
-        whole = text if "workloads:" in text else f"{REST}{text}"
+        shapes = "1x2, 2x2" if "networks:" in text else "1x2"
+        whole = text if "workloads:" in text else f"{REST.replace('SHAPES', shapes)}{text}"
         assert rendered(tmp_path, text=whole).jobs
 
 

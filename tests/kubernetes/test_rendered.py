@@ -45,6 +45,9 @@ ALL_THAT_CAN_BE_SAID = (
     "kubernetes.secrets={HF_TOKEN: {secret: hf, key: token}}",
     "kubernetes.volumes=[{name: data, mount: /data, size_bytes: 1 TiB, storage_class: cephfs},"
     " {name: home, mount: /home/me, is_read_only: true}]",
+    "kubernetes.prepare={volume: data, model: {source: a/b, to: m/$(X)}, dataset: 'https://host/d.tar',"
+    " command: [python3, -c, print(1)], environment: {HF_ENDPOINT: 'https://hub'}, cpus: 0.5,"
+    " memory_bytes: 1 GiB}",
     "environment={ODD: '$(HOME) $$ 12:30'}",
 )
 

@@ -17,10 +17,17 @@ PACKAGES = ("agent", "leader", "messages", "probes", "wording")
 """Of broadgauge; with what is in its `__init__.py`."""
 POD_PARTS = (
     *("agent/__init__.py", "agent/entry_point.py", "agent/netlink.py", "agent/pod"),
-    *("agent/addresses.py", "agent/hardware"),
+    *("agent/addresses.py", "agent/hardware", "agent/volume/__init__.py"),
+    *("agent/volume/links.py", "agent/volume/telling.py", "agent/volume/wait.py"),
     *PACKAGES[2:],
 )
-"""Of a job that is rendered: the entrypoint, what gives addresses, and our own workloads."""
+"""Of a job that is rendered: the entrypoint, what gives addresses, what waits for model and data,
+and our own workloads."""
+PREPARE_PARTS = (
+    *("agent/__init__.py", "agent/entry_point.py", "agent/volume"),
+    *("messages/__init__.py", "messages/codec.py", "messages/prepare_order.py"),
+)
+"""Of the Job that fills a volume."""
 MAIN = (
     "import sys\n\nfrom broadgauge.agent.entry_point import main\n\nsys.exit(main(sys.argv[1:]))\n"
 )

@@ -13,8 +13,10 @@ PROGRAMS = {
     "measure": "broadgauge.probes.without_agent",
     "networks": "broadgauge.agent.pod.networks",
     "pod": "broadgauge.agent.pod.main",
+    "prepare": "broadgauge.agent.volume.prepare",
     "relay": "broadgauge.leader.relay",
     "supervise": "broadgauge.agent.supervisor.__main__",
+    "wait": "broadgauge.agent.volume.wait",
     "worker": "broadgauge.probes.worker",
 }
 """By name, so that each is imported alone: a worker needs torch, and nothing else does."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from broadgauge.manifests.interfaces import Attachments
 from broadgauge.manifests.memory_need import MemoryNeed
+from broadgauge.manifests.prepared import Preparation
 from broadgauge.specs.case import Case
 from broadgauge.specs.kubernetes import JobKind, Kubernetes
 from broadgauge.specs.pod_volumes import Volume
@@ -49,15 +50,13 @@ class PodJob:
     """The file by which an init container sets the addresses of NICs; None: no NIC needs it."""
     topology: bytes | None
     """NCCL's topology file; None: NCCL reads the PCI buses that a pod sees."""
+    preparation: Preparation | None = None
+    """What its pods wait for, and find on a volume; None: all is there."""
 
     @property
     def volumes(self) -> tuple[Volume, ...]:
         """Of the experiment's, those that this case's pods mount."""
-        return tuple(
-            each
-            for each in self.settings.volumes
-            if each.workloads is None or self.case.workload.name in each.workloads
-        )
+        return self.settings.volumes_of(self.case.workload.name)
 
     @property
     def name(self) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.network_needs import network_notes
+from broadgauge.manifests.prepared import filled_volume
 from broadgauge.manifests.resources import CPUS_PER_GPU_RANK
 from broadgauge.specs.kubernetes import ANY_IMAGE
 from broadgauge.wording.amounts import show_size
@@ -11,8 +12,28 @@ from broadgauge.wording.amounts import show_size
 
 def notes_on(jobs: Sequence[PodJob]) -> tuple[str, ...]:
     """Each once, a sentence or two without place."""
-    of_each = (note for job in jobs for note in _notes(job))
-    return tuple(dict.fromkeys((*_requested_memory(jobs), *network_notes(jobs), *of_each)))
+    of_each = (note for job in jobs for note in (*_on_waiting(job), *_notes(job)))
+    found = (*_requested_memory(jobs), *network_notes(jobs), *of_each)
+    return tuple(dict.fromkeys(found))
+
+
+def _on_waiting(job: PodJob) -> Iterator[str]:
+    """For what is fetched."""
+    prepare = job.settings.prepare
+    if prepare is None or job.preparation is None:
+        return
+    yield (
+        f"pods hold their GPUs while they wait for the Job {job.preparation.order.maker}: apply "
+        "35-prepare before, and `kubectl wait --for=condition=complete --timeout=2h job/"
+        f"{job.preparation.order.maker}`"
+    )
+    volume = filled_volume(job.settings, prepare)
+    if volume.access == "ReadWriteOnce":
+        yield (
+            f"volume {volume.name}: a ReadWriteOnce claim is mounted on one node at a time, so "
+            "that pods that wait on another node keep 35-prepare from filling it: let that end "
+            "first"
+        )
 
 
 def _requested_memory(jobs: Sequence[PodJob]) -> Iterator[str]:

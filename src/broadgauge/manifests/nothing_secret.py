@@ -41,21 +41,25 @@ def refuse_secrets(case: Case, texts: Mapping[str, tuple[str, ...]]) -> None:
     Raises InputError, without the value.
     """
     for key, words in texts.items():
-        place = f"workloads.{case.workload.name}.{key}"
-        for i, word in enumerate(words):
-            reason = _reason(words, i)
-            if reason is not None:
-                raise InputError(f"{place}[{i}] {reason}, and a manifest would show it", hint=HINT)
-            if url_secrets(word):
-                raise InputError(
-                    f"{place}[{i}] has credentials in a URL, and a manifest would show them",
-                    hint=HINT,
-                )
+        refuse_secret_words(f"workloads.{case.workload.name}.{key}", words)
     for name, value in case.environment.items():
         if isinstance(value, str) and (holds_token(value) or url_secrets(value)):
             raise InputError(
                 f"environment.{name} holds a secret by its form, and a manifest would show it",
                 hint=f"{TO_A_SECRET.replace('HF_TOKEN', name)} in its place",
+            )
+
+
+def refuse_secret_words(place: str, words: tuple[str, ...]) -> None:
+    """Of a command, which stands at `place`. Raises InputError, without the value."""
+    for i, word in enumerate(words):
+        reason = _reason(words, i)
+        if reason is not None:
+            raise InputError(f"{place}[{i}] {reason}, and a manifest would show it", hint=HINT)
+        if url_secrets(word):
+            raise InputError(
+                f"{place}[{i}] has credentials in a URL, and a manifest would show them",
+                hint=HINT,
             )
 
 

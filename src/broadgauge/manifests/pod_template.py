@@ -14,6 +14,7 @@ from broadgauge.manifests.volumes import (
     mounted,
     mounted_for_addresses,
 )
+from broadgauge.manifests.waiting import prepared_variables, waiting_containers
 from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.messages.asked_network import network_word
 from broadgauge.specs.kubernetes import NO_SIDECAR, Toleration
@@ -75,6 +76,7 @@ def _spec(job: PodJob) -> Manifest:
         for_addresses = mounted_for_addresses(job)
         volumes |= {each.volume["name"]: each.volume for each in for_addresses}
         before.insert(0, _address_container(job, [each.mount for each in for_addresses]))
+    before = waiting_containers(job) + before
     if before:
         found["initContainers"] = before
     mounts = [each.mount for each in all_mounted]
@@ -177,7 +179,7 @@ OWN_WORKLOAD = (f"{PROGRAM}/{PROGRAM_KEY}", "measure", f"{CASE}/{CASE_KEY}")
 
 def _variables(job: PodJob) -> list[Manifest]:
     """A secret by reference: its value is in the Secret, and in no file."""
-    plain = _OF_ANY_USER | dict(job.environment)
+    plain = _OF_ANY_USER | prepared_variables(job) | dict(job.environment)
     refs = job.settings.secrets
     found = [
         {"name": name, "value": _plain(value)} for name, value in plain.items() if name not in refs

@@ -1,11 +1,12 @@
 """What must a cluster have before the files are applied? Only what they name."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import assert_never
 
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.network_needs import network_prerequisites
 from broadgauge.specs.kubernetes import JobKind, Kubernetes
+from broadgauge.specs.pod_prepare import PodPrepare
 from broadgauge.specs.pod_volumes import Volume
 
 
@@ -44,7 +45,7 @@ def _operators(kind: JobKind) -> Iterator[str]:
             assert_never(kind)
 
 
-def _named(settings: Kubernetes, volumes: Iterable[Volume]) -> Iterator[str]:
+def _named(settings: Kubernetes, volumes: Collection[Volume]) -> Iterator[str]:
     if settings.namespace is not None:
         yield f"namespace {settings.namespace}"
     yield f"image {settings.image}, which the nodes can pull"
@@ -60,6 +61,8 @@ def _named(settings: Kubernetes, volumes: Iterable[Volume]) -> Iterator[str]:
         else:
             kind = volume.storage_class or "the default"
             yield f"StorageClass {kind}, which gives {volume.access} (volume {volume.name})"
+    if settings.prepare is not None and settings.prepare.volume in {each.name for each in volumes}:
+        yield from _sources(settings.prepare)
     if settings.service_account is not None:
         yield f"ServiceAccount {settings.service_account}"
     if settings.priority_class is not None:
@@ -68,3 +71,16 @@ def _named(settings: Kubernetes, volumes: Iterable[Volume]) -> Iterator[str]:
         yield f"RuntimeClass {settings.runtime_class}"
     if settings.queue is not None:
         yield f"Kueue with the LocalQueue {settings.queue.kueue}"
+
+
+def _sources(prepare: PodPrepare) -> Iterator[str]:
+    """What the pod that fetches must reach."""
+    fetched = [each for each in (prepare.model, prepare.dataset) if each is not None]
+    of_the_hub = [each.source for each in fetched if each.is_of_the_hub]
+    if of_the_hub:
+        endpoint = prepare.environment.get("HF_ENDPOINT", "https://huggingface.co")
+        yield f"a way from a pod to {endpoint} ({', '.join(of_the_hub)})"
+    for each in fetched:
+        if not each.is_of_the_hub:
+            is_url = each.source.startswith("http")
+            yield f"{'a way from a pod to ' if is_url else 'in its pod: '}{each.source}"

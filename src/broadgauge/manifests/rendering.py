@@ -18,6 +18,7 @@ from broadgauge.manifests.indexed_job import indexed_job
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.kustomization import kustomizations
 from broadgauge.manifests.notes import notes_on
+from broadgauge.manifests.prepare import prepare_file
 from broadgauge.manifests.prerequisites import prerequisites
 from broadgauge.manifests.pytorch_job import pytorch_job
 from broadgauge.manifests.train_job import train_job
@@ -57,12 +58,14 @@ def render_jobs(jobs: Sequence[PodJob], definitions: Sequence[Interface] = ()) -
         for file in (program_file(job), case_file(job), files_file(job), _job_file(job))
     )
     address_map = next((job.address_map for job in jobs if job.address_map is not None), None)
+    fed = next((job for job in jobs if job.preparation is not None), None)
     topology = next((job.topology for job in jobs if job.topology is not None), None)
     shared = (
         definitions_file(jobs[0], definitions),
         address_map_file(jobs[0], address_map),
         topology_file(jobs[0], topology),
         claims_file(jobs[0]),
+        prepare_file(fed) if fed is not None else None,
     )
     files = tuple(file for file in (*shared, *own) if file is not None)
     return Rendered(

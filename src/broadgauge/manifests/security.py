@@ -5,6 +5,7 @@ Source: Kubernetes, "Pod Security Standards", Restricted; OpenShift, the SCC `re
 
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.yaml_text import Manifest
+from broadgauge.specs.kubernetes import Kubernetes
 
 
 def of_pod(job: PodJob) -> Manifest:
@@ -21,13 +22,20 @@ def of_pod(job: PodJob) -> Manifest:
 def of_container(job: PodJob) -> Manifest:
     """Of the ranks. Where no user is asked for, OpenShift gives one of the namespace's own, and
     elsewhere the image says which."""
-    user = job.settings.run_as_user
-    added = {"add": ["IPC_LOCK"]} if needs_ipc_lock(job) else {}
+    found = of_helper(job.settings)
+    if needs_ipc_lock(job):
+        found["capabilities"]["add"] = ["IPC_LOCK"]
+    return found
+
+
+def of_helper(settings: Kubernetes) -> Manifest:
+    """Of what fetches or waits for model and data: the ranks' user, who has to read them."""
+    user = settings.run_as_user
     return {
         "runAsNonRoot": user != 0,
         **({} if user is None else {"runAsUser": user}),
         "allowPrivilegeEscalation": False,
-        "capabilities": {"drop": ["ALL"], **added},
+        "capabilities": {"drop": ["ALL"]},
     }
 
 

@@ -8,6 +8,7 @@ from broadgauge.manifests.asked_network import is_status_needed
 from broadgauge.manifests.config_maps import file_keys
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.yaml_text import Manifest
+from broadgauge.specs.kubernetes import Kubernetes
 from broadgauge.specs.pod_volumes import OURS, Volume
 
 PROGRAM = f"{OURS}/program"
@@ -35,7 +36,7 @@ class Mounted:
 def mounted(job: PodJob) -> list[Mounted]:
     """Ours first, then the user's claims, whose names in the pod are none of ours."""
     found = [
-        _of_config_map("broadgauge-program", PROGRAM, names.program_name(job)),
+        mounted_program(job),
         _of_config_map("broadgauge-case", CASE, names.case_name_of(job)),
     ]
     if job.files:
@@ -52,15 +53,20 @@ def mounted(job: PodJob) -> list[Mounted]:
     found.append(_mounted("broadgauge-scratch", SCRATCH, {"emptyDir": {}}))
     in_memory = {"medium": "Memory", "sizeLimit": str(job.shm_bytes)}
     found.append(_mounted("broadgauge-shm", "/dev/shm", {"emptyDir": in_memory}))
-    return found + [
-        _mounted(
-            f"claim-{number}",
-            each.path,
-            _source(each),
-            is_read_only=each.is_read_only,
-        )
-        for number, each in enumerate(job.volumes, start=1)
-    ]
+    return found + [mounted_claim(job.settings, each) for each in job.volumes]
+
+
+def mounted_claim(settings: Kubernetes, volume: Volume) -> Mounted:
+    """One of the user's, under the same name in every pod."""
+    number = 1 + settings.volumes.index(volume)
+    return _mounted(
+        f"claim-{number}", volume.path, _source(volume), is_read_only=volume.is_read_only
+    )
+
+
+def mounted_program(job: PodJob) -> Mounted:
+    """The zip file that the job's pods run."""
+    return _of_config_map("broadgauge-program", PROGRAM, names.program_name(job))
 
 
 def _source(volume: Volume) -> Manifest:
@@ -73,7 +79,7 @@ def _source(volume: Volume) -> Manifest:
 def mounted_for_addresses(job: PodJob) -> list[Mounted]:
     """In the container that sets addresses: the program, which the ranks' has too, and the map."""
     return [
-        _of_config_map("broadgauge-program", PROGRAM, names.program_name(job)),
+        mounted_program(job),
         _of_config_map("broadgauge-addresses", ADDRESSES, names.address_map_name(job)),
     ]
 

@@ -53,6 +53,8 @@ def _how_to_apply(found: "RenderedExperiment", folder: Path) -> Iterator[str]:
         yield f"apply      kubectl apply -k {folder / '20-networks'}   (once; networks stay)"
     if makes_claims:
         yield f"apply      kubectl apply -k {folder / '30-storage'}   (once; claims stay)"
+    if "35-prepare" in folders:
+        yield f"apply      kubectl apply -k {folder / '35-prepare'}   (once; what it fetches stays)"
     yield f"apply      kubectl apply -k {first}   (one case after another, each measured alone)"
     yield f"or         kubectl apply -k {folder}   (all {len(jobs)} at once, sharing networks)"
     yield f"remove     kubectl delete -k {first}"

@@ -20,6 +20,7 @@ from broadgauge.specs.kubernetes_names import (
     SecretKey,
     UserNumber,
 )
+from broadgauge.specs.pod_prepare import PodPrepare
 from broadgauge.specs.pod_volumes import Volume
 from broadgauge.specs.secret_names import url_secrets
 from broadgauge.specs.token_forms import holds_token
@@ -155,6 +156,9 @@ class Kubernetes(Spec):
     files: tuple[str, ...] = Field(default=(), max_length=64)
     """Beside the experiment, that the ranks need: sent in a ConfigMap. Scripts that a `command`
     names are sent without being listed."""
+    prepare: PodPrepare | None = None
+    """A Job that fetches model and data set onto a volume once, and for which all others wait.
+    null: all is there."""
     working_folder: MountPath | None = None
     """Where commands run in the pod: of the image, or of a volume. null: where `files` are."""
     ttl_s: TimeS | None = None
@@ -164,7 +168,6 @@ class Kubernetes(Spec):
     """A job is ended after this long, whatever it does; null: no limit."""
 
     planned: ClassVar[dict[str, str]] = {
-        "prepare": "a job that fetches model and data",
         "results": "a volume that keeps what is measured",
     }
 
@@ -182,6 +185,29 @@ class Kubernetes(Spec):
             if claim and claim in claims[:i]:
                 raise placed_error(f"the claim `{claim}` is made twice", ("volumes", i, "claim"))
         return self
+
+    @model_validator(mode="after")
+    def _filled_volume_is_there(self) -> "Kubernetes":
+        if self.prepare is None:
+            return self
+        named = [each for each in self.volumes if each.name == self.prepare.volume]
+        if not named:
+            known = ", ".join(each.name for each in self.volumes) or "none is"
+            raise placed_error(
+                f"no volume is named `{self.prepare.volume}`: {known}", ("prepare", "volume")
+            )
+        if not named[0].is_writable:
+            raise placed_error(
+                f"`{self.prepare.volume}` can't be written to, and has to be filled",
+                ("prepare", "volume"),
+            )
+        return self
+
+    def volumes_of(self, workload: str) -> tuple[Volume, ...]:
+        """Those that its pods mount."""
+        return tuple(
+            each for each in self.volumes if each.workloads is None or workload in each.workloads
+        )
 
     @field_validator("labels")
     @classmethod

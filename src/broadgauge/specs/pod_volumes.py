@@ -67,6 +67,12 @@ class Volume(Spec):
         return "/" + posixpath.normpath(self.mount).lstrip("/")
 
     @property
+    def is_writable(self) -> bool:
+        """May a pod write to it?"""
+        is_read_only = self.is_read_only or self.access == "ReadOnlyMany"
+        return self.config_map is None and not is_read_only
+
+    @property
     def claim_name(self) -> str:
         """Of the PersistentVolumeClaim."""
         return self.claim or self.name

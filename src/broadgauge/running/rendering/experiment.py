@@ -29,6 +29,7 @@ from broadgauge.running.rendering.devices import pod_devices
 from broadgauge.running.rendering.host_memory import host_memory
 from broadgauge.running.rendering.pod_attachments import AttachedNetworks, attach_networks
 from broadgauge.running.rendering.pod_environment import pod_cpus, pod_environment
+from broadgauge.running.rendering.pod_preparation import prepare_for_pods
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
@@ -97,6 +98,7 @@ def _jobs(
     words = [_word(case) for case in plan.cases]
     _check_distinct(words, plan.cases)
     program = bundle.build(bundle.POD_PARTS)
+    prepared = prepare_for_pods(experiment.kubernetes, prefix, loaded.folder)
     for word, case in zip(words, plan.cases, strict=True):
         _check_name(f"{prefix}-{word}", case)
         kind = in_running(case.workload)
@@ -128,7 +130,14 @@ def _jobs(
             needs_locked_memory=networks.needs_locked_memory[case.key],
             address_map=networks.address_map if is_mapped else None,
             topology=networks.topology,
+            preparation=prepared if _is_fed(settings, case) else None,
         )
+
+
+def _is_fed(settings: Kubernetes, case: Case) -> bool:
+    """Do its pods mount the volume that is filled before?"""
+    names = {each.name for each in settings.volumes_of(case.workload.name)}
+    return settings.prepare is not None and settings.prepare.volume in names
 
 
 def _word(case: Case) -> str:

@@ -1,0 +1,1 @@
+"""How do model and data set get onto a volume, once, and how do pods wait for them?"""

@@ -1,0 +1,179 @@
+"""Which Job fetches model and data set onto a volume, before any training?"""
+
+from collections.abc import Iterator
+
+from broadgauge.manifests import names, security
+from broadgauge.manifests.config_maps import PROGRAM_KEY, config_map, file_keys
+from broadgauge.manifests.files import ManifestFile
+from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.prepared import (
+    HUB_TOKEN,
+    PREPARE_FILES,
+    Preparation,
+    filled_volume,
+    order_text,
+)
+from broadgauge.manifests.resources import cpu_quantity
+from broadgauge.manifests.volumes import PROGRAM, SCRATCH, mounted_claim
+from broadgauge.manifests.waiting import not_expanded
+from broadgauge.manifests.yaml_text import Manifest
+from broadgauge.messages.prepare_order import VARIABLE
+from broadgauge.specs.kubernetes import NO_SIDECAR
+from broadgauge.specs.pod_prepare import PodPrepare
+
+FOLDER = "35-prepare"
+_TRIES = 6
+"""Of a pod, each after twice the pause of the one before, from 10 s on: Kubernetes' own number."""
+_LASTING = 2
+"""The exit code where another try does not help (agent/volume/telling.py)."""
+_LITTLE = {"cpu": "100m", "memory": str(256 << 20)}
+"""A pod that requests nothing is the first to be evicted, and a quota on requests refuses it."""
+
+
+def prepare_file(job: PodJob) -> ManifestFile | None:
+    """None: all is there already. `job`: any of the experiment's."""
+    prepare, found = job.settings.prepare, job.preparation
+    if prepare is None or found is None:
+        return None
+    objects = (*_config_maps(job, found), _job(job, prepare, found))
+    return ManifestFile(
+        path=f"{FOLDER}/prepare.yaml",
+        comment=f"A Job that puts {_words(found)} onto the volume {prepare.volume}, once: what is "
+        "there already, by the checksum of what is asked for in its folder's name, is left alone, "
+        "and what a killed pod has begun is gone on with. The pods of 40-job wait for it.\n"
+        "From the experiment's `kubernetes.prepare`.",
+        objects=objects,
+    )
+
+
+def _words(found: Preparation) -> str:
+    order = found.order
+    words = [f"the {each.kind} {each.source}" for each in order.fetched]
+    if order.command is not None:
+        words.append("what your command makes")
+    return " and ".join(words)
+
+
+def _config_maps(job: PodJob, found: Preparation) -> Iterator[Manifest]:
+    """What runs there, and the files that the user's command needs."""
+    labels = names.experiment_labels(job)
+    name = found.order.maker
+    yield config_map(names.metadata(job, name, labels), {PROGRAM_KEY: found.program})
+    if found.files:
+        keys = file_keys(found.files)
+        data = {keys[path]: content for path, content in found.files.items()}
+        yield config_map(names.metadata(job, f"{name}-files", labels), data)
+
+
+def _job(job: PodJob, prepare: PodPrepare, found: Preparation) -> Manifest:
+    """A failure that lasts ends it; any other is tried again."""
+    lasting = {"containerName": "prepare", "operator": "In", "values": [_LASTING]}
+    labels = names.experiment_labels(job)
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": names.metadata(job, found.order.maker, labels),
+        "spec": {
+            "backoffLimit": _TRIES,
+            "podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": lasting}]},
+            "template": {
+                "metadata": {
+                    "labels": labels,
+                    "annotations": {**job.settings.annotations, NO_SIDECAR: "false"},
+                },
+                "spec": _pod(job, prepare, found),
+            },
+        },
+    }
+
+
+def _pod(job: PodJob, prepare: PodPrepare, found: Preparation) -> Manifest:
+    """Where trainings may run, too: these nodes have the volume and can pull the image."""
+    settings = job.settings
+    spec: Manifest = {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "securityContext": security.of_pod(job),
+    }
+    if settings.service_account is not None:
+        spec["serviceAccountName"] = settings.service_account
+    if settings.image_pull_secrets:
+        spec["imagePullSecrets"] = [{"name": name} for name in settings.image_pull_secrets]
+    if settings.priority_class is not None:
+        spec["priorityClassName"] = settings.priority_class
+    if settings.node_selector:
+        spec["nodeSelector"] = dict(settings.node_selector)
+    if settings.tolerations:
+        spec["tolerations"] = [
+            each.model_dump(mode="json", exclude_none=True) for each in settings.tolerations
+        ]
+    volumes, mounts = zip(*_volumes(job, prepare, found), strict=True)
+    container: Manifest = {"name": "prepare", "image": prepare.image or settings.image}
+    if settings.image_pull_policy is not None:
+        container["imagePullPolicy"] = settings.image_pull_policy
+    container |= {
+        "command": [not_expanded(settings.python), f"{PROGRAM}/{PROGRAM_KEY}", "prepare"],
+        "env": _variables(job, prepare, found),
+        "resources": _resources(prepare),
+        "securityContext": security.of_helper(settings),
+        "volumeMounts": list(mounts),
+    }
+    return spec | {"containers": [container], "volumes": list(volumes)}
+
+
+def _volumes(
+    job: PodJob, prepare: PodPrepare, found: Preparation
+) -> Iterator[tuple[Manifest, Manifest]]:
+    """Each with its mount."""
+    name = found.order.maker
+    program = {"name": "broadgauge-program", "configMap": {"name": name}}
+    yield program, {"name": program["name"], "mountPath": PROGRAM, "readOnly": True}
+    if found.files:
+        keys = file_keys(found.files)
+        items = [{"key": keys[path], "path": path} for path in keys]
+        own = {"name": f"{name}-files", "items": items}
+        files = {"name": "broadgauge-files", "configMap": own}
+        yield files, {"name": files["name"], "mountPath": PREPARE_FILES, "readOnly": True}
+    scratch: Manifest = {"name": "broadgauge-scratch", "emptyDir": {}}
+    yield scratch, {"name": scratch["name"], "mountPath": SCRATCH}
+    claim = mounted_claim(job.settings, filled_volume(job.settings, prepare))
+    yield claim.volume, claim.mount
+
+
+def _variables(job: PodJob, prepare: PodPrepare, found: Preparation) -> list[Manifest]:
+    """The hub's token alone of the secrets, and all of them where a command of the user's runs."""
+    plain = {
+        "HOME": SCRATCH,
+        "TMPDIR": SCRATCH,
+        "USER": "broadgauge",
+        "LOGNAME": "broadgauge",
+        "PYTHONUNBUFFERED": "1",
+        **prepare.environment,
+        VARIABLE: order_text(found.order),
+    }
+    secrets = {
+        name: ref
+        for name, ref in job.settings.secrets.items()
+        if name == HUB_TOKEN or prepare.command is not None
+    }
+    return [
+        *(
+            {"name": name, "value": not_expanded(value)}
+            for name, value in plain.items()
+            if name not in secrets
+        ),
+        *(
+            {"name": name, "valueFrom": {"secretKeyRef": {"name": ref.secret, "key": ref.key}}}
+            for name, ref in secrets.items()
+        ),
+    ]
+
+
+def _resources(prepare: PodPrepare) -> Manifest:
+    asked: dict[str, str] = {}
+    if prepare.cpus is not None:
+        asked["cpu"] = cpu_quantity(prepare.cpus)
+    if prepare.memory_bytes is not None:
+        asked["memory"] = str(prepare.memory_bytes)
+    return {"requests": _LITTLE | asked, **({"limits": asked} if asked else {})}
