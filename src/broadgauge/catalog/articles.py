@@ -167,6 +167,7 @@ class Workload(_Part):
     """What an article says of its training; None: it doesn't say, or not as a number."""
 
     source: str
+    model: str | None = None
     params: float | None = None
     batch_size: int | None = None
     steps_per_epoch: dict[int, int] = {}

@@ -12,7 +12,7 @@ from broadgauge.catalog.article_measured import MeasuredFigure, MeasuredRun
 from broadgauge.catalog.article_rows import ListedArticle
 from broadgauge.catalog.articles import articles
 from broadgauge.predict.articles.answers import AnsweredClaim
-from broadgauge.predict.articles.table import ArticleTable, TableRow
+from broadgauge.predict.articles.table import ArticleFigure, ArticleTable
 from broadgauge.report.claims import RATIO
 from broadgauge.report.quantities import show
 from broadgauge.specs.estimate import Estimate
@@ -64,7 +64,7 @@ class YourFigure:
 class FigureRow:
     """One published figure with all that stands beside it."""
 
-    row: TableRow
+    row: ArticleFigure
     over_first_ratio: float | None
     predicted_over_first_ratio: float | None
     measured: MeasuredFigure | None
@@ -96,17 +96,17 @@ def figure_rows(table: ArticleTable, view: ArticleView) -> tuple[FigureRow, ...]
     return tuple(rows)
 
 
-def _ratio(row: TableRow, first: TableRow) -> float | None:
+def _ratio(row: ArticleFigure, first: ArticleFigure) -> float | None:
     if row.predicted is None or first.predicted is None:
         return None
     return row.predicted.value / first.predicted.value
 
 
-def _measured(row: TableRow, runs: Iterable[MeasuredRun]) -> MeasuredFigure | None:
+def _measured(row: ArticleFigure, runs: Iterable[MeasuredRun]) -> MeasuredFigure | None:
     return next((run.figures[row.id] for run in runs if row.id in run.figures), None)
 
 
-def _yours(row: TableRow, runs: Sequence[YourRun]) -> YourFigure | None:
+def _yours(row: ArticleFigure, runs: Sequence[YourRun]) -> YourFigure | None:
     """The first that is there; else why one of them has none."""
     found = [
         YourFigure(

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from broadgauge.catalog.article_claims import ArticleClaim, ArticleId, article_claims
 from broadgauge.catalog.articles import Articles, articles
-from broadgauge.predict.articles.recomputed.figure import Figure
+from broadgauge.predict.articles.recomputed.figure import RecomputedFigure
 from broadgauge.predict.articles.recomputed.figures import FIGURES
 
 HOLDS_RATIO = 0.01
@@ -29,7 +29,7 @@ class AnsweredClaim:
     """A claim, and what the published figures say of it."""
 
     claim: ArticleClaim
-    figure: Figure | None
+    figure: RecomputedFigure | None
     """None: nothing that is published tells."""
     verdict: ClaimVerdict
 

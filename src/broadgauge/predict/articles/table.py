@@ -6,7 +6,7 @@ from broadgauge.predict.prediction import Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableRow:
+class ArticleFigure:
     """One published figure."""
 
     id: str
@@ -33,7 +33,7 @@ class ArticleTable:
     title: str
     metric: str
     """Of specs/metrics.py, or a name that ends with a unit."""
-    rows: tuple[TableRow, ...]
+    rows: tuple[ArticleFigure, ...]
     is_relative: bool = True
     """Is each figure also shown over the first?"""
     example: str | None = None

@@ -6,7 +6,7 @@ from broadgauge.catalog.articles import Articles, EpochTime
 from broadgauge.predict.articles.recomputed import gpt2
 from broadgauge.predict.articles.rows import Role
 from broadgauge.predict.articles.scores import ArticleScores
-from broadgauge.predict.articles.table import ArticleTable, TableRow
+from broadgauge.predict.articles.table import ArticleFigure, ArticleTable
 from broadgauge.predict.prediction import Interval
 from broadgauge.specs.units import show_bandwidth, show_time
 
@@ -70,12 +70,12 @@ def epoch_steps(tables: Articles, epoch: EpochTime) -> int:
     return tables.workloads[gpt2.LARGE].steps_per_epoch[epoch.nodes * epoch.gpus_per_node]
 
 
-def _epoch(tables: Articles, scores: ArticleScores, epoch: EpochTime) -> TableRow:
+def _epoch(tables: Articles, scores: ArticleScores, epoch: EpochTime) -> ArticleFigure:
     (found,) = (each for each in scores.rows if each.row.id == epoch.id)
     steps = epoch_steps(tables, epoch)
     step_s = epoch.seconds / steps
     step = None if found.prediction is None else found.prediction.step_time_s
-    return TableRow(
+    return ArticleFigure(
         id=epoch.id,
         words=f"{epoch.id}, {PATHS[epoch.network]}",
         published=f"{epoch.seconds:.2f} s, {show_time(step_s)}",
@@ -87,9 +87,9 @@ def _epoch(tables: Articles, scores: ArticleScores, epoch: EpochTime) -> TableRo
     )
 
 
-def _ratios(tables: Articles, scores: ArticleScores) -> Iterator[TableRow]:
+def _ratios(tables: Articles, scores: ArticleScores) -> Iterator[ArticleFigure]:
     speedup = gpt2.speedup_of_two(tables, "e-15-1", "e-15-2").number
-    yield TableRow(
+    yield ArticleFigure(
         id="e-15-1-over-e-15-2",
         words="e-15-1 over e-15-2, two GPUs over one",
         published=f"{speedup:.4g}×",
@@ -104,7 +104,7 @@ def _ratios(tables: Articles, scores: ArticleScores) -> Iterator[TableRow]:
     for one, other, label in wanted:
         ratio = gpt2.epochs_ratio(tables, one, other).number
         predicted = scores.step_s(one) / scores.step_s(other)
-        yield TableRow(
+        yield ArticleFigure(
             id=f"{one}-over-{other}",
             words=f"{one} over {other}, HDR over NVLink",
             published=f"{ratio:.4g}×",
@@ -114,7 +114,7 @@ def _ratios(tables: Articles, scores: ArticleScores) -> Iterator[TableRow]:
         )
 
 
-def _estimates(tables: Articles, scores: ArticleScores) -> Iterator[TableRow]:
+def _estimates(tables: Articles, scores: ArticleScores) -> Iterator[ArticleFigure]:
     """The article's, and ours of the same epoch."""
     steps = tables.workloads[gpt2.LARGE].steps_per_epoch[2]
     for estimate, means in zip(
@@ -127,7 +127,7 @@ def _estimates(tables: Articles, scores: ArticleScores) -> Iterator[TableRow]:
             (found,) = (each.prediction for each in scores.rows if each.row.id == row)
             assert found is not None
             step = found.step_time_s
-            yield TableRow(
+            yield ArticleFigure(
                 id=f"{row}-by-{means.replace(' ', '-')}",
                 words=f"{path} ({gpt2.epoch_s(tables, row):.2f} s measured), by {means}",
                 published=f"{part.total_s:.2f} s",
@@ -138,7 +138,7 @@ def _estimates(tables: Articles, scores: ArticleScores) -> Iterator[TableRow]:
             )
 
 
-def _all_reduces(tables: Articles) -> Iterator[TableRow]:
+def _all_reduces(tables: Articles) -> Iterator[ArticleFigure]:
     labels = {
         ("nvlink3", "nccl"): "e-16-1, all-reduce, NVLink, NCCL",
         ("pcie4", "nccl"): "e-16-1, all-reduce, PCIe 4.0, NCCL",
@@ -150,7 +150,7 @@ def _all_reduces(tables: Articles) -> Iterator[TableRow]:
     for row in tables.all_reduce:
         backend = {"nccl": "NCCL", "gloo": "Gloo"}[row.backend]
         busbw = gpt2.busbw(tables, row.path, row.backend).number
-        yield TableRow(
+        yield ArticleFigure(
             id=f"e-16-{row.path}-{row.backend}",
             words=f"{PATHS[row.path]}, {backend}",
             published=f"{row.twice_gibyte_per_s:.2f}, {show_bandwidth(busbw)}",
@@ -160,9 +160,9 @@ def _all_reduces(tables: Articles) -> Iterator[TableRow]:
         )
 
 
-def _memory(tables: Articles) -> Iterator[TableRow]:
+def _memory(tables: Articles) -> Iterator[ArticleFigure]:
     for epoch in tables.epoch2_seconds:
-        yield TableRow(
+        yield ArticleFigure(
             id=f"{epoch.id}-memory",
             words=epoch.id,
             published=f"{epoch.peak_memory_mib:,.2f} MiB",

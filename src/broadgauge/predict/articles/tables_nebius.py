@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from broadgauge.catalog.articles import Articles
 from broadgauge.predict.articles.recomputed import skypilot
 from broadgauge.predict.articles.scores import ArticleScores
-from broadgauge.predict.articles.table import ArticleTable, TableRow
+from broadgauge.predict.articles.table import ArticleFigure, ArticleTable
 
 NETWORKS = {"eth10": "10 Gbit/s Ethernet", "infiniband": "InfiniBand, 8 × 400 Gbit/s"}
 STORAGES = {
@@ -25,7 +25,7 @@ def nebius_tables(tables: Articles, scores: ArticleScores) -> Iterator[ArticleTa
     yield ArticleTable(title="Gemma 3 12B, a step", metric="step_time_s", rows=rows)
     yield ArticleTable(title="Gemma 3 12B, the job", metric="duration_s", rows=tuple(_jobs(tables)))
     scatters = tuple(
-        TableRow(
+        ArticleFigure(
             id=f"reduce-scatter-{each.network}",
             words=NETWORKS[each.network],
             published=f"{each.milliseconds:g} ms",
@@ -40,7 +40,7 @@ def nebius_tables(tables: Articles, scores: ArticleScores) -> Iterator[ArticleTa
         metric="speedup_ratio",
         is_relative=False,
         rows=(
-            TableRow(
+            ArticleFigure(
                 id="gpt-oss-120b",
                 words="four nodes of eight H200",
                 published=f"{tables.gpt_oss_120b_speedup_infiniband_over_eth10:g}×",
@@ -51,7 +51,7 @@ def nebius_tables(tables: Articles, scores: ArticleScores) -> Iterator[ArticleTa
     )
     yield from _of_storages(tables)
     low, high = tables.end_to_end.speedup
-    job = TableRow(
+    job = ArticleFigure(
         id="end-to-end",
         words="80 steps, loading and saving: both changes",
         published=f"{low:g}–{high:g}×",
@@ -62,12 +62,12 @@ def nebius_tables(tables: Articles, scores: ArticleScores) -> Iterator[ArticleTa
     yield ArticleTable(title=title, metric="speedup_ratio", rows=(job,), is_relative=False)
 
 
-def _steps(tables: Articles, scores: ArticleScores) -> Iterator[TableRow]:
+def _steps(tables: Articles, scores: ArticleScores) -> Iterator[ArticleFigure]:
     for each in tables.step_seconds:
         row_id = f"{each.system}-{each.network}"
         (found,) = (row for row in scores.rows if row.row.id == row_id)
         assert found.prediction is not None
-        yield TableRow(
+        yield ArticleFigure(
             id=row_id,
             words=NETWORKS[each.network],
             published=f"{each.seconds:g} s",
@@ -77,10 +77,10 @@ def _steps(tables: Articles, scores: ArticleScores) -> Iterator[TableRow]:
         )
 
 
-def _jobs(tables: Articles) -> Iterator[TableRow]:
+def _jobs(tables: Articles) -> Iterator[ArticleFigure]:
     for each in tables.step_seconds:
         minutes = skypilot.total_minutes(tables, each.network).number
-        yield TableRow(
+        yield ArticleFigure(
             id=f"{each.system}-{each.network}-job",
             words=NETWORKS[each.network],
             published=f"{each.total_minutes:g} min",
@@ -92,7 +92,7 @@ def _jobs(tables: Articles) -> Iterator[TableRow]:
 def _of_storages(tables: Articles) -> Iterator[ArticleTable]:
     for verb in ("read", "write"):
         rows = tuple(
-            TableRow(
+            ArticleFigure(
                 id=f"{verb}-{each.storage}",
                 words=STORAGES[each.storage],
                 published=f"{_rate(each.read_gbyte_per_s, each.write_gbyte_per_s, verb):g} GB/s"
@@ -105,7 +105,7 @@ def _of_storages(tables: Articles) -> Iterator[ArticleTable]:
         yield ArticleTable(title=f"Storages: {verb}", metric=f"{verb}_gbyte_per_s", rows=rows)
     for phase, words in PHASES.items():
         rows = tuple(
-            TableRow(
+            ArticleFigure(
                 id=f"{phase}-{each.storage}",
                 words=STORAGES[each.storage],
                 published=f"{skypilot.phase_s(tables, phase, each.storage):g} s",

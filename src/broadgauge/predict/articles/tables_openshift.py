@@ -6,7 +6,7 @@ from broadgauge.catalog.articles import Articles
 from broadgauge.predict.articles.recomputed import gpudirect, network
 from broadgauge.predict.articles.rows import Role
 from broadgauge.predict.articles.scores import ArticleScores, PredictedRow
-from broadgauge.predict.articles.table import ArticleTable, TableRow
+from broadgauge.predict.articles.table import ArticleFigure, ArticleTable
 from broadgauge.predict.prediction import Interval
 
 NETWORKS = {
@@ -38,7 +38,7 @@ def granite_tables(tables: Articles, scores: ArticleScores) -> Iterator[ArticleT
     )
 
 
-def _throughput(each: PredictedRow, gpu: str) -> TableRow:
+def _throughput(each: PredictedRow, gpu: str) -> ArticleFigure:
     case, seconds = each.row.case, each.row.step_time_s
     assert case is not None
     assert seconds is not None
@@ -46,7 +46,7 @@ def _throughput(each: PredictedRow, gpu: str) -> TableRow:
     step = each.prediction.step_time_s
     batch = case.global_batch
     nodes = "1 node" if case.nodes == 1 else f"{case.nodes} nodes"
-    return TableRow(
+    return ArticleFigure(
         id=each.row.id,
         words=f"{nodes}{NETWORKS[case.fabric.name or 'none']}",
         published=each.row.published.removesuffix(" samples/s"),
@@ -58,7 +58,7 @@ def _throughput(each: PredictedRow, gpu: str) -> TableRow:
     )
 
 
-def _ratios(tables: Articles, scores: ArticleScores) -> Iterator[TableRow]:
+def _ratios(tables: Articles, scores: ArticleScores) -> Iterator[ArticleFigure]:
     l40s, h100 = network.L40S, network.H100
     wanted = (
         (l40s, "vnic", 8, "pod", 8, "L40S, 8 nodes, vNIC over pod"),
@@ -72,7 +72,7 @@ def _ratios(tables: Articles, scores: ArticleScores) -> Iterator[TableRow]:
         )
         there, here = f"{system}-{other}-{others}", f"{system}-{name}-{nodes}"
         predicted = scores.step_s(there) / scores.step_s(here)
-        yield TableRow(
+        yield ArticleFigure(
             id=f"{here}-over-{other}-{others}",
             words=label,
             published=f"{ratio:.4g}×",
@@ -93,7 +93,7 @@ def lora_tables(tables: Articles, scores: ArticleScores) -> Iterator[ArticleTabl
     """Hours, and their ratios."""
     why = next(each.row.reason for each in scores.rows if each.row.series == "a40-pair")
     rows = tuple(
-        TableRow(
+        ArticleFigure(
             id=f"a40-pair-{each.network}",
             words=HOURS[each.network],
             published=_hours(each.hours),
@@ -109,7 +109,7 @@ def lora_tables(tables: Articles, scores: ArticleScores) -> Iterator[ArticleTabl
         "roce": "pod network over GPUDirect RoCE, LoRA fine-tuning of Llama 3.1 8B",
     }
     ratios = tuple(
-        TableRow(
+        ArticleFigure(
             id=f"a40-pair-pod-over-{name}",
             words=f"{HOURS['pod']} over {HOURS[name]}",
             published=f"{gpudirect.times_as_fast(tables, 'pod', name).number:.3g}×",

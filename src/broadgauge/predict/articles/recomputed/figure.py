@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class RecomputedFigure:
     """A figure that follows from published ones."""
 
     number: float

@@ -5,11 +5,11 @@ from functools import partial
 
 from broadgauge.catalog.articles import Articles
 from broadgauge.predict.articles.recomputed import gpt2, gpudirect, network, skypilot
-from broadgauge.predict.articles.recomputed.figure import Figure
+from broadgauge.predict.articles.recomputed.figure import RecomputedFigure
 
 L40S, H100 = network.L40S, network.H100
 
-FIGURES: dict[str, Callable[[Articles], Figure]] = {
+FIGURES: dict[str, Callable[[Articles], RecomputedFigure]] = {
     "l40s-vnic-gain": partial(network.gain, system=L40S, network="vnic", other="pod", nodes=8),
     "l40s-gap-grows": network.least_step_of_the_gap,
     "l40s-vnic-efficiency": partial(network.efficiency, network="vnic", nodes=8),
@@ -36,6 +36,8 @@ FIGURES: dict[str, Callable[[Articles], Figure]] = {
     "gpt2-large-nodes": partial(gpt2.epochs_ratio, one="e-15-6-2", other="e-15-5-3"),
     "gpt2-large-nvlink": partial(gpt2.speedup_of_two, one="e-15-4-1", two="e-15-5-3"),
     "gpt2-large-hdr": partial(gpt2.speedup_of_two, one="e-15-4-1", two="e-15-6-2"),
+    "gpt2-small-size": partial(gpt2.params_million, workload="gpt2-85m-ddp"),
+    "gpt2-large-size": partial(gpt2.params_million, workload=gpt2.LARGE),
     "gpt2-batch": gpt2.batch_of_an_epoch,
     "gpt2-memory": gpt2.memory_of_two_nodes,
     "gpt2-model": gpt2.model_gbyte,
@@ -66,6 +68,7 @@ FIGURES: dict[str, Callable[[Articles], Figure]] = {
     "gpt2-eth-share": partial(gpt2.line_share, path="eth25"),
     "gemma-by-step": skypilot.by_step,
     "gemma-by-total": skypilot.by_total,
+    "models-ratio": skypilot.models_ratio,
     "gemma-eth-total": partial(skypilot.total_minutes, network="eth10"),
     "gemma-ib-total": partial(skypilot.total_minutes, network="infiniband"),
     "gemma-reduce-scatter": skypilot.by_reduce_scatter,
