@@ -19,16 +19,20 @@ STATES = {
     "known": "stated in our catalog or docs, with its source",
     "not run": "it is here, and what it needs was not there",
     "theirs": "background or opinion: nothing to build or check",
-    "not yet": "*run on Kubernetes*, *entrypoint* (what runs in a pod before training), *data and "
-    "image*, *training workloads* (the articles' own frameworks, HSDP, LoRA), *storage*, *admin* "
-    "(clouds' NICs, operators, node settings), *traces*, *prediction*",
 }
 """How the parts of the last column begin, and what that means."""
-SUBJECTS = (
-    *("run on Kubernetes", "entrypoint", "data and image", "training workloads", "storage"),
-    *("admin", "traces", "prediction"),
-)
-"""Of what is not there yet."""
+NOT_YET = "not yet"
+SUBJECTS = {
+    "run on Kubernetes": "from one command to a report, on a cluster",
+    "entrypoint": "what runs in a pod before training",
+    "data and image": "model and data set on a claim, the articles' own configuration, an image",
+    "training workloads": "the articles' own frameworks, HSDP, LoRA, whole epochs",
+    "storage": "loading, saving, checkpoints",
+    "admin": "clouds' NICs, operators, node settings",
+    "traces": "where a step's time goes, kernel by kernel",
+    "prediction": "of what the predictor can't do",
+}
+"""Of what is not there yet: `not yet: storage`."""
 INTRODUCTION = """\
 # The five articles, row by row
 
@@ -61,7 +65,34 @@ def article_page() -> str:
 
 
 def _legend() -> Iterator[str]:
-    yield from _table(("where it ran", "means"), list(STATES.items()))
+    told = {part for row in _all_rows() for part in row.ours.ran.split("; ")}
+    missing = [
+        f"*{subject}*: {words}"
+        for subject, words in SUBJECTS.items()
+        if f"{NOT_YET}: {subject}" in told
+    ]
+    yield from _table(("where it ran", "means"), [*STATES.items(), (NOT_YET, "; ".join(missing))])
+    yield from _table(("article", "rows", "something is not there yet", "theirs"), _counts())
+
+
+def _all_rows() -> Iterator[PageRow]:
+    for listed in ARTICLES:
+        yield from _rows(listed)
+
+
+def _rows(listed: ListedArticle) -> list[PageRow]:
+    return [row for section in rows_of(listed.id) for row in section.rows]
+
+
+def _counts() -> list[tuple[str, ...]]:
+    """How much of each article is here."""
+    rows = []
+    for listed in ARTICLES:
+        told = [row.ours.ran for row in _rows(listed)]
+        missing = sum(NOT_YET in each for each in told)
+        theirs = sum(each == "theirs" for each in told)
+        rows.append((listed.id, str(len(told)), str(missing), str(theirs)))
+    return rows
 
 
 def _summary() -> Iterator[str]:

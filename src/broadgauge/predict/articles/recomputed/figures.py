@@ -12,6 +12,7 @@ L40S, H100 = network.L40S, network.H100
 FIGURES: dict[str, Callable[[Articles], RecomputedFigure]] = {
     "l40s-vnic-gain": partial(network.gain, system=L40S, network="vnic", other="pod", nodes=8),
     "l40s-gap-grows": network.least_step_of_the_gap,
+    "l40s-pod-worsens": network.most_kept_by_a_doubling,
     "l40s-vnic-efficiency": partial(network.efficiency, network="vnic", nodes=8),
     "l40s-pod-efficiency": partial(network.efficiency, network="pod", nodes=8),
     "h100-sriov-over-vnic": partial(

@@ -69,6 +69,13 @@ def least_step_of_the_gap(tables: Articles) -> RecomputedFigure:
     )
 
 
+def most_kept_by_a_doubling(tables: Articles) -> RecomputedFigure:
+    """Does the pod network's efficiency fall with each doubling? The largest of its ratios."""
+    shares = [1.0, *(efficiency(tables, "pod", nodes).number for nodes in (2, 4, 8))]
+    kept = [after / before for before, after in pairwise(shares)]
+    return RecomputedFigure(number=max(kept), how=efficiency(tables, "pod", 8).how)
+
+
 def over_nominal(tables: Articles) -> RecomputedFigure:
     """SR-IOV over vNIC, divided by how much more its NIC carries nominally."""
     ratio = over_network(tables, H100, "sriov", "vnic", 2).number
