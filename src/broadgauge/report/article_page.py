@@ -86,7 +86,7 @@ def _rows(listed: ListedArticle) -> list[PageRow]:
 
 def _counts() -> list[tuple[str, ...]]:
     """How much of each article is here."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for listed in ARTICLES:
         told = [row.ours.ran for row in _rows(listed)]
         missing = sum(NOT_YET in each for each in told)

@@ -57,7 +57,7 @@ def reduce_scatter_gbps(tables: Articles, network: str) -> RecomputedFigure:
     how = f"a layer's bf16 gradients, 15/16 of them, in {row.milliseconds:g} ms: {rate:.3g} GB/s"
     nominal = 8 * nics_gbyte_per_s(tables).number
     if network == "infiniband":
-        how += f", {100 * 8 * rate / nominal:.0f} % of {nominal:g} Gbit/s"
+        how += f", {100 * 8 * rate / nominal:.0f} % of {nominal:,g} Gbit/s"
     return RecomputedFigure(unit="Gbit/s", number=8 * rate, how=how)
 
 
@@ -134,14 +134,15 @@ def is_one_storage(tables: Articles) -> RecomputedFigure:
 def end_to_end(tables: Articles, saves: int) -> RecomputedFigure:
     """80 steps, one load and some saves, slow configuration over fast."""
     job = tables.end_to_end
-    times = {each.network: each.seconds for each in tables.step_seconds}
+    step_s = {each.network: each.seconds for each in tables.step_seconds}
     slow, fast = (
-        _steps(tables) * times[side.network]
+        _steps(tables) * step_s[side.network]
         + phase_s(tables, "load", side.storage)
         + saves * phase_s(tables, "save", side.storage)
         for side in (job.slow, job.fast)
     )
-    how = f"80 steps, one load, {saves} saves: {slow:,.0f} over {fast:,.0f} s"
+    times = "1 save" if saves == 1 else f"{saves} saves"
+    how = f"{_steps(tables)} steps, one load, {times}: {slow:,.0f} over {fast:,.0f} s"
     return RecomputedFigure(number=slow / fast, how=how)
 
 
