@@ -25,7 +25,7 @@ from broadgauge.report.article_columns import (
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
 
 HEAD = ("", "published", "predicted", "emulated", "yours")
-CLAIM_HEAD = ("claim", "printed", "recomputed", "")
+CLAIM_HEAD = ("claim", "printed", "recomputed", "so")
 RATIOS = (
     "In brackets: over the table's first row. Scales differ, so that is what a smaller experiment "
     "can reproduce."
