@@ -24,12 +24,22 @@ class ArticleSource(_Part):
     title: str
 
 
+class ArticleNetwork(_Part):
+    """One network of a cluster, as far as its article has figures of it."""
+
+    nominal_gbps: float | None = None
+    """Of each NIC; None: not said."""
+    nominal_gbyte_per_s: float | None = None
+    """Of NVLink, both directions of all links together."""
+
+
 class ArticleSystem(_Part):
     """One cluster of an article."""
 
     source: str
     gpu: str
     gpus_per_node: int
+    networks: dict[str, ArticleNetwork] = {}
 
 
 class Throughput(_Part):
@@ -57,6 +67,7 @@ class EpochTime(_Part):
     gpus_per_node: int
     network: str
     seconds: float = Field(alias="value")
+    peak_memory_mib: float
 
 
 class AllReduceTime(_Part):
@@ -66,6 +77,8 @@ class AllReduceTime(_Part):
     nodes: int
     backend: Literal["nccl", "gloo"]
     seconds: float
+    twice_gibyte_per_s: float = Field(alias="published_2x_gibyte_per_s")
+    """The printed speed, headed GB/s."""
 
 
 class ArticleStepTime(_Part):
@@ -85,6 +98,14 @@ class ReduceScatterTime(_Part):
     milliseconds: float = Field(alias="value")
 
 
+class StorageBandwidth(_Part):
+    """What one storage is said to read and write."""
+
+    storage: str
+    read_gbyte_per_s: float
+    write_gbyte_per_s: float
+
+
 class StoragePhases(_Part):
     """How long parts of a job take on one storage."""
 
@@ -92,6 +113,30 @@ class StoragePhases(_Part):
     batch_loading_per_100_samples: float
     model_loading: float
     checkpoint_saving: float
+
+
+class StorageChoice(_Part):
+    """Which storage an article chose for each phase."""
+
+    batch_loading: str
+    model_loading: str
+    checkpoint_saving: str
+
+
+class EndToEndSide(_Part):
+    """A configuration of a whole job."""
+
+    network: str
+    storage: str
+
+
+class EndToEnd(_Part):
+    """A whole job on two configurations."""
+
+    slow: EndToEndSide
+    fast: EndToEndSide
+    speedup: tuple[float, float]
+    """From, to."""
 
 
 class Claim(_Part):
@@ -122,6 +167,7 @@ class Workload(_Part):
     """What an article says of its training; None: it doesn't say, or not as a number."""
 
     source: str
+    model: str | None = None
     params: float | None = None
     batch_size: int | None = None
     steps_per_epoch: dict[int, int] = {}
@@ -129,6 +175,9 @@ class Workload(_Part):
     mean_tokens_per_sample: int | None = None
     max_batch_len_tokens: int | None = None
     effective_batch_size_samples: int | None = None
+    num_warmup_steps: int | None = None
+    per_device_train_batch_size: int | None = None
+    steps: int | None = None
 
 
 class Articles(_Part):
@@ -144,7 +193,10 @@ class Articles(_Part):
     step_seconds: tuple[ArticleStepTime, ...]
     reduce_scatter_ms: tuple[ReduceScatterTime, ...]
     gpt_oss_120b_speedup_infiniband_over_eth10: float
+    storage_bandwidth: tuple[StorageBandwidth, ...]
     storage_phases_seconds: tuple[StoragePhases, ...]
+    storage_choice_published: StorageChoice
+    end_to_end: EndToEnd
     claims: tuple[Claim, ...]
     estimates_net1: tuple[HandEstimate, ...]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from broadgauge.catalog.loading import (
     KINDS,
     OF_KUBERNETES,
+    OF_THE_ARTICLES,
     OF_THE_DOCTOR,
     OF_THE_PREDICTOR,
     digest,
@@ -25,7 +26,8 @@ def compiled_text(kind: str) -> str:
 def write_copies(folder: Path) -> None:
     """One file for each kind."""
     folder.mkdir(exist_ok=True)
-    for kind in (*KINDS, *OF_THE_PREDICTOR, *OF_THE_DOCTOR, *OF_KUBERNETES):
+    ours = (*OF_THE_PREDICTOR, *OF_THE_DOCTOR, *OF_KUBERNETES, *OF_THE_ARTICLES)
+    for kind in (*KINDS, *ours):
         (folder / f"{kind}.json").write_text(compiled_text(kind), encoding="utf-8")
 
 

@@ -11,6 +11,7 @@ from types import ModuleType
 
 from broadgauge import __version__
 from broadgauge.cli import (
+    article,
     calibrate,
     catalog,
     compare,
@@ -54,6 +55,7 @@ COMMANDS: tuple[ModuleType, ...] = (
     report,
     catalog,
     validate,
+    article,
     calibrate,
     whatif,
     schema,

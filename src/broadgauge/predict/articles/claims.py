@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from broadgauge.catalog.articles import Articles, articles
+from broadgauge.predict.articles.recomputed.figures import FIGURES
 from broadgauge.predict.articles.scores import ArticleScores
 
 
@@ -44,50 +45,33 @@ def _figures(
     tables: Articles, scores: ArticleScores
 ) -> Iterator[tuple[int, str, float, float | str]]:
     """Position of the claim, name of the figure, from the rows, from predictions or why not."""
-    rate = {
-        (r.system, r.network, r.nodes): r.samples_per_s for r in tables.throughput_samples_per_s
-    }
     l40s, h100 = "l40s-cluster", "h100-cluster"
+
+    def from_rows(figure: str) -> float:
+        return FIGURES[figure](tables).number
 
     def slower(first: str, second: str) -> float:
         return scores.step_s(first) / scores.step_s(second)
 
-    pod = f"{l40s}-pod-8"
-    vnic_gain = rate[l40s, "vnic", 8] / rate[l40s, "pod", 8] - 1
-    yield 0, "gain", vnic_gain, slower(pod, f"{l40s}-vnic-8") - 1
-    sriov = rate[h100, "sriov", 2] / rate[h100, "vnic", 2]
+    vnic_gain = from_rows("l40s-vnic-gain") / 100
+    yield 0, "gain", vnic_gain, slower(f"{l40s}-pod-8", f"{l40s}-vnic-8") - 1
+    sriov = from_rows("h100-sriov-over-vnic")
     yield 1, "ratio", sriov, slower(f"{h100}-vnic-2", f"{h100}-sriov-2")
-    two_nodes = rate[h100, "pod", 2] / rate[h100, "none", 1]
+    two_nodes = from_rows("h100-pod-speedup")
     yield 2, "ratio", two_nodes, slower(f"{h100}-none-1", f"{h100}-pod-2")
-    hours = {each.network: each.hours for each in tables.completion_hours}
     unknown = "tokens a step are not published"
-    yield 3, "TCP over pod", hours["pod"] / hours["tcp"], unknown
-    yield 3, "RoCE over pod", hours["pod"] / hours["roce"], unknown
-    slow, fast = tables.step_seconds
+    yield 3, "TCP over pod", from_rows("a40-tcp"), unknown
+    yield 3, "RoCE over pod", from_rows("a40-roce"), unknown
     by_step = slower("nebius-h100-eth10", "nebius-h100-infiniband")
-    yield 4, "by_step", slow.seconds / fast.seconds, by_step
+    yield 4, "by_step", from_rows("gemma-by-step"), by_step
     start_up = "start-up, loading and checkpoints are inside"
-    yield 4, "by_total_time", slow.total_minutes / fast.total_minutes, start_up
-    slow_scatter, fast_scatter = tables.reduce_scatter_ms
-    yield (
-        5,
-        "reduce_scatter",
-        slow_scatter.milliseconds / fast_scatter.milliseconds,
-        "the predictions' input",
-    )
-    yield from _of_storage(tables)
-
-
-def _of_storage(tables: Articles) -> Iterator[tuple[int, str, float, str]]:
-    storage = {each.storage: each for each in tables.storage_phases_seconds}
-    nvme, mount, cached = storage["local-nvme"], storage["s3-mount"], storage["s3-cached"]
+    yield 4, "by_total_time", from_rows("gemma-by-total"), start_up
+    yield 5, "reduce_scatter", from_rows("gemma-reduce-scatter"), "the predictions' input"
     why = "storage is measured, not predicted"
-    loading = mount.batch_loading_per_100_samples / nvme.batch_loading_per_100_samples
-    yield 6, "batch_loading", loading, why
-    saving = mount.checkpoint_saving
-    yield 6, "checkpoint_mount_over_cached", saving / cached.checkpoint_saving, why
-    yield 6, "checkpoint_mount_over_nvme", saving / nvme.checkpoint_saving, why
-    yield 7, "share", saving / 3600, why
+    yield 6, "batch_loading", from_rows("batch-nvme"), why
+    yield 6, "checkpoint_mount_over_cached", from_rows("save-cached"), why
+    yield 6, "checkpoint_mount_over_nvme", from_rows("save-nvme"), why
+    yield 7, "share", from_rows("save-share") / 100, why
 
 
 def _printed(tables: Articles, index: int, figure: str) -> float:

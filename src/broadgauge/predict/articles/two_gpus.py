@@ -53,7 +53,7 @@ GOALS = (
         words="Ethernet, from its reduce-scatter",
     ),
 )
-_GPT2 = {"gpt2-85m-ddp": (12, 768, 12), "gpt2-large-708m-ddp": (36, 1280, 20)}
+GPT2_SHAPES = {"gpt2-85m-ddp": (12, 768, 12), "gpt2-large-708m-ddp": (36, 1280, 20)}
 """Layers, hidden size and heads of GPT-2 and GPT-2 large (Radford et al. 2019, table 2)."""
 _TRANSPORTS: dict[str, Transport] = {
     "hdr": "infiniband",
@@ -95,7 +95,7 @@ def gpt2_case(tables: Articles, epoch: EpochTime) -> TrainingCase:
     work = tables.workloads[epoch.workload]
     assert work.params is not None
     assert work.batch_size is not None
-    layers, hidden, heads = _GPT2[epoch.workload]
+    layers, hidden, heads = GPT2_SHAPES[epoch.workload]
     num_gpus = epoch.nodes * epoch.gpus_per_node
     return TrainingCase(
         name=epoch.id,

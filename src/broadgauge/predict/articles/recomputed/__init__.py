@@ -1,0 +1,1 @@
+"""What do an article's own figures say of its sentences? One module an article."""
