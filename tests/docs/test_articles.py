@@ -11,7 +11,7 @@ from broadgauge.catalog.article_rows import (
     ARTICLES,
     NOTHING,
     PageRow,
-    pending_parts,
+    shared_parts,
     rows_of,
 )
 from broadgauge.catalog.catalog import shipped_catalog
@@ -54,10 +54,8 @@ def test_every_article_has_its_rows() -> None:
 
 
 def places() -> list[str]:
-    """All parts of the last column, of what has not landed, too."""
-    told = [row.ours.ran for row in rows()]
-    told += [ours.ran for part in pending_parts().values() for ours in (part.now, part.then)]
-    return [place for each in told for place in each.split("; ")]
+    """All parts of the last column."""
+    return [place for row in rows() for place in row.ours.ran.split("; ")]
 
 
 @pytest.mark.parametrize("place", sorted(set(places())))
@@ -82,8 +80,8 @@ def test_the_legend_has_what_is_not_there_yet_and_nothing_else(page: str) -> Non
     assert {subject for subject in SUBJECTS if f"*{subject}*: " in line} == told
 
 
-def test_pending_parts_are_rows_and_each_row_waits_for_one_that_is_known() -> None:
-    assert {row.pending for row in rows()} - {None} == pending_parts().keys()
+def test_shared_parts_are_those_that_rows_name() -> None:
+    assert {row.part for row in rows()} - {None} == shared_parts().keys()
 
 
 def test_claims_of_rows_are_known() -> None:

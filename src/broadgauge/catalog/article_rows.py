@@ -1,7 +1,6 @@
-"""What is in five articles, and what have we of it? rows_of_*.yaml and article_pending.yaml, typed.
+"""What is in five articles, and what have we of it? rows_of_*.yaml and article_parts.yaml, typed.
 
-Every table, figure, script, manifest, procedure, claim and recommendation has a row. What waits for
-something that is being built stands in article_pending.yaml, where it is switched in one place.
+Every table, figure, script, manifest, procedure, claim and recommendation has a row.
 """
 
 import functools
@@ -51,18 +50,10 @@ class OurPart(_Read):
     """Parts between `; `, each beginning with a state of the page's legend."""
 
 
-class PendingPart(_Read):
-    """Something that is being built."""
+class SharedPart(OurPart):
+    """What several rows have in common."""
 
     id: str
-    is_landed: bool
-    now: OurPart
-    then: OurPart
-
-    @property
-    def ours(self) -> OurPart:
-        """What is true today."""
-        return self.then if self.is_landed else self.now
 
 
 class PageRow(_Read):
@@ -73,23 +64,23 @@ class PageRow(_Read):
     kind: str
     here: str | None = None
     ran: str | None = None
-    pending: str | None = None
-    """An entry of article_pending.yaml, which says both."""
+    part: str | None = None
+    """An entry of article_parts.yaml, which says both."""
     claim: str | None = None
     """An entry of article_claims.yaml, whose verdict stands beside."""
 
     @model_validator(mode="after")
     def _says_what_is_ours(self) -> Self:
         own = (self.here, self.ran)
-        if own.count(None) != (2 if self.pending else 0):
-            raise ValueError(f"`{self.what}`: `here` and `ran`, or `pending`")
+        if own.count(None) != (2 if self.part else 0):
+            raise ValueError(f"`{self.what}`: `here` and `ran`, or `part`")
         return self
 
     @property
     def ours(self) -> OurPart:
-        """Of the row itself, or of what it waits for."""
-        if self.pending is not None:
-            return pending_parts()[self.pending].ours
+        """Of the row itself, or of the part that it names."""
+        if self.part is not None:
+            return shared_parts()[self.part]
         assert self.here is not None
         assert self.ran is not None
         return OurPart(here=self.here, ran=self.ran)
@@ -108,7 +99,7 @@ def rows_of(article: ArticleId) -> tuple[PageSection, ...]:
 
 
 @functools.cache
-def pending_parts() -> dict[str, PendingPart]:
+def shared_parts() -> dict[str, SharedPart]:
     """By id."""
-    parts = map(PendingPart.model_validate, shipped_data("article_pending"))
+    parts = map(SharedPart.model_validate, shipped_data("article_parts"))
     return {part.id: part for part in parts}
