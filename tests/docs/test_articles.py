@@ -11,8 +11,8 @@ from broadgauge.catalog.article_rows import (
     ARTICLES,
     NOTHING,
     PageRow,
-    shared_parts,
     rows_of,
+    shared_parts,
 )
 from broadgauge.catalog.catalog import shipped_catalog
 from broadgauge.cli.main import make_parser
