@@ -317,6 +317,17 @@ def test_gloo_is_told_its_interface_alone(tmp_path: Path) -> None:
     assert resolved.adapters == ()
 
 
+def test_names_of_others_stay_within_their_line(tmp_path: Path) -> None:
+    machine = pods.pod(tmp_path)
+    machine.nic("a\x1b[2J", is_pair=True)
+    facts = facts_of(tmp_path, NCCL_IB_HCA="x\nbroadgauge: fine")
+    resolved = resolve(replace(asked("roce"), name="n\u2028"), facts)
+    lines = [*describe_pod(facts), *describe(resolved, facts), *refused(resolved)]
+    assert all(line.isprintable() for line in lines)
+    assert any("a\\x1b[2J" in line for line in lines)
+    assert any("x\\nbroadgauge: fine names no adapter" in line for line in lines)
+
+
 def test_a_network_is_one_word_of_a_command() -> None:
     network = asked("roce", VF, subnets=("10.1.0.0/24",), gpudirect=True)
     assert read_network_word(network_word(network)) == network

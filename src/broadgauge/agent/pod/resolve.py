@@ -35,7 +35,7 @@ from broadgauge.agent.pod.nccl_variables import (
     verbs_reasons,
     with_given,
 )
-from broadgauge.agent.pod.rdma_ready import rdma_problems
+from broadgauge.agent.pod.rdma_ready import rdma_notes, rdma_problems
 from broadgauge.messages.asked_network import AskedNetwork
 
 BY_VERBS = ("roce", "infiniband")
@@ -119,7 +119,10 @@ def _by_verbs(network: AskedNetwork, nics: Sequence[FoundNic], facts: PodFacts) 
     reasons = [Reason(variable="NCCL_NET", value="IB", why=why), *verbs_reasons(adapters, facts)]
     reasons += gpudirect_reasons(network)
     return _Way(
-        adapters=adapters, reasons=reasons, problems=[*missing, *blocked, *gids], notes=notes
+        adapters=adapters,
+        reasons=reasons,
+        problems=[*missing, *blocked, *gids],
+        notes=[*notes, *rdma_notes(facts)],
     )
 
 
@@ -168,6 +171,7 @@ def _as_nccl_chooses(network: AskedNetwork, nics: Sequence[FoundNic], facts: Pod
     if adapters and not blocked:
         few = f"{len(adapters)} of {len(nics)} NICs have an RDMA adapter: NCCL takes those alone"
         notes = [few] if len(adapters) < len(nics) else []
+        notes += rdma_notes(facts)
         return _Way(adapters=adapters, reasons=verbs_reasons(adapters, facts), notes=notes)
     others = [hca.name for hca in facts.hardware.hcas]
     if not others:
