@@ -118,12 +118,21 @@ def _by_verbs(network: AskedNetwork, nics: Sequence[FoundNic], facts: PodFacts) 
     why = "RDMA is asked for: where NCCL can't use it the launch fails instead of taking sockets"
     reasons = [Reason(variable="NCCL_NET", value="IB", why=why), *verbs_reasons(adapters, facts)]
     reasons += gpudirect_reasons(network)
+    notes += _against_rdma(network, facts)
     return _Way(
         adapters=adapters,
         reasons=reasons,
         problems=[*missing, *blocked, *gids],
         notes=[*notes, *rdma_notes(facts)],
     )
+
+
+def _against_rdma(network: AskedNetwork, facts: PodFacts) -> Iterator[str]:
+    """What the user set by which NCCL can't do as was asked; it is kept all the same."""
+    for name, rdma in (("NCCL_NET", ("IB",)), ("NCCL_IB_DISABLE", ("0",))):
+        given = facts.given.get(name)
+        if given is not None and given not in rdma:
+            yield f"{name}={given} is kept, though `{network.transport}` is asked for"
 
 
 def _of_device_plugin(
