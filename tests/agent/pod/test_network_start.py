@@ -79,9 +79,13 @@ def test_rdma_that_was_asked_for_and_isnt_there_starts_nothing(pod: Pod, tmp_pat
 def test_each_reason_is_a_line(pod: Pod, root: Path) -> None:
     (root / "sys/class/infiniband/mlx5_10/ports/1/state").write_text("1: DOWN\n")
     (root / "dev/infiniband/uverbs0").unlink()
+    (root / "dev/termination-log").touch()
     code, log = pod.run(*words(root), RANK="0")
     assert code == 2
-    assert [line for line in log.splitlines() if "refused" in line] == [
+    refused = [line for line in log.splitlines() if "refused" in line]
+    reason = (root / "dev/termination-log").read_text()
+    assert refused == [f"broadgauge: {line}" for line in reason.splitlines()]
+    assert refused == [
         "broadgauge: refused: network fabric: mlx5_10:1 is DOWN, LinkUp, not ACTIVE: cable, switch "
         "port or subnet manager",
         "broadgauge: refused: network fabric: mlx5_10: /dev/infiniband/uverbs0 is not in this "

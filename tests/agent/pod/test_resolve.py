@@ -202,7 +202,7 @@ def test_lines_for_people(tmp_path: Path) -> None:
     assert "  NCCL_IB_HCA==mlx5_10:1: net1 is mlx5_10:1, its GID table has 10.1.0.5" in lines
     assert "  NCCL_TOPO_FILE is left unset: NCCL reads the PCI bus itself" in lines
     assert "  GPU 0000:13:00.0 to mlx5_10:1: PIX" in lines
-    assert "  set by the experiment or the image, and kept, too: NCCL_DEBUG" in lines
+    assert "  as the manifest or the image has them: NCCL_DEBUG" in lines
     (no,) = refused(resolve(asked("efa"), facts))
     assert no == (
         "refused: network fabric: `efa` is asked for, and no adapter has the driver efa; "

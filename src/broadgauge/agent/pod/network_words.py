@@ -33,7 +33,7 @@ def _describe(resolved: ResolvedNetwork, facts: PodFacts) -> Iterator[str]:
     decided = {reason.variable for reason in resolved.reasons}
     others = [name for name in sorted(facts.given) if name not in decided]
     if others:
-        yield f"  set by the experiment or the image, and kept, too: {', '.join(others)}"
+        yield f"  as the manifest or the image has them: {', '.join(others)}"
     for pair in resolved.pairs:
         yield f"  GPU {pair.gpu} to {pair.adapter}: {pair.distance}"
     yield from (f"  note: {note}" for note in resolved.notes)
