@@ -1,5 +1,6 @@
 """The zip file holds what it needs, and nothing of anybody else."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -21,6 +22,23 @@ def test_equal_sources_give_equal_bytes() -> None:
     assert len(first) < 500_000
 
 
+def test_a_pods_file_has_every_line_where_it_was_and_no_docstring() -> None:
+    archive = zipfile.ZipFile(BytesIO(bundle.build(bundle.POD_PARTS)))
+    root = Path(bundle.__file__).parents[2]
+    for name in archive.namelist()[1:]:
+        source, short = (root / name).read_bytes(), archive.read(name)
+        assert short.count(b"\n") == source.count(b"\n"), name
+        if name.endswith(".py"):
+            assert names_by_line(short) == names_by_line(source), name
+            assert ast.get_docstring(ast.parse(short)) in (None, ""), name
+
+
+def names_by_line(source: bytes) -> list[tuple[int, str]]:
+    """What a traceback shows, and more."""
+    nodes = ast.walk(ast.parse(source))
+    return [(node.lineno, node.id) for node in nodes if isinstance(node, ast.Name)]
+
+
 IMPORT_ALL = """
 import importlib, sys
 sys.path.insert(0, sys.argv[1])
@@ -33,12 +51,21 @@ for module in sys.argv[2:]:
 """
 
 
-@pytest.mark.parametrize("python", [pythons.oldest, pythons.newest])
-def test_it_needs_nothing_else(python: Callable[[], str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("python", "parts"),
+    [
+        (pythons.oldest, bundle.PACKAGES),
+        (pythons.newest, bundle.PACKAGES),
+        (pythons.oldest, bundle.POD_PARTS),
+    ],
+)
+def test_it_needs_nothing_else(
+    python: Callable[[], str], parts: tuple[str, ...], tmp_path: Path
+) -> None:
     """-I and -S: no site-packages, nothing of the working folder. Probes may ask for torch."""
     path = tmp_path / "broadgauge.zip"
-    path.write_bytes(bundle.build())
-    names = zipfile.ZipFile(BytesIO(bundle.build())).namelist()
+    path.write_bytes(bundle.build(parts))
+    names = zipfile.ZipFile(BytesIO(bundle.build(parts))).namelist()
     modules = [
         name[:-3].replace("/", ".") for name in names if name.endswith(".py") and "__" not in name
     ]

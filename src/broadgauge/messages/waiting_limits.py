@@ -16,6 +16,7 @@ With the factor, `waiting_limit_s(…)`, are limits against waiting for someone 
   ANSWER_LIMIT_S of clocks and of a command's ranks; SEND_LIMIT_S to take something;
 - to say the last of it and end: COLLECT_S, DUMP_S, GRACE_S, END_GRACE_S, END_LIMIT_S, KILL_WAIT_S,
   LAST_WORDS_S; all of these end at once where nothing is left to wait for;
+- the annotation that says which networks a pod has, STATUS_LIMIT_S;
 - a program of another's that is asked: NVIDIA_SMI_LIMIT_S, _GIT_LIMIT_S, _PYTHON_LIMIT_S, the trial
   of namespaces, a child that calibrates.
 

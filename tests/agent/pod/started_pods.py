@@ -38,12 +38,16 @@ class Pod:
         (package / "run.py").write_text(TORCHRUN)
 
     def start(
-        self, *arguments: str, python: str = sys.executable, **variables: str
+        self,
+        *arguments: str,
+        python: str = sys.executable,
+        before: tuple[str, ...] = (),
+        **variables: str,
     ) -> "subprocess.Popen[str]":
-        """`arguments`: beside those that every pod of this file has."""
+        """`arguments`: beside those that every pod has; `before`: of what starts it."""
         environment = {"PYTHONPATH": str(self.folder / "site"), "TOLD": str(self.folder / "told")}
         return subprocess.Popen(
-            [python, str(self._archive), "pod", "--leader", "127.0.0.1", "--port", "29500",
+            [*before, python, str(self._archive), "pod", "--leader", "127.0.0.1", "--port", "29500",
              "--folder", str(self.work), *arguments],
             env=environment | variables,
             stdout=subprocess.PIPE,
@@ -52,10 +56,14 @@ class Pod:
         )  # fmt: skip
 
     def run(
-        self, *arguments: str, python: str = sys.executable, **variables: str
+        self,
+        *arguments: str,
+        python: str = sys.executable,
+        before: tuple[str, ...] = (),
+        **variables: str,
     ) -> tuple[int, str]:
         """Exit code and log."""
-        process = self.start(*arguments, python=python, **variables)
+        process = self.start(*arguments, python=python, before=before, **variables)
         log, _ = process.communicate()
         return process.returncode, log
 

@@ -2,6 +2,7 @@
 network before anything is started, on trees as pods have them."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests import pythons
 from tests.agent.pod import pods
+from tests.agent.pod.mapped_fabric import WITHOUT_CAPABILITIES
 from tests.agent.pod.pods import VF, asked, facts_of, vfs
 from tests.agent.pod.started_pods import TWO, Pod
 
@@ -77,15 +79,31 @@ def test_rdma_that_was_asked_for_and_isnt_there_starts_nothing(pod: Pod, tmp_pat
 def test_each_reason_is_a_line(pod: Pod, root: Path) -> None:
     (root / "sys/class/infiniband/mlx5_10/ports/1/state").write_text("1: DOWN\n")
     (root / "dev/infiniband/uverbs0").unlink()
+    (root / "dev/termination-log").touch()
     code, log = pod.run(*words(root), RANK="0")
     assert code == 2
-    assert [line for line in log.splitlines() if "refused" in line] == [
+    refused = [line for line in log.splitlines() if "refused" in line]
+    reason = (root / "dev/termination-log").read_text()
+    assert refused == [f"broadgauge: {line}" for line in reason.splitlines()]
+    assert refused == [
         "broadgauge: refused: network fabric: mlx5_10:1 is DOWN, LinkUp, not ACTIVE: cable, switch "
         "port or subnet manager",
         "broadgauge: refused: network fabric: mlx5_10: /dev/infiniband/uverbs0 is not in this "
         "container: ask for the RDMA resource (`rdma/…`, `nvidia.com/…` or `openshift.io/…`) in "
         "the pod's limits",
     ]
+    assert not pod.has_started
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
+def test_a_device_file_that_does_not_open_starts_nothing(pod: Pod, root: Path) -> None:
+    """As whoever has no capability: root may open what nobody may."""
+    (root / "dev/infiniband/uverbs0").chmod(0)
+    code, log = pod.run(
+        *words(root), before=WITHOUT_CAPABILITIES, RANK="0", PATH=os.environ["PATH"]
+    )
+    assert code == 2
+    assert "mlx5_10: /dev/infiniband/uverbs0 does not open: Permission denied" in log
     assert not pod.has_started
 
 

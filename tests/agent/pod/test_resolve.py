@@ -9,7 +9,7 @@ from tests.agent.hardware.machines import Machine
 from tests.agent.pod import pods
 from tests.agent.pod.pods import VF, asked, facts_of, found, vfs, why
 
-from broadgauge.agent.pod.facts import PodFacts
+from broadgauge.agent.pod.facts import TOPOLOGY_FILE, PodFacts
 from broadgauge.agent.pod.name_lists import is_named
 from broadgauge.agent.pod.nccl_variables import SOCKETS_ONLY as SOCKETS_IN_POD
 from broadgauge.agent.pod.network_words import describe, describe_pod, refused
@@ -202,7 +202,7 @@ def test_lines_for_people(tmp_path: Path) -> None:
     assert "  NCCL_IB_HCA==mlx5_10:1: net1 is mlx5_10:1, its GID table has 10.1.0.5" in lines
     assert "  NCCL_TOPO_FILE is left unset: NCCL reads the PCI bus itself" in lines
     assert "  GPU 0000:13:00.0 to mlx5_10:1: PIX" in lines
-    assert "  set by the experiment or the image, and kept, too: NCCL_DEBUG" in lines
+    assert "  as the manifest or the image has them: NCCL_DEBUG" in lines
     (no,) = refused(resolve(asked("efa"), facts))
     assert no == (
         "refused: network fabric: `efa` is asked for, and no adapter has the driver efa; "
@@ -231,6 +231,8 @@ def test_what_the_user_set_is_kept_each_variable_by_itself(tmp_path: Path) -> No
     kept = "set by the experiment or the image, and kept; found here: "
     assert why(resolved, "NCCL_SOCKET_IFNAME") == f"{kept}=net1"
     assert why(resolved, "NCCL_IB_GID_INDEX") == f"{kept}3"
+    sockets = found(tmp_path, asked("roce", VF), vfs(1), NCCL_IB_DISABLE="1", NCCL_NET="IB")
+    assert sockets.notes == ("NCCL_IB_DISABLE=1 is kept, though `roce` is asked for",)
 
 
 def test_what_a_file_of_nccls_says_gives_way_and_is_said(tmp_path: Path) -> None:
@@ -315,6 +317,41 @@ def test_gloo_is_told_its_interface_alone(tmp_path: Path) -> None:
     resolved = found(tmp_path, asked("roce", VF, libraries=("gloo",)), vfs(1))
     assert resolved.variables == {"GLOO_SOCKET_IFNAME": "net1"}
     assert resolved.adapters == ()
+
+
+@pytest.mark.parametrize(
+    ("numa", "file", "says"),
+    [
+        (0, False, "NCCL reads the PCI bus itself"),
+        (-1, False, "no file of the virtual machine's PCI topology is here, and the bus says noth"),
+        (-1, True, f"NCCL reads {TOPOLOGY_FILE} by itself"),
+    ],
+)
+def test_where_nccl_knows_the_topology_from(
+    tmp_path: Path, numa: int, file: bool, says: str
+) -> None:
+    """As in a virtual machine, whose devices hang below root buses of their own."""
+    machine = pods.pod(tmp_path, gpus=0, numa="0-1")
+    machine.gpu(("pci0000:a0", "0000:a0:01.0"), 0, numa=numa)
+    pods.add_vf(machine, 1, "10.1.0.5/24", hca="mlx5_0")
+    if file:
+        machine.file(TOPOLOGY_FILE, "<system/>")
+    resolved = found(tmp_path, asked("roce", VF), vfs(1))
+    assert why(resolved, "NCCL_TOPO_FILE").startswith(says)
+    assert resolved.pairs[0].distance == ("NODE" if numa == 0 else "unknown")
+    kept = found(tmp_path, asked("roce", VF), vfs(1), NCCL_TOPO_FILE="/mine.xml")
+    assert why(kept, "NCCL_TOPO_FILE") == "set by the experiment or the image, and kept"
+
+
+def test_names_of_others_stay_within_their_line(tmp_path: Path) -> None:
+    machine = pods.pod(tmp_path)
+    machine.nic("a\x1b[2J", is_pair=True)
+    facts = facts_of(tmp_path, NCCL_IB_HCA="x\nbroadgauge: fine")
+    resolved = resolve(replace(asked("roce"), name="n\u2028"), facts)
+    lines = [*describe_pod(facts), *describe(resolved, facts), *refused(resolved)]
+    assert all(line.isprintable() for line in lines)
+    assert any("a\\x1b[2J" in line for line in lines)
+    assert any("x\\nbroadgauge: fine names no adapter" in line for line in lines)
 
 
 def test_a_network_is_one_word_of_a_command() -> None:

@@ -9,6 +9,7 @@ NVIDIA GPUDirect RDMA" (2025; its overlay `sft-roce`).
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,11 @@ from broadgauge.agent.pod.resolve import ResolvedNetwork, resolve
 from broadgauge.manifests.attachments import NETWORKS as ANNOTATION
 from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.running.experiments import examples_folder, load
-from broadgauge.running.rendering.experiment import ON_KUBERNETES, render_experiment
+from broadgauge.running.rendering.experiment import (
+    ON_KUBERNETES,
+    RenderedExperiment,
+    render_experiment,
+)
 
 SRIOV = [f"enp{number}s0" for number in range(163, 243, 10)]
 """The article's instance has eight, of which it names enp223s0; enp163s0 is the last adapter."""
@@ -55,12 +60,17 @@ class ArticlePod:
 
 def template(example: str, network: str, *overrides: str) -> Manifest:
     """Of the master's pods of the example's case on this network of several nodes."""
-    loaded = load(example, (ON_KUBERNETES, *overrides))
-    found = render_experiment(loaded)
+    found = _rendered(example, overrides)
     jobs = zip(found.jobs, objects_of(found, "PyTorchJob"), strict=True)
     (job,) = [each for job, each in jobs if job.case.network_name == network and job.num_pods > 1]
     master: Manifest = job["spec"]["pytorchReplicaSpecs"]["Master"]["template"]
     return master
+
+
+@cache
+def _rendered(example: str, overrides: tuple[str, ...]) -> RenderedExperiment:
+    """Once for all networks of it."""
+    return render_experiment(load(example, (ON_KUBERNETES, *overrides)))
 
 
 def pod_of(root: Path, pod: Manifest) -> ArticlePod:

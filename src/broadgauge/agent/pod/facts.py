@@ -20,6 +20,9 @@ ANNOTATIONS_FILE = f"{ANNOTATIONS_FOLDER}/annotations"
 """Of the downward API: all of the pod's annotations, or the value of the network status alone."""
 TOPOLOGY_FILE = "/var/run/nvidia-topologyd/virtualTopology.xml"
 """Which NCCL reads by itself. Source: NVIDIA/nccl, src/graph/topo.cc."""
+VERBS_LIBRARY = "libibverbs.so.1"
+_LOADER_CACHE = "/etc/ld.so.cache"
+_MOST_CACHE_BYTES = 16 << 20
 _NET = "/sys/class/net"
 _VERBS = "/sys/class/infiniband_verbs"
 
@@ -48,6 +51,8 @@ class PodFacts:
     """None: there is no status annotation, or it is not there yet, or not readable."""
     status_problem: str | None = None
     """Why it is not readable."""
+    loader_has_verbs: bool = False
+    """Is libibverbs in the loader's cache (ldconfig(8)), in whichever folder?"""
     has_topology_file: bool = False
     """Is there a virtual machine's topology for NCCL?"""
 
@@ -90,6 +95,8 @@ def read_pod_facts(
         verbs_files=_read_verbs_files(tree),
         status=status,
         status_problem=problem,
+        loader_has_verbs=VERBS_LIBRARY.encode()
+        in (tree.data(_LOADER_CACHE, most_bytes=_MOST_CACHE_BYTES) or b""),
         has_topology_file=tree.exists(TOPOLOGY_FILE),
     )
 

@@ -40,7 +40,7 @@ MEET_LIMIT_S = 1800.0
 their image, long after it."""
 LOOK_EVERY_S = 1.0
 TELL_EVERY_S = 30.0
-TERMINATION_LOG = Path("/dev/termination-log")
+TERMINATION_LOG = "dev/termination-log"
 """Source: Kubernetes API reference, Container, terminationMessagePath."""
 OWN_VARIABLES = frozenset({"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "LOCAL_RANK"})
 """Operators set these for a job's pods; torchrun sets its ranks' own."""
@@ -86,7 +86,8 @@ def main() -> int:
     except (NoPlaceError, NoNetworkError) as error:
         for line in str(error).split("\n"):
             say(line)
-        _leave_reason(str(error))
+        if isinstance(error, NoNetworkError):
+            _leave_reason(options.root, str(error))
         return WRONG_START
     running = _Running()
     signal.signal(signal.SIGTERM, running.end)
@@ -143,9 +144,9 @@ def _allow_locked_memory() -> None:
         resource.setrlimit(resource.RLIMIT_MEMLOCK, (hard, hard))
 
 
-def _leave_reason(text: str) -> None:
+def _leave_reason(root: Path, text: str) -> None:
     """Where `kubectl describe pod` shows it; only where the kubelet has made the file."""
-    with suppress(OSError), TERMINATION_LOG.open("r+") as file:
+    with suppress(OSError), (root / TERMINATION_LOG).open("r+") as file:
         file.write(text)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from broadgauge.agent.pod.facts import PodFacts
 from broadgauge.agent.pod.found_nics import NoSuchNicError, find_nics
-from broadgauge.agent.pod.network_words import describe, refused
+from broadgauge.agent.pod.network_words import describe, plain, refused
 from broadgauge.agent.pod.resolve import resolve
 from broadgauge.messages.asked_network import AskedNetwork
 from broadgauge.messages.waiting_limits import waiting_limit_s
@@ -63,7 +63,8 @@ def facts_with_nics(
                 return facts
             if told_s is None or now_s - told_s >= TELL_EVERY_S:
                 told_s = now_s
-                say(f"waiting for the pod's network status, {STATUS_LIMIT_S:g} s at most: {error}")
+                limit = f"{STATUS_LIMIT_S:g} s at most"
+                say(plain(f"waiting for the pod's network status, {limit}: {error}"))
             sleep(LOOK_EVERY_S)
         else:
             return facts

@@ -6,8 +6,20 @@ from broadgauge.agent.pod.facts import PodFacts
 from broadgauge.agent.pod.resolve import ResolvedNetwork
 
 
+def plain(line: str) -> str:
+    """Names and values are others': no line ends in them, and no terminal does as they say."""
+    shown = (
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in line
+    )
+    return "".join(shown)
+
+
 def describe(resolved: ResolvedNetwork, facts: PodFacts) -> Iterator[str]:
     """What was found, each variable with its reason, which GPU is near which adapter, notes."""
+    return map(plain, _describe(resolved, facts))
+
+
+def _describe(resolved: ResolvedNetwork, facts: PodFacts) -> Iterator[str]:
     pairs = zip(resolved.interfaces, resolved.addresses, strict=True)
     nics = ", ".join(" ".join(pair).rstrip() for pair in pairs)
     unknown = "not found" if resolved.problems else "as the experiment or the image says"
@@ -21,7 +33,7 @@ def describe(resolved: ResolvedNetwork, facts: PodFacts) -> Iterator[str]:
     decided = {reason.variable for reason in resolved.reasons}
     others = [name for name in sorted(facts.given) if name not in decided]
     if others:
-        yield f"  set by the experiment or the image, and kept, too: {', '.join(others)}"
+        yield f"  as the manifest or the image has them: {', '.join(others)}"
     for pair in resolved.pairs:
         yield f"  GPU {pair.gpu} to {pair.adapter}: {pair.distance}"
     yield from (f"  note: {note}" for note in resolved.notes)
@@ -29,11 +41,15 @@ def describe(resolved: ResolvedNetwork, facts: PodFacts) -> Iterator[str]:
 
 def refused(resolved: ResolvedNetwork) -> Iterator[str]:
     """Why nothing is started; empty: it is."""
-    return (f"refused: network {resolved.name}: {problem}" for problem in resolved.problems)
+    return (plain(f"refused: network {resolved.name}: {each}") for each in resolved.problems)
 
 
 def describe_pod(facts: PodFacts) -> Iterator[str]:
     """Which interfaces, adapters and attachments are here?"""
+    return map(plain, _describe_pod(facts))
+
+
+def _describe_pod(facts: PodFacts) -> Iterator[str]:
     for nic in facts.hardware.nics:
         addresses = ", ".join(nic.addresses) or "no address"
         route = ", default route" if nic.has_default_route else ""

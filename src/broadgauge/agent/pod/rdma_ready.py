@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from broadgauge.agent.hardware.gpus import can_dma_buf
 from broadgauge.agent.hardware.limits import ENOUGH_MEMLOCK_BYTES
 from broadgauge.agent.pod.adapters import LINK_LAYERS, NicAdapter
-from broadgauge.agent.pod.facts import PodFacts
+from broadgauge.agent.pod.facts import VERBS_LIBRARY, PodFacts
 from broadgauge.messages.asked_network import AskedNetwork
 from broadgauge.wording.amounts import show_size
 
@@ -20,6 +20,17 @@ def rdma_problems(
     yield from _process_problems(facts)
     if network.gpudirect is True:
         yield from _gpudirect_problems(facts)
+
+
+def rdma_notes(facts: PodFacts) -> Iterator[str]:
+    """What is likely to stand in its way: where a process finds its libraries is the loader's to
+    know, and NCCL fails by itself without this one."""
+    has_verbs = facts.hardware.libraries.get(VERBS_LIBRARY, "") is not None
+    if not has_verbs and not facts.loader_has_verbs:
+        yield (
+            f"{VERBS_LIBRARY} was not found in this image, and NCCL can't send by RDMA without it: "
+            "rdma-core (libibverbs1) has it"
+        )
 
 
 def _port_problems(network: AskedNetwork, adapter: NicAdapter) -> Iterator[str]:
@@ -57,14 +68,11 @@ def _file_problems(adapters: Sequence[NicAdapter], facts: PodFacts) -> Iterator[
 
 
 def _process_problems(facts: PodFacts) -> Iterator[str]:
-    hardware = facts.hardware
-    if hardware.libraries.get("libibverbs.so.1", "") is None:
-        yield "libibverbs.so.1 is not in this image: install rdma-core (libibverbs1)"
-    limits = hardware.limits
+    limits, machine = facts.hardware.limits, facts.hardware.machine
     most = limits.memlock_hard_bytes
     if not limits.is_memlock_known or most is None or most >= ENOUGH_MEMLOCK_BYTES:
         return
-    if hardware.machine.can_lock_memory is not True:
+    if machine.can_lock_memory is not True:
         yield (
             f"this process may lock {show_size(most)} of memory, too little for RDMA: raise "
             "memlock on the nodes (CRI-O's `default_ulimits` by a MachineConfig, containerd's "

@@ -35,7 +35,7 @@ from broadgauge.agent.pod.nccl_variables import (
     verbs_reasons,
     with_given,
 )
-from broadgauge.agent.pod.rdma_ready import rdma_problems
+from broadgauge.agent.pod.rdma_ready import rdma_notes, rdma_problems
 from broadgauge.messages.asked_network import AskedNetwork
 
 BY_VERBS = ("roce", "infiniband")
@@ -118,9 +118,21 @@ def _by_verbs(network: AskedNetwork, nics: Sequence[FoundNic], facts: PodFacts) 
     why = "RDMA is asked for: where NCCL can't use it the launch fails instead of taking sockets"
     reasons = [Reason(variable="NCCL_NET", value="IB", why=why), *verbs_reasons(adapters, facts)]
     reasons += gpudirect_reasons(network)
+    notes += _against_rdma(network, facts)
     return _Way(
-        adapters=adapters, reasons=reasons, problems=[*missing, *blocked, *gids], notes=notes
+        adapters=adapters,
+        reasons=reasons,
+        problems=[*missing, *blocked, *gids],
+        notes=[*notes, *rdma_notes(facts)],
     )
+
+
+def _against_rdma(network: AskedNetwork, facts: PodFacts) -> Iterator[str]:
+    """What the user set by which NCCL can't do as was asked; it is kept all the same."""
+    for name, rdma in (("NCCL_NET", ("IB",)), ("NCCL_IB_DISABLE", ("0",))):
+        given = facts.given.get(name)
+        if given is not None and given not in rdma:
+            yield f"{name}={given} is kept, though `{network.transport}` is asked for"
 
 
 def _of_device_plugin(
@@ -168,6 +180,7 @@ def _as_nccl_chooses(network: AskedNetwork, nics: Sequence[FoundNic], facts: Pod
     if adapters and not blocked:
         few = f"{len(adapters)} of {len(nics)} NICs have an RDMA adapter: NCCL takes those alone"
         notes = [few] if len(adapters) < len(nics) else []
+        notes += rdma_notes(facts)
         return _Way(adapters=adapters, reasons=verbs_reasons(adapters, facts), notes=notes)
     others = [hca.name for hca in facts.hardware.hcas]
     if not others:
