@@ -46,6 +46,7 @@ ALL_THAT_CAN_BE_SAID = (
     "kubernetes.volumes=[{name: data, mount: /data, size_bytes: 1 TiB, storage_class: cephfs},"
     " {name: home, mount: /home/me, is_read_only: true}]",
     "environment={ODD: '$(HOME) $$ 12:30'}",
+    "workloads.as-published.platforms=[]",  # the reference's jobs are enough
 )
 
 
