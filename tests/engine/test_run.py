@@ -16,12 +16,15 @@ from tests.engine.fake_platform import (
 )
 from tests.engine.making import COMMAND, TRAIN, a_plan, make_folder, run_in, trial_ids
 
+from broadgauge.analysis.analyse import analysed
 from broadgauge.engine.events import Event, LaunchEnded, Noted, RecordWritten, RunEnded, RunStarted
 from broadgauge.engine.interrupts import Interrupt
 from broadgauge.engine.ports import Merged
 from broadgauge.engine.run import run
 from broadgauge.engine.trial import TrialPlace, Unreadable, measured_record
+from broadgauge.report.export import table_of
 from broadgauge.results.folder.run_folder import RunFolder
+from broadgauge.results.summary import summarise_stored
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, PlatformError, RunFolderError
 from broadgauge.specs.launching import LaunchRequest, TrialOutcome
@@ -192,6 +195,20 @@ def test_commands_have_a_launch_of_their_own(tmp_path: Path) -> None:
     run_in(folder)
     commands = [record for record in folder.records if record.workload == "command"]
     assert len({record.launch_id for record in commands}) == len(commands) == 2 * 3
+
+
+def test_every_record_of_a_config_has_its_max_batch_len(tmp_path: Path) -> None:
+    """Of failed trials, too."""
+    config = {"file": "config.json", "module": "a.b", "arguments": ["--max_batch_len", "35000"]}
+    by_config = COMMAND | {"name": "by-config", "config": config, "max_batch_len": 35000}
+    folder = make_folder(tmp_path, a_plan(workloads=[COMMAND, by_config]))
+    failures = {each: Failure(kind=ErrorKind.CRASHED) for each in trial_ids(folder.plan)[:2]}
+    run_in(folder, Script(failures=failures))
+    found = {(record.workload, record.max_batch_len) for record in folder.records}
+    assert found == {("command", None), ("by-config", 35000)}
+    table = table_of(analysed(summarise_stored(folder.path)))
+    place = [column.name for column in table.columns].index("max_batch_len")
+    assert {row[place] for row in table.rows} == {None, 35000}
 
 
 def interrupting(trial_id: str, times: int = 1) -> Script:

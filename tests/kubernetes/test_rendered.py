@@ -49,6 +49,7 @@ ALL_THAT_CAN_BE_SAID = (
     " command: [python3, -c, print(1)], environment: {HF_ENDPOINT: 'https://hub'}, cpus: 0.5,"
     " memory_bytes: 1 GiB}",
     "environment={ODD: '$(HOME) $$ 12:30'}",
+    "workloads.as-published.platforms=[]",  # the reference's jobs are enough
 )
 
 

@@ -75,6 +75,10 @@ def test_max_batch_len_is_an_axis(folder: Path) -> None:
     assert command_of(experiment, 1).words[2:4] == ("--max_batch_len", "60000")
     plan = make_plan(experiment, devices_of(a_machine()))
     assert len({case.key for case in plan.cases}) == 4
+    (folder / "again.json").write_text(CONFIG.replace("8", "1"))
+    moved = read(folder, "workloads.mine.config=again.json")
+    again = make_plan(moved, devices_of(a_machine())).cases
+    assert [case.key for case in again] == [case.key for case in plan.cases[::2]]
     assert [case.workload.batch_tokens for case in plan.cases] == [35000, 60000] * 2
 
 
@@ -120,7 +124,9 @@ def test_a_bad_file_is_named_with_its_place(
     else:
         path.write_bytes(content)
     with pytest.raises(ExperimentError) as caught:
-        read(folder)
+        read(folder, "workloads.mine.max_batch_len=[1, 2]")
+    assert len(caught.value.problems) == 1
+    assert str(caught.value).count("hint: ") <= 1
     assert all(word in str(caught.value) for word in words), caught.value
 
 

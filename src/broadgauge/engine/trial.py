@@ -183,6 +183,7 @@ def _record(
         workload=place.case.workload.name,
         network=place.case.network_name,
         shape=place.case.shape,
+        max_batch_len=place.case.workload.batch_tokens,
         launch_id=place.launch_id,
         block=place.block,
         trial=place.planned.trial,

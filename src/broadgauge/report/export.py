@@ -144,6 +144,7 @@ def _of_record(record: Record) -> dict[str, Cell]:
         "ended_unix_s": record.ended_unix_s,
         "status": record.status.value,
         "environment": record.environment,
+        "max_batch_len": record.max_batch_len,
         "path_used": None if record.path is None else record.path.used,
     }
     if record.nccl is not None:
@@ -176,7 +177,6 @@ def _of_case(case: Case) -> dict[str, Cell]:
         "arm": case.arm,
         "world_size": case.world_size,
         "engine": case.workload.measured_by,
-        "max_batch_len": case.workload.batch_tokens,
         "path_wanted": None if path is None else path.path,
     }
     if network is not None:

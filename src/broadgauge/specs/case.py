@@ -145,6 +145,8 @@ class Case(Spec):
 
 LABELS = ("name", "description", "rate_inferred_from", "networks", "platforms", "environment")
 """Of a workload or a network, what a key leaves out; variables are the case's, merged."""
+CONFIG_LABELS = ("file", "nnodes", "nproc_per_node")
+"""Of a command's `config`: where it stood, and what the case has itself."""
 
 
 def _key(form: dict[str, Any]) -> str:
@@ -152,6 +154,8 @@ def _key(form: dict[str, Any]) -> str:
         if part is not None:
             for label in LABELS:
                 part.pop(label, None)
+    if isinstance(config := form["workload"].get("config"), dict):
+        form["workload"]["config"] = {k: v for k, v in config.items() if k not in CONFIG_LABELS}
     text = json.dumps(form, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

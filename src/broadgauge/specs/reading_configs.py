@@ -35,9 +35,10 @@ def with_configs(
             workloads.append(_with_config(workload, place, document, read_config))
         except (InputError, TrainingConfigError) as error:
             where = document.where(("workloads", place, "config"))
-            problems.append(Problem(where, f"`config`: {error}", error.hint))
+            message = error.message if isinstance(error, InputError) else str(error)
+            problems.append(Problem(where, f"`config`: {message}", error.hint))
     if problems:
-        raise ExperimentError(problems)
+        raise ExperimentError(list({str(each): each for each in problems}.values()))
     read: Experiment = experiment.model_copy(update={"workloads": tuple(workloads)})
     return read
 

@@ -228,6 +228,9 @@ class Record(Measurement):
     network: str
     shape: str
     """Labels for people; `case_key` decides what is the same case."""
+    max_batch_len: int | None = None
+    """Tokens that a rank has at most in a batch, by the config.json of its command. None: it has no
+    such file, or an older run."""
     launch_id: str
     """`<planned id>` of the first life, `<planned id>r<n>` of a repeated one."""
     block: int

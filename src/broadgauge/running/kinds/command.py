@@ -68,7 +68,7 @@ class CommandInRunning(KindInRunning):
     def _config_files(self) -> tuple[str, ...]:
         """From where the command runs."""
         config = self.command.config
-        if not isinstance(config, TrainingConfig):
+        if not isinstance(config, TrainingConfig) or config.file.startswith("/"):
             return ()
         return (posixpath.relpath(config.file, self.folder or "."),)
 

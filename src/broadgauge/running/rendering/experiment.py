@@ -70,6 +70,7 @@ class RenderedExperiment:
 def render_experiment(loaded: LoadedExperiment) -> RenderedExperiment:
     """Raises InputError where it has nothing for Kubernetes, or would not be what it says."""
     experiment = loaded.experiment
+    _check_volumes(experiment)
     plan = make_plan(_to_be_run(experiment), {"kubernetes": pod_devices(experiment)})
     prefix = experiment.kubernetes.name or word_of(experiment.name)
     networks = attach_networks(experiment.kubernetes, plan.cases, prefix, loaded.folder)
@@ -88,6 +89,18 @@ def _to_be_run(experiment: Experiment) -> Experiment:
     """Without what is said of results: nothing here asks whether all of its cases are run."""
     rest: Experiment = experiment.model_copy(update={"hypotheses": (), "published": ()})
     return rest
+
+
+def _check_volumes(experiment: Experiment) -> None:
+    """Raises InputError: a mistyped name would mount a volume nowhere."""
+    known = [each.name for each in experiment.workloads]
+    for i, volume in enumerate(experiment.kubernetes.volumes):
+        for name in volume.workloads or ():
+            if name not in known:
+                raise InputError(
+                    f"kubernetes.volumes[{i}].workloads: no workload is named `{name}`",
+                    hint=did_you_mean(name, known) or f"there are {', '.join(known)}",
+                )
 
 
 def _jobs(
