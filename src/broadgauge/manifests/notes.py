@@ -22,10 +22,11 @@ def _on_waiting(job: PodJob) -> Iterator[str]:
     prepare = job.settings.prepare
     if prepare is None or job.preparation is None:
         return
+    maker, space = job.preparation.order.maker, job.settings.namespace
+    within = "" if space is None else f"--namespace {space} "
     yield (
-        f"pods hold their GPUs while they wait for the Job {job.preparation.order.maker}: apply "
-        "35-prepare before, and `kubectl wait --for=condition=complete --timeout=2h job/"
-        f"{job.preparation.order.maker}`"
+        f"pods hold their GPUs while they wait for the Job {maker}: apply 35-prepare before, and "
+        f"`kubectl wait {within}--for=condition=complete --timeout=2h job/{maker}`"
     )
     volume = filled_volume(job.settings, prepare)
     if volume.access == "ReadWriteOnce":

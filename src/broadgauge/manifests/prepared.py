@@ -85,13 +85,14 @@ def _fetch(kind: FetchedKind, asked: FetchedSource, mount: str) -> FetchOrder:
     is_of_the_hub = asked.is_of_the_hub
     revision = (asked.revision or "main") if is_of_the_hub else None
     alone = asked.file if is_of_the_hub else None
-    key = _key([kind, asked.source, revision, alone, *sorted(asked.leave_out)])
+    key = _key([kind, asked.source, revision, alone, asked.sha256, *sorted(asked.leave_out)])
     return FetchOrder(
         kind=kind,
         name="-".join(part for part in (kind, _word(asked.source), key) if part),
         source=asked.source,
         revision=revision,
         file=asked.file,
+        sha256=asked.sha256,
         leave_out=asked.leave_out,
         link=_link(mount, asked.to),
     )

@@ -36,6 +36,8 @@ class FetchOrder:
     """Of a repository; None: the source is none."""
     file: str | None = None
     """Which of its files is meant, by its path in the folder; None: the folder."""
+    sha256: str | None = None
+    """Of what a URL gives; None: nobody said it."""
     leave_out: tuple[str, ...] = ()
     """Patterns of a repository's files that are not fetched."""
     link: str | None = None

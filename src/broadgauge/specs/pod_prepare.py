@@ -17,6 +17,7 @@ FOLDER = "broadgauge"
 """On the volume: what is fetched; the user's own lies beside it."""
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(?:/[A-Za-z0-9][\w.-]{0,95})?", re.ASCII)
 _SCHEMES = ("http", "https", "file")
+_WEB = ("http://", "https://")
 _MOST_CHARACTERS = 1024
 _BY_SECRET = (
     "put them into a Secret, name it in `kubernetes.secrets`, and let `prepare.command` fetch with "
@@ -62,6 +63,8 @@ class FetchedSource(_OnVolume):
     path in the image or on the volume."""
     revision: str | None = Field(default=None, min_length=1, max_length=255)
     """Branch, tag or commit of the repository. null: `main`, as it is when it is first fetched."""
+    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
+    """Of what a URL gives: anything else is refused. null: nothing is known of it."""
     leave_out: tuple[PlainWord, ...] = Field(default=(), max_length=32)
     """Patterns of the repository's files that are not fetched: `original/*`, `*.bin`."""
 
@@ -85,6 +88,8 @@ class FetchedSource(_OnVolume):
             for key in ("revision", "leave_out"):
                 if getattr(self, key):
                     raise placed_error(f"`{key}` is of a repository of the hub", (key,))
+        if self.sha256 is not None and not self.source.startswith(_WEB):
+            raise placed_error("`sha256` is of what a URL gives", ("sha256",))
         return self
 
 

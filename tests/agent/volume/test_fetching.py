@@ -1,5 +1,7 @@
 """Proves how a model or data set gets into its folder: from where, whole, once, nowhere else."""
 
+import errno
+import hashlib
 import io
 import json
 import os
@@ -11,7 +13,7 @@ import pytest
 from tests.agent.volume.content_server import Answer, serving
 from tests.agent.volume.pods import archive, fetch_order
 
-from broadgauge.agent.volume import locks
+from broadgauge.agent.volume import fetching, locks
 from broadgauge.agent.volume.fetching import fetch
 from broadgauge.agent.volume.telling import FetchError, LastingError
 from broadgauge.messages.prepare_order import DONE, FetchOrder, PrepareOrder
@@ -74,6 +76,16 @@ def test_a_url_is_fetched_and_an_archive_unpacked(tmp_path: Path) -> None:
     assert contents(place) == {"a.bin": b"one", "b/c": b"two"}
     assert "SEKRIT" not in (place / DONE).read_text()
     assert contents(as_it_was) == {"m.pt": model}  # which is a zip inside
+
+
+def test_a_url_that_gives_something_else_than_was_said_is_refused(tmp_path: Path) -> None:
+    right = hashlib.sha256(b"right").hexdigest()
+    answers = {"/a.bin": Answer(content=b"wrong")}
+    with serving(answers) as server, pytest.raises(FetchError, match=f"and {right} was promised"):
+        fetched(tmp_path, f"{server.url}/a.bin", sha256=right)
+    with serving({"/a.bin": Answer(content=b"right")}) as server:
+        place = fetched(tmp_path, f"{server.url}/a.bin", sha256=right)
+    assert contents(place) == {"a.bin": b"right"}
 
 
 def zipped(members: dict[str, bytes]) -> bytes:
@@ -358,3 +370,36 @@ def test_a_volume_without_locks_is_filled_too(
     (tmp_path / "a.bin").write_bytes(b"one")
     assert contents(fetched(tmp_path, str(tmp_path / "a.bin"))) == {"a.bin": b"one"}
     assert "gives no locks (No locks available)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "the volume needs more room"),
+        (errno.EDQUOT, "the volume needs more room"),
+        (errno.EROFS, "must be able to write there"),
+        (errno.EACCES, "must be able to write there"),
+    ],
+)
+def test_what_the_volume_can_not_do_is_said_for_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, words: str
+) -> None:
+    def refuse(_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    (tmp_path / "a.bin").write_bytes(b"one")
+    monkeypatch.setattr(fetching.os, "fsync", refuse)
+    with pytest.raises(LastingError, match=words):
+        fetched(tmp_path, str(tmp_path / "a.bin"))
+    assert not (tmp_path / "v/broadgauge/model-x").exists()
+
+
+def test_a_volume_of_root_says_how_another_user_may_write_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, *_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(LastingError, match=rf"user {os.geteuid()}.*may not write.*fs_group"):
+        fetched(tmp_path, "/usr")

@@ -105,7 +105,9 @@ def test_without_a_network_one_line_says_what_from_where_why_and_what_helps(
     [_, line] = log.splitlines()
     for words in ("me/tiny", url, "Connection refused", "HTTPS_PROXY", "HF_ENDPOINT", "path"):
         assert words in line
-    assert pods.names() == [".model-x.part"]
+    assert pods.names() == [".it.error", ".model-x.part"]
+    _, waiting = pods.run("wait", pods.order(fetch_order("me/tiny")), "--limit-s", "0")
+    assert f"(begun). The Job it brings it; its last try failed: model me/tiny: {url}" in waiting
 
 
 @pytest.mark.parametrize("python", [pythons.oldest, pythons.newest])
@@ -159,7 +161,10 @@ def test_a_command_that_fails_leaves_nothing_that_looks_whole(
     command = CommandOrder(name="command-1", words=words, folder="/", file="n")
     found = pods.run("prepare", pods.order(command=command))
     assert (found[0], said in found[1]) == (status, True), found[1]
-    assert pods.names() == [".command-1.part"]
+    assert pods.names() == [".command-1.part", ".it.error"]
+    made = CommandOrder(name="command-1", words=("/bin/true",), folder="/")
+    assert pods.run("prepare", pods.order(command=made))[0] == 0
+    assert pods.names() == ["command-1"]
 
 
 def test_an_order_that_is_none_is_said(pods: VolumePods) -> None:

@@ -292,6 +292,7 @@ def test_a_secret_is_refused_without_being_told(folder: Path, prepare: str, word
         ("model: {source: a/b/c}", "no repository of the hub, no URL"),
         ('model: "ftp://host/x"', "is no `https://host/path`"),
         ("model: {source: /x, revision: v1}", "`revision` is of a repository"),
+        ("model: {source: a/b, sha256: SUM}", "of what a URL gives"),
         ("model: {source: a/b, to: ../x}", "no path below a folder"),
         ("model: {source: a/b, to: /x}", "no path below a folder"),
         ("model: {source: a/b, to: broadgauge/x}", "Broadgauge's own folder"),
@@ -301,7 +302,7 @@ def test_a_secret_is_refused_without_being_told(folder: Path, prepare: str, word
 )
 def test_what_makes_no_sense_is_refused(folder: Path, prepare: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        with_preparation(folder, prepare=prepare)
+        with_preparation(folder, prepare=prepare.replace("SUM", f"'{'0' * 64}'"))
 
 
 @pytest.mark.parametrize(

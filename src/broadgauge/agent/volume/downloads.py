@@ -31,6 +31,8 @@ from broadgauge.agent.volume.telling import (
 CHUNK_BYTES = 1 << 20
 REACH_LIMIT_S = 60.0
 """Of a connection, and of each piece of an answer."""
+AGENT = "broadgauge"
+"""Some servers refuse what a library says of its own accord."""
 NEVER = frozenset({400, 401, 403, 404, 405, 410, 451})
 """What a server answers that has it not, or not for us."""
 MOST_ANSWER_BYTES = 64 << 20
@@ -179,7 +181,7 @@ def _opened(url: str, headers: Mapping[str, str], token: str | None) -> Any:
     """The answer, to be closed. Raises FetchError."""
     place = shown(url)
     try:
-        asked = urllib.request.Request(url, headers=dict(headers))
+        asked = urllib.request.Request(url, headers={"User-Agent": AGENT, **headers})
         if token:
             asked.add_unredirected_header("Authorization", f"Bearer {token}")
         return urllib.request.build_opener(_Redirects).open(asked, timeout=REACH_LIMIT_S)

@@ -145,7 +145,7 @@ def _fetched(part: FetchOrder, room: Path) -> dict[str, Any]:
     name = Path(urllib.parse.unquote(url.path)).name or "file"
     came = path_inside(downloads if is_archive(name) else whole, name, "the URL's file")
     try:
-        download(source, came, downloads / ".partial")
+        download(source, came, downloads / ".partial", sha256=part.sha256)
     except HttpStatusError as error:
         raise (LastingError if error.is_lasting else FetchError)(str(error)) from None
     return about | {"form": _unpacked(came, whole) if is_archive(name) else AS_IT_WAS}

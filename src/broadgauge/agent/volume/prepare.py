@@ -18,6 +18,7 @@ from broadgauge.agent.volume.telling import (
     FetchError,
     LastingError,
     end_when_told,
+    keep_error,
     one_line,
     read_order,
     say,
@@ -31,21 +32,29 @@ def main() -> int:
     end_when_told()
     try:
         order = read_order()
+    except LastingError as error:
+        say(str(error))
+        return LASTING
+    status, text = _status(order)
+    say(text)
+    keep_error(order, text if status else "")
+    return status
+
+
+def _status(order: PrepareOrder) -> tuple[int, str]:
+    """The exit code, and what is said last."""
+    try:
         for part in order.fetched:
             fetch(order, part)
         if order.command is not None:
             _run(order, order.command)
     except LastingError as error:
-        say(f"{error}. Another try would not help: none is made")
-        return LASTING
+        return LASTING, f"{error}. Another try would not help: none is made"
     except FetchError as error:
-        say(str(error))
-        return FAILED
+        return FAILED, str(error)
     except OSError as error:
-        say(one_line(error))
-        return FAILED
-    say("all is there")
-    return ALL_IS_THERE
+        return FAILED, one_line(error)
+    return ALL_IS_THERE, "all is there"
 
 
 def _run(order: PrepareOrder, command: CommandOrder) -> None:

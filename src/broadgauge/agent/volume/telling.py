@@ -5,6 +5,8 @@ import os
 import re
 import signal
 import sys
+from contextlib import suppress
+from pathlib import Path
 from types import FrameType
 
 from broadgauge.messages.prepare_order import PREPARE_ORDER, VARIABLE, PrepareOrder
@@ -12,6 +14,7 @@ from broadgauge.messages.prepare_order import PREPARE_ORDER, VARIABLE, PrepareOr
 ALL_IS_THERE, FAILED, LASTING = 0, 1, 2
 """Exit codes: after FAILED the Job tries again, after LASTING it does not."""
 TELL_EVERY_S = 30.0
+_MOST_ERROR_CHARACTERS = 2000
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{0,30}://"
 _URL = re.compile(rf"({_SCHEME})([^/?#]*)((?:(?!{_SCHEME})[^?#])*)([?#].*)?", re.DOTALL)
 """Scheme, authority, path, the rest. A path may hold blanks by mistake, and ends at another URL."""
@@ -66,6 +69,28 @@ def _shown(url: re.Match[str]) -> str:
 
 def one_line(error: object) -> str:
     return shown(" ".join(str(error).split()))
+
+
+def keep_error(order: PrepareOrder, text: str) -> None:
+    """For the pods that wait: empty where it is over. As far as the volume allows."""
+    with suppress(OSError):
+        if text:
+            _error_file(order).write_text(text, encoding="utf-8", errors="replace")
+        else:
+            _error_file(order).unlink(missing_ok=True)
+
+
+def last_error(order: PrepareOrder) -> str:
+    """Why the last try failed; empty: none has, as far as this is known."""
+    try:
+        with _error_file(order).open(encoding="utf-8", errors="replace") as file:
+            return file.read(_MOST_ERROR_CHARACTERS)
+    except OSError:
+        return ""
+
+
+def _error_file(order: PrepareOrder) -> Path:
+    return Path(order.root) / f".{order.maker}.error"
 
 
 def who() -> str:

@@ -17,6 +17,7 @@ from broadgauge.agent.volume.telling import (
     TELL_EVERY_S,
     LastingError,
     end_when_told,
+    last_error,
     read_order,
     say,
     shown,
@@ -56,7 +57,9 @@ def _wait(order: PrepareOrder, limit_s: float) -> bool:
         now_s = time.monotonic()
         if now_s - told_s >= TELL_EVERY_S or now_s - begun_s >= limit_s:
             told_s = now_s
-            say(f"waiting for {'; '.join(missing)}. The Job {order.maker} brings it")
+            said = last_error(order)
+            why = f"; its last try failed: {said}" if said else ""
+            say(f"waiting for {'; '.join(missing)}. The Job {order.maker} brings it{why}")
         if now_s - begun_s >= limit_s:
             return False
         time.sleep(LOOK_EVERY_S)
