@@ -17,7 +17,7 @@ class MeasuredFigure(_Measured):
 
     shown: str
     """As docs/measurements.md has it."""
-    number: float
+    value: float
     """In the base unit, to hold it against others of its table."""
 
 

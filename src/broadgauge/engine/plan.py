@@ -28,7 +28,6 @@ from broadgauge.specs.plan import BaselineRun, Plan
 from broadgauge.specs.platforms import Devices, PlatformKind
 from broadgauge.specs.training_config import TrainingConfig
 from broadgauge.specs.units import show_time
-from broadgauge.specs.workload import CommandWorkload
 
 DevicesByPlatform = Mapping[PlatformKind, Devices]
 MOST_TRIALS = 100_000
@@ -193,14 +192,13 @@ def _config_notes(cases: tuple[Case, ...]) -> Iterator[str]:
     shapes: dict[tuple[str, str], dict[str, None]] = {}
     modules: dict[str, None] = {}
     for case in cases:
-        command = case.workload
-        if not isinstance(command, CommandWorkload) or isinstance(command.config, str | None):
+        config, module = case.workload.read_config, case.workload.ignored_module
+        if config is None:
             continue
-        config = command.config
         if not _is_as_said(case, config):
             shapes.setdefault((config.file, config.shape_words), {})[case.shape] = None
-        if command.command and config.module is not None:
-            modules[f"{config.file} names {config.module}: `command` is run instead"] = None
+        if module is not None:
+            modules[f"{config.file} names {module}: `command` is run instead"] = None
     for (file, said), others in shapes.items():
         yield f"{file} says {said}: cases with another shape are {', '.join(others)}"
     yield from modules

@@ -87,7 +87,7 @@ def figure_rows(table: ArticleTable, view: ArticleView) -> tuple[FigureRow, ...]
                 over_first_ratio=row.number / first.number if is_other else None,
                 predicted_over_first_ratio=_ratio(row, first) if is_other else None,
                 measured=found,
-                measured_over_first_ratio=found.number / first_measured.number
+                measured_over_first_ratio=found.value / first_measured.value
                 if is_other and found is not None and first_measured is not None
                 else None,
                 yours=_yours(row, view.yours),

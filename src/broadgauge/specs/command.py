@@ -1,14 +1,14 @@
 """How is the user's own script started, and which of its numbers are measured?"""
 
 import re
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from broadgauge.messages.vocabulary import Comma
 from broadgauge.specs.base import Name, Spec, placed_error
 from broadgauge.specs.metrics import unit_of
-from broadgauge.specs.training_config import MAX_BATCH_LEN, TrainingConfig
+from broadgauge.specs.training_config import MAX_BATCH_LEN, TrainingConfig, parse_training_config
 from broadgauge.specs.workload_base import WorkloadBase
 
 METRIC_NAME_PATTERN = r"^[a-z][a-z0-9_]*$"
@@ -123,6 +123,25 @@ class CommandWorkload(WorkloadBase):
     @property
     def batch_tokens(self) -> int | None:
         return self.max_batch_len
+
+    @property
+    def unread_config(self) -> str | None:
+        return self.config if isinstance(self.config, str) else None
+
+    def with_config(self, text: str) -> Self:
+        assert isinstance(self.config, str), "it is read once"
+        config, max_batch_len = parse_training_config(
+            text, self.config, max_batch_len=self.max_batch_len, names_module=not self.command
+        )
+        return self.model_copy(update={"config": config, "max_batch_len": max_batch_len})
+
+    @property
+    def read_config(self) -> TrainingConfig | None:
+        return self.config if isinstance(self.config, TrainingConfig) else None
+
+    @property
+    def ignored_module(self) -> str | None:
+        return self.read_config.module if self.command and self.read_config else None
 
     @model_validator(mode="before")
     @classmethod

@@ -7,11 +7,10 @@ the same arguments, and a file that changes meanwhile changes no run.
 import posixpath
 from typing import Protocol
 
-from broadgauge.specs.command import CommandWorkload
 from broadgauge.specs.document import Document
 from broadgauge.specs.errors import ExperimentError, InputError, Problem
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.training_config import TrainingConfigError, parse_training_config
+from broadgauge.specs.training_config import TrainingConfigError
 from broadgauge.specs.workload import Workload
 
 
@@ -46,16 +45,8 @@ def with_configs(
 def _with_config(
     workload: Workload, place: int, document: Document, read_config: ConfigReader
 ) -> Workload:
-    if not isinstance(workload, CommandWorkload) or not isinstance(workload.config, str):
+    named = workload.unread_config
+    if named is None:
         return workload
     folder = posixpath.dirname(document.file_of(("workloads", place, "config")))
-    config, max_batch_len = parse_training_config(
-        read_config(posixpath.join(folder, workload.config)),
-        workload.config,
-        max_batch_len=workload.max_batch_len,
-        names_module=not workload.command,
-    )
-    read: CommandWorkload = workload.model_copy(
-        update={"config": config, "max_batch_len": max_batch_len}
-    )
-    return read
+    return workload.with_config(read_config(posixpath.join(folder, named)))

@@ -4,13 +4,14 @@ What the other rooms ask of a workload without caring which kind it is stands he
 needs beyond that is told by the registry of the room that needs it (docs/decisions/0013).
 """
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from pydantic import Field
 
 from broadgauge.specs.base import Name, Spec
 from broadgauge.specs.gpt import DataType
 from broadgauge.specs.platforms import PlatformKind
+from broadgauge.specs.training_config import TrainingConfig
 from broadgauge.specs.variables import EnvironmentVariables
 
 
@@ -50,6 +51,26 @@ class WorkloadBase(Spec):
     @property
     def batch_tokens(self) -> int | None:
         """How many tokens has a rank at most in a batch, where a `max_batch_len` says it?"""
+        return None
+
+    @property
+    def unread_config(self) -> str | None:
+        """The path of a file that is read with the experiment; None: there is none, or it is."""
+        return None
+
+    def with_config(self, text: str) -> Self:
+        """With what the file says in the place of its name. Raises TrainingConfigError."""
+        del text
+        return self
+
+    @property
+    def read_config(self) -> TrainingConfig | None:
+        """What that file says."""
+        return None
+
+    @property
+    def ignored_module(self) -> str | None:
+        """What it says is run, where something else is."""
         return None
 
     @property

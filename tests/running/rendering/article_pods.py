@@ -59,10 +59,16 @@ class ArticlePod:
 
 
 def template(example: str, network: str, *overrides: str) -> Manifest:
-    """Of the master's pods of the example's case on this network of several nodes."""
+    """Of the master's pods of the article's own command on this network of several nodes."""
     found = _rendered(example, overrides)
     jobs = zip(found.jobs, objects_of(found, "PyTorchJob"), strict=True)
-    (job,) = [each for job, each in jobs if job.case.network_name == network and job.num_pods > 1]
+    (job,) = [
+        each
+        for job, each in jobs
+        if job.case.network_name == network
+        and job.num_pods > 1
+        and job.case.workload.name == "as-published"
+    ]
     master: Manifest = job["spec"]["pytorchReplicaSpecs"]["Master"]["template"]
     return master
 

@@ -102,7 +102,8 @@ def test_ranks_of_rdma_on_h100_are_told_what_the_articles_were(tmp_path: Path) -
     topology = f'<system version="1"><cpu numaid="0">{gpus}</cpu></system>'
     (tmp_path / "topo.xml").write_text(topology)
     example = shutil.copy(examples_folder() / "granite-h100.yaml", tmp_path)
-    shutil.copytree(examples_folder() / "address-maps", tmp_path / "address-maps")
+    for folder in ("address-maps", "granite"):
+        shutil.copytree(examples_folder() / folder, tmp_path / folder)
     h100_pod(tmp_path, "granite-h100")
     told = template(str(example), "sriov-rdma-nics-8", "kubernetes.topology_file=topo.xml")
     found = pod_of(tmp_path, told)
