@@ -7,8 +7,8 @@ from broadgauge.manifests.config_maps import PROGRAM_KEY, config_map, file_keys
 from broadgauge.manifests.files import ManifestFile
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.prepared import (
-    HUB_TOKEN,
     PREPARE_FILES,
+    TOKENS,
     Preparation,
     filled_volume,
     order_text,
@@ -142,7 +142,7 @@ def _volumes(
 
 
 def _variables(job: PodJob, prepare: PodPrepare, found: Preparation) -> list[Manifest]:
-    """The hub's token alone of the secrets, and all of them where a command of the user's runs."""
+    """Of the secrets those that sources ask for; all of them where a command of the user's runs."""
     plain = {
         "HOME": SCRATCH,
         "TMPDIR": SCRATCH,
@@ -155,7 +155,7 @@ def _variables(job: PodJob, prepare: PodPrepare, found: Preparation) -> list[Man
     secrets = {
         name: ref
         for name, ref in job.settings.secrets.items()
-        if name == HUB_TOKEN or prepare.command is not None
+        if name in TOKENS or prepare.command is not None
     }
     return [
         *(

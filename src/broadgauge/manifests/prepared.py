@@ -20,7 +20,8 @@ from broadgauge.specs.pod_volumes import OURS, Volume
 
 PREPARE_FILES = f"{OURS}/files"
 """In the pod that prepares: the user's files that its command needs."""
-HUB_TOKEN = "HF_TOKEN"
+TOKENS = ("HF_TOKEN", "REGISTRY_AUTH")
+"""Variables by which the hub and a registry know who asks."""
 _KEY_CHARACTERS, _SHORT_KEY_CHARACTERS = 16, 8
 _SHOWN_CHARACTERS = 40
 

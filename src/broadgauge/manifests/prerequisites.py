@@ -82,5 +82,5 @@ def _sources(prepare: PodPrepare) -> Iterator[str]:
         yield f"a way from a pod to {endpoint} ({', '.join(of_the_hub)})"
     for each in fetched:
         if not each.is_of_the_hub:
-            is_url = each.source.startswith("http")
+            is_url = each.source.startswith(("http", "oci"))
             yield f"{'a way from a pod to ' if is_url else 'in its pod: '}{each.source}"

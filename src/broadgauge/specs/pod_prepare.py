@@ -16,7 +16,7 @@ from broadgauge.specs.variables import VARIABLE_PATTERN, holds_secret
 FOLDER = "broadgauge"
 """On the volume: what is fetched; the user's own lies beside it."""
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(?:/[A-Za-z0-9][\w.-]{0,95})?", re.ASCII)
-_SCHEMES = ("http", "https", "file")
+_SCHEMES = ("http", "https", "file", "oci")
 _WEB = ("http://", "https://")
 _MOST_CHARACTERS = 1024
 _BY_SECRET = (
@@ -59,7 +59,8 @@ class FetchedSource(_OnVolume):
 
     source: str = Field(min_length=1, max_length=_MOST_CHARACTERS)
     """A repository of the Hugging Face hub (`ibm-granite/granite-3.1-8b-base`), a URL (`https://`,
-    `http://`, `file://`; what ends in `.tar`, `.tar.gz`, `.zip`, … is unpacked), or an absolute
+    `http://`, `file://`; what ends in `.tar`, `.tar.gz`, `.zip`, … is unpacked), a model in a
+    registry of containers (`oci://host/team/model:tag`, whose layers are its files), or an absolute
     path in the image or on the volume."""
     revision: str | None = Field(default=None, min_length=1, max_length=255)
     """Branch, tag or commit of the repository. null: `main`, as it is when it is first fetched."""
@@ -73,6 +74,11 @@ class FetchedSource(_OnVolume):
         """A repository of Hugging Face's."""
         return "://" not in self.source and not self.source.startswith("/")
 
+    @property
+    def is_a_repository(self) -> bool:
+        """Has it files of which some can be fetched alone?"""
+        return self.is_of_the_hub or self.source.startswith("oci://")
+
     @model_validator(mode="after")
     def _is_one(self) -> "FetchedSource":
         _refuse_secrets(self.source, ("source",))
@@ -84,10 +90,10 @@ class FetchedSource(_OnVolume):
                 ("source",),
                 "`ibm-granite/granite-3.1-8b-base`, `https://host/model.tar`, `/models/granite`",
             )
-        if not self.is_of_the_hub:
-            for key in ("revision", "leave_out"):
-                if getattr(self, key):
-                    raise placed_error(f"`{key}` is of a repository of the hub", (key,))
+        if self.revision is not None and not self.is_of_the_hub:
+            raise placed_error("`revision` is of a repository of the hub", ("revision",))
+        if self.leave_out and not self.is_a_repository:
+            raise placed_error("`leave_out` is of a repository", ("leave_out",))
         if self.sha256 is not None and not self.source.startswith(_WEB):
             raise placed_error("`sha256` is of what a URL gives", ("sha256",))
         return self
@@ -205,6 +211,6 @@ def _check_url(text: str) -> None:
         is_plain = False
     if not is_plain or not text.isprintable():
         raise placed_error(
-            f"`{scheme[:32]}://***` is no `https://host/path`, `http://…` or `file:///path`",
+            f"`{scheme[:32]}://***` is no `https://host/path`, `http://…`, `file:///path` or `oci://host/model:1`",
             ("source",),
         )

@@ -23,6 +23,8 @@ class Answer:
     """The first answer ends after so many bytes."""
     holds_at: int | None = None
     """The first answer stops after so many bytes, until `go_on` is set."""
+    asks_for: str | None = None
+    """This Authorization, else 401 with `headers`' WWW-Authenticate."""
     sent: threading.Event = field(default_factory=threading.Event)
     """All that comes before the hold has been written."""
     go_on: threading.Event = field(default_factory=threading.Event)
@@ -65,6 +67,8 @@ def serving(answers: Mapping[str, Answer]) -> Iterator[ContentServer]:
                 return
 
         def _send(self, answer: Answer, *, is_first: bool) -> None:
+            if answer.asks_for not in (None, self.headers.get("Authorization")):
+                answer = Answer(status=401, headers=answer.headers)
             content, begin = answer.content, 0
             wanted = self.headers.get("Range")
             if wanted and self.headers.get("If-Range") == answer.etag:

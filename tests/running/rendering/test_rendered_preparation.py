@@ -93,6 +93,22 @@ def test_the_articles_model_comes_to_the_path_of_its_configuration(folder: Path)
     assert model.name.startswith("model-granite-3.1-8b-starter-v2-")
 
 
+def test_a_model_of_a_registry_comes_with_its_pull_secret(folder: Path) -> None:
+    """Where RHEL AI's models are, the article's among them."""
+    found = with_preparation(
+        folder,
+        "kubernetes.secrets={REGISTRY_AUTH: {secret: pull, key: .dockerconfigjson}}",
+        prepare='model: {source: "oci://host/rhelai1/granite:1.5", leave_out: ["*.md"]}',
+    )
+    container = fetching_container(found)
+    [part] = order_of(container).fetched
+    assert (part.leave_out, part.revision) == (("*.md",), None)
+    assert part.name.startswith("model-granite-1.5-")
+    secret = {"secretKeyRef": {"name": "pull", "key": ".dockerconfigjson"}}
+    assert variables_of(container)["REGISTRY_AUTH"] == secret
+    assert any("way from a pod to oci://host" in need for need in found.rendered.prerequisites)
+
+
 def test_pods_of_every_case_wait_for_the_same_before_anything_else(folder: Path) -> None:
     found = with_preparation(folder)
     fetching = fetching_container(found)

@@ -45,10 +45,12 @@ _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(?:\d+|\*)")
 class HttpStatusError(FetchError):
     """A server's answer that is no content."""
 
-    def __init__(self, text: str, status: int, content_range: str) -> None:
+    def __init__(self, text: str, status: int, headers: Any) -> None:
         super().__init__(text)
         self.status = status
-        self.content_range = content_range
+        self.content_range = str(headers.get("Content-Range", ""))
+        self.challenge = str(headers.get("WWW-Authenticate", ""))
+        """How it wants to be told who asks."""
 
     @property
     def is_lasting(self) -> bool:
@@ -82,9 +84,10 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         return found
 
 
-def read_json(url: str, token: str | None) -> Any:
-    """Raises FetchError."""
-    with _opened(url, {}, token) as answer:
+def read_json(url: str, authorization: str | None, accept: str | None = None) -> Any:
+    """`accept`: media types. Raises FetchError."""
+    headers = {} if accept is None else {"Accept": accept}
+    with _opened(url, headers, authorization) as answer:
         try:
             text = answer.read(MOST_ANSWER_BYTES + 1)
         except (OSError, http.client.HTTPException) as error:
@@ -100,7 +103,7 @@ def download(
     target: Path,
     partial: Path,
     *,
-    token: str | None = None,
+    authorization: str | None = None,
     sha256: str | None = None,
 ) -> None:
     """Into `target`, unless it is there; it grows as `partial`. Raises FetchError and OSError."""
@@ -110,7 +113,7 @@ def download(
     for tries in range(MOST_BROKEN):
         had_bytes = _size_bytes(partial)
         try:
-            _go_on(url, partial, token)
+            _go_on(url, partial, authorization)
             break
         except HttpStatusError as error:
             if error.status != http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
@@ -130,13 +133,13 @@ def download(
     _about(partial).unlink(missing_ok=True)
 
 
-def _go_on(url: str, partial: Path, token: str | None) -> None:
+def _go_on(url: str, partial: Path, authorization: str | None) -> None:
     """Raises FetchError and OSError."""
     had_bytes, state = _size_bytes(partial), _state(partial)
     headers = {}
     if had_bytes and state:
         headers = {"Range": f"bytes={had_bytes}-", "If-Range": state}
-    with _opened(url, headers, token) as answer:
+    with _opened(url, headers, authorization) as answer:
         begin_bytes = 0
         if answer.status == http.client.PARTIAL_CONTENT:
             part = _CONTENT_RANGE.fullmatch(answer.headers.get("Content-Range", ""))
@@ -177,19 +180,18 @@ def _receive(answer: Any, url: str, partial: Path, begin_bytes: int) -> None:
         raise _BrokenOffError(f"{shown(url)}: {at_bytes} of {end_bytes} bytes came")
 
 
-def _opened(url: str, headers: Mapping[str, str], token: str | None) -> Any:
+def _opened(url: str, headers: Mapping[str, str], authorization: str | None) -> Any:
     """The answer, to be closed. Raises FetchError."""
     place = shown(url)
     try:
         asked = urllib.request.Request(url, headers={"User-Agent": AGENT, **headers})
-        if token:
-            asked.add_unredirected_header("Authorization", f"Bearer {token}")
+        if authorization:
+            asked.add_unredirected_header("Authorization", authorization)
         return urllib.request.build_opener(_Redirects).open(asked, timeout=REACH_LIMIT_S)
     except urllib.error.HTTPError as error:
         with error:
             words = f"{place}: {error.code} {one_line(error.reason)}"
-            parts = str(error.headers.get("Content-Range", ""))
-            raise HttpStatusError(words, error.code, parts) from None
+            raise HttpStatusError(words, error.code, error.headers) from None
     except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
         reason = getattr(error, "reason", error)
         if isinstance(reason, ssl.SSLCertVerificationError):

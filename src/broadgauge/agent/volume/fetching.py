@@ -22,6 +22,8 @@ from broadgauge.agent.volume.hub import fetch_repository
 from broadgauge.agent.volume.inside import path_inside
 from broadgauge.agent.volume.links import check_link, is_done, make_link
 from broadgauge.agent.volume.locks import held
+from broadgauge.agent.volume.registry import SCHEME, fetch_artifact
+from broadgauge.agent.volume.remote_files import PartialFolders
 from broadgauge.agent.volume.telling import FetchError, LastingError, say, shown, who
 from broadgauge.messages.prepare_order import DONE, AnyOrder, FetchOrder, PrepareOrder
 
@@ -133,8 +135,11 @@ def _fetched(part: FetchOrder, room: Path) -> dict[str, Any]:
     about: dict[str, Any] = {"source": shown(source)}
     if source.startswith("/"):
         return about | {"form": _copied(Path(source), room)}
+    rooms = PartialFolders(whole=whole, partials=downloads)
+    if source.startswith(SCHEME):
+        return about | {"form": "an artifact's files", "tag": fetch_artifact(part, rooms)}
     if "://" not in source:
-        commit = fetch_repository(part, whole, downloads)
+        commit = fetch_repository(part, rooms)
         return about | {"form": "files of the hub", "revision": part.revision, "commit": commit}
     try:
         url = urllib.parse.urlsplit(source)

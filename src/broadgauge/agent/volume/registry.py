@@ -1,0 +1,154 @@
+"""Which files has a model in a registry of containers, and how are they fetched?
+
+RHEL AI's models are there and nowhere else: an artifact whose layers are its files, each with its
+name as a title. REGISTRY_AUTH holds a pull Secret's JSON, where the registry asks who it is.
+Source: OCI distribution specification 1.1, "Pulling manifests" and "Pulling blobs"; OCI image
+specification 1.1, annotations (`org.opencontainers.image.title`); distribution, "Token
+Authentication Specification"; Kubernetes, Secrets of type kubernetes.io/dockerconfigjson.
+"""
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from broadgauge.agent.volume.downloads import HttpStatusError, read_json
+from broadgauge.agent.volume.remote_files import PartialFolders, RemoteFile, fetch_files
+from broadgauge.agent.volume.telling import FetchError, LastingError, say, shown
+from broadgauge.messages.prepare_order import FetchOrder
+
+SCHEME = "oci://"
+TITLE = "org.opencontainers.image.title"
+_REFERENCE = re.compile(
+    r"oci://(?P<host>[A-Za-z0-9.-]+(?::\d+)?)/(?P<name>[a-z0-9][a-z0-9._/-]*)"
+    r"(?::(?P<tag>\w[\w.-]*)|@(?P<digest>sha256:[0-9a-f]{64}))?"
+)
+_DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
+_MANIFESTS = (
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+)
+_LOCAL = ("127.0.0.1", "localhost")
+"""Registries that are asked without TLS."""
+_CHALLENGE = re.compile(r'(realm|service|scope)="([^"]*)"')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Registry:
+    """One repository of it."""
+
+    host: str
+    name: str
+
+    @property
+    def base(self) -> str:
+        local = self.host.partition(":")[0] in _LOCAL
+        return f"{'http' if local else 'https'}://{self.host}/v2/{self.name}"
+
+    def manifest(self, reference: str) -> tuple[Any, str | None]:
+        """It, and how the registry asks who this is; None: it does not. Raises FetchError."""
+        url = f"{self.base}/manifests/{reference}"
+        accept = ", ".join(_MANIFESTS)
+        try:
+            return read_json(url, None, accept), None
+        except HttpStatusError as error:
+            if error.status != 401:
+                raise
+            challenge = error.challenge
+        return read_json(url, self.authorization(challenge), accept), challenge
+
+    def authorization(self, challenge: str) -> str:
+        """What the registry's challenge asks for. Raises FetchError."""
+        known = _credentials(self.host)
+        if challenge.lower().startswith("basic"):
+            if known is None:
+                raise LastingError(f"{self.host} asks who this is: {_HINT}")
+            return f"Basic {known}"
+        parts = dict(_CHALLENGE.findall(challenge))
+        realm = parts.pop("realm", "")
+        if not realm.startswith("https://") and urlsplit(realm).hostname not in _LOCAL:
+            raise LastingError(f"{self.host} names no place to log in by TLS: {shown(realm)!r}")
+        parts.setdefault("scope", f"repository:{self.name}:pull")
+        told = read_json(f"{realm}?{urlencode(parts)}", known and f"Basic {known}")
+        token = told.get("token") or told.get("access_token") if isinstance(told, dict) else None
+        if not isinstance(token, str):
+            raise FetchError(f"{shown(realm)} gave no token")
+        return f"Bearer {token}"
+
+
+_HINT = (
+    "`kubernetes: {secrets: {REGISTRY_AUTH: {secret: pull, key: .dockerconfigjson}}}` names a pull "
+    "Secret"
+)
+
+
+def fetch_artifact(order: FetchOrder, room: PartialFolders) -> str:
+    """Its files that were asked for, each by its digest. Gives the tag. Raises FetchError and
+    OSError."""
+    found = _REFERENCE.fullmatch(order.source)
+    if found is None:
+        raise LastingError(f"{shown(order.source)} is not like oci://host/team/model:tag")
+    registry = _Registry(host=found["host"], name=found["name"])
+    reference = found["tag"] or found["digest"] or "latest"
+    is_open = False
+    try:
+        manifest, challenge = registry.manifest(reference)
+        if isinstance(manifest, dict) and "manifests" in manifest:
+            manifest, challenge = registry.manifest(_first(manifest, order.source))
+        is_open = True
+        files = _files(manifest, registry.base, order.source)
+        say(f"{shown(order.source)}: an artifact of {len(files)} files")
+        fetch_files(order, files, room, lambda: challenge and registry.authorization(challenge))
+    except HttpStatusError as error:
+        if error.status == 401 and is_open:  # a token lives for minutes, and a file takes longer
+            raise FetchError(str(error)) from None
+        if error.status in (401, 403):
+            raise LastingError(f"{error}: {_HINT}") from None
+        if error.is_lasting:
+            raise LastingError(f"{error}: there is no such model") from None
+        raise FetchError(str(error)) from None
+    return reference
+
+
+def _first(index: Any, source: str) -> str:
+    """Of several manifests: a model is the same for every machine. Raises LastingError."""
+    try:
+        return str(index["manifests"][0]["digest"])
+    except (IndexError, KeyError, TypeError):
+        raise LastingError(f"{source}: it lists no manifest") from None
+
+
+def _files(manifest: Any, base: str, source: str) -> list[RemoteFile]:
+    """Raises LastingError where its layers are no files."""
+    try:
+        layers = [(each["annotations"][TITLE], each["digest"]) for each in manifest["layers"]]
+    except (KeyError, TypeError):
+        raise LastingError(
+            f"{shown(source)} is an image and no artifact of files: its layers have no titles"
+        ) from None
+    found = []
+    for title, digest in layers:
+        known = _DIGEST.fullmatch(str(digest))
+        if known is None:
+            raise LastingError(f"{shown(source)}: {digest!r} is no SHA-256 digest")
+        url = f"{base}/blobs/{known[0]}"
+        found.append(RemoteFile(path=str(title), url=url, sha256=known[1]))
+    return found
+
+
+def _credentials(host: str) -> str | None:
+    """User and password as HTTP's Basic has them; None: there are none. Raises LastingError,
+    without the text, which is secret."""
+    text = os.environ.get("REGISTRY_AUTH")
+    if not text:
+        return None
+    try:
+        known = json.loads(text).get("auths", {}).get(host)
+        found = None if known is None else known["auth"]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise LastingError(f"REGISTRY_AUTH is no JSON of a pull Secret: {_HINT}") from None
+    return found if found is None else str(found)
