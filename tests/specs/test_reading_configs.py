@@ -148,6 +148,15 @@ def test_what_a_command_may_say_of_it(folder: Path, change: tuple[str, str], say
     assert says in str(caught.value)
 
 
+def test_what_runs_elsewhere_needs_no_file(folder: Path) -> None:
+    """An example that was copied without its config is emulated as before."""
+    (folder / "sub" / "config.json").unlink()
+    experiment = read(folder, "workloads.mine.platforms=[kubernetes]")
+    assert command_of(experiment).config == "sub/config.json"
+    with pytest.raises(ExperimentError, match="no file"):
+        read(folder, "workloads.mine.platforms=[kubernetes]", "platform=[emulated, kubernetes]")
+
+
 def test_a_workload_is_left_out_on_other_platforms(folder: Path) -> None:
     more = "  - {kind: train, name: mine-too, platforms: [local, emulated]}\n"
     experiment = read(folder, "workloads.mine.platforms=[kubernetes]", text=TEXT + more)

@@ -64,7 +64,7 @@ def _all_cases(
 def _workloads(experiment: Experiment, cluster: ResolvedCluster) -> Iterator[tuple[int, Workload]]:
     """Those that run on this platform, each with its place in the file."""
     for place, workload in enumerate(experiment.workloads):
-        if workload.platforms is None or cluster.platform in workload.platforms:
+        if workload.is_for((cluster.platform,)):
             yield place, workload
 
 

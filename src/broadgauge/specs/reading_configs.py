@@ -25,11 +25,14 @@ class ConfigReader(Protocol):
 def with_configs(
     experiment: Experiment, document: Document, read_config: ConfigReader
 ) -> Experiment:
-    """The experiment with what the files say in the place of their names. Raises ExperimentError
-    with each problem's place."""
+    """The experiment with what the files say in the place of their names; a workload that runs on
+    none of its platforms needs no file. Raises ExperimentError with each problem's place."""
     problems: list[Problem] = []
     workloads: list[Workload] = []
     for place, workload in enumerate(experiment.workloads):
+        if not workload.is_for(experiment.platforms):
+            workloads.append(workload)
+            continue
         try:
             workloads.append(_with_config(workload, place, document, read_config))
         except (InputError, TrainingConfigError) as error:

@@ -37,6 +37,10 @@ class WorkloadBase(Spec):
     """Is it the user's own script? torchrun starts its ranks, one torchrun a node, and they live
     for one trial."""
 
+    def is_for(self, platforms: tuple[PlatformKind, ...]) -> bool:
+        """Does it run on one of these?"""
+        return self.platforms is None or not set(self.platforms).isdisjoint(platforms)
+
     @property
     def shows_link_rate(self) -> bool:
         """Do its largest messages fill the link as far as it can be filled? Then it says of other
