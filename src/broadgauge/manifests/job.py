@@ -7,7 +7,7 @@ from broadgauge.manifests.interfaces import Attachments
 from broadgauge.manifests.memory_need import MemoryNeed
 from broadgauge.manifests.prepared import Preparation
 from broadgauge.specs.case import Case
-from broadgauge.specs.kubernetes import JobKind, Kubernetes
+from broadgauge.specs.kubernetes import JobKind, Kubernetes, SecretRef
 from broadgauge.specs.pod_volumes import Volume
 
 SHM_PER_RANK_BYTES = 1 << 30
@@ -57,6 +57,11 @@ class PodJob:
     def volumes(self) -> tuple[Volume, ...]:
         """Of the experiment's, those that this case's pods mount."""
         return self.settings.volumes_of(self.case.workload.name)
+
+    @property
+    def secrets(self) -> dict[str, SecretRef]:
+        """Of the experiment's, those that this case's ranks have, by variable."""
+        return self.settings.secrets_of(self.case.workload.name)
 
     @property
     def name(self) -> str:

@@ -180,7 +180,7 @@ OWN_WORKLOAD = (f"{PROGRAM}/{PROGRAM_KEY}", "measure", f"{CASE}/{CASE_KEY}")
 def _variables(job: PodJob) -> list[Manifest]:
     """A secret by reference: its value is in the Secret, and in no file."""
     plain = _OF_ANY_USER | prepared_variables(job) | dict(job.environment)
-    refs = job.settings.secrets
+    refs = job.secrets
     found = [
         {"name": name, "value": _plain(value)} for name, value in plain.items() if name not in refs
     ]

@@ -1,13 +1,12 @@
 """What must a cluster have before the files are applied? Only what they name."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.network_needs import network_prerequisites
 from broadgauge.specs.kubernetes import JobKind, Kubernetes
 from broadgauge.specs.pod_prepare import PodPrepare
-from broadgauge.specs.pod_volumes import Volume
 
 
 def prerequisites(jobs: Sequence[PodJob]) -> tuple[str, ...]:
@@ -16,7 +15,7 @@ def prerequisites(jobs: Sequence[PodJob]) -> tuple[str, ...]:
         *_nodes(jobs),
         *_operators(jobs[0].kind),
         *network_prerequisites(jobs),
-        *_named(jobs[0].settings, dict.fromkeys(each for job in jobs for each in job.volumes)),
+        *_named(jobs[0].settings, jobs),
     )
 
 
@@ -45,15 +44,20 @@ def _operators(kind: JobKind) -> Iterator[str]:
             assert_never(kind)
 
 
-def _named(settings: Kubernetes, volumes: Collection[Volume]) -> Iterator[str]:
-    if settings.namespace is not None:
-        yield f"namespace {settings.namespace}"
-    yield f"image {settings.image}, which the nodes can pull"
+def _secrets(settings: Kubernetes, jobs: Sequence[PodJob]) -> Iterator[str]:
     for name in settings.image_pull_secrets:
         yield f"Secret {name}, for the image's registry"
     for name, ref in settings.secrets.items():
-        yield f"Secret {ref.secret} with the key {ref.key} (variable {name})"
-    for volume in volumes:
+        if any(job.preparation is not None or name in job.secrets for job in jobs):
+            yield f"Secret {ref.secret} with the key {ref.key} (variable {name})"
+
+
+def _named(settings: Kubernetes, jobs: Sequence[PodJob]) -> Iterator[str]:
+    if settings.namespace is not None:
+        yield f"namespace {settings.namespace}"
+    yield f"image {settings.image}, which the nodes can pull"
+    yield from _secrets(settings, jobs)
+    for volume in dict.fromkeys(each for job in jobs for each in job.volumes):
         if volume.config_map is not None:
             yield f"ConfigMap {volume.config_map} (mounted at {volume.path})"
         elif volume.size_bytes is None:
@@ -61,7 +65,7 @@ def _named(settings: Kubernetes, volumes: Collection[Volume]) -> Iterator[str]:
         else:
             kind = volume.storage_class or "the default"
             yield f"StorageClass {kind}, which gives {volume.access} (volume {volume.name})"
-    if settings.prepare is not None and settings.prepare.volume in {each.name for each in volumes}:
+    if settings.prepare is not None and any(job.preparation is not None for job in jobs):
         yield from _sources(settings.prepare)
     if settings.service_account is not None:
         yield f"ServiceAccount {settings.service_account}"

@@ -203,7 +203,7 @@ def _list_named_in(path: KeyPath) -> str:
     match path:
         case ("workloads", int(), "networks"):
             return "networks"
-        case ("kubernetes", "volumes", int(), "workloads"):
+        case ("kubernetes", "volumes" | "secrets", int() | str(), "workloads"):
             return "workloads"
         case ("hypotheses" | "published", int(), "cases" | "over", "network" | "workload" as key):
             return f"{key}s"

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
 
-from broadgauge.specs.base import InOneWord, Spec, placed_error
+from broadgauge.specs.base import InOneWord, Name, Spec, placed_error
 from broadgauge.specs.kubernetes_names import (
     ImageName,
     LabelKey,
@@ -73,6 +73,8 @@ class SecretRef(Spec):
     """Name of the Secret."""
     key: SecretKey
     """Which of its keys."""
+    workloads: tuple[Name, ...] | None = None
+    """Names of those whose ranks have the variable. null: all; empty: none, and `prepare` alone."""
 
 
 class Queue(Spec):
@@ -202,6 +204,14 @@ class Kubernetes(Spec):
                 ("prepare", "volume"),
             )
         return self
+
+    def secrets_of(self, workload: str) -> dict[str, SecretRef]:
+        """Those that its ranks have, by variable."""
+        return {
+            name: ref
+            for name, ref in self.secrets.items()
+            if ref.workloads is None or workload in ref.workloads
+        }
 
     def volumes_of(self, workload: str) -> tuple[Volume, ...]:
         """Those that its pods mount."""

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.running.rendering.experiments import rendered
+from tests.running.rendering.experiments import objects_of, rendered
 
 from broadgauge.manifests.volumes import mounted
 from broadgauge.running.rendering.experiment import RenderedExperiment
@@ -56,6 +56,47 @@ def test_a_volume_of_some_workloads_is_mounted_by_their_pods_alone(folder: Path)
     assert "ConfigMap sft (mounted at /etc/config)" not in left_out.rendered.prerequisites
 
 
+@pytest.mark.parametrize(
+    ("of", "who"), [("null", [True, True]), ("[mine]", [True, False]), ("[]", [False, False])]
+)
+def test_a_secret_of_some_workloads_is_their_ranks_alone(
+    folder: Path, of: str, who: list[bool]
+) -> None:
+    secret = f"kubernetes.secrets={{KEY: {{secret: s, key: k, workloads: {of}}}}}"
+    found = rendered(folder, secret, text=TEXT)
+    assert ["KEY" in job.secrets for job in found.jobs] == who
+    needs = "Secret s with the key k (variable KEY)"
+    assert (needs in found.rendered.prerequisites) is any(who)
+
+
+def test_the_secret_of_what_is_filled_is_needed_though_no_rank_has_it(folder: Path) -> None:
+    found = rendered(
+        folder,
+        "kubernetes.prepare={volume: data, model: a/b}",
+        "kubernetes.secrets={HF_TOKEN: {secret: s, key: k, workloads: []}}",
+        text=TEXT,
+    )
+    assert "Secret s with the key k (variable HF_TOKEN)" in found.rendered.prerequisites
+    (job,) = objects_of(found, "Job")[:1]
+    refs = [
+        each["name"]
+        for container in job["spec"]["template"]["spec"]["containers"]
+        for each in container["env"]
+        if "valueFrom" in each
+    ]
+    assert refs == ["HF_TOKEN"]
+
+
+def test_only_pods_that_mount_what_is_filled_wait_for_it(folder: Path) -> None:
+    prepare = "kubernetes.prepare={volume: more, model: a/b}"
+    volume = "kubernetes.volumes=[{name: more, mount: /more, workloads: [mine]}]"
+    found = rendered(folder, prepare, volume, text=TEXT)
+    assert [job.preparation is not None for job in found.jobs] == [True, False]
+    assert [file.path for file in found.rendered.files if "35-" in file.path]
+    left_out = rendered(folder, prepare, volume, "workloads.mine.platforms=[]", text=TEXT)
+    assert not [file.path for file in left_out.rendered.files if "35-" in file.path]
+
+
 def test_a_volume_follows_its_workloads_axes(folder: Path) -> None:
     found = rendered(folder, "workloads.mine.max_batch_len=[1, 2]", text=TEXT)
     assert [sorted(each) for each in theirs(found)] == [["/data", "/etc/config"]] * 2 + [["/data"]]
@@ -67,6 +108,10 @@ def test_a_volume_follows_its_workloads_axes(folder: Path) -> None:
         (
             "kubernetes.volumes=[{name: a, mount: /a, workloads: [mien]}]",
             ["kubernetes.volumes[0].workloads: no workload is named `mien`", "mine"],
+        ),
+        (
+            "kubernetes.secrets={KEY: {secret: s, key: k, workloads: [mien]}}",
+            ["kubernetes.secrets.KEY.workloads: no workload is named `mien`", "mine"],
         ),
         (
             "kubernetes.volumes=[{name: a, mount: /a, config_map: b, claim: c}]",

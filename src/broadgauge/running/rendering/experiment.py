@@ -70,7 +70,7 @@ class RenderedExperiment:
 def render_experiment(loaded: LoadedExperiment) -> RenderedExperiment:
     """Raises InputError where it has nothing for Kubernetes, or would not be what it says."""
     experiment = loaded.experiment
-    _check_volumes(experiment)
+    _check_workloads(experiment)
     plan = make_plan(_to_be_run(experiment), {"kubernetes": pod_devices(experiment)})
     prefix = experiment.kubernetes.name or word_of(experiment.name)
     networks = attach_networks(experiment.kubernetes, plan.cases, prefix, loaded.folder)
@@ -91,14 +91,16 @@ def _to_be_run(experiment: Experiment) -> Experiment:
     return rest
 
 
-def _check_volumes(experiment: Experiment) -> None:
-    """Raises InputError: a mistyped name would mount a volume nowhere."""
-    known = [each.name for each in experiment.workloads]
-    for i, volume in enumerate(experiment.kubernetes.volumes):
-        for name in volume.workloads or ():
+def _check_workloads(experiment: Experiment) -> None:
+    """Raises InputError: by a mistyped name a volume or a secret would be nowhere."""
+    settings, known = experiment.kubernetes, [each.name for each in experiment.workloads]
+    volumes = ((f"volumes[{i}]", each.workloads) for i, each in enumerate(settings.volumes))
+    secrets = ((f"secrets.{name}", ref.workloads) for name, ref in settings.secrets.items())
+    for place, names in (*volumes, *secrets):
+        for name in names or ():
             if name not in known:
                 raise InputError(
-                    f"kubernetes.volumes[{i}].workloads: no workload is named `{name}`",
+                    f"kubernetes.{place}.workloads: no workload is named `{name}`",
                     hint=did_you_mean(name, known) or f"there are {', '.join(known)}",
                 )
 

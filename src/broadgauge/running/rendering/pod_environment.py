@@ -26,7 +26,7 @@ NCCL_LOG = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,BOOTSTRAP,NET,ENV,G
 def pod_environment(case: Case, settings: Kubernetes, cpus: float | None) -> dict[str, str]:
     """Without secrets, and without what the pod looks up itself. `cpus`: of a pod. Raises
     InputError for a secret that no Secret is named for."""
-    check_secrets(case.environment, settings.secrets)
+    check_secrets(case.environment, settings.secrets_of(case.workload.name))
     own = {name: value for name, value in case.environment.items() if isinstance(value, str)}
     found = _platform_variables(case, cpus)
     if settings.topology_file is not None and case.device == "cuda":
