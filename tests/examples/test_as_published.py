@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from broadgauge.agent.pod.main import parser, torchrun
+from broadgauge.catalog.article_differences import compared_pods
 from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.probes.command import torchrun_command
 from broadgauge.probes.identity import RankIdentity
@@ -65,19 +66,6 @@ def article_words(nodes: int, ranks: int, rank: int) -> list[str]:
         *("--nnodes", str(nodes), "--nproc_per_node", str(ranks), "--module", MODULE),
         *OF_THE_SCRIPT,
     ]
-
-
-DIFFERENCES = {
-    "rdzv_endpoint": (
-        "master:23456",
-        "",
-        "the first pod by master_addr and master_port; both are torchrun's static rendezvous, as "
-        "neither names a backend",
-    ),
-    "master_addr": ("127.0.0.1", "FIRST POD", "not read where an endpoint is given"),
-    "rdzv_conf": ("", "timeout=1800", "pods wait for others' nodes and images"),
-}
-"""Of each option that torchrun reads otherwise: the article's, ours, and why."""
 
 
 @cache
@@ -141,7 +129,8 @@ def test_torchrun_reads_the_articles_words_and_ours_alike() -> None:
     differing = {
         key: (read[0][key], read[1][key]) for key in read[0] if read[0][key] != read[1][key]
     }
-    known = {key: pair[:2] for key, pair in DIFFERENCES.items()}
+    known = {row.name: (row.article, row.ours) for row in compared_pods()["torchrun"].rows}
+    assert known["master_addr"][1] == "FIRST POD"
     known["master_addr"] = (known["master_addr"][0], options.leader)
     assert differing == known
 

@@ -26,7 +26,7 @@ OF_KUBERNETES = ("fabrics",)
 """Of the same form; no user's file has them."""
 OF_THE_ARTICLES = (
     *("rows_of_000", "rows_of_001", "rows_of_003", "rows_of_004"),
-    *("article_claims", "article_parts", "article_measured"),
+    *("article_claims", "article_parts", "article_measured", "article_differences"),
 )
 """Of the same form; no user's file has them."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from broadgauge.catalog.article_differences import ComparedPods, compared_pods
 from broadgauge.catalog.article_rows import ARTICLES, ListedArticle, PageRow, rows_of
 from broadgauge.catalog.articles import articles
 from broadgauge.predict.articles.answers import AnsweredClaim, ClaimVerdict, answered_claims
@@ -56,6 +57,7 @@ holds it current, its files there and its commands right.
 No cluster with GPUs, with Multus or with RDMA was there, and no cloud account.
 """
 ROW_HEAD = ("in the article", "kind", "here", "where it ran")
+TOLD_HEAD = ("name", "article", "ours", "why they differ")
 CLAIM_HEAD = ("claim", "printed", "recomputed", "how, and in our units", "so")
 
 
@@ -114,6 +116,7 @@ def _articles() -> Iterator[str]:
         yield f"## {listed.id}{also}: {source.title}\n"
         yield f"`broadgauge article {listed.id}`, or by its name: `{listed.name}`.\n"
         yield from _sections(listed)
+        yield from _told(listed)
         yield f"### {listed.id}: claims, recomputed\n"
         yield from _table(CLAIM_HEAD, [_claim_cells(each) for each in answered_claims(listed.id)])
 
@@ -123,6 +126,20 @@ def _sections(listed: ListedArticle) -> Iterator[str]:
     for section in rows_of(listed.id):
         yield f"### {listed.id}: {section.section}\n"
         yield from _table(ROW_HEAD, [_row_cells(row, answers) for row in section.rows])
+
+
+def _told(listed: ListedArticle) -> Iterator[str]:
+    """What runs in its pods beside what runs in ours."""
+    for pods in compared_pods().values():
+        if pods.article == listed.id:
+            yield f"### {listed.id}: as told there, and as told by us: {pods.what}\n"
+            yield from _table(TOLD_HEAD, list(_told_cells(pods)))
+
+
+def _told_cells(pods: ComparedPods) -> Iterator[tuple[str, ...]]:
+    for row in pods.rows:
+        values = (f"`{each}`" if each else "–" for each in (row.article, row.ours))
+        yield (row.name, *values, row.why or "alike")
 
 
 def _row_cells(row: PageRow, answers: dict[str, AnsweredClaim]) -> tuple[str, ...]:

@@ -1,13 +1,12 @@
 """Pods as those of the articles: what our entrypoint finds there, and what theirs set.
 
-The articles' values are transcribed as facts from "Network performance in distributed training:
+What the articles' pods are like is transcribed from "Network performance in distributed training:
 Maximizing GPU utilization on OpenShift" (2025-10-16; its entrypoint, its address map, and TOPSAIL,
 which it names, for the interfaces' names) and "Accelerate model training on OpenShift AI with
 NVIDIA GPUDirect RDMA" (2025; its overlay `sft-roce`).
 """
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -31,18 +30,6 @@ from broadgauge.running.rendering.experiment import (
 
 SRIOV = [f"enp{number}s0" for number in range(163, 243, 10)]
 """The article's instance has eight, of which it names enp223s0; enp163s0 is the last adapter."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
-    """A variable of an article's pods, as it set it and as ours has it."""
-
-    variable: str
-    article: str | None
-    """None: it did not set it."""
-    ours: str | None
-    why: str = ""
-    """Why they differ, where they do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,8 +130,3 @@ def a40_pod(root: Path) -> None:
         machine.hca(f"mlx5_{number}", device, layer="Ethernet", gids=gids)
         pods.verbs_file(machine, f"mlx5_{number}", number)
     (root / "addresses.json").write_text(json.dumps({"net1": "192.168.2.5"}))
-
-
-def values(rows: Sequence[Difference]) -> dict[str, str]:
-    """Ours, of the rows that have one."""
-    return {row.variable: row.ours for row in rows if row.ours is not None}
