@@ -40,17 +40,18 @@ class Preparation:
 def preparation(
     settings: Kubernetes, prefix: str, files: Mapping[str, bytes], program: bytes
 ) -> Preparation | None:
-    """None: all is there. The Job's name has a checksum, too: what another rendering asks for is
-    another Job, since none can be changed."""
+    """None: all is there. The Job's name has a checksum, too, of all that its pod may be made of:
+    none can be changed once it is there, and another that finds all done does nothing."""
     if settings.prepare is None:
         return None
     mount = filled_volume(settings, settings.prepare).path
     fetched = tuple(_fetched(settings.prepare, mount))
     command = _command(settings.prepare, mount, fetched, files)
     told = [encode(each) for each in (*fetched, *([command] if command else []))]
+    key = _key([settings.model_dump(mode="json"), *told])[:_SHORT_KEY_CHARACTERS]
     order = PrepareOrder(
         root=posixpath.join(mount, FOLDER),
-        maker=f"{prefix}-prepare-{_key([mount, *told])[:_SHORT_KEY_CHARACTERS]}",
+        maker=f"{prefix}-prepare-{key}",
         fetched=fetched,
         command=command,
     )

@@ -221,7 +221,7 @@ def names(folder: Path, prepare: str) -> tuple[str, ...]:
 def test_what_is_asked_for_otherwise_has_another_name(folder: Path) -> None:
     """A Job can't be changed; a folder is never made anew."""
     first = names(folder, f"model: {GRANITE}, command: {TOKENISE}")
-    assert first == names(folder, f"model: {GRANITE}, command: {TOKENISE}, cpus: 4")
+    assert first == names(folder, f"model: {GRANITE}, command: {TOKENISE}")
     moved = names(folder, f"model: {GRANITE.replace('to: model', 'to: m')}, command: {TOKENISE}")
     assert moved[0] != first[0]
     assert moved[1:] == first[1:]
@@ -278,6 +278,27 @@ def with_asked(asked: dict[str, Any]) -> str:
     return EXPERIMENT.replace("[train.py,", "[/opt/train.py,").replace(
         "kubernetes: {", f"kubernetes: {{prepare: {json.dumps(asked)}, "
     )
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "kubernetes.prepare.environment={HTTPS_PROXY: 'http://proxy:3128'}",
+        "kubernetes.prepare.cpus=2",
+        "kubernetes.image=registry.example/other:2",
+        "kubernetes.service_account=trainer",
+        "kubernetes.secrets={HF_TOKEN: {secret: other, key: token}}",
+    ],
+)
+def test_a_job_that_would_be_another_has_another_name(folder: Path, override: str) -> None:
+    """None can be changed where it is there; what it has fetched is found by the other, too."""
+    before, after = (job_of(with_preparation(folder, *more)) for more in ((), (override,)))
+    assert before["spec"]["template"] != after["spec"]["template"]
+    assert before["metadata"]["name"] != after["metadata"]["name"]
+    orders = [
+        order_of(fetching_container(with_preparation(folder, *more))) for more in ((), (override,))
+    ]
+    assert orders[0].fetched == orders[1].fetched
 
 
 @pytest.mark.parametrize(

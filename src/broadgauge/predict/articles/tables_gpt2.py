@@ -36,7 +36,7 @@ def gpt2_tables(tables: Articles, scores: ArticleScores) -> Iterator[ArticleTabl
             for each in tables.epoch2_seconds
             if each.workload == workload
         )
-        title = f"e-15: second epoch, and a step of it, {size} parameters"
+        title = f"e-15: second epoch and its step (brackets: of the step), {size} parameters"
         yield ArticleTable(title=title, metric="step_time_s", rows=rows, example=EXAMPLE)
     yield ArticleTable(
         title="Ratios of epochs",
