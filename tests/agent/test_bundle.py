@@ -81,3 +81,22 @@ def test_an_unknown_program_is_named(tmp_path: Path) -> None:
     ended = subprocess.run(command, check=False, capture_output=True, text=True, env=os.environ)
     assert ended.returncode == 2
     assert "`leadr` is no program" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("parts", "here"), [(bundle.POD_PARTS, "wait"), (bundle.PREPARE_PARTS, "prepare")]
+)
+def test_a_file_names_the_programs_that_it_has(
+    tmp_path: Path, parts: tuple[str, ...], here: str
+) -> None:
+    path = tmp_path / "broadgauge.zip"
+    path.write_bytes(bundle.build(parts))
+    for word, said in (("leader", "`leader` is no program of this file: "), ("", "which program")):
+        command = [sys.executable, str(path), *([word] if word else [])]
+        ended = subprocess.run(command, check=False, capture_output=True, text=True)
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert ended.stderr.startswith(said)
+        known = ended.stderr.partition(": ")[2].strip().split(", ")
+        assert here in known
+        assert "leader" not in known
+        assert ("prepare" in known) is (here == "prepare")

@@ -132,6 +132,9 @@ def test_runs_of_other_things_and_none_are_no_error(
     shutil.copytree(GOLDEN, tmp_path / "other")
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken/plan.json").write_text("{", encoding="utf-8")
+    assert main(["article", "000", "--run", "other", "--runs-folder", str(tmp_path)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "which names no figure of this article by its label" in told
     for folder in (tmp_path, tmp_path / "absent"):
         assert document(capsys, "000", "--runs-folder", str(folder))["yours"] == []
     assert main(["article", "000", "--run", "nowhere"]) == 5

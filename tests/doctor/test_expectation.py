@@ -17,7 +17,7 @@ from broadgauge.doctor.log.files import open_sources
 from broadgauge.doctor.log.gdr_state import GdrState
 from broadgauge.doctor.log.reading import read_logs
 from broadgauge.doctor.situation import Situation, situation_of
-from broadgauge.specs.transports import Transport
+from broadgauge.messages.vocabulary import Transport
 
 
 def between(transport: Transport | None, nic_gbps: float | None, num_nics: int = 1) -> Situation:

@@ -152,6 +152,8 @@ def test_a_flag_may_bring_one_and_no_error_repeats_it(flag: str) -> None:
         f"workloads.train.environment.X={{from_environment: {PLANTED}}}",
         f"environment.HF_TOKEN {PLANTED}",
         f"unknown=HF_TOKEN: {PLANTED}",
+        f"unknown=https://host/m.tar?X-Amz-Signature={PLANTED}",
+        f"unknown=[sh, sk-0123456789abcdefghij{PLANTED}]",
     ],
 )
 def test_a_flag_with_a_secret_inside_is_not_repeated(override: str) -> None:

@@ -1,6 +1,6 @@
 """Which of the programs in the zip file is meant? `python broadgauge.zip PROGRAM [ARGUMENT …]`."""
 
-import importlib
+import importlib.util
 import sys
 from collections.abc import Sequence
 
@@ -25,10 +25,19 @@ PROGRAMS = {
 def main(arguments: Sequence[str]) -> int:
     """Run one of them; gives its exit status."""
     program, *rest = arguments or ("",)
-    if program not in PROGRAMS:
-        known = ", ".join(PROGRAMS)
-        sys.stderr.write(f"`{program}` is no program of this file: {known}\n")
+    if program not in PROGRAMS or not _is_here(PROGRAMS[program]):
+        known = ", ".join(name for name, module in PROGRAMS.items() if _is_here(module))
+        said = f"`{program}` is no program of this file" if program else "which program?"
+        sys.stderr.write(f"{said}: {known}\n")
         return 2
     sys.argv = [program, *rest]
     status: int = importlib.import_module(PROGRAMS[program]).main()
     return status
+
+
+def _is_here(module: str) -> bool:
+    """A file has the programs that its pods or hosts need, and no others."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # nor the folder that it would be in
+        return False

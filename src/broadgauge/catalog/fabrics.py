@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints
 
 from broadgauge.catalog.entries import Entry, Part, find_entry
 from broadgauge.catalog.loading import shipped_entries
+from broadgauge.messages.vocabulary import Transport
 from broadgauge.specs.kubernetes_names import (
     ImageName,
     LabelKey,
@@ -16,7 +17,6 @@ from broadgauge.specs.kubernetes_names import (
     ResourceName,
 )
 from broadgauge.specs.pod_networks import SecondaryKind
-from broadgauge.specs.transports import Transport
 from broadgauge.specs.variables import VARIABLE_PATTERN
 
 VariableName = Annotated[str, StringConstraints(pattern=VARIABLE_PATTERN)]

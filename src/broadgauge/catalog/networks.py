@@ -9,9 +9,10 @@ from pydantic import Field, model_validator
 
 from broadgauge.catalog.entries import Entry, Part, Spread, find_entry, plain
 from broadgauge.catalog.loading import shipped_data, shipped_entries
+from broadgauge.messages.vocabulary import Transport
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.transports import RDMA, Transport
+from broadgauge.specs.transports import RDMA
 
 _WRITTEN = re.compile(r"(?P<transport>[a-z][a-z-]*?)-(?P<rate>\d+(\.\d+)?)(?P<unit>g|t)(bit|bps)?")
 _TIMES = re.compile(r"(?P<name>.+?)-?[*x×]-?(?P<nics>\d+)")

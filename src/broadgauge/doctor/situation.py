@@ -16,7 +16,7 @@ from broadgauge.doctor.log.job import (
 )
 from broadgauge.doctor.log.topology import BY_NVLINK, BY_PCIE, all_p2p_distances
 from broadgauge.doctor.log.transports import of_network
-from broadgauge.specs.transports import Transport
+from broadgauge.messages.vocabulary import Transport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,8 @@ from broadgauge.manifests.resources import CPUS_PER_GPU_RANK
 from broadgauge.specs.kubernetes import ANY_IMAGE
 from broadgauge.wording.amounts import show_size
 
+_SCRIPTS = (".py", ".sh", ".bash")
+
 
 def notes_on(jobs: Sequence[PodJob]) -> tuple[str, ...]:
     """Each once, a sentence or two without place."""
@@ -24,10 +26,22 @@ def _on_waiting(job: PodJob) -> Iterator[str]:
         return
     maker, space = job.preparation.order.maker, job.settings.namespace
     within = "" if space is None else f"--namespace {space} "
+    hold = "hold their GPUs while they wait" if job.gpus_per_pod else "wait"
     yield (
-        f"pods hold their GPUs while they wait for the Job {maker}: apply 35-prepare before, and "
-        f"`kubectl wait {within}--for=condition=complete --timeout=2h job/{maker}`"
+        f"pods that mount {prepare.volume} {hold} for the Job {maker}: apply 35-prepare before, "
+        f"and `kubectl wait {within}--for=condition=complete --timeout=2h job/{maker}`"
     )
+    words = () if prepare.command is None else prepare.command.words
+    for word in words:
+        if (
+            word.endswith(_SCRIPTS)
+            and not word.startswith("/")
+            and (word not in job.preparation.files)
+        ):
+            yield (
+                f"kubernetes.prepare.command: {word} is no file beside the experiment, so that it "
+                "must be in the image or on the volume"
+            )
     volume = filled_volume(job.settings, prepare)
     if volume.access == "ReadWriteOnce":
         yield (

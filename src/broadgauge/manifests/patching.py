@@ -22,8 +22,8 @@ from broadgauge.manifests.patch_operations import (
     set_variables,
 )
 from broadgauge.manifests.yaml_text import Manifest, yaml_text
+from broadgauge.messages.vocabulary import Transport
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.transports import Transport
 
 KINDS = {"Job": "batch", "PyTorchJob": "kubeflow.org", "TrainJob": "trainer.kubeflow.org"}
 """By kind its API group."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from broadgauge.messages.codec import DecodeError, Decoder, encode
+from broadgauge.messages.vocabulary import Transport
 
 Library = Literal["gloo", "nccl"]
 
@@ -29,7 +30,7 @@ class AskedNetwork:
     """One network, as the experiment asks for it."""
 
     name: str
-    transport: str | None = None
+    transport: Transport | None = None
     """`roce`, `infiniband`, `efa`, … must be RDMA; `tcp` must be sockets; None: as NCCL chooses."""
     num_nics: int = 1
     attachments: tuple[AskedAttachment, ...] = ()

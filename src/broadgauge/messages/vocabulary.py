@@ -18,6 +18,18 @@ Engine = Literal["torch", "nccl-tests"]
 Strategy = Literal["ddp", "fsdp"]
 DataType = Literal["float32", "bfloat16"]
 Comma = Literal["thousands", "decimal"]
+Transport = Literal[
+    "tcp",
+    "overlay",
+    "virtio",
+    "sriov-tcp",
+    "roce",
+    "infiniband",
+    "efa",
+    "slingshot",
+    "omnipath",
+    "tcpx",
+]
 DATA_TYPE_BYTES: dict[DataType, int] = {"float32": 4, "bfloat16": 2}
 MOST_CAPTURED_ITERATIONS = 256
 """In one CUDA graph: some thousand nodes, of which NCCL keeps memory for each call."""

@@ -88,8 +88,12 @@ def _scales(view: ArticleView) -> Iterator[tuple[str, str]]:
         yield "emulated", _measured_words(run)
     if not view.yours:
         yield "yours", f"no run of yours{how}"
+    labels = {row.label for table in view.tables for row in table.rows if row.label is not None}
     for yours in view.yours:
-        yield "yours", f"{yours.name}, at the scale of {yours.experiment_name}"
+        told = f"{yours.name}, at the scale of {yours.experiment_name}"
+        if not any(each.figure.label in labels for each in yours.published):
+            told += f", which names no figure of this article by its label{how}"
+        yield "yours", told
 
 
 def _measured_words(run: MeasuredRun) -> str:

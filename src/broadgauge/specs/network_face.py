@@ -7,8 +7,9 @@ that a plan, a label or a check of NCCL's log asks for (docs/decisions/0023).
 
 from pydantic import model_validator
 
+from broadgauge.messages.vocabulary import Transport
 from broadgauge.specs.base import Spec, placed_error
-from broadgauge.specs.transports import NAMES, RDMA, Transport
+from broadgauge.specs.transports import NAMES, RDMA
 from broadgauge.specs.units import RateGbps, show_rate
 
 

@@ -6,8 +6,9 @@ from typing import Any
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.document import Document, KeyPath, outlived
 from broadgauge.specs.errors import ExperimentError, Problem
-from broadgauge.specs.secret_names import MASK, is_secret, without_credentials
+from broadgauge.specs.secret_names import MASK, is_secret, url_secrets, without_credentials
 from broadgauge.specs.taking_secrets import ENVIRONMENT
+from broadgauge.specs.token_forms import TOKEN
 from broadgauge.specs.yaml_source import parse_yaml
 
 DECLARING = "from_environment"
@@ -58,9 +59,10 @@ def _flag(override: str) -> str:
 
 
 def _may_hold_secret(value: str) -> bool:
-    """Does it name a variable that is one, declare one, or have a URL with a password?"""
+    """Does it name a variable that is one, declare one, hold a token, or a URL with a secret?"""
     is_named = any(word == DECLARING or is_secret(word) for word in _WORD.findall(value))
-    return is_named or without_credentials(value) != value
+    is_url = without_credentials(value) != value or bool(url_secrets(value))
+    return is_named or is_url or bool(TOKEN.search(value))
 
 
 def _step(target: Any, key: str) -> tuple[str | int, bool]:

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, StringConstraints, model_validator
 
+from broadgauge.messages.vocabulary import Transport
 from broadgauge.specs.attachment_rules import (
     BY_A_PLUGIN,
     VIRTUAL_FUNCTIONS,
@@ -13,7 +14,7 @@ from broadgauge.specs.base import InOneWord, placed_error
 from broadgauge.specs.ipam import MOST_NICS_NAMED, AnyIpam, as_tuple
 from broadgauge.specs.kubernetes_names import LABEL, SUBDOMAIN, NameForm, ResourceName
 from broadgauge.specs.network_face import NetworkFace
-from broadgauge.specs.transports import RDMA, Transport
+from broadgauge.specs.transports import RDMA
 
 POD_INTERFACE = "eth0"
 """What a pod's own interface is called. Source: CRI-O, ocicni's `DefaultInterfaceName`;

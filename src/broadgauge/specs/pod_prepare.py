@@ -17,6 +17,12 @@ FOLDER = "broadgauge"
 """On the volume: what is fetched; the user's own lies beside it."""
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(?:/[A-Za-z0-9][\w.-]{0,95})?", re.ASCII)
 _SCHEMES = ("http", "https", "file", "oci")
+_OF_A_REGISTRY = re.compile(
+    r"oci://[A-Za-z0-9.-]+(?::\d+)?/[a-z0-9][a-z0-9._/-]*"
+    r"(?::\w[\w.-]*|@sha256:[0-9a-f]{64})?",
+    re.ASCII,
+)
+"""As agent/volume/registry.py reads it."""
 _WEB = ("http://", "https://")
 _MOST_CHARACTERS = 1024
 _BY_SECRET = (
@@ -175,6 +181,10 @@ class PodPrepare(Spec):
     @model_validator(mode="after")
     def _variables_hold_no_secret(self) -> "PodPrepare":
         for name, value in self.environment.items():
+            if name.startswith("BROADGAUGE_"):
+                raise placed_error(
+                    f"`{name}` is Broadgauge's own variable", ("environment", name), "another name"
+                )
             if holds_secret(name, value) or url_secrets(value) or holds_token(value):
                 raise placed_error(
                     f"`{name}` holds a secret, which everybody who sees the job would read",
@@ -207,6 +217,7 @@ def _check_url(text: str) -> None:
         url = urlsplit(text)
         is_plain = "@" not in url.netloc and url.port != 0 and url.scheme in _SCHEMES
         is_plain = is_plain and (bool(url.hostname) or url.scheme == "file")
+        is_plain = is_plain and (url.scheme != "oci" or bool(_OF_A_REGISTRY.fullmatch(text)))
     except ValueError:  # its words repeat what may be a password
         is_plain = False
     if not is_plain or not text.isprintable():

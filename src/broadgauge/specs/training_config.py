@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
 from broadgauge.specs.base import Spec
-from broadgauge.specs.secret_names import is_secret
+from broadgauge.specs.secret_names import is_secret, url_secrets
 from broadgauge.specs.token_forms import holds_token
 
 MOST_BYTES = 1 << 20
@@ -142,9 +142,10 @@ def _module(told: Mapping[str, object], file: str, *, is_wanted: bool) -> str | 
 def _arguments(fields: Mapping[str, object], file: str) -> Iterator[str]:
     for key, value in fields.items():
         text = _to_string(value, file, key)
-        if isinstance(value, str) and value and (is_secret(key) or holds_token(value)):
+        if _names_secret(key, value) or holds_token(f"{key} {text}") or url_secrets(text):
+            shown = "a key" if holds_token(key) else f"`{key}`"
             raise TrainingConfigError(
-                f"{file}: `{key}` holds a secret, and every process list and record would show it",
+                f"{file}: {shown} holds a secret, and every process list and record would show it",
                 "a variable that the script reads: `environment: {NAME: {from_environment: true}}`",
             )
         lines = f"--{key} {text}".split("\n")
@@ -158,6 +159,15 @@ def _arguments(fields: Mapping[str, object], file: str) -> Iterator[str]:
                 raise TrainingConfigError(f"{file}: `{key}`: no argument can hold this character")
             if word:
                 yield word
+
+
+def _names_secret(key: str, value: object) -> bool:
+    """By its name, at any depth; what is empty, true, false or null is none."""
+    if isinstance(value, dict):
+        return any(_names_secret(inner, each) for inner, each in value.items())
+    if isinstance(value, list):
+        return any(_names_secret(key, each) for each in value)
+    return is_secret(key) and not isinstance(value, bool) and value not in (None, "")
 
 
 def _is_half_a_character(text: str) -> bool:
@@ -182,6 +192,8 @@ def _to_string(value: object, file: str, key: str) -> str:
         return value if isinstance(value, str) else _dumped(value)
     except OverflowError:
         raise TrainingConfigError(f"{file}: `{key}`: a number is too large") from None
+    except RecursionError:
+        raise TrainingConfigError(f"{file}: `{key}`: too deep") from None
 
 
 def _dumped(value: object) -> str:

@@ -1,19 +1,7 @@
 """In which ways do bytes go from node to node? The words of catalog and experiments alike."""
 
-from typing import Literal
+from broadgauge.messages.vocabulary import Transport
 
-Transport = Literal[
-    "tcp",
-    "overlay",
-    "virtio",
-    "sriov-tcp",
-    "roce",
-    "infiniband",
-    "efa",
-    "slingshot",
-    "omnipath",
-    "tcpx",
-]
 RDMA: tuple[Transport, ...] = ("roce", "infiniband", "efa", "slingshot", "omnipath", "tcpx")
 """GPUs' memory is read and written by the NIC: no copy by the host's processors."""
 BY_VERBS: tuple[Transport, ...] = ("roce", "infiniband")

@@ -335,6 +335,9 @@ def test_a_secret_is_refused_without_being_told(folder: Path, prepare: str, word
         ("model: {source: a/b, to: broadgauge/x}", "Broadgauge's own folder"),
         ("model: {source: a/b, to: m}, dataset: {source: c/d, to: m/d}", "one place"),
         ("command: []", "a list of 1 or more"),
+        ('model: "oci://host"', "is no `https://host/path`"),
+        ('model: "oci://host/a@sha256:12"', "is no `https://host/path`"),
+        ("model: a/b, environment: {BROADGAUGE_MODEL: x}", "Broadgauge's own variable"),
     ],
 )
 def test_what_makes_no_sense_is_refused(folder: Path, prepare: str, words: str) -> None:
@@ -353,6 +356,22 @@ def test_what_makes_no_sense_is_refused(folder: Path, prepare: str, words: str) 
 def test_the_volume_is_one_that_can_be_filled(folder: Path, volume: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
         with_preparation(folder, f"kubernetes.volumes=[{volume}]")
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_who_waits_is_said_and_what_it_costs(folder: Path, device: str) -> None:
+    found = with_preparation(folder, f"cluster.device={device}")
+    (note,) = [each for each in found.rendered.notes if "for the Job" in each]
+    assert note.startswith("pods that mount storage ")
+    assert ("hold their GPUs" in note) is (device == "cuda")
+
+
+def test_a_script_that_is_not_there_is_noted(folder: Path) -> None:
+    """It may be in the image, or on the volume."""
+    found = with_preparation(folder, prepare="command: [python3, none.py]")
+    assert any("none.py is no file beside the experiment" in each for each in found.rendered.notes)
+    there = with_preparation(folder, prepare=f"command: {TOKENISE}")
+    assert not any("is no file beside" in each for each in there.rendered.notes)
 
 
 def test_a_claim_of_one_node_is_noted(folder: Path) -> None:

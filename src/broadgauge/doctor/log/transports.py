@@ -1,7 +1,7 @@
 """Over what does a network of NCCL's, named by itself or by a plugin, send?"""
 
 from broadgauge.doctor.log.job import OWN_RDMA, SOCKET
-from broadgauge.specs.transports import Transport
+from broadgauge.messages.vocabulary import Transport
 
 _OF_PLUGINS: tuple[tuple[str, Transport], ...] = (
     ("libfabric", "efa"),

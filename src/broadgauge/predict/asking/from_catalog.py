@@ -8,9 +8,9 @@ from broadgauge.catalog.catalog import Catalog
 from broadgauge.catalog.gpus import Gpu
 from broadgauge.catalog.models import ModelEntry
 from broadgauge.catalog.networks import NetworkClass, TransportPrior, known_transports
+from broadgauge.messages.vocabulary import Transport as CatalogTransport
 from broadgauge.predict.case import Fabric, ModelShape, Transport
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.transports import Transport as CatalogTransport
 from broadgauge.specs.units import parse_rate_gbps
 
 NEAREST: dict[CatalogTransport, Transport] = {
