@@ -1,11 +1,12 @@
 """Proves agent/pod/resolve.py: what NCCL is told in a pod, and what is refused."""
 
 import ipaddress
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.agent.hardware.machines import Machine
+from tests.agent.hardware.machines import NO_GID, Machine
 from tests.agent.pod import pods
 from tests.agent.pod.pods import VF, asked, facts_of, found, vfs, why
 
@@ -13,7 +14,8 @@ from broadgauge.agent.pod.facts import TOPOLOGY_FILE, PodFacts
 from broadgauge.agent.pod.name_lists import is_named
 from broadgauge.agent.pod.nccl_variables import SOCKETS_ONLY as SOCKETS_IN_POD
 from broadgauge.agent.pod.network_words import describe, describe_pod, refused
-from broadgauge.agent.pod.resolve import BY_PLUGIN, BY_VERBS, resolve
+from broadgauge.agent.pod.rdma_plugins import BY_PLUGIN
+from broadgauge.agent.pod.resolve import BY_VERBS, resolve
 from broadgauge.messages.asked_network import AskedNetwork, network_word, read_network_word
 from broadgauge.messages.hardware import NicFacts
 from broadgauge.platforms.paths import SOCKETS_ONLY
@@ -252,6 +254,46 @@ def test_adapters_that_the_user_names_are_those_that_are_held_against_what_is_as
     assert "NCCL_IB_HCA" not in one.variables
     (problem,) = found(tmp_path, asked("roce", VF), vfs(1, 2), NCCL_IB_HCA="mlx5_3").problems
     assert problem.startswith("NCCL_IB_HCA=mlx5_3 names no adapter of this pod; adapters here: ml")
+
+
+def down(root: Path) -> None:
+    (root / "sys/class/infiniband/mlx5_11/ports/1/state").write_text("1: DOWN\n")
+
+
+def closed(root: Path) -> None:
+    (root / "dev/infiniband/uverbs1").unlink()
+
+
+def without_gid(root: Path) -> None:
+    for index in (2, 3):
+        (root / f"sys/class/infiniband/mlx5_11/ports/1/gids/{index}").write_text(f"{NO_GID}\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (down, "NCCL passes over: mlx5_11:1 is DOWN"),
+        (closed, "NCCL passes over: mlx5_11: /dev/infiniband/uverbs1 is not in this container"),
+        (without_gid, "NCCL may try: mlx5_11:1 has no GID of RoCE v2"),
+    ],
+)
+@pytest.mark.parametrize("value", ["mlx5", "^mlx5_bond_0", "mlx5_10,mlx5_11:1"])
+def test_ports_that_nccl_goes_on_without_are_no_reason_to_refuse(
+    tmp_path: Path, value: str, change: Callable[[Path], None], says: str
+) -> None:
+    """Where the user's list has beginnings of names, or those to leave out; `=` means all of it."""
+    pods.vf_pod(tmp_path, ["10.1.0.5/24", "10.2.0.5/24"])
+    change(tmp_path)
+    wanted = asked("roce", VF)
+    resolved = found(tmp_path, wanted, vfs(1, 2), NCCL_IB_HCA=value)
+    assert (resolved.adapters, resolved.problems) == (("mlx5_10:1",), ())
+    assert resolved.variables["NCCL_IB_GID_INDEX"] == "3"
+    (note,) = resolved.notes
+    assert note.startswith(f"NCCL_IB_HCA={value} names more, which {says}")
+    exact = found(tmp_path, wanted, vfs(1, 2), NCCL_IB_HCA="=mlx5_10,mlx5_11")
+    assert len(exact.problems) == 1
+    alone = found(tmp_path, wanted, vfs(1, 2), NCCL_IB_HCA="mlx5_11")
+    assert alone.problems == exact.problems
 
 
 @pytest.mark.parametrize(

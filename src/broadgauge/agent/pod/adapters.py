@@ -88,6 +88,16 @@ def named_adapters(value: str, own: Sequence[NicAdapter], facts: PodFacts) -> li
     return found
 
 
+def adapters_here(facts: PodFacts) -> str:
+    """In words."""
+    here = [
+        f"{hca.name}:{port.number} {port.link_layer or 'of an unknown kind'} {port.state or '?'}"
+        for hca in facts.hardware.hcas
+        for port in hca.ports
+    ]
+    return f"adapters here: {', '.join(here)}" if here else "no RDMA adapter is in this pod"
+
+
 def _all_ports(facts: PodFacts) -> Iterator[tuple[HcaFacts, HcaPort]]:
     for hca in sorted(facts.hardware.hcas, key=lambda hca: natural(hca.name)):
         for port in hca.ports:

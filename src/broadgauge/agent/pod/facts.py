@@ -23,6 +23,8 @@ TOPOLOGY_FILE = "/var/run/nvidia-topologyd/virtualTopology.xml"
 VERBS_LIBRARY = "libibverbs.so.1"
 _LOADER_CACHE = "/etc/ld.so.cache"
 _MOST_CACHE_BYTES = 16 << 20
+_FABRIC_FILES = ("cxi", "hfi1_")
+"""As files in /dev begin that Slingshot's and Omni-Path's libraries open."""
 _NET = "/sys/class/net"
 _VERBS = "/sys/class/infiniband_verbs"
 
@@ -47,6 +49,8 @@ class PodFacts:
     """By interface."""
     verbs_files: Mapping[str, str] = field(default_factory=dict)
     """Adapter → its file for libibverbs, `/dev/infiniband/uverbs0`, be it there or not."""
+    fabric_files: tuple[str, ...] = ()
+    """In /dev, of fabrics beside RDMA's: `cxi0`, `hfi1_0`."""
     status: tuple[NetworkStatus, ...] | None = None
     """None: there is no status annotation, or it is not there yet, or not readable."""
     status_problem: str | None = None
@@ -93,6 +97,7 @@ def read_pod_facts(
         hardware=read_machine_hardware(root, environ),
         links=_read_links(tree),
         verbs_files=_read_verbs_files(tree),
+        fabric_files=tuple(name for name in tree.names("/dev") if name.startswith(_FABRIC_FILES)),
         status=status,
         status_problem=problem,
         loader_has_verbs=VERBS_LIBRARY.encode()
