@@ -131,6 +131,32 @@ def test_one_attachment_asked_for_twice(tmp_path: Path) -> None:
     assert "net1, net2 are in one subnet, 10.1.0.0/24" in note
 
 
+def test_of_an_attachments_interfaces_the_one_that_was_asked_for(tmp_path: Path) -> None:
+    """A plugin may make several of one definition: Multus writes an entry for each."""
+    pods.pod(tmp_path)
+    own = [pods.entry(n, VF) for n in (3, 2, 1)]
+    facts = beside(tmp_path, pods.status(*own), net1="10.1.0.5/24", net2="10.2.0.5/24",
+                   net3="10.3.0.5/24")  # fmt: skip
+    assert resolve(asked("tcp", VF), facts).interfaces == ("net1",)
+    (second,) = asked("tcp", VF).attachments
+    moved = replace(second, interface="eth9")
+    both = replace(asked("tcp", VF), attachments=(moved, replace(second, interface="net3")))
+    assert resolve(both, facts).interfaces == ("net2", "net3")
+
+
+def test_an_odd_entry_of_the_status_is_said_only_where_one_is_missing(tmp_path: Path) -> None:
+    pods.vf_pod(tmp_path, ["10.1.0.5/24"])
+    odd = {"name": "x/y", "interface": "a/b"}
+    annotations = pods.status(odd, pods.entry(1, VF, "10.1.0.5"))
+    resolved = found(tmp_path, asked("tcp", VF), annotations)
+    assert (resolved.interfaces, resolved.problems, resolved.notes) == (("net1",), (), ())
+    (problem,) = found(tmp_path, asked("tcp", "x/y"), annotations).problems
+    assert problem.endswith(
+        "status: ovn-kubernetes, default/sriov-1; not readable: network status, entry 1: interface "
+        "can't be 'a/b'"
+    )
+
+
 def test_by_subnet_where_no_status_is_there(tmp_path: Path) -> None:
     pods.vf_pod(tmp_path, ["10.1.0.5/24", "10.2.0.5/24"])
     wanted = asked("tcp", VF, "default/sriov-2", subnets=("10.2.0.0/24", "10.1.0.0/16"))

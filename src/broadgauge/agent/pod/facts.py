@@ -54,7 +54,7 @@ class PodFacts:
     status: tuple[NetworkStatus, ...] | None = None
     """None: there is no status annotation, or it is not there yet, or not readable."""
     status_problem: str | None = None
-    """Why it is not readable."""
+    """Why it, or an entry of it, is not readable."""
     loader_has_verbs: bool = False
     """Is libibverbs in the loader's cache (ldconfig(8)), in whichever folder?"""
     has_topology_file: bool = False
@@ -107,13 +107,15 @@ def read_pod_facts(
 
 
 def read_status(text: str) -> tuple[tuple[NetworkStatus, ...] | None, str | None]:
-    """Of the file's text; else None, and why it can't be read, if it is that."""
+    """Of the file's text, and why it or some of it can't be read; None: there is none."""
     try:
-        if text.lstrip().startswith("["):
-            return parse_status(text), None
-        return status_of(read_annotations(text)), None
+        is_value = text.lstrip().startswith("[")
+        found = parse_status(text) if is_value else status_of(read_annotations(text))
     except StatusError as error:
         return None, str(error)
+    if found is None:
+        return None, None
+    return found.networks, "; ".join(found.left_out) or None
 
 
 def _read_links(tree: Tree) -> dict[str, NicLinks]:

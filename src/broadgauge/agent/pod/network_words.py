@@ -68,7 +68,7 @@ def _describe_pod(facts: PodFacts) -> Iterator[str]:
             layer = port.link_layer or "link layer unknown"
             shown = f"; RoCE v2 GIDs {gids}" if gids else ""
             yield f"adapter {hca.name}:{port.number}: {layer}, {port.state}{of_file}{shown}"
-    if facts.status is None:
+    if facts.status is None or facts.status_problem is not None:
         yield f"network status: {facts.status_problem or 'no annotation of Multus is mounted'}"
     for entry in facts.status or ():
         default = ", the pod's own" if entry.is_default else ""
