@@ -61,7 +61,7 @@ def test_ranks_are_told_what_was_found_and_the_log_says_why(
     lines = log.splitlines()
     assert lines[0] == "broadgauge: network fabric: net1 10.1.0.5; RDMA by mlx5_10:1"
     assert all(line.startswith("broadgauge: ") for line in lines)
-    assert "NCCL_IB_GID_INDEX=3: RoCE v2 with the NIC's own IPv4 address" in log
+    assert "NCCL_IB_GID_INDEX=3 (RoCE v2 with the NIC's own IPv4 address" in log
 
 
 def test_rdma_that_was_asked_for_and_isnt_there_starts_nothing(pod: Pod, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_rdma_that_was_asked_for_and_isnt_there_starts_nothing(pod: Pod, tmp_pat
     assert code == 2
     assert (
         "broadgauge: refused: network fabric: `roce` is asked for, and no RDMA adapter belongs to "
-        "net1: the status of default/sriov-1 names it (10.1.0.5); no RDMA adapter is in this pod\n"
+        "net1 (10.1.0.5; the status of default/sriov-1 names it); no RDMA adapter is in this pod\n"
     ) in log
     assert not pod.has_started
 

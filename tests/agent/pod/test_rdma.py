@@ -186,8 +186,8 @@ def test_rdma_of_a_pod_without_adapters_is_refused(tmp_path: Path, transport: st
     machine = pods.pod(tmp_path / "two")
     machine.nic("net1", is_pair=True, address="10.1.0.5/24")
     assert found(tmp_path / "two", asked(transport, VF), vfs(1)).problems == (
-        f"`{transport}` is asked for, and no RDMA adapter belongs to net1: the status of "
-        "default/sriov-1 names it (10.1.0.5); no RDMA adapter is in this pod",
+        f"`{transport}` is asked for, and no RDMA adapter belongs to net1 (10.1.0.5; the status "
+        "of default/sriov-1 names it); no RDMA adapter is in this pod",
     )
 
 
@@ -304,6 +304,14 @@ def test_a_driver_that_cant_be_seen_is_said(tmp_path: Path) -> None:
     resolved = found(tmp_path, asked("omnipath"))
     assert resolved.problems == ()
     assert "whether an adapter has the driver hfi1 can't be seen here" in resolved.notes
+
+
+def test_efa_that_is_here_and_was_not_asked_for_is_said(tmp_path: Path) -> None:
+    efa_pod(tmp_path)
+    resolved = found(tmp_path, asked(None))
+    assert resolved.variables["NCCL_NET"] == "Socket"
+    assert resolved.notes == ("EFA is here and not used (rdmap0): `transport: efa` asks for it",)
+    assert found(tmp_path, asked("tcp")).notes == ()
 
 
 def test_gpudirect_without_module_and_dma_buf_is_refused(tmp_path: Path) -> None:

@@ -37,7 +37,8 @@ class NicLinks:
     """Interfaces that it stands on (macvlan, ipvlan, vlan, bond), by `lower_*`; only those of the
     same network namespace can be seen, so in a pod usually none."""
     has_gateway: bool = False
-    """Has it a route that leaves its own subnet?"""
+    """Has it a route that leaves its own subnet, in the main routing table? Policy routing's are
+    not looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +120,7 @@ def read_status(text: str) -> tuple[tuple[NetworkStatus, ...] | None, str | None
 
 
 def _read_links(tree: Tree) -> dict[str, NicLinks]:
-    """Source of the columns of /proc/net/route: proc_net(5)."""
+    """Source of the columns of /proc/net/route, the main table's: proc_net(5)."""
     cells = [line.split() for line in tree.lines("/proc/net/route")[1:]]
     with_gateway = {row[0] for row in cells if len(row) > 2 and row[2].strip("0")}
     return {

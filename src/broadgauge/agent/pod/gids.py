@@ -108,9 +108,14 @@ def no_gid(adapter: NicAdapter) -> str:
             for row in adapter.port.gids[:8]
         )
         table = f"its table has {rows or 'no GID'}"
+    by_ipv6 = (
+        " (RoCE by IPv6 alone: NCCL_IB_ADDR_FAMILY=AF_INET6, or NCCL_IB_GID_INDEX, in the "
+        "experiment's `environment`)"
+    )
+    has_ipv6 = any(row.kind == _ROCE_V2 and row.ipv4 is None for row in adapter.port.gids or ())
     return (
         f"{adapter.name} has no GID of RoCE v2 with {of_nic}: {table}. The address must be on the "
-        "interface before the pod starts to train"
+        f"interface before the pod starts to train{by_ipv6 if has_ipv6 and not own else ''}"
     )
 
 

@@ -29,7 +29,7 @@ def _describe(resolved: ResolvedNetwork, facts: PodFacts) -> Iterator[str]:
         if reason.value is None:
             yield f"  {reason.variable} is left unset: {reason.why}"
         else:
-            yield f"  {reason.variable}={reason.value}: {reason.why}"
+            yield f"  {reason.variable}={reason.value} ({reason.why})"
     decided = {reason.variable for reason in resolved.reasons}
     others = [name for name in sorted(facts.given) if name not in decided]
     if others:

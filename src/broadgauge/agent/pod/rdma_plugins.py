@@ -80,6 +80,13 @@ def plugin_notes(network: AskedNetwork, facts: PodFacts) -> Iterator[str]:
         yield "no file /dev/hfi1_* is in this container, which PSM2 opens"
 
 
+def unused_notes(facts: PodFacts) -> Iterator[str]:
+    """Where no transport was asked for, and sockets are taken."""
+    adapters = [hca.name for hca in facts.hardware.hcas if hca.driver == "efa"]
+    if adapters:
+        yield f"EFA is here and not used ({', '.join(adapters)}): `transport: efa` asks for it"
+
+
 def _is_libfabric(network: AskedNetwork, facts: PodFacts) -> bool:
     """Is it sure that the plugin is aws-ofi-nccl? The user may have named another."""
     named = [each.value for each in facts.hardware.variables if each.name == _PLUGIN]

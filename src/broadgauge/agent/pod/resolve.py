@@ -41,6 +41,7 @@ from broadgauge.agent.pod.rdma_plugins import (
     plugin_notes,
     plugin_problems,
     plugin_reasons,
+    unused_notes,
 )
 from broadgauge.agent.pod.rdma_ready import rdma_notes, rdma_problems, usable_of
 from broadgauge.messages.asked_network import AskedNetwork
@@ -193,6 +194,7 @@ def _as_nccl_chooses(network: AskedNetwork, nics: Sequence[FoundNic], facts: Pod
         f"{', '.join(others[:4])}"
     )
     notes = [f"not by RDMA: {problem}" for problem in blocked]
+    notes += unused_notes(facts)
     return _Way(reasons=sockets_only(why), notes=notes)
 
 
@@ -259,8 +261,9 @@ def _first_address(one: FoundNic) -> str:
 
 def _no_adapter(network: AskedNetwork, one: FoundNic, facts: PodFacts) -> str:
     own = ", ".join(one.ipv4) or "no IPv4 address"
+    which = f"{one.how} ({own})" if one.nic is None else f"{one.nic.name} ({own}; {one.how})"
     return (
-        f"`{network.transport}` is asked for, and no RDMA adapter belongs to {one.words} ({own}); "
+        f"`{network.transport}` is asked for, and no RDMA adapter belongs to {which}; "
         f"{adapters_here(facts)}"
     )
 
