@@ -70,6 +70,12 @@ class PodFacts:
         return next((hca for hca in self.hardware.hcas if hca.name == name), None)
 
     @property
+    def opened_files(self) -> set[str]:
+        """Of libibverbs, those that this container may open."""
+        rdma = self.hardware.rdma
+        return set(rdma.device_files) - set(rdma.refused_files)
+
+    @property
     def gpus(self) -> tuple[GpuDevice, ...]:
         """Those that this container may use."""
         return tuple(gpu for gpu in self.hardware.gpus if gpu.is_usable is not False)

@@ -1,9 +1,9 @@
 """RDMA that NCCL has by a plugin alone: what of it is surely missing in this pod, and by which name
 is NCCL held to it, so that it does not take sockets without a word?
 
-Source: aws/aws-ofi-nccl, src/nccl_ofi_interface_nvidia.cpp; NVIDIA/nccl, src/plugin/net.cc
-(NCCL_NET is the only network that is taken, whatever the case of its letters); HewlettPackard
-/shs-libcxi (opens /dev/cxi0, …); cornelisnetworks/opa-psm2 (opens /dev/hfi1_0, …).
+Source: aws/aws-ofi-nccl, src/nccl_ofi_interface_nvidia.cpp; NVIDIA/nccl, src/plugin/net.cc (of the
+network that NCCL_NET names, whatever the case of its letters, no other is taken);
+HewlettPackard/shs-libcxi (opens /dev/cxi0, …); cornelisnetworks/opa-psm2 (opens /dev/hfi1_0, …).
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from broadgauge.agent.pod.adapters import adapters_here
 from broadgauge.agent.pod.facts import PodFacts
 from broadgauge.agent.pod.nccl_variables import Reason
-from broadgauge.agent.pod.rdma_ready import closed_file, opened_files
+from broadgauge.agent.pod.rdma_ready import closed_file
 from broadgauge.messages.asked_network import AskedNetwork
 
 BY_PLUGIN = ("efa", "slingshot", "omnipath", "tcpx")
@@ -40,7 +40,7 @@ def plugin_problems(network: AskedNetwork, facts: PodFacts) -> Iterator[str]:
     adapters = [hca for hca in facts.hardware.hcas if hca.driver == "efa"]
     if network.transport == "efa" and adapters:
         closed = [closed_file(hca, facts) for hca in adapters]
-        if None not in closed or not opened_files(facts):
+        if None not in closed or not facts.opened_files:
             why = ", ".join(each for each in closed if each) or "no /dev/infiniband/uverbs* opens"
             yield (
                 f"{asked}, and this container can open none of its adapters ({why}): ask for "

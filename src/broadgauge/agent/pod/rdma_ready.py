@@ -60,12 +60,6 @@ def closed_file(hca: HcaFacts, facts: PodFacts) -> str | None:
     return None
 
 
-def opened_files(facts: PodFacts) -> set[str]:
-    """Of libibverbs, those that this container may open."""
-    rdma = facts.hardware.rdma
-    return set(rdma.device_files) - set(rdma.refused_files)
-
-
 def rdma_notes(facts: PodFacts) -> Iterator[str]:
     """What is likely to stand in its way: where a process finds its libraries is the loader's to
     know, and NCCL fails by itself without this one."""
@@ -110,7 +104,7 @@ def _file_problems(hca: HcaFacts, facts: PodFacts) -> Iterator[str]:
 
 def _no_file_problems(adapters: Sequence[NicAdapter], facts: PodFacts) -> Iterator[str]:
     is_any_known = any(one.hca.name in facts.verbs_files for one in adapters)
-    if not opened_files(facts) and not is_any_known:
+    if not facts.opened_files and not is_any_known:
         yield (
             "no file /dev/infiniband/uverbs* opens in this container: ask for the RDMA resource in "
             "the pod's limits"
