@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 from broadgauge.agent import bundle
@@ -21,6 +22,34 @@ sys.exit(int(os.environ.get(f"EXIT_{os.environ['BROADGAUGE_LAUNCH']}", "0")))
 
 
 TWO = ("--nodes", "2", "--ranks-per-node", "4")
+HANG_LIMIT_S = 240.0
+"""None of these pods has anything to wait for so long."""
+
+
+def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
+    """Exit code, and what is left of the log; one that hangs is ended, with what it wrote."""
+    try:
+        log, _ = process.communicate(timeout=HANG_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        log, _ = process.communicate()
+        raise AssertionError(f"it hangs: {log}") from None
+    return process.returncode, log
+
+
+def read_until(process: "subprocess.Popen[str]", words: str) -> str:
+    """The first line that has these words; one that hangs is ended, and then there is none."""
+    assert process.stdout is not None
+    limit = threading.Timer(HANG_LIMIT_S, process.kill)
+    limit.start()
+    try:
+        seen = []
+        while words not in (line := process.stdout.readline()):
+            seen.append(line)
+            assert line, f"it ended or hung before: {''.join(seen)}"
+        return line
+    finally:
+        limit.cancel()
 
 
 class Pod:
@@ -64,8 +93,7 @@ class Pod:
     ) -> tuple[int, str]:
         """Exit code and log."""
         process = self.start(*arguments, python=python, before=before, **variables)
-        log, _ = process.communicate()
-        return process.returncode, log
+        return ended(process)
 
     @property
     def has_started(self) -> bool:

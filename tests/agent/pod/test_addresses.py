@@ -117,8 +117,8 @@ class TestOnAFabric:
             assert "network vnics: net1 10.249.66.7, net2 10.249.68.7" in lines
             of_sockets = [line for line in lines if "NCCL_SOCKET_IFNAME" in line]
             assert of_sockets == [
-                "  NCCL_SOCKET_IFNAME==net1,net2: net1: its address is in 10.249.65.0/24 or "
-                "10.249.66.0/24; net2: its address is in 10.249.67.0/24 or 10.249.68.0/24"
+                "  NCCL_SOCKET_IFNAME==net1,net2 (net1: its address is in 10.249.65.0/24 or "
+                "10.249.66.0/24; net2: its address is in 10.249.67.0/24 or 10.249.68.0/24)"
             ]
 
     def test_an_interface_of_any_name_is_found(self, told: dict[str, Any]) -> None:
@@ -132,7 +132,7 @@ class TestOnAFabric:
         refused = [line for line in out.splitlines() if "refused" in line]
         assert refused == [
             f"broadgauge: refused: network vnics: `roce` is asked for, and no RDMA adapter belongs "
-            f"to net{nic}: its address is in {' or '.join(subnets(nic))} ({mapped(3, nic)}); no "
+            f"to net{nic} ({mapped(3, nic)}; its address is in {' or '.join(subnets(nic))}); no "
             "RDMA adapter is in this pod"
             for nic in NICS
         ]

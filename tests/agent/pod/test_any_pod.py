@@ -12,7 +12,8 @@ from tests.costly import costly
 
 from broadgauge.agent.pod.gids import index_that_nccl_takes
 from broadgauge.agent.pod.network_words import describe, describe_pod, refused
-from broadgauge.agent.pod.resolve import BY_PLUGIN, ResolvedNetwork, resolve
+from broadgauge.agent.pod.rdma_plugins import BY_PLUGIN
+from broadgauge.agent.pod.resolve import ResolvedNetwork, resolve
 from broadgauge.messages.asked_network import AskedAttachment, AskedNetwork
 from broadgauge.messages.hardware import GidFacts, HcaPort
 

@@ -22,6 +22,17 @@ def test_gid_indices_that_differ_are_left_to_nccl(tmp_path: Path) -> None:
     assert "NCCL_IB_ADDR_RANGE" not in resolved.variables  # it takes the right ones by itself
 
 
+def test_roce_by_ipv6_alone_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    pods.add_vf(pods.pod(tmp_path), 1, None, hca="mlx5_10")
+    (problem,) = found(tmp_path, asked("roce", VF), vfs(1)).problems
+    assert problem.endswith(
+        "(RoCE by IPv6 alone: NCCL_IB_ADDR_FAMILY=AF_INET6, or NCCL_IB_GID_INDEX, in the "
+        "experiment's `environment`)"
+    )
+    by_hand = found(tmp_path, asked("roce", VF), vfs(1), NCCL_IB_ADDR_FAMILY="AF_INET6")
+    assert by_hand.problems == ()
+
+
 def test_a_shared_adapter_behind_a_macvlan(tmp_path: Path) -> None:
     """The adapter's table has other pods' addresses: index 3, which jobs usually set, is the
     node's."""

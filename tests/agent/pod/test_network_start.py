@@ -3,6 +3,7 @@ network before anything is started, on trees as pods have them."""
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from tests import pythons
 from tests.agent.pod import pods
 from tests.agent.pod.mapped_fabric import WITHOUT_CAPABILITIES
 from tests.agent.pod.pods import VF, asked, facts_of, vfs
-from tests.agent.pod.started_pods import TWO, Pod
+from tests.agent.pod.started_pods import TWO, Pod, ended, read_until
 
 from broadgauge.agent import bundle
 from broadgauge.agent.pod import network_start
@@ -60,7 +61,7 @@ def test_ranks_are_told_what_was_found_and_the_log_says_why(
     lines = log.splitlines()
     assert lines[0] == "broadgauge: network fabric: net1 10.1.0.5; RDMA by mlx5_10:1"
     assert all(line.startswith("broadgauge: ") for line in lines)
-    assert "NCCL_IB_GID_INDEX=3: RoCE v2 with the NIC's own IPv4 address" in log
+    assert "NCCL_IB_GID_INDEX=3 (RoCE v2 with the NIC's own IPv4 address" in log
 
 
 def test_rdma_that_was_asked_for_and_isnt_there_starts_nothing(pod: Pod, tmp_path: Path) -> None:
@@ -71,7 +72,7 @@ def test_rdma_that_was_asked_for_and_isnt_there_starts_nothing(pod: Pod, tmp_pat
     assert code == 2
     assert (
         "broadgauge: refused: network fabric: `roce` is asked for, and no RDMA adapter belongs to "
-        "net1: the status of default/sriov-1 names it (10.1.0.5); no RDMA adapter is in this pod\n"
+        "net1 (10.1.0.5; the status of default/sriov-1 names it); no RDMA adapter is in this pod\n"
     ) in log
     assert not pod.has_started
 
@@ -119,14 +120,23 @@ def test_a_status_that_comes_late_is_waited_for(pod: Pod, root: Path) -> None:
     file = root / ANNOTATIONS_FILE.lstrip("/")
     file.write_text('kubernetes.io/config.seen="2026-11-23T10:00:00Z"\n')
     process = pod.start(*words(root), RANK="0")
-    assert process.stdout is not None
-    first = process.stdout.readline()
-    assert "waiting for the pod's network status" in first
+    read_until(process, "waiting for the pod's network status")
     (root / "new").write_text(vfs(1))
     (root / "new").replace(file)
-    log, _ = process.communicate()
-    assert process.returncode == 0, log
+    code, log = ended(process)
+    assert code == 0, log
     assert pod.environment()["NCCL_SOCKET_IFNAME"] == "=net1"
+
+
+def test_a_pod_that_waits_for_its_network_is_ended_as_one_that_runs(pod: Pod, root: Path) -> None:
+    """By a handler: the kernel keeps a container's first process from signals that have none."""
+    (root / ANNOTATIONS_FILE.lstrip("/")).write_text("")
+    process = pod.start(*words(root), RANK="0")
+    read_until(process, "waiting for the pod's network status")
+    process.send_signal(signal.SIGTERM)
+    code, log = ended(process)
+    assert code == 128 + signal.SIGTERM, log
+    assert not pod.has_started
 
 
 class Clock:

@@ -1,13 +1,12 @@
 """Proves agent/pod/main.py, a pod's first process, with a torchrun that says what it was given."""
 
-import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests import pythons
-from tests.agent.pod.started_pods import TWO, Pod
+from tests.agent.pod.started_pods import TWO, Pod, ended, read_until
 
 
 @pytest.fixture
@@ -94,12 +93,10 @@ def test_the_end_of_a_pod_is_torchruns_end(pod: Pod) -> None:
     process = pod.start(
         "--nodes", "1", "--ranks-per-node", "1", "--launches", "2", "--", "x", HANG="1"
     )
-    assert process.stdout is not None
-    while "hangs" not in (line := process.stdout.readline()):
-        assert line, "it ended before"
-    os.kill(process.pid, signal.SIGTERM)
-    process.communicate()
-    assert process.returncode == 128 + signal.SIGTERM
+    read_until(process, "hangs")
+    process.send_signal(signal.SIGTERM)
+    code, log = ended(process)
+    assert code == 128 + signal.SIGTERM, log
     assert len(pod.told) == 1
 
 

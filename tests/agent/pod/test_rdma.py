@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 from tests.agent.hardware import machines
-from tests.agent.hardware.machines import Machine
+from tests.agent.hardware.machines import CX7, Machine
 from tests.agent.pod import pods
 from tests.agent.pod.pods import VF, asked, found, vfs, why
 
+from broadgauge.agent.pod.rdma_plugins import LIBFABRIC
 from broadgauge.agent.pod.resolve import BY_VERBS
 from broadgauge.platforms.meant_transport import NO_GPUDIRECT
 
@@ -185,8 +186,8 @@ def test_rdma_of_a_pod_without_adapters_is_refused(tmp_path: Path, transport: st
     machine = pods.pod(tmp_path / "two")
     machine.nic("net1", is_pair=True, address="10.1.0.5/24")
     assert found(tmp_path / "two", asked(transport, VF), vfs(1)).problems == (
-        f"`{transport}` is asked for, and no RDMA adapter belongs to net1: the status of "
-        "default/sriov-1 names it (10.1.0.5); no RDMA adapter is in this pod",
+        f"`{transport}` is asked for, and no RDMA adapter belongs to net1 (10.1.0.5; the status "
+        "of default/sriov-1 names it); no RDMA adapter is in this pod",
     )
 
 
@@ -229,6 +230,88 @@ def test_efa_without_an_adapter_is_refused(tmp_path: Path) -> None:
     assert resolved.variables["NCCL_NET_GDR_LEVEL"] == "LOC"
     assert "NCCL_IB_HCA" not in resolved.variables
     assert any("libnccl-net" in note for note in resolved.notes)
+
+
+def efa_pod(root: Path) -> Machine:
+    """With one adapter."""
+    machine = pods.pod(root)
+    device = machine.pci(machines.switch_path(0x40, 1), ("0x1d0f", "0xefa1"), kind="0x020000")
+    machine.hca("rdmap0", device, driver="efa", layer="Unspecified")
+    pods.verbs_file(machine, "rdmap0", 0)
+    return machine
+
+
+def test_efa_whose_file_does_not_open_is_refused(tmp_path: Path) -> None:
+    machine = efa_pod(tmp_path)
+    assert found(tmp_path, asked("efa")).problems == ()
+    no_device_file(machine, tmp_path)
+    assert found(tmp_path, asked("efa")).problems == (
+        "`efa` is asked for, and this container can open none of its adapters (rdmap0: "
+        "/dev/infiniband/uverbs0 is not in this container): ask for `vpc.amazonaws.com/efa` in the "
+        "pod's limits",
+    )
+    (tmp_path / "sys/class/infiniband_verbs/uverbs0/ibdev").unlink()
+    (problem,) = found(tmp_path, asked("efa")).problems
+    assert "no /dev/infiniband/uverbs* opens" in problem
+
+
+def test_efa_can_not_become_sockets_without_a_word(tmp_path: Path) -> None:
+    """By the name of its plugin's network, if the user names neither network nor plugin."""
+    efa_pod(tmp_path)
+    held = found(tmp_path, asked("efa"))
+    assert held.variables["NCCL_NET"] == LIBFABRIC
+    assert held.notes == (
+        "no libnccl-net*.so was found on the library path: if none is there, NCCL fails",
+    )
+    same = found(tmp_path, asked("efa"), NCCL_NET_PLUGIN="libnccl-net-ofi.so")
+    assert same.variables["NCCL_NET"] == LIBFABRIC
+    other = found(tmp_path, asked("efa"), NCCL_NET_PLUGIN="uccl")
+    assert "NCCL_NET" not in other.variables
+    assert "only its log can prove that it was `efa`" in other.notes[-1]
+    sockets = found(tmp_path, asked("efa"), NCCL_NET="Socket")
+    assert "NCCL_NET" not in sockets.variables
+    assert sockets.notes[0] == "NCCL_NET=Socket is kept, though `efa` is asked for"
+
+
+@pytest.mark.parametrize(
+    ("transport", "says"),
+    [
+        ("slingshot", "`slingshot` is asked for, and no file /dev/cxi* is in this container"),
+        ("omnipath", "`omnipath` is asked for, and no adapter has the driver hfi1; no RDMA adapt"),
+        ("tcpx", None),
+    ],
+)
+def test_what_of_other_fabrics_is_surely_missing_is_refused(
+    tmp_path: Path, transport: str, says: str | None
+) -> None:
+    machine = pods.pod(tmp_path)
+    empty = found(tmp_path, asked(transport))
+    assert [problem[: len(says or "")] for problem in empty.problems] == ([says] if says else [])
+    machine.file("/dev/cxi0", "")
+    machine.hca("hfi1_0", machine.pci(machines.switch_path(0x40, 1), CX7), driver="hfi1")
+    resolved = found(tmp_path, asked(transport))
+    assert resolved.problems == ()
+    is_known = transport == "slingshot"
+    assert resolved.variables.get("NCCL_NET") == (LIBFABRIC if is_known else None)
+    assert any("only its log can prove" in note for note in resolved.notes) is not is_known
+
+
+def test_a_driver_that_cant_be_seen_is_said(tmp_path: Path) -> None:
+    machine = pods.pod(tmp_path)
+    device = machine.pci(machines.switch_path(0x40, 1), CX7)
+    machine.hca("opa0", device, driver="hfi1")
+    (tmp_path / device.lstrip("/") / "driver").unlink()
+    resolved = found(tmp_path, asked("omnipath"))
+    assert resolved.problems == ()
+    assert "whether an adapter has the driver hfi1 can't be seen here" in resolved.notes
+
+
+def test_efa_that_is_here_and_was_not_asked_for_is_said(tmp_path: Path) -> None:
+    efa_pod(tmp_path)
+    resolved = found(tmp_path, asked(None))
+    assert resolved.variables["NCCL_NET"] == "Socket"
+    assert resolved.notes == ("EFA is here and not used (rdmap0): `transport: efa` asks for it",)
+    assert found(tmp_path, asked("tcp")).notes == ()
 
 
 def test_gpudirect_without_module_and_dma_buf_is_refused(tmp_path: Path) -> None:

@@ -1,11 +1,12 @@
 """Proves agent/pod/resolve.py: what NCCL is told in a pod, and what is refused."""
 
 import ipaddress
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.agent.hardware.machines import Machine
+from tests.agent.hardware.machines import NO_GID, Machine
 from tests.agent.pod import pods
 from tests.agent.pod.pods import VF, asked, facts_of, found, vfs, why
 
@@ -13,7 +14,8 @@ from broadgauge.agent.pod.facts import TOPOLOGY_FILE, PodFacts
 from broadgauge.agent.pod.name_lists import is_named
 from broadgauge.agent.pod.nccl_variables import SOCKETS_ONLY as SOCKETS_IN_POD
 from broadgauge.agent.pod.network_words import describe, describe_pod, refused
-from broadgauge.agent.pod.resolve import BY_PLUGIN, BY_VERBS, resolve
+from broadgauge.agent.pod.rdma_plugins import BY_PLUGIN
+from broadgauge.agent.pod.resolve import BY_VERBS, resolve
 from broadgauge.messages.asked_network import AskedNetwork, network_word, read_network_word
 from broadgauge.messages.hardware import NicFacts
 from broadgauge.platforms.paths import SOCKETS_ONLY
@@ -109,7 +111,9 @@ def test_several_nics_in_the_attachments_order(tmp_path: Path) -> None:
     assert resolved.addresses == ("10.3.0.5", "10.1.0.5")
     assert resolved.variables["NCCL_IB_HCA"] == "=mlx5_12:1,mlx5_10:1"
     assert resolved.variables["NCCL_CROSS_NIC"] == "0"
-    assert "2 subnets and no gateway" in why(resolved, "NCCL_CROSS_NIC")
+    assert why(resolved, "NCCL_CROSS_NIC").startswith(
+        "2 subnets and no gateway between in the main routing table"
+    )
     pairs = {pair.gpu: (pair.adapter, pair.distance) for pair in resolved.pairs}
     assert pairs["0000:13:00.0"] == ("mlx5_10:1", "PIX")
 
@@ -127,6 +131,32 @@ def test_one_attachment_asked_for_twice(tmp_path: Path) -> None:
     assert resolved.interfaces == ("net1", "net2")
     (note,) = resolved.notes
     assert "net1, net2 are in one subnet, 10.1.0.0/24" in note
+
+
+def test_of_an_attachments_interfaces_the_one_that_was_asked_for(tmp_path: Path) -> None:
+    """A plugin may make several of one definition: Multus writes an entry for each."""
+    pods.pod(tmp_path)
+    own = [pods.entry(n, VF) for n in (3, 2, 1)]
+    facts = beside(tmp_path, pods.status(*own), net1="10.1.0.5/24", net2="10.2.0.5/24",
+                   net3="10.3.0.5/24")  # fmt: skip
+    assert resolve(asked("tcp", VF), facts).interfaces == ("net1",)
+    (second,) = asked("tcp", VF).attachments
+    moved = replace(second, interface="eth9")
+    both = replace(asked("tcp", VF), attachments=(moved, replace(second, interface="net3")))
+    assert resolve(both, facts).interfaces == ("net2", "net3")
+
+
+def test_an_odd_entry_of_the_status_is_said_only_where_one_is_missing(tmp_path: Path) -> None:
+    pods.vf_pod(tmp_path, ["10.1.0.5/24"])
+    odd = {"name": "x/y", "interface": "a/b"}
+    annotations = pods.status(odd, pods.entry(1, VF, "10.1.0.5"))
+    resolved = found(tmp_path, asked("tcp", VF), annotations)
+    assert (resolved.interfaces, resolved.problems, resolved.notes) == (("net1",), (), ())
+    (problem,) = found(tmp_path, asked("tcp", "x/y"), annotations).problems
+    assert problem.endswith(
+        "status: ovn-kubernetes, default/sriov-1; not readable: network status, entry 1: interface "
+        "can't be 'a/b'"
+    )
 
 
 def test_by_subnet_where_no_status_is_there(tmp_path: Path) -> None:
@@ -199,7 +229,7 @@ def test_lines_for_people(tmp_path: Path) -> None:
     facts = facts_of(tmp_path, vfs(1), NCCL_DEBUG="INFO")
     lines = list(describe(resolve(asked("roce", VF), facts), facts))
     assert lines[0] == "network fabric: net1 10.1.0.5; RDMA by mlx5_10:1"
-    assert "  NCCL_IB_HCA==mlx5_10:1: net1 is mlx5_10:1, its GID table has 10.1.0.5" in lines
+    assert "  NCCL_IB_HCA==mlx5_10:1 (net1 is mlx5_10:1, its GID table has 10.1.0.5)" in lines
     assert "  NCCL_TOPO_FILE is left unset: NCCL reads the PCI bus itself" in lines
     assert "  GPU 0000:13:00.0 to mlx5_10:1: PIX" in lines
     assert "  as the manifest or the image has them: NCCL_DEBUG" in lines
@@ -252,6 +282,46 @@ def test_adapters_that_the_user_names_are_those_that_are_held_against_what_is_as
     assert "NCCL_IB_HCA" not in one.variables
     (problem,) = found(tmp_path, asked("roce", VF), vfs(1, 2), NCCL_IB_HCA="mlx5_3").problems
     assert problem.startswith("NCCL_IB_HCA=mlx5_3 names no adapter of this pod; adapters here: ml")
+
+
+def down(root: Path) -> None:
+    (root / "sys/class/infiniband/mlx5_11/ports/1/state").write_text("1: DOWN\n")
+
+
+def closed(root: Path) -> None:
+    (root / "dev/infiniband/uverbs1").unlink()
+
+
+def without_gid(root: Path) -> None:
+    for index in (2, 3):
+        (root / f"sys/class/infiniband/mlx5_11/ports/1/gids/{index}").write_text(f"{NO_GID}\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (down, "NCCL passes over: mlx5_11:1 is DOWN"),
+        (closed, "NCCL passes over: mlx5_11: /dev/infiniband/uverbs1 is not in this container"),
+        (without_gid, "NCCL may try: mlx5_11:1 has no GID of RoCE v2"),
+    ],
+)
+@pytest.mark.parametrize("value", ["mlx5", "^mlx5_bond_0", "mlx5_10,mlx5_11:1"])
+def test_ports_that_nccl_goes_on_without_are_no_reason_to_refuse(
+    tmp_path: Path, value: str, change: Callable[[Path], None], says: str
+) -> None:
+    """Where the user's list has beginnings of names, or those to leave out; `=` means all of it."""
+    pods.vf_pod(tmp_path, ["10.1.0.5/24", "10.2.0.5/24"])
+    change(tmp_path)
+    wanted = asked("roce", VF)
+    resolved = found(tmp_path, wanted, vfs(1, 2), NCCL_IB_HCA=value)
+    assert (resolved.adapters, resolved.problems) == (("mlx5_10:1",), ())
+    assert resolved.variables["NCCL_IB_GID_INDEX"] == "3"
+    (note,) = resolved.notes
+    assert note.startswith(f"NCCL_IB_HCA={value} names more, which {says}")
+    exact = found(tmp_path, wanted, vfs(1, 2), NCCL_IB_HCA="=mlx5_10,mlx5_11")
+    assert len(exact.problems) == 1
+    alone = found(tmp_path, wanted, vfs(1, 2), NCCL_IB_HCA="mlx5_11")
+    assert alone.problems == exact.problems
 
 
 @pytest.mark.parametrize(

@@ -63,13 +63,11 @@ def find_adapter(found_nic: FoundNic, facts: PodFacts) -> NicAdapter | None:
 def opened_adapters(layer: str, facts: PodFacts) -> list[NicAdapter]:
     """Active ports of a link layer that this container was given, without an interface of their
     own: a device plugin's resource gives the file that libibverbs opens, and no network."""
-    rdma = facts.hardware.rdma
-    opened = set(rdma.device_files) - set(rdma.refused_files)
     how = "the container was given it, and it is active"
     return [
         NicAdapter(found_nic=FoundNic(nic=None, status=None, how=how), hca=hca, port=port, how=how)
         for hca, port in _all_ports(facts)
-        if facts.verbs_files.get(hca.name) in opened
+        if facts.verbs_files.get(hca.name) in facts.opened_files
         and port.link_layer == layer
         and port.state == "ACTIVE"
     ]
@@ -86,6 +84,16 @@ def named_adapters(value: str, own: Sequence[NicAdapter], facts: PodFacts) -> li
             new = NicAdapter(found_nic=alone, hca=hca, port=port, how=how)
             found.append(of_ours.get(new.name, new))
     return found
+
+
+def adapters_here(facts: PodFacts) -> str:
+    """In words."""
+    here = [
+        f"{hca.name}:{port.number} {port.link_layer or 'of an unknown kind'} {port.state or '?'}"
+        for hca in facts.hardware.hcas
+        for port in hca.ports
+    ]
+    return f"adapters here: {', '.join(here)}" if here else "no RDMA adapter is in this pod"
 
 
 def _all_ports(facts: PodFacts) -> Iterator[tuple[HcaFacts, HcaPort]]:

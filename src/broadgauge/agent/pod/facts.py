@@ -23,6 +23,8 @@ TOPOLOGY_FILE = "/var/run/nvidia-topologyd/virtualTopology.xml"
 VERBS_LIBRARY = "libibverbs.so.1"
 _LOADER_CACHE = "/etc/ld.so.cache"
 _MOST_CACHE_BYTES = 16 << 20
+_FABRIC_FILES = ("cxi", "hfi1_")
+"""As files in /dev begin that Slingshot's and Omni-Path's libraries open."""
 _NET = "/sys/class/net"
 _VERBS = "/sys/class/infiniband_verbs"
 
@@ -35,7 +37,8 @@ class NicLinks:
     """Interfaces that it stands on (macvlan, ipvlan, vlan, bond), by `lower_*`; only those of the
     same network namespace can be seen, so in a pod usually none."""
     has_gateway: bool = False
-    """Has it a route that leaves its own subnet?"""
+    """Has it a route that leaves its own subnet, in the main routing table? Policy routing's are
+    not looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +50,12 @@ class PodFacts:
     """By interface."""
     verbs_files: Mapping[str, str] = field(default_factory=dict)
     """Adapter → its file for libibverbs, `/dev/infiniband/uverbs0`, be it there or not."""
+    fabric_files: tuple[str, ...] = ()
+    """In /dev, of fabrics beside RDMA's: `cxi0`, `hfi1_0`."""
     status: tuple[NetworkStatus, ...] | None = None
     """None: there is no status annotation, or it is not there yet, or not readable."""
     status_problem: str | None = None
-    """Why it is not readable."""
+    """Why it, or an entry of it, is not readable."""
     loader_has_verbs: bool = False
     """Is libibverbs in the loader's cache (ldconfig(8)), in whichever folder?"""
     has_topology_file: bool = False
@@ -63,6 +68,12 @@ class PodFacts:
     def hca(self, name: str) -> HcaFacts | None:
         """By name; None: it is not here."""
         return next((hca for hca in self.hardware.hcas if hca.name == name), None)
+
+    @property
+    def opened_files(self) -> set[str]:
+        """Of libibverbs, those that this container may open."""
+        rdma = self.hardware.rdma
+        return set(rdma.device_files) - set(rdma.refused_files)
 
     @property
     def gpus(self) -> tuple[GpuDevice, ...]:
@@ -93,6 +104,7 @@ def read_pod_facts(
         hardware=read_machine_hardware(root, environ),
         links=_read_links(tree),
         verbs_files=_read_verbs_files(tree),
+        fabric_files=tuple(name for name in tree.names("/dev") if name.startswith(_FABRIC_FILES)),
         status=status,
         status_problem=problem,
         loader_has_verbs=VERBS_LIBRARY.encode()
@@ -102,17 +114,19 @@ def read_pod_facts(
 
 
 def read_status(text: str) -> tuple[tuple[NetworkStatus, ...] | None, str | None]:
-    """Of the file's text; else None, and why it can't be read, if it is that."""
+    """Of the file's text, and why it or some of it can't be read; None: there is none."""
     try:
-        if text.lstrip().startswith("["):
-            return parse_status(text), None
-        return status_of(read_annotations(text)), None
+        is_value = text.lstrip().startswith("[")
+        found = parse_status(text) if is_value else status_of(read_annotations(text))
     except StatusError as error:
         return None, str(error)
+    if found is None:
+        return None, None
+    return found.networks, "; ".join(found.left_out) or None
 
 
 def _read_links(tree: Tree) -> dict[str, NicLinks]:
-    """Source of the columns of /proc/net/route: proc_net(5)."""
+    """Source of the columns of /proc/net/route, the main table's: proc_net(5)."""
     cells = [line.split() for line in tree.lines("/proc/net/route")[1:]]
     with_gateway = {row[0] for row in cells if len(row) > 2 and row[2].strip("0")}
     return {

@@ -121,18 +121,25 @@ def _by_name(attachment: AskedAttachment, facts: PodFacts) -> FoundNic:
 
 
 def _entries_of(network: AskedNetwork, facts: PodFacts) -> list[NetworkStatus]:
-    """Of each attachment. The same may be asked for twice: its entries are taken in turn."""
+    """Of each attachment. The same may be asked for twice, and one attachment may have several
+    interfaces: the entry of the interface that was asked for is taken, else the first that is not
+    asked for by another."""
     if facts.status is None:
         raise NoSuchNicError(facts.status_problem or NO_STATUS)
     left = [entry for entry in facts.status if not entry.is_default]
     found: list[NetworkStatus] = []
+    others = {each.interface for each in network.attachments}
     for attachment in network.attachments:
-        entry = next((each for each in left if _is_of(each, attachment.definition)), None)
-        if entry is None:
+        own = [each for each in left if _is_of(each, attachment.definition)]
+        if not own:
             there = ", ".join(each.name for each in facts.status) or "none"
+            unread = f"; not readable: {facts.status_problem}" if facts.status_problem else ""
             raise NoSuchNicError(
                 f"{attachment.definition} is not among the networks of the pod's status: {there}"
+                f"{unread}"
             )
+        asked = attachment.interface
+        entry = min(own, key=lambda each: (each.interface != asked, each.interface in others))
         left.remove(entry)
         found.append(entry)
     return found

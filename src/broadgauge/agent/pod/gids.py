@@ -75,7 +75,7 @@ def gid_problems(
     if any(name in given for name in CHOSEN_BY):
         return
     roce = [adapter for adapter in adapters if adapter.is_roce]
-    yield from (_no_gid(adapter) for adapter in roce if adapter.gid is None)
+    yield from (no_gid(adapter) for adapter in roce if adapter.gid is None)
     own_range = tightest_range(roce)
     if own_range is None or common_index(roce) is not None:
         return
@@ -91,7 +91,13 @@ def gid_problems(
         )
 
 
-def _no_gid(adapter: NicAdapter) -> str:
+def lacks_gid(adapter: NicAdapter, given: Mapping[str, str]) -> bool:
+    """Has this port none, and does the user not say which row it is to be?"""
+    return adapter.is_roce and adapter.gid is None and not any(name in given for name in CHOSEN_BY)
+
+
+def no_gid(adapter: NicAdapter) -> str:
+    """What is wrong with a port that lacks one."""
     own = ", ".join(adapter.found_nic.ipv4)
     of_nic = f"the NIC's address ({own})" if own else "an IPv4 address"
     if adapter.port.gids is None:
@@ -102,9 +108,14 @@ def _no_gid(adapter: NicAdapter) -> str:
             for row in adapter.port.gids[:8]
         )
         table = f"its table has {rows or 'no GID'}"
+    by_ipv6 = (
+        " (RoCE by IPv6 alone: NCCL_IB_ADDR_FAMILY=AF_INET6, or NCCL_IB_GID_INDEX, in the "
+        "experiment's `environment`)"
+    )
+    has_ipv6 = any(row.kind == _ROCE_V2 and row.ipv4 is None for row in adapter.port.gids or ())
     return (
         f"{adapter.name} has no GID of RoCE v2 with {of_nic}: {table}. The address must be on the "
-        "interface before the pod starts to train"
+        f"interface before the pod starts to train{by_ipv6 if has_ipv6 and not own else ''}"
     )
 
 

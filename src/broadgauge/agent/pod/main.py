@@ -77,6 +77,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main() -> int:
     """All launches, or those until one fails."""
+    running = _Running()
+    signal.signal(signal.SIGTERM, running.end)  # before anything that waits
     before, words = _split(sys.argv[1:])
     options = parser().parse_args(before)
     try:
@@ -89,8 +91,6 @@ def main() -> int:
         if isinstance(error, NoNetworkError):
             _leave_reason(options.root, str(error))
         return WRONG_START
-    running = _Running()
-    signal.signal(signal.SIGTERM, running.end)
     say(f"node {node} of {options.nodes}, on {socket.gethostname()}")
     _say_topology(os.environ.get("NCCL_TOPO_FILE", ""), Tree(Path("/")))
     if not _wait_for(options.leader):

@@ -116,7 +116,10 @@ def _rail_reasons(adapters: Sequence[NicAdapter], facts: PodFacts) -> Iterator[R
     subnets = {nic.subnets[0] for nic in nics if nic is not None and nic.subnets}
     links = [facts.links.get(nic.name) for nic in nics if nic is not None]
     if len(subnets) > 1 and not all(link is not None and link.has_gateway for link in links):
-        why = f"{len(subnets)} subnets and no gateway between: a NIC reaches those of its own only"
+        why = (
+            f"{len(subnets)} subnets and no gateway between in the main routing table: a NIC "
+            "reaches those of its own only"
+        )
         yield Reason(variable="NCCL_CROSS_NIC", value="0", why=why)
 
 

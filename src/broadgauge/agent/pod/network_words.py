@@ -29,7 +29,7 @@ def _describe(resolved: ResolvedNetwork, facts: PodFacts) -> Iterator[str]:
         if reason.value is None:
             yield f"  {reason.variable} is left unset: {reason.why}"
         else:
-            yield f"  {reason.variable}={reason.value}: {reason.why}"
+            yield f"  {reason.variable}={reason.value} ({reason.why})"
     decided = {reason.variable for reason in resolved.reasons}
     others = [name for name in sorted(facts.given) if name not in decided]
     if others:
@@ -68,7 +68,7 @@ def _describe_pod(facts: PodFacts) -> Iterator[str]:
             layer = port.link_layer or "link layer unknown"
             shown = f"; RoCE v2 GIDs {gids}" if gids else ""
             yield f"adapter {hca.name}:{port.number}: {layer}, {port.state}{of_file}{shown}"
-    if facts.status is None:
+    if facts.status is None or facts.status_problem is not None:
         yield f"network status: {facts.status_problem or 'no annotation of Multus is mounted'}"
     for entry in facts.status or ():
         default = ", the pod's own" if entry.is_default else ""

@@ -11,6 +11,7 @@ from broadgauge.agent.pod.adapters import (
     LINK_LAYERS,
     VARIABLE,
     NicAdapter,
+    adapters_here,
     find_adapter,
     named_adapters,
     opened_adapters,
@@ -35,12 +36,18 @@ from broadgauge.agent.pod.nccl_variables import (
     verbs_reasons,
     with_given,
 )
-from broadgauge.agent.pod.rdma_ready import rdma_notes, rdma_problems
+from broadgauge.agent.pod.rdma_plugins import (
+    BY_PLUGIN,
+    plugin_notes,
+    plugin_problems,
+    plugin_reasons,
+    unused_notes,
+)
+from broadgauge.agent.pod.rdma_ready import rdma_notes, rdma_problems, usable_of
 from broadgauge.messages.asked_network import AskedNetwork
 
 BY_VERBS = ("roce", "infiniband")
-BY_PLUGIN = ("efa", "slingshot", "omnipath", "tcpx")
-"""RDMA that NCCL has itself, as its network `IB`, and RDMA for which it needs a plugin. All other
+"""RDMA that NCCL has itself, as its network `IB`; for BY_PLUGIN's it needs a plugin, and all other
 transports are sockets."""
 
 
@@ -107,12 +114,13 @@ def _by_verbs(network: AskedNetwork, nics: Sequence[FoundNic], facts: PodFacts) 
         missing = [_no_adapter(network, one, facts) for one, adapter in found if adapter is None]
     named = facts.given.get(VARIABLE)
     if named is not None:
-        adapters, missing, notes = named_adapters(named, adapters, facts), [], []
+        all_named, missing = named_adapters(named, adapters, facts), []
+        adapters, notes = usable_of(named, all_named, facts)
         if not adapters:
-            missing = [f"{VARIABLE}={named} names no adapter of this pod; {_adapters_here(facts)}"]
+            missing = [f"{VARIABLE}={named} names no adapter of this pod; {adapters_here(facts)}"]
     if not adapters and not missing:
         asked = f"`{network.transport}` is asked for, and no interface was found whose it is"
-        missing = [f"{asked}; {_adapters_here(facts)}"]
+        missing = [f"{asked}; {adapters_here(facts)}"]
     blocked = rdma_problems(network, adapters, facts) if adapters else ()
     gids = gid_problems(adapters, facts.hardware.nccl_version, facts.given)
     why = "RDMA is asked for: where NCCL can't use it the launch fails instead of taking sockets"
@@ -148,7 +156,7 @@ def _of_device_plugin(
         problems.append(
             f"`{network.transport}` is asked for, by {network.num_nics} adapters, and this "
             f"container was given {len(taken)} active ports of {layer}: {names}; "
-            f"{_adapters_here(facts)}"
+            f"{adapters_here(facts)}"
         )
     left = [adapter.name for adapter in there if adapter not in taken]
     more = f"as many ports as NICs are asked for are used; left out: {', '.join(left)}"
@@ -157,15 +165,11 @@ def _of_device_plugin(
 
 def _by_plugin(network: AskedNetwork, facts: PodFacts) -> _Way:
     """What the plugin calls its devices is its own matter: NCCL's log says what it used."""
-    problems: list[str] = []
-    if network.transport == "efa" and not any(h.driver == "efa" for h in facts.hardware.hcas):
-        problems.append(
-            f"`efa` is asked for, and no adapter has the driver efa; {_adapters_here(facts)}"
-        )
-    notes = []
-    if not facts.hardware.network_plugins:
-        notes.append("no libnccl-net*.so was found on the library path: NCCL may fall back")
-    return _Way(reasons=gpudirect_reasons(network), problems=problems, notes=notes)
+    return _Way(
+        reasons=[*plugin_reasons(network, facts), *gpudirect_reasons(network)],
+        problems=tuple(plugin_problems(network, facts)),
+        notes=tuple(plugin_notes(network, facts)),
+    )
 
 
 def _as_nccl_chooses(network: AskedNetwork, nics: Sequence[FoundNic], facts: PodFacts) -> _Way:
@@ -190,6 +194,7 @@ def _as_nccl_chooses(network: AskedNetwork, nics: Sequence[FoundNic], facts: Pod
         f"{', '.join(others[:4])}"
     )
     notes = [f"not by RDMA: {problem}" for problem in blocked]
+    notes += unused_notes(facts)
     return _Way(reasons=sockets_only(why), notes=notes)
 
 
@@ -256,19 +261,11 @@ def _first_address(one: FoundNic) -> str:
 
 def _no_adapter(network: AskedNetwork, one: FoundNic, facts: PodFacts) -> str:
     own = ", ".join(one.ipv4) or "no IPv4 address"
+    which = f"{one.how} ({own})" if one.nic is None else f"{one.nic.name} ({own}; {one.how})"
     return (
-        f"`{network.transport}` is asked for, and no RDMA adapter belongs to {one.words} ({own}); "
-        f"{_adapters_here(facts)}"
+        f"`{network.transport}` is asked for, and no RDMA adapter belongs to {which}; "
+        f"{adapters_here(facts)}"
     )
-
-
-def _adapters_here(facts: PodFacts) -> str:
-    here = [
-        f"{hca.name}:{port.number} {port.link_layer or 'of an unknown kind'} {port.state or '?'}"
-        for hca in facts.hardware.hcas
-        for port in hca.ports
-    ]
-    return f"adapters here: {', '.join(here)}" if here else "no RDMA adapter is in this pod"
 
 
 def _subnet_notes(nics: Sequence[FoundNic]) -> Iterator[str]:

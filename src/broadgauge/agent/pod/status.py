@@ -73,15 +73,25 @@ def _character(escape: str) -> str:
     return chr(number) if number <= _LAST_CHARACTER else "�"
 
 
-def status_of(annotations: Mapping[str, str]) -> tuple[NetworkStatus, ...] | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodStatus:
+    """The annotation, as far as it can be read."""
+
+    networks: tuple[NetworkStatus, ...]
+    """In Multus' order: the pod's own network, then the attachments as they were asked for."""
+    left_out: tuple[str, ...] = ()
+    """Which entries can't be read, and why."""
+
+
+def status_of(annotations: Mapping[str, str]) -> PodStatus | None:
     """Of a pod's annotations; None: neither of the two is there. Raises StatusError."""
     text = next((annotations[name] for name in ANNOTATIONS if annotations.get(name)), None)
     return None if text is None else parse_status(text)
 
 
-def parse_status(text: str) -> tuple[NetworkStatus, ...]:
-    """The annotation's JSON, in Multus' order: the pod's own network, then the attachments as
-    they were asked for. Raises StatusError.
+def parse_status(text: str) -> PodStatus:
+    """The annotation's JSON. An entry that can't be read, which may be another network's, voids no
+    other. Raises StatusError where there is no list.
     """
     try:
         entries = json.loads(text)
@@ -89,7 +99,13 @@ def parse_status(text: str) -> tuple[NetworkStatus, ...]:
         raise StatusError(f"the network status is no JSON: {error}") from error
     if not isinstance(entries, list):
         raise StatusError(f"the network status is no list: {_shown(entries)}")
-    return tuple(_entry(number, entry) for number, entry in enumerate(entries))
+    networks, left_out = [], []
+    for number, entry in enumerate(entries):
+        try:
+            networks.append(_entry(number, entry))
+        except StatusError as error:
+            left_out.append(str(error))
+    return PodStatus(networks=tuple(networks), left_out=tuple(left_out))
 
 
 def _entry(number: int, entry: object) -> NetworkStatus:
