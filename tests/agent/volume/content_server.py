@@ -52,7 +52,7 @@ class ContentServer:
 
 @contextmanager
 def serving(answers: Mapping[str, Answer]) -> Iterator[ContentServer]:
-    """Of these paths; any other is 404."""
+    """Of these paths, with their queries where one needs it; any other is 404."""
     asked: list[Asked] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -60,7 +60,7 @@ def serving(answers: Mapping[str, Answer]) -> Iterator[ContentServer]:
             asked.append(Asked(path=self.path, headers=dict(self.headers)))
             path = self.path.partition("?")[0]
             number = sum(each.path.partition("?")[0] == path for each in asked)
-            answer = answers.get(path, Answer(status=404))
+            answer = answers.get(self.path) or answers.get(path, Answer(status=404))
             try:
                 self._send(answer, is_first=number == 1)
             except ConnectionError:

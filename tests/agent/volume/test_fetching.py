@@ -11,37 +11,19 @@ from pathlib import Path
 
 import pytest
 from tests.agent.volume.content_server import Answer, serving
-from tests.agent.volume.pods import archive, fetch_order
+from tests.agent.volume.folders import contents, fetched, order_of
+from tests.agent.volume.pods import archive
 
-from broadgauge.agent.volume import fetching, locks
+from broadgauge.agent.volume import downloads, fetching, locks
 from broadgauge.agent.volume.fetching import fetch
 from broadgauge.agent.volume.telling import FetchError, LastingError
-from broadgauge.messages.prepare_order import DONE, FetchOrder, PrepareOrder
-
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
+from broadgauge.messages.prepare_order import DONE, FetchOrder
 
 
 @pytest.fixture(autouse=True)
 def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HF_ENDPOINT", "HF_TOKEN", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-
-
-def fetched(folder: Path, source: str, **more: str | tuple[str, ...] | None) -> Path:
-    """The folder that it is in. Raises FetchError."""
-    part = fetch_order(source, **more)
-    fetch(order_of(folder, part), part)
-    return folder / "v/broadgauge/model-x"
-
-
-def order_of(folder: Path, part: FetchOrder) -> PrepareOrder:
-    return PrepareOrder(root=str(folder / "v/broadgauge"), maker="it", fetched=(part,))
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """Of its files by path, without DONE."""
-    files = (path for path in folder.rglob("*") if path.is_file() and path.name != DONE)
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 @pytest.mark.parametrize("form", ["folder", "w.tar.gz", "w.zip", "file:w.tar.gz", "plain"])
@@ -241,94 +223,6 @@ def test_a_folder_is_not_copied_into_itself(tmp_path: Path) -> None:
         fetched(tmp_path, str(tmp_path / "w"))
 
 
-class Hub:
-    """A repository's answers, as the hub gives them."""
-
-    def __init__(self, files: dict[str, bytes], sha256: str | None = None) -> None:
-        lfs = {} if sha256 is None else {"lfs": {"sha256": sha256}}
-        about = {"sha": COMMIT, "siblings": [{"rfilename": name, **lfs} for name in files]}
-        self.answers = {
-            f"/me/tiny/resolve/{COMMIT}/{name}": Answer(content=data)
-            for name, data in files.items()
-        }
-        api = Answer(content=json.dumps(about).encode())
-        self.answers["/api/models/me/tiny/revision/main"] = api
-
-
-def test_a_repository_comes_by_its_commit_and_the_token_with_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And not to where the hub's own answer leads: a store's signed URL."""
-    monkeypatch.setenv("HF_TOKEN", "hf_SEKRIT")
-    hub = Hub({"config.json": b"{}", "deep/w.bin": b"w", "original/w.pth": b"", "x.md": b""})
-    with serving({"/w": Answer(content=b"w")}) as store:
-        large = f"/me/tiny/resolve/{COMMIT}/deep/w.bin"
-        hub.answers[large] = Answer(status=302, headers={"Location": f"{store.url}/w?sig=SEKRIT"})
-        with serving(hub.answers) as server:
-            monkeypatch.setenv("HF_ENDPOINT", server.url)
-            place = fetched(tmp_path, "me/tiny", revision="main", leave_out=("original/*", "*.md"))
-    assert contents(place) == {"config.json": b"{}", "deep/w.bin": b"w"}
-    assert {each.headers["Authorization"] for each in server.asked} == {"Bearer hf_SEKRIT"}
-    [there] = store.asked
-    assert "Authorization" not in there.headers
-    done = json.loads((place / DONE).read_text())
-    assert (done["commit"], done["revision"]) == (COMMIT, "main")
-
-
-def test_one_file_of_a_repository_is_fetched_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with serving(Hub({"a.jsonl": b"a", "b.jsonl": b"b"}).answers) as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        link = str(tmp_path / "v/dataset/data.jsonl")
-        fetched(tmp_path, "me/tiny", revision="main", file="b.jsonl", link=link)
-        assert Path(link).read_bytes() == b"b"
-        assert len(server.asked) == 2
-        with pytest.raises(LastingError, match=r"no c\.jsonl that is asked for; its 2 files: a\."):
-            fetched(tmp_path / "2", "me/tiny", revision="main", file="c.jsonl")
-
-
-@pytest.mark.parametrize("name", ["../out", "/tmp/out", "a/../../out"])
-def test_a_repository_writes_nothing_outside_of_its_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    with serving(Hub({name: b"x"}).answers) as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        with pytest.raises(LastingError, match="does not lie below its folder"):
-            fetched(tmp_path, "me/tiny")
-    assert "out" not in {path.name for path in tmp_path.rglob("*")}
-
-
-def test_content_that_is_not_what_the_hub_says_is_fetched_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with serving(Hub({"a": b"x"}, sha256="0" * 64).answers) as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        with pytest.raises(FetchError, match="its SHA-256 is") as failed:
-            fetched(tmp_path, "me/tiny")
-    assert not isinstance(failed.value, LastingError)
-    assert not list(tmp_path.rglob("*.partial"))
-
-
-@pytest.mark.parametrize(
-    ("status", "token", "words"),
-    [
-        (401, "", "HF_TOKEN: {secret: hf, key: token}"),
-        (403, "hf_x", "must have accepted the repository's terms"),
-        (404, "", "no such repository or revision"),
-    ],
-)
-def test_a_repository_that_is_closed_or_none_says_what_helps(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, token: str, words: str
-) -> None:
-    monkeypatch.setenv("HF_TOKEN", token)
-    with serving({"/api/models/me/tiny/revision/main": Answer(status=status)}) as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        with pytest.raises(LastingError) as failed:
-            fetched(tmp_path, "me/tiny")
-    assert words in str(failed.value)
-
-
 def test_a_users_name_leads_to_what_was_asked_for_last(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / f"{name}.bin").write_text(name)
@@ -403,3 +297,23 @@ def test_a_volume_of_root_says_how_another_user_may_write_it(
     monkeypatch.setattr(Path, "mkdir", refuse)
     with pytest.raises(LastingError, match=rf"user {os.geteuid()}.*may not write.*fs_group"):
         fetched(tmp_path, "/usr")
+
+
+def test_a_kill_where_another_content_begins_joins_no_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server's content has changed, its new ETag is written, and nothing of it has come."""
+    room = tmp_path / "v/broadgauge/.model-x.part/downloads"
+    room.mkdir(parents=True)
+    (room / ".partial").write_bytes(b"old")
+    (room / ".partial.state").write_text('"old"')
+
+    def kill(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with serving({"/a.bin": Answer(content=b"another", etag='"new"')}) as server:
+        with monkeypatch.context() as meanwhile:
+            meanwhile.setattr(downloads, "_receive", kill)
+            with pytest.raises(KeyboardInterrupt):
+                fetched(tmp_path, f"{server.url}/a.bin")
+        assert contents(fetched(tmp_path, f"{server.url}/a.bin")) == {"a.bin": b"another"}

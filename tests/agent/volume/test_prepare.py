@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests import pythons
 from tests.agent.volume.content_server import LIMIT_S, Answer, serving
+from tests.agent.volume.hub import Hub
 from tests.agent.volume.pods import VolumePods, archive, fetch_order
 from tests.kubernetes.cluster.waiting import wait_until
 
@@ -27,14 +28,10 @@ def pods(tmp_path: Path) -> VolumePods:
 def test_a_killed_pod_is_gone_on_with_and_nothing_comes_twice(pods: VolumePods) -> None:
     """Of two files the first had come, and half of the second."""
     half = len(LARGE) // 2
-    second = Answer(content=LARGE, holds_at=half)
-    about = b'{"sha": "c0ffee", "siblings": [{"rfilename": "a.bin"}, {"rfilename": "deep/b.bin"}]}'
-    answers = {
-        "/api/models/me/tiny/revision/v1": Answer(content=about),
-        "/me/tiny/resolve/c0ffee/a.bin": Answer(content=b"one"),
-        "/me/tiny/resolve/c0ffee/deep/b.bin": second,
-    }
-    with serving(answers) as server:
+    hub = Hub({"a.bin": b"one", "deep/b.bin": LARGE}, revision="v1")
+    second = hub.answers[hub.file("deep/b.bin")]
+    second.holds_at = half
+    with serving(hub.answers) as server:
         order = pods.order(fetch_order("me/tiny", revision="v1"))
         first = pods.start("prepare", order, HF_ENDPOINT=server.url)
         assert second.sent.wait(LIMIT_S)
@@ -46,8 +43,8 @@ def test_a_killed_pod_is_gone_on_with_and_nothing_comes_twice(pods: VolumePods) 
         assert status == 0, log
         again = pods.run("prepare", order, HF_ENDPOINT=server.url)
         num_asked = len(server.asked)
-    assert len(server.of("/me/tiny/resolve/c0ffee/a.bin")) == 1
-    _, resumed = server.of("/me/tiny/resolve/c0ffee/deep/b.bin")
+    assert len(server.of(hub.file("a.bin"))) == 1
+    _, resumed = server.of(hub.file("deep/b.bin"))
     assert resumed.headers["Range"] == f"bytes={half}-"
     assert "going on with model me/tiny" in log
     assert (pods.root / "model-x/deep/b.bin").read_bytes() == LARGE

@@ -16,6 +16,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ MOST_ANSWER_BYTES = 64 << 20
 """Of an answer that is read as a whole: the list of a repository's files."""
 MOST_BROKEN = 20
 """Connections that end early, each after some bytes, before the Job's next try."""
+_NEXT_PAGE = re.compile(r'<([^<>]*)>\s*;\s*rel="?next\b')
+"""Source: RFC 8288, 3."""
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(?:\d+|\*)")
 
 
@@ -84,7 +87,18 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         return found
 
 
-def read_json(url: str, authorization: str | None, accept: str | None = None) -> Any:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """An answer that was read as a whole."""
+
+    content: Any
+    """Of its JSON."""
+    sha256: str
+    next_page: str
+    """URL that a list goes on at; empty: it ends here."""
+
+
+def read_json(url: str, authorization: str | None, accept: str | None = None) -> Told:
     """`accept`: media types. Raises FetchError."""
     headers = {} if accept is None else {"Accept": accept}
     with _opened(url, headers, authorization) as answer:
@@ -92,10 +106,16 @@ def read_json(url: str, authorization: str | None, accept: str | None = None) ->
             text = answer.read(MOST_ANSWER_BYTES + 1)
         except (OSError, http.client.HTTPException) as error:
             raise FetchError(f"{shown(url)}: {one_line(error) or type(error).__name__}") from None
+        following = _NEXT_PAGE.search(answer.headers.get("Link", ""))
     try:
-        return json.loads(text)
+        content = json.loads(text)
     except (ValueError, RecursionError):
         raise FetchError(f"{shown(url)}: the answer is no JSON") from None
+    return Told(
+        content=content,
+        sha256=hashlib.sha256(text).hexdigest(),
+        next_page=following[1] if following else "",
+    )
 
 
 def download(
@@ -105,6 +125,7 @@ def download(
     *,
     authorization: str | None = None,
     sha256: str | None = None,
+    size_bytes: int | None = None,
 ) -> None:
     """Into `target`, unless it is there; it grows as `partial`. Raises FetchError and OSError."""
     if target.exists():
@@ -125,6 +146,9 @@ def download(
             if _size_bytes(partial) <= had_bytes or tries == MOST_BROKEN - 1:
                 raise
             say(f"{error}: going on at {_size_bytes(partial) / 1e6:,.1f} MB")
+    if size_bytes is not None and (came := _size_bytes(partial)) != size_bytes:
+        partial.unlink()
+        raise FetchError(f"{shown(url)}: {came} bytes came, and {size_bytes} were promised")
     if sha256 is not None and (found := _sha256(partial)) != sha256:
         partial.unlink()
         raise FetchError(f"{shown(url)}: its SHA-256 is {found}, and {sha256} was promised")
@@ -148,6 +172,7 @@ def _go_on(url: str, partial: Path, authorization: str | None) -> None:
                 partial.unlink()
                 raise FetchError(f"{shown(url)}: another part than the one asked for came")
         else:
+            partial.unlink(missing_ok=True)  # a pod killed after the next line has none of the old
             _about(partial).write_text(_validator(answer.headers), encoding="utf-8")
         _receive(answer, url, partial, begin_bytes)
 

@@ -135,9 +135,9 @@ def _fetched(part: FetchOrder, room: Path) -> dict[str, Any]:
     about: dict[str, Any] = {"source": shown(source)}
     if source.startswith("/"):
         return about | {"form": _copied(Path(source), room)}
-    rooms = PartialFolders(whole=whole, partials=downloads)
+    rooms = PartialFolders(whole=whole, partials=downloads, version=room / "version")
     if source.startswith(SCHEME):
-        return about | {"form": "an artifact's files", "tag": fetch_artifact(part, rooms)}
+        return about | {"form": "an artifact's files", "digest": fetch_artifact(part, rooms)}
     if "://" not in source:
         commit = fetch_repository(part, rooms)
         return about | {"form": "files of the hub", "revision": part.revision, "commit": commit}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from broadgauge.agent.volume.downloads import HttpStatusError, read_json
+from broadgauge.agent.volume.downloads import HttpStatusError, Told, read_json
 from broadgauge.agent.volume.remote_files import PartialFolders, RemoteFile, fetch_files
 from broadgauge.agent.volume.telling import FetchError, LastingError, say, shown
 from broadgauge.messages.prepare_order import FetchOrder
@@ -34,6 +34,7 @@ _MANIFESTS = (
 )
 _LOCAL = ("127.0.0.1", "localhost")
 """Registries that are asked without TLS."""
+_GONE = (404, 410)
 _CHALLENGE = re.compile(r'(realm|service|scope)="([^"]*)"')
 
 
@@ -49,8 +50,14 @@ class _Registry:
         local = self.host.partition(":")[0] in _LOCAL
         return f"{'http' if local else 'https'}://{self.host}/v2/{self.name}"
 
-    def manifest(self, reference: str) -> tuple[Any, str | None]:
+    def manifest(self, reference: str) -> tuple[Told, str | None]:
         """It, and how the registry asks who this is; None: it does not. Raises FetchError."""
+        told, challenge = self._manifest(reference)
+        if reference.startswith("sha256:") and reference != f"sha256:{told.sha256}":
+            raise FetchError(f"{self.base}: another manifest than {reference} came")
+        return told, challenge
+
+    def _manifest(self, reference: str) -> tuple[Told, str | None]:
         url = f"{self.base}/manifests/{reference}"
         accept = ", ".join(_MANIFESTS)
         try:
@@ -73,7 +80,7 @@ class _Registry:
         if not realm.startswith("https://") and urlsplit(realm).hostname not in _LOCAL:
             raise LastingError(f"{self.host} names no place to log in by TLS: {shown(realm)!r}")
         parts.setdefault("scope", f"repository:{self.name}:pull")
-        told = read_json(f"{realm}?{urlencode(parts)}", known and f"Basic {known}")
+        told = read_json(f"{realm}?{urlencode(parts)}", known and f"Basic {known}").content
         token = told.get("token") or told.get("access_token") if isinstance(told, dict) else None
         if not isinstance(token, str):
             raise FetchError(f"{shown(realm)} gave no token")
@@ -87,7 +94,8 @@ _HINT = (
 
 
 def fetch_artifact(order: FetchOrder, room: PartialFolders) -> str:
-    """Its files that were asked for, each by its digest. Gives the tag. Raises FetchError and
+    """Its files that were asked for, each by its digest. Gives the manifest's digest: an earlier
+    try's, where it still can be asked for, since a tag may have moved. Raises FetchError and
     OSError."""
     found = _REFERENCE.fullmatch(order.source)
     if found is None:
@@ -96,11 +104,11 @@ def fetch_artifact(order: FetchOrder, room: PartialFolders) -> str:
     reference = found["tag"] or found["digest"] or "latest"
     is_open = False
     try:
-        manifest, challenge = registry.manifest(reference)
-        if isinstance(manifest, dict) and "manifests" in manifest:
-            manifest, challenge = registry.manifest(_first(manifest, order.source))
+        told, challenge = _manifest(registry, reference, order.source, room.kept_version())
         is_open = True
-        files = _files(manifest, registry.base, order.source)
+        files = _files(told.content, registry.base, order.source)
+        digest = f"sha256:{told.sha256}"
+        room.keep_version(digest)
         say(f"{shown(order.source)}: an artifact of {len(files)} files")
         fetch_files(order, files, room, lambda: challenge and registry.authorization(challenge))
     except HttpStatusError as error:
@@ -111,7 +119,24 @@ def fetch_artifact(order: FetchOrder, room: PartialFolders) -> str:
         if error.is_lasting:
             raise LastingError(f"{error}: there is no such model") from None
         raise FetchError(str(error)) from None
-    return reference
+    return digest
+
+
+def _manifest(
+    registry: _Registry, reference: str, source: str, kept: str | None
+) -> tuple[Told, str | None]:
+    """Raises FetchError."""
+    if kept is not None:
+        try:
+            return registry.manifest(kept)
+        except HttpStatusError as error:
+            if error.status not in _GONE:
+                raise
+            say(f"{shown(source)} has {kept} no more: what came of it is left")
+    told, challenge = registry.manifest(reference)
+    if isinstance(told.content, dict) and "manifests" in told.content:
+        return registry.manifest(_first(told.content, source))
+    return told, challenge
 
 
 def _first(index: Any, source: str) -> str:

@@ -1,6 +1,8 @@
 """Which of the files that a server has are asked for, and how do they get into a folder?"""
 
 import hashlib
+import os
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -19,6 +21,7 @@ class RemoteFile:
     path: str
     url: str
     sha256: str | None = None
+    size_bytes: int | None = None
     """None: the server does not say it."""
 
 
@@ -28,6 +31,28 @@ class PartialFolders:
 
     whole: Path
     partials: Path
+    version: Path
+    """A file that says of which version all of `whole` is, before the first of it comes."""
+
+    def kept_version(self) -> str | None:
+        """None: nothing has come of any."""
+        try:
+            return self.version.read_text(encoding="utf-8") or None
+        except FileNotFoundError:
+            return None
+
+    def keep_version(self, version: str) -> None:
+        """Of another one nothing stays: a branch has moved since an earlier try. Raises OSError."""
+        if self.kept_version() == version:
+            return
+        shutil.rmtree(self.whole)
+        self.whole.mkdir()
+        growing = self.version.with_name(f"{self.version.name}.partial")
+        with growing.open("w", encoding="utf-8") as file:
+            file.write(version)
+            file.flush()
+            os.fsync(file.fileno())
+        growing.replace(self.version)
 
 
 def fetch_files(
@@ -50,8 +75,14 @@ def fetch_files(
         if not target.exists():
             name = hashlib.sha256(file.url.encode()).hexdigest()
             partial = room.partials / f"{name}.partial"
-            asked = authorization()
-            download(file.url, target, partial, authorization=asked, sha256=file.sha256)
+            download(
+                file.url,
+                target,
+                partial,
+                authorization=authorization(),
+                sha256=file.sha256,
+                size_bytes=file.size_bytes,
+            )
 
 
 def _is_wanted(order: FetchOrder, path: str) -> bool:
