@@ -19,6 +19,7 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
     etag: str = '"1"'
     """Empty: it has none."""
+    has_length: bool = True
     breaks_at: int | None = None
     """The first answer ends after so many bytes."""
     holds_at: int | None = None
@@ -85,7 +86,7 @@ def serving(answers: Mapping[str, Answer]) -> Iterator[ContentServer]:
                 self.send_header("Content-Range", f"bytes {begin}-{last}/{len(content)}")
             if answer.etag:
                 self.send_header("ETag", answer.etag)
-            length = {"Content-Length": str(len(content) - begin)}
+            length = {"Content-Length": str(len(content) - begin)} if answer.has_length else {}
             for name, value in {**length, **answer.headers}.items():
                 self.send_header(name, value)
             self.end_headers()

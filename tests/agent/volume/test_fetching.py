@@ -1,9 +1,12 @@
 """Proves how a model or data set gets into its folder: from where, whole, once, nowhere else."""
 
+import bz2
 import errno
+import gzip
 import hashlib
 import io
 import json
+import lzma
 import os
 import tarfile
 import zipfile
@@ -183,8 +186,15 @@ def test_an_archive_writes_nothing_outside_of_its_folder(
     assert "model-x" not in names
 
 
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
-def test_an_archive_has_no_links_and_devices(tmp_path: Path, kind: bytes) -> None:
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (tarfile.SYMTYPE, "is a link or device"),
+        (tarfile.LNKTYPE, "does not lie below its folder"),
+        (tarfile.FIFOTYPE, "is a link or device"),
+    ],
+)
+def test_an_archive_has_no_links_and_devices(tmp_path: Path, kind: bytes, words: str) -> None:
     """By a link the next member would write elsewhere."""
     source = tmp_path / "w.tar"
     with tarfile.open(source, "w") as tar:
@@ -193,9 +203,70 @@ def test_an_archive_has_no_links_and_devices(tmp_path: Path, kind: bytes) -> Non
         tar.addfile(about)
         below = tarfile.TarInfo("a/out")
         tar.addfile(below)
-    with pytest.raises(LastingError, match="is a link or device"):
+    with pytest.raises(LastingError, match=words):
         fetched(tmp_path, str(source))
     assert not (tmp_path / "out").exists()
+
+
+def test_a_hard_link_is_another_file_of_the_same_content(tmp_path: Path) -> None:
+    source = archive(tmp_path / "w.tar.gz", {"d/a": b"one"})
+    source.write_bytes(gzip.compress(linking(source, "d/b", "d/a")))
+    assert contents(fetched(tmp_path, str(source))) == {"d/a": b"one", "d/b": b"one"}
+
+
+@pytest.mark.parametrize("to", ["d/b", "d/none"])
+def test_a_hard_link_to_no_member_before_it_is_refused(tmp_path: Path, to: str) -> None:
+    source = archive(tmp_path / "w.tar.gz", {"d/a": b"one"})
+    source.write_bytes(gzip.compress(linking(source, "d/b", to)))
+    with pytest.raises(LastingError, match="which is no member before it"):
+        fetched(tmp_path, str(source))
+
+
+def linking(source: Path, name: str, to: str) -> bytes:
+    """The tar in it with a hard link more."""
+    buffer = io.BytesIO(gzip.decompress(source.read_bytes()))
+    with tarfile.open(fileobj=buffer, mode="a:") as tar:
+        about = tarfile.TarInfo(name)
+        about.type, about.linkname = tarfile.LNKTYPE, to
+        tar.addfile(about)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("form", ["gz", "bz2", "xz", "cut", "header"])
+def test_an_archive_that_is_broken_or_cut_is_not_taken_for_whole(tmp_path: Path, form: str) -> None:
+    """A flipped bit of each compression's own checksum; a tar that ends between two members, and
+    one in which the second is no header."""
+    source = archive(tmp_path / "w.tar.gz", {"a": b"1" * 512, "b": b"2" * 512})
+    plain = gzip.decompress(source.read_bytes())
+    pack = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+    broken = bytearray(pack[form](plain) if form in pack else plain)
+    if form == "gz":
+        broken[-8] ^= 1
+    elif form == "bz2":
+        broken[10] ^= 1
+    elif form == "xz":
+        broken[len(broken) // 2] ^= 1
+    elif form == "cut":
+        del broken[1024:]
+    else:
+        broken[1024] ^= 1
+    target = tmp_path / ("w.tar" if form in {"cut", "header"} else f"w.tar.{form}")
+    target.write_bytes(broken)
+    with pytest.raises(LastingError, match="can't be unpacked"):
+        fetched(tmp_path, str(target))
+    assert not (tmp_path / "v/broadgauge/model-x").exists()
+
+
+def test_an_archive_of_which_nobody_said_the_length_is_fetched_again(tmp_path: Path) -> None:
+    """It may be cut by its connection: another try may help, and finds nothing of it."""
+    whole = archive(tmp_path / "w.tgz", {"a": b"1" * 512}).read_bytes()
+    served = {"/w.tgz": Answer(content=whole[:-9], has_length=False)}
+    with serving(served) as server:
+        with pytest.raises(FetchError, match="may be cut") as failed:
+            fetched(tmp_path, f"{server.url}/w.tgz")
+        assert not isinstance(failed.value, LastingError)
+        served["/w.tgz"] = Answer(content=whole, has_length=False)
+        assert contents(fetched(tmp_path, f"{server.url}/w.tgz")) == {"a": b"1" * 512}
 
 
 @pytest.mark.parametrize("content", [b"no archive", b"\x1f\x8b\x08broken"])
