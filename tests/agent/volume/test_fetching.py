@@ -17,7 +17,7 @@ from tests.agent.volume.content_server import Answer, serving
 from tests.agent.volume.folders import contents, fetched, order_of
 from tests.agent.volume.pods import archive
 
-from broadgauge.agent.volume import downloads, fetching, locks
+from broadgauge.agent.volume import disk, downloads, locks
 from broadgauge.agent.volume.fetching import fetch
 from broadgauge.agent.volume.telling import FetchError, LastingError
 from broadgauge.messages.prepare_order import DONE, FetchOrder
@@ -83,7 +83,7 @@ def zipped(members: dict[str, bytes]) -> bytes:
 
 def test_what_a_killed_pod_had_unpacked_is_unpacked_anew(tmp_path: Path) -> None:
     source = archive(tmp_path / "w.tar.gz", {"a.bin": b"whole"})
-    room = tmp_path / "v/broadgauge/.model-x.part/whole"
+    room = tmp_path / "v/broadgauge/.model-x.part-old/whole"
     room.mkdir(parents=True)
     (room / "a.bin").write_bytes(b"who")
     (room / "b.bin").write_bytes(b"of another")
@@ -102,7 +102,7 @@ def test_a_connection_that_breaks_off_is_gone_on_with(tmp_path: Path) -> None:
 @pytest.mark.parametrize("etag", ['"2"', 'W/"1"', ""])
 def test_another_content_or_one_without_a_name_begins_anew(tmp_path: Path, etag: str) -> None:
     """What there was is of the ETag "1"."""
-    room = tmp_path / "v/broadgauge/.model-x.part/downloads"
+    room = tmp_path / "v/broadgauge/.model-x.part-old/downloads"
     room.mkdir(parents=True)
     (room / ".partial").write_bytes(b"old")
     (room / ".partial.state").write_text('"1"')
@@ -111,7 +111,7 @@ def test_another_content_or_one_without_a_name_begins_anew(tmp_path: Path, etag:
 
 
 def test_a_pod_that_was_killed_when_all_had_come_needs_no_more(tmp_path: Path) -> None:
-    room = tmp_path / "v/broadgauge/.model-x.part/downloads"
+    room = tmp_path / "v/broadgauge/.model-x.part-old/downloads"
     room.mkdir(parents=True)
     (room / ".partial").write_bytes(b"whole")
     (room / ".partial.state").write_text('"1"')
@@ -353,7 +353,7 @@ def test_what_the_volume_can_not_do_is_said_for_good(
         raise OSError(number, os.strerror(number))
 
     (tmp_path / "a.bin").write_bytes(b"one")
-    monkeypatch.setattr(fetching.os, "fsync", refuse)
+    monkeypatch.setattr(disk.os, "fsync", refuse)
     with pytest.raises(LastingError, match=words):
         fetched(tmp_path, str(tmp_path / "a.bin"))
     assert not (tmp_path / "v/broadgauge/model-x").exists()
@@ -374,7 +374,7 @@ def test_a_kill_where_another_content_begins_joins_no_two(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server's content has changed, its new ETag is written, and nothing of it has come."""
-    room = tmp_path / "v/broadgauge/.model-x.part/downloads"
+    room = tmp_path / "v/broadgauge/.model-x.part-old/downloads"
     room.mkdir(parents=True)
     (room / ".partial").write_bytes(b"old")
     (room / ".partial.state").write_text('"old"')

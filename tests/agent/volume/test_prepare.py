@@ -4,7 +4,9 @@ and at once, with no network, under other Pythons."""
 import os
 import signal
 import socket
+import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,7 +40,7 @@ def test_a_killed_pod_is_gone_on_with_and_nothing_comes_twice(pods: VolumePods) 
         wait_until(lambda: is_written(pods.root, half), "half of the file")
         first.kill()
         first.communicate(timeout=LIMIT_S)
-        assert pods.names() == [".model-x.part"]
+        assert [name[:14] for name in pods.names()] == [".model-x.part-"]
         status, log = pods.run("prepare", order, HF_ENDPOINT=server.url)
         assert status == 0, log
         again = pods.run("prepare", order, HF_ENDPOINT=server.url)
@@ -54,6 +56,17 @@ def test_a_killed_pod_is_gone_on_with_and_nothing_comes_twice(pods: VolumePods) 
     assert "model me/tiny is there" in again[1]
 
 
+def first_line(process: "subprocess.Popen[str]") -> str:
+    """Of its log; a process that says nothing is ended."""
+    assert process.stdout is not None
+    limit = threading.Timer(LIMIT_S, process.kill)
+    limit.start()
+    try:
+        return process.stdout.readline()
+    finally:
+        limit.cancel()
+
+
 def is_written(root: Path, size_bytes: int) -> bool:
     """So much of a file that is growing?"""
     return any(path.stat().st_size >= size_bytes for path in root.rglob("*.partial"))
@@ -66,8 +79,7 @@ def test_of_two_pods_at_once_one_fetches_and_the_other_waits(pods: VolumePods) -
         first = pods.start("prepare", order)
         assert answer.sent.wait(LIMIT_S)
         second = pods.start("prepare", order)
-        assert second.stdout is not None
-        assert f"waiting for {socket.gethostname()}" in second.stdout.readline()
+        assert f"waiting for {socket.gethostname()}" in first_line(second)
         answer.go_on.set()
         logs = [each.communicate(timeout=LIMIT_S)[0] for each in (first, second)]
         assert len(server.asked) == 1
@@ -83,8 +95,7 @@ def test_of_two_pods_at_once_the_other_takes_over_when_one_is_killed(pods: Volum
         first = pods.start("prepare", order)
         assert answer.sent.wait(LIMIT_S)
         second = pods.start("prepare", order)
-        assert second.stdout is not None
-        assert "waiting for" in second.stdout.readline()
+        assert "waiting for" in first_line(second)
         first.kill()
         first.communicate(timeout=LIMIT_S)
         log, _ = second.communicate(timeout=LIMIT_S)
@@ -92,17 +103,36 @@ def test_of_two_pods_at_once_the_other_takes_over_when_one_is_killed(pods: Volum
     assert (pods.root / "model-x/a.bin").read_bytes() == LARGE
 
 
+def test_where_locks_are_only_a_nodes_own_one_fetches_and_the_other_waits_too(
+    pods: VolumePods,
+) -> None:
+    answer = Answer(content=LARGE, holds_at=1000)
+    with serving({"/a.bin": answer}) as server:
+        order = pods.order(fetch_order(f"{server.url}/a.bin"))
+        first = pods.start_with_local_locks(order)
+        assert answer.sent.wait(LIMIT_S)
+        second = pods.start_with_local_locks(order)
+        assert first_line(second).startswith("broadgauge: waiting for .model-x.part-")
+        answer.go_on.set()
+        logs = [each.communicate(timeout=LIMIT_S)[0] for each in (first, second)]
+        assert len(server.asked) == 1
+    assert (first.returncode, second.returncode) == (0, 0), logs
+    assert (pods.root / "model-x/a.bin").read_bytes() == LARGE
+    assert pods.names() == ["model-x"]
+
+
 def test_without_a_network_one_line_says_what_from_where_why_and_what_helps(
     pods: VolumePods,
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nobody else's, and nobody listens
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    status, log = pods.run("prepare", pods.order(fetch_order("me/tiny")), HF_ENDPOINT=url)
+        status, log = pods.run("prepare", pods.order(fetch_order("me/tiny")), HF_ENDPOINT=url)
     assert status == 1
     [_, line] = log.splitlines()
     for words in ("me/tiny", url, "Connection refused", "HTTPS_PROXY", "HF_ENDPOINT", "path"):
         assert words in line
-    assert pods.names() == [".it.error", ".model-x.part"]
+    assert [name[:14] for name in pods.names()] == [".it.error", ".model-x.part-"]
     _, waiting = pods.run("wait", pods.order(fetch_order("me/tiny")), "--limit-s", "0")
     assert f"(begun). The Job it brings it; its last try failed: model me/tiny: {url}" in waiting
 
@@ -158,7 +188,7 @@ def test_a_command_that_fails_leaves_nothing_that_looks_whole(
     command = CommandOrder(name="command-1", words=words, folder="/", file="n")
     found = pods.run("prepare", pods.order(command=command))
     assert (found[0], said in found[1]) == (status, True), found[1]
-    assert pods.names() == [".command-1.part", ".it.error"]
+    assert [name[:16] for name in pods.names()] == [".command-1.part-", ".it.error"]
     made = CommandOrder(name="command-1", words=("/bin/true",), folder="/")
     assert pods.run("prepare", pods.order(command=made))[0] == 0
     assert pods.names() == ["command-1"]
@@ -176,8 +206,7 @@ def test_an_order_that_is_none_is_said(pods: VolumePods) -> None:
 def test_a_pod_ends_when_it_is_told_to(pods: VolumePods) -> None:
     """As the first process of a container it would ignore SIGTERM."""
     waiting = pods.start("wait", pods.order(fetch_order("me/tiny")), "--limit-s", "300")
-    assert waiting.stdout is not None
-    assert "waiting for model me/tiny" in waiting.stdout.readline()
+    assert "waiting for model me/tiny" in first_line(waiting)
     waiting.send_signal(signal.SIGTERM)
     waiting.communicate(timeout=LIMIT_S)
     assert waiting.returncode == 128 + signal.SIGTERM
@@ -187,8 +216,7 @@ def test_pods_that_came_first_wait_until_all_is_there(pods: VolumePods, tmp_path
     (tmp_path / "w").mkdir()
     order = pods.order(fetch_order(str(tmp_path / "w"), link=str(pods.mount / "model")))
     waiting = pods.start("wait", order, "--limit-s", "300")
-    assert waiting.stdout is not None
-    line = waiting.stdout.readline()
+    line = first_line(waiting)
     assert f"waiting for model {tmp_path}/w in {pods.root}/model-x (not begun)" in line
     assert "The Job it brings it" in line
     assert pods.run("prepare", order)[0] == 0

@@ -126,15 +126,17 @@ def download(
     authorization: str | None = None,
     sha256: str | None = None,
     size_bytes: int | None = None,
-) -> None:
-    """Into `target`, unless it is there; it grows as `partial`. Raises FetchError and OSError."""
+) -> bool:
+    """Into `target`, unless it is there; it grows as `partial`. Is it known to be whole? A server
+    that says no length ends a cut answer as a whole one. Raises FetchError and OSError."""
     if target.exists():
-        return
+        return True
+    is_whole = True
     partial.parent.mkdir(parents=True, exist_ok=True)
     for tries in range(MOST_BROKEN):
         had_bytes = _size_bytes(partial)
         try:
-            _go_on(url, partial, authorization)
+            is_whole = _go_on(url, partial, authorization)
             break
         except HttpStatusError as error:
             if error.status != http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
@@ -155,10 +157,11 @@ def download(
     target.parent.mkdir(parents=True, exist_ok=True)
     partial.rename(target)
     _about(partial).unlink(missing_ok=True)
+    return is_whole or sha256 is not None or size_bytes is not None
 
 
-def _go_on(url: str, partial: Path, authorization: str | None) -> None:
-    """Raises FetchError and OSError."""
+def _go_on(url: str, partial: Path, authorization: str | None) -> bool:
+    """Is the answer's end known? Raises FetchError and OSError."""
     had_bytes, state = _size_bytes(partial), _state(partial)
     headers = {}
     if had_bytes and state:
@@ -175,6 +178,7 @@ def _go_on(url: str, partial: Path, authorization: str | None) -> None:
             partial.unlink(missing_ok=True)  # a pod killed after the next line has none of the old
             _about(partial).write_text(_validator(answer.headers), encoding="utf-8")
         _receive(answer, url, partial, begin_bytes)
+        return bool(answer.chunked or answer.headers.get("Content-Length"))
 
 
 def _receive(answer: Any, url: str, partial: Path, begin_bytes: int) -> None:

@@ -1,13 +1,13 @@
 """Which of the files that a server has are asked for, and how do they get into a folder?"""
 
 import hashlib
-import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from broadgauge.agent.volume.disk import write_synced
 from broadgauge.agent.volume.downloads import download
 from broadgauge.agent.volume.inside import path_inside
 from broadgauge.agent.volume.telling import LastingError, say
@@ -48,10 +48,7 @@ class PartialFolders:
         shutil.rmtree(self.whole)
         self.whole.mkdir()
         growing = self.version.with_name(f"{self.version.name}.partial")
-        with growing.open("w", encoding="utf-8") as file:
-            file.write(version)
-            file.flush()
-            os.fsync(file.fileno())
+        write_synced(growing, version)
         growing.replace(self.version)
 
 

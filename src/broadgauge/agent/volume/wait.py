@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from broadgauge.agent.volume.links import is_done, is_linked
+from broadgauge.agent.volume.links import is_done, is_linked, rooms_of
 from broadgauge.agent.volume.telling import (
     ALL_IS_THERE,
     FAILED,
@@ -72,7 +72,7 @@ def _missing(order: PrepareOrder) -> Iterator[str]:
         place = Path(order.place(part))
         try:
             if not is_done(place):
-                state = "begun" if place.with_name(f".{part.name}.part").exists() else "not begun"
+                state = "begun" if rooms_of(place) else "not begun"
                 yield f"{_what(part)} in {place} ({state})"
             elif not is_linked(order, part):
                 yield f"{part.link} to be {_what(part)}, in {place}"
