@@ -145,3 +145,23 @@ def test_a_file_of_another_size_is_refused(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.setenv("HF_ENDPOINT", server.url)
         with pytest.raises(FetchError, match="3 bytes came, and 5 were promised"):
             fetched(tmp_path, "me/tiny")
+
+
+def test_a_token_may_end_in_a_new_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a Secret that was made of a file."""
+    monkeypatch.setenv("HF_TOKEN", "hf_SEKRIT\n")
+    with serving(Hub({"a": b"x"}).answers) as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        fetched(tmp_path, "me/tiny")
+        assert {each.headers["Authorization"] for each in server.asked} == {"Bearer hf_SEKRIT"}
+
+
+@pytest.mark.parametrize("token", ["hf_SEKRIT\nhf_SEKRIT", "hf SEKRIT", "hf_SEKRIT\u00e9"])
+def test_a_token_that_no_header_can_have_is_said_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: str
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", token)
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
+    with pytest.raises(LastingError, match="that no header can have") as failed:
+        fetched(tmp_path, "me/tiny")
+    assert "SEKRIT" not in str(failed.value)

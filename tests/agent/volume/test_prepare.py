@@ -237,3 +237,28 @@ def test_pods_wait_for_their_own_and_not_for_ever(pods: VolumePods, tmp_path: Pa
     assert f"{link} to be model {tmp_path}/w" in log
     assert "did not come in 0 s" in log
     assert "kubectl logs job/it" in log
+
+
+def test_pods_do_not_wait_for_what_never_comes(pods: VolumePods) -> None:
+    """They hold GPUs meanwhile."""
+    order = pods.order(fetch_order("/no/such"))
+    assert pods.run("prepare", order)[0] == 2
+    status, log = pods.run("wait", order, "--limit-s", "7200", "--grace-s", "0")
+    assert status == 2, log
+    assert "its last try failed: model /no/such: /no/such: no such file or folder" in log
+    assert "the Job it has failed for good" in log
+
+
+def test_a_job_that_begins_takes_the_failure_of_an_earlier_one_back(pods: VolumePods) -> None:
+    assert pods.run("prepare", pods.order(fetch_order("/no/such")))[0] == 2
+    answer = Answer(content=b"0123456789", holds_at=4)
+    with serving({"/a.bin": answer}) as server:
+        order = pods.order(fetch_order(f"{server.url}/a.bin"))
+        mended = pods.start("prepare", order)
+        assert answer.sent.wait(LIMIT_S)
+        assert not (pods.root / ".it.error").exists()
+        waiting = pods.start("wait", order, "--limit-s", "300", "--grace-s", "0")
+        assert "(begun)" in first_line(waiting)
+        answer.go_on.set()
+        logs = [each.communicate(timeout=LIMIT_S)[0] for each in (mended, waiting)]
+    assert (mended.returncode, waiting.returncode) == (0, 0), logs

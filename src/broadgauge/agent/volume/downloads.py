@@ -42,6 +42,8 @@ MOST_BROKEN = 20
 """Connections that end early, each after some bytes, before the Job's next try."""
 _NEXT_PAGE = re.compile(r'<([^<>]*)>\s*;\s*rel="?next\b')
 """Source: RFC 8288, 3."""
+_HEADER_VALUE = re.compile(r"[A-Za-z]+ [!-~]+")
+"""Of Authorization: how, and a token. Source: RFC 9110, 11.4."""
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(?:\d+|\*)")
 
 
@@ -212,6 +214,11 @@ def _receive(answer: Any, url: str, partial: Path, begin_bytes: int) -> None:
 def _opened(url: str, headers: Mapping[str, str], authorization: str | None) -> Any:
     """The answer, to be closed. Raises FetchError."""
     place = shown(url)
+    if authorization and not _HEADER_VALUE.fullmatch(authorization):
+        raise LastingError(
+            f"{place} is not asked: its token or password has a blank, a line break or another "
+            "character that no header can have (HF_TOKEN, REGISTRY_AUTH; it is not shown)"
+        )
     try:
         asked = urllib.request.Request(url, headers={"User-Agent": AGENT, **headers})
         if authorization:

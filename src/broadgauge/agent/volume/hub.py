@@ -87,7 +87,7 @@ class _Repository:
 
 def _repository(order: FetchOrder) -> _Repository:
     endpoint = (os.environ.get("HF_ENDPOINT") or ENDPOINT).rstrip("/")
-    token = os.environ.get("HF_TOKEN")
+    token = os.environ.get("HF_TOKEN", "").strip()  # a Secret's value often ends in a new line
     kind = f"{order.kind}s"
     prefix = order.source if order.kind == "model" else f"{kind}/{order.source}"
     return _Repository(

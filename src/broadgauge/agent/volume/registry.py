@@ -176,4 +176,4 @@ def _credentials(host: str) -> str | None:
         found = None if known is None else known["auth"]
     except (AttributeError, KeyError, TypeError, ValueError):
         raise LastingError(f"REGISTRY_AUTH is no JSON of a pull Secret: {_HINT}") from None
-    return found if found is None else str(found)
+    return found if found is None else str(found).strip()
