@@ -142,8 +142,14 @@ def test_every_python_prepares_and_waits(
     pods: VolumePods, tmp_path: Path, python: Callable[[], str]
 ) -> None:
     source = archive(tmp_path / "w.tar.gz", {"deep/a.bin": b"one"})
-    order = pods.order(fetch_order(source.as_uri(), link=str(pods.mount / "model/mine")))
-    status, log = pods.run("prepare", order, python=python())
+    answers = {
+        "/old.tar.gz": Answer(status=308, headers={"Location": "/w.tar.gz"}),
+        "/w.tar.gz": Answer(content=source.read_bytes()),
+    }
+    link = str(pods.mount / "model/mine")
+    with serving(answers) as server:
+        order = pods.order(fetch_order(f"{server.url}/old.tar.gz", link=link))
+        status, log = pods.run("prepare", order, python=python())
     assert status == 0, log
     assert (pods.mount / "model/mine/deep/a.bin").read_bytes() == b"one"
     status, log = pods.run("wait", order, "--limit-s", "60", python=python())

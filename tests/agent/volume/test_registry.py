@@ -12,7 +12,8 @@ from tests.agent.volume.content_server import Answer, ContentServer, serving
 from tests.agent.volume.pods import fetch_order
 
 from broadgauge.agent.volume.fetching import fetch
-from broadgauge.agent.volume.registry import TITLE
+from broadgauge.agent.volume.pull_secret import credentials
+from broadgauge.agent.volume.registry import TITLE, UNPACK
 from broadgauge.agent.volume.telling import FetchError, LastingError
 from broadgauge.messages.prepare_order import DONE, PrepareOrder
 
@@ -171,3 +172,38 @@ def test_another_manifest_than_the_digest_says_is_refused(tmp_path: Path) -> Non
     answers = {f"/v2/rhelai1/tiny/manifests/{digest}": Answer(content=other)}
     with serving(answers) as server, pytest.raises(FetchError, match=f"than {digest} came"):
         fetched(tmp_path, server, version=f"@{digest}")
+
+
+@pytest.mark.parametrize(
+    "auths",
+    [
+        {"https://HOST": {"auth": "dTpw\n"}},
+        {"https://HOST/v1/": {"auth": "dTpw"}},
+        {"HOST": {"auth": "b3RoZXI="}, "HOST/rhelai1": {"auth": "dTpw"}},
+        {"HOST/rhelai": {"auth": "b3RoZXI="}, "HOST": {"username": "u", "password": "p"}},
+    ],
+)
+def test_a_pull_secret_may_name_the_registry_in_any_of_its_forms(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, auths: dict[str, dict[str, str]]
+) -> None:
+    """The longest path that fits counts."""
+    with registry(token="Basic dTpw", challenge='Basic realm="x"') as server:
+        host = server.url.removeprefix("http://")
+        told = {key.replace("HOST", host): each for key, each in auths.items()}
+        monkeypatch.setenv("REGISTRY_AUTH", json.dumps({"auths": told}))
+        assert (fetched(tmp_path, server) / "config.json").read_bytes() == b"{}"
+
+
+@pytest.mark.parametrize("host", ["docker.io", "index.docker.io"])
+def test_a_registry_of_several_names_is_one(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+    told = {"auths": {"https://index.docker.io/v1/": {"auth": "dTpw"}}}
+    monkeypatch.setenv("REGISTRY_AUTH", json.dumps(told))
+    assert credentials(host, "me/tiny") == "dTpw"
+
+
+def test_a_layer_that_is_a_packed_folder_is_refused_and_said(tmp_path: Path) -> None:
+    packed = {"digest": blob(b"x"), "annotations": {TITLE: "weights", UNPACK: "true"}}
+    answers = {MANIFEST: Answer(content=json.dumps({"layers": [packed]}).encode())}
+    words = "'weights' is a folder that was packed"
+    with serving(answers) as server, pytest.raises(LastingError, match=words):
+        fetched(tmp_path, server)

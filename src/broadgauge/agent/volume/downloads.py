@@ -71,6 +71,9 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
     """Never to what nobody encrypts where the source is encrypted, nor to another protocol; a token
     goes to the host alone that it is for."""
 
+    http_error_308 = urllib.request.HTTPRedirectHandler.http_error_302
+    """Python 3.10 does not know it."""
+
     def redirect_request(  # noqa: PLR0917  as the library calls it
         self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> Any:
@@ -82,7 +85,8 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
                 f"{shown(req.full_url)} leads from {before.scheme} to {after.scheme}, which is not "
                 f"followed: {shown(newurl)}"
             )
-        found = super().redirect_request(req, fp, code, msg, headers, newurl)
+        known = 307 if code == 308 else code
+        found = super().redirect_request(req, fp, known, msg, headers, newurl)
         token = req.unredirected_hdrs.get("Authorization")
         if found is not None and token and before[:2] == after[:2]:
             found.add_unredirected_header("Authorization", token)

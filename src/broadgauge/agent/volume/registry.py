@@ -1,26 +1,27 @@
 """Which files has a model in a registry of containers, and how are they fetched?
 
 RHEL AI's models are there and nowhere else: an artifact whose layers are its files, each with its
-name as a title. REGISTRY_AUTH holds a pull Secret's JSON, where the registry asks who it is.
+name as a title. `pull_secret` says who it is, where the registry asks.
 Source: OCI distribution specification 1.1, "Pulling manifests" and "Pulling blobs"; OCI image
 specification 1.1, annotations (`org.opencontainers.image.title`); distribution, "Token
-Authentication Specification"; Kubernetes, Secrets of type kubernetes.io/dockerconfigjson.
+Authentication Specification"; ORAS, annotation `io.deis.oras.content.unpack`.
 """
 
-import json
-import os
 import re
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from broadgauge.agent.volume.downloads import HttpStatusError, Told, read_json
+from broadgauge.agent.volume.pull_secret import DOCKER_HUB, HINT, credentials
 from broadgauge.agent.volume.remote_files import PartialFolders, RemoteFile, fetch_files
 from broadgauge.agent.volume.telling import FetchError, LastingError, say, shown
 from broadgauge.messages.prepare_order import FetchOrder
 
 SCHEME = "oci://"
 TITLE = "org.opencontainers.image.title"
+UNPACK = "io.deis.oras.content.unpack"
+_DOCKER_HUB_API = "registry-1.docker.io"
 _REFERENCE = re.compile(
     r"oci://(?P<host>[A-Za-z0-9.-]+(?::\d+)?)/(?P<name>[a-z0-9][a-z0-9._/-]*)"
     r"(?::(?P<tag>\w[\w.-]*)|@(?P<digest>sha256:[0-9a-f]{64}))?"
@@ -48,7 +49,8 @@ class _Registry:
     @property
     def base(self) -> str:
         local = self.host.partition(":")[0] in _LOCAL
-        return f"{'http' if local else 'https'}://{self.host}/v2/{self.name}"
+        asked = _DOCKER_HUB_API if self.host in DOCKER_HUB else self.host
+        return f"{'http' if local else 'https'}://{asked}/v2/{self.name}"
 
     def manifest(self, reference: str) -> tuple[Told, str | None]:
         """It, and how the registry asks who this is; None: it does not. Raises FetchError."""
@@ -70,10 +72,10 @@ class _Registry:
 
     def authorization(self, challenge: str) -> str:
         """What the registry's challenge asks for. Raises FetchError."""
-        known = _credentials(self.host)
+        known = credentials(self.host, self.name)
         if challenge.lower().startswith("basic"):
             if known is None:
-                raise LastingError(f"{self.host} asks who this is: {_HINT}")
+                raise LastingError(f"{self.host} asks who this is: {HINT}")
             return f"Basic {known}"
         parts = dict(_CHALLENGE.findall(challenge))
         realm = parts.pop("realm", "")
@@ -85,12 +87,6 @@ class _Registry:
         if not isinstance(token, str):
             raise FetchError(f"{shown(realm)} gave no token")
         return f"Bearer {token}"
-
-
-_HINT = (
-    "`kubernetes: {secrets: {REGISTRY_AUTH: {secret: pull, key: .dockerconfigjson}}}` names a pull "
-    "Secret"
-)
 
 
 def fetch_artifact(order: FetchOrder, room: PartialFolders) -> str:
@@ -115,7 +111,7 @@ def fetch_artifact(order: FetchOrder, room: PartialFolders) -> str:
         if error.status == 401 and is_open:  # a token lives for minutes, and a file takes longer
             raise FetchError(str(error)) from None
         if error.status in (401, 403):
-            raise LastingError(f"{error}: {_HINT}") from None
+            raise LastingError(f"{error}: {HINT}") from None
         if error.is_lasting:
             raise LastingError(f"{error}: there is no such model") from None
         raise FetchError(str(error)) from None
@@ -155,6 +151,16 @@ def _files(manifest: Any, base: str, source: str) -> list[RemoteFile]:
         raise LastingError(
             f"{shown(source)} is an image and no artifact of files: its layers have no titles"
         ) from None
+    packed = [
+        each["annotations"][TITLE]
+        for each in manifest["layers"]
+        if each["annotations"].get(UNPACK) == "true"
+    ]
+    if packed:
+        raise LastingError(
+            f"{shown(source)}: its {packed[0]!r} is a folder that was packed ({UNPACK}), and only "
+            "files are fetched: push the files, each by its name"
+        )
     found = []
     for title, digest in layers:
         known = _DIGEST.fullmatch(str(digest))
@@ -163,17 +169,3 @@ def _files(manifest: Any, base: str, source: str) -> list[RemoteFile]:
         url = f"{base}/blobs/{known[0]}"
         found.append(RemoteFile(path=str(title), url=url, sha256=known[1]))
     return found
-
-
-def _credentials(host: str) -> str | None:
-    """User and password as HTTP's Basic has them; None: there are none. Raises LastingError,
-    without the text, which is secret."""
-    text = os.environ.get("REGISTRY_AUTH")
-    if not text:
-        return None
-    try:
-        known = json.loads(text).get("auths", {}).get(host)
-        found = None if known is None else known["auth"]
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise LastingError(f"REGISTRY_AUTH is no JSON of a pull Secret: {_HINT}") from None
-    return found if found is None else str(found).strip()
