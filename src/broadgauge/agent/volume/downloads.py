@@ -94,7 +94,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ReadAnswer:
     """An answer that was read as a whole."""
 
     content: Any
@@ -104,7 +104,7 @@ class Told:
     """URL that a list goes on at; empty: it ends here."""
 
 
-def read_json(url: str, authorization: str | None, accept: str | None = None) -> Told:
+def read_json(url: str, authorization: str | None, accept: str | None = None) -> ReadAnswer:
     """`accept`: media types. Raises FetchError."""
     headers = {} if accept is None else {"Accept": accept}
     with _opened(url, headers, authorization) as answer:
@@ -117,7 +117,7 @@ def read_json(url: str, authorization: str | None, accept: str | None = None) ->
         content = json.loads(text)
     except (ValueError, RecursionError):
         raise FetchError(f"{shown(url)}: the answer is no JSON") from None
-    return Told(
+    return ReadAnswer(
         content=content,
         sha256=hashlib.sha256(text).hexdigest(),
         next_page=following[1] if following else "",

@@ -25,7 +25,7 @@ from broadgauge.agent.volume.links import check_link, is_done, make_link
 from broadgauge.agent.volume.locks import held
 from broadgauge.agent.volume.registry import SCHEME, fetch_artifact
 from broadgauge.agent.volume.remote_files import PartialFolders
-from broadgauge.agent.volume.rooms import Room, own_room
+from broadgauge.agent.volume.rooms import OwnRoom, own_room
 from broadgauge.agent.volume.telling import FetchError, LastingError, say, shown, who
 from broadgauge.messages.prepare_order import DONE, AnyOrder, FetchOrder, PrepareOrder
 
@@ -103,7 +103,7 @@ def _make(order: PrepareOrder, part: AnyOrder, what: str, make: Make, *, is_lock
             _make_in(room, place, part, what, make)
 
 
-def _make_in(room: Room, place: Path, part: AnyOrder, what: str, make: Make) -> None:
+def _make_in(room: OwnRoom, place: Path, part: AnyOrder, what: str, make: Make) -> None:
     """Raises FetchError and OSError."""
     say(f"{'going on with' if room.is_again else 'fetching'} {what}")
     begun_s = time.monotonic()

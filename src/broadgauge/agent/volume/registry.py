@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from broadgauge.agent.volume.downloads import HttpStatusError, Told, read_json
+from broadgauge.agent.volume.downloads import HttpStatusError, ReadAnswer, read_json
 from broadgauge.agent.volume.pull_secret import DOCKER_HUB, HINT, credentials
 from broadgauge.agent.volume.remote_files import PartialFolders, RemoteFile, fetch_files
 from broadgauge.agent.volume.telling import FetchError, LastingError, say, shown
@@ -52,14 +52,14 @@ class _Registry:
         asked = _DOCKER_HUB_API if self.host in DOCKER_HUB else self.host
         return f"{'http' if local else 'https'}://{asked}/v2/{self.name}"
 
-    def manifest(self, reference: str) -> tuple[Told, str | None]:
+    def manifest(self, reference: str) -> tuple[ReadAnswer, str | None]:
         """It, and how the registry asks who this is; None: it does not. Raises FetchError."""
         told, challenge = self._manifest(reference)
         if reference.startswith("sha256:") and reference != f"sha256:{told.sha256}":
             raise FetchError(f"{self.base}: another manifest than {reference} came")
         return told, challenge
 
-    def _manifest(self, reference: str) -> tuple[Told, str | None]:
+    def _manifest(self, reference: str) -> tuple[ReadAnswer, str | None]:
         url = f"{self.base}/manifests/{reference}"
         accept = ", ".join(_MANIFESTS)
         try:
@@ -120,7 +120,7 @@ def fetch_artifact(order: FetchOrder, room: PartialFolders) -> str:
 
 def _manifest(
     registry: _Registry, reference: str, source: str, kept: str | None
-) -> tuple[Told, str | None]:
+) -> tuple[ReadAnswer, str | None]:
     """Raises FetchError."""
     if kept is not None:
         try:

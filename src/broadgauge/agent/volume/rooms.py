@@ -30,7 +30,7 @@ _MOST_BEAT_BYTES = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class OwnRoom:
     """As long as it is this pod's."""
 
     path: Path
@@ -54,7 +54,7 @@ class Room:
 
 
 @contextmanager
-def own_room(place: Path, *, is_locked: bool) -> Iterator[Room | None]:
+def own_room(place: Path, *, is_locked: bool) -> Iterator[OwnRoom | None]:
     """None: another pod has made it. Raises OSError."""
     if not _all_are_left(place, is_locked=is_locked):
         yield None
@@ -64,7 +64,7 @@ def own_room(place: Path, *, is_locked: bool) -> Iterator[Room | None]:
     is_again = any(_is_taken(old, path) for old in rooms_of(place))
     path.mkdir(exist_ok=True)
     write_synced(path / "owner", name)
-    room = Room(path=path, name=name, is_again=is_again)
+    room = OwnRoom(path=path, name=name, is_again=is_again)
     room.whole.mkdir(exist_ok=True)
     try:
         with _beating(path):
@@ -145,7 +145,7 @@ def _write_beat(path: Path, number: int) -> None:
 
 
 def _beat(path: Path) -> str:
-    """Opened anew: only then NFS asks its server. Empty: its pod has ended."""
+    """Opened each time: only then NFS asks its server. Empty: its pod has ended."""
     try:
         with (path / "beat").open("rb") as file:
             return file.read(_MOST_BEAT_BYTES).decode(errors="replace").strip()

@@ -28,7 +28,7 @@ from broadgauge.messages.prepare_order import AnyOrder, FetchOrder, PrepareOrder
 
 LOOK_EVERY_S = 0.5
 GRACE_S = 120.0
-"""After a failure that lasts: somebody may have started a mended Job, whose pod begins soon."""
+"""After a failure that lasts: somebody may have put it right, and a new Job begin soon."""
 
 
 def main() -> int:
