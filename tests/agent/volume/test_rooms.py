@@ -78,3 +78,15 @@ def test_all_is_on_the_disk_before_it_counts_as_whole(
     monkeypatch.setattr(disk.os, "fsync", noted)
     fetched(tmp_path, str(source))
     assert synced == ["owner", "a.bin", "whole", DONE]
+
+
+def test_the_folder_of_a_pod_that_just_begins_is_left_to_it(
+    tmp_path: Path, source: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no beat yet."""
+    other = place.with_name(".model-x.part-another")
+    other.mkdir(parents=True)
+    there: list[bool] = []
+    monkeypatch.setattr(fetching, "sync_below", lambda _: there.append(other.exists()))
+    assert contents(fetched(tmp_path, str(source))) == {"a.bin": b"one"}
+    assert there == [True]

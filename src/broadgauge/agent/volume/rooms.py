@@ -63,6 +63,7 @@ def own_room(place: Path, *, is_locked: bool) -> Iterator[OwnRoom | None]:
     path = place.with_name(f".{place.name}.part-{name}")
     is_again = any(_is_taken(old, path) for old in rooms_of(place))
     path.mkdir(exist_ok=True)
+    _write_beat(path, 0)
     write_synced(path / "owner", name)
     room = OwnRoom(path=path, name=name, is_again=is_again)
     room.whole.mkdir(exist_ok=True)
@@ -80,8 +81,11 @@ def own_room(place: Path, *, is_locked: bool) -> Iterator[OwnRoom | None]:
 
 
 def _is_taken(old: Path, own: Path) -> bool:
-    """By one pod only."""
+    """By one pod only, and with its beat. An empty one is a pod's that just begins."""
     try:
+        if not any(old.iterdir()):
+            return False
+        _write_beat(old, 0)
         old.rename(own)
     except FileNotFoundError:
         return False
@@ -116,7 +120,6 @@ def _all_are_left(place: Path, *, is_locked: bool) -> bool:
 def _beating(path: Path) -> Iterator[None]:
     ended = threading.Event()
     thread = threading.Thread(target=_beat_until, args=(path, ended), daemon=True)
-    _write_beat(path, 0)
     thread.start()
     try:
         yield
