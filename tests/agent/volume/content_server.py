@@ -19,6 +19,7 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
     etag: str = '"1"'
     """Empty: it has none."""
+    has_length: bool = True
     breaks_at: int | None = None
     """The first answer ends after so many bytes."""
     holds_at: int | None = None
@@ -52,7 +53,7 @@ class ContentServer:
 
 @contextmanager
 def serving(answers: Mapping[str, Answer]) -> Iterator[ContentServer]:
-    """Of these paths; any other is 404."""
+    """Of these paths, with their queries where one needs it; any other is 404."""
     asked: list[Asked] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -60,7 +61,7 @@ def serving(answers: Mapping[str, Answer]) -> Iterator[ContentServer]:
             asked.append(Asked(path=self.path, headers=dict(self.headers)))
             path = self.path.partition("?")[0]
             number = sum(each.path.partition("?")[0] == path for each in asked)
-            answer = answers.get(path, Answer(status=404))
+            answer = answers.get(self.path) or answers.get(path, Answer(status=404))
             try:
                 self._send(answer, is_first=number == 1)
             except ConnectionError:
@@ -85,7 +86,7 @@ def serving(answers: Mapping[str, Answer]) -> Iterator[ContentServer]:
                 self.send_header("Content-Range", f"bytes {begin}-{last}/{len(content)}")
             if answer.etag:
                 self.send_header("ETag", answer.etag)
-            length = {"Content-Length": str(len(content) - begin)}
+            length = {"Content-Length": str(len(content) - begin)} if answer.has_length else {}
             for name, value in {**length, **answer.headers}.items():
                 self.send_header(name, value)
             self.end_headers()

@@ -1,9 +1,12 @@
 """Proves how a model or data set gets into its folder: from where, whole, once, nowhere else."""
 
+import bz2
 import errno
+import gzip
 import hashlib
 import io
 import json
+import lzma
 import os
 import tarfile
 import zipfile
@@ -11,37 +14,19 @@ from pathlib import Path
 
 import pytest
 from tests.agent.volume.content_server import Answer, serving
-from tests.agent.volume.pods import archive, fetch_order
+from tests.agent.volume.folders import contents, fetched, order_of
+from tests.agent.volume.pods import archive
 
-from broadgauge.agent.volume import fetching, locks
+from broadgauge.agent.volume import disk, downloads, locks
 from broadgauge.agent.volume.fetching import fetch
 from broadgauge.agent.volume.telling import FetchError, LastingError
-from broadgauge.messages.prepare_order import DONE, FetchOrder, PrepareOrder
-
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
+from broadgauge.messages.prepare_order import DONE, FetchOrder
 
 
 @pytest.fixture(autouse=True)
 def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HF_ENDPOINT", "HF_TOKEN", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-
-
-def fetched(folder: Path, source: str, **more: str | tuple[str, ...] | None) -> Path:
-    """The folder that it is in. Raises FetchError."""
-    part = fetch_order(source, **more)
-    fetch(order_of(folder, part), part)
-    return folder / "v/broadgauge/model-x"
-
-
-def order_of(folder: Path, part: FetchOrder) -> PrepareOrder:
-    return PrepareOrder(root=str(folder / "v/broadgauge"), maker="it", fetched=(part,))
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """Of its files by path, without DONE."""
-    files = (path for path in folder.rglob("*") if path.is_file() and path.name != DONE)
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 @pytest.mark.parametrize("form", ["folder", "w.tar.gz", "w.zip", "file:w.tar.gz", "plain"])
@@ -98,7 +83,7 @@ def zipped(members: dict[str, bytes]) -> bytes:
 
 def test_what_a_killed_pod_had_unpacked_is_unpacked_anew(tmp_path: Path) -> None:
     source = archive(tmp_path / "w.tar.gz", {"a.bin": b"whole"})
-    room = tmp_path / "v/broadgauge/.model-x.part/whole"
+    room = tmp_path / "v/broadgauge/.model-x.part-old/whole"
     room.mkdir(parents=True)
     (room / "a.bin").write_bytes(b"who")
     (room / "b.bin").write_bytes(b"of another")
@@ -117,7 +102,7 @@ def test_a_connection_that_breaks_off_is_gone_on_with(tmp_path: Path) -> None:
 @pytest.mark.parametrize("etag", ['"2"', 'W/"1"', ""])
 def test_another_content_or_one_without_a_name_begins_anew(tmp_path: Path, etag: str) -> None:
     """What there was is of the ETag "1"."""
-    room = tmp_path / "v/broadgauge/.model-x.part/downloads"
+    room = tmp_path / "v/broadgauge/.model-x.part-old/downloads"
     room.mkdir(parents=True)
     (room / ".partial").write_bytes(b"old")
     (room / ".partial.state").write_text('"1"')
@@ -126,7 +111,7 @@ def test_another_content_or_one_without_a_name_begins_anew(tmp_path: Path, etag:
 
 
 def test_a_pod_that_was_killed_when_all_had_come_needs_no_more(tmp_path: Path) -> None:
-    room = tmp_path / "v/broadgauge/.model-x.part/downloads"
+    room = tmp_path / "v/broadgauge/.model-x.part-old/downloads"
     room.mkdir(parents=True)
     (room / ".partial").write_bytes(b"whole")
     (room / ".partial.state").write_text('"1"')
@@ -201,8 +186,15 @@ def test_an_archive_writes_nothing_outside_of_its_folder(
     assert "model-x" not in names
 
 
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
-def test_an_archive_has_no_links_and_devices(tmp_path: Path, kind: bytes) -> None:
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (tarfile.SYMTYPE, "is a link or device"),
+        (tarfile.LNKTYPE, "does not lie below its folder"),
+        (tarfile.FIFOTYPE, "is a link or device"),
+    ],
+)
+def test_an_archive_has_no_links_and_devices(tmp_path: Path, kind: bytes, words: str) -> None:
     """By a link the next member would write elsewhere."""
     source = tmp_path / "w.tar"
     with tarfile.open(source, "w") as tar:
@@ -211,9 +203,70 @@ def test_an_archive_has_no_links_and_devices(tmp_path: Path, kind: bytes) -> Non
         tar.addfile(about)
         below = tarfile.TarInfo("a/out")
         tar.addfile(below)
-    with pytest.raises(LastingError, match="is a link or device"):
+    with pytest.raises(LastingError, match=words):
         fetched(tmp_path, str(source))
     assert not (tmp_path / "out").exists()
+
+
+def test_a_hard_link_is_another_file_of_the_same_content(tmp_path: Path) -> None:
+    source = archive(tmp_path / "w.tar.gz", {"d/a": b"one"})
+    source.write_bytes(gzip.compress(linking(source, "d/b", "d/a")))
+    assert contents(fetched(tmp_path, str(source))) == {"d/a": b"one", "d/b": b"one"}
+
+
+@pytest.mark.parametrize("to", ["d/b", "d/none"])
+def test_a_hard_link_to_no_member_before_it_is_refused(tmp_path: Path, to: str) -> None:
+    source = archive(tmp_path / "w.tar.gz", {"d/a": b"one"})
+    source.write_bytes(gzip.compress(linking(source, "d/b", to)))
+    with pytest.raises(LastingError, match="which is no member before it"):
+        fetched(tmp_path, str(source))
+
+
+def linking(source: Path, name: str, to: str) -> bytes:
+    """The tar in it with a hard link more."""
+    buffer = io.BytesIO(gzip.decompress(source.read_bytes()))
+    with tarfile.open(fileobj=buffer, mode="a:") as tar:
+        about = tarfile.TarInfo(name)
+        about.type, about.linkname = tarfile.LNKTYPE, to
+        tar.addfile(about)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("form", ["gz", "bz2", "xz", "cut", "header"])
+def test_an_archive_that_is_broken_or_cut_is_not_taken_for_whole(tmp_path: Path, form: str) -> None:
+    """A flipped bit of each compression's own checksum; a tar that ends between two members, and
+    one in which the second is no header."""
+    source = archive(tmp_path / "w.tar.gz", {"a": b"1" * 512, "b": b"2" * 512})
+    plain = gzip.decompress(source.read_bytes())
+    pack = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+    broken = bytearray(pack[form](plain) if form in pack else plain)
+    if form == "gz":
+        broken[-8] ^= 1
+    elif form == "bz2":
+        broken[10] ^= 1
+    elif form == "xz":
+        broken[len(broken) // 2] ^= 1
+    elif form == "cut":
+        del broken[1024:]
+    else:
+        broken[1024] ^= 1
+    target = tmp_path / ("w.tar" if form in {"cut", "header"} else f"w.tar.{form}")
+    target.write_bytes(broken)
+    with pytest.raises(LastingError, match="can't be unpacked"):
+        fetched(tmp_path, str(target))
+    assert not (tmp_path / "v/broadgauge/model-x").exists()
+
+
+def test_an_archive_of_which_nobody_said_the_length_is_fetched_again(tmp_path: Path) -> None:
+    """It may be cut by its connection: another try may help, and finds nothing of it."""
+    whole = archive(tmp_path / "w.tgz", {"a": b"1" * 512}).read_bytes()
+    served = {"/w.tgz": Answer(content=whole[:-9], has_length=False)}
+    with serving(served) as server:
+        with pytest.raises(FetchError, match="may be cut") as failed:
+            fetched(tmp_path, f"{server.url}/w.tgz")
+        assert not isinstance(failed.value, LastingError)
+        served["/w.tgz"] = Answer(content=whole, has_length=False)
+        assert contents(fetched(tmp_path, f"{server.url}/w.tgz")) == {"a": b"1" * 512}
 
 
 @pytest.mark.parametrize("content", [b"no archive", b"\x1f\x8b\x08broken"])
@@ -239,94 +292,6 @@ def test_a_folder_is_not_copied_into_itself(tmp_path: Path) -> None:
     (tmp_path / "w/circle").symlink_to(tmp_path / "w")
     with pytest.raises(LastingError, match="leads back"):
         fetched(tmp_path, str(tmp_path / "w"))
-
-
-class Hub:
-    """A repository's answers, as the hub gives them."""
-
-    def __init__(self, files: dict[str, bytes], sha256: str | None = None) -> None:
-        lfs = {} if sha256 is None else {"lfs": {"sha256": sha256}}
-        about = {"sha": COMMIT, "siblings": [{"rfilename": name, **lfs} for name in files]}
-        self.answers = {
-            f"/me/tiny/resolve/{COMMIT}/{name}": Answer(content=data)
-            for name, data in files.items()
-        }
-        api = Answer(content=json.dumps(about).encode())
-        self.answers["/api/models/me/tiny/revision/main"] = api
-
-
-def test_a_repository_comes_by_its_commit_and_the_token_with_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And not to where the hub's own answer leads: a store's signed URL."""
-    monkeypatch.setenv("HF_TOKEN", "hf_SEKRIT")
-    hub = Hub({"config.json": b"{}", "deep/w.bin": b"w", "original/w.pth": b"", "x.md": b""})
-    with serving({"/w": Answer(content=b"w")}) as store:
-        large = f"/me/tiny/resolve/{COMMIT}/deep/w.bin"
-        hub.answers[large] = Answer(status=302, headers={"Location": f"{store.url}/w?sig=SEKRIT"})
-        with serving(hub.answers) as server:
-            monkeypatch.setenv("HF_ENDPOINT", server.url)
-            place = fetched(tmp_path, "me/tiny", revision="main", leave_out=("original/*", "*.md"))
-    assert contents(place) == {"config.json": b"{}", "deep/w.bin": b"w"}
-    assert {each.headers["Authorization"] for each in server.asked} == {"Bearer hf_SEKRIT"}
-    [there] = store.asked
-    assert "Authorization" not in there.headers
-    done = json.loads((place / DONE).read_text())
-    assert (done["commit"], done["revision"]) == (COMMIT, "main")
-
-
-def test_one_file_of_a_repository_is_fetched_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with serving(Hub({"a.jsonl": b"a", "b.jsonl": b"b"}).answers) as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        link = str(tmp_path / "v/dataset/data.jsonl")
-        fetched(tmp_path, "me/tiny", revision="main", file="b.jsonl", link=link)
-        assert Path(link).read_bytes() == b"b"
-        assert len(server.asked) == 2
-        with pytest.raises(LastingError, match=r"no c\.jsonl that is asked for; its 2 files: a\."):
-            fetched(tmp_path / "2", "me/tiny", revision="main", file="c.jsonl")
-
-
-@pytest.mark.parametrize("name", ["../out", "/tmp/out", "a/../../out"])
-def test_a_repository_writes_nothing_outside_of_its_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    with serving(Hub({name: b"x"}).answers) as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        with pytest.raises(LastingError, match="does not lie below its folder"):
-            fetched(tmp_path, "me/tiny")
-    assert "out" not in {path.name for path in tmp_path.rglob("*")}
-
-
-def test_content_that_is_not_what_the_hub_says_is_fetched_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with serving(Hub({"a": b"x"}, sha256="0" * 64).answers) as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        with pytest.raises(FetchError, match="its SHA-256 is") as failed:
-            fetched(tmp_path, "me/tiny")
-    assert not isinstance(failed.value, LastingError)
-    assert not list(tmp_path.rglob("*.partial"))
-
-
-@pytest.mark.parametrize(
-    ("status", "token", "words"),
-    [
-        (401, "", "HF_TOKEN: {secret: hf, key: token}"),
-        (403, "hf_x", "must have accepted the repository's terms"),
-        (404, "", "no such repository or revision"),
-    ],
-)
-def test_a_repository_that_is_closed_or_none_says_what_helps(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, token: str, words: str
-) -> None:
-    monkeypatch.setenv("HF_TOKEN", token)
-    with serving({"/api/models/me/tiny/revision/main": Answer(status=status)}) as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        with pytest.raises(LastingError) as failed:
-            fetched(tmp_path, "me/tiny")
-    assert words in str(failed.value)
 
 
 def test_a_users_name_leads_to_what_was_asked_for_last(tmp_path: Path) -> None:
@@ -388,7 +353,7 @@ def test_what_the_volume_can_not_do_is_said_for_good(
         raise OSError(number, os.strerror(number))
 
     (tmp_path / "a.bin").write_bytes(b"one")
-    monkeypatch.setattr(fetching.os, "fsync", refuse)
+    monkeypatch.setattr(disk.os, "fsync", refuse)
     with pytest.raises(LastingError, match=words):
         fetched(tmp_path, str(tmp_path / "a.bin"))
     assert not (tmp_path / "v/broadgauge/model-x").exists()
@@ -403,3 +368,23 @@ def test_a_volume_of_root_says_how_another_user_may_write_it(
     monkeypatch.setattr(Path, "mkdir", refuse)
     with pytest.raises(LastingError, match=rf"user {os.geteuid()}.*may not write.*fs_group"):
         fetched(tmp_path, "/usr")
+
+
+def test_a_kill_where_another_content_begins_joins_no_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server's content has changed, its new ETag is written, and nothing of it has come."""
+    room = tmp_path / "v/broadgauge/.model-x.part-old/downloads"
+    room.mkdir(parents=True)
+    (room / ".partial").write_bytes(b"old")
+    (room / ".partial.state").write_text('"old"')
+
+    def kill(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with serving({"/a.bin": Answer(content=b"another", etag='"new"')}) as server:
+        with monkeypatch.context() as meanwhile:
+            meanwhile.setattr(downloads, "_receive", kill)
+            with pytest.raises(KeyboardInterrupt):
+                fetched(tmp_path, f"{server.url}/a.bin")
+        assert contents(fetched(tmp_path, f"{server.url}/a.bin")) == {"a.bin": b"another"}

@@ -4,13 +4,16 @@ and at once, with no network, under other Pythons."""
 import os
 import signal
 import socket
+import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests import pythons
 from tests.agent.volume.content_server import LIMIT_S, Answer, serving
+from tests.agent.volume.hub import Hub
 from tests.agent.volume.pods import VolumePods, archive, fetch_order
 from tests.kubernetes.cluster.waiting import wait_until
 
@@ -27,27 +30,23 @@ def pods(tmp_path: Path) -> VolumePods:
 def test_a_killed_pod_is_gone_on_with_and_nothing_comes_twice(pods: VolumePods) -> None:
     """Of two files the first had come, and half of the second."""
     half = len(LARGE) // 2
-    second = Answer(content=LARGE, holds_at=half)
-    about = b'{"sha": "c0ffee", "siblings": [{"rfilename": "a.bin"}, {"rfilename": "deep/b.bin"}]}'
-    answers = {
-        "/api/models/me/tiny/revision/v1": Answer(content=about),
-        "/me/tiny/resolve/c0ffee/a.bin": Answer(content=b"one"),
-        "/me/tiny/resolve/c0ffee/deep/b.bin": second,
-    }
-    with serving(answers) as server:
+    hub = Hub({"a.bin": b"one", "deep/b.bin": LARGE}, revision="v1")
+    second = hub.answers[hub.file("deep/b.bin")]
+    second.holds_at = half
+    with serving(hub.answers) as server:
         order = pods.order(fetch_order("me/tiny", revision="v1"))
         first = pods.start("prepare", order, HF_ENDPOINT=server.url)
         assert second.sent.wait(LIMIT_S)
         wait_until(lambda: is_written(pods.root, half), "half of the file")
         first.kill()
         first.communicate(timeout=LIMIT_S)
-        assert pods.names() == [".model-x.part"]
+        assert [name[:14] for name in pods.names()] == [".model-x.part-"]
         status, log = pods.run("prepare", order, HF_ENDPOINT=server.url)
         assert status == 0, log
         again = pods.run("prepare", order, HF_ENDPOINT=server.url)
         num_asked = len(server.asked)
-    assert len(server.of("/me/tiny/resolve/c0ffee/a.bin")) == 1
-    _, resumed = server.of("/me/tiny/resolve/c0ffee/deep/b.bin")
+    assert len(server.of(hub.file("a.bin"))) == 1
+    _, resumed = server.of(hub.file("deep/b.bin"))
     assert resumed.headers["Range"] == f"bytes={half}-"
     assert "going on with model me/tiny" in log
     assert (pods.root / "model-x/deep/b.bin").read_bytes() == LARGE
@@ -55,6 +54,17 @@ def test_a_killed_pod_is_gone_on_with_and_nothing_comes_twice(pods: VolumePods) 
     assert pods.names() == ["model-x"]
     assert (again[0], len(server.asked)) == (0, num_asked)
     assert "model me/tiny is there" in again[1]
+
+
+def first_line(process: "subprocess.Popen[str]") -> str:
+    """Of its log; a process that says nothing is ended."""
+    assert process.stdout is not None
+    limit = threading.Timer(LIMIT_S, process.kill)
+    limit.start()
+    try:
+        return process.stdout.readline()
+    finally:
+        limit.cancel()
 
 
 def is_written(root: Path, size_bytes: int) -> bool:
@@ -69,8 +79,7 @@ def test_of_two_pods_at_once_one_fetches_and_the_other_waits(pods: VolumePods) -
         first = pods.start("prepare", order)
         assert answer.sent.wait(LIMIT_S)
         second = pods.start("prepare", order)
-        assert second.stdout is not None
-        assert f"waiting for {socket.gethostname()}" in second.stdout.readline()
+        assert f"waiting for {socket.gethostname()}" in first_line(second)
         answer.go_on.set()
         logs = [each.communicate(timeout=LIMIT_S)[0] for each in (first, second)]
         assert len(server.asked) == 1
@@ -86,8 +95,7 @@ def test_of_two_pods_at_once_the_other_takes_over_when_one_is_killed(pods: Volum
         first = pods.start("prepare", order)
         assert answer.sent.wait(LIMIT_S)
         second = pods.start("prepare", order)
-        assert second.stdout is not None
-        assert "waiting for" in second.stdout.readline()
+        assert "waiting for" in first_line(second)
         first.kill()
         first.communicate(timeout=LIMIT_S)
         log, _ = second.communicate(timeout=LIMIT_S)
@@ -95,17 +103,36 @@ def test_of_two_pods_at_once_the_other_takes_over_when_one_is_killed(pods: Volum
     assert (pods.root / "model-x/a.bin").read_bytes() == LARGE
 
 
+def test_where_locks_are_only_a_nodes_own_one_fetches_and_the_other_waits_too(
+    pods: VolumePods,
+) -> None:
+    answer = Answer(content=LARGE, holds_at=1000)
+    with serving({"/a.bin": answer}) as server:
+        order = pods.order(fetch_order(f"{server.url}/a.bin"))
+        first = pods.start_with_local_locks(order)
+        assert answer.sent.wait(LIMIT_S)
+        second = pods.start_with_local_locks(order)
+        assert first_line(second).startswith("broadgauge: waiting for .model-x.part-")
+        answer.go_on.set()
+        logs = [each.communicate(timeout=LIMIT_S)[0] for each in (first, second)]
+        assert len(server.asked) == 1
+    assert (first.returncode, second.returncode) == (0, 0), logs
+    assert (pods.root / "model-x/a.bin").read_bytes() == LARGE
+    assert pods.names() == ["model-x"]
+
+
 def test_without_a_network_one_line_says_what_from_where_why_and_what_helps(
     pods: VolumePods,
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nobody else's, and nobody listens
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    status, log = pods.run("prepare", pods.order(fetch_order("me/tiny")), HF_ENDPOINT=url)
+        status, log = pods.run("prepare", pods.order(fetch_order("me/tiny")), HF_ENDPOINT=url)
     assert status == 1
     [_, line] = log.splitlines()
     for words in ("me/tiny", url, "Connection refused", "HTTPS_PROXY", "HF_ENDPOINT", "path"):
         assert words in line
-    assert pods.names() == [".it.error", ".model-x.part"]
+    assert [name[:14] for name in pods.names()] == [".it.error", ".model-x.part-"]
     _, waiting = pods.run("wait", pods.order(fetch_order("me/tiny")), "--limit-s", "0")
     assert f"(begun). The Job it brings it; its last try failed: model me/tiny: {url}" in waiting
 
@@ -115,8 +142,14 @@ def test_every_python_prepares_and_waits(
     pods: VolumePods, tmp_path: Path, python: Callable[[], str]
 ) -> None:
     source = archive(tmp_path / "w.tar.gz", {"deep/a.bin": b"one"})
-    order = pods.order(fetch_order(source.as_uri(), link=str(pods.mount / "model/mine")))
-    status, log = pods.run("prepare", order, python=python())
+    answers = {
+        "/old.tar.gz": Answer(status=308, headers={"Location": "/w.tar.gz"}),
+        "/w.tar.gz": Answer(content=source.read_bytes()),
+    }
+    link = str(pods.mount / "model/mine")
+    with serving(answers) as server:
+        order = pods.order(fetch_order(f"{server.url}/old.tar.gz", link=link))
+        status, log = pods.run("prepare", order, python=python())
     assert status == 0, log
     assert (pods.mount / "model/mine/deep/a.bin").read_bytes() == b"one"
     status, log = pods.run("wait", order, "--limit-s", "60", python=python())
@@ -161,7 +194,7 @@ def test_a_command_that_fails_leaves_nothing_that_looks_whole(
     command = CommandOrder(name="command-1", words=words, folder="/", file="n")
     found = pods.run("prepare", pods.order(command=command))
     assert (found[0], said in found[1]) == (status, True), found[1]
-    assert pods.names() == [".command-1.part", ".it.error"]
+    assert [name[:16] for name in pods.names()] == [".command-1.part-", ".it.error"]
     made = CommandOrder(name="command-1", words=("/bin/true",), folder="/")
     assert pods.run("prepare", pods.order(command=made))[0] == 0
     assert pods.names() == ["command-1"]
@@ -179,8 +212,7 @@ def test_an_order_that_is_none_is_said(pods: VolumePods) -> None:
 def test_a_pod_ends_when_it_is_told_to(pods: VolumePods) -> None:
     """As the first process of a container it would ignore SIGTERM."""
     waiting = pods.start("wait", pods.order(fetch_order("me/tiny")), "--limit-s", "300")
-    assert waiting.stdout is not None
-    assert "waiting for model me/tiny" in waiting.stdout.readline()
+    assert "waiting for model me/tiny" in first_line(waiting)
     waiting.send_signal(signal.SIGTERM)
     waiting.communicate(timeout=LIMIT_S)
     assert waiting.returncode == 128 + signal.SIGTERM
@@ -190,8 +222,7 @@ def test_pods_that_came_first_wait_until_all_is_there(pods: VolumePods, tmp_path
     (tmp_path / "w").mkdir()
     order = pods.order(fetch_order(str(tmp_path / "w"), link=str(pods.mount / "model")))
     waiting = pods.start("wait", order, "--limit-s", "300")
-    assert waiting.stdout is not None
-    line = waiting.stdout.readline()
+    line = first_line(waiting)
     assert f"waiting for model {tmp_path}/w in {pods.root}/model-x (not begun)" in line
     assert "The Job it brings it" in line
     assert pods.run("prepare", order)[0] == 0
@@ -212,3 +243,28 @@ def test_pods_wait_for_their_own_and_not_for_ever(pods: VolumePods, tmp_path: Pa
     assert f"{link} to be model {tmp_path}/w" in log
     assert "did not come in 0 s" in log
     assert "kubectl logs job/it" in log
+
+
+def test_pods_do_not_wait_for_what_never_comes(pods: VolumePods) -> None:
+    """They hold GPUs meanwhile."""
+    order = pods.order(fetch_order("/no/such"))
+    assert pods.run("prepare", order)[0] == 2
+    status, log = pods.run("wait", order, "--limit-s", "7200", "--grace-s", "0")
+    assert status == 2, log
+    assert "its last try failed: model /no/such: /no/such: no such file or folder" in log
+    assert "the Job it has failed for good" in log
+
+
+def test_a_job_that_begins_takes_the_failure_of_an_earlier_one_back(pods: VolumePods) -> None:
+    assert pods.run("prepare", pods.order(fetch_order("/no/such")))[0] == 2
+    answer = Answer(content=b"0123456789", holds_at=4)
+    with serving({"/a.bin": answer}) as server:
+        order = pods.order(fetch_order(f"{server.url}/a.bin"))
+        mended = pods.start("prepare", order)
+        assert answer.sent.wait(LIMIT_S)
+        assert not (pods.root / ".it.error").exists()
+        waiting = pods.start("wait", order, "--limit-s", "300", "--grace-s", "0")
+        assert "(begun)" in first_line(waiting)
+        answer.go_on.set()
+        logs = [each.communicate(timeout=LIMIT_S)[0] for each in (mended, waiting)]
+    assert (mended.returncode, waiting.returncode) == (0, 0), logs

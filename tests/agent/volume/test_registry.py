@@ -12,7 +12,8 @@ from tests.agent.volume.content_server import Answer, ContentServer, serving
 from tests.agent.volume.pods import fetch_order
 
 from broadgauge.agent.volume.fetching import fetch
-from broadgauge.agent.volume.registry import TITLE
+from broadgauge.agent.volume.pull_secret import credentials
+from broadgauge.agent.volume.registry import TITLE, UNPACK
 from broadgauge.agent.volume.telling import FetchError, LastingError
 from broadgauge.messages.prepare_order import DONE, PrepareOrder
 
@@ -50,10 +51,10 @@ def registry(
         yield server
 
 
-def fetched(folder: Path, server: ContentServer, tag: str = "1.5", **more: Any) -> Path:
+def fetched(folder: Path, server: ContentServer, version: str = ":1.5", **more: Any) -> Path:
     """The folder that it is in. Raises FetchError."""
     host = server.url.removeprefix("http://")
-    part = fetch_order(f"oci://{host}/rhelai1/tiny:{tag}", **more)
+    part = fetch_order(f"oci://{host}/rhelai1/tiny{version}", **more)
     root = folder / "v/broadgauge"
     fetch(PrepareOrder(root=str(root), maker="it", fetched=(part,)), part)
     return root / "model-x"
@@ -143,4 +144,66 @@ def test_a_title_leads_nowhere_else(tmp_path: Path, name: str) -> None:
 
 def test_a_model_that_is_not_there_is_said(tmp_path: Path) -> None:
     with registry() as server, pytest.raises(LastingError, match="there is no such model"):
-        fetched(tmp_path, server, tag="2")
+        fetched(tmp_path, server, version=":2")
+
+
+def test_a_tag_that_moves_between_two_tries_mixes_no_models(tmp_path: Path) -> None:
+    """The manifest that was begun with is gone on with, and DONE names it."""
+    old, new = ({"a": text, "b": text + b"!"} for text in (b"old", b"new"))
+    blobs = {
+        f"/v2/rhelai1/tiny/blobs/{blob(data)}": Answer(content=data)
+        for data in [*old.values(), *new.values()]
+    }
+    second = f"/v2/rhelai1/tiny/blobs/{blob(old['b'])}"
+    begun = f"/v2/rhelai1/tiny/manifests/{blob(manifest(old))}"
+    served = {**blobs, MANIFEST: Answer(content=manifest(old)), second: Answer(status=503)}
+    with serving(served) as server:
+        with pytest.raises(FetchError, match="503"):
+            fetched(tmp_path, server)
+        served |= {**blobs, MANIFEST: Answer(content=manifest(new))}
+        served |= {begun: Answer(content=manifest(old))}
+        place = fetched(tmp_path, server)
+    assert [(place / name).read_bytes() for name in "ab"] == [b"old", b"old!"]
+    assert json.loads((place / DONE).read_text())["digest"] == blob(manifest(old))
+
+
+def test_another_manifest_than_the_digest_says_is_refused(tmp_path: Path) -> None:
+    digest, other = blob(manifest(FILES)), manifest({"a": b"other"})
+    answers = {f"/v2/rhelai1/tiny/manifests/{digest}": Answer(content=other)}
+    with serving(answers) as server, pytest.raises(FetchError, match=f"than {digest} came"):
+        fetched(tmp_path, server, version=f"@{digest}")
+
+
+@pytest.mark.parametrize(
+    "auths",
+    [
+        {"https://HOST": {"auth": "dTpw\n"}},
+        {"https://HOST/v1/": {"auth": "dTpw"}},
+        {"HOST": {"auth": "b3RoZXI="}, "HOST/rhelai1": {"auth": "dTpw"}},
+        {"HOST/rhelai": {"auth": "b3RoZXI="}, "HOST": {"username": "u", "password": "p"}},
+    ],
+)
+def test_a_pull_secret_may_name_the_registry_in_any_of_its_forms(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, auths: dict[str, dict[str, str]]
+) -> None:
+    """The longest path that fits counts."""
+    with registry(token="Basic dTpw", challenge='Basic realm="x"') as server:
+        host = server.url.removeprefix("http://")
+        told = {key.replace("HOST", host): each for key, each in auths.items()}
+        monkeypatch.setenv("REGISTRY_AUTH", json.dumps({"auths": told}))
+        assert (fetched(tmp_path, server) / "config.json").read_bytes() == b"{}"
+
+
+@pytest.mark.parametrize("host", ["docker.io", "index.docker.io"])
+def test_a_registry_of_several_names_is_one(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+    told = {"auths": {"https://index.docker.io/v1/": {"auth": "dTpw"}}}
+    monkeypatch.setenv("REGISTRY_AUTH", json.dumps(told))
+    assert credentials(host, "me/tiny") == "dTpw"
+
+
+def test_a_layer_that_is_a_packed_folder_is_refused_and_said(tmp_path: Path) -> None:
+    packed = {"digest": blob(b"x"), "annotations": {TITLE: "weights", UNPACK: "true"}}
+    answers = {MANIFEST: Answer(content=json.dumps({"layers": [packed]}).encode())}
+    words = "'weights' is a folder that was packed"
+    with serving(answers) as server, pytest.raises(LastingError, match=words):
+        fetched(tmp_path, server)

@@ -1,5 +1,8 @@
 """What of an archive is unpacked? Plain files and folders below its own; anything else ends it.
 
+It must be whole to its end: the checksums of its members and of its compression, and a tar's block
+of zeros, without which it may be cut between two members.
+
 Owners, rights and times are left out: the volume's are the pod's. tarfile's own filters came with
 later patches of Python 3.10, so each member is written here.
 """
@@ -18,6 +21,7 @@ from broadgauge.agent.volume.telling import LastingError
 
 ZIP = ".zip"
 ENDINGS = (ZIP, ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+_PIECE_BYTES = 1 << 20
 _MEMBER = "the archive's member"
 _ITSELF = frozenset({".", "./", ""})
 """`tar --create --directory F .` begins with it."""
@@ -31,7 +35,8 @@ def is_archive(name: str) -> bool:
 def unpack(path: Path, folder: Path) -> None:
     """Raises LastingError and OSError."""
     try:
-        members = _of_zip(path) if path.name.lower().endswith(ZIP) else _of_tar(path)
+        is_zip = path.name.lower().endswith(ZIP)
+        members = _of_zip(path) if is_zip else _of_tar(path, folder)
         for name, content in members:
             if name in _ITSELF:
                 continue
@@ -41,24 +46,61 @@ def unpack(path: Path, folder: Path) -> None:
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
             with content, target.open("wb") as file:
-                shutil.copyfileobj(content, file, 1 << 20)
+                shutil.copyfileobj(content, file, _PIECE_BYTES)
     except (
         *(tarfile.TarError, zipfile.BadZipFile, zlib.error, LZMAError, EOFError),
         *(RuntimeError, NotImplementedError, FileExistsError, NotADirectoryError),
         *(IsADirectoryError,),
     ) as error:
         raise LastingError(f"{path.name} can't be unpacked: {error}") from error
+    except OSError as error:
+        if error.errno is not None:  # the volume's: gzip's and bz2's own have no number
+            raise
+        raise LastingError(f"{path.name} can't be unpacked: {error}") from error
 
 
-def _of_tar(path: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
+class _Header(tarfile.TarInfo):
+    """Without its block of zeros, or with a damaged header, tarfile takes it for ended."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Header":
+        """Raises tarfile's errors."""
+        try:
+            return super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError as error:
+            if len(buf) == tarfile.BLOCKSIZE and not any(buf):
+                raise
+            raise tarfile.ReadError(
+                f"it is cut, or no header is where one should be: {error}"
+            ) from None
+
+
+def _of_tar(path: Path, folder: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
     """Each member's name and content; None: a folder."""
-    with tarfile.open(path) as archive:
+    with tarfile.open(path, tarinfo=_Header) as archive:
         for member in archive:
-            if not (member.isfile() or member.isdir()):
+            if member.islnk():
+                yield member.name, _linked(member, folder)
+            elif member.isfile() or member.isdir():
+                yield member.name, archive.extractfile(member)
+            else:
                 raise LastingError(
                     f"{_MEMBER} {member.name!r} is a link or device: nothing of it is kept"
                 )
-            yield member.name, archive.extractfile(member)
+        assert archive.fileobj is not None
+        while archive.fileobj.read(_PIECE_BYTES):  # the compression's checksum is at its end
+            pass
+
+
+def _linked(member: tarfile.TarInfo, folder: Path) -> IO[bytes]:
+    """Of a hard link: a member that has come before. Raises LastingError."""
+    there = path_inside(folder, member.linkname, _MEMBER)
+    if there == path_inside(folder, member.name, _MEMBER) or not there.is_file():
+        raise LastingError(
+            f"{_MEMBER} {member.name!r} is a link to {member.linkname!r}, which is no member "
+            "before it: nothing of it is kept"
+        )
+    return there.open("rb")
 
 
 def _of_zip(path: Path) -> Iterator[tuple[str, IO[bytes] | None]]:

@@ -16,6 +16,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,10 @@ MOST_ANSWER_BYTES = 64 << 20
 """Of an answer that is read as a whole: the list of a repository's files."""
 MOST_BROKEN = 20
 """Connections that end early, each after some bytes, before the Job's next try."""
+_NEXT_PAGE = re.compile(r'<([^<>]*)>\s*;\s*rel="?next\b')
+"""Source: RFC 8288, 3."""
+_HEADER_VALUE = re.compile(r"[A-Za-z]+ [!-~]+")
+"""Of Authorization: how, and a token. Source: RFC 9110, 11.4."""
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(?:\d+|\*)")
 
 
@@ -66,6 +71,9 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
     """Never to what nobody encrypts where the source is encrypted, nor to another protocol; a token
     goes to the host alone that it is for."""
 
+    http_error_308 = urllib.request.HTTPRedirectHandler.http_error_302
+    """Python 3.10 does not know it."""
+
     def redirect_request(  # noqa: PLR0917  as the library calls it
         self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> Any:
@@ -77,14 +85,26 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
                 f"{shown(req.full_url)} leads from {before.scheme} to {after.scheme}, which is not "
                 f"followed: {shown(newurl)}"
             )
-        found = super().redirect_request(req, fp, code, msg, headers, newurl)
+        known = 307 if code == 308 else code
+        found = super().redirect_request(req, fp, known, msg, headers, newurl)
         token = req.unredirected_hdrs.get("Authorization")
         if found is not None and token and before[:2] == after[:2]:
             found.add_unredirected_header("Authorization", token)
         return found
 
 
-def read_json(url: str, authorization: str | None, accept: str | None = None) -> Any:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadAnswer:
+    """An answer that was read as a whole."""
+
+    content: Any
+    """Of its JSON."""
+    sha256: str
+    next_page: str
+    """URL that a list goes on at; empty: it ends here."""
+
+
+def read_json(url: str, authorization: str | None, accept: str | None = None) -> ReadAnswer:
     """`accept`: media types. Raises FetchError."""
     headers = {} if accept is None else {"Accept": accept}
     with _opened(url, headers, authorization) as answer:
@@ -92,10 +112,16 @@ def read_json(url: str, authorization: str | None, accept: str | None = None) ->
             text = answer.read(MOST_ANSWER_BYTES + 1)
         except (OSError, http.client.HTTPException) as error:
             raise FetchError(f"{shown(url)}: {one_line(error) or type(error).__name__}") from None
+        following = _NEXT_PAGE.search(answer.headers.get("Link", ""))
     try:
-        return json.loads(text)
+        content = json.loads(text)
     except (ValueError, RecursionError):
         raise FetchError(f"{shown(url)}: the answer is no JSON") from None
+    return ReadAnswer(
+        content=content,
+        sha256=hashlib.sha256(text).hexdigest(),
+        next_page=following[1] if following else "",
+    )
 
 
 def download(
@@ -105,15 +131,18 @@ def download(
     *,
     authorization: str | None = None,
     sha256: str | None = None,
-) -> None:
-    """Into `target`, unless it is there; it grows as `partial`. Raises FetchError and OSError."""
+    size_bytes: int | None = None,
+) -> bool:
+    """Into `target`, unless it is there; it grows as `partial`. Is it known to be whole? A server
+    that says no length ends a cut answer as a whole one. Raises FetchError and OSError."""
     if target.exists():
-        return
+        return True
+    is_whole = True
     partial.parent.mkdir(parents=True, exist_ok=True)
     for tries in range(MOST_BROKEN):
         had_bytes = _size_bytes(partial)
         try:
-            _go_on(url, partial, authorization)
+            is_whole = _go_on(url, partial, authorization)
             break
         except HttpStatusError as error:
             if error.status != http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
@@ -125,16 +154,20 @@ def download(
             if _size_bytes(partial) <= had_bytes or tries == MOST_BROKEN - 1:
                 raise
             say(f"{error}: going on at {_size_bytes(partial) / 1e6:,.1f} MB")
+    if size_bytes is not None and (came := _size_bytes(partial)) != size_bytes:
+        partial.unlink()
+        raise FetchError(f"{shown(url)}: {came} bytes came, and {size_bytes} were promised")
     if sha256 is not None and (found := _sha256(partial)) != sha256:
         partial.unlink()
         raise FetchError(f"{shown(url)}: its SHA-256 is {found}, and {sha256} was promised")
     target.parent.mkdir(parents=True, exist_ok=True)
     partial.rename(target)
     _about(partial).unlink(missing_ok=True)
+    return is_whole or sha256 is not None or size_bytes is not None
 
 
-def _go_on(url: str, partial: Path, authorization: str | None) -> None:
-    """Raises FetchError and OSError."""
+def _go_on(url: str, partial: Path, authorization: str | None) -> bool:
+    """Is the answer's end known? Raises FetchError and OSError."""
     had_bytes, state = _size_bytes(partial), _state(partial)
     headers = {}
     if had_bytes and state:
@@ -148,8 +181,10 @@ def _go_on(url: str, partial: Path, authorization: str | None) -> None:
                 partial.unlink()
                 raise FetchError(f"{shown(url)}: another part than the one asked for came")
         else:
+            partial.unlink(missing_ok=True)  # a pod killed after the next line has none of the old
             _about(partial).write_text(_validator(answer.headers), encoding="utf-8")
         _receive(answer, url, partial, begin_bytes)
+        return bool(answer.chunked or answer.headers.get("Content-Length"))
 
 
 def _receive(answer: Any, url: str, partial: Path, begin_bytes: int) -> None:
@@ -183,6 +218,11 @@ def _receive(answer: Any, url: str, partial: Path, begin_bytes: int) -> None:
 def _opened(url: str, headers: Mapping[str, str], authorization: str | None) -> Any:
     """The answer, to be closed. Raises FetchError."""
     place = shown(url)
+    if authorization and not _HEADER_VALUE.fullmatch(authorization):
+        raise LastingError(
+            f"{place} is not asked: its token or password has a blank, a line break or another "
+            "character that no header can have (HF_TOKEN, REGISTRY_AUTH; it is not shown)"
+        )
     try:
         asked = urllib.request.Request(url, headers={"User-Agent": AGENT, **headers})
         if authorization:

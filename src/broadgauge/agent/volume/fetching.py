@@ -1,22 +1,23 @@
 """How does one model or data set get into its folder, once?
 
-It grows in `.NAME.part`, where the next pod goes on after a kill: `downloads` has what came of
-files, `whole` what is finished. When all of it is there, `whole` gets DONE and becomes NAME.
+It grows in `.NAME.part-KEY`, with which the next pod goes on after a kill: `downloads` has what
+came of files, `whole` what is finished. When all of it is there, `whole` gets DONE and becomes
+NAME; of two pods the first counts.
 """
 
 import errno
 import json
-import os
 import shutil
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from broadgauge.agent.volume.archives import is_archive, unpack
+from broadgauge.agent.volume.disk import sync_below, write_synced
 from broadgauge.agent.volume.downloads import HttpStatusError, download
 from broadgauge.agent.volume.hub import fetch_repository
 from broadgauge.agent.volume.inside import path_inside
@@ -24,6 +25,7 @@ from broadgauge.agent.volume.links import check_link, is_done, make_link
 from broadgauge.agent.volume.locks import held
 from broadgauge.agent.volume.registry import SCHEME, fetch_artifact
 from broadgauge.agent.volume.remote_files import PartialFolders
+from broadgauge.agent.volume.rooms import OwnRoom, own_room
 from broadgauge.agent.volume.telling import FetchError, LastingError, say, shown, who
 from broadgauge.messages.prepare_order import DONE, AnyOrder, FetchOrder, PrepareOrder
 
@@ -55,9 +57,9 @@ def make_once(order: PrepareOrder, part: AnyOrder, what: str, make: Make) -> Non
         if not is_done(place):
             check_link(order, part)
             make_folder(Path(order.root))
-            with held(place.with_name(f".{part.name}.lock")):
+            with held(place.with_name(f".{part.name}.lock")) as is_locked:
                 if not is_done(place):
-                    _make(order, part, what, make)
+                    _make(order, part, what, make, is_locked=is_locked)
         say(f"{what} is there: {place}")
         make_link(order, part)
 
@@ -91,28 +93,33 @@ def _in_words(root: str) -> Iterator[None]:
         raise
 
 
-def _make(order: PrepareOrder, part: AnyOrder, what: str, make: Make) -> None:
+def _make(order: PrepareOrder, part: AnyOrder, what: str, make: Make, *, is_locked: bool) -> None:
     """Raises FetchError and OSError."""
     place = Path(order.place(part))
     if place.exists():
         raise LastingError(f"{place} is there, and was not made by this: remove it, or rename it")
-    room = place.with_name(f".{part.name}.part")
-    is_again = room.exists()
-    (room / "whole").mkdir(parents=True, exist_ok=True)
-    say(f"{'going on with' if is_again else 'fetching'} {what}")
+    with own_room(place, is_locked=is_locked) as room:
+        if room is not None:
+            _make_in(room, place, part, what, make)
+
+
+def _make_in(room: OwnRoom, place: Path, part: AnyOrder, what: str, make: Make) -> None:
+    """Raises FetchError and OSError."""
+    say(f"{'going on with' if room.is_again else 'fetching'} {what}")
     begun_s = time.monotonic()
-    about = make(room)
-    whole = room / "whole"
+    about, whole = make(room.path), room.whole
     if part.file is not None and not (whole / part.file).is_file():
         raise LastingError(f"{what} has no file {part.file!r}: it has {_some_files(whole)}")
     size_bytes = sum(path.stat().st_size for path in whole.rglob("*") if path.is_file())
-    _write(whole / DONE, {"kind": part.kind, **about, "size_bytes": size_bytes})
+    said = {"kind": part.kind, **about, "size_bytes": size_bytes}
+    sync_below(whole)
+    room.check()
     try:
+        write_synced(whole / DONE, json.dumps(said, indent=2, sort_keys=True) + "\n")
         whole.rename(place)
     except OSError:
         if not is_done(place):  # where a volume has no locks another pod may be faster
             raise
-    shutil.rmtree(room, ignore_errors=True)
     say(f"{what}: {size_bytes / 1e6:,.1f} MB in {time.monotonic() - begun_s:.1f} s")
 
 
@@ -121,23 +128,15 @@ def _some_files(folder: Path) -> str:
     return ", ".join(names[:10]) or "none"
 
 
-def _write(path: Path, content: Mapping[str, Any]) -> None:
-    """On the disk before the folder has its name."""
-    with path.open("w", encoding="utf-8") as file:
-        file.write(json.dumps(content, indent=2, sort_keys=True) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-
-
 def _fetched(part: FetchOrder, room: Path) -> dict[str, Any]:
     """Raises FetchError and OSError."""
     source, whole, downloads = part.source, room / "whole", room / "downloads"
     about: dict[str, Any] = {"source": shown(source)}
     if source.startswith("/"):
         return about | {"form": _copied(Path(source), room)}
-    rooms = PartialFolders(whole=whole, partials=downloads)
+    rooms = PartialFolders(whole=whole, partials=downloads, version=room / "version")
     if source.startswith(SCHEME):
-        return about | {"form": "an artifact's files", "tag": fetch_artifact(part, rooms)}
+        return about | {"form": "an artifact's files", "digest": fetch_artifact(part, rooms)}
     if "://" not in source:
         commit = fetch_repository(part, rooms)
         return about | {"form": "files of the hub", "revision": part.revision, "commit": commit}
@@ -150,10 +149,18 @@ def _fetched(part: FetchOrder, room: Path) -> dict[str, Any]:
     name = Path(urllib.parse.unquote(url.path)).name or "file"
     came = path_inside(downloads if is_archive(name) else whole, name, "the URL's file")
     try:
-        download(source, came, downloads / ".partial", sha256=part.sha256)
+        is_whole = download(source, came, downloads / ".partial", sha256=part.sha256)
     except HttpStatusError as error:
         raise (LastingError if error.is_lasting else FetchError)(str(error)) from None
-    return about | {"form": _unpacked(came, whole) if is_archive(name) else AS_IT_WAS}
+    if not is_archive(name):
+        return about | {"form": AS_IT_WAS}
+    try:
+        return about | {"form": _unpacked(came, whole)}
+    except LastingError as error:
+        came.unlink()  # no later Job is to find it broken again
+        if is_whole:
+            raise
+        raise FetchError(f"{error}; its server says no length, and it may be cut") from None
 
 
 def _unpacked(path: Path, whole: Path) -> str:

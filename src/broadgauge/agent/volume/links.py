@@ -52,6 +52,15 @@ def is_done(place: Path) -> bool:
     return (place / DONE).is_file()
 
 
+def rooms_of(place: Path) -> list[Path]:
+    """All pods' that make what gets this folder. Raises OSError."""
+    prefix = f".{place.name}.part-"
+    try:
+        return sorted(path for path in place.parent.iterdir() if path.name.startswith(prefix))
+    except FileNotFoundError:
+        return []
+
+
 def is_linked(order: PrepareOrder, part: AnyOrder) -> bool:
     """Is it found under its name? Also where it needs none. Raises OSError."""
     if part.link is None:

@@ -1,8 +1,8 @@
 """Who of several pods fills a folder? One at a time, as long as it lives.
 
 A lock of the kernel's is gone when its holder is, however that ended, and network file systems pass
-it on (NFS 4, CephFS, Lustre with `flock`). Where a volume has none, each pod goes on: what they
-write is the same, and the first to be done gives the folder its name.
+it on (NFS 4, CephFS, Lustre with `flock`). Where a volume has none, or keeps it to each node, pods
+tell by their folders who of them lives (`rooms`).
 Source: fcntl(2), "Advisory record locking" and "Lost locks".
 """
 
@@ -21,17 +21,17 @@ _MOST_SHOWN = 200
 
 
 @contextmanager
-def held(path: Path) -> Iterator[None]:
-    """Waits for it, and says for whom. The file stays: removed, it would be two. Raises OSError."""
+def held(path: Path) -> Iterator[bool]:
+    """Waits for it, and says for whom; False: this volume has none. The file stays: removed, it
+    would be two. Raises OSError."""
     number = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        _wait_for(number, path)
-        yield
+        yield _wait_for(number, path)
     finally:
         os.close(number)
 
 
-def _wait_for(number: int, path: Path) -> None:
+def _wait_for(number: int, path: Path) -> bool:
     told_s = float("-inf")
     while True:
         try:
@@ -43,9 +43,9 @@ def _wait_for(number: int, path: Path) -> None:
                 say(f"waiting for {holder or 'another pod'}, which fetches the same ({path.name})")
             time.sleep(LOOK_EVERY_S)
         except OSError as error:
-            say(f"this volume gives no locks ({error.strerror}): two pods may fetch the same")
-            return
+            say(f"this volume gives no locks ({error.strerror}): pods tell by their folders")
+            return False
         else:
             os.truncate(number, 0)
             os.pwrite(number, f"{socket.gethostname()}\n".encode(), 0)
-            return
+            return True

@@ -15,10 +15,11 @@ from broadgauge.agent.volume.telling import (
     ALL_IS_THERE,
     FAILED,
     LASTING,
+    Failure,
     FetchError,
     LastingError,
     end_when_told,
-    keep_error,
+    keep_failure,
     one_line,
     read_order,
     say,
@@ -35,9 +36,10 @@ def main() -> int:
     except LastingError as error:
         say(str(error))
         return LASTING
+    keep_failure(order, None)  # an earlier Job's: whoever waits gives this one its time
     status, text = _status(order)
     say(text)
-    keep_error(order, text if status else "")
+    keep_failure(order, Failure(status=status, text=text) if status else None)
     return status
 
 

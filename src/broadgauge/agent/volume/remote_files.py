@@ -1,11 +1,13 @@
 """Which of the files that a server has are asked for, and how do they get into a folder?"""
 
 import hashlib
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from broadgauge.agent.volume.disk import write_synced
 from broadgauge.agent.volume.downloads import download
 from broadgauge.agent.volume.inside import path_inside
 from broadgauge.agent.volume.telling import LastingError, say
@@ -19,6 +21,7 @@ class RemoteFile:
     path: str
     url: str
     sha256: str | None = None
+    size_bytes: int | None = None
     """None: the server does not say it."""
 
 
@@ -28,6 +31,25 @@ class PartialFolders:
 
     whole: Path
     partials: Path
+    version: Path
+    """A file that says of which version all of `whole` is, before the first of it comes."""
+
+    def kept_version(self) -> str | None:
+        """None: nothing has come of any."""
+        try:
+            return self.version.read_text(encoding="utf-8") or None
+        except FileNotFoundError:
+            return None
+
+    def keep_version(self, version: str) -> None:
+        """Of another one nothing stays: a branch has moved since an earlier try. Raises OSError."""
+        if self.kept_version() == version:
+            return
+        shutil.rmtree(self.whole)
+        self.whole.mkdir()
+        growing = self.version.with_name(f"{self.version.name}.partial")
+        write_synced(growing, version)
+        growing.replace(self.version)
 
 
 def fetch_files(
@@ -50,8 +72,14 @@ def fetch_files(
         if not target.exists():
             name = hashlib.sha256(file.url.encode()).hexdigest()
             partial = room.partials / f"{name}.partial"
-            asked = authorization()
-            download(file.url, target, partial, authorization=asked, sha256=file.sha256)
+            download(
+                file.url,
+                target,
+                partial,
+                authorization=authorization(),
+                sha256=file.sha256,
+                size_bytes=file.size_bytes,
+            )
 
 
 def _is_wanted(order: FetchOrder, path: str) -> bool:

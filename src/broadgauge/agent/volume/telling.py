@@ -6,6 +6,7 @@ import re
 import signal
 import sys
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
@@ -71,22 +72,35 @@ def one_line(error: object) -> str:
     return shown(" ".join(str(error).split()))
 
 
-def keep_error(order: PrepareOrder, text: str) -> None:
-    """For the pods that wait: empty where it is over. As far as the volume allows."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Of a try, for the pods that wait."""
+
+    status: int
+    """The exit code."""
+    text: str
+
+
+def keep_failure(order: PrepareOrder, failure: Failure | None) -> None:
+    """None: it is over. As far as the volume allows."""
+    path = _error_file(order)
     with suppress(OSError):
-        if text:
-            _error_file(order).write_text(text, encoding="utf-8", errors="replace")
+        if failure is None:
+            path.unlink(missing_ok=True)
         else:
-            _error_file(order).unlink(missing_ok=True)
+            text = failure.text[:_MOST_ERROR_CHARACTERS]
+            growing = path.with_name(f"{path.name}.partial")
+            growing.write_text(json.dumps({"status": failure.status, "text": text}))
+            growing.replace(path)
 
 
-def last_error(order: PrepareOrder) -> str:
-    """Why the last try failed; empty: none has, as far as this is known."""
+def last_failure(order: PrepareOrder) -> Failure | None:
+    """None: there is none, as far as this is known."""
     try:
-        with _error_file(order).open(encoding="utf-8", errors="replace") as file:
-            return file.read(_MOST_ERROR_CHARACTERS)
-    except OSError:
-        return ""
+        told = json.loads(_error_file(order).read_text(encoding="utf-8"))
+        return Failure(status=int(told["status"]), text=str(told["text"]))
+    except (OSError, KeyError, TypeError, ValueError):
+        return None
 
 
 def _error_file(order: PrepareOrder) -> Path:
