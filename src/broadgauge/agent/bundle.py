@@ -1,17 +1,19 @@
 """What is sent to a machine that has Python and nothing of ours? One zip file that Python runs.
 
 It holds what runs there, as source. Equal sources give equal bytes, so its hash is its version.
-A pod that nobody leads needs less of it, and without docstrings, since a ConfigMap that `kubectl
-apply` takes holds no more. Lines stay where they are: a traceback's are those of our sources.
+A pod that nobody leads needs less of it. What pods have is without docstrings, since a ConfigMap
+holds 1 MiB, and one that `kubectl apply` takes less. Lines stay where they are: a traceback's are
+those of our sources.
 """
 
 import ast
-import hashlib
 import io
 import zipfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+
+from broadgauge.messages.own_archive import version_of
 
 PACKAGES = ("agent", "leader", "messages", "probes", "wording")
 """Of broadgauge; with what is in its `__init__.py`."""
@@ -23,6 +25,16 @@ POD_PARTS = (
 )
 """Of a job that is rendered: the entrypoint, what gives addresses, what waits for model and data,
 and our own workloads."""
+RUN_POD_PARTS = (
+    *("agent/__init__.py", "agent/entry_point.py", "agent/addresses.py", "agent/cores.py"),
+    *("agent/facts.py", "agent/found_link.py", "agent/host_logs.py", "agent/in_pod.py"),
+    *("agent/infiniband.py", "agent/interfaces.py", "agent/netlink.py", "agent/on_host.py"),
+    *("agent/queues.py", "agent/sides.py", "agent/streams.py", "agent/taken_cores.py"),
+    *("agent/emulated", "agent/hardware", "agent/pod", "agent/supervisor"),
+    *("agent/volume/__init__.py", "agent/volume/links.py", "agent/volume/telling.py"),
+    *("agent/volume/wait.py", *PACKAGES[1:]),
+)
+"""Of a run's job: an agent and its leader beside what a rendered job has."""
 PREPARE_PARTS = (
     *("agent/__init__.py", "agent/entry_point.py", "agent/volume"),
     *("messages/__init__.py", "messages/codec.py", "messages/prepare_order.py"),
@@ -52,7 +64,7 @@ def build(parts: tuple[str, ...] = PACKAGES) -> bytes:
         _add(archive, "__main__.py", MAIN.encode())
         for path in (root / "__init__.py", *sources):
             data = path.read_bytes()
-            if parts == POD_PARTS and path.suffix == ".py":
+            if parts in (POD_PARTS, RUN_POD_PARTS) and path.suffix == ".py":
                 data = without_docstrings(data)
             _add(archive, f"broadgauge/{path.relative_to(root).as_posix()}", data)
     return buffer.getvalue()
@@ -77,9 +89,9 @@ def _lone_texts(tree: ast.Module) -> Iterator[ast.Expr]:
 
 
 @cache
-def version() -> str:
-    """The first 16 hexadecimal digits of its SHA-256."""
-    return hashlib.sha256(build()).hexdigest()[:16]
+def version(parts: tuple[str, ...] = PACKAGES) -> str:
+    """As the programs in it say it."""
+    return version_of(build(parts))
 
 
 def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:

@@ -13,6 +13,8 @@ PROGRAMS = {
     "measure": "broadgauge.probes.without_agent",
     "networks": "broadgauge.agent.pod.networks",
     "pod": "broadgauge.agent.pod.main",
+    "pod-agent": "broadgauge.agent.in_pod",
+    "pod-leader": "broadgauge.leader.in_pod",
     "prepare": "broadgauge.agent.volume.prepare",
     "relay": "broadgauge.leader.relay",
     "supervise": "broadgauge.agent.supervisor.__main__",

@@ -138,15 +138,9 @@ class HostAgent:
 
     async def serve(self) -> None:
         """Until the leader is gone. Raises OSError, LeaderRefused."""
-        start = self._start
-        reader, self._writer = await asyncio.wait_for(
-            asyncio.open_connection(start.leader_address, start.leader_port, limit=READ_BYTES),
-            CONNECT_LIMIT_S,
-        )
-        watch_peer(self._writer)
-        await asyncio.wait_for(self._prove(reader), CONNECT_LIMIT_S)
-        self._send(hello(start.version))
-        _say({"pid": os.getpid()})
+        reader = await self._reach()
+        self._send(self._hello())
+        self._tell_starter()
         alive = asyncio.create_task(self._say_alive())
         frames = FrameReader()
         try:
@@ -157,8 +151,32 @@ class HostAgent:
             pass  # as at its end: the leader is gone
         finally:
             alive.cancel()
-            if self._launch is not None:
-                await self._launch.close()
+            await self._close_launch()
+
+    async def _reach(self) -> asyncio.StreamReader:
+        """The leader, which is there before its agents, and knows the token. Raises OSError,
+        asyncio.TimeoutError, LeaderRefused."""
+        start = self._start
+        reader, self._writer = await asyncio.wait_for(
+            asyncio.open_connection(start.leader_address, start.leader_port, limit=READ_BYTES),
+            CONNECT_LIMIT_S,
+        )
+        watch_peer(self._writer)
+        has_proved = False
+        try:
+            await asyncio.wait_for(self._prove(reader), CONNECT_LIMIT_S)
+            has_proved = True
+        finally:
+            if not has_proved:
+                self._writer.close()
+        return reader
+
+    def _hello(self) -> AgentHello:
+        return hello(self._start.version)
+
+    def _tell_starter(self) -> None:
+        """Who started it waits for a line."""
+        _say({"pid": os.getpid()})
 
     async def _prove(self, reader: asyncio.StreamReader) -> None:
         number, token, own = self._start.number, self._start.token, new_challenge()
@@ -174,8 +192,7 @@ class HostAgent:
             told = ClockTold(number=order.number, monotonic_s=time.monotonic(), unix_s=time.time())
             self._send(told)
         elif isinstance(order, LaunchOrder):
-            if self._launch is not None:
-                await self._launch.close()
+            await self._close_launch()
             self._is_over = False
             self._num_ranks = len(order.ranks)
             self._launch = await _Launch.begin(self._start, order, self._pass_on)
@@ -188,6 +205,12 @@ class HostAgent:
             self._launch.give(order)
         elif isinstance(order, End):
             self._send(Ended())  # of a launch that is over
+
+    async def _close_launch(self) -> None:
+        """Leave no rank of the one that was last."""
+        if self._launch is not None:
+            launch, self._launch = self._launch, None
+            await launch.close()
 
     def _pass_on(self, event: Event) -> None:
         if isinstance(event, Alive) or self._part.hold(event):

@@ -54,9 +54,9 @@ class Agents:
         self.events: asyncio.Queue[AgentEvent] = asyncio.Queue()
         """Of the agents that are there, in the order heard."""
 
-    async def listen(self, address: str) -> tuple[asyncio.Server, int]:
-        """Let agents in; the port. Raises OSError."""
-        server = await asyncio.start_server(self._serve, address, 0, limit=READ_BYTES)
+    async def listen(self, address: str | None, port: int = 0) -> tuple[asyncio.Server, int]:
+        """Let agents in; the port. None: at every address of the machine. Raises OSError."""
+        server = await asyncio.start_server(self._serve, address, port, limit=READ_BYTES)
         return server, int(server.sockets[0].getsockname()[1])
 
     def link(self, agent: int) -> AgentLink | None:

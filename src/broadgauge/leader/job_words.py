@@ -6,7 +6,7 @@ from broadgauge.messages.leader import Job
 
 
 def with_words(job: Job, words: dict[str, str]) -> Job:
-    """The job with `{life}` and `{port}` filled in, wherever a text of its orders has them."""
+    """The job with these words filled in, wherever a text of its orders has them."""
 
     def fill(text: str) -> str:
         for word, value in words.items():

@@ -134,7 +134,8 @@ class LaunchLife:
                 ready[number] = event
                 if ready.keys() == set(self._numbers):
                     notes = dict.fromkeys(note for each in ready.values() for note in each.notes)
-                    self.tell(Ready(notes=tuple(notes)))
+                    first = ready[min(ready)]
+                    self.tell(Ready(notes=tuple(notes), variables=first.variables))
                 continue
             if isinstance(event, RankSaid) and event.message.get("type") == "hello":
                 hellos.add(event.rank)

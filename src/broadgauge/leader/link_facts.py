@@ -64,7 +64,7 @@ def ends_of(job: Job) -> tuple[int, int] | None:
 
 
 def _has_network(order: LaunchOrder) -> bool:
-    return any(node.interfaces for node in order.nodes)
+    return any(node.interfaces or node.network is not None for node in order.nodes)
 
 
 async def measure_link(ends: tuple[int, int], send: Send, hear: Hear) -> MeasuredLink:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from broadgauge.leader.agents import Agents
 from broadgauge.leader.job_progress import JobProgress
@@ -26,6 +26,7 @@ from broadgauge.messages.codec import Decoder
 from broadgauge.messages.free_port import free_port
 from broadgauge.messages.leader import (
     LIFE_WORD,
+    MASTER_WORD,
     PORT_WORD,
     Attach,
     Job,
@@ -63,6 +64,23 @@ class LeaderStart:
 LEADER_START: Decoder[LeaderStart] = Decoder(LeaderStart)
 
 
+class LeaderVoice(Protocol):
+    """Whoever hears what the leader keeps."""
+
+    @property
+    def absent_s(self) -> float:
+        """How long has nobody been there?"""
+        ...
+
+    def announce(self) -> None:
+        """The spool has grown."""
+        ...
+
+    def give_up(self, message: str) -> None:
+        """Say why nothing more will come."""
+        ...
+
+
 class Leader:
     """All of one allocation's launches."""
 
@@ -75,12 +93,13 @@ class Leader:
         self._life: LaunchLife | None = None
         self._has_news = asyncio.Event()
         self._is_stopped = False
+        self._tools: LeaderVoice
 
     async def lead(self) -> None:
         """Until the tool says stop, or has been away too long with nothing left to run."""
-        self._tools = Tools(self._spool, self._hello, self._obey)
+        self._tools = tools = Tools(self._spool, self._hello, self._obey)
         for_agents, port = await self._agents.listen(self._start.address)
-        for_tools = await self._tools.listen(Path(self._start.folder) / "socket")
+        for_tools = await tools.listen(Path(self._start.folder) / "socket")
         _say_ready(port, self._start.folder)
         try:
             await self._lead_on()
@@ -113,7 +132,11 @@ class Leader:
     async def _run_next(self) -> None:
         """One life of the first job."""
         lives, generation = self._jobs[0], self._generation
-        words = {LIFE_WORD: lives.life_id, PORT_WORD: str(free_port())}
+        words = {
+            LIFE_WORD: lives.life_id,
+            PORT_WORD: str(free_port()),
+            MASTER_WORD: self._master(lives.job),
+        }
         life = LaunchLife(
             agents=self._agents,
             job=with_words(lives.job, words),
@@ -131,6 +154,12 @@ class Leader:
             if lives.is_over and self._jobs:  # none: a stop came meanwhile
                 self._jobs.pop(0)
         self._tell_if_done()
+
+    def _master(self, job: Job) -> str:
+        """The address of its first node, where its ranks meet."""
+        link = self._agents.link(job.orders[0].agent) if job.orders else None
+        told = "" if link is None else link.hello.place.get("address", "")
+        return told or self._start.address
 
     def _tell_if_done(self) -> None:
         if not self._jobs and not self._is_stopped:
@@ -184,6 +213,7 @@ class Leader:
             pid=os.getpid(),
             generation=self._generation,
             next_number=self._spool.next_number,
+            leader=self._spool.leader,
         )
 
 

@@ -5,6 +5,7 @@ that attaches, from the first event that the tool has not stored; what is stored
 """
 
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,8 @@ class Spool:
 
     def __init__(self, path: Path) -> None:
         """Raises OSError where the file can't be made."""
+        self.leader = secrets.token_hex(4)
+        """Who tells them: another leader has another."""
         self._path = path
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL
         self._fd = os.open(path, flags, 0o600)
@@ -40,7 +43,13 @@ class Spool:
 
     def append(self, generation: int, event: Any) -> Spooled:
         """Keep an event. Raises SpoolFull, and OSError for a full disk."""
-        spooled = Spooled(number=self.next_number, generation=generation, event=encode(event))
+        spooled = Spooled(
+            number=self.next_number,
+            generation=generation,
+            event=encode(event),
+            # Once: each byte more is one that a disk which fills up has not got.
+            leader=self.leader if self.next_number == 0 else "",
+        )
         data = self._frames.write(spooled)
         if self._size + len(data) > MAX_BYTES:
             raise SpoolFull(f"{self._size / 2**30:.1f} GiB of events wait for the tool")

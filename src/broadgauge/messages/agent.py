@@ -25,7 +25,7 @@ An agent that owns all nodes of its launch sends no `ranks_wait`: it reads and r
 no other machine has to be waited for.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from broadgauge.messages.codec import Decoder
@@ -112,6 +112,11 @@ class AgentHello:
     kernel: str
     cores: int
     memory_bytes: int
+    facts: dict[str, Any] | None = None
+    """Of its machine (agent/facts.py), where nobody could look at it before; None: the tool has
+    them."""
+    place: dict[str, str] = field(default_factory=dict)
+    """Of a pod: its `node`, its name `pod`, its `address` on the pod network."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +125,8 @@ class Ready:
 
     type: Literal["ready"] = "ready"
     notes: tuple[str, ...]
+    variables: dict[str, str] = field(default_factory=dict)
+    """That the agent gave its ranks, for what it found its launch's network to be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,6 +74,18 @@ def unique_sender(role: str) -> str:
     return f"{role}-{os.urandom(4).hex()}"
 
 
+def plain_line(text: str) -> str:
+    """Text of others as one line of a log that holds frames, too: none of it reads as a frame.
+
+    Control and hidden characters are written as Python escapes them.
+    """
+    shown = "".join(
+        each if each.isprintable() or each == "\t" else each.encode("unicode_escape").decode()
+        for each in text
+    )
+    return shown.replace(MAGIC.decode(), f"\\x{MAGIC[0]:02x}{MAGIC[1:].decode()}")
+
+
 class FrameWriter:
     """Numbers the frames of one sender."""
 
@@ -138,6 +150,10 @@ class FrameReader:
         for line in lines:
             self._take_line(line, messages, others)
         return messages, others
+
+    def forget_cut(self) -> None:
+        """The stream is read from its beginning again: the line that was cut comes whole."""
+        self._pending = b""
 
     def finish(self) -> tuple[list[Received], list[bytes]]:
         """Nothing more comes: what of the last line, whose end is missing?"""

@@ -7,6 +7,7 @@ each agent is started with: one for logs and what libraries write, and the worki
 from dataclasses import dataclass, field
 from typing import Literal
 
+from broadgauge.messages.asked_network import AskedNetwork
 from broadgauge.messages.vocabulary import TextEnum
 
 
@@ -66,6 +67,9 @@ class NodePlan:
     """That its ranks are held to; empty: all of the machine."""
     interfaces: tuple[str, ...] = ()
     """That lead to other nodes and were not made by us: what crosses them is counted."""
+    network: AskedNetwork | None = None
+    """Whose interfaces the agent has to look for, as only there they can be known; None: they are
+    named, or there are none."""
 
 
 Program = Literal["worker", "command"] | tuple[str, ...]

@@ -23,8 +23,11 @@ from broadgauge.messages.launch_order import LaunchOrder
 
 LIFE_WORD = "{life}"
 PORT_WORD = "{port}"
-"""Stand in the texts of a job's orders; the leader puts in the life's id, and a port that is free
-on the first node."""
+MASTER_WORD = "{master}"
+"""Stand in the texts of a job's orders; the leader puts in the life's id, a port that is free on
+the first node, and that node's address."""
+INTERFACES_WORD = "{interfaces}"
+"""Stands there, too; an agent that has to look for its launch's network puts in its interfaces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +170,9 @@ class LeaderHello:
     """Of the jobs that it has; −1: none."""
     next_number: int
     """Of the next event."""
+    leader: str = ""
+    """Which process this is: another one in its place begins with event 0 again. Empty: not
+    known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +183,9 @@ class Spooled:
     number: int
     generation: int
     event: dict[str, Any]
+    leader: str = ""
+    """As in its hello. Empty: as the event before; a log, whose beginning may be cut off, says it
+    with each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

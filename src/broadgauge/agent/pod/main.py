@@ -7,9 +7,7 @@ What it decides is printed with the reason. Its exit code is that of the first l
 
 import argparse
 import os
-import resource
 import shlex
-import shutil
 import signal
 import socket
 import subprocess
@@ -21,18 +19,21 @@ from pathlib import Path
 
 from broadgauge.agent.hardware.tree import Tree
 from broadgauge.agent.pod.facts import PodFacts, read_pod_facts
+from broadgauge.agent.pod.first_process import (
+    allow_locked_memory,
+    leave_reason,
+    prepare_folder,
+    say_topology,
+    without_launchers,
+)
 from broadgauge.agent.pod.network_start import NoNetworkError, network_variables
 from broadgauge.agent.pod.networks import add_tree_options
-from broadgauge.agent.pod.topology import topology_words
 from broadgauge.messages.asked_network import read_network_word
+from broadgauge.messages.pod_log import say
+from broadgauge.messages.pod_start import WRONG_START, NoPlaceError, node_of
 
-NODE_VARIABLES = ("JOB_COMPLETION_INDEX", "PET_NODE_RANK", "RANK")
-"""By which a job numbers its pods. Source: Kubernetes, "Job completion index" (of a Job, by itself
-and in a TrainJob); training-operator 1.9, the environment of a PyTorchJob's pods, of which older
-ones set RANK alone."""
 LAUNCH_VARIABLE = "BROADGAUGE_LAUNCH"
 """Of the ranks: which launch it is, from 0."""
-WRONG_START = 2
 NOT_FOUND = 127
 """As a shell says of a program that is not there."""
 MEET_LIMIT_S = 1800.0
@@ -40,14 +41,6 @@ MEET_LIMIT_S = 1800.0
 their image, long after it."""
 LOOK_EVERY_S = 1.0
 TELL_EVERY_S = 30.0
-TERMINATION_LOG = "dev/termination-log"
-"""Source: Kubernetes API reference, Container, terminationMessagePath."""
-OWN_VARIABLES = frozenset({"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "LOCAL_RANK"})
-"""Operators set these for a job's pods; torchrun sets its ranks' own."""
-
-
-class NoPlaceError(ValueError):
-    """The pod was not started as the manifest says."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -83,16 +76,16 @@ def main() -> int:
     options = parser().parse_args(before)
     try:
         node = node_of(os.environ, options.nodes)
-        folder = _prepare(options.folder, options.files, options.subfolder)
+        folder = prepare_folder(options.folder, options.files, options.subfolder)
         network = _network(options)
     except (NoPlaceError, NoNetworkError) as error:
         for line in str(error).split("\n"):
             say(line)
         if isinstance(error, NoNetworkError):
-            _leave_reason(options.root, str(error))
+            leave_reason(options.root, str(error))
         return WRONG_START
     say(f"node {node} of {options.nodes}, on {socket.gethostname()}")
-    _say_topology(os.environ.get("NCCL_TOPO_FILE", ""), Tree(Path("/")))
+    say_topology(os.environ.get("NCCL_TOPO_FILE", ""), Tree(Path("/")))
     if not _wait_for(options.leader):
         return 1
     for launch in range(options.launches):
@@ -104,19 +97,6 @@ def main() -> int:
             return status
     say(f"{options.launches} launches are done")
     return 0
-
-
-def node_of(variables: Mapping[str, str], num_nodes: int) -> int:
-    """Raises NoPlaceError where the job does not say it."""
-    if num_nodes == 1:
-        return 0
-    for name in NODE_VARIABLES:
-        text = variables.get(name, "")
-        if text.isdecimal() and int(text) < num_nodes:
-            return int(text)
-    raise NoPlaceError(
-        f"which of {num_nodes} nodes is this pod? {' or '.join(NODE_VARIABLES)} does not say it"
-    )
 
 
 def _network(options: argparse.Namespace) -> "dict[str, str]":
@@ -133,34 +113,8 @@ def _network(options: argparse.Namespace) -> "dict[str, str]":
         return read_pod_facts(options.root, os.environ, options.annotations)
 
     found = network_variables(network, read, say)
-    _allow_locked_memory()
+    allow_locked_memory()
     return found
-
-
-def _allow_locked_memory() -> None:
-    """As much as may be, which ranks inherit: RDMA pins what it sends."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_MEMLOCK, (hard, hard))
-
-
-def _leave_reason(root: Path, text: str) -> None:
-    """Where `kubectl describe pod` shows it; only where the kubelet has made the file."""
-    with suppress(OSError), (root / TERMINATION_LOG).open("r+") as file:
-        file.write(text)
-
-
-def _say_topology(path: str, tree: Tree) -> None:
-    """Which of its devices are here: where they aren't, NCCL would not say so."""
-    if not path:
-        return
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        say(f"NCCL_TOPO_FILE={path} can't be read: {error.strerror or error}")
-    else:
-        devices = tree.names("/sys/bus/pci/devices")
-        say(f"NCCL_TOPO_FILE={path}: {topology_words(content, devices)}")
 
 
 def _split(arguments: Sequence[str]) -> "tuple[list[str], list[str]]":
@@ -185,12 +139,7 @@ def torchrun(options: argparse.Namespace, node: int, launch: int) -> list[str]:
 
 def environment(variables: Mapping[str, str], launch: int) -> dict[str, str]:
     """Of torchrun and its ranks. What an operator has set for another launcher is not theirs."""
-    kept = {
-        name: value
-        for name, value in variables.items()
-        if name not in OWN_VARIABLES and not name.startswith("PET_")
-    }
-    return kept | {LAUNCH_VARIABLE: str(launch)}
+    return without_launchers(variables) | {LAUNCH_VARIABLE: str(launch)}
 
 
 class _Running:
@@ -223,32 +172,6 @@ class _Running:
             self._process.terminate()
 
 
-def _prepare(folder: Path, files: "Path | None", subfolder: str) -> Path:
-    """Where the command runs: ranks may write there, so what was sent is copied. Raises
-    NoPlaceError."""
-    try:
-        if files is not None:
-            _copy(files, folder)
-        place = folder / subfolder
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise NoPlaceError(f"{folder} can't be made: {error.strerror or error}") from error
-    return place
-
-
-def _copy(source: Path, target: Path) -> None:
-    """Contents alone: a ConfigMap's folder has links to hidden ones, and attributes of its own that
-    may not be set elsewhere. Raises OSError."""
-    target.mkdir(parents=True, exist_ok=True)
-    for path in source.iterdir():
-        if path.name.startswith(".."):
-            continue
-        if path.is_dir():
-            _copy(path, target / path.name)
-        else:
-            shutil.copyfile(path, target / path.name)
-
-
 def _wait_for(leader: str) -> bool:
     """Until its name is known: a Service's names come some time after its pods. Was it in time?"""
     begun_s = told_s = time.monotonic()
@@ -266,13 +189,6 @@ def _wait_for(leader: str) -> bool:
             time.sleep(LOOK_EVERY_S)
         else:
             return True
-
-
-def say(text: str) -> None:
-    """A line of the pod's log, in UTF-8 whatever the image's locale is."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(f"broadgauge: {text}\n".encode(errors="replace"))
-    sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from broadgauge.agent.pod.facts import PodFacts
 from broadgauge.agent.pod.found_nics import NoSuchNicError, find_nics
 from broadgauge.agent.pod.network_words import describe, plain, refused
-from broadgauge.agent.pod.resolve import resolve
+from broadgauge.agent.pod.resolve import ResolvedNetwork, resolve
 from broadgauge.messages.asked_network import AskedNetwork
 from broadgauge.messages.waiting_limits import waiting_limit_s
 
@@ -32,14 +32,25 @@ def network_variables(
     network: AskedNetwork, read: Callable[[], PodFacts], say: Say
 ) -> dict[str, str]:
     """What the ranks are told of it, beside what the user set. Raises NoNetworkError."""
-    facts = facts_with_nics(network, read, say)
-    found = resolve(network, facts)
-    for line in describe(found, facts):
-        say(line)
+    found = find_network(network, read, say)
     problems = list(refused(found))
     if problems:
         raise NoNetworkError("\n".join(problems))
     return found.variables
+
+
+def find_network(
+    network: AskedNetwork,
+    read: Callable[[], PodFacts],
+    say: Say,
+    sleep: Callable[[float], None] = time.sleep,
+) -> ResolvedNetwork:
+    """What it is here, which is said; with `problems` it is not here as it was asked for."""
+    facts = facts_with_nics(network, read, say, sleep=sleep)
+    found = resolve(network, facts)
+    for line in describe(found, facts):
+        say(line)
+    return found
 
 
 def facts_with_nics(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from broadgauge.messages.launch_order import LaunchOrder, Program, RankPlan
 from broadgauge.messages.launcher_variables import is_set_by_a_launcher
+from broadgauge.messages.own_archive import zip_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,13 +30,6 @@ def argv_of(program: Program) -> tuple[str, ...]:
         return (sys.executable, str(archive), program)
     # -P: a file of the user's in the working folder must not stand in for a module.
     return (sys.executable, "-P", "-m", f"broadgauge.probes.{program}")
-
-
-def zip_file() -> Path | None:
-    """The zip file that this program runs from; None: an installed package."""
-    loader = getattr(sys.modules[__name__], "__loader__", None)
-    archive = getattr(loader, "archive", None)
-    return None if archive is None else Path(archive).absolute()
 
 
 def rank_environment(
