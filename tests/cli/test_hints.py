@@ -39,3 +39,13 @@ def test_a_dry_run_without_the_gpus_names_the_flag_that_plans_for_them(
         told[flags] = "hint: --assume-gpus 4 plans as if" in capsys.readouterr().err
     assert list(told.values()) == [True, False, False], "where it would work"
     assert main(["run", str(file), "--dry-run", "--assume-gpus", "4"]) == 0
+
+
+def test_a_run_that_ends_with_the_tool_is_not_let_go_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "quickstart", "--detach", "--runs-folder", str(tmp_path / "runs")]) == 2
+    said = capsys.readouterr().err
+    assert "this one runs here" in said
+    assert "--on hosts" in said
+    assert not (tmp_path / "runs").exists()

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from broadgauge.cli.main import entry_point
 from broadgauge.platforms import emulated_cluster, local
-from broadgauge.platforms.hosts import platform as hosts
 from broadgauge.platforms.launch_plan import Programs
+from broadgauge.platforms.led import platform as led
 
 WORKER = (sys.executable, str(Path(__file__).with_name("scripted_worker.py")))
 scripted = functools.partial(Programs, worker=WORKER, command=WORKER)
-for platform in (emulated_cluster, local, hosts):
+for platform in (emulated_cluster, local, led):
     setattr(platform, "Programs", scripted)  # noqa: B010
 
 entry_point()

@@ -20,7 +20,7 @@ from broadgauge.messages.proof import new_token
 from broadgauge.messages.rank import TrialCommand
 from broadgauge.messages.tasks import CommandTask, RankLayout
 from broadgauge.messages.unix_sockets import short_path
-from broadgauge.platforms.hosts.leader_link import ByteStream, LeaderLink
+from broadgauge.platforms.led.leader_link import ByteStream, LeaderLink
 
 FAKE = (sys.executable, "-m", "tests.leader.fake_supervisor")
 LIMITS = PhaseLimits(rendezvous_s=60, warm_up_s=60, measure_s=60, teardown_s=10)

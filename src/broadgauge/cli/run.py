@@ -4,6 +4,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+PLATFORMS = ("emulated", "local", "hosts", "kubernetes")
+"""As `platform` takes them; types of experiments are not imported for `--help`."""
+
 
 def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
@@ -57,6 +60,17 @@ def _add_what_is_run(parser: argparse.ArgumentParser) -> None:
         help="change a part of the experiment: --set launches=3 --set workloads.train.steps=20",
     )
     parser.add_argument(
+        "--on",
+        choices=PLATFORMS,
+        help="run it there, whatever `platform` its file names",
+    )
+    parser.add_argument(
+        "--detach",
+        action="store_true",
+        help="on other machines: come back when its first trial has begun; `run --resume` "
+        "collects it",
+    )
+    parser.add_argument(
         "--engine",
         choices=("torch", "nccl-tests"),
         help="run every collectives workload with torch and with this engine beside it",
@@ -90,6 +104,7 @@ def _add_what_is_run(parser: argparse.ArgumentParser) -> None:
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.start_and_show import (
         RunRequest,
+        begin_and_leave,
         print_dry_run,
         run_new,
         run_on,
@@ -101,14 +116,14 @@ def handle(options: argparse.Namespace) -> int:
 
     if options.resume is not None:
         of_a_new_run = (
-            *("overrides", "engine", "against", "fail_above", "add_reference", "keep_going"),
-            *("dry_run", "assume_gpus"),
+            *("overrides", "on", "detach", "engine", "against", "fail_above"),
+            *("add_reference", "keep_going", "dry_run", "assume_gpus"),
         )
         if any(getattr(options, name) for name in of_a_new_run):
             raise InputError(
                 "--resume goes on with the plan that is stored",
-                hint="--set, --engine, --against, --fail-above, --add-reference, --keep-going, "
-                "--dry-run and --assume-gpus belong to a new run",
+                hint="--set, --on, --detach, --engine, --against, --fail-above, --add-reference, "
+                "--keep-going, --dry-run and --assume-gpus belong to a new run",
             )
         return show_finished(run_on(options.resume, options.runs_folder))
     if options.fail_above is not None and options.against is None:
@@ -122,7 +137,7 @@ def handle(options: argparse.Namespace) -> int:
         )
     request = RunRequest(
         name_or_path=options.experiment,
-        overrides=options.overrides,
+        overrides=[*options.overrides, *_platform(options.on)],
         engine=options.engine,
         change=with_reference if options.add_reference else None,
         options=RunOptions(
@@ -135,7 +150,13 @@ def handle(options: argparse.Namespace) -> int:
     )
     if options.dry_run:
         return print_dry_run(request, may_assume_gpus=True)
+    if options.detach:
+        return begin_and_leave(request)
     return show_finished(run_new(request))
+
+
+def _platform(on: str | None) -> tuple[str, ...]:
+    return () if on is None else (f"platform={on}",)
 
 
 def _limit_ratio(text: str | None) -> float | None:

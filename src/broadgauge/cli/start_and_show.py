@@ -1,6 +1,7 @@
 """How does a command start a run, and show it while it goes on and when it has ended?"""
 
 import shlex
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,16 +10,17 @@ from typing import TYPE_CHECKING, Protocol
 from broadgauge.cli.console import PlainConsole, results_console
 from broadgauge.cli.output import program, say, write
 from broadgauge.cli.progress import LiveLine, PlainLines
-from broadgauge.engine.events import Noted
+from broadgauge.engine.events import Noted, PhaseBegan
 from broadgauge.engine.interrupts import Interrupt, Interrupts, signals_to
 from broadgauge.report.opening import schedule_lines
 from broadgauge.results.run_path import run_path
 from broadgauge.running.dry_run import DryRun, dry_run
-from broadgauge.running.events import RunObserver
+from broadgauge.running.events import RunEvent, RunObserver
 from broadgauge.running.experiments import LoadedExperiment, load
 from broadgauge.running.preparing import RunOptions, prepare
 from broadgauge.specs.errors import ExitCode, InputError, TooFewGpusError
 from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.platforms import ON_OTHER_MACHINES
 from broadgauge.specs.workload import Engine
 
 if TYPE_CHECKING:  # a dry run starts without what merges, judges and stores
@@ -60,6 +62,35 @@ def run_new(request: RunRequest) -> "FinishedRun":
         return start(prepared, observer=observer, interrupts=interrupts)
 
     return _followed(begin)
+
+
+def begin_and_leave(request: RunRequest) -> int:
+    """Run until its first trial has begun, and let go of it. Raises InputError where a run would
+    end with the tool."""
+    from broadgauge.running.starting import start
+
+    def begin(*, observer: RunObserver, interrupts: Interrupts) -> "FinishedRun":
+        loaded = request.load()
+        if not ON_OTHER_MACHINES.issuperset(loaded.experiment.platforms):
+            raise InputError(
+                "--detach lets go of a run that goes on elsewhere, and this one runs here",
+                hint="`--on kubernetes`, or `--on hosts`",
+            )
+        prepared = prepare(loaded, request.options, observer=observer)
+
+        def leave_when_it_runs(event: RunEvent) -> None:
+            observer(event)
+            if isinstance(event, PhaseBegan) and event.trial_id is not None:
+                interrupts.request(signal.SIGHUP)
+
+        return start(prepared, observer=leave_when_it_runs, interrupts=interrupts)
+
+    run = _followed(begin)
+    if run.result.interrupted_by != signal.SIGHUP:
+        return show_finished(run)  # it was over before
+    say("the run goes on without this terminal")
+    _say_how_to_go_on(run.folder)
+    return ExitCode.OK
 
 
 def run_on(run_text: str, runs_folder: Path) -> "FinishedRun":

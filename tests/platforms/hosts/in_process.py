@@ -32,9 +32,11 @@ from broadgauge.messages.launch_order import LaunchOrder
 from broadgauge.messages.leader import Stop
 from broadgauge.messages.proof import new_token
 from broadgauge.messages.unix_sockets import short_path
-from broadgauge.platforms.hosts import following, platform
-from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace
-from broadgauge.platforms.hosts.leader_link import ByteStream, LeaderLink
+from broadgauge.platforms.hosts import platform
+from broadgauge.platforms.hosts.allocation import AttachedLeader, LeaderPlace
+from broadgauge.platforms.led import following
+from broadgauge.platforms.led.handle import LinkLost
+from broadgauge.platforms.led.leader_link import ByteStream, LeaderLink
 
 FAULTS = ("lost", "cut", "doubled", "interleaved")
 ALWAYS_LOST = 40
@@ -143,7 +145,7 @@ class Rig:
         self._do(self._begin(place))
         return LeaderPlace(host="node0", python="", folder=str(place), zip_hash="")
 
-    def attached(self, place: LeaderPlace, after: int) -> Attached:
+    def attached(self, place: LeaderPlace, after: int) -> AttachedLeader:
         """In place of `attach`."""
         ours, theirs = socket.socketpair()
         self._do(self._join(theirs, f"{place.folder}/socket"))
@@ -151,7 +153,7 @@ class Rig:
         link = LeaderLink(ByteStream(reading=fd, writing=fd), after)
         try:
             link.wait_for_hello(5)
-        except following.LinkLost:
+        except LinkLost:
             link.close()
             raise
         return _Attached(process=None, link=link)  # type: ignore[arg-type]
@@ -239,7 +241,7 @@ class Rig:
         self._keep(_pass_both_ways(tool, leader, to_here=self.to_tool, to_there=None))
 
 
-class _Attached(Attached):
+class _Attached(AttachedLeader):
     def close(self) -> None:
         self.link.close()
 
@@ -324,7 +326,7 @@ def rig_in(
     rig = Rig(folder, to_tool, to_leader)
     monkeypatch.setattr(platform, "start_allocation", rig.started)
     monkeypatch.setattr(platform, "stop", rig.stopped)
-    monkeypatch.setattr(following, "attach", rig.attached)
+    monkeypatch.setattr(platform, "attach", rig.attached)
     monkeypatch.setattr(following, "AGAIN_AFTER_S", (0.0,))
     monkeypatch.setattr(main, "_say_ready", rig.is_ready)
     monkeypatch.setattr(on_host, "_say", lambda told: None)

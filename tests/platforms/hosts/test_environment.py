@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.platforms.launches import make_case
 
 from broadgauge.agent.facts import HostFacts, InterfaceFacts
-from broadgauge.platforms.hosts.environment import nodes_of
+from broadgauge.platforms.led.environment import nodes_of
 
 FIRST = HostFacts(
     machine_id="1",

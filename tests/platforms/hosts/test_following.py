@@ -26,12 +26,15 @@ from broadgauge.messages.leader import (
     TrialEnds,
 )
 from broadgauge.messages.vocabulary import Phase
-from broadgauge.platforms.hosts import following
-from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace, NoLeader, attach
-from broadgauge.platforms.hosts.following import Followed, FollowedLeader, LeaderGone
-from broadgauge.platforms.hosts.launch import FollowedLaunch, ReportedLife
-from broadgauge.platforms.hosts.leader_link import ByteStream, LeaderLink, LinkLost
+from broadgauge.platforms.hosts import platform
+from broadgauge.platforms.hosts.allocation import AttachedLeader, LeaderPlace, attach
+from broadgauge.platforms.hosts.platform import HostsLeader
 from broadgauge.platforms.launch_logs import LaunchLogs, ReadLogs
+from broadgauge.platforms.led import following
+from broadgauge.platforms.led.following import Followed, FollowedLeader, LeaderGone
+from broadgauge.platforms.led.handle import LinkLost, NoLeader
+from broadgauge.platforms.led.launch import FollowedLaunch, ReportedLife
+from broadgauge.platforms.led.leader_link import ByteStream, LeaderLink
 from broadgauge.specs.launching import TrialRequest
 from broadgauge.specs.record import ErrorKind, TrialError
 
@@ -45,7 +48,7 @@ class FakeWay:
         self.folder, self.left = folder, list(attachments)
         self.num_made = 0
 
-    def attach(self, place: LeaderPlace, after: int) -> Attached:
+    def attach(self, place: LeaderPlace, after: int) -> AttachedLeader:
         if not self.left:
             raise NoLeader(f"the leader on {place.host} has ended")
         self.num_made += 1
@@ -68,7 +71,7 @@ class FakeWay:
         return [received.message["type"] for received in FrameReader().feed(data)[0]]
 
 
-class _Attached(Attached):
+class _Attached(AttachedLeader):
     def close(self) -> None:
         self.link.close()
 
@@ -84,8 +87,8 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def lead(way: FakeWay, said: list[str], monkeypatch: pytest.MonkeyPatch) -> FollowedLeader:
-    monkeypatch.setattr(following, "attach", way.attach)
-    return FollowedLeader.of(PLACE, -1, said.append)
+    monkeypatch.setattr(platform, "attach", way.attach)
+    return FollowedLeader.of(HostsLeader(PLACE), -1, said.append)
 
 
 def test_jobs_that_a_broken_connection_took_are_given_again(
@@ -181,7 +184,7 @@ def error_after(folder: Path, *events: Any) -> TrialError | None:
         logs=LaunchLogs(folder=folder, launch_id="l", read=lambda paths: ReadLogs()),
         begun=begins,
         num_left=1,
-        host_names=("node0", "node1"),
+        agent_name=("node0", "node1").__getitem__,
         lose_leader=lambda why: None,
         take_note=lambda note: None,
     )

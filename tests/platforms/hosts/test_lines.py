@@ -9,10 +9,12 @@ import pytest
 from broadgauge.leader.spool import Spool
 from broadgauge.messages.frames import FrameWriter
 from broadgauge.messages.leader import LeaderHello, TrialBegins, TrialEnds
-from broadgauge.platforms.hosts import following
-from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace
-from broadgauge.platforms.hosts.following import FollowedLeader
-from broadgauge.platforms.hosts.leader_link import ByteStream, LeaderLink
+from broadgauge.platforms.hosts import platform
+from broadgauge.platforms.hosts.allocation import AttachedLeader, LeaderPlace
+from broadgauge.platforms.hosts.platform import HostsLeader
+from broadgauge.platforms.led import following
+from broadgauge.platforms.led.following import FollowedLeader
+from broadgauge.platforms.led.leader_link import ByteStream, LeaderLink
 
 NUM_TRIALS = 40
 FAULTS = ("lost", "cut", "doubled", "swapped", "interleaved")
@@ -48,7 +50,7 @@ class FakeLeader:
             self.spool.append(0, TrialEnds(trial_id=f"t{number}", unix_s=number + 0.5))
         self.num_damaged = 0
 
-    def attach(self, place: LeaderPlace, after: int) -> Attached:
+    def attach(self, place: LeaderPlace, after: int) -> AttachedLeader:
         del place
         to_tool, from_leader = os.pipe()
         devnull = os.open(os.devnull, os.O_WRONLY)
@@ -65,7 +67,7 @@ class FakeLeader:
         return AttachedToNothing(process=None, link=link)  # type: ignore[arg-type]
 
 
-class AttachedToNothing(Attached):
+class AttachedToNothing(AttachedLeader):
     def close(self) -> None:
         self.link.close()
 
@@ -76,9 +78,9 @@ def test_every_event_comes_once_and_in_order(
 ) -> None:
     leader = FakeLeader(tmp_path, seed)
     said: list[str] = []
-    monkeypatch.setattr(following, "attach", leader.attach)
+    monkeypatch.setattr(platform, "attach", leader.attach)
     monkeypatch.setattr(following, "AGAIN_AFTER_S", (0.0,))
-    leading = FollowedLeader.of(PLACE, -1, said.append)
+    leading = FollowedLeader.of(HostsLeader(PLACE), -1, said.append)
     heard = [leading.receive(5) for _ in range(2 * NUM_TRIALS)]
     leading.close()
     kinds = [TrialBegins, TrialEnds]

@@ -1,6 +1,6 @@
 """The command with scripted ranks, and a tool that soon gives up a leader that it can't hear."""
 
-from broadgauge.platforms.hosts import following
+from broadgauge.platforms.led import following
 
 following.RECONNECT_LIMIT_S = 5.0
 

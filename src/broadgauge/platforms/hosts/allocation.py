@@ -20,9 +20,10 @@ from broadgauge.messages.proof import new_token
 from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.hosts.bootstrap import FOLDER_WORD, start
 from broadgauge.platforms.hosts.checking import MOST_AT_ONCE
-from broadgauge.platforms.hosts.leader_link import ByteStream, LeaderLink, LinkLost
 from broadgauge.platforms.hosts.ssh import SSH_FAILED, ssh_command
 from broadgauge.platforms.launch_folders import private
+from broadgauge.platforms.led.handle import LinkLost, NoLeader
+from broadgauge.platforms.led.leader_link import ByteStream, LeaderLink
 from broadgauge.specs.errors import PlatformError
 from broadgauge.specs.hosts import Host
 
@@ -104,7 +105,7 @@ def start_allocation(
 
 
 @dataclass(slots=True)
-class Attached:
+class AttachedLeader:
     """A relay over ssh, and the link through it."""
 
     process: "subprocess.Popen[bytes]"
@@ -120,11 +121,7 @@ class Attached:
         self.process.wait()
 
 
-class NoLeader(Exception):  # noqa: N818  says what is so, and is always caught
-    """The host answers, and there is no leader of this run on it."""
-
-
-def attach(place: LeaderPlace, after: int) -> Attached:
+def attach(place: LeaderPlace, after: int) -> AttachedLeader:
     """Hear the leader from its event after this one.
 
     Raises NoLeader; LinkLost where nothing answers, now or in time.
@@ -154,7 +151,7 @@ def attach(place: LeaderPlace, after: int) -> Attached:
         if code not in (None, SSH_FAILED):
             raise NoLeader(f"the leader on {place.host} has ended") from loss
         raise
-    return Attached(process=process, link=link)
+    return AttachedLeader(process=process, link=link)
 
 
 def _exit_code(process: "subprocess.Popen[bytes]") -> int | None:

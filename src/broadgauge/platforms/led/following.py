@@ -24,8 +24,7 @@ from broadgauge.messages.leader import (
     TrialEnds,
 )
 from broadgauge.messages.waiting_limits import waiting_limit_s
-from broadgauge.platforms.hosts.allocation import Attached, LeaderPlace, NoLeader, attach, stop
-from broadgauge.platforms.hosts.leader_link import LinkLost
+from broadgauge.platforms.led.handle import AttachedLink, LeaderHandle, LinkLost, NoLeader
 from broadgauge.specs.errors import PlatformError
 
 AGAIN_AFTER_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
@@ -49,8 +48,8 @@ class LeaderGone(Exception):  # noqa: N818  says what is so, and is always caugh
 class FollowedLeader:
     """One leader, as the tool follows it."""
 
-    place: LeaderPlace
-    attached: Attached
+    leader: LeaderHandle
+    attached: AttachedLink
     say: Callable[[str], None]
     """Tells the user of what interrupts the following."""
     generation: int = -1
@@ -58,10 +57,10 @@ class FollowedLeader:
     _given: TakeJobs | None = None
 
     @classmethod
-    def of(cls, place: LeaderPlace, after: int, say: Callable[[str], None]) -> "FollowedLeader":
+    def of(cls, leader: LeaderHandle, after: int, say: Callable[[str], None]) -> "FollowedLeader":
         """Raises LeaderGone; PlatformError where nobody can tell whether it lives."""
-        attached = _attach_until(place, after, say, FIRST_ATTACH_LIMIT_S)
-        return cls(place, attached, say, generation=_hello_of(attached).generation)
+        attached = _attach_until(leader, after, say, FIRST_ATTACH_LIMIT_S)
+        return cls(leader, attached, say, generation=_hello_of(attached).generation)
 
     def give(self, jobs: tuple[Job, ...]) -> None:
         """These instead of all that it has. Raises LeaderGone."""
@@ -108,42 +107,42 @@ class FollowedLeader:
         last, words = self.attached.link.last, self.attached.link.last_words
         self.attached.close()
         if words is not None:
-            stop(self.place)  # until it and its agents have ended: two would disturb each other
-            raise LeaderGone(f"{self.place.host}: {words}") from loss
-        self.say(f"{self.place.host}: {loss}; the run goes on there, trying again")
-        self.attached = _attach_until(self.place, last, self.say, RECONNECT_LIMIT_S)
-        self.say(f"{self.place.host} answers again")
+            self.leader.stop()  # until it and its agents have ended: two would disturb each other
+            raise LeaderGone(f"{self.leader.name}: {words}") from loss
+        self.say(f"{self.leader.name}: {loss}; the run goes on there, trying again")
+        self.attached = _attach_until(self.leader, last, self.say, RECONNECT_LIMIT_S)
+        self.say(f"{self.leader.name} answers again")
         given = self._given
         if given is not None and _hello_of(self.attached).generation < given.generation:
             self._send(given)  # the connection broke before the leader had it
 
 
 def _attach_until(
-    place: LeaderPlace, after: int, say: Callable[[str], None], limit_s: float
-) -> Attached:
+    leader: LeaderHandle, after: int, say: Callable[[str], None], limit_s: float
+) -> AttachedLink:
     """Try for so long. Raises LeaderGone; PlatformError where nobody can tell whether it lives."""
     deadline_s = time.monotonic() + limit_s
     for attempt in range(10_000):
         try:
-            return attach(place, after)
+            return leader.attach(after)
         except NoLeader as error:
             raise LeaderGone(str(error)) from error
         except LinkLost as error:
             if time.monotonic() > deadline_s:
-                raise _unheard(place, error) from error
-            say(f"{place.host} does not answer: {error}; trying again")
+                raise _unheard(leader, error) from error
+            say(f"{leader.name} does not answer: {error}; trying again")
         time.sleep(AGAIN_AFTER_S[min(attempt, len(AGAIN_AFTER_S) - 1)])
     raise AssertionError("the limit comes first")
 
 
-def _hello_of(attached: Attached) -> LeaderHello:
+def _hello_of(attached: AttachedLink) -> LeaderHello:
     assert attached.link.hello is not None, "attach waits for it"
     return attached.link.hello
 
 
-def _unheard(place: LeaderPlace, loss: LinkLost) -> PlatformError:
+def _unheard(leader: LeaderHandle, loss: LinkLost) -> PlatformError:
     return PlatformError(
-        f"{place.host}, which leads the run, does not answer: {loss}",
+        f"{leader.name}, which leads the run, does not answer: {loss}",
         hint="the run may go on there: `broadgauge run --resume` collects it later",
     )
 

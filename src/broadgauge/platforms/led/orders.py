@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from broadgauge.agent.facts import HostFacts
 from broadgauge.messages.agent import RunTrial
 from broadgauge.messages.launch_order import (
     LaunchOrder,
@@ -26,16 +25,25 @@ _CACHE_OF_TORCH = "TORCHINDUCTOR_CACHE_DIR"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Allocated:
-    """The hosts that a launch may use, in the experiment's order."""
+class Seat:
+    """A machine of an allocation, as far as a launch's ranks depend on it."""
 
-    facts: tuple[HostFacts, ...]
+    num_cores: int
+    interfaces: tuple[str, ...]
+    """By which it reaches the others in this case."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seats:
+    """Where the nodes of one launch are, in their order."""
+
+    seats: tuple[Seat, ...]
     master_address: str
-    """Of the first host, on the control network."""
+    """Of the first, on the control network."""
 
 
-InterfacesOf = Callable[[Case, HostFacts], tuple[str, ...]]
-"""By what does this host reach the others in this case? Raises LaunchError."""
+SeatsOf = Callable[[Case], Seats]
+"""Raises LaunchError where a machine has no interface of the case's network."""
 
 
 def life_number(launch_id: str) -> tuple[str, int]:
@@ -46,16 +54,16 @@ def life_number(launch_id: str) -> tuple[str, int]:
 
 def job_of(
     request: LaunchRequest,
-    hosts: Allocated,
-    interfaces_of: InterfacesOf,
+    seats_of: SeatsOf,
     trial_order: Callable[[TrialRequest, PhaseLimits], RunTrial],
     programs: Programs,
 ) -> Job:
     """All that the leader must know to run what is left of a launch. Raises LaunchError."""
     case = request.cases[0]
     job_id, first_life = life_number(request.launch_id)
+    seats = seats_of(case)
     orders = tuple(
-        AgentOrder(agent=node, order=_order(request, node, hosts, interfaces_of, programs))
+        AgentOrder(agent=node, order=_order(request, node, seats, programs))
         for node in range(case.nodes)
     )
     return Job(
@@ -67,25 +75,18 @@ def job_of(
     )
 
 
-def _order(
-    request: LaunchRequest,
-    node: int,
-    hosts: Allocated,
-    interfaces_of: InterfacesOf,
-    programs: Programs,
-) -> LaunchOrder:
+def _order(request: LaunchRequest, node: int, seats: Seats, programs: Programs) -> LaunchOrder:
     """Of the agent that owns this node."""
-    case = request.cases[0]
-    places = places_on(case, node, hosts)
-    facts = facts_for(case, hosts.facts[node], interfaces_of)
-    variables = [rank_variables(case, place, facts) for place in places]
+    case, seat = request.cases[0], seats.seats[node]
+    places = places_on(case, node, seats)
+    variables = [rank_variables(case, place, facts_for(case, seat)) for place in places]
     common = set.intersection(*(set(each.items()) for each in variables))
     shared = {name: value for name, value in common if not value.startswith(_LOGS_WORD)}
     return LaunchOrder(
         launch_id=LIFE_WORD,
         mode=Mode.PLAIN,
         num_nodes=case.nodes,
-        nodes=(NodePlan(node=node, cores=(), interfaces=interfaces_of(case, hosts.facts[node])),),
+        nodes=(NodePlan(node=node, cores=(), interfaces=seat.interfaces),),
         ranks=tuple(
             _rank(place, dict(each.items() - shared.items()), programs.of(case), _caches(case))
             for place, each in zip(places, variables, strict=True)
@@ -129,20 +130,20 @@ def rank_variables(case: Case, place: RankPlace, facts: LaunchFacts) -> dict[str
     return platform_variables(case, place, facts) | own
 
 
-def facts_for(case: Case, host: HostFacts, interfaces_of: InterfacesOf) -> LaunchFacts:
-    """What the ranks of one host have in common."""
+def facts_for(case: Case, seat: Seat) -> LaunchFacts:
+    """What the ranks of one machine have in common."""
     local = tuple(str(number) for number in range(case.ranks_per_node))
     return LaunchFacts(
         launch_id=LIFE_WORD,
         log_stem=f"{_LOGS_WORD}{LIFE_WORD}",
-        interface=",".join(interfaces_of(case, host)),
+        interface=",".join(seat.interfaces),
         is_emulated=False,
         gpus=local * case.nodes if case.device == "cuda" else (),
     )
 
 
-def places_on(case: Case, node: int, hosts: Allocated) -> tuple[RankPlace, ...]:
-    """Where does each process of this host stand? A `command` has one."""
+def places_on(case: Case, node: int, seats: Seats) -> tuple[RankPlace, ...]:
+    """Where does each process of this machine stand? A `command` has one."""
     each = 1 if case.workload.is_under_torchrun else case.ranks_per_node
     return tuple(
         RankPlace(
@@ -152,8 +153,8 @@ def places_on(case: Case, node: int, hosts: Allocated) -> tuple[RankPlace, ...]:
             local_world_size=case.ranks_per_node,
             node=node,
             num_nodes=case.nodes,
-            num_cores=hosts.facts[node].cores,
-            master_address=hosts.master_address,
+            num_cores=seats.seats[node].num_cores,
+            master_address=seats.master_address,
             master_port=PORT_WORD,
         )
         for local_rank in range(each)

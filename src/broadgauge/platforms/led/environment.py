@@ -1,30 +1,36 @@
-"""What do the figures of a launch on hosts depend on besides the experiment?"""
+"""What do the figures of a launch on several machines depend on besides the experiment?"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from broadgauge.agent.facts import HostFacts, InterfaceFacts
 from broadgauge.platforms.host_facts import git_commit
-from broadgauge.platforms.hosts.interfaces import interfaces_of
-from broadgauge.platforms.hosts.orders import Allocated, facts_for, places_on, rank_variables
 from broadgauge.platforms.launch_folders import LaunchFolders
+from broadgauge.platforms.led.orders import Seats, facts_for, places_on, rank_variables
 from broadgauge.platforms.machine import installed_version
 from broadgauge.platforms.rank_environment import recorded_variables
 from broadgauge.specs.alike_nodes import alike_nodes
 from broadgauge.specs.case import Case
+from broadgauge.specs.platforms import PlatformKind
 from broadgauge.specs.record import Environment, GpuFacts, NodeFacts
 
 
-def hosts_environment(
-    case: Case, hosts: Allocated, hello: Mapping[str, Any], folders: LaunchFolders
+def machines_environment(
+    platform: PlatformKind,
+    case: Case,
+    hosts: Sequence[HostFacts],
+    seats: Seats,
+    hello: Mapping[str, Any],
+    *,
+    folders: LaunchFolders,
 ) -> Environment:
-    """The first host's, and what rank 0 said of its libraries."""
-    first = hosts.facts[0]
-    place = places_on(case, 0, hosts)[0]
-    variables = rank_variables(case, place, facts_for(case, first, interfaces_of))
+    """The first machine's, and what rank 0 said of its libraries."""
+    first = hosts[0]
+    place = places_on(case, 0, seats)[0]
+    variables = rank_variables(case, place, facts_for(case, seats.seats[0]))
     return Environment(
         broadgauge=installed_version("broadgauge") or "unknown",
-        platform="hosts",
+        platform=platform,
         python=first.python,
         torch=_text_or_none(hello.get("torch")),
         nccl=_text_or_none(hello.get("nccl")),
@@ -35,16 +41,16 @@ def hosts_environment(
         cpu=first.cpu,
         cores=first.cores,
         memory_bytes=first.memory_bytes,
-        gpus=_gpus(case, hosts.facts),
+        gpus=_gpus(case, hosts),
         nics=tuple(_in_words(each) for each in first.interfaces),
         git_commit=git_commit(folders.working_of(case.arm)),
         variables=recorded_variables(variables, case, "{life}", "{logs}"),
-        nodes=nodes_of(case, hosts.facts),
+        nodes=nodes_of(case, hosts),
     )
 
 
 def nodes_of(case: Case, facts: Sequence[HostFacts]) -> tuple[NodeFacts, ...]:
-    """Every host of the case by itself, equal ones together."""
+    """Every machine of the case by itself, equal ones together."""
     return alike_nodes(
         NodeFacts(
             nodes=(number,),

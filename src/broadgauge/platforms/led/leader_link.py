@@ -18,14 +18,11 @@ from broadgauge.messages.leader import (
     Spooled,
 )
 from broadgauge.messages.waiting_limits import waiting_limit_s
+from broadgauge.platforms.led.handle import LeaderStream, LinkLost
 
 READ_BYTES = 1 << 16
 SILENCE_LIMIT_S = waiting_limit_s(30.0)
 """A leader says every five seconds that it is there."""
-
-
-class LinkLost(Exception):  # noqa: N818  says what is so, and is always caught
-    """The stream to the leader ended, or nothing came for too long; the leader may live on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,3 +138,6 @@ class LeaderLink:
     def _newest(self) -> int:
         """An event that is told twice is taken once."""
         return self._events[-1].number if self._events else self.last
+
+
+_: type[LeaderStream] = LeaderLink

@@ -20,9 +20,9 @@ from broadgauge.messages.leader import (
 )
 from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.diagnosis import Symptoms, status_of
-from broadgauge.platforms.hosts.following import Followed, FollowedLeader, LeaderGone, logs_of
 from broadgauge.platforms.launch_folders import private
 from broadgauge.platforms.launch_logs import LaunchLogs
+from broadgauge.platforms.led.following import Followed, FollowedLeader, LeaderGone, logs_of
 from broadgauge.platforms.supervised import TrialEvents
 from broadgauge.specs.launching import (
     Launch,
@@ -92,7 +92,7 @@ def write_log(folder: Path, text: LogText) -> None:
 
 @dataclass(slots=True, kw_only=True)
 class FollowedLaunch:
-    """A launch of a leader's. Made by `platform.HostsPlatform`."""
+    """A launch of a leader's. Made by `platform.LedPlatform`."""
 
     leading: FollowedLeader
     life: ReportedLife
@@ -102,7 +102,8 @@ class FollowedLaunch:
     """The trial that has begun already."""
     num_left: int
     """Trials of this life that are still to be asked for."""
-    host_names: tuple[str, ...]
+    agent_name: Callable[[int], str]
+    """Of an agent's machine, for people."""
     lose_leader: Callable[[str], None]
     """Told when it is gone, and why."""
     take_note: Callable[[str], None]
@@ -201,7 +202,7 @@ class FollowedLaunch:
                 case LogText():
                     write_log(self.logs.folder, event)
                 case AgentLost():
-                    host = self.host_names[event.agent]
+                    host = self.agent_name(event.agent)
                     lost = lost or lost_launcher(f"the agent on {host}: {event.message}")
                 case Refused():
                     lost = lost or lost_launcher(event.message)

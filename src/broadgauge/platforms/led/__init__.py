@@ -1,0 +1,1 @@
+"""How does the tool use agents elsewhere that a leader holds together, whatever leads to it?"""

@@ -1,0 +1,286 @@
+"""Where do cases run with agents that a leader holds together? On hosts, in pods."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from broadgauge.messages.agent import LogText
+from broadgauge.messages.leader import Job, JobsDone, LifeBegins, LifeEnds, TrialBegins
+from broadgauge.platforms.launch_folders import LaunchFolders
+from broadgauge.platforms.launch_logs import LaunchLogs
+from broadgauge.platforms.launch_plan import Programs
+from broadgauge.platforms.led.following import FollowedLeader, LeaderGone, logs_of
+from broadgauge.platforms.led.handle import LeaderHandle
+from broadgauge.platforms.led.launch import FollowedLaunch, ReportedLife, events, write_log
+from broadgauge.platforms.led.orders import Seats, job_of, life_number
+from broadgauge.platforms.reading_logs import read_logs
+from broadgauge.platforms.supervised import trial_order
+from broadgauge.specs.case import Case
+from broadgauge.specs.errors import LaunchError, PlatformError
+from broadgauge.specs.launching import LaunchRequest, TrialProgress
+from broadgauge.specs.record import Environment, Phase
+
+Say = Callable[[str], None]
+MOST_LOST = 5
+"""Leaders or agents in a row, with no launch coming up between them; then the run is given up."""
+
+
+class _AgentGone(Exception):  # noqa: N818  says what is so, and is always caught
+    """No launch can come up with the agents that are left."""
+
+
+class Allocation(Protocol):
+    """The machines of a run: what differs between hosts and pods."""
+
+    @property
+    def notes(self) -> Iterable[str]:
+        """What the user should know of them."""
+        ...
+
+    def find(self) -> LeaderHandle | None:
+        """The leader that the run folder knows of, perhaps of an earlier life of the tool."""
+        ...
+
+    def start(self) -> LeaderHandle:
+        """A leader, and its agents, with nothing left where that fails.
+
+        Raises PlatformError, RunFolderError.
+        """
+        ...
+
+    def forget(self) -> None:
+        """The leader is gone."""
+        ...
+
+    def seats_of(self, case: Case) -> Seats:
+        """Where the nodes of this case are. Raises LaunchError."""
+        ...
+
+    def agent_name(self, number: int) -> str:
+        """Of an agent's machine, for people."""
+        ...
+
+    def notes_on(self, case: Case) -> Iterable[str]:
+        """What the user should know where a launch of this case runs."""
+        ...
+
+    def environment(self, case: Case, life: ReportedLife) -> Environment:
+        """What the figures of a launch depend on besides the experiment."""
+        ...
+
+    def rank_commands(self, request: LaunchRequest) -> tuple[str, ...]:
+        """The environment and command of each rank, as a shell there would take them."""
+        ...
+
+
+class LedPlatform:
+    """The agents of an allocation, whose leader the tool follows."""
+
+    def __init__(self, folders: LaunchFolders, allocation: Allocation) -> None:
+        self._folders = folders
+        self._allocation = allocation
+        self._notes = dict.fromkeys(allocation.notes)
+        self._expected: list[LaunchRequest] = []
+        self._has_changed = False
+        """The leader was given others than what is expected now."""
+        self._leading: FollowedLeader | None = None
+        self._life: ReportedLife | None = None
+        """The last that was heard of: the leader may go on with it where the tool asks for
+        another."""
+        self._num_lost = 0
+        self._is_left = False
+        self._programs = Programs()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know; it grows as launches start."""
+        return tuple(self._notes)
+
+    def expect(self, requests: Sequence[LaunchRequest]) -> None:
+        """The leader is given all of them at once, and goes on by itself."""
+        self._has_changed = bool(self._expected)
+        self._expected = list(requests)
+
+    def start(self, request: LaunchRequest, progress: TrialProgress) -> FollowedLaunch:
+        """Follow the leader up to the first trial that is asked for. Raises LaunchError."""
+        progress(Phase.RENDEZVOUS, f"starting ranks on {request.cases[0].nodes} hosts")
+        while True:
+            try:
+                return self._find(request, self._lead(request, progress))
+            except LeaderGone as gone:
+                self._lose(f"the leader was lost: {gone}")
+            except _AgentGone as gone:
+                self._replace(str(gone))
+
+    def rank_commands(self, request: LaunchRequest) -> tuple[str, ...]:
+        """The environment and command of each rank, as a shell there would take them."""
+        return self._allocation.rank_commands(request)
+
+    def leave(self) -> None:
+        """Let go: the run goes on there, and `run --resume` collects."""
+        if self._leading is not None:
+            self._leading.close()
+            self._leading = None
+        self._is_left = True
+
+    def close(self) -> None:
+        """End what runs there, and leave nothing; safe to call twice.
+
+        Also the leader of an earlier life of the tool, where the run is over before it was asked.
+        """
+        leading, self._leading = self._leading, None
+        if leading is not None:
+            leading.close()
+        leader = None if self._is_left else self._allocation.find()
+        if leader is not None and leader.stop():
+            self._allocation.forget()
+
+    def _lead(self, request: LaunchRequest, progress: TrialProgress) -> FollowedLeader:
+        """A leader that has this launch among its jobs. Raises LaunchError, LeaderGone."""
+
+        def say(text: str) -> None:
+            progress(Phase.RENDEZVOUS, text)
+            self._note(text)
+
+        if self._leading is None:
+            found = self._allocation.find()
+            if found is not None:
+                self._leading = self._attached(found, say)
+                if self._leading is not None:
+                    return self._leading  # with what it has measured, and what it has left
+        if self._leading is None:
+            self._leading = FollowedLeader.of(self._allocation.start(), -1, say)
+            self._give_from(request)
+        elif self._has_changed:
+            self._give_from(request)
+        elif not self._is_expected(request):
+            self._leading.give((self._job(request),))
+        return self._leading
+
+    def _is_expected(self, request: LaunchRequest) -> bool:
+        """Does the leader come to it by itself? Also to another life of a launch that it has."""
+        planned, _ = life_number(request.launch_id)
+        return planned in {life_number(each.launch_id)[0] for each in self._expected}
+
+    def _attached(self, leader: LeaderHandle, say: Say) -> FollowedLeader | None:
+        """The leader of an earlier life of the tool, with what it has measured meanwhile."""
+        try:
+            return FollowedLeader.of(leader, -1, say)
+        except LeaderGone as gone:
+            self._note(f"{gone}: what is left is run again")
+            self._allocation.forget()
+            return None
+
+    def _give_from(self, request: LaunchRequest) -> None:
+        """This launch and those after it, where they were told; else this one alone."""
+        assert self._leading is not None
+        self._has_changed = False
+        planned, _ = life_number(request.launch_id)
+        names = [life_number(each.launch_id)[0] for each in self._expected]
+        later = self._expected[names.index(planned) + 1 :] if planned in names else []
+        self._leading.give(tuple(self._job(each) for each in (request, *later)))
+
+    def _job(self, request: LaunchRequest) -> Job:
+        return job_of(request, self._allocation.seats_of, trial_order, self._programs)
+
+    def _find(self, request: LaunchRequest, leading: FollowedLeader) -> FollowedLaunch:
+        """Hear the leader up to the first trial that is left.
+
+        Raises LaunchError, LeaderGone, _AgentGone.
+        """
+        leading.stored()
+        first = request.trials[0].trial_id
+        planned, number = life_number(request.launch_id)
+        life = self._life
+        for event in events(leading):
+            match event:
+                case LifeBegins():
+                    ranks = _num_ranks(request.cases[0])
+                    life = ReportedLife(life_id=event.life_id, agents=event.agents, num_ranks=ranks)
+                    self._life = life
+                case LogText():
+                    write_log(self._folders.logs, event)
+                case TrialBegins(trial_id=trial_id) if life is not None and trial_id == first:
+                    return self._launch(request, leading, life, event)
+                case LifeEnds() if life is not None and life_number(life.life_id)[0] == planned:
+                    if life_number(life.life_id)[1] >= number:
+                        self._raise_failure(life, request.cases[0])
+                case JobsDone():
+                    self._give_from(request)
+                case _ if life is not None:
+                    life.take(event)
+                case _:
+                    pass
+        raise AssertionError("events do not end")
+
+    def _launch(
+        self,
+        request: LaunchRequest,
+        leading: FollowedLeader,
+        life: ReportedLife,
+        begun: TrialBegins,
+    ) -> FollowedLaunch:
+        case = request.cases[0]
+        for note in (*life.notes, *self._allocation.notes_on(case)):
+            self._note(note)
+        self._num_lost = 0
+        return FollowedLaunch(
+            leading=leading,
+            life=life,
+            known=self._allocation.environment(case, life),
+            logs=self._logs_of(life),
+            begun=begun,
+            num_left=len(request.trials),
+            agent_name=self._allocation.agent_name,
+            lose_leader=lambda why: self._lose(f"the leader was lost: {why}"),
+            take_note=self._note,
+        )
+
+    def _raise_failure(self, life: ReportedLife, case: Case) -> None:
+        """Raises LaunchError: the ranks of this life did not come up. Raises _AgentGone."""
+        if life.lost:
+            raise _AgentGone(self._loss(life))
+        if life.refusal is not None:
+            raise LaunchError(f"{life.life_id}: {life.refusal.message}", hint=life.refusal.hint)
+        logs = logs_of(self._folders.logs, life.life_id, life.num_ranks)
+        error = life.symptoms.error(logs)
+        message = "its ranks did not come up" if error is None else error.message
+        findings = () if error is None else self._logs_of(life).of_trial(case, error).findings
+        raise LaunchError(
+            f"{life.life_id} did not come up: {message}", error=error, findings=findings
+        )
+
+    def _logs_of(self, life: ReportedLife) -> LaunchLogs:
+        return LaunchLogs(folder=self._folders.logs, launch_id=life.life_id, read=read_logs)
+
+    def _loss(self, life: ReportedLife) -> str:
+        lost = life.lost[0]
+        name = self._allocation.agent_name(lost.agent)
+        return f"{life.life_id}: the agent on {name} was lost: {lost.message}"
+
+    def _replace(self, why: str) -> None:
+        """An agent is gone: another leader and other agents have what is left. Raises
+        PlatformError."""
+        if self._leading is not None:
+            self._leading.leader.stop()
+        self._lose(why)
+
+    def _lose(self, why: str) -> None:
+        """The leader is gone: another one has what is left. Raises PlatformError."""
+        if self._leading is not None:
+            self._leading.close()
+            self._leading = None
+            self._allocation.forget()
+        self._num_lost += 1
+        self._note(why)
+        if self._num_lost > MOST_LOST:
+            raise PlatformError(
+                f"{self._num_lost} times in a row, at last: {why}",
+                hint="`broadgauge run --resume` goes on when the hosts can be reached",
+            )
+
+    def _note(self, text: str) -> None:
+        self._notes[text] = None
+
+
+def _num_ranks(case: Case) -> int:
+    return case.nodes if case.workload.is_under_torchrun else case.world_size
