@@ -10,7 +10,17 @@ import pytest
 
 from broadgauge.cli.main import main
 
-HEAVY = ("torch", "numpy", "pandas", "pydantic", "rich", "ruamel", "vl_convert", "pyroute2")
+HEAVY = (
+    "torch",
+    "numpy",
+    "pandas",
+    "pydantic",
+    "rich",
+    "ruamel",
+    "vl_convert",
+    "pyroute2",
+    "httpx2",
+)
 GOLDEN = Path(__file__).parents[1] / "results/golden/schema-1"
 COLLECTIONS = """
 import gc

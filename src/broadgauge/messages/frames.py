@@ -159,6 +159,10 @@ class FrameReader:
         """Nothing more comes: what of the last line, whose end is missing?"""
         return self.feed(b"\n") if self._pending else ([], [])
 
+    def has_closed(self, sender: str) -> bool:
+        """Has its last frame come?"""
+        return sender in self._senders and self._senders[sender].is_closed
+
     def lost(self) -> tuple[LostFrames, ...]:
         """Which frames have not come, of the senders that were heard at all?"""
         return tuple(

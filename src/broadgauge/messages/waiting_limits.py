@@ -16,6 +16,10 @@ With the factor, `waiting_limit_s(…)`, are limits against waiting for someone 
   ANSWER_LIMIT_S of clocks and of a command's ranks; SEND_LIMIT_S to take something;
 - to say the last of it and end: COLLECT_S, DUMP_S, GRACE_S, END_GRACE_S, END_LIMIT_S, KILL_WAIT_S,
   LAST_WORDS_S; all of these end at once where nothing is left to wait for;
+- an API server, and what works behind it: CONNECT_LIMIT_S, ANSWER_LIMIT_S, CREATE_LIMIT_S,
+  RUNTIME_LIMIT_S, DELETE_LIMIT_S, SHUT_OUT_LIMIT_S, AWAY_LIMIT_S, LOGIN_LIMIT_S of
+  platforms/kubernetes; NO_PODS_LIMIT_S, TRIES_LIMIT_S and UNMANAGED_AFTER_S of its pods, which no
+  limit of the user's waits longer for;
 - the annotation that says which networks a pod has, STATUS_LIMIT_S;
 - a program of another's that is asked: NVIDIA_SMI_LIMIT_S, _GIT_LIMIT_S, _PYTHON_LIMIT_S, the trial
   of namespaces, a child that calibrates.

@@ -1,0 +1,1 @@
+"""Where cases run in pods of a Kubernetes or OpenShift cluster."""

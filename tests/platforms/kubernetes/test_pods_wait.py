@@ -1,0 +1,132 @@
+"""How long are a job's pods waited for, and what is said meanwhile? On a clock of the test's."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.platforms.kubernetes.fake_api import NAMESPACE, FakeApi, FakeTime, listed, pod
+from tests.platforms.kubernetes.test_pod_states import CACHE_IS_LATE, waiting
+from tests.platforms.kubernetes.test_pod_warnings import EVENTS, event, starting
+
+from broadgauge.platforms.kubernetes import pod_warnings, pods_wait
+from broadgauge.platforms.kubernetes.admission import Held
+from broadgauge.platforms.kubernetes.pod_states import PodState, pod_state
+from broadgauge.platforms.kubernetes.pod_warnings import PodWarnings
+from broadgauge.platforms.kubernetes.pods_wait import PodsWait
+from broadgauge.specs.errors import PlatformError
+
+LIMIT_S, TRIES_LIMIT_S, NO_PODS_LIMIT_S = 600.0, 120.0, 90.0
+RUNNING = pod_state(pod("a"))
+
+
+class Waiter:
+    """One who waits for one pod of job r."""
+
+    def __init__(self, fake: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.fake, self.time, self.shown = fake, FakeTime(), list[str]()
+        self.limit_s, self.limit_hint = LIMIT_S, "`limits: …` waits longer"
+        for module in (pod_warnings, pods_wait):
+            monkeypatch.setattr(module, "time", self.time)
+        monkeypatch.setattr(pods_wait, "TRIES_LIMIT_S", TRIES_LIMIT_S)
+        monkeypatch.setattr(pods_wait, "NO_PODS_LIMIT_S", NO_PODS_LIMIT_S)
+
+    def wait(self, *looks: list[PodState], queued: Callable[[], Any] = lambda: None) -> None:
+        """The pods at each second; the last for ever."""
+        seconds = itertools.chain(looks, itertools.repeat(looks[-1]))
+        PodsWait(
+            name="job r",
+            num_pods=1,
+            limit_s=self.limit_s,
+            limit_hint=self.limit_hint,
+            controllers=("involvedObject.uid=u",),
+            warnings=PodWarnings(api=self.fake.api(), namespace=NAMESPACE),
+            queued=queued,
+            show=self.shown.append,
+        ).until_all_run(lambda: next(seconds), self.time.sleep)
+
+    def refusal(self, *looks: list[PodState], **more: Any) -> PlatformError:
+        with pytest.raises(PlatformError) as caught:
+            self.wait(*looks, **more)
+        return caught.value
+
+
+@pytest.fixture
+def waiter(fake: FakeApi, monkeypatch: pytest.MonkeyPatch) -> Waiter:
+    fake.script("GET", EVENTS, listed())
+    return Waiter(fake, monkeypatch)
+
+
+def state(reason: str, message: str) -> PodState:
+    return pod_state(pod("a") | {"status": waiting(reason, message)})
+
+
+def test_a_pod_that_does_not_start_ends_with_the_words_of_its_events(waiter: Waiter) -> None:
+    waiter.fake.script("GET", EVENTS, listed(event("FailedMount", "mount.nfs: timed out")))
+    error = waiter.refusal([starting()])
+    assert error.message == (
+        f"job r: after {LIMIT_S:g} s: 1 pod starting (FailedMount: mount.nfs: timed out)"
+    )
+    assert error.hint == waiter.limit_hint
+    assert waiter.shown == ["1 pod starting", "1 pod starting (FailedMount: mount.nfs: timed out)"]
+
+
+def test_a_secret_that_comes_late_is_waited_for_and_one_that_is_not_there_is_not(
+    waiter: Waiter,
+) -> None:
+    late = state("CreateContainerConfigError", CACHE_IS_LATE)
+    waiter.wait(*[[late]] * 20, [RUNNING])
+    assert waiter.shown == [f"1 pod starting (CreateContainerConfigError: {CACHE_IS_LATE})"]
+    began_s = waiter.time.now_s
+    error = waiter.refusal([state("CreateContainerConfigError", 'secret "hf" not found')])
+    assert 'secret "hf" not found' in error.message
+    assert waiter.time.now_s == began_s
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "is_hinted"),
+    [
+        ("CreateContainerConfigError", CACHE_IS_LATE, False),
+        ("ImagePullBackOff", "denied", True),
+    ],
+)
+def test_what_is_tried_again_is_given_up_before_the_limit(
+    waiter: Waiter, reason: str, message: str, is_hinted: bool
+) -> None:
+    error = waiter.refusal([state(reason, message)])
+    assert message in error.message
+    assert ("image_pull_secrets" in (error.hint or "")) is is_hinted
+    assert TRIES_LIMIT_S < waiter.time.now_s < LIMIT_S / 2
+
+
+def test_an_operator_that_makes_no_pods_is_asked_for(waiter: Waiter) -> None:
+    error = waiter.refusal([])
+    assert f"no pods were made in {NO_PODS_LIMIT_S:g} s" in error.message
+    assert "does the operator" in (error.hint or "")
+
+
+@pytest.mark.parametrize("looks", [[], [state("ImagePullBackOff", "denied")]])
+def test_a_limit_of_the_users_that_is_shorter_goes_before_ours(
+    waiter: Waiter, looks: list[PodState]
+) -> None:
+    waiter.limit_s = 20.0
+    error = waiter.refusal(looks)
+    assert error.hint is not None
+    assert waiter.limit_hint not in error.hint
+    assert 20.0 < waiter.time.now_s < 30.0
+
+
+def test_a_queue_is_waited_for_longer_than_any_limit(waiter: Waiter) -> None:
+    waiter.wait(
+        *[[]] * int(1.2 * LIMIT_S),
+        [RUNNING],
+        queued=lambda: Held(words="queued in team"),
+    )
+    assert waiter.shown == ["waiting for its pods to be made", "queued in team"]
+
+
+def test_a_job_that_nobody_will_admit_ends_by_the_limit(waiter: Waiter) -> None:
+    held = Held(words="queued in team, but nobody will admit it", is_managed=False)
+    error = waiter.refusal([], queued=lambda: held)
+    assert error.message == f"job r: after {LIMIT_S:g} s: {held.words}"
+    assert "integrations.frameworks" in (error.hint or "")
