@@ -286,6 +286,19 @@ def test_what_may_not_be_looked_at_any_more_is_not_said_to_be_gone(
     assert f"you may not {verb}" in said[0]
 
 
+def test_pods_that_may_not_be_deleted_are_waited_for(fake: FakeApi) -> None:
+    """They go with their job: the least Role gives no right to delete them."""
+    left = config_map("demo-1-0", {**OURS, JOB: "demo-1"})
+    about = {"apiVersion": "batch/v1", "kind": "Job", "name": "demo-1", "uid": "u"}
+    left["metadata"]["ownerReferences"] = [about | {"controller": True}]
+    fake.script("GET", PODS, listed(left), listed(left), listed())
+    fake.script("DELETE", f"{PODS}/demo-1-0", refused(403, "Forbidden", "you cannot delete pods"))
+    said: list[str] = []
+    assert delete_all(fake.api(), NAMESPACE, "demo-1", said.append)
+    assert said == []
+    assert fake.count("DELETE", f"{PODS}/demo-1-0") == 2
+
+
 def test_a_job_that_may_not_be_listed_any_more_is_not_said_to_be_gone(fake: FakeApi) -> None:
     """Who may not list another kind had no right to make it."""
     jobs = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
