@@ -188,7 +188,7 @@ def test_names_of_services_and_host_names_resolve(pods: Pods) -> None:
             "spec": {"clusterIP": "None", "selector": {"app": "ring"}, "ports": [{"port": 1}]},
         }
     )
-    pods.apply(pod_manifest("server", "sleep 100", labels={"app": "ring"}, hostname="one",
+    pods.apply(pod_manifest("server", "sleep 3600", labels={"app": "ring"}, hostname="one",
                             subdomain="ring"))  # fmt: skip
     names = ("ring", f"ring.{pods.namespace}.svc", f"one.ring.{pods.namespace}.svc.cluster.local")
     asks = "; ".join(f"getent ahostsv4 {name} | head -1" for name in names)
@@ -227,7 +227,7 @@ def test_a_node_has_its_cores_and_its_own_network(pods: Pods) -> None:
 def test_extended_resources_keep_a_pod_pending_when_they_are_taken(pods: Pods) -> None:
     gpu = {"limits": {"nvidia.com/gpu": "1"}}
     for number in range(3):
-        pods.apply(pod_manifest(f"gpu-{number}", "sleep 100", main_resources=gpu))
+        pods.apply(pod_manifest(f"gpu-{number}", "sleep 3600", main_resources=gpu))
     message = ""
     for number in range(3):
         wait_until(

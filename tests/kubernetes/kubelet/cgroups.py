@@ -44,6 +44,9 @@ def make(name: str, limit_bytes: int) -> MemoryCgroup | None:
         path.mkdir(exist_ok=True)
         limit = "memory.max" if is_unified else "memory.limit_in_bytes"
         (path / limit).write_text(str(limit_bytes))
+        swap = path / ("memory.swap.max" if is_unified else "memory.swappiness")
+        if swap.exists():  # a kubelet lets no pod swap, unless it is told
+            swap.write_text("0")
     except OSError:
         return None
     return MemoryCgroup(folder=path, is_unified=is_unified)
