@@ -22,6 +22,9 @@ from tests.kubernetes.cluster.operators import install_kinds, start
 from tests.kubernetes.cluster.programs import schemas
 from tests.kubernetes.cluster.scratch import Scratch
 from tests.kubernetes.cluster.waiting import wait_until
+from tests.kubernetes.kubelet.client import Kubelet
+from tests.kubernetes.kubelet.config import KubeletConfig
+from tests.kubernetes.pods import Pods
 
 _NUMBERS = itertools.count(1)
 
@@ -76,3 +79,27 @@ def scratch(control_plane: ControlPlane) -> Iterator[Scratch]:
 def guest(control_plane: ControlPlane, scratch: Scratch) -> Scratch:
     """The same namespace for a user without any right."""
     return Scratch(control_plane.api(GUEST), scratch.namespace)
+
+
+@pytest.fixture(scope="module")
+def kubelet(
+    request: pytest.FixtureRequest,
+    control_plane: ControlPlane,
+    network_kinds: None,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Kubelet]:
+    """Nodes that run pods: what the module's NODES says, as fields of KubeletConfig. For tests
+    marked `root`, too."""
+    config = KubeletConfig(
+        **control_plane.for_kubelets(),
+        folder=tmp_path_factory.mktemp("k"),
+        **request.module.NODES,
+    )
+    with Kubelet.start(config) as started:
+        yield started
+
+
+@pytest.fixture
+def pods(kubelet: Kubelet, scratch: Scratch) -> Pods:
+    """The pods of this test's namespace, on the nodes of `kubelet`."""
+    return Pods(scratch)

@@ -13,7 +13,7 @@ import ssl
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -130,13 +130,8 @@ class Api:
         **parameters: str,
     ) -> Any:
         """The answer's JSON, or its text. RefusedError; OSError where nobody answers."""
-        query = f"?{urllib.parse.urlencode(parameters)}" if parameters else ""
-        asked = urllib.request.Request(
-            f"{self._url}{path}{query}",
-            method=method,
-            data=json.dumps(body).encode() if isinstance(body, Mapping) else body,
-            headers={"Authorization": f"Bearer {self._token}", "Content-Type": content_type},
-        )
+        data = json.dumps(body).encode() if isinstance(body, Mapping) else body
+        asked = self._asked(method, path, data, {"Content-Type": content_type}, parameters)
         try:
             with self._opener.open(asked, timeout=HANG_S) as answer:
                 warned = map(_WARNING.match, answer.headers.get_all("Warning") or ())
@@ -146,6 +141,34 @@ class Api:
         except urllib.error.HTTPError as error:
             raise _refusal(error) from None
         return json.loads(text) if is_json else text.decode()
+
+    def lines(self, path: str, **parameters: str) -> Iterator[str]:
+        """Of an answer that lasts, such as a log that is followed, as they come. RefusedError;
+        OSError where nobody answers, or no more."""
+        asked = self._asked("GET", path, None, {}, parameters)
+        try:
+            answer = self._opener.open(asked, timeout=HANG_S)
+        except urllib.error.HTTPError as error:
+            raise _refusal(error) from None
+        with answer:
+            for line in answer:
+                yield line.decode().removesuffix("\n")
+
+    def _asked(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        parameters: Mapping[str, str],
+    ) -> urllib.request.Request:
+        query = f"?{urllib.parse.urlencode(parameters)}" if parameters else ""
+        return urllib.request.Request(
+            f"{self._url}{path}{query}",
+            method=method,
+            data=body,
+            headers={"Authorization": f"Bearer {self._token}", **headers},
+        )
 
     def _resource(self, version: str, kind: str) -> tuple[str, bool]:
         if (version, kind) not in self._resources:

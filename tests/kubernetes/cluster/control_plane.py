@@ -2,7 +2,8 @@
 
 It listens on 127.0.0.1 only and is gone after `close`. Left at their defaults: authorization by
 roles (RBAC), admission plugins, service accounts. Left out: what judges a node by heartbeats, so
-that a node stays schedulable without any. There are no nodes: pods stay Pending.
+that a node stays schedulable without any. It has no nodes: pods stay Pending where a test brings
+none (tests/kubernetes/kubelet).
 
 Two users have tokens: `admin`, who may do anything, and `guest`, who has no right until a test's
 RoleBinding gives one to the User of this name. `api(user)` is what either asks.
@@ -91,6 +92,19 @@ class ControlPlane:
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
         return self.api().read(account) is not None
 
+    def restart_api_server(self) -> None:
+        """As after a crash of it: nobody is answered meanwhile, and all watches end."""
+        self.processes.end("kube-apiserver")
+        self._start_api_server("kube-apiserver", self._port, "/registry")
+
+    def for_kubelets(self) -> dict[str, Any]:
+        """What they are told: how to reach the API server, and a certificate of their own."""
+        folder = self.folder / "certificates"
+        return {
+            "kubeconfig": self.kubeconfig,
+            "certificate": (folder / "apiserver.crt", folder / "apiserver.key"),
+        }
+
     def _api(self, port: int, user: str = ADMIN) -> Api:
         return Api(f"https://127.0.0.1:{port}", self.certificate, self._tokens[user])
 
@@ -147,6 +161,7 @@ class ControlPlane:
             "authorization-mode": "RBAC",
             "service-cluster-ip-range": "10.96.0.0/16",
             "allow-privileged": "true",
+            "kubelet-preferred-address-types": "InternalIP",
         }
         command = command_line(program("kube-apiserver"), options)
         process = self.processes.start(name, command)

@@ -86,6 +86,12 @@ class Processes:
     def pids(self) -> dict[str, int]:
         return {name: process.pid for name, process in self._running.items()}
 
+    def end(self, name: str) -> None:
+        """At once, as a crash would; it may be started again."""
+        process = self._running.pop(name)
+        process.popen.kill()
+        process.popen.wait()
+
     def end_all(self) -> None:
         """At once, last started first: what they keep is thrown away."""
         try:
