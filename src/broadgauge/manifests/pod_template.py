@@ -3,8 +3,15 @@
 from broadgauge.manifests import attachments, fabric_parts, names, security
 from broadgauge.manifests.asked_network import asked_network
 from broadgauge.manifests.config_maps import CASE_KEY, PROGRAM_KEY
+from broadgauge.manifests.expansion import not_expanded
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.mapped_nodes import MOST_NAMED_NODES, mapped_nodes
+from broadgauge.manifests.pod_parts import (
+    OF_ANY_USER,
+    plain_variables,
+    pod_frame,
+    secret_variables,
+)
 from broadgauge.manifests.resources import resources
 from broadgauge.manifests.volumes import (
     CASE,
@@ -17,21 +24,13 @@ from broadgauge.manifests.volumes import (
 from broadgauge.manifests.waiting import prepared_variables, waiting_containers
 from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.messages.asked_network import network_word
-from broadgauge.specs.kubernetes import NO_SIDECAR, Toleration
+from broadgauge.specs.kubernetes import NO_SIDECAR
 
 FIRST_PORT = 29_500
 """Of the ranks' rendezvous: torchrun's default."""
 _NO_MESH = {NO_SIDECAR: "false"}
 """A mesh's proxy would stand between the ranks, and outlive them. Source: Istio, "Installing the
 Sidecar"."""
-_OF_ANY_USER = {
-    "HOME": SCRATCH,
-    "TMPDIR": SCRATCH,
-    "USER": "broadgauge",
-    "LOGNAME": "broadgauge",
-    "PYTHONUNBUFFERED": "1",
-}
-"""A random user id has no name and no home, which libraries ask for."""
 
 
 def pod_template(job: PodJob, pod: int = 0) -> Manifest:
@@ -47,28 +46,12 @@ def pod_template(job: PodJob, pod: int = 0) -> Manifest:
 
 
 def _spec(job: PodJob) -> Manifest:
-    settings = job.settings
-    found: Manifest = {
-        "restartPolicy": "Never",
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "securityContext": security.of_pod(job),
-    }
     affinity = _one_a_node(job) if job.num_pods > 1 else {}
-    if affinity | _on_mapped_nodes(job):
-        found["affinity"] = affinity | _on_mapped_nodes(job)
-    if settings.service_account is not None:
-        found["serviceAccountName"] = settings.service_account
-    if settings.image_pull_secrets:
-        found["imagePullSecrets"] = [{"name": name} for name in settings.image_pull_secrets]
-    if settings.priority_class is not None:
-        found["priorityClassName"] = settings.priority_class
-    if settings.runtime_class is not None:
-        found["runtimeClassName"] = settings.runtime_class
-    if settings.node_selector:
-        found["nodeSelector"] = dict(settings.node_selector)
-    if settings.tolerations:
-        found["tolerations"] = [_toleration(each) for each in settings.tolerations]
+    found = pod_frame(
+        job,
+        affinity=affinity | _on_mapped_nodes(job),
+        runtime_class=job.settings.runtime_class,
+    )
     all_mounted = mounted(job)
     volumes = {each.volume["name"]: each.volume for each in all_mounted}
     before = fabric_parts.sidecars(job.attachments.fabrics)
@@ -94,10 +77,10 @@ def _address_container(job: PodJob, mounts: list[Manifest]) -> Manifest:
         found["imagePullPolicy"] = job.settings.image_pull_policy
     node = {"fieldRef": {"fieldPath": "spec.nodeName"}}
     return found | {
-        "command": [_plain(job.settings.python), f"{PROGRAM}/{PROGRAM_KEY}", "addresses"],
+        "command": [not_expanded(job.settings.python), f"{PROGRAM}/{PROGRAM_KEY}", "addresses"],
         "env": [
             {"name": "BROADGAUGE_NODE_NAME", "valueFrom": node},
-            {"name": "BROADGAUGE_ADDRESS_INTERFACES", "value": _plain(",".join(mapped))},
+            {"name": "BROADGAUGE_ADDRESS_INTERFACES", "value": not_expanded(",".join(mapped))},
             {"name": "PYTHONUNBUFFERED", "value": "1"},
         ],
         "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
@@ -131,19 +114,14 @@ def _on_mapped_nodes(job: PodJob) -> Manifest:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
 
 
-def _toleration(toleration: Toleration) -> Manifest:
-    form = toleration.model_dump(mode="json", exclude_none=True)
-    return {"operator": form.pop("operator"), **form}
-
-
 def _container(job: PodJob, mounts: list[Manifest]) -> Manifest:
     settings = job.settings
     found: Manifest = {"name": names.container_name(job), "image": settings.image}
     if settings.image_pull_policy is not None:
         found["imagePullPolicy"] = settings.image_pull_policy
     found |= {
-        "command": [_plain(settings.python), f"{PROGRAM}/{PROGRAM_KEY}", "pod"],
-        "args": [_plain(word) for word in entrypoint_arguments(job)],
+        "command": [not_expanded(settings.python), f"{PROGRAM}/{PROGRAM_KEY}", "pod"],
+        "args": [not_expanded(word) for word in entrypoint_arguments(job)],
         "env": _variables(job),
         "resources": resources(job),
         "securityContext": security.of_container(job),
@@ -178,18 +156,5 @@ OWN_WORKLOAD = (f"{PROGRAM}/{PROGRAM_KEY}", "measure", f"{CASE}/{CASE_KEY}")
 
 
 def _variables(job: PodJob) -> list[Manifest]:
-    """A secret by reference: its value is in the Secret, and in no file."""
-    plain = _OF_ANY_USER | prepared_variables(job) | dict(job.environment)
-    refs = job.secrets
-    found = [
-        {"name": name, "value": _plain(value)} for name, value in plain.items() if name not in refs
-    ]
-    return found + [
-        {"name": name, "valueFrom": {"secretKeyRef": {"name": ref.secret, "key": ref.key}}}
-        for name, ref in refs.items()
-    ]
-
-
-def _plain(text: str) -> str:
-    """Kubernetes replaces `$(NAME)` in arguments and variables, and `$$` is a `$`."""
-    return text.replace("$", "$$")
+    plain = OF_ANY_USER | prepared_variables(job) | dict(job.environment)
+    return plain_variables(plain, but=job.secrets) + secret_variables(job.secrets)

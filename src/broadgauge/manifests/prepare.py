@@ -4,8 +4,15 @@ from collections.abc import Iterator
 
 from broadgauge.manifests import names, security
 from broadgauge.manifests.config_maps import PROGRAM_KEY, config_map, file_keys
+from broadgauge.manifests.expansion import not_expanded
 from broadgauge.manifests.files import ManifestFile
 from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.pod_parts import (
+    OF_ANY_USER,
+    plain_variables,
+    pod_frame,
+    secret_variables,
+)
 from broadgauge.manifests.prepared import (
     PREPARE_FILES,
     TOKENS,
@@ -15,7 +22,6 @@ from broadgauge.manifests.prepared import (
 )
 from broadgauge.manifests.resources import cpu_quantity
 from broadgauge.manifests.volumes import PROGRAM, SCRATCH, mounted_claim
-from broadgauge.manifests.waiting import not_expanded
 from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.messages.prepare_order import VARIABLE
 from broadgauge.specs.kubernetes import NO_SIDECAR
@@ -90,24 +96,6 @@ def _job(job: PodJob, prepare: PodPrepare, found: Preparation) -> Manifest:
 def _pod(job: PodJob, prepare: PodPrepare, found: Preparation) -> Manifest:
     """Where trainings may run, too: these nodes have the volume and can pull the image."""
     settings = job.settings
-    spec: Manifest = {
-        "restartPolicy": "Never",
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "securityContext": security.of_pod(job),
-    }
-    if settings.service_account is not None:
-        spec["serviceAccountName"] = settings.service_account
-    if settings.image_pull_secrets:
-        spec["imagePullSecrets"] = [{"name": name} for name in settings.image_pull_secrets]
-    if settings.priority_class is not None:
-        spec["priorityClassName"] = settings.priority_class
-    if settings.node_selector:
-        spec["nodeSelector"] = dict(settings.node_selector)
-    if settings.tolerations:
-        spec["tolerations"] = [
-            each.model_dump(mode="json", exclude_none=True) for each in settings.tolerations
-        ]
     volumes, mounts = zip(*_volumes(job, prepare, found), strict=True)
     container: Manifest = {"name": "prepare", "image": prepare.image or settings.image}
     if settings.image_pull_policy is not None:
@@ -119,7 +107,7 @@ def _pod(job: PodJob, prepare: PodPrepare, found: Preparation) -> Manifest:
         "securityContext": security.of_helper(settings),
         "volumeMounts": list(mounts),
     }
-    return spec | {"containers": [container], "volumes": list(volumes)}
+    return pod_frame(job) | {"containers": [container], "volumes": list(volumes)}
 
 
 def _volumes(
@@ -143,31 +131,13 @@ def _volumes(
 
 def _variables(job: PodJob, prepare: PodPrepare, found: Preparation) -> list[Manifest]:
     """Of the secrets those that sources ask for; all of them where a command of the user's runs."""
-    plain = {
-        "HOME": SCRATCH,
-        "TMPDIR": SCRATCH,
-        "USER": "broadgauge",
-        "LOGNAME": "broadgauge",
-        "PYTHONUNBUFFERED": "1",
-        **prepare.environment,
-        VARIABLE: order_text(found.order),
-    }
+    plain = OF_ANY_USER | prepare.environment | {VARIABLE: order_text(found.order)}
     secrets = {
         name: ref
         for name, ref in job.settings.secrets.items()
         if name in TOKENS or prepare.command is not None
     }
-    return [
-        *(
-            {"name": name, "value": not_expanded(value)}
-            for name, value in plain.items()
-            if name not in secrets
-        ),
-        *(
-            {"name": name, "valueFrom": {"secretKeyRef": {"name": ref.secret, "key": ref.key}}}
-            for name, ref in secrets.items()
-        ),
-    ]
+    return plain_variables(plain, but=secrets) + secret_variables(secrets)
 
 
 def _resources(prepare: PodPrepare) -> Manifest:

@@ -2,6 +2,7 @@
 
 from broadgauge.manifests import security
 from broadgauge.manifests.config_maps import PROGRAM_KEY
+from broadgauge.manifests.expansion import not_expanded
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.prepared import filled_volume, order_text
 from broadgauge.manifests.volumes import PROGRAM, mounted_claim, mounted_program
@@ -36,8 +37,3 @@ def waiting_containers(job: PodJob) -> list[Manifest]:
 def prepared_variables(job: PodJob) -> dict[str, str]:
     """By which ranks find what was fetched."""
     return {} if job.preparation is None else job.preparation.order.variables()
-
-
-def not_expanded(text: str) -> str:
-    """Kubernetes replaces `$(NAME)` in arguments and variables, and `$$` is a `$`."""
-    return text.replace("$", "$$")
