@@ -4,7 +4,7 @@ from collections.abc import Container, Mapping
 
 from broadgauge.manifests import security
 from broadgauge.manifests.expansion import not_expanded
-from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.job import JobPods
 from broadgauge.manifests.volumes import SCRATCH
 from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.specs.kubernetes import SecretRef, Toleration
@@ -20,7 +20,7 @@ OF_ANY_USER = {
 
 
 def pod_frame(
-    job: PodJob, *, affinity: Manifest | None = None, runtime_class: str | None = None
+    job: JobPods, *, affinity: Manifest | None = None, runtime_class: str | None = None
 ) -> Manifest:
     """A pod's specification without containers and volumes."""
     settings = job.settings

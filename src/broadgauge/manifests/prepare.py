@@ -6,7 +6,7 @@ from broadgauge.manifests import names, security
 from broadgauge.manifests.config_maps import PROGRAM_KEY, config_map, file_keys
 from broadgauge.manifests.expansion import not_expanded
 from broadgauge.manifests.files import ManifestFile
-from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.job import JobPods
 from broadgauge.manifests.pod_parts import (
     OF_ANY_USER,
     plain_variables,
@@ -36,7 +36,7 @@ _LITTLE = {"cpu": "100m", "memory": str(256 << 20)}
 """A pod that requests nothing is the first to be evicted, and a quota on requests refuses it."""
 
 
-def prepare_file(job: PodJob) -> ManifestFile | None:
+def prepare_file(job: JobPods) -> ManifestFile | None:
     """None: all is there already. `job`: any of the experiment's."""
     prepare, found = job.settings.prepare, job.preparation
     if prepare is None or found is None:
@@ -60,7 +60,7 @@ def _words(found: Preparation) -> str:
     return " and ".join(words)
 
 
-def _config_maps(job: PodJob, found: Preparation) -> Iterator[Manifest]:
+def _config_maps(job: JobPods, found: Preparation) -> Iterator[Manifest]:
     """What runs there, and the files that the user's command needs."""
     labels = names.experiment_labels(job)
     name = found.order.maker
@@ -71,7 +71,7 @@ def _config_maps(job: PodJob, found: Preparation) -> Iterator[Manifest]:
         yield config_map(names.metadata(job, f"{name}-files", labels), data)
 
 
-def _job(job: PodJob, prepare: PodPrepare, found: Preparation) -> Manifest:
+def _job(job: JobPods, prepare: PodPrepare, found: Preparation) -> Manifest:
     """A failure that lasts ends it; any other is tried again."""
     lasting = {"containerName": "prepare", "operator": "In", "values": [_LASTING]}
     labels = names.experiment_labels(job)
@@ -93,7 +93,7 @@ def _job(job: PodJob, prepare: PodPrepare, found: Preparation) -> Manifest:
     }
 
 
-def _pod(job: PodJob, prepare: PodPrepare, found: Preparation) -> Manifest:
+def _pod(job: JobPods, prepare: PodPrepare, found: Preparation) -> Manifest:
     """Where trainings may run, too: these nodes have the volume and can pull the image."""
     settings = job.settings
     volumes, mounts = zip(*_volumes(job, prepare, found), strict=True)
@@ -111,7 +111,7 @@ def _pod(job: PodJob, prepare: PodPrepare, found: Preparation) -> Manifest:
 
 
 def _volumes(
-    job: PodJob, prepare: PodPrepare, found: Preparation
+    job: JobPods, prepare: PodPrepare, found: Preparation
 ) -> Iterator[tuple[Manifest, Manifest]]:
     """Each with its mount."""
     name = found.order.maker
@@ -129,7 +129,7 @@ def _volumes(
     yield claim.volume, claim.mount
 
 
-def _variables(job: PodJob, prepare: PodPrepare, found: Preparation) -> list[Manifest]:
+def _variables(job: JobPods, prepare: PodPrepare, found: Preparation) -> list[Manifest]:
     """Of the secrets those that sources ask for; all of them where a command of the user's runs."""
     plain = OF_ANY_USER | prepare.environment | {VARIABLE: order_text(found.order)}
     secrets = {
