@@ -7,14 +7,15 @@ from broadgauge.agent.pod.address_map import parse_map
 from broadgauge.catalog.profiled import fabric_of
 from broadgauge.manifests.definitions import Interface
 from broadgauge.manifests.fabric_parts import GKE_INTERFACE
-from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.job import JobPods
 from broadgauge.messages.asked_network import AskedAttachment, AskedNetwork, Library
+from broadgauge.specs.case import Case
 from broadgauge.specs.network import Network
 
 
-def asked_network(job: PodJob) -> AskedNetwork | None:
-    """Of its case; None: one node, whose ranks need none."""
-    link = job.case.link
+def asked_network(job: JobPods, case: Case) -> AskedNetwork | None:
+    """Of a case on these pods; None: one node, whose ranks need none."""
+    link = case.link
     if link is None:
         return None
     face = link.kubernetes
@@ -26,20 +27,20 @@ def asked_network(job: PodJob) -> AskedNetwork | None:
         num_nics=link.num_nics,
         attachments=attachments,
         gpudirect=face.gpudirect,
-        libraries=_libraries(job),
+        libraries=_libraries(case),
     )
 
 
-def _libraries(job: PodJob) -> tuple[Library, ...]:
+def _libraries(case: Case) -> tuple[Library, ...]:
     """Of a command both: which one it takes is its script's to say."""
-    if job.case.device == "cpu":
+    if case.device == "cpu":
         return ("gloo",)
-    if job.case.workload.is_under_torchrun:
+    if case.workload.is_under_torchrun:
         return ("gloo", "nccl")
-    return ("nccl",) if job.case.backend == "nccl" else ("gloo",)
+    return ("nccl",) if case.backend == "nccl" else ("gloo",)
 
 
-def _attachments(job: PodJob, link: Network) -> Iterator[AskedAttachment]:
+def _attachments(job: JobPods, link: Network) -> Iterator[AskedAttachment]:
     """Empty of a device plugin, which gives adapters and no interface."""
     fabric = fabric_of(link)
     if fabric is not None and fabric.attaches == "gke":
@@ -49,7 +50,7 @@ def _attachments(job: PodJob, link: Network) -> Iterator[AskedAttachment]:
             )
         return
     by_name = {each.name: each for each in job.attachments.interfaces}
-    for name in job.attachments.nics_of[link.name]:
+    for name in job.attachments.nics_of[link.name][: link.num_nics]:
         interface = by_name[name]
         yield AskedAttachment(
             definition=_definition(interface, job.settings.namespace),
@@ -65,7 +66,7 @@ def _definition(interface: Interface, namespace: str | None) -> str:
     return f"{namespace}/{interface.definition}"
 
 
-def _subnets(job: PodJob, interface: Interface) -> tuple[str, ...]:
+def _subnets(job: JobPods, interface: Interface) -> tuple[str, ...]:
     """Nodes of a map may be in several."""
     if interface.is_mapped and job.address_map is not None:
         rows = parse_map(job.address_map.decode())
@@ -74,6 +75,6 @@ def _subnets(job: PodJob, interface: Interface) -> tuple[str, ...]:
     return () if interface.address_range is None else (interface.address_range,)
 
 
-def is_status_needed(job: PodJob) -> bool:
+def is_status_needed(job: JobPods) -> bool:
     """Is something attached by Multus, which says in the pod's annotations what it became?"""
     return bool(job.attachments.interfaces)

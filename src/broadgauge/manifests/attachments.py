@@ -16,7 +16,7 @@ from broadgauge.manifests.config_maps import config_map
 from broadgauge.manifests.definitions import Interface
 from broadgauge.manifests.fabric_parts import device_annotations, gke_annotations
 from broadgauge.manifests.files import ManifestFile
-from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.job import JobPods
 from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.specs.ipam import usable
 
@@ -27,7 +27,7 @@ MAP_KEY = "nodename_ip_mapping.yaml"
 TOPOLOGY_KEY = "topology.xml"
 
 
-def definitions_file(job: PodJob, definitions: Sequence[Interface]) -> ManifestFile | None:
+def definitions_file(job: JobPods, definitions: Sequence[Interface]) -> ManifestFile | None:
     """Those that we write, of all jobs; None: all that is attached is there, or nothing is."""
     if not definitions:
         return None
@@ -41,9 +41,9 @@ def definitions_file(job: PodJob, definitions: Sequence[Interface]) -> ManifestF
     )
 
 
-def _definition(job: PodJob, interface: Interface) -> Manifest:
+def _definition(job: JobPods, interface: Interface) -> Manifest:
     assert interface.config is not None, interface.definition
-    about = names.metadata(job, interface.definition, names.experiment_labels(job))
+    about = names.metadata(job, interface.definition, names.shared_labels(job))
     if interface.is_chosen_by_resource and interface.resource is not None:
         about["annotations"] = {RESOURCE_NAME: interface.resource}
     return {
@@ -54,11 +54,11 @@ def _definition(job: PodJob, interface: Interface) -> Manifest:
     }
 
 
-def address_map_file(job: PodJob, address_map: bytes | None) -> ManifestFile | None:
+def address_map_file(job: JobPods, address_map: bytes | None) -> ManifestFile | None:
     """The user's own file; None: no network has one."""
     if address_map is None:
         return None
-    about = names.metadata(job, names.address_map_name(job), names.experiment_labels(job))
+    about = names.metadata(job, names.address_map_name(job), names.shared_labels(job))
     return ManifestFile(
         path="20-networks/address-map.yaml",
         comment="Which address the fabric gave to each node's NICs (`host:device:interface:ip`): "
@@ -68,11 +68,11 @@ def address_map_file(job: PodJob, address_map: bytes | None) -> ManifestFile | N
     )
 
 
-def topology_file(job: PodJob, topology: bytes | None) -> ManifestFile | None:
+def topology_file(job: JobPods, topology: bytes | None) -> ManifestFile | None:
     """NCCL's, as the user has it; None: there is none."""
     if topology is None:
         return None
-    about = names.metadata(job, names.topology_name(job), names.experiment_labels(job))
+    about = names.metadata(job, names.topology_name(job), names.shared_labels(job))
     return ManifestFile(
         path="20-networks/topology.yaml",
         comment="Where a node's GPUs and NICs stand on its PCI buses, for NCCL (NCCL_TOPO_FILE).\n"
@@ -81,7 +81,7 @@ def topology_file(job: PodJob, topology: bytes | None) -> ManifestFile | None:
     )
 
 
-def annotations(job: PodJob, pod: int) -> dict[str, str]:
+def annotations(job: JobPods, pod: int) -> dict[str, str]:
     """Of the pod template that this pod is the first of."""
     attached = job.attachments
     return {

@@ -2,12 +2,12 @@
 
 from broadgauge.manifests import names
 from broadgauge.manifests.files import ManifestFile
-from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.job import JobPods
 from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.specs.pod_volumes import Volume
 
 
-def claims_file(job: PodJob) -> ManifestFile | None:
+def claims_file(job: JobPods) -> ManifestFile | None:
     """None: all are there."""
     made = [each for each in job.settings.volumes if each.size_bytes is not None]
     if not made:
@@ -20,7 +20,7 @@ def claims_file(job: PodJob) -> ManifestFile | None:
     )
 
 
-def _claim(job: PodJob, volume: Volume) -> Manifest:
+def _claim(job: JobPods, volume: Volume) -> Manifest:
     spec: Manifest = {
         "accessModes": [volume.access],
         "resources": {"requests": {"storage": str(volume.size_bytes)}},

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from broadgauge.manifests import names
 from broadgauge.manifests.files import ManifestFile
-from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.job import JobPods, PodJob
 from broadgauge.manifests.yaml_text import Manifest
 
 PROGRAM_KEY = "broadgauge.zip"
@@ -40,17 +40,29 @@ def _text(value: bytes) -> str | None:
     return None if "\0" in text else text
 
 
+def program_map(job: JobPods) -> Manifest:
+    """The zip file that the job's pods run."""
+    about = names.metadata(job, names.program_name(job), names.job_labels(job))
+    return config_map(about, {PROGRAM_KEY: job.program})
+
+
+def files_map(job: JobPods) -> Manifest:
+    """The user's files."""
+    keys = file_keys(job.files)
+    data = {keys[path]: content for path, content in job.files.items()}
+    return config_map(names.metadata(job, names.files_name(job), names.job_labels(job)), data)
+
+
 def program_file(job: PodJob) -> ManifestFile:
     """The zip file that its pods run. Each job has one of its own, so that another's end, or a
     newer version's rendering, takes nothing from it."""
     version = hashlib.sha256(job.program).hexdigest()[:16]
-    about = names.metadata(job, names.program_name(job), names.job_labels(job))
     return ManifestFile(
         path=f"40-job/{job.word}/10-program.yaml",
         comment=f"What runs in the pods: one zip file of Python (version {version}) with the "
         "entrypoint, which starts torchrun, and Broadgauge's own workloads.\n"
         "Made by Broadgauge from its own sources, the same for every job.",
-        objects=(config_map(about, {PROGRAM_KEY: job.program}),),
+        objects=(program_map(job),),
     )
 
 
@@ -70,15 +82,12 @@ def files_file(job: PodJob) -> ManifestFile | None:
     """The user's own; None: there are none."""
     if not job.files:
         return None
-    keys = file_keys(job.files)
-    data = {keys[path]: content for path, content in job.files.items()}
-    about = names.metadata(job, names.files_name(job), names.job_labels(job))
     return ManifestFile(
         path=f"40-job/{job.word}/30-files.yaml",
         comment="Your scripts and files, which each pod copies to where its command runs.\n"
         "From the words of the experiment's command that are files beside it, and from "
         "`kubernetes.files`.",
-        objects=(config_map(about, data),),
+        objects=(files_map(job),),
     )
 
 

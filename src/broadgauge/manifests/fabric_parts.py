@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from broadgauge.catalog.fabrics import Daemon, FabricProfile, HostPath
+from broadgauge.manifests.expansion import not_expanded
 from broadgauge.manifests.yaml_text import Manifest
 
 GKE_INTERFACES = "networking.gke.io/interfaces"
@@ -63,9 +64,9 @@ def _sidecar(daemon: Daemon) -> Manifest:
         "name": daemon.name,
         "image": daemon.image,
         "restartPolicy": "Always",
-        "command": [word.replace("$", "$$") for word in daemon.command],
+        "command": [not_expanded(word) for word in daemon.command],
         "env": [
-            {"name": name, "value": value.replace("$", "$$")}
+            {"name": name, "value": not_expanded(value)}
             for name, value in daemon.environment.items()
         ],
         "securityContext": {

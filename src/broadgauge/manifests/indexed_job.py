@@ -6,14 +6,14 @@ Kueue, "Run Kubernetes Jobs": a label on the job, which is created suspended.
 """
 
 from broadgauge.manifests import names
-from broadgauge.manifests.job import PodJob
-from broadgauge.manifests.pod_template import pod_template
+from broadgauge.manifests.job import JobPods
+from broadgauge.manifests.pod_template import ContentsOf, pod_template
 from broadgauge.manifests.yaml_text import Manifest
 
 KUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
 
-def indexed_job(job: PodJob) -> tuple[Manifest, ...]:
+def indexed_job(job: JobPods, contents_of: ContentsOf) -> tuple[Manifest, ...]:
     """The Service where there are several pods, then the Job."""
     about = names.metadata(job, job.name, names.job_labels(job) | queue_labels(job))
     spec: Manifest = {
@@ -25,7 +25,7 @@ def indexed_job(job: PodJob) -> tuple[Manifest, ...]:
     spec |= time_limits(job)
     if job.settings.queue is not None:
         spec["suspend"] = True
-    template = pod_template(job)
+    template = pod_template(job, contents_of)
     found = {"apiVersion": "batch/v1", "kind": "Job", "metadata": about, "spec": spec}
     if job.num_pods == 1:
         spec["template"] = template
@@ -34,13 +34,13 @@ def indexed_job(job: PodJob) -> tuple[Manifest, ...]:
     return (_service(job), found)
 
 
-def queue_labels(job: PodJob) -> dict[str, str]:
+def queue_labels(job: JobPods) -> dict[str, str]:
     """On what Kueue is to admit, which is created suspended."""
     queue = job.settings.queue
     return {} if queue is None else {KUEUE_LABEL: queue.kueue}
 
 
-def time_limits(job: PodJob, *, with_ttl: bool = True) -> Manifest:
+def time_limits(job: JobPods, *, with_ttl: bool = True) -> Manifest:
     """Of a Job, by itself or within another's."""
     settings, found = job.settings, {}
     if settings.deadline_s is not None:
@@ -54,12 +54,12 @@ def _whole_seconds(seconds: float) -> int:
     return max(1, round(seconds))
 
 
-def _service(job: PodJob) -> Manifest:
+def _service(job: JobPods) -> Manifest:
     """Names are known before pods are ready: they look for each other while they start."""
     spec = {
         "clusterIP": "None",
         "publishNotReadyAddresses": True,
-        "selector": {names.EXPERIMENT: job.prefix, names.CASE: job.word},
+        "selector": names.pods_selector(job),
     }
     about = names.metadata(job, job.name, names.job_labels(job))
     return {"apiVersion": "v1", "kind": "Service", "metadata": about, "spec": spec}

@@ -1,13 +1,13 @@
 """Which nodes does the address map know, with all of the NICs that a job's pods have of it?"""
 
 from broadgauge.agent.pod.address_map import parse_map
-from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.job import JobPods
 
 MOST_NAMED_NODES = 256
 """In a pod's affinity: a term each, in every pod."""
 
 
-def mapped_nodes(job: PodJob) -> list[str]:
+def mapped_nodes(job: JobPods) -> list[str]:
     """In the map's order; empty: its pods have no address of the map."""
     devices = {each.device for each in job.attachments.interfaces if each.is_mapped}
     if job.address_map is None or not devices:

@@ -3,7 +3,7 @@
 import re
 from typing import assert_never
 
-from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.job import JobPods
 from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.specs.kubernetes import MANAGED_BY, OUR_DOMAIN
 
@@ -13,9 +13,9 @@ EXPERIMENT = f"{OUR_DOMAIN}/experiment"
 CASE = f"{OUR_DOMAIN}/case"
 """All objects of one job."""
 RUN = f"{OUR_DOMAIN}/run"
-"""All objects and pods of one run: what a tool follows, and deletes when it is over."""
+"""All objects of one run but what outlives it: what is deleted together."""
 JOB = f"{OUR_DOMAIN}/job"
-"""All objects of one job of a run: one that was lost has a successor."""
+"""All objects of one job of a run: one that is lost has a successor of another name."""
 REPLICATED_JOB = "node"
 """Of a TrainJob's pods; from Trainer 2.4 on such names have 20 characters at most."""
 MOST_NAME_CHARACTERS = 52
@@ -23,54 +23,77 @@ MOST_NAME_CHARACTERS = 52
 label of 63 characters. Source: Kubernetes, "Object Names and IDs", RFC 1123 label names; names of a
 TrainJob's and a PyTorchJob's pods."""
 
+MOST_LABEL_CHARACTERS = 63
+"""Source: Kubernetes, "Labels and Selectors"."""
+
 
 def word_of(text: str) -> str:
     """A part of a DNS label: lower-case letters, digits and hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def job_labels(job: PodJob) -> dict[str, str]:
+def job_labels(job: JobPods) -> dict[str, str]:
     """On every object of a job; ours win."""
-    return {**experiment_labels(job), CASE: job.word}
+    return {**experiment_labels(job), **job.marks}
 
 
-def experiment_labels(job: PodJob) -> dict[str, str]:
-    """On what several jobs share."""
-    return {**job.settings.labels, MANAGED_BY: MANAGER, EXPERIMENT: job.prefix}
+def shared_labels(job: JobPods) -> dict[str, str]:
+    """On networks and maps, which cases that are rendered have together, and each run its own."""
+    return {**experiment_labels(job), **job.shared_marks}
 
 
-def metadata(job: PodJob, name: str, labels: dict[str, str]) -> Manifest:
+def experiment_labels(job: JobPods) -> dict[str, str]:
+    """On what outlives all jobs: volumes, and what is fetched onto them."""
+    return {**job.settings.labels, MANAGED_BY: MANAGER, EXPERIMENT: job.experiment}
+
+
+def pods_selector(job: JobPods) -> dict[str, str]:
+    """Labels that its pods have, and no others."""
+    return {EXPERIMENT: job.experiment, **job.marks}
+
+
+def metadata(job: JobPods, name: str, labels: dict[str, str]) -> Manifest:
     """Of an object."""
     space = {} if (given := job.settings.namespace) is None else {"namespace": given}
     return {"name": name, **space, "labels": labels}
 
 
-def program_name(job: PodJob) -> str:
+def program_name(job: JobPods) -> str:
     """ConfigMap of what runs in its pods."""
     return f"{job.name}-program"
 
 
-def case_name_of(job: PodJob) -> str:
+def orders_name(job: JobPods) -> str:
+    """ConfigMap of what the leader of a run's pods is told."""
+    return f"{job.name}-orders"
+
+
+def secrets_name(job: JobPods) -> str:
+    """Secret of a run's token, and of variables whose values stand nowhere else."""
+    return f"{job.name}-secrets"
+
+
+def case_name_of(job: JobPods) -> str:
     """ConfigMap of what this job is told."""
     return f"{job.name}-case"
 
 
-def files_name(job: PodJob) -> str:
+def files_name(job: JobPods) -> str:
     """ConfigMap of the user's files."""
     return f"{job.name}-files"
 
 
-def address_map_name(job: PodJob) -> str:
+def address_map_name(job: JobPods) -> str:
     """ConfigMap of the address map, which all jobs share."""
     return f"{job.prefix}-address-map"
 
 
-def topology_name(job: PodJob) -> str:
+def topology_name(job: JobPods) -> str:
     """ConfigMap of NCCL's topology file, which all jobs share."""
     return f"{job.prefix}-topology"
 
 
-def container_name(job: PodJob) -> str:
+def container_name(job: JobPods) -> str:
     """Of the ranks. Each operator finds it by its name.
 
     Source: Kubeflow Trainer 2.3, pkg/constants, Node; training-operator 1.9, kubeflow.org/v1
@@ -79,7 +102,7 @@ def container_name(job: PodJob) -> str:
     return "node" if job.kind == "trainjob" else "pytorch"
 
 
-def leader_address(job: PodJob) -> str:
+def leader_address(job: JobPods) -> str:
     """DNS name of the first pod, from inside the namespace; one pod is its own.
 
     Source: Kubernetes, "Job with Pod-to-Pod Communication": an indexed Job's pod has the hostname

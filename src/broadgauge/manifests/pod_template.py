@@ -1,40 +1,40 @@
-"""What is a pod of the job? One a node, with one container, whose entrypoint starts torchrun."""
+"""What is a pod of the job? One a node, with the container of its ranks."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from broadgauge.manifests import attachments, fabric_parts, names, security
-from broadgauge.manifests.asked_network import asked_network
-from broadgauge.manifests.config_maps import CASE_KEY, PROGRAM_KEY
-from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.config_maps import PROGRAM_KEY
+from broadgauge.manifests.expansion import not_expanded
+from broadgauge.manifests.job import JobPods
 from broadgauge.manifests.mapped_nodes import MOST_NAMED_NODES, mapped_nodes
+from broadgauge.manifests.pod_parts import pod_frame
 from broadgauge.manifests.resources import resources
-from broadgauge.manifests.volumes import (
-    CASE,
-    FILES,
-    PROGRAM,
-    SCRATCH,
-    mounted,
-    mounted_for_addresses,
-)
-from broadgauge.manifests.waiting import prepared_variables, waiting_containers
+from broadgauge.manifests.volumes import PROGRAM, mounted_for_addresses
+from broadgauge.manifests.waiting import waiting_containers
 from broadgauge.manifests.yaml_text import Manifest
-from broadgauge.messages.asked_network import network_word
-from broadgauge.specs.kubernetes import NO_SIDECAR, Toleration
+from broadgauge.specs.kubernetes import NO_SIDECAR
 
-FIRST_PORT = 29_500
-"""Of the ranks' rendezvous: torchrun's default."""
 _NO_MESH = {NO_SIDECAR: "false"}
 """A mesh's proxy would stand between the ranks, and outlive them. Source: Istio, "Installing the
 Sidecar"."""
-_OF_ANY_USER = {
-    "HOME": SCRATCH,
-    "TMPDIR": SCRATCH,
-    "USER": "broadgauge",
-    "LOGNAME": "broadgauge",
-    "PYTHONUNBUFFERED": "1",
-}
-"""A random user id has no name and no home, which libraries ask for."""
 
 
-def pod_template(job: PodJob, pod: int = 0) -> Manifest:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodContents:
+    """What runs in a pod, beside what prepares it."""
+
+    containers: tuple[Manifest, ...]
+    """The ranks' first."""
+    volumes: tuple[Manifest, ...]
+    """That they mount, without those of the fabrics."""
+
+
+ContentsOf = Callable[[int], PodContents]
+"""Of the pods whose first has this number in the job: not every kind of job has one template."""
+
+
+def pod_template(job: JobPods, contents_of: ContentsOf, pod: int = 0) -> Manifest:
     """`metadata` and `spec`, for all kinds of jobs. `pod`: number of the first that it is of."""
     of_networks = attachments.annotations(job, pod)
     return {
@@ -42,35 +42,18 @@ def pod_template(job: PodJob, pod: int = 0) -> Manifest:
             "labels": names.job_labels(job),
             "annotations": {**job.settings.annotations, **_NO_MESH, **of_networks},
         },
-        "spec": _spec(job),
+        "spec": _spec(job, contents_of(pod)),
     }
 
 
-def _spec(job: PodJob) -> Manifest:
-    settings = job.settings
-    found: Manifest = {
-        "restartPolicy": "Never",
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "securityContext": security.of_pod(job),
-    }
+def _spec(job: JobPods, contents: PodContents) -> Manifest:
     affinity = _one_a_node(job) if job.num_pods > 1 else {}
-    if affinity | _on_mapped_nodes(job):
-        found["affinity"] = affinity | _on_mapped_nodes(job)
-    if settings.service_account is not None:
-        found["serviceAccountName"] = settings.service_account
-    if settings.image_pull_secrets:
-        found["imagePullSecrets"] = [{"name": name} for name in settings.image_pull_secrets]
-    if settings.priority_class is not None:
-        found["priorityClassName"] = settings.priority_class
-    if settings.runtime_class is not None:
-        found["runtimeClassName"] = settings.runtime_class
-    if settings.node_selector:
-        found["nodeSelector"] = dict(settings.node_selector)
-    if settings.tolerations:
-        found["tolerations"] = [_toleration(each) for each in settings.tolerations]
-    all_mounted = mounted(job)
-    volumes = {each.volume["name"]: each.volume for each in all_mounted}
+    found = pod_frame(
+        job,
+        affinity=affinity | _on_mapped_nodes(job),
+        runtime_class=job.settings.runtime_class,
+    )
+    volumes = {volume["name"]: volume for volume in contents.volumes}
     before = fabric_parts.sidecars(job.attachments.fabrics)
     if job.address_map is not None:
         for_addresses = mounted_for_addresses(job)
@@ -79,25 +62,19 @@ def _spec(job: PodJob) -> Manifest:
     before = waiting_containers(job) + before
     if before:
         found["initContainers"] = before
-    mounts = [each.mount for each in all_mounted]
-    mounts += fabric_parts.rank_mounts(job.attachments.fabrics)
-    found["containers"] = [_container(job, mounts)]
+    found["containers"] = list(contents.containers)
     found["volumes"] = [*volumes.values(), *fabric_parts.host_volumes(job.attachments.fabrics)]
     return found
 
 
-def _address_container(job: PodJob, mounts: list[Manifest]) -> Manifest:
+def _address_container(job: JobPods, mounts: list[Manifest]) -> Manifest:
     """What gives the pod's NICs the addresses of the map (agent/pod/addresses.py)."""
     mapped = [each.name for each in job.attachments.interfaces if each.is_mapped]
-    found: Manifest = {"name": "addresses", "image": job.settings.image}
-    if job.settings.image_pull_policy is not None:
-        found["imagePullPolicy"] = job.settings.image_pull_policy
     node = {"fieldRef": {"fieldPath": "spec.nodeName"}}
-    return found | {
-        "command": [_plain(job.settings.python), f"{PROGRAM}/{PROGRAM_KEY}", "addresses"],
+    return container(job, "addresses", "addresses") | {
         "env": [
             {"name": "BROADGAUGE_NODE_NAME", "valueFrom": node},
-            {"name": "BROADGAUGE_ADDRESS_INTERFACES", "value": _plain(",".join(mapped))},
+            {"name": "BROADGAUGE_ADDRESS_INTERFACES", "value": not_expanded(",".join(mapped))},
             {"name": "PYTHONUNBUFFERED", "value": "1"},
         ],
         "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
@@ -106,16 +83,16 @@ def _address_container(job: PodJob, mounts: list[Manifest]) -> Manifest:
     }
 
 
-def _one_a_node(job: PodJob) -> Manifest:
+def _one_a_node(job: JobPods) -> Manifest:
     """Two pods of a job never share a node: its NICs and GPUs are measured."""
     term = {
-        "labelSelector": {"matchLabels": {names.EXPERIMENT: job.prefix, names.CASE: job.word}},
+        "labelSelector": {"matchLabels": names.pods_selector(job)},
         "topologyKey": "kubernetes.io/hostname",
     }
     return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
 
-def _on_mapped_nodes(job: PodJob) -> Manifest:
+def _on_mapped_nodes(job: JobPods) -> Manifest:
     """A node that the address map does not know has no address for the pod.
 
     Source: Kubernetes, NodeSelectorTerm, `matchFields`: `metadata.name`, one value each.
@@ -131,65 +108,29 @@ def _on_mapped_nodes(job: PodJob) -> Manifest:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
 
 
-def _toleration(toleration: Toleration) -> Manifest:
-    form = toleration.model_dump(mode="json", exclude_none=True)
-    return {"operator": form.pop("operator"), **form}
-
-
-def _container(job: PodJob, mounts: list[Manifest]) -> Manifest:
+def container(job: JobPods, name: str, program: str) -> Manifest:
+    """The beginning of one that runs a program of our zip file, in the user's image."""
     settings = job.settings
-    found: Manifest = {"name": names.container_name(job), "image": settings.image}
+    found: Manifest = {"name": name, "image": settings.image}
     if settings.image_pull_policy is not None:
         found["imagePullPolicy"] = settings.image_pull_policy
-    found |= {
-        "command": [_plain(settings.python), f"{PROGRAM}/{PROGRAM_KEY}", "pod"],
-        "args": [_plain(word) for word in entrypoint_arguments(job)],
-        "env": _variables(job),
-        "resources": resources(job),
-        "securityContext": security.of_container(job),
-        "volumeMounts": mounts,
-    }
+    found["command"] = [not_expanded(settings.python), f"{PROGRAM}/{PROGRAM_KEY}", program]
     return found
 
 
-def entrypoint_arguments(job: PodJob) -> list[str]:
-    """Of `broadgauge.zip pod` (agent/pod/main.py)."""
-    working = job.settings.working_folder
-    words = [
-        *("--nodes", str(job.num_pods)),
-        *("--ranks-per-node", str(job.ranks_per_pod)),
-        *("--leader", names.leader_address(job)),
-        *("--port", str(FIRST_PORT)),
-        *("--launches", str(job.launches)),
-        *("--folder", f"{SCRATCH}/work" if working is None else working),
-    ]
-    if job.files:
-        words += ["--files", FILES]
-    if job.subfolder:
-        words += ["--subfolder", job.subfolder]
-    network = asked_network(job)
-    if network is not None:
-        words += ["--network", network_word(network)]
-    return [*words, "--", *job.arguments]
-
-
-OWN_WORKLOAD = (f"{PROGRAM}/{PROGRAM_KEY}", "measure", f"{CASE}/{CASE_KEY}")
-"""What torchrun is given where the ranks are ours (probes/without_agent.py)."""
-
-
-def _variables(job: PodJob) -> list[Manifest]:
-    """A secret by reference: its value is in the Secret, and in no file."""
-    plain = _OF_ANY_USER | prepared_variables(job) | dict(job.environment)
-    refs = job.secrets
-    found = [
-        {"name": name, "value": _plain(value)} for name, value in plain.items() if name not in refs
-    ]
-    return found + [
-        {"name": name, "valueFrom": {"secretKeyRef": {"name": ref.secret, "key": ref.key}}}
-        for name, ref in refs.items()
-    ]
-
-
-def _plain(text: str) -> str:
-    """Kubernetes replaces `$(NAME)` in arguments and variables, and `$$` is a `$`."""
-    return text.replace("$", "$$")
+def rank_container(
+    job: JobPods,
+    program: str,
+    arguments: Sequence[str],
+    variables: Sequence[Manifest],
+    mounts: Sequence[Manifest],
+) -> Manifest:
+    """That of the ranks, which holds the pod's GPUs and adapters. `arguments`: as the container
+    takes them."""
+    return container(job, names.container_name(job), program) | {
+        "args": list(arguments),
+        "env": list(variables),
+        "resources": resources(job),
+        "securityContext": security.of_container(job),
+        "volumeMounts": list(mounts),
+    }

@@ -4,8 +4,15 @@ from collections.abc import Iterator
 
 from broadgauge.manifests import names, security
 from broadgauge.manifests.config_maps import PROGRAM_KEY, config_map, file_keys
+from broadgauge.manifests.expansion import not_expanded
 from broadgauge.manifests.files import ManifestFile
-from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.job import JobPods
+from broadgauge.manifests.pod_parts import (
+    OF_ANY_USER,
+    plain_variables,
+    pod_frame,
+    secret_variables,
+)
 from broadgauge.manifests.prepared import (
     PREPARE_FILES,
     TOKENS,
@@ -15,7 +22,6 @@ from broadgauge.manifests.prepared import (
 )
 from broadgauge.manifests.resources import cpu_quantity
 from broadgauge.manifests.volumes import PROGRAM, SCRATCH, mounted_claim
-from broadgauge.manifests.waiting import not_expanded
 from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.messages.prepare_order import VARIABLE
 from broadgauge.specs.kubernetes import NO_SIDECAR
@@ -30,7 +36,7 @@ _LITTLE = {"cpu": "100m", "memory": str(256 << 20)}
 """A pod that requests nothing is the first to be evicted, and a quota on requests refuses it."""
 
 
-def prepare_file(job: PodJob) -> ManifestFile | None:
+def prepare_file(job: JobPods) -> ManifestFile | None:
     """None: all is there already. `job`: any of the experiment's."""
     prepare, found = job.settings.prepare, job.preparation
     if prepare is None or found is None:
@@ -54,7 +60,7 @@ def _words(found: Preparation) -> str:
     return " and ".join(words)
 
 
-def _config_maps(job: PodJob, found: Preparation) -> Iterator[Manifest]:
+def _config_maps(job: JobPods, found: Preparation) -> Iterator[Manifest]:
     """What runs there, and the files that the user's command needs."""
     labels = names.experiment_labels(job)
     name = found.order.maker
@@ -65,7 +71,7 @@ def _config_maps(job: PodJob, found: Preparation) -> Iterator[Manifest]:
         yield config_map(names.metadata(job, f"{name}-files", labels), data)
 
 
-def _job(job: PodJob, prepare: PodPrepare, found: Preparation) -> Manifest:
+def _job(job: JobPods, prepare: PodPrepare, found: Preparation) -> Manifest:
     """A failure that lasts ends it; any other is tried again."""
     lasting = {"containerName": "prepare", "operator": "In", "values": [_LASTING]}
     labels = names.experiment_labels(job)
@@ -87,27 +93,9 @@ def _job(job: PodJob, prepare: PodPrepare, found: Preparation) -> Manifest:
     }
 
 
-def _pod(job: PodJob, prepare: PodPrepare, found: Preparation) -> Manifest:
+def _pod(job: JobPods, prepare: PodPrepare, found: Preparation) -> Manifest:
     """Where trainings may run, too: these nodes have the volume and can pull the image."""
     settings = job.settings
-    spec: Manifest = {
-        "restartPolicy": "Never",
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "securityContext": security.of_pod(job),
-    }
-    if settings.service_account is not None:
-        spec["serviceAccountName"] = settings.service_account
-    if settings.image_pull_secrets:
-        spec["imagePullSecrets"] = [{"name": name} for name in settings.image_pull_secrets]
-    if settings.priority_class is not None:
-        spec["priorityClassName"] = settings.priority_class
-    if settings.node_selector:
-        spec["nodeSelector"] = dict(settings.node_selector)
-    if settings.tolerations:
-        spec["tolerations"] = [
-            each.model_dump(mode="json", exclude_none=True) for each in settings.tolerations
-        ]
     volumes, mounts = zip(*_volumes(job, prepare, found), strict=True)
     container: Manifest = {"name": "prepare", "image": prepare.image or settings.image}
     if settings.image_pull_policy is not None:
@@ -119,11 +107,11 @@ def _pod(job: PodJob, prepare: PodPrepare, found: Preparation) -> Manifest:
         "securityContext": security.of_helper(settings),
         "volumeMounts": list(mounts),
     }
-    return spec | {"containers": [container], "volumes": list(volumes)}
+    return pod_frame(job) | {"containers": [container], "volumes": list(volumes)}
 
 
 def _volumes(
-    job: PodJob, prepare: PodPrepare, found: Preparation
+    job: JobPods, prepare: PodPrepare, found: Preparation
 ) -> Iterator[tuple[Manifest, Manifest]]:
     """Each with its mount."""
     name = found.order.maker
@@ -141,33 +129,15 @@ def _volumes(
     yield claim.volume, claim.mount
 
 
-def _variables(job: PodJob, prepare: PodPrepare, found: Preparation) -> list[Manifest]:
+def _variables(job: JobPods, prepare: PodPrepare, found: Preparation) -> list[Manifest]:
     """Of the secrets those that sources ask for; all of them where a command of the user's runs."""
-    plain = {
-        "HOME": SCRATCH,
-        "TMPDIR": SCRATCH,
-        "USER": "broadgauge",
-        "LOGNAME": "broadgauge",
-        "PYTHONUNBUFFERED": "1",
-        **prepare.environment,
-        VARIABLE: order_text(found.order),
-    }
+    plain = OF_ANY_USER | prepare.environment | {VARIABLE: order_text(found.order)}
     secrets = {
         name: ref
         for name, ref in job.settings.secrets.items()
         if name in TOKENS or prepare.command is not None
     }
-    return [
-        *(
-            {"name": name, "value": not_expanded(value)}
-            for name, value in plain.items()
-            if name not in secrets
-        ),
-        *(
-            {"name": name, "valueFrom": {"secretKeyRef": {"name": ref.secret, "key": ref.key}}}
-            for name, ref in secrets.items()
-        ),
-    ]
+    return plain_variables(plain, but=secrets) + secret_variables(secrets)
 
 
 def _resources(prepare: PodPrepare) -> Manifest:

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from broadgauge.manifests.attachments import (
@@ -10,18 +10,17 @@ from broadgauge.manifests.attachments import (
     definitions_file,
     topology_file,
 )
+from broadgauge.manifests.case_container import case_contents
 from broadgauge.manifests.claims import claims_file
 from broadgauge.manifests.config_maps import case_file, files_file, program_file
 from broadgauge.manifests.definitions import Interface
 from broadgauge.manifests.files import ManifestFile
-from broadgauge.manifests.indexed_job import indexed_job
 from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.job_objects import job_objects
 from broadgauge.manifests.kustomization import kustomizations
 from broadgauge.manifests.notes import notes_on
 from broadgauge.manifests.prepare import prepare_file
 from broadgauge.manifests.prerequisites import prerequisites
-from broadgauge.manifests.pytorch_job import pytorch_job
-from broadgauge.manifests.train_job import train_job
 from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.specs.kubernetes import JobKind
 
@@ -76,11 +75,6 @@ def render_jobs(jobs: Sequence[PodJob], definitions: Sequence[Interface] = ()) -
     )
 
 
-_OBJECTS: dict[JobKind, Callable[[PodJob], tuple[Manifest, ...]]] = {
-    "job": indexed_job,
-    "pytorchjob": pytorch_job,
-    "trainjob": train_job,
-}
 _WORDS: dict[JobKind, str] = {
     "job": "A Job of Kubernetes itself, indexed; where there are several pods a headless Service "
     "gives them names",
@@ -92,6 +86,7 @@ _WORDS: dict[JobKind, str] = {
 def _job_file(job: PodJob) -> ManifestFile:
     pods = "1 pod" if job.num_pods == 1 else f"{job.num_pods} pods, one a node,"
     launches = "once" if job.launches == 1 else f"{job.launches} times"
+    contents = case_contents(job)
     return ManifestFile(
         path=f"40-job/{job.word}/40-job.yaml",
         comment=f"The job of the case {job.case.label}: {pods} of {job.ranks_per_pod} "
@@ -99,7 +94,7 @@ def _job_file(job: PodJob) -> ManifestFile:
         "Pods and ranks from `cluster.shapes`, launches from `launches`, the words behind `--` "
         "from `workloads`, variables from `environment` and `networks[].kubernetes`, all else from "
         f"`kubernetes`.{_memory_words(job)}",
-        objects=_OBJECTS[job.kind](job),
+        objects=job_objects(job, lambda _: contents),
     )
 
 

@@ -1,7 +1,7 @@
 """How much of a node does a pod ask for?"""
 
 from broadgauge.manifests.fabric_parts import pod_resources
-from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.job import JobPods
 from broadgauge.manifests.yaml_text import Manifest
 
 CPUS_PER_GPU_RANK = 2
@@ -10,7 +10,7 @@ that looks after it: two are busy at most. Source: NCCL 2.28, src/proxy.cc; torc
 ProcessGroupNCCL. Loader workers are not counted: no workload of ours has any."""
 
 
-def resources(job: PodJob) -> Manifest:
+def resources(job: JobPods) -> Manifest:
     """Requests, and limits as high where the experiment says how much: nobody else's work is to
     disturb what is measured. What is only predicted is no limit, which would end a pod."""
     settings = job.settings

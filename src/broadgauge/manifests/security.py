@@ -3,12 +3,12 @@
 Source: Kubernetes, "Pod Security Standards", Restricted; OpenShift, the SCC `restricted-v2`.
 """
 
-from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.job import JobPods
 from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.specs.kubernetes import Kubernetes
 
 
-def of_pod(job: PodJob) -> Manifest:
+def of_pod(job: JobPods) -> Manifest:
     """Users are said of our container: the init container that the training operator adds to a
     PyTorchJob's workers is root's. A volume whose top folder is the group's already is not walked
     through again."""
@@ -19,7 +19,7 @@ def of_pod(job: PodJob) -> Manifest:
     return found
 
 
-def of_container(job: PodJob) -> Manifest:
+def of_container(job: JobPods) -> Manifest:
     """Of the ranks. Where no user is asked for, OpenShift gives one of the namespace's own, and
     elsewhere the image says which."""
     found = of_helper(job.settings)
@@ -39,12 +39,12 @@ def of_helper(settings: Kubernetes) -> Manifest:
     }
 
 
-def locks_memory(job: PodJob) -> bool:
+def locks_memory(job: JobPods) -> bool:
     """RDMA pins more memory than most container engines let a process lock."""
     return job.needs_locked_memory and not job.settings.memlock_is_raised
 
 
-def needs_ipc_lock(job: PodJob) -> bool:
+def needs_ipc_lock(job: JobPods) -> bool:
     """Another user's process has no effective capability, whatever its container is given.
 
     Source: capabilities(7), "Transformation of capabilities during execve()"; Kubernetes, KEP-2763

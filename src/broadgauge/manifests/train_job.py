@@ -10,8 +10,8 @@ pkg/constants (the label that says which job trains). JobSet 0.12, "Pod DNS host
 
 from broadgauge.manifests import names
 from broadgauge.manifests.indexed_job import queue_labels, time_limits
-from broadgauge.manifests.job import PodJob
-from broadgauge.manifests.pod_template import pod_template
+from broadgauge.manifests.job import JobPods
+from broadgauge.manifests.pod_template import ContentsOf, pod_template
 from broadgauge.manifests.yaml_text import Manifest
 
 GROUP = "trainer.kubeflow.org"
@@ -20,7 +20,7 @@ _TRAINS = {f"{GROUP}/trainjob-ancestor-step": "trainer"}
 _FRAMEWORK = {f"{GROUP}/framework": "torch"}
 
 
-def train_job(job: PodJob) -> tuple[Manifest, ...]:
+def train_job(job: JobPods, contents_of: ContentsOf) -> tuple[Manifest, ...]:
     """The runtime, which must be there first, and the job that refers to it."""
     labels = names.job_labels(job)
     spec: Manifest = {
@@ -35,13 +35,13 @@ def train_job(job: PodJob) -> tuple[Manifest, ...]:
         "metadata": names.metadata(job, job.name, {**labels, **queue_labels(job)}),
         "spec": spec,
     }
-    return (_runtime(job), found)
+    return (_runtime(job, contents_of), found)
 
 
-def _runtime(job: PodJob) -> Manifest:
+def _runtime(job: JobPods, contents_of: ContentsOf) -> Manifest:
     """Without its policy for torch, which would tell another torchrun than ours where to meet."""
     pods: Manifest = {"backoffLimit": 0, **time_limits(job, with_ttl=False)}
-    pods["template"] = pod_template(job)
+    pods["template"] = pod_template(job, contents_of)
     trainer = {"metadata": {"labels": _TRAINS}, "spec": pods}
     replicated = {"name": names.REPLICATED_JOB, "replicas": 1, "template": trainer}
     labels = names.job_labels(job) | _FRAMEWORK

@@ -6,7 +6,7 @@ from broadgauge.agent.pod.facts import ANNOTATIONS_FOLDER
 from broadgauge.manifests import names
 from broadgauge.manifests.asked_network import is_status_needed
 from broadgauge.manifests.config_maps import file_keys
-from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.job import JobPods
 from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.specs.kubernetes import Kubernetes
 from broadgauge.specs.pod_volumes import OURS, Volume
@@ -33,12 +33,10 @@ class Mounted:
     mount: Manifest
 
 
-def mounted(job: PodJob) -> list[Mounted]:
-    """Ours first, then the user's claims, whose names in the pod are none of ours."""
-    found = [
-        mounted_program(job),
-        _of_config_map("broadgauge-case", CASE, names.case_name_of(job)),
-    ]
+def mounted(job: JobPods, *more: Mounted) -> list[Mounted]:
+    """Ours first, `more` among them, then the user's claims, whose names in the pod are none of
+    ours."""
+    found = [mounted_program(job), *more]
     if job.files:
         files = _of_config_map("broadgauge-files", FILES, names.files_name(job))
         keys = file_keys(job.files)
@@ -64,9 +62,14 @@ def mounted_claim(settings: Kubernetes, volume: Volume) -> Mounted:
     )
 
 
-def mounted_program(job: PodJob) -> Mounted:
+def mounted_program(job: JobPods) -> Mounted:
     """The zip file that the job's pods run."""
     return _of_config_map("broadgauge-program", PROGRAM, names.program_name(job))
+
+
+def mounted_case(job: JobPods) -> Mounted:
+    """What the job's pods are told, where nobody leads them."""
+    return _of_config_map("broadgauge-case", CASE, names.case_name_of(job))
 
 
 def _source(volume: Volume) -> Manifest:
@@ -76,7 +79,7 @@ def _source(volume: Volume) -> Manifest:
     return {"persistentVolumeClaim": {"claimName": volume.claim_name}}
 
 
-def mounted_for_addresses(job: PodJob) -> list[Mounted]:
+def mounted_for_addresses(job: JobPods) -> list[Mounted]:
     """In the container that sets addresses: the program, which the ranks' has too, and the map."""
     return [
         mounted_program(job),

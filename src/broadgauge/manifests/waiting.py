@@ -2,14 +2,15 @@
 
 from broadgauge.manifests import security
 from broadgauge.manifests.config_maps import PROGRAM_KEY
-from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.expansion import not_expanded
+from broadgauge.manifests.job import JobPods
 from broadgauge.manifests.prepared import filled_volume, order_text
 from broadgauge.manifests.volumes import PROGRAM, mounted_claim, mounted_program
 from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.messages.prepare_order import VARIABLE
 
 
-def waiting_containers(job: PodJob) -> list[Manifest]:
+def waiting_containers(job: JobPods) -> list[Manifest]:
     """None where all is there; first of the init containers: nothing else starts without it."""
     prepare = job.settings.prepare
     if prepare is None or job.preparation is None:
@@ -33,11 +34,6 @@ def waiting_containers(job: PodJob) -> list[Manifest]:
     return [found]
 
 
-def prepared_variables(job: PodJob) -> dict[str, str]:
+def prepared_variables(job: JobPods) -> dict[str, str]:
     """By which ranks find what was fetched."""
     return {} if job.preparation is None else job.preparation.order.variables()
-
-
-def not_expanded(text: str) -> str:
-    """Kubernetes replaces `$(NAME)` in arguments and variables, and `$$` is a `$`."""
-    return text.replace("$", "$$")

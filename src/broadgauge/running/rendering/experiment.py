@@ -12,11 +12,11 @@ from broadgauge.agent import bundle
 from broadgauge.engine.expected_time import start_s, trial_s
 from broadgauge.engine.kinds.registry import in_engine
 from broadgauge.engine.plan import make_plan
-from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.case_container import OWN_WORKLOAD
+from broadgauge.manifests.job import PodJob, gpus_of
 from broadgauge.manifests.job_parts import is_gpu
-from broadgauge.manifests.names import MOST_NAME_CHARACTERS, word_of
+from broadgauge.manifests.names import CASE, MOST_NAME_CHARACTERS, word_of
 from broadgauge.manifests.nothing_secret import refuse_secrets
-from broadgauge.manifests.pod_template import OWN_WORKLOAD
 from broadgauge.manifests.rendering import Rendered, render_jobs
 from broadgauge.manifests.user_files import user_files
 from broadgauge.messages.codec import encode
@@ -127,11 +127,19 @@ def _jobs(
         _refuse_gpus(attached.resources, settings)
         is_mapped = any(each.is_mapped for each in attached.interfaces)
         yield PodJob(
+            name=f"{prefix}-{word}",
             prefix=prefix,
+            experiment=prefix,
+            marks={CASE: word},
             word=word,
             case=case,
             kind=experiment.kubernetes.job,
             settings=settings,
+            num_pods=case.nodes,
+            ranks_per_pod=case.ranks_per_node,
+            gpus_per_pod=gpus_of(settings, case),
+            volumes=settings.volumes_of(case.workload.name),
+            secrets=settings.secrets_of(case.workload.name),
             subfolder=subfolder,
             launches=experiment.launches,
             arguments=kind.torchrun_words or OWN_WORKLOAD,
