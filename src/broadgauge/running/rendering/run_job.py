@@ -54,8 +54,8 @@ def run_job_of(
     program: bytes | None = None,
 ) -> RunJob:
     """With a `partial` of the first two, the `MakeRunJob` of a platform. `cases`: of this
-    experiment, those that run on Kubernetes, all in the same pods. `program`: the zip file that they
-    run; None: `run_program`. Raises InputError."""
+    experiment, those that run on Kubernetes, all in the same pods. `program`: the zip file that
+    they run; None: `run_program`. Raises InputError."""
     experiment = loaded.experiment
     _check(experiment)
     assert len(name) <= MOST_NAME_CHARACTERS, name
