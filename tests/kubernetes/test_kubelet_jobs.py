@@ -106,7 +106,8 @@ def rendered_job(folder: Path, device: str, ipam: str, env: dict[str, str]) -> l
     (folder / "map.yaml").write_text(MAP)
     face = f"{{attachment: host-device, devices: {device}, ipam: {ipam}}}"
     found = rendered(folder, f"networks.nic.kubernetes={face}", text=EXPERIMENT)
-    objects = list(found.rendered.objects)
+    # As a server has them: master and workers share parts of their templates here.
+    objects: list[Manifest] = json.loads(json.dumps(found.rendered.objects))
     job = objects[-1]
     assert job["kind"] == "PyTorchJob"
     job["spec"]["runPolicy"]["cleanPodPolicy"] = "None"  # workers may outlive their master
