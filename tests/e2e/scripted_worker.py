@@ -33,6 +33,8 @@ SECOND_TRIAL = "b0.l0.t1"
 SENDS, BREAKS = "SENDS" in os.environ, os.environ.get("BREAKS")
 ITERATIONS = 3
 SCRIPT_STEPS = 8
+MUCH_BYTES = 400_000
+"""What it writes when it goes on."""
 told: list[str] = []
 """Trials."""
 
@@ -44,7 +46,7 @@ def begin_phase(phase: str) -> None:
         end_s = time.monotonic() + LINGER_S
         while time.monotonic() < end_s and Path(LINGER_HOLD).exists():
             time.sleep(min(0.1, LINGER_S))
-        print("goes on" + "." * 10_000, flush=True)
+        print("goes on" + ("." * 99 + "\n") * (MUCH_BYTES // 100), flush=True)
 
 
 def mark(label: str) -> None:

@@ -201,7 +201,8 @@ def test_names_of_services_and_host_names_resolve(pods: Pods) -> None:
 def test_the_status_of_networks_is_in_the_pod_and_in_its_files(pods: Pods) -> None:
     said = pods.run(
         pod_manifest(
-            "plain", "cat /pod/annotations",
+            # The file is refreshed once the status is there, as by a real kubelet.
+            "plain", "until grep -q . /pod/annotations; do sleep 0.1; done; cat /pod/annotations",
             volumes=[{"name": "pod", "downwardAPI": {"items": [
                 {"path": "annotations", "fieldRef": {"fieldPath": "metadata.annotations"}}]}}],
             main_volumeMounts=[{"name": "pod", "mountPath": "/pod"}],

@@ -57,6 +57,9 @@ class Hold:
         self.path.unlink(missing_ok=True)
 
 
+ROOM_BYTES = 1 << 18
+
+
 @dataclass(slots=True)
 class Machines:
     """The rig while it lives."""
@@ -109,9 +112,14 @@ class Machines:
         self.on("tool", "bridge", "link", "set", "dev", port, "state", number)
 
     def fill_disk(self, machine: str) -> None:
-        """Its temporary folder takes no byte more."""
+        """Its temporary folder takes no more than ROOM_BYTES, less than a rank that lingered writes.
+
+        When that rank's log is gone, what follows it has this room.
+        """
+        filler = f"{TEMPORARY}/filler"
         self.on(machine, "mount", "-o", "remount,size=16m", TEMPORARY)
-        self.on(machine, "sh", "-c", f"cat /dev/zero > {TEMPORARY}/filler || true")
+        self.on(machine, "sh", "-c", f"cat /dev/zero > {filler} || true")
+        self.on(machine, "truncate", "--size", f"-{ROOM_BYTES}", filler)
 
     def free_disk(self, machine: str) -> None:
         """Again."""
