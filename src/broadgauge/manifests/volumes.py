@@ -16,6 +16,7 @@ CASE = f"{OURS}/case"
 FILES = f"{OURS}/files"
 SCRATCH = f"{OURS}/scratch"
 ADDRESSES = f"{OURS}/addresses"
+ORDERS = f"{OURS}/orders"
 TOPOLOGY = f"{OURS}/topology"
 _POD_INFO = {
     "downwardAPI": {
@@ -84,6 +85,16 @@ def mounted_for_addresses(job: JobPods) -> list[Mounted]:
     return [
         mounted_program(job),
         _of_config_map("broadgauge-addresses", ADDRESSES, names.address_map_name(job)),
+    ]
+
+
+def mounted_for_leader(job: JobPods) -> list[Mounted]:
+    """In the container of a run's leader: the program, its orders, and a folder that ranks don't
+    see, at the same place as theirs."""
+    return [
+        mounted_program(job),
+        _of_config_map("broadgauge-orders", ORDERS, names.orders_name(job)),
+        _mounted("broadgauge-leader", SCRATCH, {"emptyDir": {}}),
     ]
 
 

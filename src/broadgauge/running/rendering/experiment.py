@@ -2,10 +2,8 @@
 the experiment's own files: the same file gives the same bytes."""
 
 import json
-import posixpath
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from broadgauge import __version__
 from broadgauge.agent import bundle
@@ -14,7 +12,6 @@ from broadgauge.engine.kinds.registry import in_engine
 from broadgauge.engine.plan import make_plan
 from broadgauge.manifests.case_container import OWN_WORKLOAD
 from broadgauge.manifests.job import PodJob, gpus_of
-from broadgauge.manifests.job_parts import is_gpu
 from broadgauge.manifests.names import CASE, MOST_NAME_CHARACTERS, word_of
 from broadgauge.manifests.nothing_secret import refuse_secrets
 from broadgauge.manifests.rendering import Rendered, render_jobs
@@ -25,16 +22,22 @@ from broadgauge.platforms.launch_plan import phase_limits
 from broadgauge.platforms.supervised import trial_order
 from broadgauge.running.experiments import LoadedExperiment
 from broadgauge.running.kinds.registry import in_running
+from broadgauge.running.rendering.case_needs import (
+    check_needed,
+    check_workloads,
+    files_below,
+    is_fed,
+    refuse_gpus,
+    where,
+)
 from broadgauge.running.rendering.devices import pod_devices
 from broadgauge.running.rendering.host_memory import host_memory
 from broadgauge.running.rendering.pod_attachments import AttachedNetworks, attach_networks
 from broadgauge.running.rendering.pod_environment import pod_cpus, pod_environment
 from broadgauge.running.rendering.pod_preparation import prepare_for_pods
-from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.kubernetes import Kubernetes
 from broadgauge.specs.launching import TrialRequest
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.token_forms import holds_token
@@ -70,7 +73,7 @@ class RenderedExperiment:
 def render_experiment(loaded: LoadedExperiment) -> RenderedExperiment:
     """Raises InputError where it has nothing for Kubernetes, or would not be what it says."""
     experiment = loaded.experiment
-    _check_workloads(experiment)
+    check_workloads(experiment)
     plan = make_plan(_to_be_run(experiment), {"kubernetes": pod_devices(experiment)})
     prefix = experiment.kubernetes.name or word_of(experiment.name)
     networks = attach_networks(experiment.kubernetes, plan.cases, prefix, loaded.folder)
@@ -91,20 +94,6 @@ def _to_be_run(experiment: Experiment) -> Experiment:
     return rest
 
 
-def _check_workloads(experiment: Experiment) -> None:
-    """Raises InputError: by a mistyped name a volume or a secret would be nowhere."""
-    settings, known = experiment.kubernetes, [each.name for each in experiment.workloads]
-    volumes = ((f"volumes[{i}]", each.workloads) for i, each in enumerate(settings.volumes))
-    secrets = ((f"secrets.{name}", ref.workloads) for name, ref in settings.secrets.items())
-    for place, names in (*volumes, *secrets):
-        for name in names or ():
-            if name not in known:
-                raise InputError(
-                    f"kubernetes.{place}.workloads: no workload is named `{name}`",
-                    hint=did_you_mean(name, known) or f"there are {', '.join(known)}",
-                )
-
-
 def _jobs(
     loaded: LoadedExperiment, plan: Plan, prefix: str, networks: AttachedNetworks
 ) -> Iterator[PodJob]:
@@ -118,13 +107,13 @@ def _jobs(
         _check_name(f"{prefix}-{word}", case)
         kind = in_running(case.workload)
         refuse_secrets(case, kind.own_words)
-        settings, subfolder = _where(experiment.kubernetes, kind.folder, case)
-        named = [posixpath.normpath(posixpath.join(subfolder, word)) for word in kind.named_files]
+        settings, subfolder = where(experiment.kubernetes, kind.folder, case)
+        named = files_below(subfolder, kind.named_files)
         if settings.working_folder is None:
-            _check_needed(case, kind.needed_files, loaded.folder / subfolder)
+            check_needed(case, kind.needed_files, loaded.folder / subfolder)
         cpus = pod_cpus(experiment, case)
         attached = networks.by_case[case.key]
-        _refuse_gpus(attached.resources, settings)
+        refuse_gpus(attached.resources, settings)
         is_mapped = any(each.is_mapped for each in attached.interfaces)
         yield PodJob(
             name=f"{prefix}-{word}",
@@ -153,14 +142,8 @@ def _jobs(
             needs_locked_memory=networks.needs_locked_memory[case.key],
             address_map=networks.address_map if is_mapped else None,
             topology=networks.topology,
-            preparation=prepared if _is_fed(settings, case) else None,
+            preparation=prepared if is_fed(settings, case) else None,
         )
-
-
-def _is_fed(settings: Kubernetes, case: Case) -> bool:
-    """Do its pods mount the volume that is filled before?"""
-    names = {each.name for each in settings.volumes_of(case.workload.name)}
-    return settings.prepare is not None and settings.prepare.volume in names
 
 
 def _word(case: Case) -> str:
@@ -181,19 +164,6 @@ def _check_distinct(words: Sequence[str], cases: Sequence[Case]) -> None:
             )
 
 
-def _check_needed(case: Case, needed: Iterable[str], folder: Path) -> None:
-    """Raises InputError for a file that would be missed in the pod."""
-    for name in needed:
-        if not (folder / name).is_file():
-            beside = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-            near = did_you_mean(name, beside)
-            there = "`kubernetes.working_folder`: the folder of an image or volume that has it"
-            raise InputError(
-                f"workloads.{case.workload.name}: no file `{name}` in {folder}, to be sent",
-                hint=there if near is None else f"{near} Or {there}",
-            )
-
-
 def _check_name(name: str, case: Case) -> None:
     """Raises InputError. Nothing is cut off: two names would become one."""
     if len(name) > MOST_NAME_CHARACTERS:
@@ -209,40 +179,6 @@ def _check_name(name: str, case: Case) -> None:
             "a letter",
             hint=f"`kubernetes: {{name: run-{name.partition('-')[0]}}}`",
         )
-
-
-def _where(settings: Kubernetes, folder: str | None, case: Case) -> tuple[Kubernetes, str]:
-    """The settings with a folder of the image that the command names, or the folder below the
-    experiment's that it runs in. Raises InputError for one elsewhere."""
-    if folder is None:
-        return settings, ""
-    if folder.startswith("/"):
-        known = settings.working_folder or folder
-        if settings.files:
-            raise InputError(
-                f"workloads.{case.workload.name}.working_directory: {folder} is the image's, where "
-                "`kubernetes.files` can't be put",
-                hint="a path below the experiment's folder, or no `files`",
-            )
-        return settings.model_copy(update={"working_folder": known}), ""
-    subfolder = posixpath.normpath(folder)
-    if subfolder.startswith(".."):
-        raise InputError(
-            f"workloads.{case.workload.name}.working_directory: {folder} is not below the "
-            "experiment's folder, and nothing of it gets into a pod",
-            hint="a path below it, or an absolute one, of the image or a volume",
-        )
-    return settings, "" if subfolder == "." else subfolder
-
-
-def _refuse_gpus(resources: Iterable[str], settings: Kubernetes) -> None:
-    """Raises InputError: a network's resource would take the place of the ranks' GPUs."""
-    for name in resources:
-        if name == settings.gpu_resource or is_gpu(name):
-            raise InputError(
-                f"networks[].kubernetes.resources: {name} are the pods' GPUs",
-                hint="the resource that gives the NIC or /dev/infiniband",
-            )
 
 
 def _told(experiment: Experiment, case: Case) -> bytes:

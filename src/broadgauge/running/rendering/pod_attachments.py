@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from broadgauge.agent.pod.address_map import AddressMapError, MappedNic, parse_map
+from broadgauge.agent.pod.rdma_plugins import BY_PLUGIN
 from broadgauge.manifests.attachment_conflicts import refuse_conflicts
 from broadgauge.manifests.definitions import Definitions, Interface
 from broadgauge.manifests.interfaces import Attachments, attach
@@ -36,10 +37,7 @@ def attach_networks(
     settings: Kubernetes, cases: Sequence[Case], prefix: str, folder: Path
 ) -> AttachedNetworks:
     """Raises InputError where pods can't have what their networks ask for."""
-    every = _distinct(case.link for case in cases if case.link is not None)
-    named = _named_map(every)
-    text = None if named is None else shared_file(folder, named.path, named.key)
-    rows = () if named is None or text is None else _rows(named, text)
+    text, rows = _address_map(cases, folder)
     definitions = Definitions(prefix)
     by_case: dict[str, Attachments] = {}
     locks: dict[str, bool] = {}
@@ -57,6 +55,64 @@ def attach_networks(
         address_map=text,
         topology=_topology(settings, cases, folder),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunNetworks:
+    """Of all pods of a run."""
+
+    attachments: Attachments
+    definitions: tuple[Interface, ...]
+    needs_locked_memory: bool
+    address_map: bytes | None
+    topology: bytes | None
+
+
+def attach_for_run(
+    settings: Kubernetes, cases: Sequence[Case], prefix: str, folder: Path
+) -> RunNetworks:
+    """Every network of every case, each with the most NICs that a case has of it. Raises InputError
+    where one pod can't have them all."""
+    text, rows = _address_map(cases, folder)
+    networks = _distinct(case.link for case in cases if case.link is not None)
+    for case in cases:
+        _refuse_fewer_adapters(case, networks)
+    definitions = Definitions(prefix)
+    found = attach(networks, definitions, rows)
+    num_pods = max(case.nodes for case in cases)
+    is_each_told = num_pods == 1 or (settings.job == "pytorchjob" and num_pods == 2)
+    refuse_conflicts(found, num_pods, rows, is_each_told=is_each_told)
+    is_mapped = any(each.is_mapped for each in found.interfaces)
+    return RunNetworks(
+        attachments=found,
+        definitions=tuple(definitions.rendered.values()),
+        needs_locked_memory=any(
+            each.kubernetes is not None and each.kubernetes.is_rdma for each in networks
+        ),
+        address_map=text if is_mapped else None,
+        topology=_topology(settings, cases, folder),
+    )
+
+
+def _refuse_fewer_adapters(case: Case, networks: Sequence[Network]) -> None:
+    """NCCL's plugins take all adapters of a pod. Raises InputError."""
+    link = case.link
+    if link is None or link.kubernetes is None or link.kubernetes.attachment != "device-plugin":
+        return
+    most = max(each.num_nics for each in networks if each.name == link.name)
+    if link.kubernetes.transport in BY_PLUGIN and link.num_nics < most:
+        raise InputError(
+            f"networks.{link.name}.nics_per_node: {link.num_nics} of {case.nodes} nodes, and the "
+            f"run's pods have {most}, of which NCCL's plugin takes all",
+            hint="one number of NICs for all shapes, or a run for each shape",
+        )
+
+
+def _address_map(cases: Sequence[Case], folder: Path) -> tuple[bytes | None, tuple[MappedNic, ...]]:
+    """The file and its lines; None: no network names one. Raises InputError."""
+    named = _named_map(_distinct(case.link for case in cases if case.link is not None))
+    text = None if named is None else shared_file(folder, named.path, named.key)
+    return text, () if named is None or text is None else _rows(named, text)
 
 
 def _of_pods(settings: Kubernetes, case: Case, cases: Sequence[Case]) -> tuple[Network, ...]:
