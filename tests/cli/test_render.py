@@ -122,7 +122,8 @@ def test_the_rights_are_of_the_kinds_that_are_rendered(
     assert list(kinds) == [
         ("", "configmaps"),
         ("kubeflow.org", "pytorchjobs"),
-        *(("", kind) for kind in ("pods", "pods/log", "events")),
+        *(("", kind) for kind in ("pods", "pods/log", "events", "secrets")),
     ]
     assert kinds["", "pods"] == ["get", "list", "watch"]
+    assert kinds["", "secrets"] == ["get", "create", "delete"]
     assert not any("*" in verbs for verbs in kinds.values())

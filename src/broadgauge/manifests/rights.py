@@ -1,4 +1,4 @@
-"""Which rights does it take to apply, follow and remove these jobs, and no more?
+"""Which rights does it take to apply, follow and remove these jobs, or to `run` them, and no more?
 
 A Role of the namespace: no right in the cluster is needed. Source: Kubernetes, "Using RBAC
 Authorization"; `kubectl apply` reads an object, then creates or patches it.
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from broadgauge.manifests import names
 from broadgauge.manifests.files import ManifestFile
-from broadgauge.manifests.job import PodJob
+from broadgauge.manifests.job import JobPods, PodJob
 from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.specs.errors import InputError
 
@@ -16,6 +16,15 @@ GROUP = "rbac.authorization.k8s.io"
 _OURS = ("get", "list", "watch", "create", "patch", "delete")
 _CLAIMS = ("get", "list", "watch", "create", "patch")
 """They hold data: who runs jobs need not be able to delete it."""
+_SECRETS = ("get", "create", "delete")
+"""Of a run's token and variables, each by its name: to list them would be to read all others."""
+_TO_READ: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("pods", ("get", "list", "watch")),
+    ("pods/log", ("get",)),
+    ("events", ("get", "list", "watch")),
+)
+"""Where pods are and why they wait; what a run's leader tells, which is a container's log."""
+_KUEUE = "kueue.x-k8s.io"
 _PLURALS = {"NetworkAttachmentDefinition": "network-attachment-definitions"}
 """Where it is no `s` behind the kind."""
 
@@ -37,7 +46,7 @@ def rights_file(jobs: Sequence[PodJob], objects: Sequence[Manifest]) -> Manifest
         "apiVersion": f"{GROUP}/v1",
         "kind": "Role",
         "metadata": about,
-        "rules": rules(objects),
+        "rules": [*rules(objects), *_queue_rules(job)],
     }
     binding = {
         "apiVersion": f"{GROUP}/v1",
@@ -58,18 +67,22 @@ def rights_file(jobs: Sequence[PodJob], objects: Sequence[Manifest]) -> Manifest
 
 
 def rules(objects: Sequence[Manifest]) -> list[Manifest]:
-    """By API group and kind, in the order of the objects; then pods and their logs, to read."""
+    """By API group and kind, in the order of the objects; then pods and their logs, to read, and
+    what `run` needs beside: a Secret of its own, whose values are in no file."""
     kinds = dict.fromkeys((_group(each), plural(each["kind"])) for each in objects)
     made = [
         _rule(group, kind, _CLAIMS if kind == "persistentvolumeclaims" else _OURS)
         for group, kind in kinds
     ]
-    return [
-        *made,
-        _rule("", "pods", ("get", "list", "watch")),
-        _rule("", "pods/log", ("get",)),
-        _rule("", "events", ("get", "list", "watch")),
-    ]
+    read = [_rule("", kind, verbs) for kind, verbs in _TO_READ]
+    return [*made, *read, _rule("", "secrets", _SECRETS)]
+
+
+def _queue_rules(job: JobPods) -> list[Manifest]:
+    """Kueue says in its Workload why a job is not admitted."""
+    if job.settings.queue is None:
+        return []
+    return [_rule(_KUEUE, "workloads", ("get", "list", "watch"))]
 
 
 def plural(kind: str) -> str:

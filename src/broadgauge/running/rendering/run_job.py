@@ -55,7 +55,7 @@ def run_job_of(
 ) -> RunJob:
     """With a `partial` of the first two, the `MakeRunJob` of a platform. `cases`: of this
     experiment, those that run on Kubernetes, all in the same pods. `program`: the zip file that
-    they run; None: `run_program`. Raises InputError."""
+    these run; None: `run_program`. Raises InputError."""
     experiment = loaded.experiment
     _check(experiment)
     assert len(name) <= MOST_NAME_CHARACTERS, name
@@ -103,7 +103,7 @@ def run_job_of(
 
 def run_program() -> bytes:
     """The zip file that pods of a run have: agent and leader."""
-    return bundle.build()
+    return bundle.build(bundle.RUN_POD_PARTS)
 
 
 def _check(experiment: Experiment) -> None:
