@@ -112,7 +112,7 @@ class Machines:
         self.on("tool", "bridge", "link", "set", "dev", port, "state", number)
 
     def fill_disk(self, machine: str) -> None:
-        """Its temporary folder takes no more than ROOM_BYTES, less than a rank that lingered writes.
+        """Its temporary folder takes ROOM_BYTES more, less than a rank that lingered writes.
 
         When that rank's log is gone, what follows it has this room.
         """
