@@ -108,5 +108,4 @@ def _starting(event: LaunchStarting) -> str:
 
 def _doing(event: PhaseBegan) -> str:
     what = event.case.label if event.case is not None else "launch"
-    phase = event.phase.value.replace("_", "-")
-    return f"{what}: {phase} {event.detail}".rstrip()
+    return f"{what}: {event.phase.replace('_', '-')} {event.detail}".rstrip()

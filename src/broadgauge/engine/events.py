@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from broadgauge.specs.case import Case
-from broadgauge.specs.record import Phase, Record
+from broadgauge.specs.launching import ShownPhase
+from broadgauge.specs.record import Record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +32,7 @@ class PhaseBegan:
     launch_id: str
     trial_id: str | None
     case: Case | None
-    phase: Phase
+    phase: ShownPhase
     detail: str
 
 

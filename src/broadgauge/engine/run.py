@@ -53,11 +53,12 @@ from broadgauge.specs.launching import (
     LooksAhead,
     Platform,
     RunsWithoutTool,
+    ShownPhase,
     TrialProgress,
     TrialRequest,
 )
 from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
-from broadgauge.specs.record import Phase, Record, Status, TrialError
+from broadgauge.specs.record import Record, Status, TrialError
 
 MOST_LOST_LIVES = 3
 """In a row, of one planned launch; then its other trials are given up, not waited for."""
@@ -316,7 +317,7 @@ class _Runner:
         return stored
 
     def _progress(self, life_id: str, place: TrialPlace | None) -> TrialProgress:
-        def progress(phase: Phase, detail: str) -> None:
+        def progress(phase: ShownPhase, detail: str) -> None:
             self._services.observer(
                 PhaseBegan(
                     launch_id=life_id,

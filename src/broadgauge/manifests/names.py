@@ -1,7 +1,7 @@
 """By which names and labels is known what is ours? All that we make bears them, pods too."""
 
 import re
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from broadgauge.manifests.job import JobPods
 from broadgauge.manifests.yaml_text import Manifest
@@ -25,6 +25,15 @@ TrainJob's and a PyTorchJob's pods."""
 
 MOST_LABEL_CHARACTERS = 63
 """Source: Kubernetes, "Labels and Selectors"."""
+
+
+class Named(Protocol):
+    """A job as whoever renders, makes or follows it knows it."""
+
+    @property
+    def name(self) -> str:
+        """Of the object; what belongs to it begins so."""
+        ...
 
 
 def word_of(text: str) -> str:
@@ -58,17 +67,17 @@ def metadata(job: JobPods, name: str, labels: dict[str, str]) -> Manifest:
     return {"name": name, **space, "labels": labels}
 
 
-def program_name(job: JobPods) -> str:
+def program_name(job: Named) -> str:
     """ConfigMap of what runs in its pods."""
     return f"{job.name}-program"
 
 
-def orders_name(job: JobPods) -> str:
+def orders_name(job: Named) -> str:
     """ConfigMap of what the leader of a run's pods is told."""
     return f"{job.name}-orders"
 
 
-def secrets_name(job: JobPods) -> str:
+def secrets_name(job: Named) -> str:
     """Secret of a run's token, and of variables whose values stand nowhere else."""
     return f"{job.name}-secrets"
 

@@ -2,7 +2,14 @@
 
 from collections.abc import Iterable
 
-from broadgauge.engine.events import LaunchEnded, Noted, PlanGrown, RecordWritten, RunStarted
+from broadgauge.engine.events import (
+    LaunchEnded,
+    Noted,
+    PhaseBegan,
+    PlanGrown,
+    RecordWritten,
+    RunStarted,
+)
 from broadgauge.report.opening import machine_lines, plan_lines, refusal_lines
 from broadgauge.report.quantities import launches_words, show
 from broadgauge.running.events import (
@@ -29,6 +36,8 @@ def event_lines(event: RunEvent) -> Iterable[str]:
             return plan_lines(event.experiment, event.plan)
         case PrepareStepBegins():
             return (f"prepare    {event.workload}: {' '.join(event.command)}",)
+        case PhaseBegan(phase="waiting"):
+            return (f"waiting    {event.detail}",)
     return _lines_while_running(event)
 
 

@@ -35,7 +35,7 @@ def dry_run(prepared: Prepared, *, platform_of: MakePlatform | None = None) -> D
     platform_of = platform_of or partial(
         make_platform,
         assumed_gpus=prepared.assumed_gpus,
-        hosts=prepared.experiment.hosts,
+        experiment=prepared.experiment,
         cases=prepared.plan.cases,
     )
     return DryRun(plan=prepared.plan, launches=tuple(_launches(prepared, platform_of)))

@@ -12,8 +12,7 @@ from broadgauge.platforms.emulated_cluster import EmulatedPlatform
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.local import LocalPlatform
 from broadgauge.specs.case import Case
-from broadgauge.specs.errors import PlatformError
-from broadgauge.specs.hosts import Host
+from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.launching import Platform
 from broadgauge.specs.machine import MachineFacts
 from broadgauge.specs.plan import Plan
@@ -29,16 +28,16 @@ def make_platform(
     folders: LaunchFolders,
     secrets: Secrets,
     *,
+    experiment: Experiment,
     assumed_gpus: int | None = None,
-    hosts: Sequence[Host] = (),
     cases: Sequence[Case] = (),
     looked: CoresLook | None = None,
 ) -> Platform:
     """Raises PlatformError where this machine refuses it, or a host can't be used.
 
-    `assumed_gpus`: as if so many were here, for a dry run. `hosts`: of the experiment. `cases`: of
-    the plan, whose secrets go where ranks run. `looked`: an earlier look at this machine's cores,
-    where a run is to say who else uses them.
+    `assumed_gpus`: as if so many were here, for a dry run. `cases`: of the plan, whose secrets go
+    where ranks run. `looked`: an earlier look at this machine's cores, where a run is to say who
+    else uses them.
     """
     match kind:
         case "emulated":
@@ -50,17 +49,19 @@ def make_platform(
         case "hosts":
             from broadgauge.platforms.hosts.platform import HostsPlatform
 
-            return HostsPlatform(folders, hosts, secrets=secrets, cases=cases)
+            return HostsPlatform(folders, experiment.hosts, secrets=secrets, cases=cases)
         case "kubernetes":
-            raise _only_rendered()
+            from broadgauge.running.in_pods import kubernetes_platform
+
+            return kubernetes_platform(folders, experiment, secrets, cases)
         case _:
             assert_never(kind)
 
 
-def read_devices(kind: PlatformKind, machine: MachineFacts, hosts: Sequence[Host] = ()) -> Devices:
+def read_devices(kind: PlatformKind, machine: MachineFacts, experiment: Experiment) -> Devices:
     """What does this platform have? `machine`: this one, which is all that some are.
 
-    Raises PlatformError where a host can't be asked.
+    Raises PlatformError where a host can't be asked; InputError where the experiment must say it.
     """
     match kind:
         case "emulated":
@@ -71,19 +72,13 @@ def read_devices(kind: PlatformKind, machine: MachineFacts, hosts: Sequence[Host
             from broadgauge.platforms.hosts.checking import read_hosts
             from broadgauge.platforms.hosts.devices import hosts_devices
 
-            return hosts_devices(read_hosts(hosts))
+            return hosts_devices(read_hosts(experiment.hosts))
         case "kubernetes":
-            raise _only_rendered()
+            from broadgauge.running.rendering.devices import pod_devices
+
+            return pod_devices(experiment)
         case _:
             assert_never(kind)
-
-
-def _only_rendered() -> PlatformError:
-    return PlatformError(
-        "`run` on Kubernetes is planned and not there yet",
-        hint="`broadgauge render EXPERIMENT --for kubernetes --out DIR` writes the manifests, and "
-        "`kubectl apply -k DIR` starts them; `--set platform=emulated` runs it here",
-    )
 
 
 def open_platforms(

@@ -87,12 +87,12 @@ def prepare(
     is_fallback = "emulated" in experiment.platforms and not machine.can_emulate
     if is_fallback:
         observer(NodesRefused(machine=machine))
-        emulated = read_devices("emulated", machine)
+        emulated = read_devices("emulated", machine, experiment)
         experiment = without_emulation(experiment, emulated)
         if against is not None:
             others = without_emulation(against.experiment, emulated)
             against = replace(against, experiment=others)
-    devices = {kind: read_devices(kind, machine, experiment.hosts) for kind in experiment.platforms}
+    devices = {kind: read_devices(kind, machine, experiment) for kind in experiment.platforms}
     plan = make_plan(experiment, devices, working_folder=str(loaded.folder), against=against)
     _check_price(experiment)
     plan = plan.model_copy(update={"keep_going": options.keep_going})

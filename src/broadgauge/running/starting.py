@@ -130,7 +130,7 @@ def resume(
                 )
         machine = read_machine()
         looked = look()
-        check_torch(read_devices(kind, machine, experiment.hosts) for kind in experiment.platforms)
+        check_torch(read_devices(kind, machine, experiment) for kind in experiment.platforms)
         if cases_left := _cases_left(folder):
             secrets.check(cases_left)
             run_prepare_steps(folder.plan, experiment.platforms, observer)
@@ -178,7 +178,7 @@ def _run_in(
     platform noted meanwhile last."""
     folders = folders_of(folder.plan, folder.log_folder)
     make = platform_of or partial(
-        make_platform, hosts=experiment.hosts, cases=folder.plan.cases, looked=looked
+        make_platform, experiment=experiment, cases=folder.plan.cases, looked=looked
     )
     platform = open_platforms(experiment.platforms, lambda kind: make(kind, folders, secrets))
     if isinstance(platform, SeesMachines) and _cases_left(folder):

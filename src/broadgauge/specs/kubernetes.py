@@ -166,6 +166,9 @@ class Kubernetes(Spec):
     ttl_s: TimeS | None = None
     """How long a finished job stays, and its logs with it; a TrainJob stays. null: until somebody
     deletes it."""
+    pending_limit_s: TimeS = 1800.0
+    """`run` only: how long its pods may wait for nodes, images and data before it gives up. A job
+    that a queue holds back is waited for without a limit."""
     deadline_s: TimeS | None = None
     """A job is ended after this long, whatever it does; null: no limit."""
 

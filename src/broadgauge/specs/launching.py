@@ -8,7 +8,7 @@ all ranks wait. Nothing of this crosses the network under test.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 from broadgauge.agent.taken_cores import TakenCores
 from broadgauge.messages.counters import NodeCounters
@@ -99,10 +99,15 @@ class TrialOutcome:
     """Of the life that it ran in; None: the one that was asked for. A leader went on by itself."""
 
 
+WAITING: Final = "waiting"
+"""For machines, which may take hours: no phase of ranks, and none that a record knows."""
+ShownPhase = Phase | Literal["waiting"]
+
+
 class TrialProgress(Protocol):
     """Told what goes on while a trial runs; must return quickly."""
 
-    def __call__(self, phase: Phase, detail: str) -> None: ...
+    def __call__(self, phase: ShownPhase, detail: str) -> None: ...
 
 
 class Launch(Protocol):

@@ -312,3 +312,6 @@ class Environment(StoredModel):
     """The ranks' NCCL_*, GLOO_*, TORCH_*, OMP_*, CUDA_* variables, secrets masked."""
     nodes: tuple[NodeFacts, ...] = ()
     """Equal ones once. Empty: all nodes are the one machine above, or an older run."""
+    cluster: dict[str, str | None] = Field(default_factory=dict)
+    """Facts of a whole cluster, by name; null: not permitted, or not to be read. Empty: there is
+    none, or an older run."""

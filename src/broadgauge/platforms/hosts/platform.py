@@ -6,6 +6,7 @@ from pathlib import Path
 
 from broadgauge.agent.facts import HostFacts
 from broadgauge.agent.taken_cores import TakenCores
+from broadgauge.messages.leader import Job
 from broadgauge.platforms.hosts.allocation import (
     AttachedLeader,
     LeaderPlace,
@@ -24,7 +25,7 @@ from broadgauge.platforms.led.dry_run_lines import command_lines
 from broadgauge.platforms.led.environment import machines_environment
 from broadgauge.platforms.led.launch import ReportedLife
 from broadgauge.platforms.led.orders import Seats, secret_names
-from broadgauge.platforms.led.platform import Allocation, LedPlatform
+from broadgauge.platforms.led.platform import Allocation, LedPlatform, Say
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.hosts import Host
@@ -79,8 +80,9 @@ class HostsAllocation:
         place = read_place(self._state_folder)
         return None if place is None else HostsLeader(place)
 
-    def start(self) -> HostsLeader:
+    def start(self, jobs: tuple[Job, ...], say: Say, show: Say) -> HostsLeader:
         """A leader that is yet to be given jobs. Raises PlatformError, RunFolderError."""
+        del jobs, say, show  # they answer at once, and are given what they do then
         place = start_allocation(self._hosts, self._facts, self._secrets)
         try:
             self._state_folder.mkdir(0o700, parents=True, exist_ok=True)
@@ -93,9 +95,17 @@ class HostsAllocation:
             ) from error
         return HostsLeader(place)
 
+    def wait_for_found(self, show: Say) -> None:
+        """Hosts are there."""
+        del show
+
     def forget(self) -> None:
         """The leader is gone."""
         forget_place(self._state_folder)
+
+    def lose(self) -> None:
+        """Agents end by themselves where their leader has ended."""
+        self.forget()
 
     def seats_of(self, case: Case) -> Seats:
         """The first hosts. Raises LaunchError where one has no interface of the network."""

@@ -36,8 +36,6 @@ class JobPlace:
     """Number of the next order that is put where its leader looks."""
     generation: int = 0
     """Of the jobs that its leader was given last."""
-    case: str | None = None
-    """The one case that it is for; None: all of the run's."""
     uid: str | None = None
     """Of the job; None: it is not created yet, or the tool was killed as it created it."""
     num_pods: int | None = None
@@ -72,21 +70,6 @@ class PlaceFile:
     def forget(self) -> None:
         """Its job is gone."""
         (self.folder / STATE_FILE).unlink(missing_ok=True)
-
-
-@dataclass(slots=True)
-class JobNumbers:
-    """Each job of a run has a number of its own, from 0."""
-
-    next: int = 0
-
-    def take(self) -> int:
-        self.next += 1
-        return self.next - 1
-
-    def after(self, number: int) -> None:
-        """That one was taken by an earlier life of the tool."""
-        self.next = max(self.next, number + 1)
 
 
 def this_owner() -> str:

@@ -1,7 +1,7 @@
 """Which kind of job can a cluster run, and what does its operator say is wrong with one?"""
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from broadgauge.platforms.kubernetes.api import Api
 from broadgauge.platforms.kubernetes.api_errors import ApiError, is_missing
@@ -15,7 +15,7 @@ from broadgauge.platforms.kubernetes.resources import (
 from broadgauge.specs.errors import PlatformError
 from broadgauge.specs.kubernetes import JobKind
 
-AUTO = "auto"
+AUTO: Final = "auto"
 """Asked for: the first of `RESOURCES` that the cluster has."""
 RESOURCES: dict[JobKind, Resource] = {
     "trainjob": TRAIN_JOBS,

@@ -35,6 +35,7 @@ def _core(kind: str, plural: str) -> Resource:
     return Resource(group="", version="v1", kind=kind, plural=plural)
 
 
+NODES = _core("Node", "nodes")
 PODS = _core("Pod", "pods")
 EVENTS = _core("Event", "events")
 CONFIG_MAPS = _core("ConfigMap", "configmaps")

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from broadgauge.agent.facts import HostFacts, InterfaceFacts
+from broadgauge.messages.leader import INTERFACES_WORD
 from broadgauge.platforms.host_facts import git_commit
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.led.orders import Seats, facts_for, places_on, rank_variables
@@ -23,11 +24,17 @@ def machines_environment(
     hello: Mapping[str, Any],
     *,
     folders: LaunchFolders,
+    found: Mapping[str, str] | None = None,
+    cluster: Mapping[str, str | None] | None = None,
 ) -> Environment:
-    """The first machine's, and what rank 0 said of its libraries."""
+    """The first machine's, and what rank 0 said of its libraries.
+
+    `found`: variables that the first agent gave its ranks. `cluster`: facts of all of it.
+    """
     first = hosts[0]
     place = places_on(case, 0, seats)[0]
-    variables = rank_variables(case, place, facts_for(case, seats.seats[0]))
+    asked = rank_variables(case, place, facts_for(case, seats.seats[0]))
+    told = {name: value for name, value in asked.items() if INTERFACES_WORD not in value}
     return Environment(
         broadgauge=installed_version("broadgauge") or "unknown",
         platform=platform,
@@ -44,8 +51,9 @@ def machines_environment(
         gpus=_gpus(case, hosts),
         nics=tuple(_in_words(each) for each in first.interfaces),
         git_commit=git_commit(folders.working_of(case.arm)),
-        variables=recorded_variables(variables, case, "{life}", "{logs}"),
+        variables=recorded_variables({**(found or {}), **told}, case, "{life}", "{logs}"),
         nodes=nodes_of(case, hosts),
+        cluster=dict(cluster or {}),
     )
 
 

@@ -24,7 +24,13 @@ from broadgauge.messages.leader import (
     TrialEnds,
 )
 from broadgauge.messages.waiting_limits import waiting_limit_s
-from broadgauge.platforms.led.handle import AttachedLink, LeaderHandle, LinkLost, NoLeader
+from broadgauge.platforms.led.handle import (
+    AttachedLink,
+    LeaderHandle,
+    LinkLost,
+    NoLeader,
+    NothingMore,
+)
 from broadgauge.specs.errors import PlatformError
 
 AGAIN_AFTER_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
@@ -82,6 +88,8 @@ class FollowedLeader:
                 spooled = self.attached.link.receive(deadline_s - time.monotonic())
             except LinkLost as loss:
                 self._attach_again(loss)
+                if self._missed is not None:
+                    self._send(self._missed)
                 continue
             if spooled is None:
                 return None
@@ -93,28 +101,53 @@ class FollowedLeader:
         self.attached.close()
 
     def _send(self, order: LeaderOrder) -> None:
-        try:
-            self.attached.link.send(order)
-        except LinkLost as loss:
-            self._attach_again(loss)
-            self._send(order)
+        """Try for so long. Raises LeaderGone; PlatformError where it can be heard and not told."""
+        deadline_s = time.monotonic() + RECONNECT_LIMIT_S
+        orders = [order]
+        for attempt in range(10_000):
+            try:
+                for each in orders:
+                    self.attached.link.send(each)
+                return
+            except LinkLost as loss:
+                if time.monotonic() > deadline_s:
+                    raise _unheard(self.leader, loss) from loss
+                if attempt:  # attaching does not help
+                    time.sleep(AGAIN_AFTER_S[min(attempt - 1, len(AGAIN_AFTER_S) - 1)])
+                self._attach_again(loss)
+            missed = self._missed
+            if missed is None and order is self._given:
+                return
+            orders = [order] if missed is None or missed is order else [missed, order]
+        raise AssertionError("the limit comes first")
+
+    @property
+    def _missed(self) -> TakeJobs | None:
+        """The jobs that a connection took along as it broke."""
+        given = self._given
+        is_there = given is None or _hello_of(self.attached).generation >= given.generation
+        return None if is_there else given
 
     def _attach_again(self, loss: LinkLost) -> None:
         """Raises LeaderGone where there is no leader, PlatformError where its host does not answer.
 
         It may live on then: another beside it would disturb what it measures.
         """
+        heard = _hello_of(self.attached).leader
         last, words = self.attached.link.last, self.attached.link.last_words
         self.attached.close()
+        if isinstance(loss, NothingMore):
+            raise LeaderGone(f"{self.leader.name}: {loss}") from loss
         if words is not None:
             self.leader.stop()  # until it and its agents have ended: two would disturb each other
             raise LeaderGone(f"{self.leader.name}: {words}") from loss
         self.say(f"{self.leader.name}: {loss}; the run goes on there, trying again")
         self.attached = _attach_until(self.leader, last, self.say, RECONNECT_LIMIT_S)
+        found = _hello_of(self.attached).leader
+        if heard and found and heard != found:
+            self.attached.close()
+            raise LeaderGone(f"{self.leader.name}: another leader began in its place") from loss
         self.say(f"{self.leader.name} answers again")
-        given = self._given
-        if given is not None and _hello_of(self.attached).generation < given.generation:
-            self._send(given)  # the connection broke before the leader had it
 
 
 def _attach_until(

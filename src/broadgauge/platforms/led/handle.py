@@ -13,6 +13,10 @@ class LinkLost(Exception):  # noqa: N818  says what is so, and is always caught
     """The stream from the leader ended, or nothing came for too long; the leader may live on."""
 
 
+class NothingMore(LinkLost):
+    """The leader has ended, and all that it has left was received."""
+
+
 class LeaderStream(Protocol):
     """A leader that is heard and told."""
 

@@ -47,6 +47,8 @@ class ReportedLife:
     agents: tuple[AgentHello, ...]
     num_ranks: int
     notes: tuple[str, ...] = ()
+    variables: dict[str, str] = field(default_factory=dict)
+    """That the first agent gave its ranks, for the network that it found."""
     hellos: dict[int, RankMessage] = field(default_factory=dict)
     symptoms: Symptoms = field(default_factory=Symptoms)
     refusal: Refused | None = None
@@ -57,6 +59,7 @@ class ReportedLife:
         match event:
             case Ready():
                 self.notes = event.notes
+                self.variables = event.variables
             case Refused():
                 self.refusal = event
             case AgentLost():

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from broadgauge.messages.agent import RunTrial
+from broadgauge.messages.asked_network import AskedNetwork
 from broadgauge.messages.launch_order import (
     LaunchOrder,
     Mode,
@@ -12,7 +13,7 @@ from broadgauge.messages.launch_order import (
     Program,
     RankPlan,
 )
-from broadgauge.messages.leader import LIFE_WORD, PORT_WORD, AgentOrder, Job
+from broadgauge.messages.leader import INTERFACES_WORD, LIFE_WORD, PORT_WORD, AgentOrder, Job
 from broadgauge.platforms.launch_plan import Programs, phase_limits
 from broadgauge.platforms.rank_environment import LaunchFacts, RankPlace, platform_variables
 from broadgauge.specs.case import Case
@@ -30,7 +31,7 @@ class Seat:
 
     num_cores: int
     interfaces: tuple[str, ...]
-    """By which it reaches the others in this case."""
+    """By which it reaches the others in this case; or INTERFACES_WORD."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,9 @@ class Seats:
 
     seats: tuple[Seat, ...]
     master_address: str
-    """Of the first, on the control network."""
+    """Of the first, on the control network; or MASTER_WORD."""
+    network: AskedNetwork | None = None
+    """For agents that must look for it; None: the seats name its interfaces."""
 
 
 SeatsOf = Callable[[Case], Seats]
@@ -82,16 +85,17 @@ def _order(request: LaunchRequest, node: int, seats: Seats, programs: Programs) 
     variables = [rank_variables(case, place, facts_for(case, seat)) for place in places]
     common = set.intersection(*(set(each.items()) for each in variables))
     shared = {name: value for name, value in common if not value.startswith(_LOGS_WORD)}
+    known = () if seat.interfaces == (INTERFACES_WORD,) else seat.interfaces
     return LaunchOrder(
         launch_id=LIFE_WORD,
         mode=Mode.PLAIN,
         num_nodes=case.nodes,
-        nodes=(NodePlan(node=node, cores=(), interfaces=seat.interfaces),),
+        nodes=(NodePlan(node=node, cores=(), interfaces=known, network=seats.network),),
         ranks=tuple(
             _rank(place, dict(each.items() - shared.items()), programs.of(case), _caches(case))
             for place, each in zip(places, variables, strict=True)
         ),
-        environment=shared,
+        environment=dict(sorted(shared.items())),
         link=None,
         limits=phase_limits(request.limits),
     )
@@ -111,14 +115,14 @@ def _rank(
 ) -> RankPlan:
     log_paths = {
         name: value.removeprefix(_LOGS_WORD)
-        for name, value in own.items()
+        for name, value in sorted(own.items())
         if value.startswith(_LOGS_WORD)
     }
     return RankPlan(
         rank=place.rank,
         node=place.node,
         program=program,
-        environment={name: value for name, value in own.items() if name not in log_paths},
+        environment={name: value for name, value in sorted(own.items()) if name not in log_paths},
         log_paths={**caches, **log_paths},
         log=f"{LIFE_WORD}.rank{place.rank}.log",
     )

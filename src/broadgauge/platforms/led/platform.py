@@ -16,7 +16,7 @@ from broadgauge.platforms.reading_logs import read_logs
 from broadgauge.platforms.supervised import trial_order
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, PlatformError
-from broadgauge.specs.launching import LaunchRequest, TrialProgress
+from broadgauge.specs.launching import WAITING, LaunchRequest, TrialProgress
 from broadgauge.specs.record import Environment, Phase
 
 Say = Callable[[str], None]
@@ -40,15 +40,30 @@ class Allocation(Protocol):
         """The leader that the run folder knows of, perhaps of an earlier life of the tool."""
         ...
 
-    def start(self) -> LeaderHandle:
+    def start(self, jobs: tuple[Job, ...], say: Say, show: Say) -> LeaderHandle:
         """A leader, and its agents, with nothing left where that fails.
 
-        Raises PlatformError, RunFolderError.
+        It may have these jobs at once, else they are given to it. `say`: takes what the user should
+        know. `show`: takes what is waited for. Raises InputError, PlatformError, RunFolderError.
+        """
+        ...
+
+    def wait_for_found(self, show: Say) -> None:
+        """The machines of the leader that `find` found may still be waited for.
+
+        Raises PlatformError where they don't come.
         """
         ...
 
     def forget(self) -> None:
         """The leader is gone."""
+        ...
+
+    def lose(self) -> None:
+        """The leader was lost: nothing of it may go on beside its successor, and it is forgotten.
+
+        Raises PlatformError where that can't be had.
+        """
         ...
 
     def seats_of(self, case: Case) -> Seats:
@@ -87,6 +102,7 @@ class LedPlatform:
         """The last that was heard of: the leader may go on with it where the tool asks for
         another."""
         self._num_lost = 0
+        self._last_loss = ""
         self._is_left = False
         self._programs = Programs()
 
@@ -102,7 +118,7 @@ class LedPlatform:
 
     def start(self, request: LaunchRequest, progress: TrialProgress) -> FollowedLaunch:
         """Follow the leader up to the first trial that is asked for. Raises LaunchError."""
-        progress(Phase.RENDEZVOUS, f"starting ranks on {request.cases[0].nodes} hosts")
+        progress(Phase.RENDEZVOUS, f"starting ranks on {request.cases[0].nodes} nodes")
         while True:
             try:
                 return self._find(request, self._lead(request, progress))
@@ -141,43 +157,57 @@ class LedPlatform:
             progress(Phase.RENDEZVOUS, text)
             self._note(text)
 
+        def show(text: str) -> None:
+            progress(WAITING, text)
+
         if self._leading is None:
             found = self._allocation.find()
             if found is not None:
-                self._leading = self._attached(found, say)
+                self._leading = self._attached(found, say, show)
                 if self._leading is not None:
                     return self._leading  # with what it has measured, and what it has left
         if self._leading is None:
-            self._leading = FollowedLeader.of(self._allocation.start(), -1, say)
-            self._give_from(request)
+            jobs = self._jobs_from(request)
+            self._leading = FollowedLeader.of(self._begin(jobs, say, show), -1, say)
+            if self._leading.generation < 0:
+                self._leading.give(jobs)
         elif self._has_changed:
-            self._give_from(request)
+            self._leading.give(self._jobs_from(request))
         elif not self._is_expected(request):
             self._leading.give((self._job(request),))
         return self._leading
+
+    def _begin(self, jobs: tuple[Job, ...], say: Say, show: Say) -> LeaderHandle:
+        """Raises as the allocation does; a successor that can't start says what was lost before."""
+        try:
+            return self._allocation.start(jobs, say, show)
+        except PlatformError as error:
+            if self._num_lost:
+                error.message = f"{error.message}\n  before that {self._last_loss}"
+            raise
 
     def _is_expected(self, request: LaunchRequest) -> bool:
         """Does the leader come to it by itself? Also to another life of a launch that it has."""
         planned, _ = life_number(request.launch_id)
         return planned in {life_number(each.launch_id)[0] for each in self._expected}
 
-    def _attached(self, leader: LeaderHandle, say: Say) -> FollowedLeader | None:
+    def _attached(self, leader: LeaderHandle, say: Say, show: Say) -> FollowedLeader | None:
         """The leader of an earlier life of the tool, with what it has measured meanwhile."""
+        self._allocation.wait_for_found(show)
         try:
             return FollowedLeader.of(leader, -1, say)
         except LeaderGone as gone:
             self._note(f"{gone}: what is left is run again")
-            self._allocation.forget()
+            self._allocation.lose()
             return None
 
-    def _give_from(self, request: LaunchRequest) -> None:
+    def _jobs_from(self, request: LaunchRequest) -> tuple[Job, ...]:
         """This launch and those after it, where they were told; else this one alone."""
-        assert self._leading is not None
         self._has_changed = False
         planned, _ = life_number(request.launch_id)
         names = [life_number(each.launch_id)[0] for each in self._expected]
         later = self._expected[names.index(planned) + 1 :] if planned in names else []
-        self._leading.give(tuple(self._job(each) for each in (request, *later)))
+        return tuple(self._job(each) for each in (request, *later))
 
     def _job(self, request: LaunchRequest) -> Job:
         return job_of(request, self._allocation.seats_of, trial_order, self._programs)
@@ -205,7 +235,7 @@ class LedPlatform:
                     if life_number(life.life_id)[1] >= number:
                         self._raise_failure(life, request.cases[0])
                 case JobsDone():
-                    self._give_from(request)
+                    leading.give(self._jobs_from(request))
                 case _ if life is not None:
                     life.take(event)
                 case _:
@@ -269,13 +299,14 @@ class LedPlatform:
         if self._leading is not None:
             self._leading.close()
             self._leading = None
-            self._allocation.forget()
+            self._allocation.lose()
         self._num_lost += 1
+        self._last_loss = why
         self._note(why)
         if self._num_lost > MOST_LOST:
             raise PlatformError(
                 f"{self._num_lost} times in a row, at last: {why}",
-                hint="`broadgauge run --resume` goes on when the hosts can be reached",
+                hint="`broadgauge run --resume` goes on when the machines can be reached",
             )
 
     def _note(self, text: str) -> None:

@@ -1,0 +1,292 @@
+"""Which pods are a run's, and what of a case is known before and after they run?"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from broadgauge.agent.facts import HOST_FACTS, HostFacts
+from broadgauge.manifests.run_job import (
+    MakeRunJob,
+    RunJob,
+    asked_network_of,
+    cores_of,
+    order_key,
+    run_secret,
+)
+from broadgauge.messages.codec import DecodeError
+from broadgauge.messages.leader import INTERFACES_WORD, MASTER_WORD, Job, TakeJobs
+from broadgauge.messages.proof import new_token
+from broadgauge.platforms.kubernetes.api import Api
+from broadgauge.platforms.kubernetes.api_errors import ApiError
+from broadgauge.platforms.kubernetes.cluster_facts import cluster_facts
+from broadgauge.platforms.kubernetes.job_place import JobPlace, PlaceFile, run_label
+from broadgauge.platforms.kubernetes.job_states import (
+    AUTO,
+    choice_words,
+    choose_kind,
+)
+from broadgauge.platforms.kubernetes.making import RunObjects
+from broadgauge.platforms.kubernetes.orders import order_bytes
+from broadgauge.platforms.kubernetes.ownership import found_again
+from broadgauge.platforms.kubernetes.refusals import refusal
+from broadgauge.platforms.kubernetes.running_job import RunningJob
+from broadgauge.platforms.launch_folders import LaunchFolders
+from broadgauge.platforms.led.dry_run_lines import command_lines
+from broadgauge.platforms.led.environment import machines_environment
+from broadgauge.platforms.led.launch import ReportedLife
+from broadgauge.platforms.led.orders import Seat, Seats
+from broadgauge.platforms.led.platform import Allocation, Say
+from broadgauge.specs.case import Case
+from broadgauge.specs.errors import LaunchError, PlatformError, RunFolderError
+from broadgauge.specs.kubernetes import JobKind, Kubernetes
+from broadgauge.specs.launching import LaunchRequest
+from broadgauge.specs.record import Environment
+from broadgauge.specs.secrets import SecretText, SecretTexts
+
+
+class RunSettings(Protocol):
+    """What of an experiment is the cluster's side."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def kubernetes(self) -> Kubernetes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Upcoming:
+    """A job that is yet to be made: its orders name its networks."""
+
+    api: Api
+    place: JobPlace
+    run: RunJob
+    words: str
+    """Of its kind, for people."""
+
+
+class PodsAllocation:
+    """The pods of one job, for all cases of a run."""
+
+    def __init__(
+        self,
+        folders: LaunchFolders,
+        experiment: RunSettings,
+        make_job: MakeRunJob,
+        secrets: SecretTexts,
+    ) -> None:
+        """`secrets`: variables that ranks get and that stand in no order."""
+        self._folders = folders
+        self._experiment = experiment
+        self._settings = experiment.kubernetes
+        self._make_job = make_job
+        self._secrets = secrets
+        self._file = PlaceFile(folders.logs)
+        self._leader: RunningJob | None = None
+        self._upcoming: _Upcoming | None = None
+        self._next_number = 0
+        self._runs: dict[str, RunJob] = {}
+        """By the job's name."""
+        self._facts: dict[str, dict[str, str | None]] = {}
+        self._notes: dict[str, None] = {}
+
+    @property
+    def notes(self) -> Iterable[str]:
+        """Known before anything is asked of the cluster: nothing."""
+        return ()
+
+    def find(self) -> RunningJob | None:
+        """The leader that the run folder knows of. Raises PlatformError."""
+        if self._leader is None:
+            place = self._file.read()
+            if place is None:
+                return None
+            self._next_number = max(self._next_number, place.number + 1)
+            api = Api.connect(place.context)
+            self._leader = self._job_at(api, found_again(api, place))
+        return self._leader
+
+    def start(self, jobs: tuple[Job, ...], say: Say, show: Say) -> RunningJob:
+        """A job with these orders; its pods run when it comes back. Raises InputError,
+        PlatformError, RunFolderError."""
+        coming = self._next()
+        self._upcoming = None
+        api, place, run = coming.api, coming.place, coming.run
+        orders = {order_key(0): order_bytes(TakeJobs(generation=0, jobs=jobs))}
+        values = {name: self._secrets[name] for name in run.looked_up}
+        objects = RunObjects.of(run, orders, run_secret(run, SecretText(new_token()), values))
+        self._write(place)
+        pods = "1 pod" if run.num_pods == 1 else f"{run.num_pods} pods"
+        show(f"creating {place.name} in namespace {place.namespace}, {coming.words}: {pods}")
+        leader = self._leader = self._job_at(api, place)
+        try:
+            leader.is_created(objects.create(api, place.namespace, say), run.num_pods)
+            self._write(leader.place)
+            leader.wait_for_pods(run.num_pods, _limit_s(run), show)
+        except BaseException:  # a Ctrl-C, too: what was made is given back
+            if leader.stop():
+                self.forget()
+            raise
+        return leader
+
+    def wait_for_found(self, show: Say) -> None:
+        """Its pods may be waiting still. Raises PlatformError where they can't run."""
+        leader = self.find()
+        if leader is None or leader.place.uid is None or leader.has_begun():
+            return
+        run = self._run_at(leader.place)
+        leader.wait_for_pods(run.num_pods, _limit_s(run), show)
+
+    def forget(self) -> None:
+        """Its job is gone."""
+        self._file.forget()
+        if self._leader is not None:
+            self._leader.watch.close()
+        self._leader = None
+
+    def lose(self) -> None:
+        """Its job is deleted: its operator, or a queue, would make pods of it again, which measure
+        beside those of its successor. Raises PlatformError where it can't be; it stays known then.
+        """
+        leader = self.find()
+        if leader is not None and not leader.stop() and not leader.is_gone():
+            raise PlatformError(
+                f"{leader.name} was lost, and it can't be told whether it goes on",
+                hint="`broadgauge run --resume` goes on once it is deleted",
+            )
+        self.forget()
+
+    def seats_of(self, case: Case) -> Seats:
+        """Known in the pods only: the leader and the agents fill in the words. Raises InputError,
+        PlatformError."""
+        run = self._next().run if self._leader is None else self._run_at(self._leader.place)
+        return seats_in(run, case)
+
+    def agent_name(self, number: int) -> str:
+        """Its pod and node."""
+        return f"node {number}" if self._leader is None else self._leader.pod_name(number)
+
+    def notes_on(self, case: Case) -> Iterable[str]:
+        """Say where what we tell each other shares a network with what is measured."""
+        face = None if case.link is None else case.link.kubernetes
+        if case.link is not None and face is not None and face.attachment == "pod":
+            yield (
+                f"network {case.link.name} is also the control network: between timed parts it "
+                "carries what ranks say, in them a sign of life every 10 s"
+            )
+        yield from self._notes
+
+    def environment(self, case: Case, life: ReportedLife) -> Environment:
+        """What the pods said of themselves. Raises LaunchError where one says nothing usable."""
+        return machines_environment(
+            "kubernetes",
+            case,
+            tuple(_facts(hello.hostname, hello.facts, hello.place) for hello in life.agents),
+            self.seats_of(case),
+            life.hellos[0],
+            folders=self._folders,
+            found=life.variables,
+            cluster=self._cluster_facts(),
+        )
+
+    def rank_commands(self, request: LaunchRequest) -> tuple[str, ...]:
+        """The environment and command of each rank; `{…}` is filled in where it runs. No cluster is
+        asked. Raises InputError."""
+        case, settings = request.cases[0], self._settings
+        run = self._make_job(kind=settings.job, namespace=settings.namespace, run="run", name="run")
+        seats = seats_in(run, case)
+        return tuple(
+            line
+            for node in range(case.nodes)
+            for line in command_lines(request, node, seats, f"pod {node}", settings.python)
+        )
+
+    def _next(self) -> _Upcoming:
+        """Raises InputError, PlatformError."""
+        if self._upcoming is None:
+            settings = self._settings
+            api = Api.connect(None)
+            asked = settings.job if "job" in settings.model_fields_set else AUTO
+            try:
+                kind = choose_kind(api, asked)
+            except ApiError as error:
+                raise refusal(error, "looking for what the cluster can run") from error
+            place = self._new_place(api, settings.namespace or api.default_namespace, kind)
+            words = choice_words(kind, asked)
+            self._upcoming = _Upcoming(api, place, self._run_at(place), words)
+        return self._upcoming
+
+    def _new_place(self, api: Api, namespace: str, kind: JobKind) -> JobPlace:
+        number = self._next_number
+        self._next_number += 1
+        word = self._settings.name or self._experiment.name
+        run = run_label(word, str(self._folders.logs.absolute()))
+        return JobPlace(
+            context=api.context,
+            namespace=namespace,
+            run=run,
+            name=run if number == 0 else f"{run}-r{number}",  # an indexed Job numbers its own pods
+            kind=kind,
+            number=number,
+        )
+
+    def _run_at(self, place: JobPlace) -> RunJob:
+        """Made once. Raises InputError."""
+        if place.name not in self._runs:
+            self._runs[place.name] = self._make_job(
+                kind=place.kind, namespace=place.namespace, run=place.run, name=place.name
+            )
+        return self._runs[place.name]
+
+    def _job_at(self, api: Api, place: JobPlace) -> RunningJob:
+        return RunningJob(api, place, self._file, self._folders.logs, self._note)
+
+    def _write(self, place: JobPlace) -> None:
+        """Before anything is created: a tool that is killed must find what it has made. Raises
+        RunFolderError."""
+        try:
+            self._file.write(place)
+        except OSError as error:
+            raise RunFolderError(
+                f"{self._file.folder} can't be written: {error.strerror or error}",
+                hint="free some space, then `broadgauge run --resume` goes on",
+            ) from error
+
+    def _cluster_facts(self) -> dict[str, str | None]:
+        """Read once a job. Raises PlatformError."""
+        leader = self._leader
+        if leader is None:
+            return {}
+        if leader.place.name not in self._facts:
+            pods = leader.pods().values()
+            self._facts[leader.place.name] = cluster_facts(leader.api, list(pods))
+        return self._facts[leader.place.name]
+
+    def _note(self, text: str) -> None:
+        self._notes[text] = None
+
+
+_: type[Allocation] = PodsAllocation
+
+
+def seats_in(run: RunJob, case: Case) -> Seats:
+    """With words for what is known in the pods alone. A case of one node needs no network."""
+    network = asked_network_of(run, case)
+    interfaces = ("lo",) if network is None else (INTERFACES_WORD,)
+    seat = Seat(num_cores=cores_of(run, case), interfaces=interfaces)
+    return Seats(seats=(seat,) * case.nodes, master_address=MASTER_WORD, network=network)
+
+
+def _limit_s(run: RunJob) -> float:
+    """Pods that wait for their data set are not late."""
+    prepare = run.settings.prepare if run.preparation is not None else None
+    return run.settings.pending_limit_s + (0.0 if prepare is None else prepare.wait_limit_s)
+
+
+def _facts(hostname: str, told: dict[str, Any] | None, place: dict[str, str]) -> HostFacts:
+    """Raises LaunchError."""
+    try:
+        facts = HOST_FACTS(told)
+    except DecodeError as error:
+        raise LaunchError(f"{hostname}: what it says of itself can't be read: {error}") from error
+    return replace(facts, hostname=place.get("node", hostname))

@@ -1,0 +1,23 @@
+"""Where do cases run in pods of a cluster? A leader in the first pod holds the launches."""
+
+from broadgauge.manifests.run_job import MakeRunJob
+from broadgauge.platforms.kubernetes.allocation import PodsAllocation, RunSettings
+from broadgauge.platforms.launch_folders import LaunchFolders
+from broadgauge.platforms.led.platform import LedPlatform
+from broadgauge.specs.secrets import SecretTexts
+
+
+class KubernetesPlatform(LedPlatform):
+    """The pods of one job, of which nothing is made before the first launch."""
+
+    def __init__(
+        self,
+        folders: LaunchFolders,
+        experiment: RunSettings,
+        make_job: MakeRunJob,
+        *,
+        secrets: SecretTexts,
+    ) -> None:
+        """`make_job`: the job of all cases. `secrets`: variables that ranks get and that stand in
+        no order."""
+        super().__init__(folders, PodsAllocation(folders, experiment, make_job, secrets))

@@ -1,0 +1,235 @@
+"""What goes on between the tool and a job's pods? They come up, are listened to, and go."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from broadgauge.manifests.names import JOB
+from broadgauge.manifests.run_container import LEADER
+from broadgauge.messages.leader import LeaderOrder
+from broadgauge.messages.waiting_limits import waiting_limit_s
+from broadgauge.platforms.kubernetes.admission import Admission, Held
+from broadgauge.platforms.kubernetes.api import Api
+from broadgauge.platforms.kubernetes.api_errors import ApiError
+from broadgauge.platforms.kubernetes.job_place import JobPlace, PlaceFile
+from broadgauge.platforms.kubernetes.job_states import RESOURCES, trouble_of
+from broadgauge.platforms.kubernetes.json_shapes import JsonMap
+from broadgauge.platforms.kubernetes.leader_log import AttachedLog, LogLink, LogPump
+from broadgauge.platforms.kubernetes.log_stream import follow_log
+from broadgauge.platforms.kubernetes.numbering import by_number
+from broadgauge.platforms.kubernetes.orders import put_order, with_order
+from broadgauge.platforms.kubernetes.owned import delete_all, selector_of
+from broadgauge.platforms.kubernetes.ownership import created, events_of_makers, is_pod_of
+from broadgauge.platforms.kubernetes.pod_lines import PodLines
+from broadgauge.platforms.kubernetes.pod_states import PodStage, PodState
+from broadgauge.platforms.kubernetes.pod_warnings import PodWarnings
+from broadgauge.platforms.kubernetes.pods_wait import PodsWait
+from broadgauge.platforms.kubernetes.refusals import refusal
+from broadgauge.platforms.kubernetes.resources import PODS
+from broadgauge.platforms.kubernetes.watching import PodWatch
+from broadgauge.platforms.led.handle import LeaderHandle, LinkLost, NoLeader
+from broadgauge.specs.errors import PlatformError
+
+Say = Callable[[str], None]
+HELLO_LIMIT_S = waiting_limit_s(120.0)
+"""From a running pod to its leader's first line."""
+SEEN_LIMIT_S = waiting_limit_s(10.0)
+"""For the watch of a tool that has just started."""
+LOOK_EVERY_S = 1.0
+LIMIT_HINT = (
+    "`--set kubernetes.pending_limit_s=2h` waits longer; `kubectl describe pod` says what it waits "
+    "for"
+)
+
+
+@dataclass(slots=True)
+class RunningJob:
+    """A job that was created, by this life of the tool or an earlier one; its first pod leads."""
+
+    api: Api
+    place: JobPlace
+    file: PlaceFile
+    log_folder: Path
+    say: Say
+    watch: PodWatch = field(init=False)
+    _lines: PodLines = field(init=False)
+    _ended_after: int | None = None
+    """The last event that was known when the log had been read to its end."""
+
+    def __post_init__(self) -> None:
+        place = self.place
+        selector = f"{selector_of(place.run)},{JOB}={place.name}"
+        self._lines = PodLines(self.log_folder / f"{place.name}.leader.log")
+        self.watch = PodWatch(self.api, place.namespace, selector, self.say)
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"job {self.place.name} in namespace {self.place.namespace}"
+
+    def pods(self) -> dict[int, PodState]:
+        """Of this job, by the number of their node. Raises PlatformError."""
+        try:
+            seen = self.watch.pods()
+        except ApiError as error:
+            raise refusal(error, "watching the pods") from error
+        own = [pod for pod in seen if is_pod_of(self.place, pod)]
+        return by_number(own, self.place.num_pods)
+
+    def is_created(self, objects: Iterable[JsonMap], num_pods: int) -> None:
+        """These are there, the job among them: its uid tells its pods from others'."""
+        self.place = created(self.place, objects, num_pods)
+
+    def pod_name(self, number: int) -> str:
+        """With its node, for people."""
+        try:
+            pod = self.pods().get(number)
+        except PlatformError:
+            pod = None
+        if pod is None:
+            return f"node {number}"
+        return pod.name if pod.node is None else f"{pod.name} on {pod.node}"
+
+    def wait_for_pods(self, num_pods: int, limit_s: float, show: Say) -> None:
+        """Until all run. Raises PlatformError where they can't, or don't in time."""
+        place = self.place
+        admission = Admission(api=self.api, namespace=place.namespace)
+        PodsWait(
+            name=self.name,
+            num_pods=num_pods,
+            limit_s=limit_s,
+            controllers=events_of_makers(place),
+            warnings=PodWarnings(api=self.api, namespace=place.namespace),
+            queued=lambda: self._held(admission),
+            show=show,
+            limit_hint=LIMIT_HINT,
+        ).until_all_run(lambda: list(self.pods().values()), self.watch.wait)
+
+    def _held(self, admission: Admission) -> Held | None:
+        """Who holds its pods back? Raises PlatformError where it is gone, or its operator says that
+        it has failed."""
+        words = f"{self.place.kind} {self.place.name}"
+        try:
+            job = self.api.find(RESOURCES[self.place.kind], self.place.namespace, self.place.name)
+        except ApiError as error:
+            if error.is_passing:  # the next look tells
+                return None
+            raise refusal(error, f"looking at {words}") from error
+        if job is None:
+            raise PlatformError(f"{words} is gone: somebody deleted it")
+        trouble = trouble_of(job)
+        if trouble is not None:
+            raise PlatformError(f"{words}: {trouble}")
+        return admission.held(job)
+
+    def has_begun(self) -> bool:
+        """Has its first pod run, as far as is seen now? Then its log tells how it went."""
+        first = self._seen_first()
+        return first is not None and (first.has_ended or first.stage is PodStage.RUNNING)
+
+    def attach(self, after: int) -> AttachedLog:
+        """Hear its leader. Raises NoLeader, LinkLost, PlatformError."""
+        first = self._first_pod()
+        link = LogLink(
+            pump=LogPump(self._stream(first)),
+            tell=self.tell,
+            hear_line=self._lines.keep,
+            begins=self._lines.begins,
+            why_ended=self._why_deaf,
+            last=after,
+            generation=self.place.generation,
+        )
+        attached = AttachedLog(link)
+        try:
+            if _has_led(first) and self._ended_after == after:
+                raise NoLeader(f"{self.name}: {self._cause(first)}")
+            self._ended_after = after if _has_led(first) else None
+            link.wait_for_hello(HELLO_LIMIT_S)
+        except BaseException as error:
+            attached.close()
+            if isinstance(error, LinkLost):
+                self._refuse_where_shut_out(first.name)
+            raise
+        return attached
+
+    def _refuse_where_shut_out(self, pod: str) -> None:
+        """Raises PlatformError where the cluster does not know us any more: waiting is no help.
+
+        A watch that is open goes on without being judged again, so that it does not tell.
+        """
+        try:
+            self.api.get(PODS, self.place.namespace, pod)
+        except ApiError as error:
+            if error.status in (401, 403) and not error.is_passing:
+                raise refusal(error, f"{self.name} goes on in its pods, unheard") from error
+
+    def tell(self, order: LeaderOrder) -> None:
+        """Put an order where the leader finds it. Raises LinkLost, PlatformError."""
+        self.place = with_order(self.place, order)
+        self.file.write(self.place)  # a tool that is killed now must not give its number again
+        first = self.pods().get(0)
+        name = None if first is None else first.name
+        put_order(self.api, self.place, order, first_pod=name, is_gone=self.is_gone)
+
+    def stop(self) -> bool:
+        """Delete all that belongs to the run; False: nobody knows whether all is gone."""
+        self.watch.close()
+        return delete_all(
+            self.api, self.place.namespace, self.place.run, self.say, RESOURCES[self.place.kind]
+        )
+
+    def is_gone(self) -> bool:
+        """Can no pods be made of it any more? Those that a dead node still has stay for a while."""
+        place = self.place
+        try:
+            return self.api.find(RESOURCES[place.kind], place.namespace, place.name) is None
+        except ApiError:  # nobody knows
+            return False
+
+    def _seen_first(self) -> PodState | None:
+        """None: there is none."""
+        deadline_s = time.monotonic() + SEEN_LIMIT_S
+        while (first := self.pods().get(0)) is None and time.monotonic() < deadline_s:
+            self.watch.wait(LOOK_EVERY_S)
+        return first
+
+    def _first_pod(self) -> PodState:
+        """Raises NoLeader."""
+        first = self._seen_first()
+        if first is None:
+            raise NoLeader(f"{self.name} has no pod that leads it")
+        if first.stage is PodStage.GONE:
+            raise NoLeader(f"{self.name}: {self._cause(first)}")
+        return first
+
+    def _cause(self, first: PodState) -> str:
+        """A job whose pod fails takes the others with it: the one that failed says why."""
+        failed = [pod for pod in self.pods().values() if pod.stage is PodStage.FAILED]
+        return "; ".join(pod.words for pod in failed or [first])
+
+    def _stream(self, pod: PodState) -> Iterator[bytes]:
+        def has_ended() -> bool:
+            state = self.pods().get(0)
+            return state is None or state.uid != pod.uid or _has_led(state)
+
+        place = self.place
+        return follow_log(
+            self.api, place.namespace, pod.name, LEADER, has_ended=has_ended, say=self.say
+        )
+
+    def _why_deaf(self) -> str | None:
+        try:
+            first = self.pods().get(0)
+        except PlatformError as error:
+            return str(error)
+        is_gone = first is not None and first.stage is PodStage.GONE
+        return first.words if first is not None and is_gone else None
+
+
+def _has_led(pod: PodState) -> bool:
+    """Does its leader run no more? It outlives ranks that were killed, and has more to tell."""
+    return pod.stage is PodStage.GONE or (pod.has_ended and not pod.is_leading)
+
+
+_: type[LeaderHandle] = RunningJob

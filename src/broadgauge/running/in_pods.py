@@ -1,0 +1,49 @@
+"""How does an experiment run in the pods of a cluster? From its file to the platform that does."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from broadgauge.platforms.kubernetes.extra import check_extra
+from broadgauge.platforms.launch_folders import LaunchFolders
+from broadgauge.running.experiments import LoadedExperiment
+from broadgauge.running.rendering.run_job import run_job_of
+from broadgauge.specs.case import Case
+from broadgauge.specs.errors import InputError
+from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.secrets import Secrets
+
+if TYPE_CHECKING:
+    from broadgauge.platforms.kubernetes.platform import KubernetesPlatform
+
+
+def kubernetes_platform(
+    folders: LaunchFolders, experiment: Experiment, secrets: Secrets, cases: Sequence[Case]
+) -> "KubernetesPlatform":
+    """`cases`: of the whole plan. No cluster is asked yet. Raises PlatformError where what speaks
+    to one is not installed; InputError."""
+    check_extra()
+    from broadgauge.platforms.kubernetes.platform import KubernetesPlatform
+
+    own = [case for case in cases if case.platform in (None, "kubernetes")]
+    _refuse_other_folder(folders, own)
+    loaded = LoadedExperiment(experiment=experiment, source=experiment.name, folder=folders.working)
+    names = (name for case in own for name, value in case.environment.items())
+    found = ((name, secrets.find(name)) for name in sorted(set(names)))
+    return KubernetesPlatform(
+        folders,
+        experiment,
+        partial(run_job_of, loaded, own),
+        secrets={name: value for name, value in found if value is not None},
+    )
+
+
+def _refuse_other_folder(folders: LaunchFolders, cases: Sequence[Case]) -> None:
+    """Pods have the files of one folder. Raises InputError."""
+    is_needed = any(case.arm == "baseline" and case.workload.is_under_torchrun for case in cases)
+    if is_needed and folders.baseline != folders.working:
+        raise InputError(
+            f"--against: the baseline's commands run in {folders.baseline}, and the pods of a run "
+            f"have the files of {folders.working} alone",
+            hint="run both from one folder, or the two after each other and `broadgauge compare`",
+        )

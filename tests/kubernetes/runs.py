@@ -1,0 +1,180 @@
+"""Somebody who runs experiments in a namespace: with a kubeconfig, a folder, the command, and the
+rights that `render --rbac` prints."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tests.kubernetes.cluster.api import Manifest
+from tests.kubernetes.cluster.control_plane import ControlPlane
+from tests.kubernetes.cluster.scratch import Scratch
+from tests.kubernetes.cluster.waiting import wait_until
+from tests.timeouts import HANG_S
+
+COLLECTIVES = {"kind": "collectives", "ops": ["all_reduce"], "sizes": ["1 MiB"]}
+VNIC = {
+    "name": "vnic",
+    "kubernetes": {
+        "attachment": "host-device",
+        "devices": ["ens13"],
+        "ipam": {"kind": "whereabouts", "ranges": "10.20.0.0/24"},
+    },
+}
+POD = {"name": "pod", "kubernetes": "pod"}
+
+
+class User:
+    """Their folder is not the checkout, and their shell is this one with a few words more."""
+
+    def __init__(self, scratch: Scratch, control_plane: ControlPlane, folder: Path) -> None:
+        self.folder, self.scratch, self.namespace = folder, scratch, scratch.namespace
+        self.shell: dict[str, str] = {}
+        """Variables of theirs."""
+        account = f"{self.namespace}-user"
+        self._subject = {"kind": "ServiceAccount", "name": account, "namespace": self.namespace}
+        about = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}}
+        scratch.create(about)
+        asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        path = f"{scratch.api.path(scratch.placed(about))}/token"
+        token = scratch.api.request("POST", path, asked)["status"]["token"]
+        config = json.loads(control_plane.kubeconfig.read_text())
+        config["users"][0]["user"] = {"token": token}
+        config["contexts"][0]["context"]["namespace"] = self.namespace
+        (folder / "kubeconfig").write_text(json.dumps(config))
+
+    def write(self, **changes: Any) -> None:
+        """An experiment of theirs: two nodes, collectives over the pod network, a plain Job."""
+        experiment: dict[str, Any] = {
+            "name": "pods",
+            "platform": "kubernetes",
+            "kubernetes": {"image": "host", "job": "job"},
+            "cluster": {"shapes": ["2x1"], "device": "cpu"},
+            "networks": [POD],
+            "workloads": [COLLECTIVES],
+            "launches": 1,
+        }
+        for key, value in changes.items():
+            is_merged = isinstance(experiment.get(key), dict)
+            experiment[key] = experiment[key] | value if is_merged else value
+        (self.folder / "experiment.yaml").write_text(json.dumps(experiment))
+
+    def give_rights(self) -> None:
+        """Those that `render --rbac` prints for their experiment, and no more."""
+        space = f"kubernetes.namespace={self.namespace}"
+        printed = self.output("render", "experiment.yaml", "--rbac", "--set", space)
+        for manifest in filter(None, yaml.safe_load_all(printed)):
+            if manifest["kind"] == "RoleBinding":
+                manifest["subjects"] = [self._subject]
+            self.scratch.apply(manifest)
+
+    def start(self, *words: str) -> "subprocess.Popen[str]":
+        """A command of theirs, as a process group of its own."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "broadgauge", *words],
+            cwd=self.folder,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, *words: str, exit_code: int = 0) -> str:
+        """Its output, whole."""
+        return ended(self.start("run", *(words or ("experiment.yaml",))), exit_code)
+
+    def output(self, *words: str) -> str:
+        """What another command of theirs writes to standard output."""
+        found = subprocess.run(
+            [sys.executable, "-m", "broadgauge", *words],
+            cwd=self.folder,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=HANG_S,
+            check=False,
+        )
+        assert found.returncode == 0, found.stderr
+        return found.stdout
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        own = {"KUBECONFIG": str(self.folder / "kubeconfig"), "COLUMNS": "200"}
+        return os.environ | own | self.shell
+
+    @property
+    def run_folder(self) -> Path:
+        """The newest."""
+        return max((self.folder / "runs").iterdir(), key=lambda path: path.name)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Of the newest run; none where it is not there yet."""
+        if not (self.folder / "runs").is_dir():
+            return []
+        path = self.run_folder / "records.jsonl"
+        lines = path.read_text().splitlines() if path.is_file() else []
+        return [json.loads(line) for line in lines]
+
+    def statuses(self) -> list[str]:
+        """Of all records."""
+        return [record["status"] for record in self.records()]
+
+    def place(self) -> dict[str, Any]:
+        """What the newest run's folder knows of its job."""
+        found: dict[str, Any] = json.loads((self.run_folder / "logs/kubernetes.json").read_text())
+        return found
+
+    def pods(self) -> list[Manifest]:
+        """All of the namespace, by name."""
+        found = self.scratch.find("v1", "Pod")
+        return sorted(found, key=lambda pod: str(pod["metadata"]["name"]))
+
+    def num_running(self) -> int:
+        """Pods."""
+        return sum(pod["status"]["phase"] == "Running" for pod in self.pods())
+
+    def left(self) -> list[str]:
+        """What is there beside the namespace's own."""
+        kinds = (("v1", "Pod"), ("v1", "ConfigMap"), ("v1", "Secret"), ("v1", "Service"))
+        found = (each for version, kind in kinds for each in self.scratch.find(version, kind))
+        names = [str(each["metadata"]["name"]) for each in found]
+        return sorted(name for name in names if name != "kube-root-ca.crt")
+
+    @contextmanager
+    def running(self, *words: str) -> Iterator["subprocess.Popen[str]"]:
+        """A run; whatever happens, it is ended afterwards."""
+        tool = self.start("run", *(words or ("experiment.yaml",)))
+        try:
+            yield tool
+        finally:
+            if tool.poll() is None:
+                tool.kill()
+            tool.wait()
+
+    def wait_for(self, tool: "subprocess.Popen[str]", num_records: int) -> None:
+        """Until so many are stored. AssertionError where the run ends before."""
+
+        def has_them() -> bool:
+            assert tool.poll() is None or len(self.records()) >= num_records, tool.communicate()
+            return len(self.records()) >= num_records
+
+        wait_until(has_them, f"{num_records} records")
+
+    def kill(self, tool: "subprocess.Popen[str]") -> None:
+        """As a machine that loses its power does."""
+        tool.send_signal(signal.SIGKILL)
+        tool.communicate()
+
+
+def ended(tool: "subprocess.Popen[str]", exit_code: int = 0) -> str:
+    """Its output, once it has ended as it should."""
+    output, _ = tool.communicate(timeout=HANG_S)
+    assert tool.returncode == exit_code, output
+    return output
