@@ -6,8 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,24 @@ class User:
             experiment[key] = experiment[key] | value if is_merged else value
         (self.folder / "experiment.yaml").write_text(json.dumps(experiment))
 
+    def command(self, script: str, **more: Any) -> dict[str, Any]:
+        """A workload that is this script of theirs, which may print `known 1`, as its figure."""
+        name = "mine.py"
+        (self.folder / name).write_text(script)
+        metrics = [{"name": "known_count", "regex": r"known (\d)"}]
+        return {"kind": "command", "name": "mine", "command": [name], "metrics": metrics, **more}
+
+    def ranks(self) -> dict[int, int]:
+        """Processes in all pods that call themselves as the namespace, by their rank."""
+        found: dict[int, int] = {}
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it has ended
+                if (process / "comm").read_text().strip() == self.namespace:
+                    told = (process / "environ").read_text().split("\0")
+                    (rank,) = (each[5:] for each in told if each.startswith("RANK="))
+                    found[int(rank)] = int(process.name)
+        return found
+
     def give_rights(self) -> None:
         """Those that `render --rbac` prints for their experiment, and no more."""
         space = f"kubernetes.namespace={self.namespace}"
@@ -74,21 +92,28 @@ class User:
                 manifest["subjects"] = [self._subject]
             self.scratch.apply(manifest)
 
-    def start(self, *words: str) -> "subprocess.Popen[str]":
-        """A command of theirs, as a process group of its own."""
-        return subprocess.Popen(
-            [sys.executable, "-m", "broadgauge", *words],
-            cwd=self.folder,
-            env=self._environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-
     def run(self, *words: str, exit_code: int = 0) -> str:
         """Its output, whole."""
-        return ended(self.start("run", *(words or ("experiment.yaml",))), exit_code)
+        with self.running(*words) as run:
+            return run.ended(exit_code)
+
+    @contextmanager
+    def running(self, *words: str) -> Iterator["Running"]:
+        """A run; whatever happens, it is ended afterwards."""
+        with (self.folder / "output.txt").open("w") as output:
+            tool = subprocess.Popen(
+                [sys.executable, "-m", "broadgauge", "run", *(words or ("experiment.yaml",))],
+                cwd=self.folder,
+                env=self._environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        try:
+            yield Running(tool, Path(output.name))
+        finally:
+            tool.kill()
+            tool.wait()
 
     def output(self, *words: str) -> str:
         """What another command of theirs writes to standard output."""
@@ -147,34 +172,40 @@ class User:
         names = [str(each["metadata"]["name"]) for each in found]
         return sorted(name for name in names if name != "kube-root-ca.crt")
 
-    @contextmanager
-    def running(self, *words: str) -> Iterator["subprocess.Popen[str]"]:
-        """A run; whatever happens, it is ended afterwards."""
-        tool = self.start("run", *(words or ("experiment.yaml",)))
-        try:
-            yield tool
-        finally:
-            if tool.poll() is None:
-                tool.kill()
-            tool.wait()
 
-    def wait_for(self, tool: "subprocess.Popen[str]", num_records: int) -> None:
-        """Until so many are stored. AssertionError where the run ends before."""
 
-        def has_them() -> bool:
-            assert tool.poll() is None or len(self.records()) >= num_records, tool.communicate()
-            return len(self.records()) >= num_records
+class Running:
+    """A run of theirs that goes on."""
 
-        wait_until(has_them, f"{num_records} records")
+    def __init__(self, tool: "subprocess.Popen[bytes]", output: Path) -> None:
+        self._tool, self._output = tool, output
 
-    def kill(self, tool: "subprocess.Popen[str]") -> None:
+    def said(self) -> str:
+        """All of its output up to now."""
+        return self._output.read_text()
+
+    def wait_for(self, is_so: Callable[[], bool], what: str) -> None:
+        """AssertionError where the run ends before."""
+
+        def is_there() -> bool:
+            has_ended = self._tool.poll() is not None
+            found = is_so()
+            assert found or not has_ended, self.said()
+            return found
+
+        wait_until(is_there, what)
+
+    def ended(self, exit_code: int = 0) -> str:
+        """Its output, once it has ended as it should."""
+        self._tool.wait(HANG_S)
+        assert self._tool.returncode == exit_code, self.said()
+        return self.said()
+
+    def interrupt(self) -> None:
+        """Ctrl-C."""
+        self._tool.send_signal(signal.SIGINT)
+
+    def kill(self) -> None:
         """As a machine that loses its power does."""
-        tool.send_signal(signal.SIGKILL)
-        tool.communicate()
-
-
-def ended(tool: "subprocess.Popen[str]", exit_code: int = 0) -> str:
-    """Its output, once it has ended as it should."""
-    output, _ = tool.communicate(timeout=HANG_S)
-    assert tool.returncode == exit_code, output
-    return output
+        self._tool.kill()
+        self._tool.wait()

@@ -28,6 +28,8 @@ class PodContents:
     """The ranks' first."""
     volumes: tuple[Manifest, ...]
     """That they mount, without those of the fabrics."""
+    grace_s: int | None = None
+    """From being told to end to being killed; None: Kubernetes' own 30 s."""
 
 
 ContentsOf = Callable[[int], PodContents]
@@ -62,6 +64,8 @@ def _spec(job: JobPods, contents: PodContents) -> Manifest:
     before = waiting_containers(job) + before
     if before:
         found["initContainers"] = before
+    if contents.grace_s is not None:
+        found["terminationGracePeriodSeconds"] = contents.grace_s
     found["containers"] = list(contents.containers)
     found["volumes"] = [*volumes.values(), *fabric_parts.host_volumes(job.attachments.fabrics)]
     return found

@@ -37,6 +37,8 @@ _FIELDS = {
     "BROADGAUGE_NODE_NAME": "spec.nodeName",
     "BROADGAUGE_POD_IP": "status.podIP",
 }
+GRACE_S = 10
+"""An agent ends its ranks in 4 s; a process that is told to end as it starts does not hear it."""
 _LEADER_RESOURCES = {
     "requests": {"cpu": "100m", "memory": "256Mi"},
     "limits": {"memory": "1Gi"},
@@ -62,7 +64,8 @@ def run_contents(pods: LedPods, first_pod: int) -> PodContents:
     mounts = [each.mount for each in all_mounted] + rank_mounts(pods.attachments.fabrics)
     agent = rank_container(pods, "pod-agent", _agent_words(pods), _agent_variables(pods), mounts)
     if first_pod > 0:
-        return PodContents(containers=(agent,), volumes=tuple(each.volume for each in all_mounted))
+        own = tuple(each.volume for each in all_mounted)
+        return PodContents(containers=(agent,), volumes=own, grace_s=GRACE_S)
     for_leader = mounted_for_leader(pods)
     volumes = [each.volume for each in (*all_mounted, *for_leader)]
     leader = container(pods, LEADER, "pod-leader") | {
@@ -72,7 +75,7 @@ def run_contents(pods: LedPods, first_pod: int) -> PodContents:
         "securityContext": security.of_helper(pods.settings),
         "volumeMounts": [each.mount for each in for_leader],
     }
-    return PodContents(containers=(agent, leader), volumes=tuple(volumes))
+    return PodContents(containers=(agent, leader), volumes=tuple(volumes), grace_s=GRACE_S)
 
 
 def _words(pods: LedPods) -> list[str]:

@@ -115,6 +115,10 @@ class HostsAllocation:
         """As ssh takes it."""
         return self._hosts[number].ssh
 
+    def why_lost(self, number: int) -> None:
+        """Nobody runs a host."""
+        del number
+
     def notes_on(self, case: Case) -> Iterable[str]:
         """Say where what we tell each other shares a NIC with what is measured."""
         control = self._facts[0].reached_at

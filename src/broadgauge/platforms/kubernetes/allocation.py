@@ -166,6 +166,10 @@ class PodsAllocation:
         """Its pod and node."""
         return f"node {number}" if self._leader is None else self._leader.pod_name(number)
 
+    def why_lost(self, number: int) -> str | None:
+        """`failed (container pytorch: OOMKilled, exit code 137)`."""
+        return None if self._leader is None else self._leader.why_ended(number)
+
     def notes_on(self, case: Case) -> Iterable[str]:
         """Say where what we tell each other shares a network with what is measured."""
         face = None if case.link is None else case.link.kubernetes

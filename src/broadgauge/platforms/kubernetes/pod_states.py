@@ -86,8 +86,12 @@ class PodState:
     def words(self) -> str:
         """`job-worker-0 on node-b: pulling its image (…)`."""
         where = f" on {self.node}" if self.node else ""
-        why = f" ({self.why})" if self.why else ""
-        return f"{self.name}{where}: {self.stage.value}{why}"
+        return f"{self.name}{where}: {self.state_words}"
+
+    @property
+    def state_words(self) -> str:
+        """`pulling its image (…)`."""
+        return f"{self.stage.value} ({self.why})" if self.why else self.stage.value
 
     def label(self, key: str) -> str | None:
         return dict(self.labels).get(key)

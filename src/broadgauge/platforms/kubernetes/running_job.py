@@ -36,6 +36,8 @@ HELLO_LIMIT_S = waiting_limit_s(120.0)
 """From a running pod to its leader's first line."""
 SEEN_LIMIT_S = waiting_limit_s(10.0)
 """For the watch of a tool that has just started."""
+TOLD_LIMIT_S = waiting_limit_s(10.0)
+"""For a kubelet to say why a container has ended, which its agent can't."""
 LOOK_EVERY_S = 1.0
 LIMIT_HINT = (
     "`--set kubernetes.pending_limit_s=2h` waits longer; `kubectl describe pod` says what it waits "
@@ -90,6 +92,19 @@ class RunningJob:
         if pod is None:
             return f"node {number}"
         return pod.name if pod.node is None else f"{pod.name} on {pod.node}"
+
+    def why_ended(self, number: int) -> str | None:
+        """What is said of a pod whose agent is lost; None: it seems to run, or nobody knows."""
+        deadline_s = time.monotonic() + TOLD_LIMIT_S
+        while time.monotonic() < deadline_s:
+            try:
+                pod = self.pods().get(number)
+            except PlatformError:
+                return None
+            if pod is not None and pod.has_ended:
+                return pod.state_words
+            self.watch.wait(LOOK_EVERY_S)
+        return None
 
     def wait_for_pods(self, num_pods: int, limit_s: float, show: Say) -> None:
         """Until all run. Raises PlatformError where they can't, or don't in time."""

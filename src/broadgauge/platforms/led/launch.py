@@ -105,8 +105,8 @@ class FollowedLaunch:
     """The trial that has begun already."""
     num_left: int
     """Trials of this life that are still to be asked for."""
-    agent_name: Callable[[int], str]
-    """Of an agent's machine, for people."""
+    loss_words: Callable[[AgentLost], str]
+    """Of an agent, for people."""
     lose_leader: Callable[[str], None]
     """Told when it is gone, and why."""
     take_note: Callable[[str], None]
@@ -205,8 +205,7 @@ class FollowedLaunch:
                 case LogText():
                     write_log(self.logs.folder, event)
                 case AgentLost():
-                    host = self.agent_name(event.agent)
-                    lost = lost or lost_launcher(f"the agent on {host}: {event.message}")
+                    lost = lost or lost_launcher(self.loss_words(event))
                 case Refused():
                     lost = lost or lost_launcher(event.message)
                 case LifeEnds() | JobsDone() if not has_begun:

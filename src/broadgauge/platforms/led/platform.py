@@ -4,7 +4,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from broadgauge.messages.agent import LogText
-from broadgauge.messages.leader import Job, JobsDone, LifeBegins, LifeEnds, TrialBegins
+from broadgauge.messages.leader import (
+    AgentLost,
+    Job,
+    JobsDone,
+    LifeBegins,
+    LifeEnds,
+    TrialBegins,
+)
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.launch_logs import LaunchLogs
 from broadgauge.platforms.launch_plan import Programs
@@ -72,6 +79,10 @@ class Allocation(Protocol):
 
     def agent_name(self, number: int) -> str:
         """Of an agent's machine, for people."""
+        ...
+
+    def why_lost(self, number: int) -> str | None:
+        """An agent, in the words of whoever runs its machine; None: nobody knows."""
         ...
 
     def notes_on(self, case: Case) -> Iterable[str]:
@@ -260,7 +271,7 @@ class LedPlatform:
             logs=self._logs_of(life),
             begun=begun,
             num_left=len(request.trials),
-            agent_name=self._allocation.agent_name,
+            loss_words=self._loss_words,
             lose_leader=lambda why: self._lose(f"the leader was lost: {why}"),
             take_note=self._note,
         )
@@ -268,7 +279,7 @@ class LedPlatform:
     def _raise_failure(self, life: ReportedLife, case: Case) -> None:
         """Raises LaunchError: the ranks of this life did not come up. Raises _AgentGone."""
         if life.lost:
-            raise _AgentGone(self._loss(life))
+            raise _AgentGone(f"{life.life_id}: {self._loss_words(life.lost[0])}")
         if life.refusal is not None:
             raise LaunchError(f"{life.life_id}: {life.refusal.message}", hint=life.refusal.hint)
         logs = logs_of(self._folders.logs, life.life_id, life.num_ranks)
@@ -282,10 +293,11 @@ class LedPlatform:
     def _logs_of(self, life: ReportedLife) -> LaunchLogs:
         return LaunchLogs(folder=self._folders.logs, launch_id=life.life_id, read=read_logs)
 
-    def _loss(self, life: ReportedLife) -> str:
-        lost = life.lost[0]
-        name = self._allocation.agent_name(lost.agent)
-        return f"{life.life_id}: the agent on {name} was lost: {lost.message}"
+    def _loss_words(self, lost: AgentLost) -> str:
+        """`the agent on node-b: it closed the connection`."""
+        why = self._allocation.why_lost(lost.agent)
+        words = f"the agent on {self._allocation.agent_name(lost.agent)}: {lost.message}"
+        return words if why is None else f"{words}; {why}"
 
     def _replace(self, why: str) -> None:
         """An agent is gone: another leader and other agents have what is left. Raises
