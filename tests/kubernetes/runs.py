@@ -19,15 +19,21 @@ from tests.kubernetes.cluster.waiting import wait_until
 from tests.timeouts import HANG_S
 
 COLLECTIVES = {"kind": "collectives", "ops": ["all_reduce"], "sizes": ["1 MiB"]}
-VNIC = {
-    "name": "vnic",
-    "kubernetes": {
-        "attachment": "host-device",
-        "devices": ["ens13"],
-        "ipam": {"kind": "whereabouts", "ranges": "10.20.0.0/24"},
-    },
+EXPERIMENT: dict[str, Any] = {
+    "name": "pods",
+    "platform": "kubernetes",
+    "kubernetes": {"image": "host", "job": "job"},
+    "cluster": {"shapes": ["2x1"], "device": "cpu"},
+    "networks": [{"name": "pod", "kubernetes": "pod"}],
+    "workloads": [COLLECTIVES],
+    "launches": 1,
 }
-POD = {"name": "pod", "kubernetes": "pod"}
+
+
+def nic(device: str, ranges: str) -> dict[str, Any]:
+    """The face of a network whose NIC the pods get."""
+    ipam = {"kind": "whereabouts", "ranges": ranges}
+    return {"attachment": "host-device", "devices": [device], "ipam": ipam}
 
 
 class User:
@@ -50,16 +56,8 @@ class User:
         (folder / "kubeconfig").write_text(json.dumps(config))
 
     def write(self, **changes: Any) -> None:
-        """An experiment of theirs: two nodes, collectives over the pod network, a plain Job."""
-        experiment: dict[str, Any] = {
-            "name": "pods",
-            "platform": "kubernetes",
-            "kubernetes": {"image": "host", "job": "job"},
-            "cluster": {"shapes": ["2x1"], "device": "cpu"},
-            "networks": [POD],
-            "workloads": [COLLECTIVES],
-            "launches": 1,
-        }
+        """An experiment of theirs: EXPERIMENT, with these parts in place of its own."""
+        experiment = dict(EXPERIMENT)
         for key, value in changes.items():
             is_merged = isinstance(experiment.get(key), dict)
             experiment[key] = experiment[key] | value if is_merged else value
@@ -161,6 +159,14 @@ class User:
         found = self.scratch.find("v1", "Pod")
         return sorted(found, key=lambda pod: str(pod["metadata"]["name"]))
 
+    def containers(self) -> list[tuple[str, str]]:
+        """Pod and container."""
+        return [
+            (str(pod["metadata"]["name"]), str(each["name"]))
+            for pod in self.pods()
+            for each in pod["spec"]["containers"]
+        ]
+
     def num_running(self) -> int:
         """Pods."""
         return sum(pod["status"]["phase"] == "Running" for pod in self.pods())
@@ -171,7 +177,6 @@ class User:
         found = (each for version, kind in kinds for each in self.scratch.find(version, kind))
         names = [str(each["metadata"]["name"]) for each in found]
         return sorted(name for name in names if name != "kube-root-ca.crt")
-
 
 
 class Running:

@@ -60,23 +60,23 @@ def handle(options: argparse.Namespace) -> int:
     """Results to stdout or files; what is to be known of them to stderr."""
     from broadgauge.cli.output import say, say_facts, write
     from broadgauge.manifests.files import to_yaml
-    from broadgauge.manifests.rights import rights_file
     from broadgauge.report.rendered import rendered_lines
     from broadgauge.running.experiments import load
     from broadgauge.running.rendering.experiment import ON_KUBERNETES, render_experiment
+    from broadgauge.running.rendering.rights import rights_of
     from broadgauge.running.rendering.written_folder import write_rendered
     from broadgauge.specs.errors import InputError
 
     kind = () if options.job is None else (f"kubernetes.job={options.job}",)
     loaded = load(options.experiment, (*options.overrides, *kind, ON_KUBERNETES))
-    found = render_experiment(loaded)
     if options.rbac:
         if options.out is not None:
             raise InputError(
                 "--rbac prints one file", hint="leave --out out: `--rbac > rights.yaml`"
             )
-        write(to_yaml(rights_file(found.jobs, found.rendered.objects)))
+        write(to_yaml(rights_of(loaded)))
         return 0
+    found = render_experiment(loaded)
     rendered = found.rendered
     if options.out is None:
         write(_printed(rendered))
