@@ -10,6 +10,7 @@ from tests.running.rendering.experiments import EXPERIMENT
 
 from broadgauge.cli.main import main
 from broadgauge.cli.render import JOB_KINDS
+from broadgauge.specs.errors import ExitCode
 from broadgauge.specs.kubernetes import JobKind
 
 
@@ -99,14 +100,30 @@ def test_kinds_of_jobs_are_those_of_experiments() -> None:
     assert get_args(JobKind) == JOB_KINDS
 
 
-def test_a_run_on_kubernetes_says_what_there_is_instead(
-    experiment: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_run_without_a_kubeconfig_says_so_and_makes_no_folder(
+    experiment: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    words = ["run", experiment, "--runs-folder", str(tmp_path), "--set", "platform=kubernetes"]
-    assert main(words) == 4
-    assert "hint: `broadgauge render EXPERIMENT --for kubernetes --out DIR`" in (
-        capsys.readouterr().err
-    )
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    runs = tmp_path / "runs"
+    words = ["run", experiment, "--runs-folder", str(runs), "--on", "kubernetes"]
+    assert main(words) == ExitCode.BAD_INPUT
+    screen = capsys.readouterr().err
+    assert f"there is no kubeconfig {tmp_path / 'none'}" in screen
+    assert "hint: KUBECONFIG names the file" in screen
+    assert not runs.exists()
+
+
+def test_a_dry_run_on_kubernetes_asks_no_cluster(
+    experiment: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/nowhere")
+    assert main(["run", experiment, "--dry-run", "--on", "kubernetes"]) == 0
+    screen = capsys.readouterr().out
+    assert "pod 0: " in screen
+    assert "MASTER_ADDR={master}" in screen.replace("'", "")
 
 
 def test_the_rights_are_of_the_kinds_that_are_rendered(

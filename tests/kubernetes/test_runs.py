@@ -151,6 +151,18 @@ def test_a_tool_that_is_killed_is_followed_by_one_that_collects(user: User) -> N
     assert user.left() == []
 
 
+def test_a_run_that_was_let_go_is_collected_later(user: User) -> None:
+    """Whatever platform its file names."""
+    user.write(platform="emulated", launches=2)
+    user.give_rights()
+    output = user.run("experiment.yaml", "--on", "kubernetes", "--detach")
+    assert "run --resume" in output
+    assert user.num_running() == 2
+    output = user.run("--resume", "last")
+    assert user.statuses() == ["ok"] * 2, output
+    assert user.left() == []
+
+
 def test_ctrl_c_takes_everything_back(user: User) -> None:
     """Also while its pods can't be placed, which is said in the scheduler's words."""
     user.write(kubernetes={"node_selector": {"gpu": "h100"}})

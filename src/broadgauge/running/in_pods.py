@@ -38,6 +38,18 @@ def kubernetes_platform(
     )
 
 
+def on_cluster(experiment: Experiment) -> tuple[Experiment, str]:
+    """With the kind of job that the cluster can run, and words for it. Raises InputError where
+    there is no kubeconfig; PlatformError where no cluster answers, or has not the kind that is
+    asked for."""
+    check_extra()
+    from broadgauge.platforms.kubernetes.upcoming import chosen_kind
+
+    chosen = chosen_kind(experiment.kubernetes)
+    settings = experiment.kubernetes.model_copy(update={"job": chosen.kind})
+    return experiment.model_copy(update={"kubernetes": settings}), chosen.words
+
+
 def _refuse_other_folder(folders: LaunchFolders, cases: Sequence[Case]) -> None:
     """Pods have the files of one folder. Raises InputError."""
     is_needed = any(case.arm == "baseline" and case.workload.is_under_torchrun for case in cases)

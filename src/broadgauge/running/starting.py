@@ -75,6 +75,12 @@ def start(
     if prepared.assumed_gpus is not None:
         raise InputError("assumed GPUs run nothing", hint="they are for a dry run")
     prepared.secrets.check(prepared.plan.cases)
+    if "kubernetes" in prepared.experiment.platforms and platform_of is None:
+        from broadgauge.running.in_pods import on_cluster
+
+        experiment, words = on_cluster(prepared.experiment)
+        prepared = replace(prepared, experiment=experiment)
+        observer(Noted(text=f"on Kubernetes {words}"))
     run_prepare_steps(prepared.plan, prepared.experiment.platforms, observer)
     folder = RunFolder.create(
         prepared.runs_folder,

@@ -17,19 +17,13 @@ from broadgauge.messages.codec import DecodeError
 from broadgauge.messages.leader import INTERFACES_WORD, MASTER_WORD, Job, TakeJobs
 from broadgauge.messages.proof import new_token
 from broadgauge.platforms.kubernetes.api import Api
-from broadgauge.platforms.kubernetes.api_errors import ApiError
 from broadgauge.platforms.kubernetes.cluster_facts import cluster_facts
 from broadgauge.platforms.kubernetes.job_place import JobPlace, PlaceFile, run_label
-from broadgauge.platforms.kubernetes.job_states import (
-    AUTO,
-    choice_words,
-    choose_kind,
-)
 from broadgauge.platforms.kubernetes.making import RunObjects
 from broadgauge.platforms.kubernetes.orders import order_bytes
 from broadgauge.platforms.kubernetes.ownership import found_again
-from broadgauge.platforms.kubernetes.refusals import refusal
 from broadgauge.platforms.kubernetes.running_job import RunningJob
+from broadgauge.platforms.kubernetes.upcoming import ChosenKind, chosen_kind
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.led.dry_run_lines import command_lines
 from broadgauge.platforms.led.environment import machines_environment
@@ -38,7 +32,7 @@ from broadgauge.platforms.led.orders import Seat, Seats
 from broadgauge.platforms.led.platform import Allocation, Say
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, PlatformError, RunFolderError
-from broadgauge.specs.kubernetes import JobKind, Kubernetes
+from broadgauge.specs.kubernetes import Kubernetes
 from broadgauge.specs.launching import LaunchRequest
 from broadgauge.specs.record import Environment
 from broadgauge.specs.secrets import SecretText, SecretTexts
@@ -208,29 +202,22 @@ class PodsAllocation:
     def _next(self) -> _Upcoming:
         """Raises InputError, PlatformError."""
         if self._upcoming is None:
-            settings = self._settings
-            api = Api.connect(None)
-            asked = settings.job if "job" in settings.model_fields_set else AUTO
-            try:
-                kind = choose_kind(api, asked)
-            except ApiError as error:
-                raise refusal(error, "looking for what the cluster can run") from error
-            place = self._new_place(api, settings.namespace or api.default_namespace, kind)
-            words = choice_words(kind, asked)
-            self._upcoming = _Upcoming(api, place, self._run_at(place), words)
+            chosen = chosen_kind(self._settings)
+            place = self._new_place(chosen)
+            self._upcoming = _Upcoming(chosen.api, place, self._run_at(place), chosen.words)
         return self._upcoming
 
-    def _new_place(self, api: Api, namespace: str, kind: JobKind) -> JobPlace:
+    def _new_place(self, chosen: ChosenKind) -> JobPlace:
         number = self._next_number
         self._next_number += 1
         word = self._settings.name or self._experiment.name
         run = run_label(word, str(self._folders.logs.absolute()))
         return JobPlace(
-            context=api.context,
-            namespace=namespace,
+            context=chosen.api.context,
+            namespace=chosen.namespace,
             run=run,
             name=run if number == 0 else f"{run}-r{number}",  # an indexed Job numbers its own pods
-            kind=kind,
+            kind=chosen.kind,
             number=number,
         )
 
