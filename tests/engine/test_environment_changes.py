@@ -49,3 +49,24 @@ def test_another_machine_of_the_same_case_begins_a_block() -> None:
     (change,) = changes.enter(on(a_node(0), a_node(1, cores=4)), ["two nodes"])
     assert change.startswith("nodes: ")
     assert changes.block(0) > 0
+
+
+def in_pods(**cluster: str | None) -> Environment:
+    return on(a_node(0)).model_copy(update={"platform": "kubernetes", "cluster": cluster})
+
+
+def test_a_fact_of_the_cluster_that_changes_begins_a_block() -> None:
+    changes = EnvironmentChanges(PLAN, (), {})
+    assert changes.enter(in_pods(kubernetes="v1.34.4", image="a@1"), ["one node"]) == ()
+    told = changes.enter(in_pods(kubernetes="v1.34.4", image="a@2"), ["one node"])
+    assert told == ("cluster image: a@1 → a@2",)
+    assert changes.block(0) > 0
+
+
+def test_what_could_not_be_read_of_a_cluster_is_no_change() -> None:
+    changes = EnvironmentChanges(PLAN, (), {})
+    known = in_pods(kubernetes="v1.34.4", kueue="v0.14.1")
+    for other in (in_pods(kubernetes=None, kueue=None), in_pods(operators=None), in_pods()):
+        assert changes.enter(known, ["one node"]) == ()
+        assert changes.enter(other, ["one node"]) == ()
+    assert changes.block(0) == 0

@@ -6,8 +6,9 @@ number of planned blocks for each change so far (with 5 planned, block 3 becomes
 that may grow counts the blocks that it may grow to.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from broadgauge.specs.cluster_words import fact_title
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.platforms import PlatformKind
 from broadgauge.specs.record import Environment, NodeFacts, Record
@@ -74,14 +75,24 @@ class EnvironmentChanges:
 
 def _differences(before: Environment, now: Environment, left_out: set[str]) -> list[str]:
     """`torch: 2.10.0 → 2.11.0`. None on either side is unknown, and no change."""
-    return [
+    of_fields = [
         f"{name}: {_shown(old)} → {_shown(new)}"
         for name in Environment.model_fields
         if name not in left_out
+        and name != "cluster"
         and (old := getattr(before, name)) is not None
         and (new := getattr(now, name)) is not None
         and (_without_nics(old) != _without_nics(new) if name == "nodes" else old != new)
     ]
+    return [*of_fields, *_of_cluster(before.cluster, now.cluster)]
+
+
+def _of_cluster(before: Mapping[str, str | None], now: Mapping[str, str | None]) -> Iterator[str]:
+    """Fact by fact. One that is unknown on either side, or named by one alone, is no change."""
+    for name, old in before.items():
+        new = now.get(name)
+        if old is not None and new is not None and old != new:
+            yield f"{fact_title(name)}: {_shown(old)} → {_shown(new)}"
 
 
 def _without_nics(nodes: Sequence[NodeFacts]) -> list[NodeFacts]:

@@ -61,7 +61,7 @@ OF_TRIALS: Mapping[str, str] = {
     "verdict_bound": "what limits the case, over all its trials: network, host, compute, unknown",
     "verdict_is_slower_than_one_node": "all nodes together were slower than one node alone",
     "verdict_sentence": "the verdict with its figures, in words",
-    "platform": "where it ran: emulated, local or hosts",
+    "platform": "where it ran: emulated, local, hosts or kubernetes",
     "usd_per_gigatoken": "US dollars for 10^9 tokens: all GPUs (or nodes) of the case are paid for "
     "as long as it trains",
     "usd_per_run": "US dollars for the trial from its start to its end, warm-up included",

@@ -15,6 +15,7 @@ from broadgauge.results.cost import NO_COST, CaseCost, RunCost
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.summary import estimate_over
 from broadgauge.specs.alike_nodes import node_words
+from broadgauge.specs.cluster_words import cluster_rows
 from broadgauge.specs.imported import IMPORTED
 from broadgauge.specs.record import Environment, GpuFacts, Record
 from broadgauge.specs.units import show_ratio, show_size
@@ -189,6 +190,9 @@ def _environment(key: str, facts: Environment) -> Html:
     }
     rows = [("hash", key)]
     for name in Environment.model_fields:
+        if name == "cluster":
+            rows += cluster_rows(facts.cluster)
+            continue
         value = special.get(name, getattr(facts, name))
         if value is None and not is_here:  # nearly everything: a file tells little
             continue

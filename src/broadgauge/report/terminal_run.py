@@ -21,6 +21,7 @@ from broadgauge.report.words import printable
 from broadgauge.results.cost import CaseCost
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.alike_nodes import node_words
+from broadgauge.specs.cluster_words import cluster_rows
 from broadgauge.specs.imported import IMPORTED
 from broadgauge.specs.record import Environment, Record
 from broadgauge.specs.units import show_size
@@ -119,6 +120,10 @@ def _print_environment(key: str, facts: Environment, console: Console) -> None:
     heading(f"Environment {key}", console)
     is_here = facts.platform != IMPORTED
     for name in Environment.model_fields:
+        if name == "cluster":
+            for title, known in cluster_rows(facts.cluster):
+                _print_indented(f"{title}: {known}", console)
+            continue
         value = getattr(facts, name)
         if name == "memory_bytes":
             value = None if facts.memory_bytes is None else show_size(facts.memory_bytes)

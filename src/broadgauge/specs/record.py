@@ -293,7 +293,8 @@ class Environment(StoredModel):
 
     broadgauge: str
     platform: str
-    """`emulated`, `local`, `hosts`; `imported`: another program measured it, elsewhere."""
+    """`emulated`, `local`, `hosts`, `kubernetes`; `imported`: another program measured it,
+    elsewhere."""
     python: str | None = None
     torch: str | None = None
     nccl: str | None = None

@@ -210,6 +210,7 @@ ENVIRONMENT = Environment(
     memory_bytes=1,
     gpus=({"name": "H200", "memory_bytes": 1},),  # type: ignore[arg-type]
     nodes=(NodeFacts(nodes=(0, 1), hostnames=("a", "b"), kernel="7", cores=2, memory_bytes=1),),
+    cluster={"kubernetes": "v1.34.4", "zones": None},
 )
 
 

@@ -1,50 +1,133 @@
 """What of a cluster do a run's figures depend on? For the environment of its records.
 
-With whatever rights there are: what may not be read is None. Source: Kubernetes, "Well-Known
-Labels, Annotations and Taints"; NVIDIA GPU feature discovery, labels of nodes.
+With whatever rights there are: what may not be read is None, and what a cluster has not has no key.
+Source: Kubernetes, "Well-Known Labels, Annotations and Taints"; NVIDIA GPU feature discovery,
+labels of nodes.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from broadgauge.platforms.kubernetes.api import Api
-from broadgauge.platforms.kubernetes.api_errors import ApiError
-from broadgauge.platforms.kubernetes.json_shapes import JsonMap, labels_in, text
+from broadgauge.platforms.kubernetes.api_errors import MALFORMED, ApiError
+from broadgauge.platforms.kubernetes.json_shapes import (
+    JsonMap,
+    labels_in,
+    mapping,
+    mappings,
+    text,
+    texts,
+)
+from broadgauge.platforms.kubernetes.operators import OPERATORS, operator_version
 from broadgauge.platforms.kubernetes.pod_states import PodState
 from broadgauge.platforms.kubernetes.resources import NODES
 
+T = TypeVar("T")
 Facts = dict[str, str | None]
-_OF_NODES = {
-    "instance types": "node.kubernetes.io/instance-type",
-    "zones": "topology.kubernetes.io/zone",
-    "GPU driver": "nvidia.com/cuda.driver-version.full",
+TYPES, ZONES, DRIVER = "instance types", "zones", "GPU driver"
+_LABELS = {
+    TYPES: "node.kubernetes.io/instance-type",
+    ZONES: "topology.kubernetes.io/zone",
 }
+_DRIVER = "nvidia.com/cuda.driver-version.full"
+_OLDER_DRIVER = tuple(f"nvidia.com/cuda.driver.{part}" for part in ("major", "minor", "rev"))
+_GPUS = "nvidia.com/"
+"""Resources of a node with GPUs, whole or in parts, begin with it."""
+_OPENSHIFT = "config.openshift.io"
+_OPENSHIFT_VERSION = f"/apis/{_OPENSHIFT}/v1/clusterversions/version"
 
 
 def cluster_facts(api: Api, pods: Sequence[PodState]) -> Facts:
-    """By name; None: could not be read, or is not said. `pods`: those that ranks run in."""
-    return {"kubernetes": _version(api), **_of_nodes(api, pods), "image": _image(pods)}
+    """By name. `pods`: those that ranks run in. Raises nothing: without an answer it is None."""
+    reader = _Reader(api)
+    return {
+        "kubernetes": _text_at(reader.read("/version"), "gitVersion"),
+        **_of_groups(reader),
+        **_of_nodes(reader, pods),
+        "image": _distinct(pod.image_id for pod in pods),
+    }
 
 
-def _version(api: Api) -> str | None:
-    try:
-        return text(api.read("/version").get("gitVersion"))
-    except ApiError:
-        return None
+@dataclass(slots=True)
+class _Reader:
+    """Asks once, and takes no for an answer."""
+
+    api: Api
+    is_away: bool = False
+    """No server answers: each further question would wait for that again."""
+
+    def read(self, path: str) -> JsonMap | None:
+        return self.ask(partial(self.api.read, path))
+
+    def ask(self, question: Callable[[], T]) -> T | None:
+        """None: forbidden, missing, or no answer that can be read."""
+        if self.is_away:
+            return None
+        try:
+            return question()
+        except ApiError as error:
+            self.is_away = error.status is None and error.reason != MALFORMED
+            return None
 
 
-def _of_nodes(api: Api, pods: Sequence[PodState]) -> Facts:
+def _of_groups(reader: _Reader) -> Facts:
+    """OpenShift and operators, by the groups of the API that they serve.
+
+    The groups come first: to whoever may not read a kind it is forbidden where there is none, too.
+    """
+    answer = reader.read("/apis")
+    if answer is None:
+        return {"openshift": None, "operators": None}
+    served = {text(each.get("name")) for each in mappings(answer.get("groups"))}
+    facts: Facts = {}
+    if _OPENSHIFT in served:
+        facts["openshift"] = _openshift(reader.read(_OPENSHIFT_VERSION))
+    for name, operator in OPERATORS.items():
+        if operator.group in served:
+            facts[name] = reader.ask(partial(operator_version, reader.api, operator))
+    return facts
+
+
+def _openshift(version: JsonMap | None) -> str | None:
+    """That it has, whatever it is being updated to. Source: OpenShift, ClusterVersion: `history`
+    begins with the newest."""
+    for update in mappings(mapping(mapping(version).get("status")).get("history")):
+        if update.get("state") == "Completed":
+            return text(update.get("version"))
+    return None
+
+
+def _of_nodes(reader: _Reader, pods: Sequence[PodState]) -> Facts:
     """Of those that the pods are on: `gx3d-160x1792x8h100 × 2`."""
     nodes: list[JsonMap] = []
     for name in sorted({pod.node for pod in pods if pod.node is not None}):
-        try:
-            nodes.append(api.get(NODES, None, name))
-        except ApiError:
-            return dict.fromkeys(_OF_NODES)
-    return {
-        key: _counted(labels_in(node).get(label) for node in nodes)
-        for key, label in _OF_NODES.items()
-    }
+        node = reader.ask(partial(reader.api.get, NODES, None, name))
+        if node is None:
+            return dict.fromkeys((*_LABELS, DRIVER))
+        nodes.append(node)
+    labels = [labels_in(node) for node in nodes]
+    facts = {fact: _counted(each.get(label) for each in labels) for fact, label in _LABELS.items()}
+    if not nodes or any(map(_has_gpus, nodes)):
+        facts[DRIVER] = _distinct(map(_driver, labels))
+    return facts
+
+
+def _has_gpus(node: JsonMap) -> bool:
+    return any(
+        name.startswith(_GPUS) for name in texts(mapping(node.get("status")).get("capacity"))
+    )
+
+
+def _driver(labels: Mapping[str, str]) -> str | None:
+    parts = [labels[label] for label in _OLDER_DRIVER if labels.get(label)]
+    return labels.get(_DRIVER) or ".".join(parts) or None
+
+
+def _text_at(answer: JsonMap | None, key: str) -> str | None:
+    return text(mapping(answer).get(key))
 
 
 def _counted(values: Iterable[str | None]) -> str | None:
@@ -55,7 +138,7 @@ def _counted(values: Iterable[str | None]) -> str | None:
     return ", ".join(f"{value} × {found[value]}" for value in sorted(map(str, found)))
 
 
-def _image(pods: Sequence[PodState]) -> str | None:
-    """With its digest, as the nodes' container engine names it."""
-    found = {pod.image_id for pod in pods}
+def _distinct(values: Iterable[str | None]) -> str | None:
+    """Each once; None where one is unknown."""
+    found = set(values)
     return None if not found or None in found else ", ".join(sorted(map(str, found)))

@@ -4,10 +4,11 @@ Inside a run the schedule interleaves the cases, so trials of one block are a pa
 not interleaved: whatever changed on the machine between them is in the ratio, and it is said.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 from broadgauge.results.comparing.blocks import ValueOf, blocks_of, has_only_positive
+from broadgauge.results.comparing.environments import environment_differences, perhaps_different
 from broadgauge.results.comparing.run_matching import alone, match_cases
 from broadgauge.results.kinds.registry import in_results
 from broadgauge.results.model import CaseComparison, CaseSummary, RunComparison, RunSummary
@@ -16,9 +17,8 @@ from broadgauge.results.statistics import (
     compare_paired,
     compare_unpaired,
 )
-from broadgauge.specs.alike_nodes import node_words
 from broadgauge.specs.case import Case, CaseName, counterpart_name
-from broadgauge.specs.record import Environment, Record
+from broadgauge.specs.record import Record
 
 
 def metric_of(name: str) -> ValueOf:
@@ -177,10 +177,12 @@ def compare_runs(a: RunSummary, b: RunSummary) -> RunComparison:
         has = (pair.a.estimates, pair.b.estimates)
         metrics = [m for m in headline_metrics(pair.a) if all(m in each for each in has)]
         rows.extend(compare_across_runs(pair.a, pair.b, metric) for metric in metrics)
-    differences = _environment_differences(a.environments, b.environments)
+    differences = environment_differences(a.environments, b.environments)
     notes = ["The runs were not interleaved: what changed between them is in every ratio."]
     if differences:
         notes.append("The environments differ: a ratio may be theirs and not the change you made.")
+    if unknown := perhaps_different(a.environments, b.environments):
+        notes.append(f"Unknown in both runs, so perhaps different: {', '.join(unknown)}.")
     return RunComparison(
         a=a,
         b=b,
@@ -202,40 +204,3 @@ def compare_across_runs(a: CaseSummary, b: CaseSummary, metric: str) -> CaseComp
     is_positive = all(value > 0 for launch in (*a_values, *b_values) for value in launch)
     comparison = compare_unpaired(a_values, b_values) if is_positive else None
     return _row(a, b, metric, comparison, is_paired=False)
-
-
-def _environment_differences(
-    a: Mapping[str, Environment], b: Mapping[str, Environment]
-) -> tuple[str, ...]:
-    """Which facts differ? Each field with all values seen in A and in B."""
-    differences: list[str] = []
-    for field in Environment.model_fields:
-        if field == "variables":
-            continue
-        seen_a, seen_b = _values_seen(a, field), _values_seen(b, field)
-        if seen_a and seen_b and seen_a != seen_b:
-            differences.append(f"{field}: {' and '.join(seen_a)} in A, {' and '.join(seen_b)} in B")
-    names = sorted({name for env in (*a.values(), *b.values()) for name in env.variables})
-    for name in names:
-        in_a = sorted({env.variables.get(name, "not set") for env in a.values()})
-        in_b = sorted({env.variables.get(name, "not set") for env in b.values()})
-        if in_a and in_b and in_a != in_b:
-            differences.append(f"{name}: {' and '.join(in_a)} in A, {' and '.join(in_b)} in B")
-    return tuple(differences)
-
-
-def _values_seen(environments: Mapping[str, Environment], field: str) -> list[str]:
-    return sorted({_fact(environment, field) for environment in environments.values()})
-
-
-def _fact(environment: Environment, field: str) -> str:
-    value = getattr(environment, field)
-    if value is None:
-        return "unknown"
-    if field == "gpus":
-        return ", ".join(gpu.name for gpu in value) or "none"
-    if field == "nodes":
-        return "; ".join(map(node_words, value)) or "one machine"
-    if isinstance(value, tuple):
-        return ", ".join(str(item) for item in value) or "none"
-    return str(value)
