@@ -81,10 +81,11 @@ class User:
                     found[int(rank)] = int(process.name)
         return found
 
-    def give_rights(self) -> None:
+    def give_rights(self, *words: str) -> None:
         """Those that `render --rbac` prints for their experiment, and no more."""
         space = f"kubernetes.namespace={self.namespace}"
-        printed = self.output("render", "experiment.yaml", "--rbac", "--set", space)
+        words = words or ("experiment.yaml",)
+        printed = self.output("render", *words, "--rbac", "--set", space)
         for manifest in filter(None, yaml.safe_load_all(printed)):
             if manifest["kind"] == "RoleBinding":
                 manifest["subjects"] = [self._subject]

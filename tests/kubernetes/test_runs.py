@@ -20,8 +20,10 @@ from tests.kubernetes.kubelet.client import Kubelet
 from tests.kubernetes.kubelet.config import Fabric, KubeletConfig, NodeSpec, host_image
 from tests.kubernetes.runs import COLLECTIVES, EXPERIMENT, User, nic
 
+from broadgauge.manifests.names import JOB, MANAGER, RUN
 from broadgauge.messages.vocabulary import UNDER_READ_RATIO, CounterKind
 from broadgauge.specs.errors import ExitCode
+from broadgauge.specs.kubernetes import MANAGED_BY
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.root, pytest.mark.namespaces]
 
@@ -234,3 +236,28 @@ def test_a_server_that_is_away_and_a_log_that_is_cut_or_rotated_cost_nothing(
         output = run.ended()
     assert user.statuses() == ["ok"] * 3, output
     assert user.left() == []
+
+
+def test_cleanup_deletes_what_is_ours_and_nothing_else(user: User) -> None:
+    """Of a run whose tool was killed."""
+    user.write(launches=3)
+    user.give_rights()
+    with user.running() as run:
+        run.wait_for(lambda: user.num_running() == 2, "two pods")
+        run.kill()
+    name = str(user.place()["run"])
+    theirs = {"run-alone": {RUN: name}, "manager-alone": {MANAGED_BY: MANAGER}}
+    for each, labels in theirs.items():
+        about = {"name": each, "labels": labels}
+        user.scratch.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": about})
+    container = {"name": "main", "image": "host", "command": ["sleep", "600"]}
+    about = {"name": "no-job-of-ours", "labels": {RUN: name, MANAGED_BY: MANAGER, JOB: name}}
+    spec = {"containers": [container], "terminationGracePeriodSeconds": 1}
+    user.scratch.create({"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": spec})
+    listed = user.output("cleanup", "--on", "kubernetes")
+    assert f"{name} (" in listed
+    assert "2 Running" in listed
+    assert not any(each in listed for each in (*theirs, "no-job-of-ours"))
+    assert user.num_running() >= 2  # listed, and no more
+    user.output("cleanup", "last")
+    assert user.left() == sorted([*theirs, "no-job-of-ours"])

@@ -16,6 +16,8 @@ RUN = f"{OUR_DOMAIN}/run"
 """All objects and pods of one run: what a tool follows, and deletes when it is over."""
 JOB = f"{OUR_DOMAIN}/job"
 """All objects of one job of a run: one that was lost has a successor."""
+OWNER = f"{OUR_DOMAIN}/owner"
+"""Annotation of a run's objects: who runs it, `user@host`."""
 REPLICATED_JOB = "node"
 """Of a TrainJob's pods; from Trainer 2.4 on such names have 20 characters at most."""
 MOST_NAME_CHARACTERS = 52

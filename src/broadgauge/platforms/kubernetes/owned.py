@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from broadgauge.manifests.names import JOB, MANAGER, RUN
+from broadgauge.manifests.names import JOB, MANAGER, OWNER, RUN
 from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.kubernetes.api import Api
 from broadgauge.platforms.kubernetes.api_errors import MALFORMED, ApiError, is_missing, malformed
+from broadgauge.platforms.kubernetes.job_place import this_owner
 from broadgauge.platforms.kubernetes.json_shapes import JsonMap, labels_in, mapping, text, texts
 from broadgauge.platforms.kubernetes.ownership import is_left_pod
 from broadgauge.platforms.kubernetes.pod_states import controller_of
@@ -91,9 +92,9 @@ def create_all(
 
 
 def _marked(body: JsonMap, creation: str) -> JsonMap:
-    """With what tells it from an older one of its name and labels."""
+    """With what tells it from an older one of its name and labels, and who runs it."""
     metadata = body["metadata"]
-    annotations = mapping(metadata.get("annotations")) | {CREATION: creation}
+    annotations = mapping(metadata.get("annotations")) | {CREATION: creation, OWNER: this_owner()}
     return body | {"metadata": metadata | {"annotations": annotations}}
 
 

@@ -1,0 +1,198 @@
+"""What have runs left in a cluster, and how is it removed? By our labels, and nothing else's."""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from broadgauge.manifests.names import OWNER, RUN
+from broadgauge.platforms.kubernetes.api import Api
+from broadgauge.platforms.kubernetes.api_errors import ApiError
+from broadgauge.platforms.kubernetes.job_place import PlaceFile, this_owner
+from broadgauge.platforms.kubernetes.job_states import serves
+from broadgauge.platforms.kubernetes.json_shapes import JsonMap, labels_in, mapping, text
+from broadgauge.platforms.kubernetes.owned import delete_all, find_all, selector_of
+from broadgauge.platforms.kubernetes.refusals import refusal
+from broadgauge.platforms.kubernetes.resources import JOB_KINDS, PODS, Resource
+from broadgauge.specs.errors import InputError
+
+ENDED = ("Succeeded", "Failed", "gone")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leftover:
+    """All that one run has in a namespace."""
+
+    run: str
+    """Its label."""
+    objects: tuple[str, ...]
+    """`Job pods-1a2b3c4d`, owners first."""
+    owners: tuple[str, ...]
+    """`user@host` of who ran it; empty: nothing of it says."""
+    created_s: float | None
+    """Seconds since 1970, of the oldest; None: the server doesn't say."""
+    pods: tuple[tuple[str, int], ...] | None
+    """Phase and number; None: pods could not be read."""
+    has_job: bool
+    """Its job is there, which may wait without pods."""
+
+    @property
+    def is_mine(self) -> bool:
+        """Was all of it made by this user on this machine?"""
+        return set(self.owners) == {this_owner()}
+
+    @property
+    def may_run(self) -> bool:
+        """Is a pod unfinished, as far as can be seen, or a job there that has none yet?"""
+        if not self.pods:
+            return self.pods is None or self.has_job
+        return any(phase not in ENDED for phase, _ in self.pods)
+
+    @property
+    def words(self) -> str:
+        """`3 h old, of ana@laptop, pods: 2 Running`."""
+        age = "of unknown age" if self.created_s is None else _age(time.time() - self.created_s)
+        owners = f"of {', '.join(self.owners)}" if self.owners else "of nobody knows whom"
+        if self.pods is None:
+            pods = "pods could not be read"
+        else:
+            listed = ", ".join(f"{number} {phase}" for phase, number in self.pods)
+            pods = f"pods: {listed or 'none'}"
+        return f"{age}, {owners}, {pods}"
+
+    def why_kept(self, *, running: bool, of_others: bool) -> str | None:
+        """Why `--all` leaves it; None: it is deleted. The arguments: delete these, too."""
+        if not self.is_mine and not of_others:
+            return "it is somebody else's: --of-others deletes it, too"
+        if self.may_run and not running:
+            return "it may be running: --running deletes it, too"
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leftovers:
+    """What was found, and where nobody could look."""
+
+    runs: tuple[Leftover, ...]
+    unseen: tuple[str, ...]
+    """`secrets in namespace training: you may not list them`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CleaningPlace:
+    """Where to look."""
+
+    api: Api
+    namespace: str
+
+    def leftovers(self, run: str | None) -> Leftovers:
+        """Of all runs, or of one. Raises PlatformError."""
+        runs: dict[str, list[tuple[Resource, JsonMap]]] = defaultdict(list)
+        try:
+            found = find_all(self.api, self.namespace, run)
+        except ApiError as error:
+            raise refusal(error, "looking for what runs have left") from error
+        for resource, item in found.objects:
+            runs[labels_in(item)[RUN]].append((resource, item))
+        phases = self._phases(run) if runs else {}
+        return Leftovers(
+            runs=tuple(_leftover(name, runs[name], phases) for name in sorted(runs)),
+            unseen=tuple(
+                f"{resource.words(self.namespace)}: {_why(error)}"
+                for resource, error in found.unseen.items()
+                if self._may_have(resource, error)
+            ),
+        )
+
+    def _phases(self, run: str | None) -> dict[str, str] | None:
+        """Of each pod, by its name; None: they can't be read."""
+        try:
+            found = self.api.list(PODS, self.namespace, selector_of(run))
+        except ApiError:
+            return None
+        phases: dict[str, str] = {}
+        for item in found["items"]:
+            phase = text(mapping(item.get("status")).get("phase"))
+            phases[item["metadata"]["name"]] = phase or "Unknown"
+        return phases
+
+    def remove(self, leftover: Leftover, say: Callable[[str], None]) -> bool:
+        """Its claims stay. False: it can't be told whether all is gone."""
+        return delete_all(self.api, self.namespace, leftover.run, say)
+
+    def _may_have(self, resource: Resource, error: ApiError) -> bool:
+        """A kind that is not there is forbidden too, to who has no rights to it."""
+        if error.status != 403 or not resource.group:
+            return True
+        try:
+            return serves(self.api, resource)
+        except ApiError:
+            return True
+
+
+def _leftover(
+    run: str, objects: list[tuple[Resource, JsonMap]], phases: dict[str, str] | None
+) -> Leftover:
+    owners, created, counted = set(), [], Counter[str]()
+    for resource, item in objects:
+        about = item["metadata"]
+        owner = text(mapping(about.get("annotations")).get(OWNER))
+        if owner is not None:
+            owners.add(owner)
+        when = _seconds(text(about.get("creationTimestamp")))
+        if when is not None:
+            created.append(when)
+        if resource is PODS and phases is not None:
+            counted[phases.get(about["name"], "gone")] += 1
+    return Leftover(
+        run=run,
+        objects=tuple(f"{each.kind} {item['metadata']['name']}" for each, item in objects),
+        owners=tuple(sorted(owners)),
+        created_s=min(created, default=None),
+        pods=None if phases is None else tuple(sorted(counted.items())),
+        has_job=any(resource in JOB_KINDS for resource, _ in objects),
+    )
+
+
+def _seconds(when: str | None) -> float | None:
+    """Source: Kubernetes, API conventions: times are of RFC 3339, in UTC."""
+    try:
+        return None if when is None else datetime.fromisoformat(when).timestamp()
+    except ValueError:
+        return None
+
+
+def _age(age_s: float) -> str:
+    for unit, unit_s in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if age_s >= 2 * unit_s:
+            return f"{age_s // unit_s:.0f} {unit} old"
+    return "new"
+
+
+def _why(error: ApiError) -> str:
+    return f"you may not {error.verb} them" if error.status == 403 else error.message
+
+
+def cleaning_place(context: str | None, namespace: str | None) -> CleaningPlace:
+    """Raises InputError."""
+    api = Api.connect(context)
+    return CleaningPlace(api, namespace or api.default_namespace)
+
+
+def place_of_run(
+    folder: Path, context: str | None, namespace: str | None
+) -> tuple[CleaningPlace, str]:
+    """Where the run of this folder has its job, and its label. Raises InputError.
+
+    `context` and `namespace`: instead of those that the folder names; None: as it does.
+    """
+    place = PlaceFile(folder / "logs").read()
+    if place is None:
+        raise InputError(
+            f"{folder} has no job in a cluster that it knows of",
+            hint="`broadgauge cleanup --namespace NAME` lists what runs have left there",
+        )
+    api = Api.connect(context if context is not None else place.context)
+    return CleaningPlace(api, namespace or place.namespace), place.run

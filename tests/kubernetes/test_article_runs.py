@@ -1,0 +1,161 @@
+"""Do the published comparisons run on a cluster as they stand in examples/, and is their report the
+articles' table?
+
+At toy scale on CPUs; networks let through only the addresses that they gave, as a VPC does. What
+asks for RDMA runs as far as the refusal: nodes only say that they have GPUs and adapters.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from tests.kubernetes.article_tables import Tables
+from tests.kubernetes.cluster.control_plane import ControlPlane
+from tests.kubernetes.cluster.scratch import Scratch
+from tests.kubernetes.kubelet.client import Kubelet
+from tests.kubernetes.kubelet.config import Fabric, KubeletConfig, NodeSpec, host_image
+from tests.kubernetes.runs import User
+
+from broadgauge.agent.pod.address_map import MappedNic, parse_map
+from broadgauge.running.experiments import examples_folder
+from broadgauge.specs.errors import ExitCode
+
+pytestmark = [
+    pytest.mark.kubernetes,
+    pytest.mark.root,
+    pytest.mark.namespaces,
+    pytest.mark.usefixtures("operators"),
+]
+RDMASHARED_NET = (
+    '{ "cniVersion":"0.3.1", "name":"rdmashared-net", "type":"macvlan","master": "ens8f0np0",'
+    '"mode" : "bridge","mtu" : 1500,"ipam":{"type":"whereabouts","range":"192.168.2.0/24",'
+    '"gateway":"192.168.2.1"} }'
+)
+"""The LoRA article's: what the operator made of its MacvlanNetwork."""
+GPU_NODE = {"nvidia.com/gpu": "8", "rdma/rdma_shared_device_eth": "63"}
+"""What its nodes say that they have."""
+SMALL = "model={layers: 1, hidden: 64, heads: 2, seq_len: 16, vocabulary: 256}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """An article's cluster, as far as processes can be it."""
+
+    nodes: list[str]
+    fabrics: list[Fabric]
+    resources: dict[str, str] = field(default_factory=dict)
+    """Of each node, on top of CPUs and memory."""
+
+    @contextmanager
+    def kubelet(self, control_plane: ControlPlane, folder: Path) -> Iterator[Kubelet]:
+        resources = {"cpu": "32", "memory": "200Gi"} | self.resources
+        config = KubeletConfig(
+            **control_plane.for_kubelets(),
+            folder=folder,
+            nodes=[NodeSpec(name=name, resources=resources) for name in self.nodes],
+            fabrics=self.fabrics,
+            default_image=replace(host_image(), user=12_345),
+        )
+        with Kubelet.start(config) as started:
+            yield started
+
+
+def on_a_vpc(map_name: str, num_nodes: int) -> Place:
+    """The first nodes of an example's address map, and a subnet for each of their devices."""
+    rows = parse_map((examples_folder() / "address-maps" / map_name).read_text())
+    nodes = list(dict.fromkeys(row.host for row in rows))[:num_nodes]
+    kept = [row for row in rows if row.host in nodes]
+    devices = dict.fromkeys(row.device for row in kept)
+    return Place(nodes=nodes, fabrics=[_subnet(each, kept) for each in devices])
+
+
+def _subnet(device: str, rows: list[MappedNic]) -> Fabric:
+    return Fabric(
+        name=device,
+        device=device,
+        addresses={row.host: str(row.address) for row in rows if row.device == device},
+        only_given_addresses=True,
+    )
+
+
+A40 = Place(nodes=["a40-0", "a40-1"], fabrics=[Fabric(name="spectrum", device="ens8f0np0")])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Twin:
+    """An example at toy scale, and what its report must have of the article's table."""
+
+    example: str
+    place: Place
+    settings: tuple[str, ...]
+    cases: tuple[tuple[str, str], ...]
+    """Network and nodes x GPUs, in the article's order."""
+    published: tuple[str, ...]
+    """Of the article's rows those that have one of ours beside them."""
+
+
+TWINS = {
+    "granite-l40s": Twin(
+        example="granite-l40s-cpu",
+        place=on_a_vpc("granite-l40s.txt", 4),
+        settings=("cluster.shapes=[1x1, 2x1, 4x1]", f"workloads.0.{SMALL}", "workloads.0.steps=2"),
+        cases=(
+            ("one node", "1x1"),
+            *(("pod", "2x1"), ("vnic", "2x1"), ("pod", "4x1"), ("vnic", "4x1")),
+        ),
+        published=(
+            "L40S, 1 node",
+            *(f"L40S, {n} nodes, {name}" for n in (2, 4) for name in ("pod network", "vNIC")),
+        ),
+    ),
+    "granite-h100": Twin(
+        example="granite-h100-cpu",
+        place=on_a_vpc("granite-h100.txt", 2),
+        settings=(
+            *("networks.vnic.nics_per_node=[1]", "networks.sriov.nics_per_node=[1, 2]"),
+            *(f"workloads.0.{SMALL}", "workloads.0.steps=2"),
+        ),
+        cases=(
+            ("one node", "1x1"),
+            *(("pod", "2x1"), ("vnic", "2x1"), ("sriov-nics-1", "2x1"), ("sriov-nics-2", "2x1")),
+        ),
+        published=(
+            "H100, 1 node",
+            *(f"H100, 2 nodes, {name}" for name in ("pod network", "vNIC", "SR-IOV")),
+        ),
+    ),
+    "llama-lora-a40": Twin(
+        example="llama-lora-a40",
+        place=A40,
+        settings=(
+            *("cluster.device=cpu", "cluster.shapes=[2x1]", "workloads.1.platforms=[]"),
+            *(f"workloads.0.{SMALL}", "workloads.0.dtype=float32"),
+            *("workloads.0.gradient_dtype=float32", "workloads.0.steps=2"),
+        ),
+        cases=(("pod", "2x1"), ("tcp", "2x1")),
+        published=(),
+    ),
+}
+
+
+def test_the_twins_report_has_the_articles_table(
+    scratch: Scratch, control_plane: ControlPlane, tmp_path: Path, name: str = "granite-l40s"
+) -> None:
+    twin = TWINS[name]
+    user = User(scratch, control_plane, tmp_path)
+    add_definition(scratch)
+    words = [word for text in twin.settings for word in ("--set", text)]
+    own = (twin.example, *words, "--set", f"kubernetes.namespace={scratch.namespace}")
+    user.give_rights(*own)
+    with twin.place.kubelet(control_plane, tmp_path / "k"):
+        output = user.run(*own, "--set", "launches=1", "--on", "kubernetes")
+        print(output)
+        assert set(user.statuses()) == {"ok"}, output
+        page = (user.run_folder / "report.html").read_text()
+        assert user.left() == []
+    tables = Tables(page)
+    for title in ("network", "published"):
+        for row in tables.headed(title):
+            print(row)
