@@ -20,7 +20,6 @@ from tests.kubernetes.runs import User
 
 from broadgauge.agent.pod.address_map import MappedNic, parse_map
 from broadgauge.running.experiments import examples_folder
-from broadgauge.specs.errors import ExitCode
 
 pytestmark = [
     pytest.mark.kubernetes,
@@ -140,22 +139,66 @@ TWINS = {
 }
 
 
+def add_definition(scratch: Scratch) -> None:
+    """What an admin has made for the LoRA article."""
+    scratch.create(
+        {
+            "apiVersion": "k8s.cni.cncf.io/v1",
+            "kind": "NetworkAttachmentDefinition",
+            "metadata": {"name": "rdmashared-net"},
+            "spec": {"config": RDMASHARED_NET},
+        }
+    )
+
+
+def words_of(scratch: Scratch, example: str, settings: tuple[str, ...]) -> tuple[str, ...]:
+    """Of `run` and `render`: the example in this namespace, its launches once."""
+    texts = (f"kubernetes.namespace={scratch.namespace}", "launches=1", *settings)
+    return (example, *(word for text in texts for word in ("--set", text)))
+
+
+@pytest.mark.parametrize("name", TWINS)
 def test_the_twins_report_has_the_articles_table(
-    scratch: Scratch, control_plane: ControlPlane, tmp_path: Path, name: str = "granite-l40s"
+    scratch: Scratch, control_plane: ControlPlane, tmp_path: Path, name: str
 ) -> None:
-    twin = TWINS[name]
+    """A master and its workers over the article's address map, too: nothing was dropped."""
+    twin, user = TWINS[name], User(scratch, control_plane, tmp_path)
+    add_definition(scratch)
+    words = words_of(scratch, twin.example, twin.settings)
+    user.give_rights(*words)
+    with twin.place.kubelet(control_plane, tmp_path / "k") as kubelet:
+        output = user.run(*words, "--on", "kubernetes")
+        dropped = [
+            kubelet.counters(fabric.name, node)["dropped_packets"]
+            for fabric in twin.place.fabrics
+            for node in twin.place.nodes
+        ]
+    assert set(user.statuses()) == {"ok"}, output
+    assert set(dropped) == {0}
+    assert user.left() == []
+    tables = Tables((user.run_folder / "report.html").read_text())
+    cases = tuple((row[0][0], row[0][1].rpartition(" ")[2]) for row in tables.headed("network"))
+    assert cases == twin.cases
+    ours = {row[0][0]: "".join(row[3]) for row in tables.headed("published")}
+    assert [label for label, text in ours.items() if text[:1].isdigit()] == list(twin.published)
+
+
+ROCE = ("skip_if=[{network: [pod, tcp]}]", "workloads.1.platforms=[]")
+
+
+def test_rdma_that_is_asked_for_and_is_not_there_refuses_to_train(
+    scratch: Scratch, control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    """The LoRA article's file for GPUs, on nodes that have them in name only."""
     user = User(scratch, control_plane, tmp_path)
     add_definition(scratch)
-    words = [word for text in twin.settings for word in ("--set", text)]
-    own = (twin.example, *words, "--set", f"kubernetes.namespace={scratch.namespace}")
-    user.give_rights(*own)
-    with twin.place.kubelet(control_plane, tmp_path / "k"):
-        output = user.run(*own, "--set", "launches=1", "--on", "kubernetes")
-        print(output)
-        assert set(user.statuses()) == {"ok"}, output
-        page = (user.run_folder / "report.html").read_text()
-        assert user.left() == []
-    tables = Tables(page)
-    for title in ("network", "published"):
-        for row in tables.headed(title):
-            print(row)
+    words = words_of(scratch, "llama-lora-a40", ROCE)
+    user.give_rights(*words)
+    with replace(A40, resources=GPU_NODE).kubelet(control_plane, tmp_path / "k"):
+        output = user.run(*words, "--on", "kubernetes", exit_code=ExitCode.TRIALS_FAILED)
+    (record,) = user.records()
+    message = record["error"]["message"]
+    assert "network roce" in message, output
+    assert "`roce` is asked for" in message, output
+    assert record["metrics"] == {}
+    assert user.left() == []
