@@ -20,6 +20,7 @@ from tests.kubernetes.runs import User
 
 from broadgauge.agent.pod.address_map import MappedNic, parse_map
 from broadgauge.running.experiments import examples_folder
+from broadgauge.specs.errors import ExitCode
 
 pytestmark = [
     pytest.mark.kubernetes,
