@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from tests.report.sample_run import CASES, Options, sample_run
 
-from broadgauge.results.cost import NO_GPU, cost_of
+from broadgauge.results.cost import cost_of
 from broadgauge.results.model import RunSummary
+from broadgauge.results.price import NO_GPU
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.cost import Cost
 from broadgauge.specs.record import GpuFacts, Status

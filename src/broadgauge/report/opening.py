@@ -3,13 +3,15 @@
 from collections.abc import Iterator, Sequence
 
 from broadgauge.engine.expected_time import guessed_s
+from broadgauge.report.cost_words import usd_words
+from broadgauge.running.cluster_hold import ClusterHold, cluster_hold
 from broadgauge.specs.case import Case
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.machine import MachineFacts, MachineNic
 from broadgauge.specs.network import AnyNetwork, Network
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.platforms import PlatformKind
-from broadgauge.specs.units import show_rate, show_size, show_time
+from broadgauge.specs.units import show_count, show_rate, show_size, show_time
 
 MAX_NICS_SHOWN = 4
 
@@ -76,6 +78,9 @@ def plan_lines(experiment: Experiment, plan: Plan) -> Iterator[str]:
     for note in plan.notes:
         yield f"note       {note}"
     yield f"expected   about {show_time(plan.expected_s, 2)}{_guessed(plan)}"
+    hold = cluster_hold(experiment, plan)
+    if hold is not None:
+        yield from hold_lines(hold)
 
 
 def _guessed(plan: Plan) -> str:
@@ -84,6 +89,41 @@ def _guessed(plan: Plan) -> str:
     if not guess_s:
         return ""
     return f", {show_time(guess_s, 2)} of it a guess until the first command has ended"
+
+
+def hold_lines(hold: ClusterHold) -> Iterator[str]:
+    """What a run holds of a cluster while it runs, and what that costs."""
+    pods = f"kubernetes 1 job of {_counted(hold.num_pods, 'pod')}"
+    if not hold.num_gpus:
+        yield f"{pods}: ranks compute on cores"
+    else:
+        gpus = _counted(hold.gpus_per_pod, "GPU")
+        yield f"{pods} × {gpus}: {_counted(hold.num_gpus, 'GPU')} held while it runs"
+        yield f"GPU-hours  {_gpu_hours(hold)}"
+    if hold.num_gpus or hold.price is not None or hold.why_no_price is not None:
+        yield f"cost       {_cost(hold)}"
+
+
+_UNKNOWN = "unknown: nobody knows how long your command takes"
+_BESIDE = "without pulling images and waiting for nodes"
+
+
+def _gpu_hours(hold: ClusterHold) -> str:
+    if hold.gpu_hours is None:
+        return f"{_UNKNOWN}; {hold.num_gpus} in each hour"
+    return f"about {show_count(hold.gpu_hours, 2)}, {_BESIDE}"
+
+
+def _cost(hold: ClusterHold) -> str:
+    if hold.why_no_price is not None:
+        return f"unknown: {hold.why_no_price}"
+    if hold.price is None:
+        return "unknown: the experiment has no price, as `cost: {usd_per_gpu_hour: 2.95}`"
+    if hold.cost_usd is None:
+        words = f"{_UNKNOWN}; {usd_words(hold.price_usd_per_hour)} in each hour"
+    else:
+        words = f"about {usd_words(hold.cost_usd)}"
+    return f"{words}, at {hold.price.words}"
 
 
 def _network_label(network: AnyNetwork, case: Case) -> str:

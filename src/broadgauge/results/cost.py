@@ -8,28 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from broadgauge.results.model import CaseSummary, RunSummary
+from broadgauge.results.price import Price, catalog_price, said_price
 from broadgauge.results.summary import estimate_over
 from broadgauge.specs.cost import Cost
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.record import Record
 
 HOUR_S = 3600.0
-NO_GPU = (
-    "the price is a GPU's, and CPUs compute here; a node's counts: --usd-per-node-hour, or "
-    "`usd_per_node_hour` of the experiment's `cost`"
-)
 GIGATOKEN = 1e9
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
-    """Of an hour, and who says so."""
-
-    usd_per_gpu_hour: float | None = None
-    usd_per_node_hour: float | None = None
-    """Either of the two."""
-    words: str
-    """`$2.95 for a GPU (h100-sxm) and hour (nebius-h100, 2025-10-22)`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,18 +95,9 @@ def _price(summary: CaseSummary, run: RunSummary, said: Cost, whose: str) -> Pri
     if summary.case.imported is not None:
         return None
     is_gpu = summary.case.device == "cuda"
-    if said.usd_per_node_hour is not None:
-        words = f"${said.usd_per_node_hour:.4g} for a node and hour ({whose})"
-        return Price(usd_per_node_hour=said.usd_per_node_hour, words=words)
-    if not is_gpu:
-        if said.has_price:
-            return NO_GPU
-        return None
-    if said.usd_per_gpu_hour is not None:
-        words = f"${said.usd_per_gpu_hour:.4g} for a GPU and hour ({whose})"
-        return Price(usd_per_gpu_hour=said.usd_per_gpu_hour, words=words)
-    names = dict.fromkeys(_gpu_names(summary, run)) if said.node is None else ()
-    return _catalog_price(tuple(names), said.node)
+    if said.has_price:
+        return said_price(said, whose, is_gpu=is_gpu)
+    return catalog_price(tuple(dict.fromkeys(_gpu_names(summary, run))), None) if is_gpu else None
 
 
 def _gpu_names(summary: CaseSummary, run: RunSummary) -> Iterator[str]:
@@ -132,37 +109,13 @@ def _gpu_names(summary: CaseSummary, run: RunSummary) -> Iterator[str]:
             yield from (gpu.name for node in environment.nodes for gpu in node.gpus)
 
 
-def _catalog_price(names: tuple[str, ...], node: str | None) -> Price | None:
-    """Of a node's GPU, else of the one kind of GPU that computed; None: it is not known."""
-    if node is None and len(names) != 1:
-        return None
-    # Here, since most runs have no GPU, and the catalog takes a tenth of a second.
-    from broadgauge.catalog.catalog import shipped_catalog
-    from broadgauge.catalog.gpus import find_gpu
-
-    catalog = shipped_catalog()
-    if node is not None:
-        entry = catalog.node(node)
-        found = catalog.gpu_price(entry.gpu, entry.name)
-        if found is None or found.price.node != entry.name:
-            return None
-        which, why = f"of {entry.name}", ""
-    else:
-        gpu = find_gpu(names[0])
-        found = None if gpu is None else catalog.gpu_price(gpu.name)
-        if gpu is None or found is None:
-            return None
-        which, why = f"({gpu.name})", ", the lowest known"
-    usd = found.price_usd_per_hour
-    date = found.price.date or "no date"
-    words = f"${usd:.4g} for a GPU {which} and hour ({found.price.name}, {date}{why})"
-    return Price(usd_per_gpu_hour=usd, words=words)
-
-
 def _case_cost(summary: CaseSummary, price: Price | None, tokens: int | None) -> CaseCost:
     a_token = estimate_over(summary.good, seconds_a_token)
     a_run = estimate_over(summary.good, lambda r: r.ended_unix_s - r.started_unix_s)
-    hourly = None if price is None else _hourly(price, summary)
+    hourly = None
+    if price is not None:
+        case = summary.case
+        hourly = price.usd_per_hour(num_nodes=case.nodes, num_gpus=case.world_size)
     a_second = None if hourly is None else hourly / HOUR_S
     return CaseCost(
         price=price,
@@ -171,12 +124,6 @@ def _case_cost(summary: CaseSummary, price: Price | None, tokens: int | None) ->
         usd_per_run=_times(a_run, a_second),
         whole=_whole(a_token, tokens, a_second),
     )
-
-
-def _hourly(price: Price, summary: CaseSummary) -> float:
-    if price.usd_per_node_hour is not None:
-        return price.usd_per_node_hour * summary.case.nodes
-    return (price.usd_per_gpu_hour or 0.0) * summary.case.world_size
 
 
 def _whole(
