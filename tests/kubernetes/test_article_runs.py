@@ -100,7 +100,7 @@ TWINS = {
     "granite-l40s": Twin(
         example="granite-l40s-cpu",
         place=on_a_vpc("granite-l40s.txt", 4),
-        settings=("cluster.shapes=[1x1, 2x1, 4x1]", f"workloads.0.{SMALL}", "workloads.0.steps=2"),
+        settings=("cluster.shapes=[1x1, 2x1, 4x1]", f"workloads.0.{SMALL}", "workloads.0.steps=4"),
         cases=(
             ("one node", "1x1"),
             *(("pod", "2x1"), ("vnic", "2x1"), ("pod", "4x1"), ("vnic", "4x1")),
@@ -115,7 +115,7 @@ TWINS = {
         place=on_a_vpc("granite-h100.txt", 2),
         settings=(
             *("networks.vnic.nics_per_node=[1]", "networks.sriov.nics_per_node=[1, 2]"),
-            *(f"workloads.0.{SMALL}", "workloads.0.steps=2"),
+            *(f"workloads.0.{SMALL}", "workloads.0.steps=4"),
         ),
         cases=(
             ("one node", "1x1"),
@@ -132,7 +132,7 @@ TWINS = {
         settings=(
             *("cluster.device=cpu", "cluster.shapes=[2x1]", "workloads.1.platforms=[]"),
             *(f"workloads.0.{SMALL}", "workloads.0.dtype=float32"),
-            *("workloads.0.gradient_dtype=float32", "workloads.0.steps=2"),
+            *("workloads.0.gradient_dtype=float32", "workloads.0.steps=4"),
         ),
         cases=(("pod", "2x1"), ("tcp", "2x1")),
         published=(),

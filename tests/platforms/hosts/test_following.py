@@ -184,7 +184,7 @@ def error_after(folder: Path, *events: Any) -> TrialError | None:
         logs=LaunchLogs(folder=folder, launch_id="l", read=lambda paths: ReadLogs()),
         begun=begins,
         num_left=1,
-        agent_name=("node0", "node1").__getitem__,
+        loss_words=lambda lost: f"the agent on node{lost.agent}: {lost.message}",
         lose_leader=lambda why: None,
         take_note=lambda note: None,
     )
