@@ -128,10 +128,19 @@ def on_hosts(gpus: int, backend: Any, *networks: dict[str, Any]) -> Plan:
 FABRIC: dict[str, Any] = {"name": "fabric", "found": {"interface": "ib0", "transport": "roce"}}
 
 
-def test_gloo_alone_is_refused_on_a_network_that_is_meant_as_rdma() -> None:
+def test_a_network_that_is_meant_as_rdma_is_left_out_where_gloo_runs_alone() -> None:
     """It would be measured over TCP, and stand in the table as RoCE."""
+    plan = on_hosts(0, "auto", POD, FABRIC)
+    assert {case.plain_network_name for case in plan.cases} == {"pod"}
+    assert (
+        "network fabric is left out on hosts: it is meant as RDMA, and the backend here is gloo, "
+        "which sends over TCP"
+    ) in plan.notes
+
+
+def test_gloo_alone_is_refused_where_every_network_is_meant_as_rdma() -> None:
     with pytest.raises(InputError, match=r"networks\.fabric\.found\.transport: roce is RDMA") as it:
-        on_hosts(0, "auto", POD, FABRIC)
+        on_hosts(0, "auto", FABRIC)
     assert "hint: `backend: nccl` on GPUs" in str(it.value)
 
 

@@ -114,7 +114,7 @@ class User:
             tool.kill()
             tool.wait()
 
-    def output(self, *words: str) -> str:
+    def output(self, *words: str, exit_code: int = 0) -> str:
         """What another command of theirs writes to standard output."""
         found = subprocess.run(
             [sys.executable, "-m", "broadgauge", *words],
@@ -125,7 +125,7 @@ class User:
             timeout=HANG_S,
             check=False,
         )
-        assert found.returncode == 0, found.stderr
+        assert found.returncode == exit_code, found.stderr
         return found.stdout
 
     @property

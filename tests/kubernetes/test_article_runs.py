@@ -107,23 +107,24 @@ TWINS = {
         ),
         published=(
             "L40S, 1 node",
-            *(f"L40S, {n} nodes, {name}" for n in (2, 4) for name in ("pod network", "vNIC")),
+            *(f"L40S, {n} nodes, {name}" for name in ("pod network", "vNIC") for n in (2, 4)),
         ),
     ),
     "granite-h100": Twin(
         example="granite-h100-cpu",
         place=on_a_vpc("granite-h100.txt", 2),
         settings=(
-            *("networks.vnic.nics_per_node=[1]", "networks.sriov.nics_per_node=[1, 2]"),
+            *("networks.vnic.nics_per_node=[1]", "networks.sriov.nics_per_node=[1]"),
             *(f"workloads.0.{SMALL}", "workloads.0.steps=4"),
         ),
         cases=(
             ("one node", "1x1"),
-            *(("pod", "2x1"), ("vnic", "2x1"), ("sriov-nics-1", "2x1"), ("sriov-nics-2", "2x1")),
+            *((name, "2x1") for name in ("pod", "vnic-nics-1", "sriov-nics-1")),
         ),
         published=(
             "H100, 1 node",
             *(f"H100, 2 nodes, {name}" for name in ("pod network", "vNIC", "SR-IOV")),
+            *("H100, 2 nodes, SR-IOV over vNIC", "H100, 2 nodes on the pod network over 1 node"),
         ),
     ),
     "llama-lora-a40": Twin(
@@ -135,7 +136,7 @@ TWINS = {
             *("workloads.0.gradient_dtype=float32", "workloads.0.steps=4"),
         ),
         cases=(("pod", "2x1"), ("tcp", "2x1")),
-        published=(),
+        published=("pod network over macvlan TCP, LoRA fine-tuning of Llama 3.1 8B",),
     ),
 }
 

@@ -1,5 +1,7 @@
 """Which networks of an experiment can be had on this machine?"""
 
+from collections.abc import Sequence
+
 from broadgauge.catalog.profiled import with_profile
 from broadgauge.engine.shapes import ResolvedCluster
 from broadgauge.specs.errors import InputError
@@ -27,6 +29,7 @@ def networks_here(
     networks: list[AnyNetwork] = []
     notes: list[str] = []
     faceless: list[str] = []
+    tcp_alone: list[Network] = []
     for network in experiment.networks:
         if isinstance(network, NodePath):
             if _can_use(network, cluster):
@@ -36,8 +39,10 @@ def networks_here(
         elif cluster.devices.finds_networks:
             if network.has_face_on(cluster.platform):
                 there = with_profile(network.as_found_on(cluster.platform))
-                _check_backends(there, cluster)
-                networks.append(there)
+                if _sends_over_tcp_alone(there, cluster):
+                    tcp_alone.append(there)
+                else:
+                    networks.append(there)
             else:
                 faceless.append(network.name)
         elif not network.has_emulated_face:
@@ -46,6 +51,7 @@ def networks_here(
             built, note = _built(experiment, cluster, network.as_emulated())
             networks.append(built)
             notes += [] if note is None else [note]
+    notes += _without_rdma(tcp_alone, networks, cluster)
     _refuse_if_none_is_left(experiment, cluster, networks)
     notes += _without_face(faceless, cluster.platform)
     return tuple(networks), notes
@@ -73,16 +79,26 @@ def _built(
     return network, None
 
 
-def _check_backends(network: Network, cluster: ResolvedCluster) -> None:
-    """Raises InputError for RDMA where nothing but Gloo runs; beside NCCL, Gloo is left out."""
+def _sends_over_tcp_alone(network: Network, cluster: ResolvedCluster) -> bool:
+    """Is it meant as RDMA where nothing but Gloo runs? Beside NCCL, Gloo is left out."""
     has_nccl = "nccl" in cluster.backends
-    if network.is_meant_as_rdma and not has_nccl and not cluster.has_one_node_only:
+    return network.is_meant_as_rdma and not has_nccl and not cluster.has_one_node_only
+
+
+def _without_rdma(
+    networks: Sequence[Network], others: Sequence[AnyNetwork], cluster: ResolvedCluster
+) -> list[str]:
+    """What is said of those that would be measured over TCP. Raises InputError where all are."""
+    if networks and not any(isinstance(each, Network) for each in others):
+        network = networks[0]
         assert network.face is not None
         raise InputError(
             f"networks.{network.name}.{network.face.key}.transport: {network.face.transport} is "
             "RDMA, and the backend here is gloo, which sends over TCP",
             hint="`backend: nccl` on GPUs, or leave `transport` out, or say `transport: tcp`",
         )
+    why = "it is meant as RDMA, and the backend here is gloo, which sends over TCP"
+    return [f"{_here(cluster, network)}: {why}" for network in networks]
 
 
 def _here(cluster: ResolvedCluster, network: Network) -> str:

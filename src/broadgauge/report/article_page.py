@@ -13,6 +13,8 @@ STATES = {
     "kubelet ran them",
     "emulated": "nodes and networks emulated on one machine, by TCP; *toy size*: a model of "
     "3.2 million parameters and links as slow as it is small",
+    "run in pods": "a real control plane, whose pods were processes in network namespaces of one "
+    "machine ([test-kubelet.md](test-kubelet.md))",
     "H200 machine": "one server with two NVIDIA H200, its nodes emulated "
     "([measurements.md](measurements.md))",
     "tested": "read, computed or checked by our tests, without the hardware",
@@ -24,7 +26,6 @@ STATES = {
 """How the parts of the last column begin, and what that means."""
 NOT_YET = "not yet"
 SUBJECTS = {
-    "run on Kubernetes": "from one command to a report, on a cluster",
     "entrypoint": "what runs in a pod before training",
     "data and image": "model and data set on a claim, the articles' own configuration, an image",
     "training workloads": "the articles' own frameworks, HSDP, LoRA, whole epochs",

@@ -244,14 +244,18 @@ class PodsAllocation:
             ) from error
 
     def _cluster_facts(self) -> dict[str, str | None]:
-        """Read once a job. Raises PlatformError."""
+        """Read once a job; none where its pods can't be looked at now."""
         leader = self._leader
         if leader is None:
             return {}
-        if leader.place.name not in self._facts:
-            pods = leader.pods().values()
-            self._facts[leader.place.name] = cluster_facts(leader.api, list(pods))
-        return self._facts[leader.place.name]
+        name = leader.place.name
+        if name not in self._facts:
+            try:
+                pods = list(leader.pods().values())
+            except PlatformError:
+                return {}
+            self._facts[name] = cluster_facts(leader.api, pods)
+        return self._facts[name]
 
     def _note(self, text: str) -> None:
         self._notes[text] = None

@@ -44,7 +44,8 @@ RUNTIME_LIMIT_S = waiting_limit_s(60.0)
 later."""
 DELETE_LIMIT_S = waiting_limit_s(120.0)
 LOOK_EVERY_S = 0.5
-_OF_EACH_RUN = (PODS, CONFIG_MAPS, SECRETS)
+OF_EACH_RUN = (PODS, CONFIG_MAPS, SECRETS)
+"""Kinds of which each run makes some, beside its kind of job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,7 +235,7 @@ def _left(
     """
     found = find_all(api, namespace, run, names)
     for resource, error in found.unseen.items():
-        if not found.objects and (error.status != 403 or resource in (*_OF_EACH_RUN, job)):
+        if not found.objects and (error.status != 403 or resource in (*OF_EACH_RUN, job)):
             raise error
     return found.objects
 
