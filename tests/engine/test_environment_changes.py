@@ -66,7 +66,7 @@ def test_a_fact_of_the_cluster_that_changes_begins_a_block() -> None:
 def test_what_could_not_be_read_of_a_cluster_is_no_change() -> None:
     changes = EnvironmentChanges(PLAN, (), {})
     known = in_pods(kubernetes="v1.34.4", kueue="v0.14.1")
-    for other in (in_pods(kubernetes=None, kueue=None), in_pods(operators=None), in_pods()):
+    for other in (in_pods(kubernetes=None, kueue=None), in_pods(trainer=None), in_pods()):
         assert changes.enter(known, ["one node"]) == ()
         assert changes.enter(other, ["one node"]) == ()
     assert changes.block(0) == 0

@@ -8,6 +8,7 @@ from tests.platforms.kubernetes.fake_api import NAMESPACE, Answer, Asked, FakeAp
 
 from broadgauge.platforms.kubernetes.api import Api
 from broadgauge.platforms.kubernetes.cluster_facts import cluster_facts
+from broadgauge.platforms.kubernetes.operators import OPERATORS
 from broadgauge.platforms.kubernetes.pod_states import PodState, pod_state
 
 IMAGE = "registry.example/team/training@sha256:0123"
@@ -115,7 +116,7 @@ def test_nothing_may_be_read_at_all(fake: FakeApi) -> None:
         fake.script("GET", path, refused(403, "Forbidden"))
     facts = cluster_facts(fake.api(), [a_pod("p-0")])
     assert facts.pop("image") == IMAGE
-    assert facts == dict.fromkeys(("kubernetes", "openshift", "operators", *OF_NODES))
+    assert facts == dict.fromkeys(("kubernetes", "openshift", *OPERATORS, *OF_NODES))
 
 
 def test_openshift_has_the_version_that_its_last_update_came_to(open_cluster: FakeApi) -> None:

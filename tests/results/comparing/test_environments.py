@@ -40,9 +40,11 @@ def test_all_that_a_run_saw_is_named() -> None:
 
 
 def test_what_one_run_knows_and_the_other_does_not_differs() -> None:
-    comparison = compared([in_pods()], [in_pods(zones=None, openshift="4.17.12")])
+    told = {"zones": None, "openshift": "4.17.12", "kueue": None}
+    comparison = compared([in_pods(kueue="v0.14.1")], [in_pods(**told)])
     assert comparison.environment_differences == (
         "cluster zones: us-east-3 × 2 in A, unknown in B",
+        "cluster kueue: v0.14.1 in A, unknown in B",
         "cluster openshift: none in A, 4.17.12 in B",
     )
     assert not any(note.startswith(UNKNOWN) for note in comparison.notes)

@@ -80,7 +80,7 @@ def _of_groups(reader: _Reader) -> Facts:
     """
     answer = reader.read("/apis")
     if answer is None:
-        return {"openshift": None, "operators": None}
+        return dict.fromkeys(("openshift", *OPERATORS))
     served = {text(each.get("name")) for each in mappings(answer.get("groups"))}
     facts: Facts = {}
     if _OPENSHIFT in served:
