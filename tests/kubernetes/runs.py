@@ -43,6 +43,7 @@ class User:
         self.folder, self.scratch, self.namespace = folder, scratch, scratch.namespace
         self.shell: dict[str, str] = {}
         """Variables of theirs."""
+        self._program = ("-m", "broadgauge")
         account = f"{self.namespace}-user"
         self._subject = {"kind": "ServiceAccount", "name": account, "namespace": self.namespace}
         about = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}}
@@ -54,6 +55,11 @@ class User:
         config["users"][0]["user"] = {"token": token}
         config["contexts"][0]["context"]["namespace"] = self.namespace
         (folder / "kubeconfig").write_text(json.dumps(config))
+
+    def have_scripted_ranks(self) -> None:
+        """Which need no torch, and say at once what real ones measure."""
+        self._program = ("-m", "tests.e2e.without_torch")
+        self.shell["PYTHONPATH"] = str(Path(__file__).parents[2])
 
     def write(self, **changes: Any) -> None:
         """An experiment of theirs: EXPERIMENT, with these parts in place of its own."""
@@ -101,7 +107,7 @@ class User:
         """A run; whatever happens, it is ended afterwards."""
         with (self.folder / "output.txt").open("w") as output:
             tool = subprocess.Popen(
-                [sys.executable, "-m", "broadgauge", "run", *(words or ("experiment.yaml",))],
+                [sys.executable, *self._program, "run", *(words or ("experiment.yaml",))],
                 cwd=self.folder,
                 env=self._environment,
                 stdout=output,

@@ -54,6 +54,13 @@ def user(kubelet: Kubelet, scratch: Scratch, control_plane: ControlPlane, tmp_pa
     return User(scratch, control_plane, tmp_path)
 
 
+@pytest.fixture
+def scripted(user: User) -> User:
+    """Whose ranks need no torch."""
+    user.have_scripted_ranks()
+    return user
+
+
 NETWORKS = [
     {"name": "pods", "rate_gbps": 1, "kubernetes": "pod"},
     {"name": "vnic", "rate_gbps": 1, "kubernetes": nic("ens13", "10.20.0.0/24")},
@@ -138,45 +145,45 @@ def assert_environment(user: User) -> None:
     assert environment["variables"]["GLOO_SOCKET_IFNAME"] in ("eth0", "net1", "net2")
 
 
-def test_a_tool_that_is_killed_is_followed_by_one_that_collects(user: User) -> None:
+def test_a_tool_that_is_killed_is_followed_by_one_that_collects(scripted: User) -> None:
     """Its pods live on meanwhile, and nothing is measured twice."""
-    user.write(launches=3)
-    user.give_rights()
-    with user.running() as run:
-        run.wait_for(lambda: user.statuses() != [], "a first record")
+    scripted.write(launches=6)
+    scripted.give_rights()
+    with scripted.running() as run:
+        run.wait_for(lambda: scripted.statuses() != [], "a first record")
         run.kill()
-    assert user.num_running() == 2
-    output = user.run("--resume", "last")
-    assert user.statuses() == ["ok"] * 3, output
-    records = [each["record_id"] for each in user.records()]
+    assert scripted.num_running() == 2
+    output = scripted.run("--resume", "last")
+    assert scripted.statuses() == ["ok"] * 6, output
+    records = [each["record_id"] for each in scripted.records()]
     assert len(set(records)) == len(records)
-    assert user.left() == []
+    assert scripted.left() == []
 
 
-def test_a_run_that_was_let_go_is_collected_later(user: User) -> None:
+def test_a_run_that_was_let_go_is_collected_later(scripted: User) -> None:
     """Whatever platform its file names."""
-    user.write(platform="emulated", launches=2)
-    user.give_rights()
-    output = user.run("experiment.yaml", "--on", "kubernetes", "--detach")
+    scripted.write(platform="emulated", launches=2)
+    scripted.give_rights()
+    output = scripted.run("experiment.yaml", "--on", "kubernetes", "--detach")
     assert "run --resume" in output
-    assert user.num_running() == 2
-    output = user.run("--resume", "last")
-    assert user.statuses() == ["ok"] * 2, output
-    assert user.left() == []
+    assert scripted.num_running() == 2
+    output = scripted.run("--resume", "last")
+    assert scripted.statuses() == ["ok"] * 2, output
+    assert scripted.left() == []
 
 
-def test_ctrl_c_takes_everything_back(user: User) -> None:
+def test_ctrl_c_takes_everything_back(scripted: User) -> None:
     """Also while its pods can't be placed, which is said in the scheduler's words."""
-    user.write(kubernetes={"node_selector": {"gpu": "h100"}})
-    user.give_rights()
-    with user.running() as run:
+    scripted.write(kubernetes={"node_selector": {"gpu": "h100"}})
+    scripted.give_rights()
+    with scripted.running() as run:
         run.wait_for(lambda: "didn't match Pod's node affinity/selector" in run.said(), "why")
-        assert user.left() != []
+        assert scripted.left() != []
         run.interrupt()
         output = run.ended(exit_code=ExitCode.INTERRUPTED)
     assert "Traceback" not in output
     assert "2 pods waiting for a node (" in output, output
-    assert user.left() == []
+    assert scripted.left() == []
 
 
 STEPS = """
@@ -222,43 +229,43 @@ def test_a_pod_that_is_killed_is_named_with_the_reason(user: User, kubelet: Kube
 
 
 def test_a_server_that_is_away_and_a_log_that_is_cut_or_rotated_cost_nothing(
-    user: User, kubelet: Kubelet, control_plane: ControlPlane
+    scripted: User, kubelet: Kubelet, control_plane: ControlPlane
 ) -> None:
     """Each record comes once, also for one whose rights the server has yet to read again."""
-    user.write(launches=3)
-    user.give_rights()
-    with user.running() as run:
-        run.wait_for(lambda: len(user.statuses()) == 1, "a first record")
-        (leader,) = (name for name, each in user.containers() if each == "leader" and "-0-" in name)
-        kubelet.rotate_logs(user.namespace, leader, "leader")
+    scripted.write(launches=6)
+    scripted.give_rights()
+    with scripted.running() as run:
+        run.wait_for(lambda: scripted.statuses() != [], "a first record")
+        leader = next(name for name, each in scripted.containers() if each == "leader")
+        kubelet.rotate_logs(scripted.namespace, leader, "leader")
         control_plane.restart_api_server()
         kubelet.cut_log_streams()
         output = run.ended()
-    assert user.statuses() == ["ok"] * 3, output
-    assert user.left() == []
+    assert scripted.statuses() == ["ok"] * 6, output
+    assert scripted.left() == []
 
 
-def test_cleanup_deletes_what_is_ours_and_nothing_else(user: User) -> None:
+def test_cleanup_deletes_what_is_ours_and_nothing_else(scripted: User) -> None:
     """Of a run whose tool was killed. Which other kinds of jobs are there nobody knows without a
     right to list them."""
-    user.write(launches=3)
-    user.give_rights()
-    with user.running() as run:
-        run.wait_for(lambda: user.num_running() == 2, "two pods")
+    scripted.write(launches=3)
+    scripted.give_rights()
+    with scripted.running() as run:
+        run.wait_for(lambda: scripted.num_running() == 2, "two pods")
         run.kill()
-    name = str(user.place()["run"])
+    name = str(scripted.place()["run"])
     theirs = {"run-alone": {RUN: name}, "manager-alone": {MANAGED_BY: MANAGER}}
     for each, labels in theirs.items():
         about = {"name": each, "labels": labels}
-        user.scratch.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": about})
+        scripted.scratch.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": about})
     container = {"name": "main", "image": "host", "command": ["sleep", "600"]}
     about = {"name": "no-job-of-ours", "labels": {RUN: name, MANAGED_BY: MANAGER, JOB: name}}
     spec = {"containers": [container], "terminationGracePeriodSeconds": 1}
-    user.scratch.create({"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": spec})
-    listed = user.output("cleanup", "--on", "kubernetes", exit_code=ExitCode.PLATFORM_REFUSED)
+    scripted.scratch.create({"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": spec})
+    listed = scripted.output("cleanup", "--on", "kubernetes", exit_code=ExitCode.PLATFORM_REFUSED)
     assert f"{name} (" in listed
     assert "2 Running" in listed
     assert not any(each in listed for each in (*theirs, "no-job-of-ours"))
-    assert user.num_running() >= 2  # listed, and no more
-    user.output("cleanup", "last")
-    assert user.left() == sorted([*theirs, "no-job-of-ours"])
+    assert scripted.num_running() >= 2  # listed, and no more
+    scripted.output("cleanup", "last")
+    assert scripted.left() == sorted([*theirs, "no-job-of-ours"])
