@@ -16,10 +16,12 @@ import pytest
 from tests.kubernetes import planted
 from tests.kubernetes.cluster.control_plane import ControlPlane
 from tests.kubernetes.cluster.scratch import Scratch
+from tests.kubernetes.cluster.waiting import wait_until
 from tests.kubernetes.kubelet.client import Kubelet
-from tests.kubernetes.kubelet.config import Fabric, KubeletConfig, NodeSpec, host_image
+from tests.kubernetes.kubelet.config import Fabric, KubeletConfig, NodeSpec, Storage, host_image
 from tests.kubernetes.runs import COLLECTIVES, EXPERIMENT, User, nic
 
+from broadgauge.leader.kept_events import read_kept
 from broadgauge.manifests.names import JOB, MANAGER, RUN
 from broadgauge.messages.vocabulary import UNDER_READ_RATIO, CounterKind
 from broadgauge.specs.errors import ExitCode
@@ -44,6 +46,7 @@ def kubelet(
         nodes=NodeSpec.several(2, resources={"cpu": "8", "memory": "16Gi"}),
         fabrics=[Fabric(name="vnic", device="ens13"), Fabric(name="sriov", device="ens14")],
         default_image=replace(host_image(), user=ANY_UID),
+        storage=Storage(),
     )
     with Kubelet.start(config) as started:
         yield started
@@ -269,3 +272,37 @@ def test_cleanup_deletes_what_is_ours_and_nothing_else(scripted: User) -> None:
     assert scripted.num_running() >= 2  # listed, and no more
     scripted.output("cleanup", "last")
     assert scripted.left() == sorted([*theirs, "no-job-of-ours"])
+
+
+KEPT = {
+    "results": "kept",
+    "volumes": [
+        {"name": "kept", "mount": "/kept", "size_bytes": "1 GiB", "storage_class": "folder"}
+    ],
+    "fs_group": 2000,
+}
+
+
+def test_results_on_a_volume_outlive_the_pods(scripted: User, kubelet: Kubelet) -> None:
+    """The tool is killed, its pods go on, and then somebody deletes the job with their logs."""
+    scripted.write(kubernetes=KEPT, launches=4)
+    scripted.give_rights()
+
+    def num_kept() -> int:
+        """Trials, on the volume, which is a folder of this machine."""
+        found = kubelet.config.folder.glob(f"volumes/{scripted.namespace}*/**/events-*")
+        events = (event for path in found for event in read_kept(path))
+        return sum(each.event["type"] == "trial_ends" for each in events)
+
+    with scripted.running() as run:
+        run.wait_for(lambda: scripted.statuses() != [], "a first record")
+        run.kill()
+    wait_until(lambda: num_kept() == 4, "the last trial")
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": scripted.place()["name"]}}
+    scripted.scratch.api.delete(scripted.scratch.placed(job))
+    wait_until(lambda: scripted.pods() == [], "the end of its pods")
+    output = scripted.run("--resume", "last")
+    assert scripted.statuses() == ["ok"] * 4, output
+    assert "has no pod that can be heard: reading volume kept" in output, output
+    assert "-r1 in namespace" not in output  # nothing was measured again
+    assert scripted.left() == []

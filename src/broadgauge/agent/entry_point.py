@@ -9,6 +9,7 @@ PROGRAMS = {
     "agent": "broadgauge.agent.on_host",
     "command": "broadgauge.probes.command",
     "facts": "broadgauge.agent.facts",
+    "kept-events": "broadgauge.leader.kept_events",
     "leader": "broadgauge.leader.main",
     "measure": "broadgauge.probes.without_agent",
     "networks": "broadgauge.agent.pod.networks",

@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from broadgauge.leader.kept_events import next_file
 from broadgauge.leader.log_tools import LogTools
 from broadgauge.leader.main import Leader, LeaderStart
 from broadgauge.messages.leader import Stop
@@ -49,15 +50,22 @@ class PodLeaderOptions:
     """How long it waits for all pods of the job before it goes on without some."""
     output: int
     """The descriptor of its log."""
+    results: Path | None = None
+    """A folder that outlives the pod, for its events; None: they go with it."""
 
 
 class PodLeader(Leader):
     """All launches of one job."""
 
     def __init__(self, start: LeaderStart, options: PodLeaderOptions) -> None:
-        super().__init__(start)
         self._options = options
         self.exit_code = 0
+        super().__init__(start)
+
+    def _spool_path(self) -> Path:
+        """Raises OSError."""
+        results = self._options.results
+        return super()._spool_path() if results is None else next_file(results)
 
     async def lead(self) -> None:
         """Until it has had nothing to do for `keep_s`, or is told to stop. Raises OSError."""
@@ -127,6 +135,7 @@ def parser() -> argparse.ArgumentParser:
     """Of what the manifest says."""
     found = run_parser("pod-leader")
     found.add_argument("--orders", type=Path, required=True, help="the folder in which they come")
+    found.add_argument("--results", type=Path, help="a folder that outlives the pod, for events")
     found.add_argument(
         "--keep-s",
         type=float,
@@ -163,6 +172,7 @@ def main() -> int:
         orders=options.orders,
         meet_s=options.meet_s,
         output=sys.stdout.fileno(),
+        results=options.results,
     )
     try:
         with suppress(FileNotFoundError):  # of a container that was started again

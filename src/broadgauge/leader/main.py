@@ -86,7 +86,7 @@ class Leader:
 
     def __init__(self, start: LeaderStart) -> None:
         self._start = start
-        self._spool = Spool(Path(start.folder) / "spool")
+        self._spool = Spool(self._spool_path())
         self._agents = Agents(start.token)
         self._jobs: list[JobProgress] = []
         self._generation = -1
@@ -94,6 +94,10 @@ class Leader:
         self._has_news = asyncio.Event()
         self._is_stopped = False
         self._tools: LeaderVoice
+
+    def _spool_path(self) -> Path:
+        """Where its events are kept. Raises OSError."""
+        return Path(self._start.folder) / "spool"
 
     async def lead(self) -> None:
         """Until the tool says stop, or has been away too long with nothing left to run."""

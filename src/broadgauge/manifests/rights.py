@@ -46,7 +46,7 @@ def rights_file(jobs: Sequence[PodJob], objects: Sequence[Manifest]) -> Manifest
         "apiVersion": f"{GROUP}/v1",
         "kind": "Role",
         "metadata": about,
-        "rules": [*rules(objects), *_queue_rules(job)],
+        "rules": [*rules(objects), *_reader_rules(job), *_queue_rules(job)],
     }
     binding = {
         "apiVersion": f"{GROUP}/v1",
@@ -76,6 +76,12 @@ def rules(objects: Sequence[Manifest]) -> list[Manifest]:
     ]
     read = [_rule("", kind, verbs) for kind, verbs in _TO_READ]
     return [*made, *read, _rule("", "secrets", _SECRETS)]
+
+
+def _reader_rules(job: JobPods) -> list[Manifest]:
+    """A Job reads what a run of another kind kept on a volume."""
+    is_needed = job.settings.results is not None and job.kind != "job"
+    return [_rule("batch", "jobs", _OURS)] if is_needed else []
 
 
 def _queue_rules(job: JobPods) -> list[Manifest]:

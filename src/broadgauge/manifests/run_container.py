@@ -19,6 +19,7 @@ from broadgauge.manifests.volumes import (
     TOPOLOGY,
     mounted,
     mounted_for_leader,
+    results_folder,
 )
 from broadgauge.manifests.waiting import prepared_variables
 from broadgauge.manifests.yaml_text import Manifest
@@ -90,7 +91,9 @@ def _words(pods: LedPods) -> list[str]:
 
 
 def _leader_words(pods: LedPods) -> list[str]:
-    return [*_words(pods), "--orders", ORDERS, "--keep-s", f"{pods.keep_s:g}"]
+    folder = results_folder(pods)
+    results = [] if folder is None else ["--results", folder]
+    return [*_words(pods), "--orders", ORDERS, *results, "--keep-s", f"{pods.keep_s:g}"]
 
 
 def _agent_words(pods: LedPods) -> list[str]:

@@ -89,13 +89,21 @@ def mounted_for_addresses(job: JobPods) -> list[Mounted]:
 
 
 def mounted_for_leader(job: JobPods) -> list[Mounted]:
-    """In the container of a run's leader: the program, its orders, and a folder that ranks don't
-    see, at the same place as theirs."""
+    """In the container of a run's leader: the program, its orders, a folder that ranks don't see,
+    at the same place as theirs, and the volume that keeps what is measured."""
+    volume = job.settings.results_volume
     return [
         mounted_program(job),
         _of_config_map("broadgauge-orders", ORDERS, names.orders_name(job)),
         _mounted("broadgauge-leader", SCRATCH, {"emptyDir": {}}),
+        *([] if volume is None else [mounted_claim(job.settings, volume)]),
     ]
+
+
+def results_folder(job: JobPods) -> str | None:
+    """Of this run alone, on the volume that keeps what is measured; None: none does."""
+    volume = job.settings.results_volume
+    return None if volume is None else f"{volume.path}/broadgauge-results/{job.marks[names.RUN]}"
 
 
 def _of_config_map(volume: str, path: str, name: str) -> Mounted:

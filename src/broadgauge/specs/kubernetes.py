@@ -4,7 +4,7 @@ What is the same for all of its networks; what one of these is to a pod stands i
 `pod_networks.py`.
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
 
@@ -161,6 +161,9 @@ class Kubernetes(Spec):
     prepare: PodPrepare | None = None
     """A Job that fetches model and data set onto a volume once, and for which all others wait.
     null: all is there."""
+    results: LabelName | None = None
+    """`run` only: name of the volume on which its leader keeps what is measured, so that it can be
+    collected when the pods are gone. null: it goes with them."""
     working_folder: MountPath | None = None
     """Where commands run in the pod: of the image, or of a volume. null: where `files` are."""
     ttl_s: TimeS | None = None
@@ -171,10 +174,6 @@ class Kubernetes(Spec):
     that a queue holds back is waited for without a limit."""
     deadline_s: TimeS | None = None
     """A job is ended after this long, whatever it does; null: no limit."""
-
-    planned: ClassVar[dict[str, str]] = {
-        "results": "a volume that keeps what is measured",
-    }
 
     @model_validator(mode="after")
     def _volumes_differ(self) -> "Kubernetes":
@@ -207,6 +206,23 @@ class Kubernetes(Spec):
                 ("prepare", "volume"),
             )
         return self
+
+    @model_validator(mode="after")
+    def _results_have_a_volume(self) -> "Kubernetes":
+        volume = self.results_volume
+        if self.results is not None and volume is None:
+            known = ", ".join(each.name for each in self.volumes) or "none is"
+            raise placed_error(f"no volume is named `{self.results}`: {known}", ("results",))
+        if volume is not None and not volume.is_writable:
+            raise placed_error(
+                f"`{self.results}` can't be written to, and has to keep results", ("results",)
+            )
+        return self
+
+    @property
+    def results_volume(self) -> Volume | None:
+        """That `results` names."""
+        return next((each for each in self.volumes if each.name == self.results), None)
 
     def secrets_of(self, workload: str) -> dict[str, SecretRef]:
         """Those that its ranks have, by variable."""

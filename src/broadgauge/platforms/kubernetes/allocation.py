@@ -19,6 +19,7 @@ from broadgauge.messages.proof import new_token
 from broadgauge.platforms.kubernetes.api import Api
 from broadgauge.platforms.kubernetes.cluster_facts import cluster_facts
 from broadgauge.platforms.kubernetes.job_place import JobPlace, PlaceFile, run_label
+from broadgauge.platforms.kubernetes.kept_results import KeptResults
 from broadgauge.platforms.kubernetes.making import RunObjects
 from broadgauge.platforms.kubernetes.orders import order_bytes
 from broadgauge.platforms.kubernetes.ownership import found_again
@@ -76,6 +77,7 @@ class PodsAllocation:
         self._make_job = make_job
         self._secrets = secrets
         self._file = PlaceFile(folders.logs)
+        self._kept = KeptResults(run_at=self._run_at, say=self._note)
         self._leader: RunningJob | None = None
         self._upcoming: _Upcoming | None = None
         self._next_number = 0
@@ -126,7 +128,7 @@ class PodsAllocation:
     def wait_for_found(self, show: Say) -> None:
         """Its pods may be waiting still. Raises PlatformError where they can't run."""
         leader = self.find()
-        if leader is None or leader.place.uid is None or leader.has_begun():
+        if leader is None or leader.place.uid is None or leader.is_gone() or leader.has_begun():
             return
         run = self._run_at(leader.place)
         leader.wait_for_pods(run.num_pods, _limit_s(run), show)
@@ -230,7 +232,9 @@ class PodsAllocation:
         return self._runs[place.name]
 
     def _job_at(self, api: Api, place: JobPlace) -> RunningJob:
-        return RunningJob(api, place, self._file, self._folders.logs, self._note)
+        return RunningJob(
+            api, place, self._file, self._folders.logs, self._note, kept=self._kept.attach
+        )
 
     def _write(self, place: JobPlace) -> None:
         """Before anything is created: a tool that is killed must find what it has made. Raises

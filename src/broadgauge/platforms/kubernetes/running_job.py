@@ -54,6 +54,10 @@ class RunningJob:
     file: PlaceFile
     log_folder: Path
     say: Say
+    container: str = LEADER
+    """Whose log tells its events."""
+    kept: "Callable[[RunningJob, int], AttachedLog | None] | None" = None
+    """Hears what it has kept beyond its pods; None: nothing."""
     watch: PodWatch = field(init=False)
     _lines: PodLines = field(init=False)
     _ended_after: int | None = None
@@ -144,10 +148,20 @@ class RunningJob:
         return first is not None and (first.has_ended or first.stage is PodStage.RUNNING)
 
     def attach(self, after: int) -> AttachedLog:
-        """Hear its leader. Raises NoLeader, LinkLost, PlatformError."""
-        first = self._first_pod()
+        """Hear its leader, or what it kept. Raises NoLeader, LinkLost, PlatformError."""
+        try:
+            return self._attach(after)
+        except NoLeader:
+            kept = None if self.kept is None else self.kept(self, after)
+            if kept is None:
+                raise
+            return kept
+
+    def _attach(self, after: int) -> AttachedLog:
+        """Raises NoLeader, LinkLost, PlatformError."""
+        first = self.first_pod()
         link = LogLink(
-            pump=LogPump(self._stream(first)),
+            pump=LogPump(self.stream(first)),
             tell=self.tell,
             hear_line=self._lines.keep,
             begins=self._lines.begins,
@@ -209,8 +223,8 @@ class RunningJob:
             self.watch.wait(LOOK_EVERY_S)
         return first
 
-    def _first_pod(self) -> PodState:
-        """Raises NoLeader."""
+    def first_pod(self) -> PodState:
+        """That leads it. Raises NoLeader, PlatformError."""
         first = self._seen_first()
         if first is None:
             raise NoLeader(f"{self.name} has no pod that leads it")
@@ -223,14 +237,16 @@ class RunningJob:
         failed = [pod for pod in self.pods().values() if pod.stage is PodStage.FAILED]
         return "; ".join(pod.words for pod in failed or [first])
 
-    def _stream(self, pod: PodState) -> Iterator[bytes]:
+    def stream(self, pod: PodState) -> Iterator[bytes]:
+        """What it writes. Raises LinkLost, PlatformError."""
+
         def has_ended() -> bool:
             state = self.pods().get(0)
             return state is None or state.uid != pod.uid or _has_led(state)
 
         place = self.place
         return follow_log(
-            self.api, place.namespace, pod.name, LEADER, has_ended=has_ended, say=self.say
+            self.api, place.namespace, pod.name, self.container, has_ended=has_ended, say=self.say
         )
 
     def _why_deaf(self) -> str | None:
