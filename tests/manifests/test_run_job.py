@@ -26,7 +26,7 @@ from tests.running.rendering.runs import (
 from broadgauge.manifests.attachments import NETWORKS as ANNOTATION
 from broadgauge.manifests.names import EXPERIMENT as EXPERIMENT_LABEL
 from broadgauge.manifests.names import JOB, MOST_NAME_CHARACTERS, RUN, secrets_name
-from broadgauge.manifests.run_container import TOKEN_KEY, TOKEN_VARIABLE
+from broadgauge.manifests.run_container import TOKEN_KEY
 from broadgauge.manifests.run_job import (
     RunJob,
     asked_network_of,
@@ -37,6 +37,7 @@ from broadgauge.manifests.run_job import (
     run_objects,
     run_secret,
 )
+from broadgauge.messages.pod_start import TOKEN_VARIABLE
 from broadgauge.running.experiments import LoadedExperiment, load
 from broadgauge.running.rendering.experiment import ON_KUBERNETES
 from broadgauge.specs.errors import InputError

@@ -23,20 +23,25 @@ from broadgauge.manifests.volumes import (
 )
 from broadgauge.manifests.waiting import prepared_variables
 from broadgauge.manifests.yaml_text import Manifest
+from broadgauge.messages.pod_start import (
+    NODE_NAME_VARIABLE,
+    POD_IP_VARIABLE,
+    POD_NAME_VARIABLE,
+    TOKEN_VARIABLE,
+)
 from broadgauge.specs.kubernetes import SecretRef
 
 LEADER = "leader"
 """The name of its container."""
 LEADER_PORT = 29_510
 """Where agents find it: ranks meet on ports that are free when they start."""
-TOKEN_VARIABLE = "BROADGAUGE_TOKEN"
 TOKEN_KEY = "broadgauge.token"
 """Of the Secret; no variable has a dot in its name, and those are the other keys."""
 TOPOLOGY_VARIABLE = "NCCL_TOPO_FILE"
 _FIELDS = {
-    "BROADGAUGE_POD_NAME": "metadata.name",
-    "BROADGAUGE_NODE_NAME": "spec.nodeName",
-    "BROADGAUGE_POD_IP": "status.podIP",
+    POD_NAME_VARIABLE: "metadata.name",
+    NODE_NAME_VARIABLE: "spec.nodeName",
+    POD_IP_VARIABLE: "status.podIP",
 }
 GRACE_S = 10
 """An agent ends its ranks in 4 s; a process that is told to end as it starts does not hear it."""

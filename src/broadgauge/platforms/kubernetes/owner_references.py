@@ -9,6 +9,7 @@ Source: Kubernetes, "Owners and Dependents", "Garbage Collection".
 from collections.abc import Sequence
 from typing import Protocol
 
+from broadgauge.manifests.names import Named, program_name
 from broadgauge.platforms.kubernetes.api import Api
 from broadgauge.platforms.kubernetes.api_errors import ApiError
 from broadgauge.platforms.kubernetes.job_states import RESOURCES
@@ -29,13 +30,8 @@ _OWNED = (ATTACHMENTS, CONFIG_MAPS, JOBS, SECRETS, SERVICES)
 looked at it once more."""
 
 
-class NamedJob(Protocol):
+class NamedJob(Named, Protocol):
     """The run's job, as whoever renders or follows it has it."""
-
-    @property
-    def name(self) -> str:
-        """Of the object; what is beside it begins so."""
-        ...
 
     @property
     def kind(self) -> JobKind:
@@ -45,7 +41,7 @@ class NamedJob(Protocol):
 
 def parted(job: NamedJob, objects: Sequence[JsonMap]) -> tuple[JsonMap, list[JsonMap]]:
     """The one that is made first, and the others in their order."""
-    name = f"{job.name}-program"
+    name = program_name(job)
     (first,) = (each for each in objects if each["metadata"]["name"] == name)
     return first, [each for each in objects if each is not first]
 
