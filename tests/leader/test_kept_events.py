@@ -36,9 +36,13 @@ def told(archive: Path, *arguments: object) -> "subprocess.CompletedProcess[byte
 
 
 def heard(output: bytes) -> tuple[LeaderHello, list[int]]:
-    first, *rest = (LEADER_EVENT(each.message) for each in FrameReader().feed(output)[0])
+    """The last hello, and the events; the first hello says what is known before them."""
+    first, *rest, last = (LEADER_EVENT(each.message) for each in FrameReader().feed(output)[0])
     assert isinstance(first, LeaderHello)
-    return first, [each.number for each in rest if isinstance(each, Spooled)]
+    assert isinstance(last, LeaderHello)
+    numbers = [each.number for each in rest if isinstance(each, Spooled)]
+    assert first.next_number == (numbers[0] if numbers else last.next_number)
+    return last, numbers
 
 
 @pytest.mark.parametrize("after", [-1, 0, 4, 9, 99])

@@ -9,6 +9,7 @@ import re
 import sys
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from broadgauge.messages.codec import DecodeError
@@ -65,22 +66,24 @@ def main() -> int:
 
 
 def _tell(path: Path, after: int) -> None:
-    """Raises OSError."""
+    """As a leader does in a log: a hello says which event is the next, those before it stand before
+    it. Raises OSError."""
+    first = next(read_kept(path), None)
     newest = deque(read_kept(path), maxlen=1)
     generation, last = (newest[0].generation, newest[0].number) if newest else (-1, -1)
-    first = next(read_kept(path), None)
     frames, output = FrameWriter(unique_sender("kept"), is_shared=True), sys.stdout.buffer
     hello = LeaderHello(
         version=Path(sys.path[0]).name,
         pid=os.getpid(),
         generation=generation,
-        next_number=last + 1,
+        next_number=min(after, last) + 1,
         leader="" if first is None else first.leader,
     )
     output.write(frames.write(hello))
     for event in read_kept(path):
         if after < event.number <= last:
             output.write(frames.write(event))
+    output.write(frames.write(replace(hello, next_number=last + 1)))
     output.write(frames.close())
     output.flush()
 

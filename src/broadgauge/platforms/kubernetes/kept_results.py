@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from broadgauge.manifests.kept_results import READER, reader_name, reader_objects
 from broadgauge.manifests.run_job import RunJob
-from broadgauge.messages.leader import LeaderOrder, Spooled
+from broadgauge.messages.leader import LeaderOrder
 from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.kubernetes.job_place import JobPlace
 from broadgauge.platforms.kubernetes.leader_log import AttachedLog, LogLink, LogPump
@@ -77,16 +77,6 @@ class _KeptLink(LogLink):
     """What is kept, as from a leader that has ended."""
 
     __slots__ = ()
-
-    def receive(self, timeout_s: float) -> Spooled | None:
-        """The next event; None: none came in time. Raises NothingMore after the last, and LinkLost
-        where some of them are missing."""
-        try:
-            return super().receive(timeout_s)
-        except LinkLost as loss:
-            if self.hello is None or self.last + 1 < self.hello.next_number:
-                raise
-            raise NothingMore(_READ) from loss
 
     def _ask_for(self, newest: int) -> None:
         """Another Job is asked, from there."""
