@@ -17,6 +17,7 @@ from tests.kubernetes.kubelet.client import Kubelet
 from tests.kubernetes.kubelet.config import Fabric, KubeletConfig, NodeSpec, host_image
 from tests.kubernetes.runs import User
 
+from broadgauge.messages.vocabulary import UNDER_READ_RATIO, CounterKind
 from broadgauge.results.folder.series import read_series
 from broadgauge.results.model import STEP_SERIES
 from broadgauge.results.run_path import read_summary
@@ -31,7 +32,8 @@ pytestmark = [
     pytest.mark.timeout(580),
 ]
 RATE_GBPS = 0.2
-TIMES_WITHIN = 0.03
+TIMES_WITHIN = 0.05
+"""The control plane and the kubelet take their share of the two cores that the pods have."""
 BYTES_WITHIN = 0.01
 TRAIN = {
     "kind": "train",
@@ -44,13 +46,13 @@ TRAIN = {
 def kubelet(
     control_plane: ControlPlane, operators: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Kubelet]:
-    """Two nodes with a core each, as emulated ones, whose pods count each packet as a NIC does."""
+    """Two nodes with a core each, as emulated ones."""
     resources = {"cpu": "8", "memory": "16Gi"}
     config = KubeletConfig(
         **control_plane.for_kubelets(),
         folder=tmp_path_factory.mktemp("k"),
         nodes=[NodeSpec(name=f"worker-{n}", resources=resources, cores=(n,)) for n in range(2)],
-        pod_network=Fabric(name="pods", rate_gbps=RATE_GBPS, counts_each_packet=True),
+        pod_network=Fabric(name="pods", rate_gbps=RATE_GBPS),
         default_image=replace(host_image(), user=12_345),
     )
     with Kubelet.start(config) as started:
@@ -82,7 +84,8 @@ def test_a_shaped_step_takes_as_long_in_pods(
         num_bytes[platform] = median(each.metrics["wire_bytes"] for each in summary.good)
     print(times_s, num_bytes)  # noqa: T201  for docs/measurements.md
     bytes_ratio = num_bytes["kubernetes"] / num_bytes["emulated"]
-    assert bytes_ratio == pytest.approx(1, abs=BYTES_WITHIN)
+    low = (1 - UNDER_READ_RATIO[CounterKind.INTERFACE]) * (1 - BYTES_WITHIN)
+    assert low <= bytes_ratio <= 1 + BYTES_WITHIN
     with judging(user.records()):
         ratio = times_s["kubernetes"] / times_s["emulated"]
         assert ratio == pytest.approx(1, abs=TIMES_WITHIN), times_s
