@@ -34,8 +34,8 @@ RDMASHARED_NET = (
     '"gateway":"192.168.2.1"} }'
 )
 """The LoRA article's: what the operator made of its MacvlanNetwork."""
-GPU_NODE = {"nvidia.com/gpu": "8", "rdma/rdma_shared_device_eth": "63"}
-"""What its nodes say that they have."""
+GPUS = {"nvidia.com/gpu": "8"}
+"""What nodes say that they have."""
 SMALL = "model={layers: 1, hidden: 64, heads: 2, seq_len: 16, vocabulary: 256}"
 
 
@@ -185,22 +185,40 @@ def test_the_twins_report_has_the_articles_table(
     assert [label for label, text in ours.items() if text[:1].isdigit()] == list(twin.published)
 
 
-ROCE = ("skip_if=[{network: [pod, tcp]}]", "workloads.1.platforms=[]")
+REFUSED = {
+    "llama-lora-a40": (
+        replace(A40, resources=GPUS | {"rdma/rdma_shared_device_eth": "63"}),
+        "roce",
+        ("skip_if=[{network: [pod, tcp]}]", "workloads.1.platforms=[]"),
+    ),
+    "granite-h100": (
+        replace(on_a_vpc("granite-h100.txt", 2), resources=GPUS | {"nvidia.com/roce": "8"}),
+        "sriov-rdma-nics-1",
+        (
+            "networks.sriov-rdma.nics_per_node=[1]",
+            "skip_if=[{network: [one node, pod, 'vnic*', 'sriov-nics*']}]",
+            "workloads.1.platforms=[]",
+        ),
+    ),
+}
+"""Its cluster, the RDMA network, and what leaves that and our own trainer."""
 
 
+@pytest.mark.parametrize("name", REFUSED)
 def test_rdma_that_is_asked_for_and_is_not_there_refuses_to_train(
-    scratch: Scratch, control_plane: ControlPlane, tmp_path: Path
+    scratch: Scratch, control_plane: ControlPlane, tmp_path: Path, name: str
 ) -> None:
-    """The LoRA article's file for GPUs, on nodes that have them in name only."""
+    """The articles' files for GPUs, on nodes that have them and adapters in name only."""
+    place, network, settings = REFUSED[name]
     user = User(scratch, control_plane, tmp_path)
     add_definition(scratch)
-    words = words_of(scratch, "llama-lora-a40", ROCE)
+    words = words_of(scratch, name, settings)
     user.give_rights(*words)
-    with replace(A40, resources=GPU_NODE).kubelet(control_plane, tmp_path / "k"):
+    with place.kubelet(control_plane, tmp_path / "k"):
         output = user.run(*words, "--on", "kubernetes", exit_code=ExitCode.TRIALS_FAILED)
     (record,) = user.records()
     message = record["error"]["message"]
-    assert "network roce" in message, output
+    assert f"network {network}" in message, output
     assert "`roce` is asked for" in message, output
     assert record["metrics"] == {}
     assert user.left() == []
