@@ -1,149 +1,248 @@
-"""A leader, and the machines that it leads, that do what a test says."""
+"""A leader, what leads to it, and the machines of a run, in words: nothing is started."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.engine.fake_script import an_environment
+from tests.platforms.launches import make_case, make_folders, make_request
 
 from broadgauge.messages.codec import encode
-from broadgauge.messages.leader import Job, LeaderHello, LeaderOrder, LifeEvent, Spooled, TakeJobs
-from broadgauge.platforms.led.handle import LinkLost
+from broadgauge.messages.leader import (
+    Job,
+    LeaderHello,
+    LeaderOrder,
+    LifeBegins,
+    LifeEvent,
+    Spooled,
+    TakeJobs,
+    TrialBegins,
+    TrialEnds,
+)
+from broadgauge.platforms.led.handle import (
+    AttachedLink,
+    LeaderHandle,
+    LeaderStream,
+    LinkLost,
+)
 from broadgauge.platforms.led.launch import ReportedLife
 from broadgauge.platforms.led.orders import Seat, Seats
-from broadgauge.platforms.led.platform import Say
+from broadgauge.platforms.led.platform import Allocation, LedPlatform, Say
 from broadgauge.specs.case import Case
-from broadgauge.specs.errors import PlatformError
-from broadgauge.specs.launching import LaunchRequest
+from broadgauge.specs.launching import LaunchRequest, ShownPhase, TrialRequest
 from broadgauge.specs.record import Environment
+
+
+class FakeTime:
+    """In place of the module `time`: a wait is over at once, and time has passed."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+
+def hello(generation: int, leader: str = "") -> LeaderHello:
+    return LeaderHello(version="", pid=1, generation=generation, next_number=0, leader=leader)
 
 
 @dataclass(slots=True)
 class FakeLink:
-    """Says these events, numbered, of the jobs that it was given last; then it breaks."""
+    """One attachment: what is heard in it, and what the leader was told."""
 
     hello: LeaderHello | None
-    events: deque[LifeEvent]
-    loss: LinkLost
-    refused: int = 0
-    """Orders that don't come through at first."""
-    last: int = -1
+    script: Iterable[LifeEvent | LinkLost | None] = ()
+    """What comes, one after another; None: nothing in time. Nobody may wait beyond its end."""
     last_words: str | None = None
+    taken: int | None = None
+    """How many orders it takes before it breaks; None: all."""
+    last: int = -1
     told: list[LeaderOrder] = field(default_factory=list)
+    num_closed: int = 0
+    _left: deque[LifeEvent | LinkLost | None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._left = deque(self.script)
+
+    @property
+    def link(self) -> LeaderStream:
+        return self
 
     def send(self, order: LeaderOrder) -> None:
-        if self.refused:
-            self.refused -= 1
-            raise self.loss
+        if self.taken is not None and len(self.told) >= self.taken:
+            raise LinkLost("the leader can't be told anything")
         self.told.append(order)
 
     def receive(self, timeout_s: float) -> Spooled | None:
         del timeout_s
-        if not self.events:
-            raise self.loss
-        given = [each.generation for each in self.told if isinstance(each, TakeJobs)]
+        assert self._left, "nothing more is scripted"
+        event = self._left.popleft()
+        if isinstance(event, LinkLost):
+            raise event
+        if event is None:
+            return None
         assert self.hello is not None
+        given = [order.generation for order in self.told if isinstance(order, TakeJobs)]
+        generation = max([self.hello.generation, *given])
         self.last += 1
-        return Spooled(
-            number=self.last,
-            generation=given[-1] if given else self.hello.generation,
-            event=encode(self.events.popleft()),
-        )
-
-
-def fake_link(
-    *events: LifeEvent, generation: int = 0, leader: str = "", loss: LinkLost | None = None
-) -> FakeLink:
-    hello = LeaderHello(version="", pid=1, generation=generation, next_number=0, leader=leader)
-    return FakeLink(hello, deque(events), loss or LinkLost("the way broke"))
-
-
-@dataclass(slots=True)
-class FakeAttached:
-    link: FakeLink
-    is_open: bool = True
+        return Spooled(number=self.last, generation=generation, event=encode(event))
 
     def close(self) -> None:
-        self.is_open = False
+        self.num_closed += 1
+
+    @property
+    def jobs_told(self) -> list[TakeJobs]:
+        return [order for order in self.told if isinstance(order, TakeJobs)]
 
 
 @dataclass(slots=True)
 class FakeLeader:
-    """Each attachment is the next of these; what is an error is raised."""
+    """Each time that it is attached to, the next of these comes; the last one for ever."""
 
-    attachments: deque[FakeLink | Exception]
-    name: str = "leader 1"
-    is_stopped: bool = False
+    ways: Sequence[FakeLink | Exception]
+    name: str = "pod-0"
+    log: list[str] = field(default_factory=list)
+    """What was done with it, in its order; an allocation has its own calls there, too."""
+    afters: list[int] = field(default_factory=list)
+    """From which event it was to be heard, each time."""
 
-    def attach(self, after: int) -> FakeAttached:
-        found = self.attachments.popleft()
-        if isinstance(found, Exception):
-            raise found
-        found.last = after
-        return FakeAttached(found)
+    def attach(self, after: int) -> AttachedLink:
+        way = self.ways[min(len(self.afters), len(self.ways) - 1)]
+        self.log.append("attach")
+        self.afters.append(after)
+        if isinstance(way, Exception):
+            raise way
+        way.last = after
+        return way
 
     def stop(self) -> bool:
-        self.is_stopped = True
+        self.log.append("stop")
         return True
 
 
-def fake_leader(*attachments: FakeLink | Exception) -> FakeLeader:
-    return FakeLeader(deque(attachments))
+class FakeAllocation:
+    """Starts these leaders, one after another."""
 
-
-@dataclass(slots=True)
-class FakeMachines:
-    """An allocation whose leaders are these, one after the other."""
-
-    found: FakeLeader | None
-    started: deque[FakeLeader | PlatformError]
-    lost: PlatformError | None = None
-    done: list[str] = field(default_factory=list)
-    """What was asked of it, in order."""
+    def __init__(
+        self, *starts: FakeLeader | Exception, found: FakeLeader | None = None, **troubles: Any
+    ) -> None:
+        """`found`: the leader of an earlier life of the tool. `troubles`: by `wait_for_found` or
+        `lose`, what it raises."""
+        self.log: list[str] = []
+        self.starts = list(starts)
+        self.leader = found
+        self.troubles = troubles
+        self.jobs: list[tuple[Job, ...]] = []
+        """What each leader was started with."""
+        if found is not None:
+            found.log = self.log
 
     notes: Iterable[str] = ()
 
     def find(self) -> FakeLeader | None:
-        return self.found
+        return self.leader
 
     def start(self, jobs: tuple[Job, ...], say: Say, show: Say) -> FakeLeader:
-        del say
-        self.done.append(f"start with {len(jobs)}")
-        show("2 pods waiting for a node")
-        found = self.started.popleft()
-        if isinstance(found, PlatformError):
-            raise found
-        self.found = found
-        return found
+        self.log.append("start")
+        self.jobs.append(jobs)
+        say("the cluster warns")
+        show("2 pods wait for a node")
+        leader = self.starts.pop(0)
+        if isinstance(leader, Exception):
+            raise leader
+        leader.log = self.log
+        self.leader = leader
+        return leader
 
     def wait_for_found(self, show: Say) -> None:
-        self.done.append("wait")
-        show("1 pod starting")
+        self._do("wait_for_found")
+        show("1 pod waits still")
 
     def forget(self) -> None:
-        self.done.append("forget")
-        self.found = None
+        self.log.append("forget")
+        self.leader = None
 
     def lose(self) -> None:
-        self.done.append("lose")
-        if self.lost is not None:
-            raise self.lost
-        self.found = None
+        self._do("lose")
+        self.leader = None
+
+    def _do(self, what: str) -> None:
+        self.log.append(what)
+        if what in self.troubles:
+            raise self.troubles[what]
 
     def seats_of(self, case: Case) -> Seats:
-        seat = Seat(num_cores=1, interfaces=("eth0",))
+        seat = Seat(num_cores=1, interfaces=("eth1",))
         return Seats(seats=(seat,) * case.nodes, master_address="10.0.0.1")
 
     def agent_name(self, number: int) -> str:
-        return f"node {number}"
+        return f"pod-{number}"
 
     def why_lost(self, number: int) -> str | None:
-        return f"its pod {number} was evicted"
+        return f"evicted from node-{number}"
 
     def notes_on(self, case: Case) -> Iterable[str]:
         del case
         return ()
 
     def environment(self, case: Case, life: ReportedLife) -> Environment:
-        raise NotImplementedError
+        del case, life
+        return an_environment()
 
     def rank_commands(self, request: LaunchRequest) -> tuple[str, ...]:
-        raise NotImplementedError
+        del request
+        return ()
+
+
+_: tuple[type[LeaderHandle], type[LeaderStream], type[Allocation]] = (
+    FakeLeader,
+    FakeLink,
+    FakeAllocation,
+)
+
+
+def make_launch(launch_id: str = "b0.l0") -> LaunchRequest:
+    """One trial on two nodes."""
+    case = make_case("emulated")
+    trial = TrialRequest(trial_id=f"{launch_id}.t0", case=case, seed=1)
+    return make_request(case, launch_id=launch_id, trials=(trial,))
+
+
+def coming_up(request: LaunchRequest) -> tuple[LifeEvent, ...]:
+    """What a leader says up to the first trial."""
+    return (
+        LifeBegins(life_id=request.launch_id, agents=()),
+        TrialBegins(trial_id=request.trials[0].trial_id, unix_s=1.0),
+    )
+
+
+def measured(request: LaunchRequest) -> tuple[LifeEvent, ...]:
+    """And up to its end."""
+    trial_id = request.trials[0].trial_id
+    return (*coming_up(request), TrialEnds(trial_id=trial_id, unix_s=2.0))
+
+
+def make_led(folder: Path, allocation: FakeAllocation, *requests: LaunchRequest) -> LedPlatform:
+    """That expects these launches."""
+    led = LedPlatform(make_folders(folder), allocation)
+    led.expect(requests)
+    return led
+
+
+class Shown:
+    """What the user is shown of a launch."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[ShownPhase, str]] = []
+
+    def __call__(self, phase: ShownPhase, detail: str) -> None:
+        self.lines.append((phase, detail))
+
+    def of(self, phase: ShownPhase) -> list[str]:
+        return [detail for shown, detail in self.lines if shown == phase]

@@ -1,120 +1,278 @@
-"""Proves how the tool begins with a leader: it waits for its machines, comes back to one that it
-has, and makes another where one is lost."""
+"""Is a run's leader started, waited for and replaced as it should be, and does the user see why?"""
 
-from collections import deque
+from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 
 import pytest
-from tests.platforms.launches import make_case, make_request
-from tests.platforms.led.fakes import FakeLeader, FakeMachines, fake_leader, fake_link
+from rich.console import Console
+from tests.platforms.led.fakes import (
+    FakeAllocation,
+    FakeLeader,
+    FakeLink,
+    FakeTime,
+    Shown,
+    coming_up,
+    hello,
+    make_launch,
+    make_led,
+    measured,
+)
 
-from broadgauge.cli.progress import PlainLines
-from broadgauge.engine.events import PhaseBegan
-from broadgauge.messages.leader import AgentLost, LifeBegins, LifeEnds, TakeJobs
-from broadgauge.platforms.launch_folders import LaunchFolders
+from broadgauge.cli.progress import LiveLine, PlainLines
+from broadgauge.engine.events import PhaseBegan, RunStarted
+from broadgauge.messages.leader import AgentLost, LifeBegins, LifeEnds, Stored, TakeJobs
 from broadgauge.platforms.led import following
-from broadgauge.platforms.led.handle import LinkLost, NoLeader
-from broadgauge.platforms.led.platform import LedPlatform
+from broadgauge.platforms.led.handle import LinkLost, NoLeader, NothingMore
+from broadgauge.platforms.led.platform import MOST_LOST
 from broadgauge.specs.errors import PlatformError
-from broadgauge.specs.launching import WAITING, ShownPhase, TrialRequest
+from broadgauge.specs.launching import WAITING
+from broadgauge.specs.record import ErrorKind, Phase, Status
 
-
-def full() -> PlatformError:
-    return PlatformError("no node has room")
+LAUNCH, NEXT = make_launch("b0.l0"), make_launch("b0.l1")
+EVICTED = "pod-0 was evicted: low on memory"
+LOST = f"the leader was lost: {EVICTED}"
+DENIED = "pods is forbidden: exceeded quota"
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is waited for between tries."""
-    monkeypatch.setattr(following, "AGAIN_AFTER_S", (0.0,))
-    monkeypatch.setattr(following, "FIRST_ATTACH_LIMIT_S", -1.0)
-    monkeypatch.setattr(following, "RECONNECT_LIMIT_S", -1.0)
+def time(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
+    made = FakeTime()
+    monkeypatch.setattr(following, "time", made)
+    return made
 
 
-def begin(folder: Path, machines: FakeMachines) -> tuple[PlatformError, list[tuple[str, str]]]:
-    """Start a launch, which ends with the scripts; how, and what was shown until then."""
-    shown: list[tuple[str, str]] = []
-
-    def progress(phase: ShownPhase, detail: str) -> None:
-        shown.append((str(phase), detail))
-
-    led = LedPlatform(LaunchFolders(logs=folder, working=folder), machines)
-    case = make_case("local")
-    trial = TrialRequest(trial_id="b0.l0.t0", case=case, seed=1)
-    request = make_request(case, launch_id="b0.l0", trials=(trial,))
-    led.expect([request])
-    with pytest.raises(PlatformError) as ended:
-        led.start(request, progress)
-    return ended.value, shown
+def leads(generation: int = 0) -> FakeLeader:
+    """One that lives, and comes to the first trial."""
+    return FakeLeader([FakeLink(hello(generation), measured(LAUNCH))])
 
 
-def machines(*started: FakeLeader | PlatformError, found: FakeLeader | None = None) -> FakeMachines:
-    return FakeMachines(found, deque(started))
+def gone() -> FakeLeader:
+    """One that has ended before anybody came."""
+    return FakeLeader([NoLeader(EVICTED)])
 
 
-def given(leader_link: object) -> int:
-    return sum(isinstance(each, TakeJobs) for each in leader_link.told)  # type: ignore[attr-defined]
+def ends_early() -> FakeLeader:
+    """One that is heard, and has ended before its first trial."""
+    return FakeLeader([FakeLink(hello(0), [NothingMore(EVICTED)])])
 
 
-@pytest.mark.parametrize(("generation", "times"), [(0, 0), (-1, 1)])
-def test_jobs_are_given_to_a_leader_that_has_none(
-    tmp_path: Path, generation: int, times: int
+def test_jobs_that_the_leader_had_at_once_are_not_given_again(tmp_path: Path) -> None:
+    link = FakeLink(hello(0), measured(LAUNCH))
+    allocation = FakeAllocation(FakeLeader([link]))
+    led = make_led(tmp_path, allocation, LAUNCH, NEXT)
+    led.start(LAUNCH, Shown())
+    (jobs,) = allocation.jobs
+    assert [job.job_id for job in jobs] == ["b0.l0", "b0.l1"]
+    assert link.told == []
+
+
+def test_a_leader_that_has_none_is_given_the_same_jobs(tmp_path: Path) -> None:
+    link = FakeLink(hello(-1), measured(LAUNCH))
+    allocation = FakeAllocation(FakeLeader([link]))
+    make_led(tmp_path, allocation, LAUNCH, NEXT).start(LAUNCH, Shown())
+    (jobs,) = allocation.jobs
+    assert link.told == [TakeJobs(generation=0, jobs=jobs)]
+
+
+def test_jobs_that_have_changed_since_come_in_place_of_those_it_had_at_once(tmp_path: Path) -> None:
+    """A generation later than what the leader says of itself: it would take no other."""
+    link = FakeLink(hello(0), [*measured(LAUNCH), *coming_up(NEXT)])
+    led = make_led(tmp_path, FakeAllocation(FakeLeader([link])), LAUNCH)
+    led.start(LAUNCH, Shown()).run_trial(LAUNCH.trials[0], Shown())
+    led.expect([NEXT])
+    led.start(NEXT, Shown())
+    (given,) = link.jobs_told
+    assert (given.generation, [job.job_id for job in given.jobs]) == (1, ["b0.l1"])
+    assert [order.number for order in link.told if isinstance(order, Stored)] == [2]
+
+
+def test_what_is_waited_for_is_shown_and_what_should_be_known_is_kept(tmp_path: Path) -> None:
+    shown = Shown()
+    led = make_led(tmp_path, FakeAllocation(leads()), LAUNCH)
+    led.start(LAUNCH, shown)
+    assert shown.of(WAITING) == ["2 pods wait for a node"]
+    assert "the cluster warns" in shown.of(Phase.RENDEZVOUS)
+    assert led.notes == ("the cluster warns",)  # what only passes is no note
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_a_line_says_what_is_waited_for(*, is_terminal: bool) -> None:
+    screen = StringIO()
+    console = Console(file=screen, force_terminal=is_terminal, width=100, color_system=None)
+    event = PhaseBegan(
+        launch_id="b0.l0", trial_id=None, case=None, phase=WAITING, detail="2 pods wait for a node"
+    )
+    with (LiveLine if is_terminal else PlainLines)(console) as display:
+        display(RunStarted(location="r", num_trials=1, num_finished=0, remaining_s=1.0, notes=()))
+        display(event)
+    said = screen.getvalue()
+    assert "waiting    2 pods wait for a node" in said.replace("\r", "\n")
+    assert ("launch: waiting 2 pods wait for a node" in said) == is_terminal
+
+
+def test_a_leader_that_is_found_is_waited_for_before_it_is_heard(tmp_path: Path) -> None:
+    shown = Shown()
+    allocation = FakeAllocation(found=leads())
+    make_led(tmp_path, allocation, LAUNCH).start(LAUNCH, shown)
+    assert allocation.log == ["wait_for_found", "attach"]
+    assert shown.of(WAITING) == ["1 pod waits still"]
+
+
+def test_what_a_found_leader_has_is_left_to_it(tmp_path: Path) -> None:
+    link = FakeLink(hello(2), measured(LAUNCH))
+    allocation = FakeAllocation(found=FakeLeader([link]))
+    outcome = (
+        make_led(tmp_path, allocation, LAUNCH)
+        .start(LAUNCH, Shown())
+        .run_trial(LAUNCH.trials[0], Shown())
+    )
+    assert outcome.status is Status.OK
+    assert link.jobs_told == []
+
+
+def test_where_the_machines_of_a_found_leader_do_not_come_the_run_ends(tmp_path: Path) -> None:
+    never = PlatformError("job bench: after 600 s: 2 pods wait for a node")
+    allocation = FakeAllocation(found=leads(), wait_for_found=never)
+    led = make_led(tmp_path, allocation, LAUNCH)
+    with pytest.raises(PlatformError, match="after 600 s"):
+        led.start(LAUNCH, Shown())
+    assert allocation.log == ["wait_for_found"]
+    led.close()
+    assert allocation.log == ["wait_for_found", "stop", "forget"]
+
+
+def test_a_found_leader_that_is_gone_has_a_successor(tmp_path: Path) -> None:
+    allocation = FakeAllocation(leads(), found=gone())
+    led = make_led(tmp_path, allocation, LAUNCH)
+    led.start(LAUNCH, Shown())
+    assert allocation.log == ["wait_for_found", "attach", "lose", "start", "attach"]
+    assert f"{EVICTED}: what is left is run again" in led.notes
+
+
+@pytest.mark.parametrize("begun", [gone, ends_early])
+def test_a_leader_that_is_lost_before_its_first_trial_has_a_successor(
+    tmp_path: Path, begun: Callable[[], FakeLeader]
 ) -> None:
-    link = fake_link(generation=generation, loss=LinkLost("gone"))
-    link.last_words = "that is all"
-    there = machines(fake_leader(link), full())
-    _, shown = begin(tmp_path, there)
-    assert given(link) == times
-    assert there.done == ["start with 1", "lose", "start with 1"]
-    assert (WAITING, "2 pods waiting for a node") in shown
+    """What is left of it is deleted before another begins, and it is not looked for again."""
+    allocation = FakeAllocation(begun(), leads())
+    led = make_led(tmp_path, allocation, LAUNCH)
+    led.start(LAUNCH, Shown())
+    assert allocation.log == ["start", "attach", "lose", "start", "attach"]
+    assert [note for note in led.notes if note.endswith(EVICTED)]
 
 
-def test_a_successor_that_cant_start_says_what_was_lost_before(tmp_path: Path) -> None:
-    link = fake_link()
-    link.last_words = "its pod was told to end"
-    error, _ = begin(tmp_path, machines(fake_leader(link), full()))
-    assert error.message.splitlines() == [
-        "no node has room",
-        "  before that the leader was lost: leader 1: its pod was told to end",
+def test_a_leader_that_is_lost_in_a_trial_has_a_successor_that_gets_what_is_left(
+    tmp_path: Path,
+) -> None:
+    first = FakeLink(hello(0), [*coming_up(LAUNCH), NothingMore(EVICTED)])
+    allocation = FakeAllocation(
+        FakeLeader([first]), FakeLeader([FakeLink(hello(0), coming_up(NEXT))])
+    )
+    led = make_led(tmp_path, allocation, LAUNCH, NEXT)
+    launch = led.start(LAUNCH, Shown())
+    error = launch.run_trial(LAUNCH.trials[0], Shown()).error
+    assert error is not None
+    assert (error.kind, error.message) == (ErrorKind.LAUNCHER_LOST, f"pod-0: {EVICTED}")
+    assert not launch.is_alive
+    led.start(NEXT, Shown())
+    assert allocation.log == ["start", "attach", "lose", "start", "attach"]
+    assert [[job.job_id for job in jobs] for jobs in allocation.jobs] == [
+        ["b0.l0", "b0.l1"],
+        ["b0.l1"],
     ]
-
-
-def test_a_leader_that_is_found_is_waited_for_first(tmp_path: Path) -> None:
-    """One that turns out to be gone has a successor, with all that is left."""
-    there = machines(full(), found=fake_leader(NoLeader("its pod is gone")))
-    _, shown = begin(tmp_path, there)
-    assert there.done == ["wait", "lose", "start with 1"]
-    assert (WAITING, "1 pod starting") in shown
-
-
-def test_one_that_may_live_on_has_no_successor(tmp_path: Path) -> None:
-    """Two would disturb each other's figures."""
-    there = machines(found=fake_leader(NoLeader("its pod is gone")))
-    there.lost = PlatformError("it can't be told whether it goes on")
-    error, _ = begin(tmp_path, there)
-    assert error is there.lost
 
 
 def test_an_agent_that_is_lost_before_ranks_run_is_named_with_the_reason(tmp_path: Path) -> None:
-    life = "b0.l0"
+    """In the words of whoever runs its machine."""
     events = (
-        LifeBegins(life_id=life, agents=()),
+        LifeBegins(life_id="b0.l0", agents=()),
         AgentLost(agent=1, message="it closed the connection"),
-        LifeEnds(life_id=life),
+        LifeEnds(life_id="b0.l0"),
     )
-    lost = fake_leader(fake_link(*events))
-    error, _ = begin(tmp_path, machines(lost, full()))
-    assert lost.is_stopped
-    assert error.message.splitlines()[1:] == [
-        "  before that b0.l0: the agent on node 1: it closed the connection; its pod 1 was evicted"
-    ]
+    allocation = FakeAllocation(FakeLeader([FakeLink(hello(0), events)]), PlatformError(DENIED))
+    led = make_led(tmp_path, allocation, LAUNCH)
+    with pytest.raises(PlatformError):
+        led.start(LAUNCH, Shown())
+    assert ("b0.l0: the agent on pod-1: it closed the connection; evicted from node-1") in led.notes
 
 
-def test_what_is_waited_for_stays_on_the_screen(capsys: pytest.CaptureFixture[str]) -> None:
-    from rich.console import Console
+@pytest.mark.parametrize("is_found", [False, True])
+def test_a_successor_that_can_not_start_says_what_was_lost_before(
+    tmp_path: Path, *, is_found: bool
+) -> None:
+    denied = PlatformError(DENIED, hint="ask for more")
+    starts = [denied] if is_found else [ends_early(), denied]
+    allocation = FakeAllocation(*starts, found=gone() if is_found else None)
+    led = make_led(tmp_path, allocation, LAUNCH)
+    with pytest.raises(PlatformError) as raised:
+        led.start(LAUNCH, Shown())
+    first, second, hint = str(raised.value).splitlines()
+    assert first == DENIED
+    assert second.startswith("  before that the leader was lost: ")
+    assert second.endswith(EVICTED)
+    assert hint == "  hint: ask for more"
 
-    began = PhaseBegan(
-        launch_id="b0.l0", trial_id=None, case=None, phase=WAITING, detail="2 pods starting"
-    )
-    PlainLines(Console())(began)
-    assert capsys.readouterr().out == "waiting    2 pods starting\n"
+
+def test_a_first_leader_that_can_not_start_says_that_alone(tmp_path: Path) -> None:
+    led = make_led(tmp_path, FakeAllocation(PlatformError(DENIED)), LAUNCH)
+    with pytest.raises(PlatformError) as raised:
+        led.start(LAUNCH, Shown())
+    assert str(raised.value) == DENIED
+
+
+def test_what_was_lost_before_a_launch_came_up_is_not_said_later(tmp_path: Path) -> None:
+    second = FakeLink(hello(0), [*coming_up(LAUNCH), NothingMore("its node is gone")])
+    starts = [ends_early(), FakeLeader([second]), PlatformError(DENIED)]
+    led = make_led(tmp_path, FakeAllocation(*starts), LAUNCH, NEXT)
+    led.start(LAUNCH, Shown()).run_trial(LAUNCH.trials[0], Shown())
+    with pytest.raises(PlatformError, match="before that") as raised:
+        led.start(NEXT, Shown())
+    assert "its node is gone" in str(raised.value)
+    assert EVICTED not in str(raised.value)
+
+
+@pytest.mark.parametrize("is_found", [False, True])
+def test_one_of_which_something_may_go_on_ends_the_run_and_says_how_it_was_lost(
+    tmp_path: Path, *, is_found: bool
+) -> None:
+    kept = PlatformError("job bench was lost, and it can't be told whether it goes on")
+    starts = [] if is_found else [ends_early()]
+    allocation = FakeAllocation(*starts, found=gone() if is_found else None, lose=kept)
+    led = make_led(tmp_path, allocation, LAUNCH)
+    with pytest.raises(PlatformError) as raised:
+        led.start(LAUNCH, Shown())
+    assert str(raised.value).startswith(f"{kept.args[0]}\n  before that the leader was lost: ")
+    assert str(raised.value).endswith(EVICTED)
+    assert allocation.log.count("start") == len(starts)
+    assert allocation.find() is not None  # `run --resume` goes on with it
+
+
+def test_leaders_that_are_lost_one_after_another_are_given_up(tmp_path: Path) -> None:
+    starts = [ends_early() for _ in range(MOST_LOST + 1)]
+    allocation = FakeAllocation(*starts)
+    led = make_led(tmp_path, allocation, LAUNCH)
+    with pytest.raises(PlatformError, match=rf"^6 times in a row, at last: .*{EVICTED}"):
+        led.start(LAUNCH, Shown())
+    assert allocation.log.count("start") == allocation.log.count("lose") == MOST_LOST + 1
+
+
+def test_a_successor_that_nobody_can_hear_says_what_was_lost_before(tmp_path: Path) -> None:
+    deaf = FakeLeader([LinkLost("the leader did not answer for 120 s")])
+    led = make_led(tmp_path, FakeAllocation(ends_early(), deaf), LAUNCH)
+    with pytest.raises(PlatformError, match=rf"does not answer: (?s:.*)before that .*{EVICTED}"):
+        led.start(LAUNCH, Shown())
+
+
+def test_a_run_that_is_left_leaves_its_leader_and_one_that_is_closed_ends_it(
+    tmp_path: Path,
+) -> None:
+    for is_left, ends in ((True, []), (False, ["stop", "forget"])):
+        allocation = FakeAllocation(leads())
+        led = make_led(tmp_path, allocation, LAUNCH)
+        led.start(LAUNCH, Shown())
+        if is_left:
+            led.leave()
+        led.close()
+        led.close()
+        assert allocation.log == ["start", "attach", *ends]

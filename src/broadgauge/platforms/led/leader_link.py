@@ -56,6 +56,7 @@ class LeaderLink:
         """Why the leader ends; None: it has not said that it does."""
         self.last = after
         """The last event that was received."""
+        self._is_closed = False
         self.send(Attach(after=after))
 
     def send(self, order: LeaderOrder) -> None:
@@ -94,8 +95,10 @@ class LeaderLink:
         return self.hello
 
     def close(self) -> None:
-        """Let go; the leader lives on."""
-        self._stream.close()
+        """Let go; the leader lives on. Once: the stream's numbers may be another's then."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._stream.close()
 
     def _read(self, timeout_s: float) -> None:
         patience_s = min(timeout_s, SILENCE_LIMIT_S)

@@ -1,6 +1,7 @@
 """Where do cases run with agents that a leader holds together? On hosts, in pods."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 from broadgauge.messages.agent import LogText
@@ -113,7 +114,8 @@ class LedPlatform:
         """The last that was heard of: the leader may go on with it where the tool asks for
         another."""
         self._num_lost = 0
-        self._last_loss = ""
+        self._last_loss: str | None = None
+        """Why the leader before this one ended; None: a launch has come up since."""
         self._is_left = False
         self._programs = Programs()
 
@@ -178,22 +180,27 @@ class LedPlatform:
                 if self._leading is not None:
                     return self._leading  # with what it has measured, and what it has left
         if self._leading is None:
-            jobs = self._jobs_from(request)
-            self._leading = FollowedLeader.of(self._begin(jobs, say, show), -1, say)
-            if self._leading.generation < 0:
-                self._leading.give(jobs)
+            with self._telling_of_loss():
+                jobs = self._jobs_from(request)
+                leader = self._allocation.start(jobs, say, show)
+                self._leading = FollowedLeader.of(leader, -1, say)
+                if self._leading.generation < 0:
+                    self._leading.give(jobs)
         elif self._has_changed:
             self._leading.give(self._jobs_from(request))
         elif not self._is_expected(request):
             self._leading.give((self._job(request),))
         return self._leading
 
-    def _begin(self, jobs: tuple[Job, ...], say: Say, show: Say) -> LeaderHandle:
-        """Raises as the allocation does; a successor that can't start says what was lost before."""
+    @contextmanager
+    def _telling_of_loss(self) -> Iterator[None]:
+        """Where no other leader can follow, the error says what became of the one before."""
         try:
-            return self._allocation.start(jobs, say, show)
+            yield
+        except LaunchError:  # of one launch: the next may come up
+            raise
         except PlatformError as error:
-            if self._num_lost:
+            if self._last_loss is not None:
                 error.message = f"{error.message}\n  before that {self._last_loss}"
             raise
 
@@ -203,13 +210,16 @@ class LedPlatform:
         return planned in {life_number(each.launch_id)[0] for each in self._expected}
 
     def _attached(self, leader: LeaderHandle, say: Say, show: Say) -> FollowedLeader | None:
-        """The leader of an earlier life of the tool, with what it has measured meanwhile."""
+        """The leader of an earlier life of the tool, with what it has measured meanwhile; None: it
+        is gone. Raises PlatformError."""
         self._allocation.wait_for_found(show)
         try:
             return FollowedLeader.of(leader, -1, say)
         except LeaderGone as gone:
             self._note(f"{gone}: what is left is run again")
-            self._allocation.lose()
+            self._last_loss = f"the leader was lost: {gone}"
+            with self._telling_of_loss():
+                self._allocation.lose()
             return None
 
     def _jobs_from(self, request: LaunchRequest) -> tuple[Job, ...]:
@@ -263,7 +273,7 @@ class LedPlatform:
         case = request.cases[0]
         for note in (*life.notes, *self._allocation.notes_on(case)):
             self._note(note)
-        self._num_lost = 0
+        self._num_lost, self._last_loss = 0, None
         return FollowedLaunch(
             leading=leading,
             life=life,
@@ -308,13 +318,14 @@ class LedPlatform:
 
     def _lose(self, why: str) -> None:
         """The leader is gone: another one has what is left. Raises PlatformError."""
-        if self._leading is not None:
-            self._leading.close()
-            self._leading = None
-            self._allocation.lose()
         self._num_lost += 1
         self._last_loss = why
         self._note(why)
+        if self._leading is not None:
+            self._leading.close()
+            self._leading = None
+        with self._telling_of_loss():
+            self._allocation.lose()
         if self._num_lost > MOST_LOST:
             raise PlatformError(
                 f"{self._num_lost} times in a row, at last: {why}",
