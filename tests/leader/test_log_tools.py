@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import json
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -148,6 +149,26 @@ def test_a_damaged_order_ends_the_leader_with_words_that_repeat_nothing(tmp_path
         assert last["type"] == "leader_gives_up"
         assert "order-00007" in last["message"]
         assert "secret" not in last["message"]
+
+    asyncio.run(live())
+
+
+def test_what_waits_to_be_written_at_the_end_is_written(tmp_path: Path) -> None:
+    """Whoever reads the log is slow, and the pod is told to end."""
+
+    async def live() -> None:
+        rig = Rig(tmp_path)
+        await rig.tools.begin()
+        can_write = threading.Event()
+        rig.tools._writer.submit(can_write.wait)
+        for number in range(3):
+            rig.happens(f"t{number}")
+        await _until(lambda: rig.tools._told == 0)
+        closing = asyncio.create_task(rig.tools.close())
+        await _until(lambda: all(task.done() for task in rig.tools._tasks))
+        can_write.set()
+        await closing
+        assert [number for _, number in rig.trials()] == [0, 1, 2]
 
     asyncio.run(live())
 

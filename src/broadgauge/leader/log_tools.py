@@ -183,7 +183,9 @@ class LogTools:
         await self._out(self._frames.write(message))
 
     async def _out(self, data: bytes) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._writer, self._write_all, data)
+        """Whoever is cancelled meanwhile: what waits to be written counts as told."""
+        writing = asyncio.get_running_loop().run_in_executor(self._writer, self._write_all, data)
+        await asyncio.shield(writing)
 
     def _write_all(self, data: bytes) -> None:
         view = memoryview(data)
