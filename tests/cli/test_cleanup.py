@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engine.making import a_plan, make_folder
 from tests.platforms.kubernetes.fake_api import (
     CONFIG_MAPS,
     NAMESPACE,
     PODS,
     SECRETS,
     Answer,
+    Asked,
     FakeApi,
     fake_api,
     listed,
@@ -20,7 +22,8 @@ from tests.platforms.kubernetes.fake_api import (
 
 from broadgauge.cli.main import main
 from broadgauge.manifests.names import JOB, MANAGER, OWNER, RUN
-from broadgauge.platforms.kubernetes.job_place import JobPlace, PlaceFile, this_owner
+from broadgauge.platforms.kubernetes import extra
+from broadgauge.platforms.kubernetes.job_place import STATE_FILE, JobPlace, PlaceFile, this_owner
 from broadgauge.specs.errors import ExitCode
 from broadgauge.specs.kubernetes import MANAGED_BY
 
@@ -155,16 +158,23 @@ JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
 
 
 def left(
-    cluster: FakeApi, run: str, *, owner: str | None = ME, phase: str = "Failed", pods: int = 1
+    cluster: FakeApi,
+    run: str,
+    *,
+    owner: str | None = ME,
+    phase: str = "Failed",
+    pods: int = 1,
+    ends: str = "Complete",
 ) -> None:
-    """A job and its pods; what is asked for again is not there any more."""
+    """A job with this condition and its pods; what is asked for again is not there any more."""
     labels = {MANAGED_BY: MANAGER, RUN: run, JOB: run}
     notes = {} if owner is None else {"annotations": {OWNER: owner}}
     created = "2026-01-01T00:00:00Z"
     about = {"name": run, "uid": run, "labels": labels, "creationTimestamp": created, **notes}
     found = [pod_of(run) | {"status": {"phase": phase}} for _ in range(pods)]
-    job = listed({"metadata": about})
-    cluster.script("GET", JOBS, job, job, listed())
+    status = {"conditions": [{"type": ends, "status": "True"}]}
+    job = listed({"metadata": about, "status": status})
+    cluster.script("GET", JOBS, *([job] * 3), listed())
     cluster.script("GET", PODS, *([listed(*found)] * 3), listed())
     cluster.script("DELETE", f"{JOBS}/{run}", Answer(body={}))
     for pod in found:
@@ -178,7 +188,10 @@ def left(
         ({"phase": "Running"}, (), False),
         ({"phase": "Pending"}, (), False),
         ({"phase": "Running"}, ("--running",), True),
-        ({"pods": 0}, (), False),  # queued, perhaps
+        ({"pods": 0}, (), True),
+        ({"pods": 0, "ends": "Suspended"}, (), False),  # queued
+        ({"ends": "Restarting"}, (), False),  # pods that failed are replaced
+        ({"ends": "Restarting"}, ("--running",), True),
         ({"owner": "ana@laptop"}, (), False),
         ({"owner": None}, (), False),
         ({"owner": "ana@laptop"}, ("--of-others",), True),
@@ -205,6 +218,69 @@ def test_a_run_that_is_named_is_meant(cluster: FakeApi) -> None:
     left(cluster, "demo", owner="ana@laptop", phase="Running")
     assert main(["cleanup", "--on", "kubernetes", "demo"]) == ExitCode.OK
     assert cluster.count("DELETE", f"{JOBS}/demo") == 1
+
+
+def test_a_run_that_has_nothing_left_is_no_mistake_whatever_others_have(
+    cluster: FakeApi, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its folder is known: only a name that was typed may be another's."""
+    place_of(tmp_path / "runs/demo-1", "demo")
+    other = pod_of("other")
+
+    def selected(asked: Asked) -> Answer:
+        return listed() if asked.query["labelSelector"].endswith("=demo") else listed(other)
+
+    cluster.script("GET", PODS, selected)
+    assert main(["cleanup", "demo-1"]) == ExitCode.OK
+    told = capsys.readouterr().err
+    assert told == f"nothing of run demo is left in namespace {NAMESPACE}\n"
+    assert main(["cleanup", "demo"]) == ExitCode.BAD_INPUT
+
+
+def test_a_folder_that_names_no_job_has_nothing_to_delete(
+    cluster: FakeApi, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = make_folder(tmp_path, a_plan())
+    made.close()
+    assert main(["cleanup", str(made.path)]) == ExitCode.OK
+    assert f"{made.path} names no job in a cluster" in capsys.readouterr().err
+    (made.path / "logs" / STATE_FILE).write_text("{")
+    assert main(["cleanup", str(made.path)]) == ExitCode.BAD_INPUT
+    assert "can't be read" in capsys.readouterr().err
+    (tmp_path / "no-run").mkdir()
+    assert main(["cleanup", str(tmp_path / "no-run")]) == ExitCode.RUN_FOLDER
+    assert cluster.asked == []
+
+
+def test_a_run_that_a_tool_follows_is_that_tools_to_end(
+    cluster: FakeApi, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would take the job for lost, and make another. To look at it is no harm."""
+    left(cluster, "demo", phase="Running")
+    made = make_folder(tmp_path, a_plan())
+    place_of(made.path, "demo")
+    assert main(["cleanup", str(made.path)]) == ExitCode.BAD_INPUT
+    assert "with Ctrl-C" in capsys.readouterr().err
+    assert main(["cleanup", str(made.path), "--dry-run"]) == ExitCode.OK
+    assert "DELETE" not in {each.method for each in cluster.asked}
+    made.close()
+    left(cluster, "demo", phase="Running")
+    assert main(["cleanup", str(made.path)]) == ExitCode.OK
+    assert cluster.count("DELETE", f"{JOBS}/demo") == 1
+
+
+def test_words_that_do_not_go_together_are_refused(cluster: FakeApi) -> None:
+    for words in (["demo", "--all"], ["--running"], ["demo", "--of-others"]):
+        assert main(["cleanup", *words]) == ExitCode.BAD_INPUT
+    assert cluster.asked == []
+
+
+def test_without_what_speaks_to_a_cluster_it_is_said_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(extra, "find_spec", lambda _: None)
+    assert main(["cleanup"]) == ExitCode.PLATFORM_REFUSED
+    assert "pip install 'broadgauge[kubernetes]'" in capsys.readouterr().err
 
 
 def test_what_bears_our_labels_by_half_is_nobodys_run(

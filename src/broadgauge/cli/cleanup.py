@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from broadgauge.running.cleaning import CleaningPlace, Leftover
+    from broadgauge.running.cleaning import CleaningPlace, Leftover, Leftovers
 
 _LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 """What a label may hold. Source: Kubernetes, "Labels and Selectors"."""
@@ -18,7 +18,8 @@ def add_parser(subparsers: Any) -> None:
         help="remove what runs have left in a cluster",
         description="Lists what runs have left in a namespace, and with RUN or --all deletes it: "
         "objects that bear Broadgauge's labels, and nothing else. Claims stay: they hold data. "
-        "--all leaves runs that may be running, and other people's.",
+        "--all leaves runs that may be running, and other people's. What was rendered and applied "
+        "belongs to no run: `kubectl delete` removes it.",
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -65,9 +66,14 @@ def handle(options: argparse.Namespace) -> int:
         raise InputError("RUN is one, and --all is every run", hint="leave one of them out")
     if (options.running or options.of_others) and not options.all:
         raise InputError("--running and --of-others say what --all deletes, too", hint="--all")
-    place, name = _place(options)
+    folder = _folder(options)
+    meant = _place(options, folder)
+    if meant is None:
+        say(f"{folder} names no job in a cluster: it deleted its own, or ran elsewhere")
+        return ExitCode.OK
+    place, name = meant
     found = place.leftovers(name)
-    if name is not None and not found.runs and not found.unseen:
+    if name is not None and folder is None and not found.runs and not found.unseen:
         _check_known(place, name)
     is_gone = True
     for leftover in found.runs:
@@ -77,14 +83,22 @@ def handle(options: argparse.Namespace) -> int:
             say(f"{leftover.run} is left: {kept}")
         elif (name is not None or options.all) and not options.dry_run:
             is_gone = place.remove(leftover, say) and is_gone
+    _say_what_is_left(place, name, found)
+    if found.runs and name is None and not options.all:
+        say("delete one with `broadgauge cleanup RUN`, your ended ones with --all; claims stay")
+    return ExitCode.OK if is_gone and not found.unseen else ExitCode.PLATFORM_REFUSED
+
+
+def _say_what_is_left(place: "CleaningPlace", name: str | None, found: "Leftovers") -> None:
+    """Where nobody could look, or that there is nothing."""
+    from broadgauge.cli.output import say
+
     if found.unseen:
         listed = "".join(f"\n  {each}" for each in found.unseen)
         say(f"there may be more of ours, of kinds that could not be listed:{listed}")
     elif not found.runs:
-        say(f"nothing of ours is left in namespace {place.namespace}")
-    if found.runs and name is None and not options.all:
-        say("delete one with `broadgauge cleanup RUN`, your ended ones with --all; claims stay")
-    return ExitCode.OK if is_gone and not found.unseen else ExitCode.PLATFORM_REFUSED
+        whose = "ours" if name is None else f"run {name}"
+        say(f"nothing of {whose} is left in namespace {place.namespace}")
 
 
 def _why_kept(leftover: "Leftover", options: argparse.Namespace) -> str | None:
@@ -95,26 +109,41 @@ def _why_kept(leftover: "Leftover", options: argparse.Namespace) -> str | None:
     )
 
 
-def _place(options: argparse.Namespace) -> "tuple[CleaningPlace, str | None]":
-    """Where to look, and the label of the run that is meant. Raises InputError."""
+def _folder(options: argparse.Namespace) -> Path | None:
+    """Of the run that is meant; None: all are, or it is named by its label. Raises InputError,
+    RunFolderError."""
     from broadgauge.results.run_path import is_relative_to_last, run_path
-    from broadgauge.running.cleaning import cleaning_place, place_of_run
     from broadgauge.specs.errors import InputError
 
-    name, context, namespace = options.run, options.context, options.namespace
+    name: str | None = options.run
     if name is None:
-        return cleaning_place(context, namespace), None
-    stored = options.runs_folder / name
+        return None
+    stored: Path = options.runs_folder / name
     if is_relative_to_last(name) or name.startswith("last~") or _is_folder(Path(name)):
-        return place_of_run(run_path(name, options.runs_folder), context, namespace)
+        return run_path(name, options.runs_folder)
     if _is_folder(stored):
-        return place_of_run(stored, context, namespace)
+        return stored
     if not _LABEL.fullmatch(name):
         raise InputError(
             f"{name!r} is no run folder, and no name of a run as it is listed",
             hint="`broadgauge cleanup` without RUN lists what is there",
         )
-    return cleaning_place(context, namespace), name
+    return None
+
+
+def _place(
+    options: argparse.Namespace, folder: Path | None
+) -> "tuple[CleaningPlace, str | None] | None":
+    """Where to look, and the label of the run that is meant; None: its folder names no job.
+    Raises InputError, RunFolderError."""
+    from broadgauge.running.cleaning import check_is_not_followed, cleaning_place, place_of_run
+
+    context, namespace = options.context, options.namespace
+    if folder is None:
+        return cleaning_place(context, namespace), options.run
+    if not options.dry_run:
+        check_is_not_followed(folder)
+    return place_of_run(folder, context, namespace)
 
 
 def _is_folder(path: Path) -> bool:

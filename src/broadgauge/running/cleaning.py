@@ -10,15 +10,24 @@ from pathlib import Path
 from broadgauge.manifests.names import OWNER, RUN
 from broadgauge.platforms.kubernetes.api import Api
 from broadgauge.platforms.kubernetes.api_errors import ApiError
-from broadgauge.platforms.kubernetes.job_place import PlaceFile, this_owner
-from broadgauge.platforms.kubernetes.job_states import RESOURCES, serves
+from broadgauge.platforms.kubernetes.job_place import STATE_FILE, PlaceFile, this_owner
+from broadgauge.platforms.kubernetes.job_states import RESOURCES, has_ended, serves
 from broadgauge.platforms.kubernetes.json_shapes import JsonMap, labels_in, mapping, text
-from broadgauge.platforms.kubernetes.owned import OF_EACH_RUN, delete_all, find_all, selector_of
+from broadgauge.platforms.kubernetes.owned import (
+    OF_EACH_RUN,
+    delete_all,
+    find_all,
+    is_ours,
+    selector_of,
+)
 from broadgauge.platforms.kubernetes.refusals import refusal
 from broadgauge.platforms.kubernetes.resources import JOB_KINDS, PODS, Resource
+from broadgauge.results.folder.lock import is_being_written
+from broadgauge.results.folder.reading import find_run
+from broadgauge.results.folder.run_folder import LOGS_FOLDER
 from broadgauge.specs.errors import InputError
 
-ENDED = ("Succeeded", "Failed", "gone")
+ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +44,8 @@ class Leftover:
     """Seconds since 1970, of the oldest; None: the server doesn't say."""
     pods: tuple[tuple[str, int], ...] | None
     """Phase and number; None: pods could not be read."""
-    has_job: bool
-    """Its job is there, which may wait without pods."""
+    has_open_job: bool
+    """A job of it is there of which pods may be made: it waits for a queue, or replaces them."""
 
     @property
     def is_mine(self) -> bool:
@@ -45,9 +54,9 @@ class Leftover:
 
     @property
     def may_run(self) -> bool:
-        """Is a pod unfinished, as far as can be seen, or a job there that has none yet?"""
-        if not self.pods:
-            return self.pods is None or self.has_job
+        """Is a pod unfinished, or may there be one soon, as far as can be seen?"""
+        if self.pods is None or self.has_open_job:
+            return True
         return any(phase not in ENDED for phase, _ in self.pods)
 
     @property
@@ -99,9 +108,11 @@ class CleaningPlace:
             raise refusal(error, "looking for what runs have left") from error
         for resource, item in found.objects:
             runs[labels_in(item)[RUN]].append((resource, item))
+        # Jobs before pods: of one that has ended no pod comes meanwhile.
+        ended = self._ended_jobs(run, {resource for resource, _ in found.objects})
         phases = self._phases(run) if runs else {}
         return Leftovers(
-            runs=tuple(_leftover(name, runs[name], phases) for name in sorted(runs)),
+            runs=tuple(_leftover(name, runs[name], phases, ended) for name in sorted(runs)),
             unseen=tuple(
                 f"{resource.words(self.namespace)}: {_why(error)}"
                 for resource, error in found.unseen.items()
@@ -109,16 +120,29 @@ class CleaningPlace:
             ),
         )
 
-    def _phases(self, run: str | None) -> dict[str, str] | None:
-        """Of each pod, by its name; None: they can't be read."""
+    def _ended_jobs(self, run: str | None, kinds: set[Resource]) -> set[str]:
+        """The uids of those whose status can be read and says so."""
+        uids: set[str] = set()
+        for resource in kinds.intersection(JOB_KINDS):
+            try:
+                found = self.api.list(resource, self.namespace, selector_of(run))
+            except ApiError:
+                continue
+            ended = (item["metadata"].get("uid") for item in found["items"] if has_ended(item))
+            uids.update(uid for uid in ended if isinstance(uid, str))
+        return uids
+
+    def _phases(self, run: str | None) -> dict[str, Counter[str]] | None:
+        """How many of a run's pods are in which; None: they can't be read."""
         try:
             found = self.api.list(PODS, self.namespace, selector_of(run))
         except ApiError:
             return None
-        phases: dict[str, str] = {}
+        phases: dict[str, Counter[str]] = defaultdict(Counter)
         for item in found["items"]:
-            phase = text(mapping(item.get("status")).get("phase"))
-            phases[item["metadata"]["name"]] = phase or "Unknown"
+            if is_ours(PODS, item, run):
+                phase = text(mapping(item.get("status")).get("phase")) or "Unknown"
+                phases[labels_in(item)[RUN]][phase] += 1
         return phases
 
     def remove(self, leftover: Leftover, say: Callable[[str], None]) -> bool:
@@ -138,10 +162,13 @@ class CleaningPlace:
 
 
 def _leftover(
-    run: str, objects: list[tuple[Resource, JsonMap]], phases: dict[str, str] | None
+    run: str,
+    objects: list[tuple[Resource, JsonMap]],
+    phases: dict[str, Counter[str]] | None,
+    ended: set[str],
 ) -> Leftover:
-    owners, created, counted = set(), [], Counter[str]()
-    for resource, item in objects:
+    owners, created = set(), []
+    for _, item in objects:
         about = item["metadata"]
         owner = text(mapping(about.get("annotations")).get(OWNER))
         if owner is not None:
@@ -149,15 +176,15 @@ def _leftover(
         when = _seconds(text(about.get("creationTimestamp")))
         if when is not None:
             created.append(when)
-        if resource is PODS and phases is not None:
-            counted[phases.get(about["name"], "gone")] += 1
+    jobs = [item["metadata"].get("uid") for each, item in objects if each in JOB_KINDS]
+    pods = None if phases is None else phases.get(run, Counter())
     return Leftover(
         run=run,
         objects=tuple(f"{each.kind} {item['metadata']['name']}" for each, item in objects),
         owners=tuple(sorted(owners)),
         created_s=min(created, default=None),
-        pods=None if phases is None else tuple(sorted(counted.items())),
-        has_job=any(resource in JOB_KINDS for resource, _ in objects),
+        pods=None if pods is None else tuple(sorted(pods.items())),
+        has_open_job=any(uid not in ended for uid in jobs),
     )
 
 
@@ -180,6 +207,16 @@ def _why(error: ApiError) -> str:
     return f"you may not {error.verb} them" if error.status == 403 else error.message
 
 
+def check_is_not_followed(folder: Path) -> None:
+    """Raises InputError while a tool here follows this run: of a job that is gone it would make a
+    successor."""
+    if is_being_written(folder):
+        raise InputError(
+            f"{folder} is being run, and another job would follow the one that is deleted",
+            hint="end that `broadgauge run` with Ctrl-C: it deletes what it has made",
+        )
+
+
 def cleaning_place(context: str | None, namespace: str | None) -> CleaningPlace:
     """Raises InputError."""
     api = Api.connect(context)
@@ -188,15 +225,20 @@ def cleaning_place(context: str | None, namespace: str | None) -> CleaningPlace:
 
 def place_of_run(
     folder: Path, context: str | None, namespace: str | None
-) -> tuple[CleaningPlace, str]:
-    """Where the run of this folder has its job, and its label. Raises InputError.
+) -> tuple[CleaningPlace, str] | None:
+    """Where the run of this folder has its job, and its label; None: it names none, since it has
+    deleted it or ran elsewhere. Raises InputError, and RunFolderError where it is no run folder.
 
     `context` and `namespace`: instead of those that the folder names; None: as it does.
     """
-    place = PlaceFile(folder / "logs").read()
+    file = PlaceFile(folder / LOGS_FOLDER)
+    place = file.read()
     if place is None:
+        find_run(folder)
+        if not (file.folder / STATE_FILE).exists():
+            return None
         raise InputError(
-            f"{folder} has no job in a cluster that it knows of",
+            f"{file.folder / STATE_FILE} names the run's job, and can't be read",
             hint="`broadgauge cleanup --namespace NAME` lists what runs have left there",
         )
     api = Api.connect(context if context is not None else place.context)

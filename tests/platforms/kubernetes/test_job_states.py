@@ -9,6 +9,7 @@ from broadgauge.platforms.kubernetes.job_states import (
     RESOURCES,
     choice_words,
     choose_kind,
+    has_ended,
     served_as,
     trouble_of,
 )
@@ -89,3 +90,24 @@ def test_what_an_operator_says_is_wrong_is_told() -> None:
     assert trouble_of({"status": {"conditions": [failed]}}) == "Deadline: too late"
     assert trouble_of({"status": {"conditions": [failed | {"status": "False"}]}}) is None
     assert trouble_of({}) is None
+
+
+@pytest.mark.parametrize(
+    ("conditions", "is_over"),
+    [
+        ([], False),
+        ([("Complete", "True")], True),
+        ([("Running", "False"), ("Succeeded", "True")], True),
+        ([("Failed", "True")], True),
+        ([("Failed", "False")], False),
+        ([("Suspended", "True")], False),
+        ([("Restarting", "True")], False),
+        ([("FailureTarget", "True")], False),  # its pods are being ended
+    ],
+)
+def test_a_job_has_ended_where_its_status_says_that_no_pod_comes(
+    conditions: list[tuple[str, str]], is_over: bool
+) -> None:
+    found = [{"type": kind, "status": status} for kind, status in conditions]
+    assert has_ended({"status": {"conditions": found}}) is is_over
+    assert not has_ended({"metadata": {"name": "demo"}})  # its status is yet to come

@@ -15,9 +15,10 @@ from tests.platforms.kubernetes.fake_api import (
     refused,
 )
 
-from broadgauge.manifests.names import JOB, MANAGER, RUN
+from broadgauge.manifests.names import JOB, MANAGER, OWNER, RUN
 from broadgauge.platforms.kubernetes import api as api_module
 from broadgauge.platforms.kubernetes import owned
+from broadgauge.platforms.kubernetes.job_place import this_owner
 from broadgauge.platforms.kubernetes.owned import create_all, delete_all
 from broadgauge.platforms.kubernetes.resources import JOBS, PYTORCH_JOBS
 from broadgauge.specs.errors import PlatformError
@@ -134,6 +135,22 @@ def test_each_creation_has_a_mark_of_its_own(fake: FakeApi) -> None:
     make(fake)
     marks = {each.body["metadata"]["annotations"][owned.CREATION] for each in fake.asked}
     assert len(marks) == 2
+
+
+def test_who_runs_it_stands_on_all_that_is_made_but_on_claims(fake: FakeApi) -> None:
+    """A claim is there for all runs that name it. What else is annotated stays so."""
+    claims = f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims"
+    claim = config_map("data") | {"kind": "PersistentVolumeClaim"}
+    body = config_map()
+    body["metadata"]["annotations"] = {"theirs": "1"}
+    for path in (CONFIG_MAPS, claims):
+        fake.script("POST", path, lambda asked: Answer(status=201, body=asked.body))
+    create_all(fake.api(), NAMESPACE, [body, claim], print)
+    by_kind = {each.body["kind"]: each.body["metadata"] for each in fake.asked}
+    assert (
+        by_kind["ConfigMap"]["annotations"].items() >= {OWNER: this_owner(), "theirs": "1"}.items()
+    )
+    assert "annotations" not in by_kind["PersistentVolumeClaim"]
 
 
 @pytest.mark.parametrize(

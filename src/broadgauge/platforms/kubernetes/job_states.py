@@ -25,6 +25,8 @@ RESOURCES: dict[JobKind, Resource] = {
 """The operators' first, since a cluster that has one mostly has its queues and quotas for them; of
 these Trainer, the one that goes on. Source: Kubeflow, "Migrating from Training Operator v1"."""
 
+_LAST_CONDITIONS = ("Complete", "Succeeded", "Failed")
+
 
 def serves(api: Api, resource: Resource) -> bool:
     """Does the cluster know this kind, in this version? Raises ApiError."""
@@ -103,3 +105,15 @@ def trouble_of(job: dict[str, Any]) -> str | None:
         if condition.get("type") == "Failed" and condition.get("status") == "True":
             return f"{condition.get('reason')}: {condition.get('message')}"
     return None
+
+
+def has_ended(job: dict[str, Any]) -> bool:
+    """Will its operator make no pods of it any more, as its status says?
+
+    Source: Kubernetes, "Jobs", terminal conditions `Complete` and `Failed`; trainer 2.1,
+    trainjob_types.go, the same; training-operator 1.9, common_types.go, `Succeeded` and `Failed`.
+    """
+    return any(
+        condition.get("type") in _LAST_CONDITIONS and condition.get("status") == "True"
+        for condition in mappings(mapping(job.get("status")).get("conditions"))
+    )

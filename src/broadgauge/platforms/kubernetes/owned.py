@@ -159,14 +159,14 @@ def find_all(api: Api, namespace: str, run: str | None, jobs: Iterable[str] = ()
         except ApiError as error:
             _keep_unseen(unseen, resource, error)
             continue
-        objects += [(resource, item) for item in found["items"] if _is_ours(resource, item, run)]
+        objects += [(resource, item) for item in found["items"] if is_ours(resource, item, run)]
     for job in sorted({*jobs, *jobs_of(objects)}):
         try:
             secret = api.find_metadata(SECRETS, namespace, secret_name(job))
         except ApiError as error:
             _keep_unseen(unseen, SECRETS, error)
             continue
-        if secret is not None and _is_ours(SECRETS, secret, run):
+        if secret is not None and is_ours(SECRETS, secret, run):
             objects.append((SECRETS, secret))
     return Owned(objects=tuple(objects), unseen=unseen)
 
@@ -184,7 +184,7 @@ def jobs_of(objects: Iterable[tuple[Resource, JsonMap]]) -> set[str]:
     return {name for _, item in objects if (name := labels_in(item).get(JOB)) is not None}
 
 
-def _is_ours(resource: Resource, item: JsonMap, run: str | None) -> bool:
+def is_ours(resource: Resource, item: JsonMap, run: str | None) -> bool:
     """Does it bear both labels? A list is not trusted with it: what is deleted is gone."""
     labels = labels_in(item)
     is_of_run = RUN in labels if run is None else labels.get(RUN) == run
