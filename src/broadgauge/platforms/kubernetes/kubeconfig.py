@@ -134,7 +134,7 @@ def _from_file(wanted: str | None) -> FoundConfig:
     if name is None or name == "":
         raise InputError(
             f"{path}: current-context: your kubeconfig has no current context",
-            hint="`kubectl config use-context …`, or `kubernetes: {context: …}`",
+            hint="`kubectl config use-context …` makes another one the current one",
         )
     if not isinstance(name, str):
         raise _no_text(f"{path}: current-context")
