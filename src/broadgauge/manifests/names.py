@@ -81,7 +81,12 @@ def orders_name(job: Named) -> str:
 
 def secrets_name(job: Named) -> str:
     """Secret of a run's token, and of variables whose values stand nowhere else."""
-    return f"{job.name}-secrets"
+    return secrets_name_for(job.name)
+
+
+def secrets_name_for(job_name: str) -> str:
+    """The same, for who knows a job by its label alone."""
+    return f"{job_name}-secrets"
 
 
 def case_name_of(job: JobPods) -> str:

@@ -2,18 +2,23 @@
 
 import fcntl
 import os
-import threading
-from collections.abc import Callable
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.making import a_plan, make_folder
+from tests.timeouts import HANG_S
 
 from broadgauge.cli.main import main
-from broadgauge.results.folder.lock import LOCK_FILE, is_being_written
+from broadgauge.results.folder.lock import LOCK_FILE, FolderLock, is_being_written
 from broadgauge.results.folder.logs import LONGEST_LINE_BYTES, Line, find_logs, follow, harmless
+from broadgauge.specs.errors import ExitCode
 from broadgauge.specs.plan import Plan
 
 PLAN = a_plan(cluster={"shapes": ["1x1", "2x1"]}, launches=2)
@@ -194,15 +199,44 @@ def test_a_run_without_logs_says_so(folder: Path, capsys: pytest.CaptureFixture[
     assert main(["logs", str(folder)]) == 2
 
 
-def test_following_ends_with_the_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The lock is held by a writer that adds a line and ends."""
-    descriptor = os.open(folder / LOCK_FILE, os.O_RDWR)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
+@contextmanager
+def followed(folder: Path) -> Iterator["subprocess.Popen[str]"]:
+    """`logs -f` of a run that goes on, in a process of its own: only what it flushes is seen."""
+    command = [sys.executable, "-m", "broadgauge", "logs", str(folder), "-f"]
+    buffered = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=buffered) as tool:
+        try:
+            yield tool
+        finally:
+            tool.kill()
 
-    def end() -> None:
+
+def test_following_shows_what_comes_and_ends_with_the_run(folder: Path) -> None:
+    """Each line is written once the one before was seen: none waits for the end."""
+    lock = FolderLock(folder)
+    with followed(folder) as tool:
+        assert tool.stdout is not None
+        for number in range(3):
+            write(folder, "b0.l0.rank0.log", f"{number}\n")
+            assert tool.stdout.readline() == f"b0.l0.rank0 | {number}\n"
         write(folder, "b0.l0.rank0.log", "last words")
-        os.close(descriptor)
+        lock.release()
+        assert tool.stdout.read() == "b0.l0.rank0 | last words\n"
+        assert tool.wait(HANG_S) == 0
 
-    threading.Timer(0.5, end).start()
-    assert main(["logs", str(folder), "-f"]) == 0
-    assert capsys.readouterr().out == "b0.l0.rank0 | last words\n"
+
+def test_ctrl_c_ends_following_and_leaves_the_run(folder: Path) -> None:
+    lock = FolderLock(folder)
+    write(folder, "b0.l0.rank0.log", "one\n")
+    with followed(folder) as tool:
+        assert tool.stdout is not None
+        assert tool.stderr is not None
+        assert tool.stdout.readline() == "b0.l0.rank0 | one\n"
+        tool.send_signal(signal.SIGINT)
+        assert tool.wait(HANG_S) == ExitCode.INTERRUPTED
+        launch, last = tool.stderr.read().splitlines()
+        assert launch.startswith("launch     b0.l0: ")
+        assert last == "broadgauge: interrupted by SIGINT"
+    assert is_being_written(folder)
+    lock.release()

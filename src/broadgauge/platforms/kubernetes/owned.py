@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from broadgauge.manifests.names import JOB, MANAGER, OWNER, RUN
+from broadgauge.manifests.names import JOB, MANAGER, OWNER, RUN, secrets_name_for
 from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.kubernetes.api import Api
 from broadgauge.platforms.kubernetes.api_errors import MALFORMED, ApiError, is_missing, malformed
@@ -62,11 +62,6 @@ def selector_of(run: str | None = None) -> str:
     """Of all that is ours; `run`: of one run."""
     ours = f"{MANAGED_BY}={MANAGER}"
     return f"{ours},{RUN}" if run is None else f"{ours},{RUN}={run}"
-
-
-def secret_name(job: str) -> str:
-    """Of the one Secret that a job of ours has."""
-    return f"{job}-secrets"
 
 
 def create_all(
@@ -162,7 +157,7 @@ def find_all(api: Api, namespace: str, run: str | None, jobs: Iterable[str] = ()
         objects += [(resource, item) for item in found["items"] if is_ours(resource, item, run)]
     for job in sorted({*jobs, *jobs_of(objects)}):
         try:
-            secret = api.find_metadata(SECRETS, namespace, secret_name(job))
+            secret = api.find_metadata(SECRETS, namespace, secrets_name_for(job))
         except ApiError as error:
             _keep_unseen(unseen, SECRETS, error)
             continue
