@@ -221,7 +221,7 @@ def test_a_first_leader_that_can_not_start_says_that_alone(tmp_path: Path) -> No
     assert str(raised.value) == DENIED
 
 
-def test_what_was_lost_before_a_launch_came_up_is_not_said_later(tmp_path: Path) -> None:
+def test_of_several_that_were_lost_the_last_is_said(tmp_path: Path) -> None:
     second = FakeLink(hello(0), [*coming_up(LAUNCH), NothingMore("its node is gone")])
     starts = [ends_early(), FakeLeader([second]), PlatformError(DENIED)]
     led = make_led(tmp_path, FakeAllocation(*starts), LAUNCH, NEXT)

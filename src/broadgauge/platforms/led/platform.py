@@ -115,7 +115,7 @@ class LedPlatform:
         another."""
         self._num_lost = 0
         self._last_loss: str | None = None
-        """Why the leader before this one ended; None: a launch has come up since."""
+        """Why the leader before this one ended; None: this is the first."""
         self._is_left = False
         self._programs = Programs()
 
@@ -273,7 +273,7 @@ class LedPlatform:
         case = request.cases[0]
         for note in (*life.notes, *self._allocation.notes_on(case)):
             self._note(note)
-        self._num_lost, self._last_loss = 0, None
+        self._num_lost = 0
         return FollowedLaunch(
             leading=leading,
             life=life,
