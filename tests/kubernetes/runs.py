@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from tests.kubernetes.cluster.accounts import Account
 from tests.kubernetes.cluster.api import Manifest
 from tests.kubernetes.cluster.control_plane import ControlPlane
 from tests.kubernetes.cluster.scratch import Scratch
@@ -44,17 +45,9 @@ class User:
         self.shell: dict[str, str] = {}
         """Variables of theirs."""
         self._program = ("-m", "broadgauge")
-        account = f"{self.namespace}-user"
-        self._subject = {"kind": "ServiceAccount", "name": account, "namespace": self.namespace}
-        about = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}}
-        scratch.create(about)
-        asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-        path = f"{scratch.api.path(scratch.placed(about))}/token"
-        token = scratch.api.request("POST", path, asked)["status"]["token"]
-        config = json.loads(control_plane.kubeconfig.read_text())
-        config["users"][0]["user"] = {"token": token}
-        config["contexts"][0]["context"]["namespace"] = self.namespace
-        (folder / "kubeconfig").write_text(json.dumps(config))
+        account = Account(scratch, control_plane, f"{self.namespace}-user")
+        account.write_kubeconfig(folder / "kubeconfig")
+        self._subject = account.subject
 
     def have_scripted_ranks(self) -> None:
         """Which need no torch, and say at once what real ones measure."""

@@ -4,7 +4,6 @@ A run's objects of each kind of job are made, watched and deleted by a service a
 of `manifests/rights.py`, as is proven by its having no other.
 """
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.kubernetes import samples
+from tests.kubernetes.cluster.accounts import Account
 from tests.kubernetes.cluster.api import Manifest
 from tests.kubernetes.cluster.control_plane import ControlPlane
 from tests.kubernetes.cluster.scratch import Scratch
@@ -92,25 +92,18 @@ class Runner:
 
     def __init__(self, scratch: Scratch, control_plane: ControlPlane, folder: Path) -> None:
         self.scratch, self.namespace = scratch, scratch.namespace
-        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "runner"}}
-        scratch.create(account)
-        asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-        path = f"{scratch.api.path(scratch.placed(account))}/token"
-        self.token = scratch.api.request("POST", path, asked)["status"]["token"]
-        config = json.loads(control_plane.kubeconfig.read_text())
-        config["users"][0]["user"] = {"token": self.token}
-        config["contexts"][0]["context"]["namespace"] = scratch.namespace
+        account = Account(scratch, control_plane, "runner")
+        self.token, self._subject = account.token, account.subject
         self.kubeconfig = folder / "runner.kubeconfig"
-        self.kubeconfig.write_text(json.dumps(config))
+        account.write_kubeconfig(self.kubeconfig)
 
     def allow(self, objects: list[Manifest]) -> None:
         """What a run with these objects needs, and no more."""
         role = {"apiVersion": f"{RBAC}/v1", "metadata": {"name": "runner"}}
-        subject = {"kind": "ServiceAccount", "name": "runner", "namespace": self.namespace}
         reference = {"apiGroup": RBAC, "kind": "Role", "name": "runner"}
         self.scratch.create(role | {"kind": "Role", "rules": rights.rules(objects)})
         self.scratch.create(
-            role | {"kind": "RoleBinding", "roleRef": reference, "subjects": [subject]}
+            role | {"kind": "RoleBinding", "roleRef": reference, "subjects": [self._subject]}
         )
 
 
