@@ -28,14 +28,8 @@ def kubernetes_platform(
     own = [case for case in cases if case.platform in (None, "kubernetes")]
     _refuse_other_folder(folders, own)
     loaded = LoadedExperiment(experiment=experiment, source=experiment.name, folder=folders.working)
-    names = (name for case in own for name, value in case.environment.items())
-    found = ((name, secrets.find(name)) for name in sorted(set(names)))
-    return KubernetesPlatform(
-        folders,
-        experiment,
-        partial(run_job_of, loaded, own),
-        secrets={name: value for name, value in found if value is not None},
-    )
+    make_job = partial(run_job_of, loaded, own)
+    return KubernetesPlatform(folders, experiment, make_job, secrets=secrets.values_of(own))
 
 
 def on_cluster(experiment: Experiment) -> tuple[Experiment, str]:

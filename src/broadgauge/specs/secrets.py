@@ -90,13 +90,12 @@ class Secrets:
 
     def unset(self, cases: Iterable[Case]) -> tuple[str, ...]:
         """The names of those that these cases need and that have no value here."""
-        names = {
-            name
-            for case in cases
-            for name, variable in case.environment.items()
-            if isinstance(variable, FromEnvironment)
-        }
-        return tuple(sorted(name for name in names if self.find(name) is None))
+        return tuple(name for name in _declared(cases) if self.find(name) is None)
+
+    def values_of(self, cases: Iterable[Case]) -> SecretTexts:
+        """Of those that these cases need, each that has a value here."""
+        found = ((name, self.find(name)) for name in _declared(cases))
+        return {name: value for name, value in found if value is not None}
 
     def check(self, cases: Iterable[Case]) -> None:
         """Has each of these cases all its secrets? Raises InputError for the first that lacks."""
@@ -108,19 +107,25 @@ class Secrets:
     def masker(self, cases: Iterable[Case]) -> "Masker":
         """What takes the values of all secrets out of texts: declared ones and those of known
         names, which the ranks inherit whether or not the experiment names them."""
-        declared = {
-            name
-            for case in cases
-            for name, variable in case.environment.items()
-            if isinstance(variable, FromEnvironment)
-        }
         inherited = {
             name
             for name, value in self.environment.items()
             if is_secret(name) or without_credentials(value) != value
         }
-        names = sorted({*declared, *inherited, *self.literals})
+        names = sorted({*_declared(cases), *inherited, *self.literals})
         return Masker(found for name in names if (found := self.find(name)) is not None)
+
+
+def _declared(cases: Iterable[Case]) -> list[str]:
+    """Names of the variables that these cases take from the user's environment, sorted."""
+    return sorted(
+        {
+            name
+            for case in cases
+            for name, variable in case.environment.items()
+            if isinstance(variable, FromEnvironment)
+        }
+    )
 
 
 class Masker:

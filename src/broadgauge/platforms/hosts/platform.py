@@ -24,7 +24,7 @@ from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.led.dry_run_lines import command_lines
 from broadgauge.platforms.led.environment import machines_environment
 from broadgauge.platforms.led.launch import ReportedLife
-from broadgauge.platforms.led.orders import Seats, secret_names
+from broadgauge.platforms.led.orders import Seats
 from broadgauge.platforms.led.platform import Allocation, LedPlatform, Say
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import RunFolderError
@@ -169,8 +169,7 @@ class HostsPlatform(LedPlatform):
         read already. Raises PlatformError where a host can't be used."""
         known = tuple(facts) if facts is not None else read_hosts(hosts)
         refuse_differences(hosts, known)
-        found = ((name, secrets.find(name)) for name in sorted(secret_names(cases)))
-        values = {name: secret.reveal() for name, secret in found if secret is not None}
+        values = {name: secret.reveal() for name, secret in secrets.values_of(cases).items()}
         super().__init__(folders, HostsAllocation(folders, hosts, known, values))
         both = zip(hosts, known, strict=True)
         self._taken = {host.ssh: facts.taken for host, facts in both if facts.taken is not None}

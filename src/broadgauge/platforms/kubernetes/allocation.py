@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from broadgauge.agent.facts import HOST_FACTS, HostFacts
 from broadgauge.manifests.run_job import (
@@ -33,20 +33,10 @@ from broadgauge.platforms.led.orders import Seat, Seats
 from broadgauge.platforms.led.platform import Allocation, Say
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, PlatformError, RunFolderError
-from broadgauge.specs.kubernetes import Kubernetes
+from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.launching import LaunchRequest
 from broadgauge.specs.record import Environment
 from broadgauge.specs.secrets import SecretText, SecretTexts
-
-
-class RunSettings(Protocol):
-    """What of an experiment is the cluster's side."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def kubernetes(self) -> Kubernetes: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +56,7 @@ class PodsAllocation:
     def __init__(
         self,
         folders: LaunchFolders,
-        experiment: RunSettings,
+        experiment: Experiment,
         make_job: MakeRunJob,
         secrets: SecretTexts,
     ) -> None:

@@ -1,9 +1,10 @@
 """Where do cases run in pods of a cluster? A leader in the first pod holds the launches."""
 
 from broadgauge.manifests.run_job import MakeRunJob
-from broadgauge.platforms.kubernetes.allocation import PodsAllocation, RunSettings
+from broadgauge.platforms.kubernetes.allocation import PodsAllocation
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.led.platform import LedPlatform
+from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.secrets import SecretTexts
 
 
@@ -13,7 +14,7 @@ class KubernetesPlatform(LedPlatform):
     def __init__(
         self,
         folders: LaunchFolders,
-        experiment: RunSettings,
+        experiment: Experiment,
         make_job: MakeRunJob,
         *,
         secrets: SecretTexts,

@@ -1,6 +1,6 @@
 """From a launch that the engine asks for to what the leader and the agents are told."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from broadgauge.messages.agent import RunTrial
@@ -162,14 +162,4 @@ def places_on(case: Case, node: int, seats: Seats) -> tuple[RankPlace, ...]:
             master_port=PORT_WORD,
         )
         for local_rank in range(each)
-    )
-
-
-def secret_names(cases: Sequence[Case]) -> frozenset[str]:
-    """Which variables of these cases does the tool look up in the user's environment?"""
-    return frozenset(
-        name
-        for case in cases
-        for name, value in case.environment.items()
-        if not isinstance(value, str)
     )
