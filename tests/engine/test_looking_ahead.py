@@ -4,6 +4,7 @@ import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.engine.fake_platform import (
@@ -24,16 +25,22 @@ from tests.engine.making import (
     trial_ids,
 )
 
+from broadgauge.engine.events import Event, Noted
 from broadgauge.engine.growing import Growth, growable
 from broadgauge.engine.interrupts import Interrupt
 from broadgauge.engine.plan import make_plan
-from broadgauge.engine.run import MOST_LOST_LIVES, run
+from broadgauge.engine.run import GOES_ON, MOST_LOST_LIVES, run
 from broadgauge.engine.several_platforms import SeveralPlatforms
 from broadgauge.leader import job_progress
 from broadgauge.leader.job_progress import JobProgress
 from broadgauge.messages.leader import Job
 from broadgauge.results.folder.run_folder import RunFolder
-from broadgauge.specs.errors import LaunchError
+from broadgauge.specs.errors import (
+    LaunchError,
+    PlatformError,
+    RunFolderError,
+    UncollectedError,
+)
 from broadgauge.specs.launching import (
     LaunchRequest,
     LooksAhead,
@@ -50,12 +57,14 @@ class Foreseeing(FakePlatform):
 
     expected: tuple[LaunchRequest, ...] = ()
     has_left = False
+    goes_on = True
 
     def expect(self, requests: Sequence[LaunchRequest]) -> None:
         self.expected = tuple(requests)
 
-    def leave(self) -> None:
+    def leave(self) -> bool:
         self.has_left = True
+        return self.goes_on
 
 
 def ran(folder: Path, script: Script | None = None) -> Foreseeing:
@@ -108,6 +117,48 @@ def test_a_closed_terminal_leaves_it_running_and_ctrl_c_does_not(
 
     platform = ran(tmp_path, Script(on_step=interrupt))
     assert (platform.has_left, platform.is_closed) == (lives_on, True)
+
+
+@pytest.mark.parametrize(
+    ("error", "lives_on"),
+    [
+        (UncollectedError("the log of pod-0 can't be read"), True),
+        (RunFolderError("the disk is full"), True),
+        (PlatformError("a quota is used up"), False),
+        (ValueError("a fault of ours"), False),
+    ],
+)
+def test_what_can_not_be_heard_or_stored_now_is_left_where_it_runs(
+    tmp_path: Path, error: Exception, *, lives_on: bool
+) -> None:
+    def fail(moment: str) -> None:
+        if moment == "start b0.l1":
+            raise error
+
+    clock = FakeClock()
+    platform = Foreseeing(clock, Script(on_step=fail))
+    with make_folder(tmp_path, a_plan()) as store, pytest.raises(type(error)):
+        run(store.plan, platform, store, services(clock))
+    assert (platform.has_left, platform.is_closed) == (lives_on, True)
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_full_disk_says_that_the_run_goes_on_where_it_does(
+    tmp_path: Path, *, goes_on: bool
+) -> None:
+    class Full(RunFolder):
+        def append(self, *record: Any) -> Record:
+            raise RunFolderError("the disk is full")
+
+    clock, events = FakeClock(), list[Event]()
+    platform = Foreseeing(clock)
+    platform.goes_on = goes_on
+    with make_folder(tmp_path, a_plan()) as made:
+        path = Path(made.location)
+    with Full.open_for_resume(path) as store, pytest.raises(RunFolderError):
+        run(store.plan, platform, store, services(clock, events.append))
+    assert platform.has_left
+    assert (Noted(text=GOES_ON) in events) == goes_on
 
 
 def _job(name: str, platform: Foreseeing) -> Job:

@@ -92,19 +92,29 @@ def test_a_leader_that_kept_nothing_yet_has_no_jobs(tmp_path: Path, archive: Pat
     assert (hello.generation, hello.next_number, numbers) == (-1, 0, [])
 
 
+@pytest.mark.parametrize("folder", ["", "nothing/here"])
+def test_where_no_leader_has_kept_anything_that_is_what_is_told(
+    tmp_path: Path, archive: Path, folder: str
+) -> None:
+    ended = told(archive, tmp_path / folder, -1)
+    hello, numbers = heard(ended.stdout)
+    assert (ended.returncode, hello.generation, hello.next_number, numbers) == (0, -1, 0, [])
+    assert "no leader has kept anything there" in ended.stderr.decode()
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         ((), "FOLDER AFTER"),
         (("x", "y"), "FOLDER AFTER"),
-        (("/nothing/here", "-1"), "/nothing/here: No such file or directory"),
-        ((".", "-1"), "no leader has kept anything there"),
+        (("file", "-1"), "file: Not a directory"),
     ],
 )
 def test_what_can_not_be_told_is_said_in_a_line(
     tmp_path: Path, archive: Path, arguments: tuple[str, ...], words: str
 ) -> None:
-    given = [str(tmp_path) if each == "." else each for each in arguments]
+    (tmp_path / "file").touch()
+    given = [str(tmp_path / each) if each == "file" else each for each in arguments]
     ended = told(archive, *given)
     assert ended.returncode != 0
     assert ended.stdout == b""

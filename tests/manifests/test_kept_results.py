@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.running.rendering.runs import RUN_LABEL, objects_of_run, small_run, templates_of
 
-from broadgauge.manifests.kept_results import READER, reader_objects
+from broadgauge.manifests.kept_results import READER, reader_name, reader_objects
 from broadgauge.manifests.names import JOB, RUN
 from broadgauge.specs.errors import ExperimentError
 from broadgauge.specs.kubernetes import JobKind
@@ -40,8 +40,9 @@ def test_without_a_volume_nothing_of_it_is_said(folder: Path) -> None:
 def test_the_reader_has_a_program_and_labels_of_its_own(folder: Path) -> None:
     """The run's go with its job, perhaps while it reads."""
     run = small_run(folder, VOLUME, RESULTS, kind="pytorchjob")
-    program, job = reader_objects(run, 41)
-    name = f"{run.name}-results-42"
+    name = reader_name(run)
+    assert name != reader_name(run)  # one that fails has a successor
+    program, job = reader_objects(run, name, 41)
     assert (program["metadata"]["name"], job["metadata"]["name"]) == (f"{name}-program", name)
     assert job["metadata"]["labels"] | {RUN: RUN_LABEL, JOB: name} == job["metadata"]["labels"]
     (reader,) = job["spec"]["template"]["spec"]["containers"]

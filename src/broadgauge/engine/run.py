@@ -10,8 +10,8 @@
 A case that would only fail again is skipped (giving_up.py), unless the plan says to keep going.
 Every life uses up at least one trial, so a run ends. Trials that the store has are never run
 again: resuming is running the same plan into the same store. PlatformError and RunFolderError end
-the run and reach the caller; what is stored stays. On Interrupt the trial under way leaves no
-record.
+the run and reach the caller; what is stored stays, and so does what runs elsewhere and is not heard
+or can't be stored now. On Interrupt the trial under way leaves no record.
 """
 
 import signal
@@ -47,7 +47,7 @@ from broadgauge.engine.trial import (
 )
 from broadgauge.messages.rank import Artifact
 from broadgauge.specs.case import Case
-from broadgauge.specs.errors import LaunchError
+from broadgauge.specs.errors import LaunchError, RunFolderError, UncollectedError
 from broadgauge.specs.launching import (
     Launch,
     LooksAhead,
@@ -62,6 +62,7 @@ from broadgauge.specs.record import Record, Status, TrialError
 
 MOST_LOST_LIVES = 3
 """In a row, of one planned launch; then its other trials are given up, not waited for."""
+GOES_ON = "what runs elsewhere goes on without this tool: `broadgauge run --resume` collects it"
 
 
 def run(plan: Plan, platform: Platform, store: Store, services: Services) -> RunResult:
@@ -78,6 +79,11 @@ def run(plan: Plan, platform: Platform, store: Store, services: Services) -> Run
         interrupted_by = interrupt.signal_number
         if interrupted_by == signal.SIGHUP and isinstance(platform, RunsWithoutTool):
             platform.leave()  # the terminal is gone, and what runs elsewhere does not need it
+    except (UncollectedError, RunFolderError) as error:
+        goes_on = isinstance(platform, RunsWithoutTool) and platform.leave()
+        if goes_on and isinstance(error, RunFolderError):  # the other one says it itself
+            services.observer(Noted(text=GOES_ON))
+        raise
     finally:
         with services.interrupts.shielded():
             platform.close()

@@ -50,11 +50,12 @@ class SeveralPlatforms:
     def rank_commands(self, request: LaunchRequest) -> tuple[str, ...]:
         return self._of(request).rank_commands(request)
 
-    def leave(self) -> None:
+    def leave(self) -> bool:
         """Of the others nothing runs: `close` ends what they hold."""
         platform = self._asked_last
-        if platform is not None and isinstance(platform, RunsWithoutTool):
-            platform.leave()
+        if platform is None or not isinstance(platform, RunsWithoutTool):
+            return False
+        return platform.leave()
 
     def close(self) -> None:
         """All of them, also where one can't be closed in good order."""

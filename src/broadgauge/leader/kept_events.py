@@ -17,7 +17,7 @@ from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
 from broadgauge.messages.leader import LEADER_EVENT, LeaderHello, Spooled
 
 WRONG_CALL = 2
-NOTHING_KEPT = 1
+UNREADABLE = 1
 _NAME = re.compile(r"events-(\d{1,9})")
 _BLOCK_BYTES = 1 << 16
 
@@ -57,17 +57,16 @@ def main() -> int:
         newest = _newest_number(folder)
         if newest < 0:
             sys.stderr.write(f"broadgauge: {folder}: no leader has kept anything there\n")
-            return NOTHING_KEPT
-        _tell(folder / f"events-{newest}", after)
+        _tell(folder / f"events-{newest}" if newest >= 0 else Path(os.devnull), after)
     except OSError as error:
         sys.stderr.write(f"broadgauge: {error.filename or folder}: {error.strerror or error}\n")
-        return NOTHING_KEPT
+        return UNREADABLE
     return 0
 
 
 def _tell(path: Path, after: int) -> None:
     """As a leader does in a log: a hello says which event is the next, those before it stand before
-    it. Raises OSError."""
+    it. An empty file is told as a leader's that had no jobs yet. Raises OSError."""
     first = next(read_kept(path), None)
     newest = deque(read_kept(path), maxlen=1)
     generation, last = (newest[0].generation, newest[0].number) if newest else (-1, -1)
@@ -90,5 +89,8 @@ def _tell(path: Path, after: int) -> None:
 
 def _newest_number(folder: Path) -> int:
     """-1: there is none. Raises OSError."""
-    found = (_NAME.fullmatch(path.name) for path in folder.iterdir())
+    try:
+        found = [_NAME.fullmatch(path.name) for path in folder.iterdir()]
+    except FileNotFoundError:
+        return -1
     return max((int(each[1]) for each in found if each is not None), default=-1)

@@ -1,5 +1,6 @@
 """Which Job reads what a run's leader kept on a volume, when its pods are gone?"""
 
+import secrets
 from dataclasses import replace
 
 from broadgauge.manifests import names, security
@@ -18,17 +19,16 @@ READER = "results"
 _LITTLE = {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "512Mi"}}
 
 
-def reader_name(run: RunJob, after: int) -> str:
-    """Another for each place to begin at."""
-    return f"{run.name}-results-{after + 1}"
+def reader_name(run: RunJob) -> str:
+    """Another each time: a reader may fail, and the next one not."""
+    return f"{run.name}-results-{secrets.token_hex(3)}"
 
 
-def reader_objects(run: RunJob, after: int) -> tuple[Manifest, ...]:
+def reader_objects(run: RunJob, name: str, after: int) -> tuple[Manifest, ...]:
     """The program that it runs, and the Job, which tells the events after this one in its log.
 
     The program is its own: the run's goes when its job does, perhaps just now.
     """
-    name = reader_name(run, after)
     own = replace(run, name=name, marks={RUN: run.run, JOB: name})
     return program_map(own), _job(own, after, results_folder(run))
 

@@ -5,10 +5,13 @@ processes of this one is made with these folders.
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from broadgauge.specs.case import Arm
+from broadgauge.specs.errors import RunFolderError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +35,18 @@ class LaunchFolders:
             return self.working
         assert self.baseline is not None, "a baseline has a working folder"
         return self.baseline
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raises RunFolderError in place of OSError."""
+    try:
+        yield
+    except OSError as error:
+        raise RunFolderError(
+            f"{path} can't be written: {error.strerror or error}",
+            hint="free some space, then `broadgauge run --resume` goes on",
+        ) from error
 
 
 def private(path: str, flags: int) -> int:

@@ -5,7 +5,8 @@
     │   ├── ExperimentError         2  one or more problems in an experiment file
     │   └── TooFewGpusError         2  ranks need GPUs that are not there
     ├── PlatformError               4  this machine or cluster refuses what the experiment needs
-    │   └── LaunchError             3  the rank processes of one launch did not come up
+    │   ├── LaunchError             3  the rank processes of one launch did not come up
+    │   └── UncollectedError        4  what is measured elsewhere can't be had now, and stays there
     └── RunFolderError              5  the run folder can't be written, read, locked or trusted
 
 Exit codes of `broadgauge run`: 0 every case measured; 1 an internal error; 2 bad input; 3 the run
@@ -99,6 +100,10 @@ class LaunchError(PlatformError):
         super().__init__(message, hint=hint)
         self.error = error
         self.findings = findings
+
+
+class UncollectedError(PlatformError):
+    """What is measured elsewhere can't be had now. It is left there: `run --resume` collects it."""
 
 
 class RunFolderError(BroadgaugeError):

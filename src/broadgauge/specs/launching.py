@@ -158,8 +158,9 @@ class Platform(Protocol):
 class RunsWithoutTool(Protocol):
     """A platform on which what runs may go on without the tool."""
 
-    def leave(self) -> None:
-        """Let go of what runs there; `close` does not end it after this."""
+    def leave(self) -> bool:
+        """Let go of what runs there; `close` does not end it after this. False: nothing runs, as
+        far as is known."""
         ...
 
 

@@ -162,13 +162,23 @@ def test_a_gap_at_the_end_of_a_log_is_seen_by_the_next_hello() -> None:
     assert way.orders == [Attach(after=NUM_EVENTS - 3)]
 
 
-def test_a_leader_that_has_ended_is_not_asked_again_and_what_is_missing_is_said() -> None:
+def test_a_log_that_ends_before_all_is_told_says_how_much_is_missing() -> None:
     frames = FrameWriter("leader", is_shared=True)
     told = [frames.write(event(number)) for number in range(3)]
     end = frames.write(replace(hello(), next_number=5)) + frames.close()
     way = Way(*told, end)
     assert way.numbers() == [0, 1, 2]
-    assert way.link.last_words == "it has ended, and its log lacks 2 events"
+    with pytest.raises(LinkLost, match=r"^it has ended, and its log lacks 2 events$"):
+        way.link.receive(5)
+    assert way.link.last_words is None  # a volume may have them
+
+
+def test_a_leader_that_has_ended_and_was_heard_whole_has_last_words() -> None:
+    frames = FrameWriter("leader", is_shared=True)
+    told = [frames.write(event(number)) for number in range(3)]
+    way = Way(*told, frames.write(replace(hello(), next_number=3)) + frames.close())
+    assert way.numbers() == [0, 1, 2]
+    assert way.link.last_words == "it has ended"
 
 
 def test_a_hello_of_an_earlier_time_does_not_undo_what_the_tool_knows() -> None:

@@ -9,7 +9,7 @@ from broadgauge.messages.leader import LeaderOrder, Stop, TakeJobs
 from broadgauge.platforms.kubernetes.job_place import JobPlace
 from broadgauge.platforms.kubernetes.orders import order_bytes, put_order, with_order
 from broadgauge.platforms.led.handle import LinkLost
-from broadgauge.specs.errors import PlatformError
+from broadgauge.specs.errors import PlatformError, UncollectedError
 
 PLACE = JobPlace(
     context=None, namespace="training", run="small", name="small", kind="job", number=0
@@ -61,6 +61,14 @@ def test_who_is_gone_or_away_is_lost(fake: FakeApi, answer: Answer, is_gone: boo
     fake.script("PATCH", ORDERS, answer)
     with pytest.raises(LinkLost, match="can't be told anything"):
         put(fake, JOBS, is_gone=is_gone)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_who_may_not_tell_it_anything_any_more_leaves_it(fake: FakeApi, status: int) -> None:
+    """Rights come back; what runs is left."""
+    fake.script("PATCH", ORDERS, refused(status, "Forbidden"))
+    with pytest.raises(UncollectedError, match="what to do"):
+        put(fake, JOBS)
 
 
 def test_orders_that_are_gone_while_the_job_is_there_are_a_fault(fake: FakeApi) -> None:

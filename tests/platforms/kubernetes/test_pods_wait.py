@@ -125,6 +125,23 @@ def test_a_queue_is_waited_for_longer_than_any_limit(waiter: Waiter) -> None:
     assert waiter.shown == ["waiting for its pods to be made", "queued in team"]
 
 
+def test_pods_that_are_taken_away_by_a_queue_are_waited_for_again(waiter: Waiter) -> None:
+    """A deleted pod is neither waited for nor a reason to give up: its job says what comes."""
+    evicted = pod_state(pod("a") | {"metadata": {"name": "a", "deletionTimestamp": "now"}})
+    held = Held(words="evicted by Kueue", is_managed=True)
+    answers = itertools.chain([held] * 5, itertools.repeat(None))
+    waiter.wait([evicted], *[[evicted]] * 8, [evicted, RUNNING], queued=lambda: next(answers))
+    assert "evicted by Kueue" in waiter.shown
+
+
+def test_a_deleted_pod_of_a_job_that_has_failed_ends_it(waiter: Waiter) -> None:
+    def failed() -> None:
+        raise PlatformError("job r: BackoffLimitExceeded")
+
+    evicted = pod_state(pod("a") | {"metadata": {"name": "a", "deletionTimestamp": "now"}})
+    assert "BackoffLimit" in str(waiter.refusal([evicted], queued=failed))
+
+
 def test_a_job_that_nobody_will_admit_ends_by_the_limit(waiter: Waiter) -> None:
     held = Held(words="queued in team, but nobody will admit it", is_managed=False)
     error = waiter.refusal([], queued=lambda: held)

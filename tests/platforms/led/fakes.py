@@ -21,6 +21,7 @@ from broadgauge.messages.leader import (
     TrialBegins,
     TrialEnds,
 )
+from broadgauge.platforms.led.allocation import Allocation, Say
 from broadgauge.platforms.led.handle import (
     AttachedLink,
     LeaderHandle,
@@ -29,7 +30,7 @@ from broadgauge.platforms.led.handle import (
 )
 from broadgauge.platforms.led.launch import ReportedLife
 from broadgauge.platforms.led.orders import Seat, Seats
-from broadgauge.platforms.led.platform import Allocation, LedPlatform, Say
+from broadgauge.platforms.led.platform import LedPlatform
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import LaunchRequest, ShownPhase, TrialRequest
 from broadgauge.specs.record import Environment

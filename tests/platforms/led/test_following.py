@@ -24,7 +24,7 @@ from broadgauge.platforms.led.following import (
     LeaderGone,
 )
 from broadgauge.platforms.led.handle import LinkLost, NoLeader, NothingMore
-from broadgauge.specs.errors import PlatformError
+from broadgauge.specs.errors import UncollectedError
 from broadgauge.specs.record import Status
 
 CUT = LinkLost("the log ended")
@@ -72,7 +72,7 @@ def test_another_leader_in_its_place_is_not_followed() -> None:
     with pytest.raises(LeaderGone, match=r"^pod-0: another leader began in its place$"):
         leading.receive(5)
     assert second.num_closed == 1
-    assert said == ["pod-0: the log ended; the run goes on there, trying again"]
+    assert said == ["pod-0: the log ended; trying to hear it again"]
 
 
 @pytest.mark.parametrize("names", [("a", "a"), ("", "a"), ("a", "")])
@@ -84,7 +84,7 @@ def test_the_same_leader_is_heard_on_from_the_event_after_the_last(names: tuple[
     assert leader.afters == [-1, 1, 1]
     assert first.num_closed == 1
     assert said == [
-        "pod-0: the log ended; the run goes on there, trying again",
+        "pod-0: the log ended; trying to hear it again",
         "pod-0 does not answer: nobody answers; trying again",
         "pod-0 answers again",
     ]
@@ -155,7 +155,7 @@ def test_events_of_jobs_before_are_passed_over() -> None:
 
 def test_a_leader_that_is_heard_and_takes_nothing_is_given_up_at_the_limit(time: FakeTime) -> None:
     leading, leader, _ = follow(FakeLink(hello(-1), taken=0))
-    with pytest.raises(PlatformError, match=r"^pod-0, .* can't be told anything") as raised:
+    with pytest.raises(UncollectedError, match=r"^pod-0, .* can't be told anything") as raised:
         leading.give(())
     assert RECONNECT_LIMIT_S < time.now_s < 2 * RECONNECT_LIMIT_S
     assert "--resume" in str(raised.value)
@@ -168,14 +168,14 @@ def test_one_that_nobody_can_hear_any_more_is_given_up_at_the_limit(
 ) -> None:
     leading, leader, _ = follow(FakeLink(hello(-1), [CUT], taken=0), DEAF)
     act = {"give": lambda: leading.give(()), "receive": lambda: leading.receive(5)}[does]
-    with pytest.raises(PlatformError, match="does not answer: nobody answers"):
+    with pytest.raises(UncollectedError, match="does not answer: nobody answers"):
         act()
     assert RECONNECT_LIMIT_S < time.now_s < 2 * RECONNECT_LIMIT_S
     assert "stop" not in leader.log
 
 
 def test_one_that_was_never_heard_is_given_up_sooner(time: FakeTime) -> None:
-    with pytest.raises(PlatformError, match="does not answer: nobody answers"):
+    with pytest.raises(UncollectedError, match="does not answer: nobody answers"):
         follow(DEAF)
     assert FIRST_ATTACH_LIMIT_S < time.now_s < RECONNECT_LIMIT_S
 
@@ -197,6 +197,6 @@ def test_a_trial_goes_on_where_the_way_broke_and_nothing_is_given_again(tmp_path
     assert outcome.status is Status.OK
     assert [way.jobs_told for way in ways] == [[], []]
     assert led.notes[-2:] == (
-        "pod-0: the log ended; the run goes on there, trying again",
+        "pod-0: the log ended; trying to hear it again",
         "pod-0 answers again",
     )

@@ -25,7 +25,7 @@ from broadgauge.messages.leader import AgentLost, LifeBegins, LifeEnds, Stored, 
 from broadgauge.platforms.led import following
 from broadgauge.platforms.led.handle import LinkLost, NoLeader, NothingMore
 from broadgauge.platforms.led.platform import MOST_LOST
-from broadgauge.specs.errors import PlatformError
+from broadgauge.specs.errors import PlatformError, UncollectedError
 from broadgauge.specs.launching import WAITING
 from broadgauge.specs.record import ErrorKind, Phase, Status
 
@@ -264,6 +264,20 @@ def test_a_successor_that_nobody_can_hear_says_what_was_lost_before(tmp_path: Pa
         led.start(LAUNCH, Shown())
 
 
+@pytest.mark.parametrize("is_found", [False, True])
+def test_one_that_is_never_heard_is_left_where_it_may_have_measured(
+    tmp_path: Path, *, is_found: bool
+) -> None:
+    """What was just started is ended: it holds its machines for nothing."""
+    deaf = FakeLeader([LinkLost("the leader did not answer for 120 s")])
+    allocation = FakeAllocation(deaf, found=deaf if is_found else None)
+    led = make_led(tmp_path, allocation, LAUNCH)
+    with pytest.raises(PlatformError, match="does not answer") as raised:
+        led.start(LAUNCH, Shown())
+    assert isinstance(raised.value, UncollectedError) == is_found
+    assert ("--resume" in str(raised.value)) == is_found
+
+
 def test_a_run_that_is_left_leaves_its_leader_and_one_that_is_closed_ends_it(
     tmp_path: Path,
 ) -> None:
@@ -272,7 +286,8 @@ def test_a_run_that_is_left_leaves_its_leader_and_one_that_is_closed_ends_it(
         led = make_led(tmp_path, allocation, LAUNCH)
         led.start(LAUNCH, Shown())
         if is_left:
-            led.leave()
+            assert led.leave()
+            assert not led.leave()  # it has nothing more to let go of
         led.close()
         led.close()
         assert allocation.log == ["start", "attach", *ends]

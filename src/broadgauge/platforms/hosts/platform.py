@@ -20,12 +20,13 @@ from broadgauge.platforms.hosts.allocation import (
 from broadgauge.platforms.hosts.checking import notes_on, read_hosts, refuse_differences
 from broadgauge.platforms.hosts.interfaces import interfaces_of
 from broadgauge.platforms.hosts.seats import seats_on
-from broadgauge.platforms.launch_folders import LaunchFolders
+from broadgauge.platforms.launch_folders import LaunchFolders, writing
+from broadgauge.platforms.led.allocation import Allocation, Say
 from broadgauge.platforms.led.dry_run_lines import command_lines
 from broadgauge.platforms.led.environment import machines_environment
 from broadgauge.platforms.led.launch import ReportedLife
 from broadgauge.platforms.led.orders import Seats
-from broadgauge.platforms.led.platform import Allocation, LedPlatform, Say
+from broadgauge.platforms.led.platform import LedPlatform
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.hosts import Host
@@ -85,14 +86,12 @@ class HostsAllocation:
         del jobs, say, show  # they answer at once, and are given what they do then
         place = start_allocation(self._hosts, self._facts, self._secrets)
         try:
-            self._state_folder.mkdir(0o700, parents=True, exist_ok=True)
-            write_place(self._state_folder, place)
-        except OSError as error:
+            with writing(self._state_folder):
+                self._state_folder.mkdir(0o700, parents=True, exist_ok=True)
+                write_place(self._state_folder, place)
+        except RunFolderError:
             stop(place)
-            raise RunFolderError(
-                f"{self._state_folder} can't be written: {error.strerror or error}",
-                hint="free some space, then `broadgauge run --resume` goes on",
-            ) from error
+            raise
         return HostsLeader(place)
 
     def wait_for_found(self, show: Say) -> None:

@@ -26,13 +26,13 @@ from broadgauge.platforms.kubernetes.ownership import found_again
 from broadgauge.platforms.kubernetes.running_job import RunningJob
 from broadgauge.platforms.kubernetes.upcoming import ChosenKind, chosen_kind
 from broadgauge.platforms.launch_folders import LaunchFolders
+from broadgauge.platforms.led.allocation import Allocation, Say
 from broadgauge.platforms.led.dry_run_lines import command_lines
 from broadgauge.platforms.led.environment import machines_environment
 from broadgauge.platforms.led.launch import ReportedLife
 from broadgauge.platforms.led.orders import Seat, Seats
-from broadgauge.platforms.led.platform import Allocation, Say
 from broadgauge.specs.case import Case
-from broadgauge.specs.errors import LaunchError, PlatformError, RunFolderError
+from broadgauge.specs.errors import InputError, LaunchError, PlatformError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.launching import LaunchRequest
 from broadgauge.specs.record import Environment
@@ -71,6 +71,8 @@ class PodsAllocation:
         self._leader: RunningJob | None = None
         self._upcoming: _Upcoming | None = None
         self._next_number = 0
+        self._earlier: JobPlace | None = None
+        """Of this run: a successor is made beside it, whatever the kubeconfig's context is now."""
         self._runs: dict[str, RunJob] = {}
         """By the job's name."""
         self._facts: dict[str, dict[str, str | None]] = {}
@@ -88,6 +90,7 @@ class PodsAllocation:
             if place is None:
                 return None
             self._next_number = max(self._next_number, place.number + 1)
+            self._earlier = place
             api = Api.connect(place.context)
             self._leader = self._job_at(api, found_again(api, place))
         return self._leader
@@ -99,15 +102,15 @@ class PodsAllocation:
         self._upcoming = None
         api, place, run = coming.api, coming.place, coming.run
         orders = {order_key(0): order_bytes(TakeJobs(generation=0, jobs=jobs))}
-        values = {name: self._secrets[name] for name in run.looked_up}
+        values = {name: self._secret(name) for name in run.looked_up}
         objects = RunObjects.of(run, orders, run_secret(run, SecretText(new_token()), values))
-        self._write(place)
+        self._file.write(place)  # a tool that is killed must find what it has made
         pods = "1 pod" if run.num_pods == 1 else f"{run.num_pods} pods"
         show(f"creating {place.name} in namespace {place.namespace}, {coming.words}: {pods}")
         leader = self._leader = self._job_at(api, place)
         try:
             leader.is_created(objects.create(api, place.namespace, say), run.num_pods)
-            self._write(leader.place)
+            self._file.write(leader.place)
             leader.wait_for_pods(run.num_pods, _limit_s(run), show)
         except BaseException:  # a Ctrl-C, too: what was made is given back
             if leader.stop():
@@ -118,10 +121,15 @@ class PodsAllocation:
     def wait_for_found(self, show: Say) -> None:
         """Its pods may be waiting still. Raises PlatformError where they can't run."""
         leader = self.find()
-        if leader is None or leader.place.uid is None or leader.is_gone() or leader.has_begun():
+        if leader is None or leader.place.uid is None or not leader.is_coming_up():
             return
         run = self._run_at(leader.place)
-        leader.wait_for_pods(run.num_pods, _limit_s(run), show)
+        try:
+            leader.wait_for_pods(run.num_pods, _limit_s(run), show)
+        except PlatformError as error:
+            if leader.is_coming_up():
+                raise
+            self._note(str(error))  # it has failed meanwhile: what it kept is heard
 
     def forget(self) -> None:
         """Its job is gone."""
@@ -194,7 +202,7 @@ class PodsAllocation:
     def _next(self) -> _Upcoming:
         """Raises InputError, PlatformError."""
         if self._upcoming is None:
-            chosen = chosen_kind(self._settings)
+            chosen = chosen_kind(self._settings, self._earlier)
             place = self._new_place(chosen)
             self._upcoming = _Upcoming(chosen.api, place, self._run_at(place), chosen.words)
         return self._upcoming
@@ -204,7 +212,7 @@ class PodsAllocation:
         self._next_number += 1
         word = self._settings.name or self._experiment.name
         run = run_label(word, str(self._folders.logs.absolute()))
-        return JobPlace(
+        self._earlier = JobPlace(
             context=chosen.api.context,
             namespace=chosen.namespace,
             run=run,
@@ -212,6 +220,7 @@ class PodsAllocation:
             kind=chosen.kind,
             number=number,
         )
+        return self._earlier
 
     def _run_at(self, place: JobPlace) -> RunJob:
         """Made once. Raises InputError."""
@@ -226,16 +235,14 @@ class PodsAllocation:
             api, place, self._file, self._folders.logs, self._note, kept=self._kept.attach
         )
 
-    def _write(self, place: JobPlace) -> None:
-        """Before anything is created: a tool that is killed must find what it has made. Raises
-        RunFolderError."""
-        try:
-            self._file.write(place)
-        except OSError as error:
-            raise RunFolderError(
-                f"{self._file.folder} can't be written: {error.strerror or error}",
-                hint="free some space, then `broadgauge run --resume` goes on",
-            ) from error
+    def _secret(self, name: str) -> SecretText:
+        """Raises InputError."""
+        if name not in self._secrets:  # `run --resume` asks for those of the cases that are left
+            raise InputError(
+                f"`{name}` is not set in your environment, and all pods of a run get it",
+                hint=f"export {name}=…, then the same command again",
+            )
+        return self._secrets[name]
 
     def _cluster_facts(self) -> dict[str, str | None]:
         """Read once a job; none where its pods can't be looked at now."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from broadgauge.manifests.names import word_of
 from broadgauge.messages.codec import DecodeError, Decoder, encode
-from broadgauge.platforms.launch_folders import private
+from broadgauge.platforms.launch_folders import private, writing
 from broadgauge.specs.kubernetes import JobKind
 
 STATE_FILE = "kubernetes.json"
@@ -59,13 +59,14 @@ class PlaceFile:
             return None
 
     def write(self, place: JobPlace) -> None:
-        """Raises OSError."""
-        self.folder.mkdir(0o700, parents=True, exist_ok=True)
+        """Raises RunFolderError."""
         path = self.folder / STATE_FILE
         draft = path.with_suffix(".new")
-        with open(draft, "w", opener=private) as file:
-            file.write(json.dumps(encode(place)) + "\n")
-        draft.replace(path)
+        with writing(self.folder):
+            self.folder.mkdir(0o700, parents=True, exist_ok=True)
+            with open(draft, "w", opener=private) as file:
+                file.write(json.dumps(encode(place)) + "\n")
+            draft.replace(path)
 
     def forget(self) -> None:
         """Its job is gone."""

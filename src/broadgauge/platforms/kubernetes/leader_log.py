@@ -180,11 +180,14 @@ class LogLink:
             self._lose(f"the leader said nothing for {SILENCE_LIMIT_S:g} s")
 
     def _end(self) -> None:
-        """It has said its last: what is missing now can't be asked for any more."""
+        """It has said its last. What is missing can't be asked for any more: it may have kept that
+        elsewhere, so that these are no last words."""
         next_number = 0 if self.hello is None else self.hello.next_number
         missing = next_number - self._newest - 1
-        lack = f", and its log lacks {missing} events" if missing > 0 else ""
-        self.last_words = self.last_words or f"it has ended{lack}"
+        if missing > 0:
+            self._lose(f"it has ended, and its log lacks {missing} events")
+            return
+        self.last_words = self.last_words or "it has ended"
         self._lose(self.last_words)
 
     @property

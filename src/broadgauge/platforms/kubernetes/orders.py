@@ -17,11 +17,14 @@ from broadgauge.platforms.kubernetes.job_place import JobPlace
 from broadgauge.platforms.kubernetes.refusals import refusal
 from broadgauge.platforms.kubernetes.resources import CONFIG_MAPS, PODS
 from broadgauge.platforms.led.handle import LinkLost
+from broadgauge.specs.errors import PlatformError, UncollectedError
 
 ORDER_ANNOTATION = "broadgauge.dev/order"
 """A pod that changes is looked at by its kubelet, which then refreshes its volumes."""
-_NEVER_TAKEN = (400, 403, 404, 413, 422)
-"""What the API server says to an order that it will not take later either."""
+_NOT_LET_IN = (401, 403)
+"""What the API server says to who has no right any more, and may have it again."""
+_NEVER_TAKEN = (*_NOT_LET_IN, 400, 404, 413, 422)
+"""What the API server says to an order that it will not take by itself later either."""
 
 
 def order_bytes(order: LeaderOrder) -> bytes:
@@ -57,7 +60,8 @@ def put_order(
         # What is beside a job goes with it: then there is nobody to be told.
         is_refused = error.status in _NEVER_TAKEN and not error.is_passing
         if is_refused and not (error.status == 404 and is_gone()):
-            raise refusal(error, f"telling {name} what to do") from error
+            form = UncollectedError if error.status in _NOT_LET_IN else PlatformError
+            raise refusal(error, f"telling {name} what to do", form) from error
         raise LinkLost(f"{name} can't be told anything: {error}") from error
     if first_pod is not None:
         _hasten(api, place.namespace, first_pod, number)

@@ -8,6 +8,8 @@ not told from its first time; nothing is double.
 from collections import Counter
 from pathlib import Path
 
+from broadgauge.platforms.launch_folders import writing
+
 MOST_BYTES = 8 * 2**20
 MOST_LINES = 100_000
 FULL = "broadgauge: what came later is not kept: this file is full"
@@ -33,7 +35,7 @@ class PodLines:
         self._told.clear()
 
     def keep(self, line: str) -> None:
-        """Raises OSError."""
+        """Raises RunFolderError."""
         if self._is_full:
             return
         data = line.replace("\n", " ").encode(errors="replace")
@@ -44,6 +46,7 @@ class PodLines:
         self._num_bytes += len(data) + 1
         self._num_lines += 1
         self._is_full = self._num_bytes > MOST_BYTES or self._num_lines > MOST_LINES
-        self._path.parent.mkdir(0o700, parents=True, exist_ok=True)
-        with self._path.open("ab") as file:
-            file.write((FULL.encode() if self._is_full else data) + b"\n")
+        with writing(self._path):
+            self._path.parent.mkdir(0o700, parents=True, exist_ok=True)
+            with self._path.open("ab") as file:
+                file.write((FULL.encode() if self._is_full else data) + b"\n")

@@ -50,7 +50,8 @@ class PodsWait:
         failed_s: float | None = None
         held: Held | None = None
         while True:
-            states = self.warnings.explained(pods())
+            # One that is deleted has a successor, or its job has failed: the job says which.
+            states = [each for each in self.warnings.explained(pods()) if not _is_gone(each)]
             if len(states) >= self.num_pods and all(_runs(state) for state in states):
                 return
             now_s = time.monotonic()
@@ -114,6 +115,10 @@ def _tried_enough(name: str, states: list[PodState]) -> PlatformError:
     is_pull = any(state.is_tried_again and state.stage is PodStage.PULLING for state in states)
     hint = "`kubernetes: {image: …, image_pull_secrets: […]}`" if is_pull else None
     return PlatformError(f"{name}: {waits(states)}", hint=hint)
+
+
+def _is_gone(state: PodState) -> bool:
+    return state.stage is PodStage.GONE
 
 
 def _runs(state: PodState) -> bool:

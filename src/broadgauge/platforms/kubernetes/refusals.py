@@ -10,10 +10,13 @@ _CLEANUP = "`broadgauge cleanup` lists and removes what an earlier run has left"
 RBAC_HINT = "`broadgauge render EXPERIMENT --rbac` prints the least Role that a run needs"
 
 
-def refusal(error: ApiError, doing: str) -> PlatformError:
-    """In words, with what helps. `doing`: what was being done: `creating the job`."""
+def refusal(
+    error: ApiError, doing: str, form: type[PlatformError] = PlatformError
+) -> PlatformError:
+    """In words, with what helps. `doing`: what was being done: `creating the job`. `form`: what it
+    means for what runs: UncollectedError leaves it there."""
     words, hint = _words(error)
-    return PlatformError(f"{doing}: {words}: {error.message}", hint=hint)
+    return form(f"{doing}: {words}: {error.message}", hint=hint)
 
 
 def _words(error: ApiError) -> tuple[str, str | None]:

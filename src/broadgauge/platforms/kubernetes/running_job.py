@@ -13,8 +13,8 @@ from broadgauge.platforms.kubernetes.admission import Admission, Held
 from broadgauge.platforms.kubernetes.api import Api
 from broadgauge.platforms.kubernetes.api_errors import ApiError
 from broadgauge.platforms.kubernetes.job_place import JobPlace, PlaceFile
-from broadgauge.platforms.kubernetes.job_states import RESOURCES, trouble_of
-from broadgauge.platforms.kubernetes.json_shapes import JsonMap
+from broadgauge.platforms.kubernetes.job_states import RESOURCES, has_ended, trouble_of
+from broadgauge.platforms.kubernetes.json_shapes import JsonMap, mapping
 from broadgauge.platforms.kubernetes.leader_log import AttachedLog, LogLink, LogPump
 from broadgauge.platforms.kubernetes.log_stream import follow_log
 from broadgauge.platforms.kubernetes.numbering import by_number
@@ -29,7 +29,7 @@ from broadgauge.platforms.kubernetes.refusals import refusal
 from broadgauge.platforms.kubernetes.resources import PODS
 from broadgauge.platforms.kubernetes.watching import PodWatch
 from broadgauge.platforms.led.handle import LeaderHandle, LinkLost, NoLeader
-from broadgauge.specs.errors import PlatformError
+from broadgauge.specs.errors import PlatformError, UncollectedError
 
 Say = Callable[[str], None]
 HELLO_LIMIT_S = waiting_limit_s(120.0)
@@ -56,8 +56,8 @@ class RunningJob:
     say: Say
     container: str = LEADER
     """Whose log tells its events."""
-    kept: "Callable[[RunningJob, int], AttachedLog | None] | None" = None
-    """Hears what it has kept beyond its pods; None: nothing."""
+    kept: "Callable[[RunningJob, int, str], AttachedLog | None] | None" = None
+    """Hears what it has kept beyond its pods, told why their log can't be read; None: nothing."""
     watch: PodWatch = field(init=False)
     _lines: PodLines = field(init=False)
     _ended_after: int | None = None
@@ -79,7 +79,7 @@ class RunningJob:
         try:
             seen = self.watch.pods()
         except ApiError as error:
-            raise refusal(error, "watching the pods") from error
+            raise refusal(error, "watching the pods", UncollectedError) from error
         own = [pod for pod in seen if is_pod_of(self.place, pod)]
         return by_number(own, self.place.num_pods)
 
@@ -142,17 +142,27 @@ class RunningJob:
             raise PlatformError(f"{words}: {trouble}")
         return admission.held(job)
 
-    def has_begun(self) -> bool:
-        """Has its first pod run, as far as is seen now? Then its log tells how it went."""
+    def is_coming_up(self) -> bool:
+        """Are its pods still to come? Not once the first runs, one has ended, or no more are made:
+        its log, or what it kept, tells how it went then. Raises UncollectedError."""
         first = self._seen_first()
-        return first is not None and (first.has_ended or first.stage is PodStage.RUNNING)
+        if first is not None and first.stage is PodStage.RUNNING:
+            return False
+        ends = (PodStage.SUCCEEDED, PodStage.FAILED)
+        if any(pod.stage in ends for pod in self.pods().values()):
+            return False
+        try:
+            job = self._job()
+        except ApiError:  # nobody knows: whoever waits is told
+            return True
+        return job is not None and not has_ended(job)
 
     def attach(self, after: int) -> AttachedLog:
         """Hear its leader, or what it kept. Raises NoLeader, LinkLost, PlatformError."""
         try:
             return self._attach(after)
-        except NoLeader:
-            kept = None if self.kept is None else self.kept(self, after)
+        except NoLeader as error:
+            kept = None if self.kept is None else self.kept(self, after, str(error))
             if kept is None:
                 raise
             return kept
@@ -191,7 +201,8 @@ class RunningJob:
             self.api.get(PODS, self.place.namespace, pod)
         except ApiError as error:
             if error.status in (401, 403) and not error.is_passing:
-                raise refusal(error, f"{self.name} goes on in its pods, unheard") from error
+                words = f"{self.name} goes on in its pods, unheard"
+                raise refusal(error, words, UncollectedError) from error
 
     def tell(self, order: LeaderOrder) -> None:
         """Put an order where the leader finds it. Raises LinkLost, PlatformError."""
@@ -210,11 +221,20 @@ class RunningJob:
 
     def is_gone(self) -> bool:
         """Can no pods be made of it any more? Those that a dead node still has stay for a while."""
-        place = self.place
         try:
-            return self.api.find(RESOURCES[place.kind], place.namespace, place.name) is None
+            return self._job() is None
         except ApiError:  # nobody knows
             return False
+
+    def _job(self) -> JsonMap | None:
+        """As it is now; None: it is deleted, or about to be, or another one has its name. Raises
+        ApiError."""
+        place = self.place
+        found = self.api.find(RESOURCES[place.kind], place.namespace, place.name)
+        metadata = mapping((found or {}).get("metadata"))
+        if metadata.get("deletionTimestamp") or place.uid not in (None, metadata.get("uid")):
+            return None
+        return found
 
     def _seen_first(self) -> PodState | None:
         """None: there is none."""

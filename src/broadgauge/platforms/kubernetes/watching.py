@@ -15,7 +15,7 @@ from broadgauge.platforms.kubernetes.api import AGAIN_AFTER_S, LONGEST_PAUSE_S, 
 from broadgauge.platforms.kubernetes.api_errors import MALFORMED, ApiError, version_of
 from broadgauge.platforms.kubernetes.pod_states import PodStage, PodState, pod_state
 from broadgauge.platforms.kubernetes.resources import PODS
-from broadgauge.specs.errors import PlatformError
+from broadgauge.specs.errors import UncollectedError
 
 WATCH_S = 300.0
 """Of one watch; then the server ends it, and another begins."""
@@ -54,14 +54,14 @@ class PodWatch:
     def pods(self) -> list[PodState]:
         """By name, those that were deleted as GONE.
 
-        Where it can't go on: raises ApiError, or PlatformError for a fault of its own.
+        Where it can't go on: raises ApiError, or UncollectedError for a fault of its own.
         """
         with self._changed:
             if isinstance(self._failure, ApiError):
                 raise self._failure
             if self._failure is not None:
                 name = type(self._failure).__name__
-                raise PlatformError(
+                raise UncollectedError(
                     f"the watch of pods has broken: {name}: {self._failure}",
                     hint="`broadgauge run --resume` goes on; please report it",
                 ) from self._failure

@@ -31,7 +31,7 @@ from broadgauge.platforms.led.handle import (
     NoLeader,
     NothingMore,
 )
-from broadgauge.specs.errors import PlatformError
+from broadgauge.specs.errors import UncollectedError
 
 AGAIN_AFTER_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
 FIRST_ATTACH_LIMIT_S = waiting_limit_s(60.0)
@@ -64,7 +64,7 @@ class FollowedLeader:
 
     @classmethod
     def of(cls, leader: LeaderHandle, after: int, say: Callable[[str], None]) -> "FollowedLeader":
-        """Raises LeaderGone; PlatformError where nobody can tell whether it lives."""
+        """Raises LeaderGone; UncollectedError where nobody can tell whether it lives."""
         attached = _attach_until(leader, after, say, FIRST_ATTACH_LIMIT_S)
         return cls(leader, attached, say, generation=_hello_of(attached).generation)
 
@@ -101,7 +101,7 @@ class FollowedLeader:
         self.attached.close()
 
     def _send(self, order: LeaderOrder) -> None:
-        """Try for so long. Raises LeaderGone; PlatformError where it can be heard and not told."""
+        """Try for so long. Raises LeaderGone; UncollectedError where it is heard and not told."""
         deadline_s = time.monotonic() + RECONNECT_LIMIT_S
         orders = [order]
         for attempt in range(10_000):
@@ -129,7 +129,7 @@ class FollowedLeader:
         return None if is_there else given
 
     def _attach_again(self, loss: LinkLost) -> None:
-        """Raises LeaderGone where there is no leader, PlatformError where its host does not answer.
+        """Raises LeaderGone where there is none, UncollectedError where its host does not answer.
 
         It may live on then: another beside it would disturb what it measures.
         """
@@ -141,7 +141,7 @@ class FollowedLeader:
         if words is not None:
             self.leader.stop()  # until it and its agents have ended: two would disturb each other
             raise LeaderGone(f"{self.leader.name}: {words}") from loss
-        self.say(f"{self.leader.name}: {loss}; the run goes on there, trying again")
+        self.say(f"{self.leader.name}: {loss}; trying to hear it again")
         self.attached = _attach_until(self.leader, last, self.say, RECONNECT_LIMIT_S)
         found = _hello_of(self.attached).leader
         if heard and found and heard != found:
@@ -153,7 +153,7 @@ class FollowedLeader:
 def _attach_until(
     leader: LeaderHandle, after: int, say: Callable[[str], None], limit_s: float
 ) -> AttachedLink:
-    """Try for so long. Raises LeaderGone; PlatformError where nobody can tell whether it lives."""
+    """Try for so long. Raises LeaderGone; UncollectedError where nobody knows if it lives."""
     deadline_s = time.monotonic() + limit_s
     for attempt in range(10_000):
         try:
@@ -173,8 +173,8 @@ def _hello_of(attached: AttachedLink) -> LeaderHello:
     return attached.link.hello
 
 
-def _unheard(leader: LeaderHandle, loss: LinkLost) -> PlatformError:
-    return PlatformError(
+def _unheard(leader: LeaderHandle, loss: LinkLost) -> UncollectedError:
+    return UncollectedError(
         f"{leader.name}, which leads the run, does not answer: {loss}",
         hint="the run may go on there: `broadgauge run --resume` collects it later",
     )

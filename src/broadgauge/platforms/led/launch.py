@@ -20,7 +20,7 @@ from broadgauge.messages.leader import (
 )
 from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.diagnosis import Symptoms, status_of
-from broadgauge.platforms.launch_folders import private
+from broadgauge.platforms.launch_folders import private, writing
 from broadgauge.platforms.launch_logs import LaunchLogs
 from broadgauge.platforms.led.following import Followed, FollowedLeader, LeaderGone, logs_of
 from broadgauge.platforms.supervised import TrialEvents
@@ -83,11 +83,11 @@ def events(leading: FollowedLeader) -> Iterator[Followed]:
 
 
 def write_log(folder: Path, text: LogText) -> None:
-    """Keep what a launch wrote on a host; told again, it is kept once. Raises OSError."""
+    """Keep what a launch wrote on a host; told again, it is kept once. Raises RunFolderError."""
     path = folder / Path(text.name).name
     left_out = f"# broadgauge: {text.left_out_bytes} bytes before this are left out\n"
     told = ((left_out if text.left_out_bytes else "") + text.text).encode()
-    with open(path, "a+b", opener=private) as file:
+    with writing(path), open(path, "a+b", opener=private) as file:
         file.seek(0)
         if told not in file.read():
             file.write(told)

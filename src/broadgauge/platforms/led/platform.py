@@ -1,8 +1,7 @@
 """Where do cases run with agents that a leader holds together? On hosts, in pods."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
 
 from broadgauge.messages.agent import LogText
 from broadgauge.messages.leader import (
@@ -16,87 +15,24 @@ from broadgauge.messages.leader import (
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.launch_logs import LaunchLogs
 from broadgauge.platforms.launch_plan import Programs
+from broadgauge.platforms.led.allocation import Allocation, Say
 from broadgauge.platforms.led.following import FollowedLeader, LeaderGone, logs_of
 from broadgauge.platforms.led.handle import LeaderHandle
 from broadgauge.platforms.led.launch import FollowedLaunch, ReportedLife, events, write_log
-from broadgauge.platforms.led.orders import Seats, job_of, life_number
+from broadgauge.platforms.led.orders import job_of, life_number
 from broadgauge.platforms.reading_logs import read_logs
 from broadgauge.platforms.supervised import trial_order
 from broadgauge.specs.case import Case
-from broadgauge.specs.errors import LaunchError, PlatformError
+from broadgauge.specs.errors import LaunchError, PlatformError, UncollectedError
 from broadgauge.specs.launching import WAITING, LaunchRequest, TrialProgress
-from broadgauge.specs.record import Environment, Phase
+from broadgauge.specs.record import Phase
 
-Say = Callable[[str], None]
 MOST_LOST = 5
 """Leaders or agents in a row, with no launch coming up between them; then the run is given up."""
 
 
 class _AgentGone(Exception):  # noqa: N818  says what is so, and is always caught
     """No launch can come up with the agents that are left."""
-
-
-class Allocation(Protocol):
-    """The machines of a run: what differs between hosts and pods."""
-
-    @property
-    def notes(self) -> Iterable[str]:
-        """What the user should know of them."""
-        ...
-
-    def find(self) -> LeaderHandle | None:
-        """The leader that the run folder knows of, perhaps of an earlier life of the tool."""
-        ...
-
-    def start(self, jobs: tuple[Job, ...], say: Say, show: Say) -> LeaderHandle:
-        """A leader, and its agents, with nothing left where that fails.
-
-        It may have these jobs at once, else they are given to it. `say`: takes what the user should
-        know. `show`: takes what is waited for. Raises InputError, PlatformError, RunFolderError.
-        """
-        ...
-
-    def wait_for_found(self, show: Say) -> None:
-        """The machines of the leader that `find` found may still be waited for.
-
-        Raises PlatformError where they don't come.
-        """
-        ...
-
-    def forget(self) -> None:
-        """The leader is gone."""
-        ...
-
-    def lose(self) -> None:
-        """The leader was lost: nothing of it may go on beside its successor, and it is forgotten.
-
-        Raises PlatformError where that can't be had.
-        """
-        ...
-
-    def seats_of(self, case: Case) -> Seats:
-        """Where the nodes of this case are. Raises LaunchError."""
-        ...
-
-    def agent_name(self, number: int) -> str:
-        """Of an agent's machine, for people."""
-        ...
-
-    def why_lost(self, number: int) -> str | None:
-        """An agent, in the words of whoever runs its machine; None: nobody knows."""
-        ...
-
-    def notes_on(self, case: Case) -> Iterable[str]:
-        """What the user should know where a launch of this case runs."""
-        ...
-
-    def environment(self, case: Case, life: ReportedLife) -> Environment:
-        """What the figures of a launch depend on besides the experiment."""
-        ...
-
-    def rank_commands(self, request: LaunchRequest) -> tuple[str, ...]:
-        """The environment and command of each rank, as a shell there would take them."""
-        ...
 
 
 class LedPlatform:
@@ -144,12 +80,12 @@ class LedPlatform:
         """The environment and command of each rank, as a shell there would take them."""
         return self._allocation.rank_commands(request)
 
-    def leave(self) -> None:
+    def leave(self) -> bool:
         """Let go: the run goes on there, and `run --resume` collects."""
-        if self._leading is not None:
-            self._leading.close()
-            self._leading = None
-        self._is_left = True
+        leading, self._leading, self._is_left = self._leading, None, True
+        if leading is not None:
+            leading.close()
+        return leading is not None
 
     def close(self) -> None:
         """End what runs there, and leave nothing; safe to call twice.
@@ -183,7 +119,7 @@ class LedPlatform:
             with self._telling_of_loss():
                 jobs = self._jobs_from(request)
                 leader = self._allocation.start(jobs, say, show)
-                self._leading = FollowedLeader.of(leader, -1, say)
+                self._leading = _heard_first(leader, say)
                 if self._leading.generation < 0:
                     self._leading.give(jobs)
         elif self._has_changed:
@@ -334,6 +270,15 @@ class LedPlatform:
 
     def _note(self, text: str) -> None:
         self._notes[text] = None
+
+
+def _heard_first(leader: LeaderHandle, say: Say) -> FollowedLeader:
+    """One that was just started. Raises LeaderGone; PlatformError where it does not answer, which
+    ends it: it has measured next to nothing, and may never be heard."""
+    try:
+        return FollowedLeader.of(leader, -1, say)
+    except UncollectedError as error:
+        raise PlatformError(error.message) from error
 
 
 def _num_ranks(case: Case) -> int:

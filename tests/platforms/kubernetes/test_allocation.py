@@ -1,0 +1,201 @@
+"""Is a job of an earlier life of the tool waited for where its pods still come, and heard where
+they don't? And is its successor made beside it?"""
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.platforms.kubernetes.fake_api import (
+    NAMESPACE,
+    PODS,
+    Answer,
+    FakeApi,
+    event_line,
+    held,
+    listed,
+    refused,
+)
+from tests.platforms.kubernetes.test_ownership import owned_pod, place_of
+from tests.platforms.kubernetes.test_pod_warnings import EVENTS
+from tests.platforms.launches import make_folders
+from tests.running.rendering.experiments import EXPERIMENT
+from tests.running.rendering.runs import run_of
+
+from broadgauge.manifests.run_job import RunJob
+from broadgauge.platforms.kubernetes import running_job
+from broadgauge.platforms.kubernetes.allocation import PodsAllocation
+from broadgauge.platforms.kubernetes.api import Api
+from broadgauge.platforms.kubernetes.job_place import PlaceFile
+from broadgauge.platforms.kubernetes.upcoming import chosen_kind
+from broadgauge.running.experiments import load_text
+from broadgauge.running.rendering.experiment import ON_KUBERNETES
+from broadgauge.specs.errors import InputError, PlatformError, UncollectedError
+from broadgauge.specs.kubernetes import JobKind, Kubernetes
+
+JOB = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/r"
+SECRET = "environment={WANDB_API_KEY: {from_environment: true}}"
+UNPLACED = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}
+WAITING = {"phase": "Pending", "conditions": [UNPLACED]}
+RUNNING, FAILED = {"phase": "Running"}, {"phase": "Failed", "message": "low on memory"}
+NO_IMAGE = {"name": "node", "state": {"waiting": {"reason": "InvalidImageName", "message": "x:"}}}
+DOOMED = {"phase": "Pending", "containerStatuses": [NO_IMAGE]}
+
+
+def pods_of(*statuses: dict[str, Any]) -> list[dict[str, Any]]:
+    return [owned_pod(f"r-{i}", i) | {"status": status} for i, status in enumerate(statuses)]
+
+
+def job(condition: str | None = None, **metadata: Any) -> Answer:
+    found = [{"type": condition, "status": "True", "reason": "BackoffLimitExceeded"}]
+    about = {"name": "r", "uid": "u", **metadata}
+    return Answer(body={"metadata": about, "status": {"conditions": found if condition else []}})
+
+
+GONE = refused(404, "NotFound")
+
+
+class Cluster:
+    """With one job of the run, and the allocation that finds it in its folder."""
+
+    def __init__(self, fake: FakeApi, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (folder / "train.py").touch()
+        self.fake, self.contexts, self.shown = fake, list[str | None](), list[str]()
+        PlaceFile(folder / "logs").write(place_of(uid="u", num_pods=2))
+        monkeypatch.setattr(Api, "connect", self._connect)
+        monkeypatch.setattr(running_job, "SEEN_LIMIT_S", 0.5)
+        fake.script("GET", EVENTS, listed())
+        loaded = load_text(EXPERIMENT, folder / "experiment.yaml", (SECRET, ON_KUBERNETES))
+
+        def make_job(*, kind: JobKind, namespace: str | None, run: str, name: str) -> RunJob:
+            del namespace, run
+            return run_of(loaded, kind, name, program=b"zip")
+
+        self.case = run_of(loaded).cases[0]
+        self.allocation = PodsAllocation(make_folders(folder), loaded.experiment, make_job, {})
+
+    def _connect(self, context: str | None) -> Api:
+        self.contexts.append(context)
+        return self.fake.api()
+
+    def has(self, *jobs: Answer, pods: list[dict[str, Any]], watch: Answer | None = None) -> None:
+        """The job, at each look; the last for ever."""
+        self.fake.script("GET", JOB, *jobs)
+        self.fake.script("GET", PODS, listed(*pods))
+        self.fake.script("WATCH", PODS, *([watch] if watch else []), held()[0])
+
+    def has_batch(self) -> None:
+        """As every cluster."""
+        found = Answer(body={"resources": [{"name": "jobs"}]})
+        self.fake.script("GET", "/apis/batch/v1", found)
+
+    def wait(self) -> None:
+        self.allocation.wait_for_found(self.shown.append)
+
+
+@pytest.fixture
+def cluster(fake: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    return Cluster(fake, tmp_path, monkeypatch)
+
+
+def test_pods_that_still_come_are_waited_for(cluster: Cluster) -> None:
+    first, second = pods_of(RUNNING, RUNNING)
+    seen = threading.Event()
+
+    def show(text: str) -> None:
+        cluster.shown.append(text)
+        seen.set()
+
+    come = [seen, event_line("MODIFIED", first), event_line("MODIFIED", second)]
+    cluster.has(job(), pods=pods_of(WAITING, WAITING), watch=Answer(stream=come))
+    cluster.allocation.wait_for_found(show)
+    assert cluster.shown[0] == "2 pods waiting for a node (0/3 nodes are available)"
+
+
+@pytest.mark.parametrize(
+    ("found", "pods"),
+    [
+        pytest.param(job(), pods_of(RUNNING, WAITING), id="it leads"),
+        pytest.param(job(), pods_of(WAITING, FAILED), id="a pod has failed"),
+        pytest.param(job("Failed"), pods_of(WAITING), id="it has failed"),
+        pytest.param(job("Failed"), [], id="it has failed, and its pods are gone"),
+        pytest.param(job("Complete"), [], id="it is done, and its pods are gone"),
+        pytest.param(job(deletionTimestamp="now"), pods_of(WAITING), id="it is being deleted"),
+        pytest.param(job(uid="another"), [], id="another has its name"),
+        pytest.param(GONE, [], id="it is gone"),
+    ],
+)
+def test_what_has_begun_or_will_not_begin_any_more_is_not_waited_for(
+    cluster: Cluster, found: Answer, pods: list[dict[str, Any]]
+) -> None:
+    """Its log, or its volume, has what it measured."""
+    cluster.has(found, pods=pods)
+    cluster.wait()
+    assert cluster.shown == []
+
+
+def test_one_that_fails_while_it_is_waited_for_is_heard_then(cluster: Cluster) -> None:
+    gone = [event_line("DELETED", each) for each in pods_of(WAITING, WAITING)]
+    found = (job(), job("Failed"))
+    cluster.has(*found, pods=pods_of(WAITING, WAITING), watch=Answer(stream=gone))
+    cluster.wait()
+    assert "BackoffLimitExceeded" in list(cluster.allocation.notes_on(cluster.case))[-1]
+
+
+def test_one_whose_pods_can_not_come_up_ends_the_run(cluster: Cluster) -> None:
+    cluster.has(job(), pods=pods_of(DOOMED, DOOMED))
+    with pytest.raises(PlatformError, match="InvalidImageName") as raised:
+        cluster.wait()
+    assert not isinstance(raised.value, UncollectedError)
+
+
+def test_one_that_may_not_be_looked_at_any_more_is_left(cluster: Cluster) -> None:
+    cluster.fake.script("GET", PODS, refused(403, "Forbidden"))
+    with pytest.raises(UncollectedError, match="watching the pods"):
+        cluster.wait()
+
+
+@pytest.mark.parametrize(
+    ("found", "is_gone"),
+    [
+        (job(), False),
+        (job("Failed"), False),
+        (refused(503, "ServiceUnavailable"), False),
+        (job(deletionTimestamp="now"), True),
+        (job(uid="another"), True),
+        (GONE, True),
+    ],
+)
+def test_a_job_that_makes_no_pods_any_more_is_gone(
+    cluster: Cluster, found: Answer, *, is_gone: bool
+) -> None:
+    """Also while a node that is away keeps a pod of it, and so the job."""
+    cluster.has(found, pods=[])
+    leader = cluster.allocation.find()
+    assert leader is not None
+    assert leader.is_gone() == is_gone
+
+
+def test_a_successor_is_made_in_the_cluster_of_the_job_before_it(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """Whatever the kubeconfig's context is by now."""
+    before = replace(place_of(uid="u", num_pods=2), context="theirs")
+    PlaceFile(tmp_path / "logs").write(before)
+    cluster.has_batch()
+    assert cluster.allocation.find() is not None
+    cluster.allocation.forget()
+    cluster.allocation.seats_of(cluster.case)
+    assert cluster.contexts == ["theirs", "theirs"]
+    chosen = chosen_kind(Kubernetes(image="x", namespace="mine", job="job"), before)
+    assert chosen.namespace == NAMESPACE
+
+
+def test_a_successor_without_a_secret_of_the_run_is_refused_before_it_is_made(
+    cluster: Cluster,
+) -> None:
+    cluster.has_batch()
+    with pytest.raises(InputError, match="`WANDB_API_KEY` is not set in your environment"):
+        cluster.allocation.start((), cluster.shown.append, cluster.shown.append)
+    assert {asked.method for asked in cluster.fake.asked} == {"GET"}
