@@ -283,8 +283,10 @@ KEPT = {
 }
 
 
-def test_results_on_a_volume_outlive_the_pods(scripted: User, kubelet: Kubelet) -> None:
-    """The tool is killed, its pods go on, and then somebody deletes the job with their logs."""
+@pytest.mark.parametrize("ends", ["deleted", "failed"])
+def test_results_on_a_volume_outlive_the_pods(scripted: User, kubelet: Kubelet, ends: str) -> None:
+    """The tool is killed, its pods go on, and then somebody deletes the job with their logs, or a
+    worker takes the job along."""
     scripted.write(kubernetes=KEPT, launches=4)
     scripted.give_rights()
 
@@ -298,11 +300,16 @@ def test_results_on_a_volume_outlive_the_pods(scripted: User, kubelet: Kubelet) 
         run.wait_for(lambda: scripted.statuses() != [], "a first record")
         run.kill()
     wait_until(lambda: num_kept() == 4, "the last trial")
-    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": scripted.place()["name"]}}
-    scripted.scratch.api.delete(scripted.scratch.placed(job))
-    wait_until(lambda: scripted.pods() == [], "the end of its pods")
+    if ends == "failed":
+        kubelet.oom(scripted.namespace, str(scripted.pods()[1]["metadata"]["name"]))
+    else:
+        job = {"apiVersion": "batch/v1", "kind": "Job"}
+        about = {"metadata": {"name": scripted.place()["name"]}}
+        scripted.scratch.api.delete(scripted.scratch.placed(job | about))
+    wait_until(lambda: scripted.num_running() == 0, "the end of its pods")
     output = scripted.run("--resume", "last")
     assert scripted.statuses() == ["ok"] * 4, output
-    assert "has no pod that can be heard: reading volume kept" in output, output
+    if ends == "deleted":
+        assert "no pod that leads it: reading what it kept on volume kept" in output, output
     assert "-r1 in namespace" not in output  # nothing was measured again
     assert scripted.left() == []
