@@ -204,7 +204,7 @@ class Leader:
             self._spool.append(generation, event)
         except (SpoolFull, OSError) as error:
             # Nobody could read what comes after a gap: the trials that are left are run again.
-            self._tools.give_up(_in_words(error, self._start.folder))
+            self._tools.give_up(_in_words(error, self._spool.path.parent))
             self._is_stopped = True
             self._jobs = []
             self._cancel()
@@ -221,10 +221,10 @@ class Leader:
         )
 
 
-def _in_words(error: SpoolFull | OSError, folder: str) -> str:
+def _in_words(error: SpoolFull | OSError, folder: Path) -> str:
     if isinstance(error, SpoolFull):
         return str(error)
-    return f"{Path(folder).parent}: {error.strerror or error}"
+    return f"{folder}: {error.strerror or error}"
 
 
 def _say_ready(port: int, folder: str) -> None:

@@ -8,7 +8,7 @@ from broadgauge.manifests.config_maps import program_map
 from broadgauge.manifests.expansion import not_expanded
 from broadgauge.manifests.names import JOB, RUN
 from broadgauge.manifests.pod_parts import OF_ANY_USER, plain_variables, pod_frame
-from broadgauge.manifests.pod_template import container
+from broadgauge.manifests.pod_template import SAYS_WHY, container
 from broadgauge.manifests.run_job import RunJob
 from broadgauge.manifests.volumes import mounted_claim, mounted_program, results_folder
 from broadgauge.manifests.yaml_text import Manifest
@@ -63,6 +63,7 @@ def _pod(own: RunJob, folder: str, after: int) -> Manifest:
     assert volume is not None
     program, claim = mounted_program(own), mounted_claim(own.settings, volume)
     reader = container(own, READER, "kept-events") | {
+        **SAYS_WHY,
         "args": [not_expanded(folder), str(after)],
         "env": plain_variables(OF_ANY_USER),
         "resources": _LITTLE,

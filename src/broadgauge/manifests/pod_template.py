@@ -32,6 +32,10 @@ class PodContents:
     """From being told to end to being killed; None: Kubernetes' own 30 s."""
 
 
+SAYS_WHY = {"terminationMessagePolicy": "FallbackToLogsOnError"}
+"""Of our own programs: the last lines of one that fails stand in its pod's status. Source:
+Kubernetes, "Determine the Reason for Pod Failure". Of the ranks, what they print stays in the log.
+"""
 ContentsOf = Callable[[int], PodContents]
 """Of the pods whose first has this number in the job: not every kind of job has one template."""
 

@@ -11,7 +11,7 @@ from broadgauge.manifests.expansion import not_expanded
 from broadgauge.manifests.fabric_parts import rank_mounts
 from broadgauge.manifests.job import JobPods
 from broadgauge.manifests.pod_parts import OF_ANY_USER, plain_variables, secret_variables
-from broadgauge.manifests.pod_template import PodContents, container, rank_container
+from broadgauge.manifests.pod_template import SAYS_WHY, PodContents, container, rank_container
 from broadgauge.manifests.volumes import (
     FILES,
     ORDERS,
@@ -75,6 +75,7 @@ def run_contents(pods: LedPods, first_pod: int) -> PodContents:
     for_leader = mounted_for_leader(pods)
     volumes = [each.volume for each in (*all_mounted, *for_leader)]
     leader = container(pods, LEADER, "pod-leader") | {
+        **SAYS_WHY,
         "args": [not_expanded(word) for word in _leader_words(pods)],
         "env": [*_own_variables(pods), *plain_variables(OF_ANY_USER)],
         "resources": _LEADER_RESOURCES,

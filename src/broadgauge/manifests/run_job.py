@@ -8,7 +8,7 @@ Kubernetes, "ConfigMaps": 1 MiB of data in each.
 import gzip
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from broadgauge.manifests import names
@@ -63,9 +63,11 @@ def run_objects(run: RunJob, orders: Mapping[str, bytes]) -> tuple[Manifest, ...
 
 
 def lasting_objects(run: RunJob) -> tuple[Manifest, ...]:
-    """What outlives the run, and may be there: claims, and the Job that fills one. They bear no
-    label of the run."""
-    files = (claims_file(run), prepare_file(run))
+    """What outlives the run, and may be there: definitions that the experiment names by itself,
+    which another run may use, claims, and the Job that fills one. They bear no label of the run."""
+    named = [each for each in run.definitions if not _is_of_run(run, each)]
+    unmarked = replace(run, marks={}, shared_marks={})
+    files = (definitions_file(unmarked, named), claims_file(run), prepare_file(run))
     return tuple(each for file in files if file is not None for each in file.objects)
 
 
@@ -73,7 +75,7 @@ def own_objects(run: RunJob, orders: Mapping[str, bytes]) -> tuple[Manifest, ...
     """What is deleted with the run, all with its labels. Raises InputError."""
     _refuse_large("the program that its pods run", len(run.program), MOST_BYTES, None)
     shared = (
-        definitions_file(run, run.definitions),
+        definitions_file(run, [each for each in run.definitions if _is_of_run(run, each)]),
         address_map_file(run, run.address_map),
         topology_file(run, run.topology),
     )
@@ -84,6 +86,11 @@ def own_objects(run: RunJob, orders: Mapping[str, bytes]) -> tuple[Manifest, ...
         *([files_map(run)] if run.files else []),
         *job_objects(run, lambda first_pod: run_contents(run, first_pod)),
     )
+
+
+def _is_of_run(run: RunJob, definition: Interface) -> bool:
+    """Has it its name from us?"""
+    return definition.definition.startswith(run.name)
 
 
 def order_key(number: int) -> str:

@@ -7,6 +7,7 @@ import pytest
 from tests.platforms.kubernetes.fake_api import NAMESPACE, Answer, Asked, FakeApi
 from tests.running.rendering.runs import ORDERS, small_run
 
+from broadgauge.manifests.names import JOB, RUN
 from broadgauge.manifests.run_job import RunJob, run_secret
 from broadgauge.platforms.kubernetes.making import RunObjects
 from broadgauge.specs.errors import PlatformError
@@ -68,10 +69,38 @@ def test_a_definition_of_the_users_name_is_taken_where_it_is_the_same(
 ) -> None:
     (tmp_path / "train.py").touch()
     run = small_run(tmp_path, NIC)
-    (wanted,) = (each for each in objects(run).own if each["kind"] == "NetworkAttachmentDefinition")
-    fake.script("GET", f"{DEFINITIONS}/mine", definition(wanted["spec"]["config"]))
+    fake.script("GET", f"{DEFINITIONS}/mine", definition(definition_of(run)["spec"]["config"]))
     made = create(fake, run)
     assert "NetworkAttachmentDefinition" not in {each["kind"] for each in made}
+
+
+def definition_of(run: RunJob) -> dict[str, Any]:
+    """The one that is not the run's alone."""
+    (found,) = (
+        each for each in objects(run).lasting if each["kind"] == "NetworkAttachmentDefinition"
+    )
+    return found
+
+
+def test_a_definition_of_the_users_name_outlives_the_run_that_made_it(
+    fake: FakeApi, tmp_path: Path
+) -> None:
+    """Pods of another run may be about to use it."""
+    (tmp_path / "train.py").touch()
+    run = small_run(tmp_path, NIC)
+    made = create(fake, run)
+    assert made[0]["spec"] == definition_of(run)["spec"]
+    assert made[0]["metadata"]["name"] == "mine"
+    assert not {RUN, JOB} & set(made[0]["metadata"]["labels"])
+    assert "ownerReferences" not in made[0]["metadata"]
+
+
+def test_a_definition_of_the_runs_own_name_goes_with_it(fake: FakeApi, tmp_path: Path) -> None:
+    (tmp_path / "train.py").touch()
+    made = create(fake, small_run(tmp_path, NIC.replace("definitions: mine, ", "")))
+    (own,) = (each for each in made if each["kind"] == "NetworkAttachmentDefinition")
+    assert {RUN, JOB} <= set(own["metadata"]["labels"])
+    assert own["metadata"]["ownerReferences"]
 
 
 def test_another_definition_of_that_name_ends_the_run_before_anything_is_made(

@@ -1,7 +1,8 @@
 """What is made for a run, in which order, and what is there already?
 
 The program's ConfigMap is the first and owns the rest until the job is there (owner_references.py).
-What outlives runs, a claim and the Job that fills it, is made once and left alone.
+What outlives runs, a definition that the experiment names, a claim and the Job that fills it, is
+made once and left alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,10 +42,9 @@ class RunObjects:
         """As they are then. Raises PlatformError; what was made stays, under its labels."""
         _keep_lasting(api, namespace, self.lasting, say)
         first, others = parted(self.run, self.own)
-        missing = [each for each in others if not _is_there(api, namespace, each, self.run)]
         (owner,) = create_all(api, namespace, [first], say)
         create_all(api, namespace, owned_by(owner, self.run, [self.secret]), say)
-        made = create_all(api, namespace, owned_by(owner, self.run, missing), say)
+        made = create_all(api, namespace, owned_by(owner, self.run, others), say)
         give_to_job(api, namespace, self.run, owner=owner, made=made, say=say)
         return made
 
@@ -55,6 +55,8 @@ def _keep_lasting(api: Api, namespace: str, objects: Sequence[JsonMap], say: Say
         there = _find(api, namespace, each)
         if there is None:
             create_all(api, namespace, [each], say)
+        elif resource_of(each) is ATTACHMENTS:
+            _refuse_another(each, there)
         elif resource_of(each) is JOBS and (trouble := trouble_of(there)) is not None:
             name = each["metadata"]["name"]
             raise PlatformError(
@@ -63,23 +65,17 @@ def _keep_lasting(api: Api, namespace: str, objects: Sequence[JsonMap], say: Say
             )
 
 
-def _is_there(api: Api, namespace: str, body: JsonMap, run: RunJob) -> bool:
-    """A definition that the experiment names by itself may be from an earlier rendering. Raises
-    PlatformError where that is another one."""
-    name = body["metadata"]["name"]
-    if resource_of(body) is not ATTACHMENTS or name.startswith(run.name):
-        return False
-    there = _find(api, namespace, body)
-    if there is None:
-        return False
+def _refuse_another(body: JsonMap, there: JsonMap) -> None:
+    """A definition of the experiment's name may be from an earlier run or rendering. Raises
+    PlatformError where it is another one."""
     if there.get("spec") != body["spec"]:
+        name = body["metadata"]["name"]
         raise PlatformError(
             f"NetworkAttachmentDefinition {name} is there, and is another than this experiment "
             "writes",
             hint="another name in `networks[].kubernetes.definitions`, or `attachment: existing` "
             "to take the one that is there",
         )
-    return True
 
 
 def _find(api: Api, namespace: str, body: JsonMap) -> JsonMap | None:
