@@ -135,9 +135,13 @@ class Api:
         params = {"fieldManager": FIELD_MANAGER}
         return self._ask("patch", resource, namespace, name, body=body, params=params, form=_MERGE)
 
-    def delete(self, resource: Resource, namespace: str, name: str, uid: str) -> bool:
-        """And what it owns. False: it was gone. Raises ApiError: 409 where another has its name."""
-        body = {"propagationPolicy": "Foreground", "preconditions": {"uid": uid}}
+    def delete(
+        self, resource: Resource, namespace: str, name: str, uid: str, *, own_first: bool = True
+    ) -> bool:
+        """And what it owns: before it, or after. False: it was gone. Raises ApiError: 409 where
+        another has its name."""
+        policy = "Foreground" if own_first else "Background"
+        body = {"propagationPolicy": policy, "preconditions": {"uid": uid}}
         try:
             self._ask("delete", resource, namespace, name, body=body)
         except ApiError as error:

@@ -201,8 +201,8 @@ def delete_all(api: Api, namespace: str, run: str, say: Say, job: Resource | Non
             if not left:
                 return True
             names |= jobs_of(left)
-            # A TrainJob is not gone before its controller has looked at its runtime once more, and
-            # a Secret is found by what else its job has.
+            # A TrainJob's runtime stays as long as it is used, and a Secret is found by what else
+            # its job has.
             jobs = [each for each in left if each[0] in JOB_KINDS]
             secrets_first = sorted(left, key=lambda each: each[0] is not SECRETS)
             for resource, item in jobs or secrets_first:
@@ -238,10 +238,14 @@ def _left(
 def _delete(api: Api, resource: Resource, namespace: str, item: JsonMap) -> None:
     """This one, and none that has its name since. Raises ApiError."""
     name, uid = item["metadata"]["name"], text(item["metadata"].get("uid"))
+    # One that waits for what it owns is still looked at, and its JobSet is made again and again.
+    # Source: trainer 2.3, pkg/controller/trainjob_controller.go, which does not ask whether it is
+    # being deleted.
+    own_first = resource is not TRAIN_JOBS
     if uid is None:
         raise malformed(f"{name} without a uid", "list", resource.words(namespace))
     try:
-        api.delete(resource, namespace, name, uid)
+        api.delete(resource, namespace, name, uid, own_first=own_first)
     except ApiError as error:
         # Pods go with their controller, also where a Role lets nobody delete them. Of another
         # one of this name the next look tells.

@@ -26,8 +26,7 @@ from broadgauge.platforms.kubernetes.resources import (
 from broadgauge.specs.kubernetes import JobKind
 
 _OWNED = (ATTACHMENTS, CONFIG_MAPS, JOBS, SECRETS, SERVICES)
-"""No claim, which stays, and no training runtime: a TrainJob is not gone before its controller has
-looked at it once more."""
+"""No claim, which stays, and no training runtime, which stays as long as a TrainJob uses it."""
 
 
 class NamedJob(Named, Protocol):
