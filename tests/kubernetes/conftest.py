@@ -13,6 +13,7 @@ Kubernetes' own neither.
 import itertools
 from collections.abc import Iterator
 from itertools import chain
+from pathlib import Path
 
 import pytest
 from scripts.control_plane.recipes import NETWORKS, OLDER_TRAINER
@@ -25,6 +26,7 @@ from tests.kubernetes.cluster.waiting import wait_until
 from tests.kubernetes.kubelet.client import Kubelet
 from tests.kubernetes.kubelet.config import KubeletConfig
 from tests.kubernetes.pods import Pods
+from tests.kubernetes.runs import User
 
 _NUMBERS = itertools.count(1)
 
@@ -103,3 +105,16 @@ def kubelet(
 def pods(kubelet: Kubelet, scratch: Scratch) -> Pods:
     """The pods of this test's namespace, on the nodes of `kubelet`."""
     return Pods(scratch)
+
+
+@pytest.fixture
+def user(kubelet: Kubelet, scratch: Scratch, control_plane: ControlPlane, tmp_path: Path) -> User:
+    """Who runs experiments on the nodes of `kubelet`, and has no rights yet."""
+    return User(scratch, control_plane, tmp_path)
+
+
+@pytest.fixture
+def scripted(user: User) -> User:
+    """Whose ranks need no torch."""
+    user.have_scripted_ranks()
+    return user

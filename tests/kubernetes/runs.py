@@ -135,15 +135,15 @@ class User:
     @property
     def run_folder(self) -> Path:
         """The newest."""
-        return max((self.folder / "runs").iterdir(), key=lambda path: path.name)
+        found = filter(Path.is_dir, (self.folder / "runs").iterdir())
+        return max(found, key=lambda path: path.name)
 
     def records(self) -> list[dict[str, Any]]:
         """Of the newest run; none where it is not there yet."""
-        if not (self.folder / "runs").is_dir():
+        if not any((self.folder / "runs").glob("*/records.jsonl")):
             return []
         path = self.run_folder / "records.jsonl"
-        lines = path.read_text().splitlines() if path.is_file() else []
-        return [json.loads(line) for line in lines]
+        return [json.loads(line) for line in path.read_text().splitlines()]
 
     def statuses(self) -> list[str]:
         """Of all records."""
@@ -153,6 +153,12 @@ class User:
         """What the newest run's folder knows of its job."""
         found: dict[str, Any] = json.loads((self.run_folder / "logs/kubernetes.json").read_text())
         return found
+
+    def delete_job(self) -> None:
+        """As somebody does who needs its GPUs."""
+        about = {"metadata": {"name": self.place()["name"]}}
+        job = {"apiVersion": "batch/v1", "kind": "Job", **about}
+        self.scratch.api.delete(self.scratch.placed(job))
 
     def pods(self) -> list[Manifest]:
         """All of the namespace, by name."""

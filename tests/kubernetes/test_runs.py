@@ -3,25 +3,19 @@
 processes."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.kubernetes import planted
 from tests.kubernetes.cluster.control_plane import ControlPlane
-from tests.kubernetes.cluster.scratch import Scratch
-from tests.kubernetes.cluster.waiting import wait_until
 from tests.kubernetes.kubelet.client import Kubelet
 from tests.kubernetes.kubelet.config import Fabric, KubeletConfig, NodeSpec, Storage, host_image
 from tests.kubernetes.runs import COLLECTIVES, EXPERIMENT, User, nic
 
-from broadgauge.leader.kept_events import read_kept
 from broadgauge.manifests.names import JOB, MANAGER, RUN
 from broadgauge.messages.vocabulary import UNDER_READ_RATIO, CounterKind
 from broadgauge.specs.errors import ExitCode
@@ -50,18 +44,6 @@ def kubelet(
     )
     with Kubelet.start(config) as started:
         yield started
-
-
-@pytest.fixture
-def user(kubelet: Kubelet, scratch: Scratch, control_plane: ControlPlane, tmp_path: Path) -> User:
-    return User(scratch, control_plane, tmp_path)
-
-
-@pytest.fixture
-def scripted(user: User) -> User:
-    """Whose ranks need no torch."""
-    user.have_scripted_ranks()
-    return user
 
 
 NETWORKS = [
@@ -148,18 +130,15 @@ def assert_environment(user: User) -> None:
     assert environment["variables"]["GLOO_SOCKET_IFNAME"] in ("eth0", "net1", "net2")
 
 
-def test_a_tool_that_is_killed_is_followed_by_one_that_collects(scripted: User) -> None:
-    """Its pods live on meanwhile, and nothing is measured twice."""
-    scripted.write(launches=6)
+def test_a_trainjob_measures_and_its_pods_go_with_it(scripted: User) -> None:
+    """One JobSet is made of it: none again while it is being deleted."""
+    scripted.write(kubernetes={"job": "trainjob"}, launches=2)
     scripted.give_rights()
-    with scripted.running() as run:
-        run.wait_for(lambda: scripted.statuses() != [], "a first record")
-        run.kill()
-    assert scripted.num_running() == 2
-    output = scripted.run("--resume", "last")
-    assert scripted.statuses() == ["ok"] * 6, output
-    records = [each["record_id"] for each in scripted.records()]
-    assert len(set(records)) == len(records)
+    output = scripted.run()
+    assert scripted.statuses() == ["ok"] * 2, output
+    about = [each["involvedObject"] for each in scripted.scratch.find("v1", "Event")]
+    jobs = {each["uid"] for each in about if each["kind"] == "Job"}
+    assert len(jobs) == 1, about
     assert scripted.left() == []
 
 
@@ -172,79 +151,6 @@ def test_a_run_that_was_let_go_is_collected_later(scripted: User) -> None:
     assert scripted.num_running() == 2
     output = scripted.run("--resume", "last")
     assert scripted.statuses() == ["ok"] * 2, output
-    assert scripted.left() == []
-
-
-def test_ctrl_c_takes_everything_back(scripted: User) -> None:
-    """Also while its pods can't be placed, which is said in the scheduler's words."""
-    scripted.write(kubernetes={"node_selector": {"gpu": "h100"}})
-    scripted.give_rights()
-    with scripted.running() as run:
-        words = "2 pods waiting for a node (0/"
-        run.wait_for(lambda: words in run.said(), "the scheduler's words")
-        assert scripted.left() != []
-        run.interrupt()
-        output = run.ended(exit_code=ExitCode.INTERRUPTED)
-    assert "Traceback" not in output
-    assert scripted.left() == []
-
-
-STEPS = """
-import os, time
-for step in range(1200):
-    print("step", step, flush=True)
-    if step == 2:
-        open("/proc/self/comm", "w").write("{name}")
-    time.sleep(0.05)
-"""
-"""Of ranks that tell by their process' name that they have printed some lines."""
-
-
-def test_a_rank_that_is_killed_is_named_with_its_last_lines(user: User) -> None:
-    user.write(workloads=[user.command(STEPS.replace("{name}", user.namespace))])
-    user.give_rights()
-    with user.running() as run:
-        run.wait_for(lambda: len(user.ranks()) == 2, "two ranks")
-        os.kill(user.ranks()[1], signal.SIGKILL)
-        output = run.ended(exit_code=ExitCode.TRIALS_FAILED)
-    (record,) = user.records()
-    assert record["error"]["rank"] == 1, record
-    assert "signal 9 (SIGKILL); its last line: step " in output, output
-    assert user.left() == []
-
-
-def test_a_pod_that_is_killed_is_named_with_the_reason(user: User, kubelet: Kubelet) -> None:
-    """The trial that ran in it fails; what is left is run by a successor of its job."""
-    user.write(workloads=[user.command(STEPS.replace("{name}", user.namespace))], launches=2)
-    user.give_rights()
-    with user.running() as run:
-        run.wait_for(lambda: len(user.ranks()) == 2, "two ranks")
-        name = str(user.pods()[1]["metadata"]["name"])
-        kubelet.oom(user.namespace, name)
-        run.wait_for(lambda: user.statuses() != [], "a failed record")
-        run.wait_for(lambda: "-r1 in namespace" in run.said(), "a successor")
-        run.interrupt()
-        run.ended(exit_code=ExitCode.INTERRUPTED)
-    record = user.records()[0]
-    assert name in record["error"]["message"]
-    assert "OOMKilled" in record["error"]["message"]
-    assert user.left() == []
-
-
-def test_a_server_that_is_away_and_a_log_that_is_cut_or_rotated_cost_nothing(
-    scripted: User, kubelet: Kubelet, control_plane: ControlPlane
-) -> None:
-    """Each record comes once, also for one whose rights the server has yet to read again."""
-    scripted.write(launches=6)
-    scripted.give_rights()
-    with scripted.running() as run:
-        run.wait_for(lambda: scripted.statuses() != [], "a first record")
-        leader = next(name for name, each in scripted.containers() if each == "leader")
-        kubelet.rotate_logs(scripted.namespace, leader, "leader")
-        control_plane.restart_api_server()
-        kubelet.cut_log_streams()
-        output = run.ended()
-    assert scripted.statuses() == ["ok"] * 6, output
     assert scripted.left() == []
 
 
@@ -272,44 +178,3 @@ def test_cleanup_deletes_what_is_ours_and_nothing_else(scripted: User) -> None:
     assert scripted.num_running() >= 2  # listed, and no more
     scripted.output("cleanup", "last")
     assert scripted.left() == sorted([*theirs, "no-job-of-ours"])
-
-
-KEPT = {
-    "results": "kept",
-    "volumes": [
-        {"name": "kept", "mount": "/kept", "size_bytes": "1 GiB", "storage_class": "folder"}
-    ],
-    "fs_group": 2000,
-}
-
-
-@pytest.mark.parametrize("ends", ["deleted", "failed"])
-def test_results_on_a_volume_outlive_the_pods(scripted: User, kubelet: Kubelet, ends: str) -> None:
-    """The tool is killed, its pods go on, and then somebody deletes the job with their logs, or a
-    worker takes the job along."""
-    scripted.write(kubernetes=KEPT, launches=4)
-    scripted.give_rights()
-
-    def num_kept() -> int:
-        """Trials, on the volume, which is a folder of this machine."""
-        found = kubelet.config.folder.glob(f"volumes/{scripted.namespace}*/**/events-*")
-        events = (event for path in found for event in read_kept(path))
-        return sum(each.event["type"] == "trial_ends" for each in events)
-
-    with scripted.running() as run:
-        run.wait_for(lambda: scripted.statuses() != [], "a first record")
-        run.kill()
-    wait_until(lambda: num_kept() == 4, "the last trial")
-    if ends == "failed":
-        kubelet.oom(scripted.namespace, str(scripted.pods()[1]["metadata"]["name"]))
-    else:
-        job = {"apiVersion": "batch/v1", "kind": "Job"}
-        about = {"metadata": {"name": scripted.place()["name"]}}
-        scripted.scratch.api.delete(scripted.scratch.placed(job | about))
-    wait_until(lambda: scripted.num_running() == 0, "the end of its pods")
-    output = scripted.run("--resume", "last")
-    assert scripted.statuses() == ["ok"] * 4, output
-    if ends == "deleted":
-        assert "no pod that leads it: reading what it kept on volume kept" in output, output
-    assert "-r1 in namespace" not in output  # nothing was measured again
-    assert scripted.left() == []

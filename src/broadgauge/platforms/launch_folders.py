@@ -4,6 +4,7 @@ A request for a launch names neither: it may be read on another machine. A platf
 processes of this one is made with these folders.
 """
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,9 +44,10 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         raise RunFolderError(
             f"{path} can't be written: {error.strerror or error}",
-            hint="free some space, then `broadgauge run --resume` goes on",
+            hint="free some space, then `broadgauge run --resume` goes on" if is_full else None,
         ) from error
 
 

@@ -47,8 +47,10 @@ def pods_of(*statuses: dict[str, Any]) -> list[dict[str, Any]]:
     return [owned_pod(f"r-{i}", i) | {"status": status} for i, status in enumerate(statuses)]
 
 
-def job(condition: str | None = None, **metadata: Any) -> Answer:
-    found = [{"type": condition, "status": "True", "reason": "BackoffLimitExceeded"}]
+def job(
+    condition: str | None = None, *, why: str = "BackoffLimitExceeded", **metadata: Any
+) -> Answer:
+    found = [{"type": condition, "status": "True", "reason": why}]
     about = {"name": "r", "uid": "u", **metadata}
     return Answer(body={"metadata": about, "status": {"conditions": found if condition else []}})
 
@@ -175,6 +177,27 @@ def test_a_job_that_makes_no_pods_any_more_is_gone(
     leader = cluster.allocation.find()
     assert leader is not None
     assert leader.is_gone() == is_gone
+
+
+@pytest.mark.parametrize(
+    ("found", "over"),
+    [
+        (job(), None),
+        (job("Failed"), None),
+        (refused(503, "ServiceUnavailable"), None),
+        (job("Failed", why="DeadlineExceeded"), "DeadlineExceeded"),
+        (job("FailureTarget", why="DeadlineExceeded"), "DeadlineExceeded"),
+        (job(deletionTimestamp="now"), "was deleted by somebody"),
+        (GONE, "was deleted by somebody"),
+    ],
+)
+def test_who_ends_a_job_by_a_limit_or_by_hand_wants_no_other(
+    cluster: Cluster, found: Answer, over: str | None
+) -> None:
+    cluster.has(found, pods=[])
+    assert cluster.allocation.find() is not None
+    why = cluster.allocation.why_over()
+    assert (why is None) if over is None else (over in str(why))
 
 
 def test_a_successor_is_made_in_the_cluster_of_the_job_before_it(

@@ -169,6 +169,11 @@ class FakeAllocation:
         self.log.append("forget")
         self.leader = None
 
+    over: str | None = None
+
+    def why_over(self) -> str | None:
+        return self.over
+
     def lose(self) -> None:
         self._do("lose")
         self.leader = None

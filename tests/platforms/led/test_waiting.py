@@ -248,6 +248,29 @@ def test_one_of_which_something_may_go_on_ends_the_run_and_says_how_it_was_lost(
     assert allocation.find() is not None  # `run --resume` goes on with it
 
 
+@pytest.mark.parametrize("is_agent", [False, True])
+def test_one_that_somebody_ended_has_no_successor(tmp_path: Path, *, is_agent: bool) -> None:
+    """What they took back is not asked for again, before somebody says so."""
+    lost = (LifeBegins(life_id="b0.l0", agents=()), AgentLost(agent=1, message="it is gone"))
+    first = FakeLeader([FakeLink(hello(0), [*lost, LifeEnds(life_id="b0.l0")])])
+    allocation = FakeAllocation(first if is_agent else ends_early(), leads())
+    allocation.over = "job bench was deleted by somebody"
+    led = make_led(tmp_path, allocation, LAUNCH)
+    with pytest.raises(PlatformError, match="deleted by somebody") as raised:
+        led.start(LAUNCH, Shown())
+    assert "--resume" in str(raised.value)
+    assert allocation.log == ["start", "attach", *(["stop"] if is_agent else []), "lose"]
+
+
+def test_one_that_was_ended_while_nobody_was_there_has_one_where_the_run_is_resumed(
+    tmp_path: Path,
+) -> None:
+    allocation = FakeAllocation(leads(), found=gone())
+    allocation.over = "job bench was deleted by somebody"
+    make_led(tmp_path, allocation, LAUNCH).start(LAUNCH, Shown())
+    assert allocation.log.count("start") == 1
+
+
 def test_leaders_that_are_lost_one_after_another_are_given_up(tmp_path: Path) -> None:
     starts = [ends_early() for _ in range(MOST_LOST + 1)]
     allocation = FakeAllocation(*starts)

@@ -102,6 +102,9 @@ class HostsAllocation:
         """The leader is gone."""
         forget_place(self._state_folder)
 
+    def why_over(self) -> None:
+        """Whoever ends it there does not say why."""
+
     def lose(self) -> None:
         """Agents end by themselves where their leader has ended."""
         self.forget()

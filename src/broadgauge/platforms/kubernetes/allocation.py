@@ -138,6 +138,10 @@ class PodsAllocation:
             self._leader.watch.close()
         self._leader = None
 
+    def why_over(self) -> str | None:
+        """Somebody has deleted its job, or its `deadline_s` is over."""
+        return None if self._leader is None else self._leader.why_over()
+
     def lose(self) -> None:
         """Its job is deleted: its operator, or a queue, would make pods of it again, which measure
         beside those of its successor. Raises PlatformError where it can't be; it stays known then.

@@ -26,6 +26,9 @@ RESOURCES: dict[JobKind, Resource] = {
 these Trainer, the one that goes on. Source: Kubeflow, "Migrating from Training Operator v1"."""
 
 _LAST_CONDITIONS = ("Complete", "Succeeded", "Failed")
+_FAILING = ("Failed", "FailureTarget")
+"""The second: it will have failed once its pods have ended. Source: Kubernetes, "Jobs", terminal
+conditions."""
 
 
 def serves(api: Api, resource: Resource) -> bool:
@@ -102,7 +105,7 @@ def choice_words(kind: JobKind, asked: JobKind | Literal["auto"]) -> str:
 def trouble_of(job: dict[str, Any]) -> str | None:
     """What its operator says is wrong with it; None: nothing."""
     for condition in mappings(mapping(job.get("status")).get("conditions")):
-        if condition.get("type") == "Failed" and condition.get("status") == "True":
+        if condition.get("type") in _FAILING and condition.get("status") == "True":
             return f"{condition.get('reason')}: {condition.get('message')}"
     return None
 

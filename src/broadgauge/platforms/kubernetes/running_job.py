@@ -39,6 +39,10 @@ SEEN_LIMIT_S = waiting_limit_s(10.0)
 TOLD_LIMIT_S = waiting_limit_s(10.0)
 """For a kubelet to say why a container has ended, which its agent can't."""
 LOOK_EVERY_S = 1.0
+_DEADLINE = "eadline"
+"""In what is said of a job whose `deadline_s` is over. Source: Kubernetes, Job, reason
+`DeadlineExceeded`; training-operator 1.9, pkg/controller.v1/common/job.go, "has failed because it
+was active longer than specified deadline"."""
 LIMIT_HINT = (
     "`--set kubernetes.pending_limit_s=2h` waits longer; `kubectl describe pod` says what it waits "
     "for"
@@ -155,7 +159,7 @@ class RunningJob:
             job = self._job()
         except ApiError:  # nobody knows: whoever waits is told
             return True
-        return job is not None and not has_ended(job)
+        return job is not None and trouble_of(job) is None and not has_ended(job)
 
     def attach(self, after: int) -> AttachedLog:
         """Hear its leader, or what it kept. Raises NoLeader, LinkLost, PlatformError."""
@@ -225,6 +229,17 @@ class RunningJob:
             return self._job() is None
         except ApiError:  # nobody knows
             return False
+
+    def why_over(self) -> str | None:
+        """Was it deleted, which we did not, or did its time run out? None: no, or nobody knows."""
+        try:
+            job = self._job()
+        except ApiError:
+            return None
+        if job is None:
+            return f"{self.name} was deleted by somebody"
+        trouble = trouble_of(job)
+        return f"{self.name}: {trouble}" if trouble is not None and _DEADLINE in trouble else None
 
     def _job(self) -> JsonMap | None:
         """As it is now; None: it is deleted, or about to be, or another one has its name. Raises

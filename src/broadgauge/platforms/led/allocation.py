@@ -45,6 +45,11 @@ class Allocation(Protocol):
         """The leader is gone."""
         ...
 
+    def why_over(self) -> str | None:
+        """Who ended the leader for good, a person or a limit of theirs? Another is not wanted then.
+        None: nobody, as far as is known."""
+        ...
+
     def lose(self) -> None:
         """The leader was lost: nothing of it may go on beside its successor, and it is forgotten.
 

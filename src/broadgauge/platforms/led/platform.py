@@ -248,12 +248,15 @@ class LedPlatform:
     def _replace(self, why: str) -> None:
         """An agent is gone: another leader and other agents have what is left. Raises
         PlatformError."""
+        over = self._allocation.why_over()
         if self._leading is not None:
             self._leading.leader.stop()
-        self._lose(why)
+        self._lose(why, over)
 
-    def _lose(self, why: str) -> None:
-        """The leader is gone: another one has what is left. Raises PlatformError."""
+    def _lose(self, why: str, over: str | None = None) -> None:
+        """The leader is gone: another one has what is left, unless it is `over`. Raises
+        PlatformError."""
+        over = over or self._allocation.why_over()
         self._num_lost += 1
         self._last_loss = why
         self._note(why)
@@ -262,6 +265,8 @@ class LedPlatform:
             self._leading = None
         with self._telling_of_loss():
             self._allocation.lose()
+        if over is not None:
+            raise PlatformError(over, hint="`broadgauge run --resume` runs what is left in another")
         if self._num_lost > MOST_LOST:
             raise PlatformError(
                 f"{self._num_lost} times in a row, at last: {why}",
