@@ -67,6 +67,10 @@ class PodLeader(Leader):
         results = self._options.results
         return super()._spool_path() if results is None else next_file(results)
 
+    @property
+    def _disk(self) -> Path:
+        return self._options.results or super()._disk
+
     async def lead(self) -> None:
         """Until it has had nothing to do for `keep_s`, or is told to stop. Raises OSError."""
         options = self._options

@@ -99,6 +99,11 @@ class Leader:
         """Where its events are kept. Raises OSError."""
         return Path(self._start.folder) / "spool"
 
+    @property
+    def _disk(self) -> Path:
+        """Where there must be room for them, as people know it."""
+        return Path(self._start.folder).parent
+
     async def lead(self) -> None:
         """Until the tool says stop, or has been away too long with nothing left to run."""
         self._tools = tools = Tools(self._spool, self._hello, self._obey)
@@ -204,7 +209,7 @@ class Leader:
             self._spool.append(generation, event)
         except (SpoolFull, OSError) as error:
             # Nobody could read what comes after a gap: the trials that are left are run again.
-            self._tools.give_up(_in_words(error, self._spool.path.parent))
+            self._tools.give_up(_in_words(error, self._disk))
             self._is_stopped = True
             self._jobs = []
             self._cancel()

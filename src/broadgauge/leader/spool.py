@@ -32,8 +32,7 @@ class Spool:
         """Raises OSError where the file can't be made."""
         self.leader = secrets.token_hex(4)
         """Who tells them: another leader has another."""
-        self.path = path
-        """Where they are kept."""
+        self._path = path
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL
         self._fd = os.open(path, flags, 0o600)
         self._frames = FrameWriter("spool")
@@ -68,7 +67,7 @@ class Spool:
         if skipped >= len(self._places):
             return
         reader = FrameReader()
-        with self.path.open("rb") as file:
+        with self._path.open("rb") as file:
             file.seek(self._places[skipped])
             while data := file.read(1 << 16):
                 for received in reader.feed(data)[0]:
@@ -95,13 +94,13 @@ class Spool:
     def _drop(self, num_events: int) -> None:
         """Write the file again without so many."""
         dropped = self._places[num_events]
-        draft = self.path.with_suffix(".new")
-        with self.path.open("rb") as kept, open(draft, "xb", opener=_private) as file:
+        draft = self._path.with_suffix(".new")
+        with self._path.open("rb") as kept, open(draft, "xb", opener=_private) as file:
             kept.seek(dropped)
             shutil.copyfileobj(kept, file)
-        draft.replace(self.path)
+        draft.replace(self._path)
         os.close(self._fd)
-        self._fd = os.open(self.path, os.O_WRONLY | os.O_APPEND)
+        self._fd = os.open(self._path, os.O_WRONLY | os.O_APPEND)
         self._places = [place - dropped for place in self._places[num_events:]]
         self._size -= dropped
 
