@@ -33,15 +33,18 @@ def kubernetes_platform(
 
 
 def on_cluster(experiment: Experiment) -> tuple[Experiment, str]:
-    """With the kind of job that the cluster can run, and words for it. Raises InputError where
-    there is no kubeconfig; PlatformError where no cluster answers, or has not the kind that is
-    asked for."""
+    """With the kind of job that the cluster can run, and words for it and where it is. Raises
+    InputError where there is no kubeconfig; PlatformError where no cluster answers, or has not the
+    kind that is asked for."""
     check_extra()
     from broadgauge.platforms.kubernetes.upcoming import chosen_kind
 
     chosen = chosen_kind(experiment.kubernetes)
     settings = experiment.kubernetes.model_copy(update={"job": chosen.kind})
-    return experiment.model_copy(update={"kubernetes": settings}), chosen.words
+    context = chosen.api.context
+    of = "" if context is None else f" of context {context}"
+    words = f"in namespace {chosen.namespace}{of}, {chosen.words}"
+    return experiment.model_copy(update={"kubernetes": settings}), words
 
 
 def _refuse_other_folder(folders: LaunchFolders, cases: Sequence[Case]) -> None:

@@ -103,12 +103,15 @@ def numbers(attached: AttachedLog | None) -> list[int]:
 
 
 def test_what_was_kept_is_heard_and_not_read_again_where_nothing_is_new(reading: Reading) -> None:
+    shown: list[str] = []
+    reading.kept.show = shown.append
     reading.says(told(3))
     attached = reading.attach()
     assert numbers(attached) == [0, 1, 2]
     assert attached is not None
     assert attached.link.last_words == "it has ended"
     assert reading.said[0] == f"{WHY}: reading what it kept on volume kept"
+    assert shown[0] == reading.said[0]  # at once, and for later
     assert reading.attach() is None
     assert len(reading.readers()) == 1
 

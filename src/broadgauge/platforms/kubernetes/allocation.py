@@ -98,6 +98,7 @@ class PodsAllocation:
     def start(self, jobs: tuple[Job, ...], say: Say, show: Say) -> RunningJob:
         """A job with these orders; its pods run when it comes back. Raises InputError,
         PlatformError, RunFolderError."""
+        self._kept.show = show
         coming = self._next()
         self._upcoming = None
         api, place, run = coming.api, coming.place, coming.run
@@ -120,6 +121,7 @@ class PodsAllocation:
 
     def wait_for_found(self, show: Say) -> None:
         """Its pods may be waiting still. Raises PlatformError where they can't run."""
+        self._kept.show = show
         leader = self.find()
         if leader is None or leader.place.uid is None or not leader.is_coming_up():
             return

@@ -34,6 +34,9 @@ class KeptResults:
     run_at: Callable[[JobPlace], RunJob]
     """What the job was made of. Raises InputError."""
     say: Callable[[str], None]
+    """Takes what the user should know."""
+    show: Callable[[str], None] = lambda _: None
+    """Takes what is waited for; another for each launch."""
     _told: set[tuple[str, int]] = field(default_factory=set)
     """Of which job, after which event all was told: who learns nothing new does not ask again."""
     _tries: Counter[tuple[str, int]] = field(default_factory=Counter)
@@ -48,7 +51,9 @@ class KeptResults:
         volume, key = run.settings.results_volume, (job.place.name, after)
         if volume is None or key in self._told:
             return None
-        self.say(f"{why}: reading what it kept on volume {volume.name}")
+        words = f"{why}: reading what it kept on volume {volume.name}"
+        self.say(words)
+        self.show(words)
         try:
             attached = self._attached(job, run, key)
         except (LinkLost, PlatformError) as loss:
@@ -97,7 +102,7 @@ class KeptResults:
         place = replace(job.place, name=name, kind="job", uid=None)
         reader = RunningJob(job.api, place, job.file, job.log_folder, self.say, container=READER)
         reader.is_created(made, 1)
-        reader.wait_for_pods(1, POD_LIMIT_S, lambda _: None)
+        reader.wait_for_pods(1, POD_LIMIT_S, self.show)
         return reader
 
 

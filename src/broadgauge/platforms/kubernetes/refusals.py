@@ -7,7 +7,7 @@ _LOGIN = "log in again (`oc login`, your cloud's login program); `run --resume` 
 _NO_SERVER = "`server` of your kubeconfig: is it the API server's own address, or a login page's?"
 _QUOTA = "`kubectl describe quota`; smaller `cpus` and `memory_bytes`, or fewer nodes"
 _CLEANUP = "`broadgauge cleanup` lists and removes what an earlier run has left"
-RBAC_HINT = "`broadgauge render EXPERIMENT --rbac` prints the least Role that a run needs"
+RBAC_HINT = "`broadgauge render EXPERIMENT --rbac --job KIND` prints the least Role"
 
 
 def refusal(
