@@ -200,6 +200,33 @@ def test_who_ends_a_job_by_a_limit_or_by_hand_wants_no_other(
     assert (why is None) if over is None else (over in str(why))
 
 
+def test_a_job_that_says_late_why_it_ended_is_waited_for(cluster: Cluster) -> None:
+    """Its pods end first."""
+    late = (job(), job(), job("FailureTarget", why="DeadlineExceeded"))
+    cluster.has(*late, pods=pods_of(RUNNING, FAILED))
+    leader = cluster.allocation.find()
+    assert leader is not None
+    assert leader.first_pod()  # the watch has begun
+    assert "DeadlineExceeded" in str(cluster.allocation.why_over())
+
+
+def test_who_ended_a_job_is_known_also_once_we_have_deleted_it(cluster: Cluster) -> None:
+    cluster.has(job("Failed", why="DeadlineExceeded"), GONE, pods=[])
+    leader = cluster.allocation.find()
+    assert leader is not None
+    leader.stop()
+    assert "DeadlineExceeded" in str(cluster.allocation.why_over())
+
+
+def test_a_job_that_we_ended_was_deleted_by_nobody_else(cluster: Cluster) -> None:
+    """A leader whose disk is full is stopped, and has a successor."""
+    cluster.has(job(), GONE, pods=[])
+    leader = cluster.allocation.find()
+    assert leader is not None
+    leader.stop()
+    assert cluster.allocation.why_over() is None
+
+
 def test_a_successor_is_made_in_the_cluster_of_the_job_before_it(
     cluster: Cluster, tmp_path: Path
 ) -> None:

@@ -64,6 +64,9 @@ class RunningJob:
     """Hears what it has kept beyond its pods, told why their log can't be read; None: nothing."""
     watch: PodWatch = field(init=False)
     _lines: PodLines = field(init=False)
+    _is_stopped: bool = False
+    """By us: who ended it before is known then, or was nobody."""
+    _over: str | None = None
     _ended_after: int | None = None
     """The last event that was known when the log had been read to its end."""
 
@@ -218,6 +221,8 @@ class RunningJob:
 
     def stop(self) -> bool:
         """Delete all that belongs to the run; False: nobody knows whether all is gone."""
+        if not self._is_stopped:
+            self._over, self._is_stopped = self._seen_over(), True
         self.watch.close()
         return delete_all(
             self.api, self.place.namespace, self.place.run, self.say, RESOURCES[self.place.kind]
@@ -232,14 +237,30 @@ class RunningJob:
 
     def why_over(self) -> str | None:
         """Was it deleted, which we did not, or did its time run out? None: no, or nobody knows."""
+        return self._over if self._is_stopped else self._seen_over()
+
+    def _seen_over(self) -> str | None:
+        """As `why_over`. Its pods may end before it says why: that is waited for."""
+        deadline_s = time.monotonic() + (TOLD_LIMIT_S if self._has_lost_pods() else 0.0)
+        while True:
+            try:
+                job = self._job()
+            except ApiError:
+                return None
+            if job is None:
+                return f"{self.name} was deleted by somebody"
+            trouble = trouble_of(job)
+            if trouble is not None:
+                return f"{self.name}: {trouble}" if _DEADLINE in trouble else None
+            if time.monotonic() > deadline_s:
+                return None
+            self.watch.wait(LOOK_EVERY_S)
+
+    def _has_lost_pods(self) -> bool:
         try:
-            job = self._job()
-        except ApiError:
-            return None
-        if job is None:
-            return f"{self.name} was deleted by somebody"
-        trouble = trouble_of(job)
-        return f"{self.name}: {trouble}" if trouble is not None and _DEADLINE in trouble else None
+            return any(pod.has_ended for pod in self.pods().values())
+        except PlatformError:
+            return False
 
     def _job(self) -> JsonMap | None:
         """As it is now; None: it is deleted, or about to be, or another one has its name. Raises
