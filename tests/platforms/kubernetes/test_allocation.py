@@ -28,7 +28,9 @@ from broadgauge.platforms.kubernetes import running_job
 from broadgauge.platforms.kubernetes.allocation import PodsAllocation
 from broadgauge.platforms.kubernetes.api import Api
 from broadgauge.platforms.kubernetes.job_place import PlaceFile
+from broadgauge.platforms.kubernetes.running_job import RunningJob
 from broadgauge.platforms.kubernetes.upcoming import chosen_kind
+from broadgauge.platforms.led.handle import LinkLost, NoLeader
 from broadgauge.running.experiments import load_text
 from broadgauge.running.rendering.experiment import ON_KUBERNETES
 from broadgauge.specs.errors import InputError, PlatformError, UncollectedError
@@ -66,7 +68,6 @@ class Cluster:
         self.fake, self.contexts, self.shown = fake, list[str | None](), list[str]()
         PlaceFile(folder / "logs").write(place_of(uid="u", num_pods=2))
         monkeypatch.setattr(Api, "connect", self._connect)
-        monkeypatch.setattr(running_job, "SEEN_LIMIT_S", 0.5)
         fake.script("GET", EVENTS, listed())
         loaded = load_text(EXPERIMENT, folder / "experiment.yaml", (SECRET, ON_KUBERNETES))
 
@@ -156,6 +157,22 @@ def test_one_that_may_not_be_looked_at_any_more_is_left(cluster: Cluster) -> Non
     cluster.fake.script("GET", PODS, refused(403, "Forbidden"))
     with pytest.raises(UncollectedError, match="watching the pods"):
         cluster.wait()
+
+
+def test_pods_that_are_not_known_yet_are_no_reason_to_give_it_up(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that is slow has not said that there are none."""
+    monkeypatch.setattr(running_job, "SEEN_LIMIT_S", 0.1)
+    cluster.has(job(), pods=[])
+    leader = cluster.allocation.find()
+    assert leader is not None
+    with pytest.raises(NoLeader, match="has no pod that leads it"):
+        leader.attach(-1)
+    cluster.fake.script("GET", PODS, refused(503, "ServiceUnavailable"))
+    again = RunningJob(cluster.fake.api(), leader.place, leader.file, leader.log_folder, print)
+    with pytest.raises(LinkLost, match="were not listed"):
+        again.attach(-1)
 
 
 @pytest.mark.parametrize(

@@ -273,15 +273,18 @@ class RunningJob:
         return found
 
     def _seen_first(self) -> PodState | None:
-        """None: there is none."""
+        """None: there is none, or the watch does not know yet."""
         deadline_s = time.monotonic() + SEEN_LIMIT_S
-        while (first := self.pods().get(0)) is None and time.monotonic() < deadline_s:
+        while not self.watch.has_listed and time.monotonic() < deadline_s:
+            self.pods()  # says where it never will
             self.watch.wait(LOOK_EVERY_S)
-        return first
+        return self.pods().get(0)
 
     def first_pod(self) -> PodState:
-        """That leads it. Raises NoLeader, PlatformError."""
+        """That leads it. Raises NoLeader, LinkLost, PlatformError."""
         first = self._seen_first()
+        if first is None and not self.watch.has_listed:
+            raise LinkLost(f"the pods of {self.name} were not listed in {SEEN_LIMIT_S:g} s")
         if first is None:
             raise NoLeader(f"{self.name} has no pod that leads it")
         if first.stage is PodStage.GONE:

@@ -37,6 +37,8 @@ class PodWatch:
         self._selector = selector
         self._say = say
         self._pods: dict[str, PodState] = {}
+        self.has_listed = False
+        """Are those that are there known?"""
         self._failure: BaseException | None = None
         """Why the thread has ended, without being told to."""
         self._version: str | None = None
@@ -128,6 +130,7 @@ class PodWatch:
                     self._pods[name] = _gone(state)
             for state in states:
                 self._pods[state.name] = state
+            self.has_listed = True
             self._is_back()
 
     def _follow(self, version: str) -> int:
