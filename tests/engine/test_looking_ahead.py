@@ -91,7 +91,8 @@ def test_a_leader_goes_on_after_a_failure_as_the_engine_does(tmp_path: Path, fai
         assert lives_of_leader.life_id == request.launch_id
         left = [trial.trial_id for trial in request.trials]
         assert [order.command.trial_id for order in lives_of_leader.left] == left
-        lives_of_leader.lived(left.index(failing) + 1 if failing in left else len(left))
+        num_ran = left.index(failing) + 1 if failing in left else len(left)
+        lives_of_leader.lived(lives_of_leader.left[:num_ran])
     assert lives_of_leader.is_over
 
 
@@ -102,7 +103,7 @@ def test_a_leader_gives_up_as_the_engine_does(tmp_path: Path) -> None:
     lives_of_leader = JobProgress.of(_job("b0.l1", platform))
     for request in (each for each in platform.requests if each.launch_id.startswith("b0.l1")):
         assert lives_of_leader.life_id == request.launch_id
-        lives_of_leader.lost()
+        lives_of_leader.lost(tuple(lives_of_leader.left))
     assert lives_of_leader.is_over
     assert job_progress.MOST_LOST_LIVES == MOST_LOST_LIVES
 

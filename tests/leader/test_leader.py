@@ -16,7 +16,7 @@ from tests.leader.allocations import (
     wait_until_it_is_there,
 )
 
-from broadgauge.messages.leader import Stop, Stored, TakeJobs
+from broadgauge.messages.leader import SkipTrials, Stop, Stored, TakeJobs
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_a_failed_trial_ends_its_life_and_the_rest_have_another(
 
 
 def test_a_launch_that_does_not_come_up_is_tried_three_times(allocation: Allocation) -> None:
-    events = run_jobs(allocation.attach(), job("b0.l0", ["t0"] * 5, refused="1"), job("x", ["t"]))
+    events = run_jobs(allocation.attach(), job("b0.l0", ["a", "b", "c", "d", "e"], refused="1"), job("x", ["t"]))
     assert lives(events) == ["b0.l0", "b0.l0r1", "b0.l0r2", "x"]
     assert trials(events) == ["x.t"]
     assert {e["message"] for e in events if e["type"] == "refused"} == {"no such program"}
@@ -131,6 +131,25 @@ def test_jobs_in_place_of_others_end_the_life_that_runs(pausing: Allocation) -> 
     assert "marked" not in kinds(events)
     assert "agent_lost" not in kinds(events)
     assert trials(events) == ["b0.l0.t0"]
+
+
+def test_trials_that_are_skipped_are_not_run_and_the_others_count(pausing: Allocation) -> None:
+    link = pausing.attach()
+    launches = (job("b0.l0", ["t0", "t1"]), job("b0.l1", ["t0"]), job("b0.l2", ["fails-0", "t1"]))
+    link.send(TakeJobs(generation=0, jobs=launches))
+    events_until(link, "trial_starts")
+    link.send(SkipTrials(trial_ids=("b0.l0.t0", "b0.l0.t1", "b0.l1.t0", "b0.l2.t1")))
+    received = events_until(link, "jobs_done")
+    assert trials(received) == ["b0.l0.t0", "b0.l2.fails-0"]
+    assert lives(received) == ["b0.l2"]
+    assert "agent_lost" not in kinds(received)
+
+
+def test_a_skip_that_leaves_nothing_ends_the_jobs_once(allocation: Allocation) -> None:
+    link = allocation.attach()
+    assert trials(run_jobs(link, job("b0.l0", ["t0"]))) == ["b0.l0.t0"]
+    link.send(SkipTrials(trial_ids=("b0.l0.t0",)))
+    assert trials(run_jobs(link, job("b0.l1", ["t0"]), generation=1)) == ["b0.l1.t0"]
 
 
 def test_a_lost_agent_may_come_back(allocation: Allocation) -> None:

@@ -4,6 +4,7 @@ A failed trial ends its life, and the trials after it have another. A life whose
 up uses up one trial; after three such in a row the others are given up.
 """
 
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from broadgauge.messages.agent import RunTrial
@@ -37,15 +38,24 @@ class JobProgress:
         """Of the life to come."""
         return self.job.job_id if self._number == 0 else f"{self.job.job_id}r{self._number}"
 
-    def lived(self, num_trials: int) -> None:
-        """A life ended whose ranks came up; so many trials were run, the last one well or not."""
-        assert num_trials >= 1, "a life uses up a trial"
-        del self.left[:num_trials]
+    def lived(self, ran: Sequence[RunTrial]) -> None:
+        """A life ended whose ranks came up; these were run, the last one well or not."""
+        assert ran or self.is_over, "a life uses up a trial, or none is wanted any more"
+        self._drop(trial.command.trial_id for trial in ran)
         self._number += 1
         self._num_lost = 0
 
-    def lost(self) -> None:
-        """The ranks of a life did not come up."""
+    def lost(self, wanted: Sequence[RunTrial]) -> None:
+        """The ranks of a life for these did not come up."""
         self._num_lost += 1
         self._number += 1
-        del self.left[: len(self.left) if self._num_lost == MOST_LOST_LIVES else 1]
+        gone = wanted if self._num_lost == MOST_LOST_LIVES else wanted[:1]
+        self._drop(trial.command.trial_id for trial in gone)
+
+    def skip(self, trial_ids: Collection[str]) -> None:
+        """None of these is wanted any more."""
+        self._drop(trial_ids)
+
+    def _drop(self, trial_ids: Iterable[str]) -> None:
+        gone = frozenset(trial_ids)
+        self.left = [trial for trial in self.left if trial.command.trial_id not in gone]

@@ -73,8 +73,10 @@ class LaunchLife:
     tell: Tell
     is_cancelled: bool = False
     """The tool wants it to end."""
-    num_run: int = 0
+    ran: list[RunTrial] = field(default_factory=list)
     """Trials that were begun."""
+    skipped: set[str] = field(default_factory=set)
+    """Trials that are not wanted any more."""
     _ended: set[int] = field(default_factory=set)
     """Agents that have no rank of it left."""
     _is_over: bool = False
@@ -109,7 +111,8 @@ class LaunchLife:
                 self._link = await measure_link(ends, self._send, self._hear_of_link)
             has_come_up = True
             for trial in trials:
-                await self._run(trial)
+                if trial.command.trial_id not in self.skipped:
+                    await self._run(trial)
         except _Failed:
             await self._collect()
         await self._end()
@@ -142,7 +145,7 @@ class LaunchLife:
             self._follow(number, event)
 
     async def _run(self, trial: RunTrial) -> None:
-        self.num_run += 1
+        self.ran.append(trial)
         trial_id = trial.command.trial_id
         before = await compare_clocks(self.agents, self._numbers)
         self.tell(TrialBegins(trial_id=trial_id, unix_s=time.time()))

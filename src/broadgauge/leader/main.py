@@ -33,6 +33,7 @@ from broadgauge.messages.leader import (
     JobsDone,
     LeaderHello,
     LeaderOrder,
+    SkipTrials,
     Stop,
     Stored,
     TakeJobs,
@@ -139,8 +140,16 @@ class Leader:
             return
 
     async def _run_next(self) -> None:
-        """One life of the first job."""
+        """One life of the first job, if it has anything left."""
         lives, generation = self._jobs[0], self._generation
+        if not lives.is_over:
+            await self._run_life(lives, generation)
+        # Other jobs may have come meanwhile, or a stop.
+        if generation == self._generation and lives.is_over and self._jobs:
+            self._jobs.pop(0)
+        self._tell_if_done()
+
+    async def _run_life(self, lives: JobProgress, generation: int) -> None:
         words = {
             LIFE_WORD: lives.life_id,
             PORT_WORD: str(free_port()),
@@ -152,17 +161,13 @@ class Leader:
             life_id=lives.life_id,
             tell=lambda event: self._tell(event, generation),
         )
-        self._life = life
-        has_come_up = await life.live(lives.left)
+        self._life, wanted = life, tuple(lives.left)
+        has_come_up = await life.live(wanted)
         self._life = None
-        if generation == self._generation:  # else other jobs came meanwhile, and these are gone
-            if has_come_up:
-                lives.lived(life.num_run)
-            else:
-                lives.lost()
-            if lives.is_over and self._jobs:  # none: a stop came meanwhile
-                self._jobs.pop(0)
-        self._tell_if_done()
+        if not has_come_up:
+            lives.lost(wanted)
+        elif generation == self._generation:  # else it may have been ended before it ran anything
+            lives.lived(life.ran)
 
     def _master(self, job: Job) -> str:
         """The address of its first node, where its ranks meet."""
@@ -177,6 +182,8 @@ class Leader:
     def _obey(self, order: LeaderOrder) -> None:
         if isinstance(order, TakeJobs):
             self._take(order.generation, order.jobs)
+        elif isinstance(order, SkipTrials):
+            self._skip(frozenset(order.trial_ids))
         elif isinstance(order, Stored):
             self._forget(order.number)
         elif isinstance(order, Stop):
@@ -198,6 +205,14 @@ class Leader:
         if self._life is None:
             self._tell_if_done()
         self._cancel()
+
+    def _skip(self, trial_ids: frozenset[str]) -> None:
+        for job in self._jobs:
+            job.skip(trial_ids)
+        if self._life is not None:
+            self._life.skipped |= trial_ids
+            if self._jobs and self._jobs[0].is_over:
+                self._cancel()
 
     def _cancel(self) -> None:
         self._has_news.set()

@@ -8,6 +8,7 @@ mark is one event with the counters of all nodes.
     tool → leader                          leader → tool
       attach    what I have, up to here    leader_hello, then every `spooled` event after that
       take_jobs in place of those left
+      skip      none of these trials
       stored    up to here it is safe
       stop      end all, leave nothing
 
@@ -72,6 +73,15 @@ class TakeJobs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SkipTrials:
+    """None of these is wanted any more. A life that has no other left is ended; the generation
+    stays, and all that was measured counts."""
+
+    type: Literal["skip_trials"] = "skip_trials"
+    trial_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
     type: Literal["stored"] = "stored"
     number: int
@@ -85,7 +95,7 @@ class Stop:
     type: Literal["stop"] = "stop"
 
 
-LeaderOrder = Attach | TakeJobs | Stored | Stop
+LeaderOrder = Attach | TakeJobs | SkipTrials | Stored | Stop
 LEADER_ORDER: Decoder[LeaderOrder] = Decoder(LeaderOrder)
 
 

@@ -21,7 +21,7 @@ from tests.platforms.led.fakes import (
 
 from broadgauge.cli.progress import LiveLine, PlainLines
 from broadgauge.engine.events import PhaseBegan, RunStarted
-from broadgauge.messages.leader import AgentLost, LifeBegins, LifeEnds, Stored, TakeJobs
+from broadgauge.messages.leader import AgentLost, LifeBegins, LifeEnds, SkipTrials, Stored, TakeJobs
 from broadgauge.platforms.led import following
 from broadgauge.platforms.led.handle import LinkLost, NoLeader, NothingMore
 from broadgauge.platforms.led.platform import MOST_LOST
@@ -29,7 +29,7 @@ from broadgauge.specs.errors import PlatformError, UncollectedError
 from broadgauge.specs.launching import WAITING
 from broadgauge.specs.record import ErrorKind, Phase, Status
 
-LAUNCH, NEXT = make_launch("b0.l0"), make_launch("b0.l1")
+LAUNCH, NEXT, LAST = map(make_launch, ("b0.l0", "b0.l1", "b0.l2"))
 EVICTED = "pod-0 was evicted: low on memory"
 LOST = f"the leader was lost: {EVICTED}"
 DENIED = "pods is forbidden: exceeded quota"
@@ -85,6 +85,34 @@ def test_jobs_that_have_changed_since_come_in_place_of_those_it_had_at_once(tmp_
     (given,) = link.jobs_told
     assert (given.generation, [job.job_id for job in given.jobs]) == (1, ["b0.l1"])
     assert [order.number for order in link.told if isinstance(order, Stored)] == [2]
+
+
+@pytest.mark.parametrize("is_found", [False, True])
+def test_what_a_leader_measured_counts_where_a_launch_is_wanted_no_more(
+    tmp_path: Path, *, is_found: bool
+) -> None:
+    """It may be hours ahead: the tool was away, and gives up a case that crashed."""
+    said = [*measured(LAUNCH), *measured(NEXT), *measured(LAST)]
+    link = FakeLink(hello(0), said)
+    leader = FakeLeader([link])
+    allocation = FakeAllocation(found=leader) if is_found else FakeAllocation(leader)
+    led = make_led(tmp_path, allocation, LAUNCH, NEXT, LAST)
+    if not is_found:
+        led.start(LAUNCH, Shown()).run_trial(LAUNCH.trials[0], Shown())
+    led.expect([LAST])
+    outcome = led.start(LAST, Shown()).run_trial(LAST.trials[0], Shown())
+    assert outcome.status is Status.OK
+    assert link.jobs_told == []
+    (skip,) = [order for order in link.told if isinstance(order, SkipTrials)]
+    assert skip.trial_ids == ("b0.l0.t0", "b0.l1.t0")
+
+
+def test_a_leader_that_can_not_be_told_what_to_skip_runs_it_in_vain(tmp_path: Path) -> None:
+    link = FakeLink(hello(0), [*measured(LAUNCH), *measured(NEXT)], taken=0)
+    led = make_led(tmp_path, FakeAllocation(found=FakeLeader([link])), LAUNCH, NEXT)
+    led.expect([NEXT])
+    outcome = led.start(NEXT, Shown()).run_trial(NEXT.trials[0], Shown())
+    assert outcome.status is Status.OK
 
 
 def test_what_is_waited_for_is_shown_and_what_should_be_known_is_kept(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """How does the tool follow a leader that runs by itself, and what when the way to it breaks?"""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from broadgauge.messages.leader import (
     LifeBegins,
     LifeEnds,
     LifeEvent,
+    SkipTrials,
     Stored,
     TakeJobs,
     TrialBegins,
@@ -31,7 +33,7 @@ from broadgauge.platforms.led.handle import (
     NoLeader,
     NothingMore,
 )
-from broadgauge.specs.errors import UncollectedError
+from broadgauge.specs.errors import PlatformError, UncollectedError
 
 AGAIN_AFTER_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
 FIRST_ATTACH_LIMIT_S = waiting_limit_s(60.0)
@@ -73,6 +75,14 @@ class FollowedLeader:
         self.generation += 1
         self._given = TakeJobs(generation=self.generation, jobs=jobs)
         self._send(self._given)
+
+    def skip(self, trial_ids: Iterable[str]) -> None:
+        """These are not wanted any more; what it measured of others counts.
+
+        Where it can't be told now they run in vain, and nothing else is lost.
+        """
+        with suppress(LinkLost, PlatformError):
+            self.attached.link.send(SkipTrials(trial_ids=tuple(trial_ids)))
 
     def stored(self) -> None:
         """All that was received is in the run folder. Raises LeaderGone."""

@@ -43,8 +43,10 @@ class LedPlatform:
         self._allocation = allocation
         self._notes = dict.fromkeys(allocation.notes)
         self._expected: list[LaunchRequest] = []
-        self._has_changed = False
-        """The leader was given others than what is expected now."""
+        self._has_grown = False
+        """More is expected than the leader was given."""
+        self._unwanted: dict[str, None] = {}
+        """Trials that were expected, are not any more, and that the leader may still run."""
         self._leading: FollowedLeader | None = None
         self._life: ReportedLife | None = None
         """The last that was heard of: the leader may go on with it where the tool asks for
@@ -61,8 +63,12 @@ class LedPlatform:
         return tuple(self._notes)
 
     def expect(self, requests: Sequence[LaunchRequest]) -> None:
-        """The leader is given all of them at once, and goes on by itself."""
-        self._has_changed = bool(self._expected)
+        """The leader is given all of them at once, and goes on by itself. Where they are fewer than
+        before it may have measured some of those that stay: they are not given again."""
+        before = dict.fromkeys(_trials_of(self._expected))
+        now = dict.fromkeys(_trials_of(requests))
+        self._has_grown = bool(before) and not now.keys() <= before.keys()
+        self._unwanted |= {trial_id: None for trial_id in before if trial_id not in now}
         self._expected = list(requests)
 
     def start(self, request: LaunchRequest, progress: TrialProgress) -> FollowedLaunch:
@@ -114,6 +120,7 @@ class LedPlatform:
             if found is not None:
                 self._leading = self._attached(found, say, show)
                 if self._leading is not None:
+                    self._skip_unwanted(self._leading)
                     return self._leading  # with what it has measured, and what it has left
         if self._leading is None:
             with self._telling_of_loss():
@@ -122,11 +129,18 @@ class LedPlatform:
                 self._leading = _heard_first(leader, say)
                 if self._leading.generation < 0:
                     self._leading.give(jobs)
-        elif self._has_changed:
+        elif self._has_grown:
             self._leading.give(self._jobs_from(request))
         elif not self._is_expected(request):
             self._leading.give((self._job(request),))
+        else:
+            self._skip_unwanted(self._leading)
         return self._leading
+
+    def _skip_unwanted(self, leading: FollowedLeader) -> None:
+        unwanted, self._unwanted = self._unwanted, {}
+        if unwanted:
+            leading.skip(unwanted)
 
     @contextmanager
     def _telling_of_loss(self) -> Iterator[None]:
@@ -160,7 +174,7 @@ class LedPlatform:
 
     def _jobs_from(self, request: LaunchRequest) -> tuple[Job, ...]:
         """This launch and those after it, where they were told; else this one alone."""
-        self._has_changed = False
+        self._has_grown, self._unwanted = False, {}
         planned, _ = life_number(request.launch_id)
         names = [life_number(each.launch_id)[0] for each in self._expected]
         later = self._expected[names.index(planned) + 1 :] if planned in names else []
@@ -284,6 +298,10 @@ def _heard_first(leader: LeaderHandle, say: Say) -> FollowedLeader:
         return FollowedLeader.of(leader, -1, say)
     except UncollectedError as error:
         raise PlatformError(error.message) from error
+
+
+def _trials_of(requests: Sequence[LaunchRequest]) -> Iterator[str]:
+    return (trial.trial_id for request in requests for trial in request.trials)
 
 
 def _num_ranks(case: Case) -> int:
