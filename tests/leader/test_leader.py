@@ -91,7 +91,8 @@ def test_a_failed_trial_ends_its_life_and_the_rest_have_another(
 
 
 def test_a_launch_that_does_not_come_up_is_tried_three_times(allocation: Allocation) -> None:
-    events = run_jobs(allocation.attach(), job("b0.l0", ["a", "b", "c", "d", "e"], refused="1"), job("x", ["t"]))
+    refused = job("b0.l0", ["t0", "t1", "t2", "t3", "t4"], refused="1")
+    events = run_jobs(allocation.attach(), refused, job("x", ["t"]))
     assert lives(events) == ["b0.l0", "b0.l0r1", "b0.l0r2", "x"]
     assert trials(events) == ["x.t"]
     assert {e["message"] for e in events if e["type"] == "refused"} == {"no such program"}

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.platforms.kubernetes.fake_api import (
+    CONFIG_MAPS,
     NAMESPACE,
     PODS,
     Answer,
@@ -24,6 +25,7 @@ from tests.running.rendering.experiments import EXPERIMENT
 from tests.running.rendering.runs import run_of
 
 from broadgauge.manifests.run_job import RunJob
+from broadgauge.messages.leader import TakeJobs
 from broadgauge.platforms.kubernetes import running_job
 from broadgauge.platforms.kubernetes.allocation import PodsAllocation
 from broadgauge.platforms.kubernetes.api import Api
@@ -266,3 +268,26 @@ def test_a_successor_without_a_secret_of_the_run_is_refused_before_it_is_made(
     with pytest.raises(InputError, match="`WANDB_API_KEY` is not set in your environment"):
         cluster.allocation.start((), cluster.shown.append, cluster.shown.append)
     assert {asked.method for asked in cluster.fake.asked} == {"GET"}
+
+
+def test_jobs_count_as_given_once_the_server_has_taken_them(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """Else nobody gives them again, and the tool waits for what its leader never heard of."""
+    orders, jobs = f"{CONFIG_MAPS}/r-orders", TakeJobs(generation=1, jobs=())
+    cluster.has(job(), pods=[])
+    done = Answer(body={"metadata": {"name": "r-orders"}})
+    cluster.fake.script("PATCH", orders, refused(503, "ServiceUnavailable"), done)
+    leader, file = cluster.allocation.find(), PlaceFile(tmp_path / "logs")
+    assert leader is not None
+    with pytest.raises(LinkLost, match="can't be told anything"):
+        leader.tell(jobs)
+    assert file.read() == leader.place == place_of(uid="u", num_pods=2, next_order=2)
+    leader.tell(jobs)
+    known = place_of(uid="u", num_pods=2, next_order=3, generation=1)
+    assert file.read() == leader.place == known
+    told = [asked.body["binaryData"] for asked in cluster.fake.asked if asked.path == orders]
+    assert [next(key for key in keys if keys[key]) for keys in told] == [
+        "order-0001.json.gz",
+        "order-0002.json.gz",
+    ]

@@ -7,7 +7,12 @@ from tests.platforms.kubernetes.fake_api import CONFIG_MAPS, PODS, Answer, FakeA
 
 from broadgauge.messages.leader import LeaderOrder, Stop, TakeJobs
 from broadgauge.platforms.kubernetes.job_place import JobPlace
-from broadgauge.platforms.kubernetes.orders import order_bytes, put_order, with_order
+from broadgauge.platforms.kubernetes.orders import (
+    order_bytes,
+    put_order,
+    with_number_used,
+    with_order_taken,
+)
 from broadgauge.platforms.led.handle import LinkLost
 from broadgauge.specs.errors import PlatformError, UncollectedError
 
@@ -19,9 +24,9 @@ JOBS = TakeJobs(generation=1, jobs=())
 
 
 def put(fake: FakeApi, order: LeaderOrder, *, is_gone: bool = False) -> JobPlace:
-    place = with_order(PLACE, order)
+    place = with_number_used(PLACE)
     put_order(fake.api(), place, order, first_pod="small-0", is_gone=lambda: is_gone)
-    return place
+    return with_order_taken(place, order)
 
 
 def test_jobs_replace_all_orders_before_them(fake: FakeApi) -> None:

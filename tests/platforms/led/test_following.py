@@ -153,6 +153,16 @@ def test_events_of_jobs_before_are_passed_over() -> None:
     assert link.last == 0
 
 
+def test_jobs_that_an_earlier_life_of_the_tool_gave_are_followed_too() -> None:
+    """It was killed before it wrote down that they had come."""
+    link = FakeLink(hello(1), [JobsDone(), JobsDone()])
+    leading, _, _ = follow(link)
+    leading.generation = 0
+    assert leading.receive(5) == JobsDone()
+    leading.give(())
+    assert link.jobs_told == [TakeJobs(generation=2, jobs=())]
+
+
 def test_a_leader_that_is_heard_and_takes_nothing_is_given_up_at_the_limit(time: FakeTime) -> None:
     leading, leader, _ = follow(FakeLink(hello(-1), taken=0))
     with pytest.raises(UncollectedError, match=r"^pod-0, .* can't be told anything") as raised:

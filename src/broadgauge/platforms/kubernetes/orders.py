@@ -32,10 +32,16 @@ def order_bytes(order: LeaderOrder) -> bytes:
     return gzip.compress(json.dumps(encode(order)).encode(), mtime=0)
 
 
-def with_order(place: JobPlace, order: LeaderOrder) -> JobPlace:
-    """What is known of the job once this order is its next."""
+def with_number_used(place: JobPlace) -> JobPlace:
+    """What is known of the job before its next order is put. A number is never given twice: one
+    that failed may have come."""
+    return replace(place, next_order=place.next_order + 1)
+
+
+def with_order_taken(place: JobPlace, order: LeaderOrder) -> JobPlace:
+    """What is known of the job once the order is there."""
     generation = order.generation if isinstance(order, TakeJobs) else place.generation
-    return replace(place, next_order=place.next_order + 1, generation=generation)
+    return replace(place, generation=generation)
 
 
 def put_order(
@@ -46,7 +52,7 @@ def put_order(
     first_pod: str | None,
     is_gone: Callable[[], bool],
 ) -> None:
-    """Where its leader finds it. `place`: with its number, which is known before it is put.
+    """Where its leader finds it. `place`: its number is the last that was used.
     `first_pod`: where the leader is. Raises LinkLost; PlatformError where it will never be taken.
     """
     number = place.next_order - 1

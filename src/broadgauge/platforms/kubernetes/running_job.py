@@ -18,7 +18,7 @@ from broadgauge.platforms.kubernetes.json_shapes import JsonMap, mapping
 from broadgauge.platforms.kubernetes.leader_log import AttachedLog, LogLink, LogPump
 from broadgauge.platforms.kubernetes.log_stream import follow_log
 from broadgauge.platforms.kubernetes.numbering import by_number
-from broadgauge.platforms.kubernetes.orders import put_order, with_order
+from broadgauge.platforms.kubernetes.orders import put_order, with_number_used, with_order_taken
 from broadgauge.platforms.kubernetes.owned import delete_all, selector_of
 from broadgauge.platforms.kubernetes.ownership import created, events_of_makers, is_pod_of
 from broadgauge.platforms.kubernetes.pod_lines import PodLines
@@ -212,12 +212,18 @@ class RunningJob:
                 raise refusal(error, words, UncollectedError) from error
 
     def tell(self, order: LeaderOrder) -> None:
-        """Put an order where the leader finds it. Raises LinkLost, PlatformError."""
-        self.place = with_order(self.place, order)
-        self.file.write(self.place)  # a tool that is killed now must not give its number again
+        """Put an order where the leader finds it. Raises LinkLost, PlatformError, RunFolderError."""
+        self._know(with_number_used(self.place))  # of a tool that is killed now, too
         first = self.pods().get(0)
         name = None if first is None else first.name
         put_order(self.api, self.place, order, first_pod=name, is_gone=self.is_gone)
+        self._know(with_order_taken(self.place, order))
+
+    def _know(self, place: JobPlace) -> None:
+        """Also for a tool that comes later. Raises RunFolderError."""
+        if place != self.place:
+            self.file.write(place)
+            self.place = place
 
     def stop(self) -> bool:
         """Delete all that belongs to the run; False: nobody knows whether all is gone."""

@@ -91,7 +91,10 @@ class FollowedLeader:
             self._send(Stored(number=self._stored))
 
     def receive(self, timeout_s: float) -> Followed | None:
-        """The next event of the jobs given last; None: none in time. Raises LeaderGone."""
+        """The next event of the jobs given last; None: none in time. Raises LeaderGone.
+
+        Also of later ones: an earlier life of the tool was killed before it knew that they came.
+        """
         deadline_s = time.monotonic() + timeout_s
         while True:
             try:
@@ -103,7 +106,8 @@ class FollowedLeader:
                 continue
             if spooled is None:
                 return None
-            if spooled.generation == self.generation:
+            if spooled.generation >= self.generation:
+                self.generation = spooled.generation
                 return _event_of(spooled.event)
 
     def close(self) -> None:
