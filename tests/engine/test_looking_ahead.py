@@ -36,6 +36,7 @@ from broadgauge.leader.job_progress import JobProgress
 from broadgauge.messages.leader import Job
 from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.specs.errors import (
+    InputError,
     LaunchError,
     PlatformError,
     RunFolderError,
@@ -58,13 +59,15 @@ class Foreseeing(FakePlatform):
     expected: tuple[LaunchRequest, ...] = ()
     has_left = False
     goes_on = True
+    has_found = False
+    """What runs there was begun by an earlier life of the tool."""
 
     def expect(self, requests: Sequence[LaunchRequest]) -> None:
         self.expected = tuple(requests)
 
-    def leave(self) -> bool:
-        self.has_left = True
-        return self.goes_on
+    def leave(self, *, only_found: bool = False) -> bool:
+        self.has_left = self.has_found or not only_found
+        return self.has_left and self.goes_on
 
 
 def ran(folder: Path, script: Script | None = None) -> Foreseeing:
@@ -143,6 +146,27 @@ def test_what_can_not_be_heard_or_stored_now_is_left_where_it_runs(
     assert (platform.has_left, platform.is_closed) == (lives_on, True)
 
 
+@pytest.mark.parametrize(
+    "error", [InputError("train.py is gone"), PlatformError("a login failed"), ValueError("a bug")]
+)
+def test_what_an_earlier_life_of_the_tool_began_is_left_where_this_one_fails(
+    tmp_path: Path, error: Exception
+) -> None:
+    """It may have measured for days, and nothing of it is collected yet."""
+
+    def fail(moment: str) -> None:
+        if moment == "start b0.l1":
+            raise error
+
+    clock, events = FakeClock(), list[Event]()
+    platform = Foreseeing(clock, Script(on_step=fail))
+    platform.has_found = True
+    with make_folder(tmp_path, a_plan()) as store, pytest.raises(type(error)):
+        run(store.plan, platform, store, services(clock, events.append))
+    assert (platform.has_left, platform.is_closed) == (True, True)
+    assert Noted(text=GOES_ON) in events
+
+
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_a_full_disk_says_that_the_run_goes_on_where_it_does(
     tmp_path: Path, *, goes_on: bool
@@ -217,6 +241,16 @@ def test_of_several_platforms_the_one_that_runs_goes_on_without_a_terminal(
         run(store.plan, SeveralPlatforms(again), store, services(clock))
         assert len(store.records) == sum(len(launch.trials) for launch in plan.launches)
     assert num_before < len(plan.launches)
+
+
+def test_of_several_platforms_also_one_that_was_not_asked_is_left(tmp_path: Path) -> None:
+    """What an earlier life of the tool has begun there is not collected yet."""
+    clock = FakeClock()
+    here, found, begun = FakePlatform(clock), Foreseeing(clock), Foreseeing(clock)
+    found.has_found = True
+    several = SeveralPlatforms({"emulated": here, "kubernetes": found, "hosts": begun})
+    assert several.leave(only_found=True)
+    assert (found.has_left, begun.has_left) == (True, False)
 
 
 def test_of_several_platforms_none_goes_ahead_of_the_others() -> None:

@@ -10,8 +10,9 @@
 A case that would only fail again is skipped (giving_up.py), unless the plan says to keep going.
 Every life uses up at least one trial, so a run ends. Trials that the store has are never run
 again: resuming is running the same plan into the same store. PlatformError and RunFolderError end
-the run and reach the caller; what is stored stays, and so does what runs elsewhere and is not heard
-or can't be stored now. On Interrupt the trial under way leaves no record.
+the run and reach the caller; what is stored stays, and so does what runs elsewhere where it is not
+heard or can't be stored now, or where an earlier life of the tool has begun it, and it may have
+measured for hours. On Interrupt the trial under way leaves no record.
 """
 
 import signal
@@ -79,10 +80,9 @@ def run(plan: Plan, platform: Platform, store: Store, services: Services) -> Run
         interrupted_by = interrupt.signal_number
         if interrupted_by == signal.SIGHUP and isinstance(platform, RunsWithoutTool):
             platform.leave()  # the terminal is gone, and what runs elsewhere does not need it
-    except (UncollectedError, RunFolderError) as error:
-        goes_on = isinstance(platform, RunsWithoutTool) and platform.leave()
-        if goes_on and isinstance(error, RunFolderError):  # the other one says it itself
-            services.observer(Noted(text=GOES_ON))
+    except Exception as error:
+        with services.interrupts.shielded():
+            _leave_after(error, platform, services)
         raise
     finally:
         with services.interrupts.shielded():
@@ -96,6 +96,15 @@ def run(plan: Plan, platform: Platform, store: Store, services: Services) -> Run
         )
     )
     return result
+
+
+def _leave_after(error: Exception, platform: Platform, services: Services) -> None:
+    if not isinstance(platform, RunsWithoutTool):
+        return
+    is_for_later = isinstance(error, (UncollectedError, RunFolderError))
+    goes_on = platform.leave(only_found=not is_for_later)
+    if goes_on and not isinstance(error, UncollectedError):  # that says it itself
+        services.observer(Noted(text=GOES_ON))
 
 
 class _Runner:

@@ -50,12 +50,13 @@ class SeveralPlatforms:
     def rank_commands(self, request: LaunchRequest) -> tuple[str, ...]:
         return self._of(request).rank_commands(request)
 
-    def leave(self) -> bool:
-        """Of the others nothing runs: `close` ends what they hold."""
-        platform = self._asked_last
-        if platform is None or not isinstance(platform, RunsWithoutTool):
-            return False
-        return platform.leave()
+    def leave(self, *, only_found: bool = False) -> bool:
+        """Of those that were not asked last nothing runs but what an earlier life of the tool has
+        begun: `close` ends what else they hold."""
+        able = [each for each in self._platforms.values() if isinstance(each, RunsWithoutTool)]
+        last = self._asked_last
+        left = [each.leave(only_found=only_found or each is not last) for each in able]
+        return any(left)
 
     def close(self) -> None:
         """All of them, also where one can't be closed in good order."""

@@ -193,8 +193,9 @@ def _run_in(
     known = set(platform.notes)
     mask = secrets.masker(folder.plan.cases)
     services = replace(make_services(observer, interrupts or Interrupts(), mask), grower=grower)
-    result = run(folder.plan, platform, folder, services)
-    for note in platform.notes:
-        if note not in known:
-            observer(Noted(text=note))
-    return result
+    try:
+        return run(folder.plan, platform, folder, services)
+    finally:
+        for note in platform.notes:
+            if note not in known:
+                observer(Noted(text=note))

@@ -158,9 +158,12 @@ class Platform(Protocol):
 class RunsWithoutTool(Protocol):
     """A platform on which what runs may go on without the tool."""
 
-    def leave(self) -> bool:
+    def leave(self, *, only_found: bool = False) -> bool:
         """Let go of what runs there; `close` does not end it after this. False: nothing runs, as
-        far as is known."""
+        far as is known, or nothing of which anything was heard yet: that is ended.
+
+        `only_found`: what an earlier life of the tool has begun; what this one has is ended.
+        """
         ...
 
 

@@ -67,7 +67,8 @@ class Cluster:
 
     def __init__(self, fake: FakeApi, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (folder / "train.py").touch()
-        self.fake, self.contexts, self.shown = fake, list[str | None](), list[str]()
+        self.fake, self.contexts = fake, list[str | None]()
+        self.shown, self.said = list[str](), list[str]()
         PlaceFile(folder / "logs").write(place_of(uid="u", num_pods=2))
         monkeypatch.setattr(Api, "connect", self._connect)
         fake.script("GET", EVENTS, listed())
@@ -79,6 +80,7 @@ class Cluster:
 
         self.case = run_of(loaded).cases[0]
         self.allocation = PodsAllocation(make_folders(folder), loaded.experiment, make_job, {})
+        self.allocation.tell_to(self.said.append)
 
     def _connect(self, context: str | None) -> Api:
         self.contexts.append(context)
@@ -145,7 +147,7 @@ def test_one_that_fails_while_it_is_waited_for_is_heard_then(cluster: Cluster) -
     found = (job(), job("Failed"))
     cluster.has(*found, pods=pods_of(WAITING, WAITING), watch=Answer(stream=gone))
     cluster.wait()
-    assert "BackoffLimitExceeded" in list(cluster.allocation.notes_on(cluster.case))[-1]
+    assert "BackoffLimitExceeded" in cluster.said[-1]
 
 
 def test_one_whose_pods_can_not_come_up_ends_the_run(cluster: Cluster) -> None:
@@ -158,6 +160,13 @@ def test_one_whose_pods_can_not_come_up_ends_the_run(cluster: Cluster) -> None:
 def test_one_that_may_not_be_looked_at_any_more_is_left(cluster: Cluster) -> None:
     cluster.fake.script("GET", PODS, refused(403, "Forbidden"))
     with pytest.raises(UncollectedError, match="watching the pods"):
+        cluster.wait()
+
+
+def test_one_of_which_nobody_knows_whether_it_is_there_is_left(cluster: Cluster) -> None:
+    """Its pods may be made a minute later."""
+    cluster.has(refused(503, "ServiceUnavailable"), pods=[])
+    with pytest.raises(UncollectedError, match="looking at job r in namespace training"):
         cluster.wait()
 
 
@@ -266,7 +275,7 @@ def test_a_successor_without_a_secret_of_the_run_is_refused_before_it_is_made(
 ) -> None:
     cluster.has_batch()
     with pytest.raises(InputError, match="`WANDB_API_KEY` is not set in your environment"):
-        cluster.allocation.start((), cluster.shown.append, cluster.shown.append)
+        cluster.allocation.start((), cluster.shown.append)
     assert {asked.method for asked in cluster.fake.asked} == {"GET"}
 
 

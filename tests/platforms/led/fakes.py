@@ -146,13 +146,18 @@ class FakeAllocation:
 
     notes: Iterable[str] = ()
 
+    say: Say = print
+
+    def tell_to(self, say: Say) -> None:
+        self.say = say
+
     def find(self) -> FakeLeader | None:
         return self.leader
 
-    def start(self, jobs: tuple[Job, ...], say: Say, show: Say) -> FakeLeader:
+    def start(self, jobs: tuple[Job, ...], show: Say) -> FakeLeader:
         self.log.append("start")
         self.jobs.append(jobs)
-        say("the cluster warns")
+        self.say("the cluster warns")
         show("2 pods wait for a node")
         leader = self.starts.pop(0)
         if isinstance(leader, Exception):

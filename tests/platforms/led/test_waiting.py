@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
+from threading import Thread, get_ident
 
 import pytest
 from rich.console import Console
@@ -21,12 +22,20 @@ from tests.platforms.led.fakes import (
 
 from broadgauge.cli.progress import LiveLine, PlainLines
 from broadgauge.engine.events import PhaseBegan, RunStarted
-from broadgauge.messages.leader import AgentLost, LifeBegins, LifeEnds, SkipTrials, Stored, TakeJobs
+from broadgauge.messages.leader import (
+    AgentLost,
+    LifeBegins,
+    LifeEnds,
+    SkipTrials,
+    Spooled,
+    Stored,
+    TakeJobs,
+)
 from broadgauge.platforms.led import following
 from broadgauge.platforms.led.handle import LinkLost, NoLeader, NothingMore
 from broadgauge.platforms.led.platform import MOST_LOST
-from broadgauge.specs.errors import PlatformError, UncollectedError
-from broadgauge.specs.launching import WAITING
+from broadgauge.specs.errors import PlatformError, RunFolderError, UncollectedError
+from broadgauge.specs.launching import WAITING, ShownPhase
 from broadgauge.specs.record import ErrorKind, Phase, Status
 
 LAUNCH, NEXT, LAST = map(make_launch, ("b0.l0", "b0.l1", "b0.l2"))
@@ -342,3 +351,85 @@ def test_a_run_that_is_left_leaves_its_leader_and_one_that_is_closed_ends_it(
         led.close()
         led.close()
         assert allocation.log == ["start", "attach", *ends]
+
+
+def test_a_leader_that_was_found_is_left_whatever_fails_and_an_own_one_is_not(
+    tmp_path: Path,
+) -> None:
+    """What an earlier life of the tool has begun may have measured for days."""
+    never = PlatformError("job bench: after 600 s: 2 pods wait for a node")
+    allocation = FakeAllocation(found=leads(), wait_for_found=never)
+    led = make_led(tmp_path, allocation, LAUNCH)
+    with pytest.raises(PlatformError):
+        led.start(LAUNCH, Shown())
+    assert led.leave(only_found=True)
+    led.close()
+    assert allocation.log == ["wait_for_found"]
+    allocation = FakeAllocation(leads())
+    led = make_led(tmp_path, allocation, LAUNCH)
+    led.start(LAUNCH, Shown())
+    assert not led.leave(only_found=True)
+    led.close()
+    assert allocation.log == ["start", "attach", "stop", "forget"]
+
+
+@pytest.mark.parametrize("error", [PlatformError("a login failed"), RunFolderError("unreadable")])
+def test_a_leader_that_can_not_be_looked_for_now_is_left(tmp_path: Path, error: Exception) -> None:
+    class Away(FakeAllocation):
+        def find(self) -> FakeLeader | None:
+            raise error
+
+    led = make_led(tmp_path, Away(), LAUNCH)
+    with pytest.raises(type(error)):
+        led.start(LAUNCH, Shown())
+    assert led.leave(only_found=True)
+    led.close()
+
+
+def test_a_leader_that_was_just_started_and_can_not_be_stored_is_ended(tmp_path: Path) -> None:
+    """It has measured next to nothing, and would hold its GPUs for nobody."""
+    allocation = FakeAllocation(FakeLeader([RunFolderError("the disk is full")]))
+    led = make_led(tmp_path, allocation, LAUNCH)
+    with pytest.raises(RunFolderError):
+        led.start(LAUNCH, Shown())
+    assert not led.leave()
+    led.close()
+    assert allocation.log == ["start", "attach", "stop", "forget"]
+
+
+def test_what_may_go_on_is_said_at_the_end(tmp_path: Path) -> None:
+    class Stubborn(FakeLeader):
+        def stop(self) -> bool:
+            super().stop()
+            return False
+
+    allocation = FakeAllocation(Stubborn([FakeLink(hello(0), measured(LAUNCH))]))
+    led = make_led(tmp_path, allocation, LAUNCH)
+    led.start(LAUNCH, Shown())
+    led.close()
+    assert led.notes[-1] == "pod-0 may go on: nobody could tell whether it has ended"
+    assert allocation.log[-1] == "stop"  # the run folder still knows of it
+
+
+def test_what_other_threads_say_is_shown_by_the_runs_own(tmp_path: Path) -> None:
+    """What shows it is not made for several."""
+
+    class Talks(FakeLink):
+        def receive(self, timeout_s: float) -> Spooled | None:
+            thread = Thread(target=allocation.say, args=("the API server does not answer",))
+            thread.start()
+            thread.join()
+            return super().receive(timeout_s)
+
+    threads, shown = set[int](), Shown()
+
+    def show(phase: ShownPhase, detail: str) -> None:
+        threads.add(get_ident())
+        shown(phase, detail)
+
+    allocation = FakeAllocation(FakeLeader([Talks(hello(0), measured(LAUNCH))]))
+    led = make_led(tmp_path, allocation, LAUNCH)
+    led.start(LAUNCH, show).run_trial(LAUNCH.trials[0], show)
+    assert threads == {get_ident()}
+    assert shown.of(Phase.RENDEZVOUS).count("the API server does not answer") == 3
+    assert "the API server does not answer" in led.notes

@@ -76,14 +76,18 @@ class HostsAllocation:
         """How they differ from each other."""
         return notes_on(self._hosts, self._facts)
 
+    def tell_to(self, say: Say) -> None:
+        """All is said before they are used."""
+        del say
+
     def find(self) -> HostsLeader | None:
         """The leader that the run folder knows of."""
         place = read_place(self._state_folder)
         return None if place is None else HostsLeader(place)
 
-    def start(self, jobs: tuple[Job, ...], say: Say, show: Say) -> HostsLeader:
+    def start(self, jobs: tuple[Job, ...], show: Say) -> HostsLeader:
         """A leader that is yet to be given jobs. Raises PlatformError, RunFolderError."""
-        del jobs, say, show  # they answer at once, and are given what they do then
+        del jobs, show  # they answer at once, and are given what they do then
         place = start_allocation(self._hosts, self._facts, self._secrets)
         try:
             with writing(self._state_folder):

@@ -67,7 +67,7 @@ class PodsAllocation:
         self._make_job = make_job
         self._secrets = secrets
         self._file = PlaceFile(folders.logs)
-        self._kept = KeptResults(run_at=self._run_at, say=self._note)
+        self._kept = KeptResults(run_at=self._run_at, say=self._tell)
         self._leader: RunningJob | None = None
         self._upcoming: _Upcoming | None = None
         self._next_number = 0
@@ -76,12 +76,16 @@ class PodsAllocation:
         self._runs: dict[str, RunJob] = {}
         """By the job's name."""
         self._facts: dict[str, dict[str, str | None]] = {}
-        self._notes: dict[str, None] = {}
+        self._say: Say = lambda _: None
 
     @property
     def notes(self) -> Iterable[str]:
         """Known before anything is asked of the cluster: nothing."""
         return ()
+
+    def tell_to(self, say: Say) -> None:
+        """Its watches and logs have threads of their own."""
+        self._say = say
 
     def find(self) -> RunningJob | None:
         """The leader that the run folder knows of. Raises PlatformError."""
@@ -95,7 +99,7 @@ class PodsAllocation:
             self._leader = self._job_at(api, found_again(api, place))
         return self._leader
 
-    def start(self, jobs: tuple[Job, ...], say: Say, show: Say) -> RunningJob:
+    def start(self, jobs: tuple[Job, ...], show: Say) -> RunningJob:
         """A job with these orders; its pods run when it comes back. Raises InputError,
         PlatformError, RunFolderError."""
         self._kept.show = show
@@ -110,7 +114,7 @@ class PodsAllocation:
         show(f"creating {place.name} in namespace {place.namespace}, {coming.words}: {pods}")
         leader = self._leader = self._job_at(api, place)
         try:
-            leader.is_created(objects.create(api, place.namespace, say), run.num_pods)
+            leader.is_created(objects.create(api, place.namespace, self._say), run.num_pods)
             self._file.write(leader.place)
             leader.wait_for_pods(run.num_pods, _limit_s(run), show)
         except BaseException:  # a Ctrl-C, too: what was made is given back
@@ -131,7 +135,7 @@ class PodsAllocation:
         except PlatformError as error:
             if leader.is_coming_up():
                 raise
-            self._note(str(error))  # it has failed meanwhile: what it kept is heard
+            self._say(str(error))  # it has failed meanwhile: what it kept is heard
 
     def forget(self) -> None:
         """Its job is gone."""
@@ -178,7 +182,6 @@ class PodsAllocation:
                 f"network {case.link.name} is also the control network: between timed parts it "
                 "carries what ranks say, in them a sign of life every 10 s"
             )
-        yield from self._notes
 
     def environment(self, case: Case, life: ReportedLife) -> Environment:
         """What the pods said of themselves. Raises LaunchError where one says nothing usable."""
@@ -238,7 +241,7 @@ class PodsAllocation:
 
     def _job_at(self, api: Api, place: JobPlace) -> RunningJob:
         return RunningJob(
-            api, place, self._file, self._folders.logs, self._note, kept=self._kept.attach
+            api, place, self._file, self._folders.logs, self._tell, kept=self._kept.attach
         )
 
     def _secret(self, name: str) -> SecretText:
@@ -264,8 +267,9 @@ class PodsAllocation:
             self._facts[name] = cluster_facts(leader.api, pods)
         return self._facts[name]
 
-    def _note(self, text: str) -> None:
-        self._notes[text] = None
+    def _tell(self, text: str) -> None:
+        """To whoever listens by then."""
+        self._say(text)
 
 
 _: type[Allocation] = PodsAllocation

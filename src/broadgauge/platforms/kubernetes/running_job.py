@@ -160,8 +160,8 @@ class RunningJob:
             return False
         try:
             job = self._job()
-        except ApiError:  # nobody knows: whoever waits is told
-            return True
+        except ApiError as error:
+            raise refusal(error, f"looking at {self.name}", UncollectedError) from error
         return job is not None and trouble_of(job) is None and not has_ended(job)
 
     def attach(self, after: int) -> AttachedLog:
@@ -212,7 +212,10 @@ class RunningJob:
                 raise refusal(error, words, UncollectedError) from error
 
     def tell(self, order: LeaderOrder) -> None:
-        """Put an order where the leader finds it. Raises LinkLost, PlatformError, RunFolderError."""
+        """Put an order where the leader finds it.
+
+        Raises LinkLost, PlatformError, RunFolderError.
+        """
         self._know(with_number_used(self.place))  # of a tool that is killed now, too
         first = self.pods().get(0)
         name = None if first is None else first.name

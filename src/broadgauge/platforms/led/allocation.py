@@ -22,15 +22,19 @@ class Allocation(Protocol):
         """What the user should know of them."""
         ...
 
+    def tell_to(self, say: Say) -> None:
+        """Who takes what the user should know, at any time and from any thread."""
+        ...
+
     def find(self) -> LeaderHandle | None:
         """The leader that the run folder knows of, perhaps of an earlier life of the tool."""
         ...
 
-    def start(self, jobs: tuple[Job, ...], say: Say, show: Say) -> LeaderHandle:
+    def start(self, jobs: tuple[Job, ...], show: Say) -> LeaderHandle:
         """A leader, and its agents, with nothing left where that fails.
 
-        It may have these jobs at once, else they are given to it. `say`: takes what the user should
-        know. `show`: takes what is waited for. Raises InputError, PlatformError, RunFolderError.
+        It may have these jobs at once, else they are given to it. `show`: takes what is waited for.
+        Raises InputError, PlatformError, RunFolderError.
         """
         ...
 

@@ -74,10 +74,11 @@ class ReportedLife:
             self.symptoms.see(event)
 
 
-def events(leading: FollowedLeader) -> Iterator[Followed]:
-    """What comes, however long it takes. Raises LeaderGone."""
+def events(leading: FollowedLeader, look_round: Callable[[], None]) -> Iterator[Followed]:
+    """What comes, however long it takes; `look_round` is called meanwhile. Raises LeaderGone."""
     while True:
         event = leading.receive(PATIENCE_S)
+        look_round()
         if event is not None:
             yield event
 
@@ -111,6 +112,8 @@ class FollowedLaunch:
     """Told when it is gone, and why."""
     take_note: Callable[[str], None]
     """Told what the user should know."""
+    look_round: Callable[[], None] = lambda: None
+    """Called once in a while."""
     _has_ended: bool = False
 
     @property
@@ -196,7 +199,7 @@ class FollowedLaunch:
         """Take in all of the trial; which agent or supervisor was lost. Raises LeaderGone."""
         lost: TrialError | None = None
         has_begun = self.begun.trial_id == request.trial_id
-        for event in events(self.leading):
+        for event in events(self.leading, self.look_round):
             match event:
                 case TrialBegins(trial_id=request.trial_id):
                     self.begun, has_begun = event, True

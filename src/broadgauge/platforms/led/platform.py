@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from broadgauge.messages.agent import LogText
 from broadgauge.messages.leader import (
@@ -19,11 +20,12 @@ from broadgauge.platforms.led.allocation import Allocation, Say
 from broadgauge.platforms.led.following import FollowedLeader, LeaderGone, logs_of
 from broadgauge.platforms.led.handle import LeaderHandle
 from broadgauge.platforms.led.launch import FollowedLaunch, ReportedLife, events, write_log
+from broadgauge.platforms.led.notes import Notes
 from broadgauge.platforms.led.orders import job_of, life_number
 from broadgauge.platforms.reading_logs import read_logs
 from broadgauge.platforms.supervised import trial_order
 from broadgauge.specs.case import Case
-from broadgauge.specs.errors import LaunchError, PlatformError, UncollectedError
+from broadgauge.specs.errors import LaunchError, PlatformError, RunFolderError, UncollectedError
 from broadgauge.specs.launching import WAITING, LaunchRequest, TrialProgress
 from broadgauge.specs.record import Phase
 
@@ -41,7 +43,7 @@ class LedPlatform:
     def __init__(self, folders: LaunchFolders, allocation: Allocation) -> None:
         self._folders = folders
         self._allocation = allocation
-        self._notes = dict.fromkeys(allocation.notes)
+        self._notes = Notes(allocation.notes)
         self._expected: list[LaunchRequest] = []
         self._has_grown = False
         """More is expected than the leader was given."""
@@ -54,13 +56,16 @@ class LedPlatform:
         self._num_lost = 0
         self._last_loss: str | None = None
         """Why the leader before this one ended; None: this is the first."""
+        self._has_started = False
+        """A leader: what is found after that is of this life of the tool."""
         self._is_left = False
+        allocation.tell_to(self._notes.say)
         self._programs = Programs()
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know; it grows as launches start."""
-        return tuple(self._notes)
+        return self._notes.all
 
     def expect(self, requests: Sequence[LaunchRequest]) -> None:
         """The leader is given all of them at once, and goes on by itself. Where they are fewer than
@@ -73,6 +78,7 @@ class LedPlatform:
 
     def start(self, request: LaunchRequest, progress: TrialProgress) -> FollowedLaunch:
         """Follow the leader up to the first trial that is asked for. Raises LaunchError."""
+        self._notes.show = partial(progress, Phase.RENDEZVOUS)
         progress(Phase.RENDEZVOUS, f"starting ranks on {request.cases[0].nodes} nodes")
         while True:
             try:
@@ -86,12 +92,23 @@ class LedPlatform:
         """The environment and command of each rank, as a shell there would take them."""
         return self._allocation.rank_commands(request)
 
-    def leave(self) -> bool:
-        """Let go: the run goes on there, and `run --resume` collects."""
+    def leave(self, *, only_found: bool = False) -> bool:
+        """Let go: the run goes on there, and `run --resume` collects.
+
+        A leader that was just started and is not heard yet is none to be left: it has measured
+        next to nothing.
+        """
+        is_unheard = self._leading is None
+        if self._is_left or (self._has_started and (only_found or is_unheard)):
+            return False
         leading, self._leading, self._is_left = self._leading, None, True
         if leading is not None:
             leading.close()
-        return leading is not None
+            return True
+        try:
+            return self._allocation.find() is not None
+        except (PlatformError, RunFolderError):  # there is one, and it can't be looked for now
+            return True
 
     def close(self) -> None:
         """End what runs there, and leave nothing; safe to call twice.
@@ -102,15 +119,15 @@ class LedPlatform:
         if leading is not None:
             leading.close()
         leader = None if self._is_left else self._allocation.find()
-        if leader is not None and leader.stop():
+        if leader is None:
+            return
+        if leader.stop():
             self._allocation.forget()
+        else:
+            self._notes.keep(f"{leader.name} may go on: nobody could tell whether it has ended")
 
     def _lead(self, request: LaunchRequest, progress: TrialProgress) -> FollowedLeader:
         """A leader that has this launch among its jobs. Raises LaunchError, LeaderGone."""
-
-        def say(text: str) -> None:
-            progress(Phase.RENDEZVOUS, text)
-            self._note(text)
 
         def show(text: str) -> None:
             progress(WAITING, text)
@@ -118,15 +135,16 @@ class LedPlatform:
         if self._leading is None:
             found = self._allocation.find()
             if found is not None:
-                self._leading = self._attached(found, say, show)
+                self._leading = self._attached(found, show)
                 if self._leading is not None:
                     self._skip_unwanted(self._leading)
                     return self._leading  # with what it has measured, and what it has left
         if self._leading is None:
             with self._telling_of_loss():
                 jobs = self._jobs_from(request)
-                leader = self._allocation.start(jobs, say, show)
-                self._leading = _heard_first(leader, say)
+                self._has_started = True
+                leader = self._allocation.start(jobs, show)
+                self._leading = _heard_first(leader, self._notes.say)
                 if self._leading.generation < 0:
                     self._leading.give(jobs)
         elif self._has_grown:
@@ -159,14 +177,14 @@ class LedPlatform:
         planned, _ = life_number(request.launch_id)
         return planned in {life_number(each.launch_id)[0] for each in self._expected}
 
-    def _attached(self, leader: LeaderHandle, say: Say, show: Say) -> FollowedLeader | None:
+    def _attached(self, leader: LeaderHandle, show: Say) -> FollowedLeader | None:
         """The leader of an earlier life of the tool, with what it has measured meanwhile; None: it
         is gone. Raises PlatformError."""
         self._allocation.wait_for_found(show)
         try:
-            return FollowedLeader.of(leader, -1, say)
+            return FollowedLeader.of(leader, -1, self._notes.say)
         except LeaderGone as gone:
-            self._note(f"{gone}: what is left is run again")
+            self._notes.keep(f"{gone}: what is left is run again")
             self._last_loss = f"the leader was lost: {gone}"
             with self._telling_of_loss():
                 self._allocation.lose()
@@ -192,7 +210,7 @@ class LedPlatform:
         first = request.trials[0].trial_id
         planned, number = life_number(request.launch_id)
         life = self._life
-        for event in events(leading):
+        for event in events(leading, self._notes.show_waiting):
             match event:
                 case LifeBegins():
                     ranks = _num_ranks(request.cases[0])
@@ -222,7 +240,7 @@ class LedPlatform:
     ) -> FollowedLaunch:
         case = request.cases[0]
         for note in (*life.notes, *self._allocation.notes_on(case)):
-            self._note(note)
+            self._notes.keep(note)
         self._num_lost = 0
         return FollowedLaunch(
             leading=leading,
@@ -233,7 +251,8 @@ class LedPlatform:
             num_left=len(request.trials),
             loss_words=self._loss_words,
             lose_leader=lambda why: self._lose(f"the leader was lost: {why}"),
-            take_note=self._note,
+            take_note=self._notes.keep,
+            look_round=self._notes.show_waiting,
         )
 
     def _raise_failure(self, life: ReportedLife, case: Case) -> None:
@@ -273,7 +292,7 @@ class LedPlatform:
         over = over or self._allocation.why_over()
         self._num_lost += 1
         self._last_loss = why
-        self._note(why)
+        self._notes.keep(why)
         if self._leading is not None:
             self._leading.close()
             self._leading = None
@@ -286,9 +305,6 @@ class LedPlatform:
                 f"{self._num_lost} times in a row, at last: {why}",
                 hint="`broadgauge run --resume` goes on when the machines can be reached",
             )
-
-    def _note(self, text: str) -> None:
-        self._notes[text] = None
 
 
 def _heard_first(leader: LeaderHandle, say: Say) -> FollowedLeader:
