@@ -23,7 +23,7 @@ from tests.platforms.kubernetes.fake_api import (
 from broadgauge.cli.main import main
 from broadgauge.manifests.names import JOB, MANAGER, OWNER, RUN
 from broadgauge.platforms.kubernetes import extra
-from broadgauge.platforms.kubernetes.job_place import STATE_FILE, JobPlace, PlaceFile, this_owner
+from broadgauge.platforms.kubernetes.job_place import STATE_FILE, JobPlace, place_file, this_owner
 from broadgauge.specs.errors import ExitCode
 from broadgauge.specs.kubernetes import MANAGED_BY
 
@@ -56,7 +56,7 @@ def pod_of(run: str) -> dict[str, Any]:
 
 
 def place_of(folder: Path, run: str, namespace: str = NAMESPACE, context: str = "c") -> None:
-    PlaceFile(folder / "logs").write(
+    place_file(folder / "logs").write(
         JobPlace(context=context, namespace=namespace, run=run, name=run, kind="job", number=0)
     )
 
@@ -245,7 +245,7 @@ def test_a_folder_that_names_no_job_has_nothing_to_delete(
     assert main(["cleanup", str(made.path)]) == ExitCode.OK
     assert f"{made.path} names no job in a cluster" in capsys.readouterr().err
     (made.path / "logs" / STATE_FILE).write_text("{")
-    assert main(["cleanup", str(made.path)]) == ExitCode.BAD_INPUT
+    assert main(["cleanup", str(made.path)]) == ExitCode.RUN_FOLDER
     assert "can't be read" in capsys.readouterr().err
     (tmp_path / "no-run").mkdir()
     assert main(["cleanup", str(tmp_path / "no-run")]) == ExitCode.RUN_FOLDER

@@ -276,7 +276,7 @@ class LaunchLife:
         teardown_s = self.job.orders[0].order.limits.teardown_s
         await self._hear_rest(time.monotonic() + teardown_s + END_GRACE_S)
         for number in set(self._numbers) - self._ended:
-            self._lose(number, "its ranks did not end in time")
+            self._lose(number, "its ranks did not end in time", is_connected=True)
         self.tell(Ended())
 
     async def _hear_rest(self, deadline_s: float, *, but_waiting: bool = False) -> None:
@@ -321,10 +321,10 @@ class LaunchLife:
             case _:
                 pass
 
-    def _lose(self, number: int, why: str) -> None:
+    def _lose(self, number: int, why: str, *, is_connected: bool = False) -> None:
         if number not in self._ended:
             self._ended.add(number)
-            self.tell(AgentLost(agent=number, message=why))
+            self.tell(AgentLost(agent=number, message=why, is_connected=is_connected))
 
     def _send(self, number: int, order: Any) -> None:
         link = self.agents.link(number)

@@ -94,6 +94,8 @@ class Leader:
         self._life: LaunchLife | None = None
         self._has_news = asyncio.Event()
         self._is_stopped = False
+        self._is_full = False
+        """An event could not be kept."""
         self._tools: LeaderVoice
 
     def _spool_path(self) -> Path:
@@ -220,10 +222,14 @@ class Leader:
             self._life.cancel()
 
     def _tell(self, event: Any, generation: int) -> None:
+        if self._is_full:
+            return
         try:
             self._spool.append(generation, event)
         except (SpoolFull, OSError) as error:
-            # Nobody could read what comes after a gap: the trials that are left are run again.
+            # Nobody could read what comes after a gap, also where it would fit in: the trials that
+            # are left are run again.
+            self._is_full = True
             self._tools.give_up(_in_words(error, self._disk))
             self._is_stopped = True
             self._jobs = []

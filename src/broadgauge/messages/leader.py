@@ -148,6 +148,8 @@ class AgentLost:
     type: Literal["agent_lost"] = "agent_lost"
     agent: int
     message: str
+    is_connected: bool = False
+    """It is given up for this life alone: the leader goes on with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from broadgauge.manifests.names import OWNER, RUN
 from broadgauge.platforms.kubernetes.api import Api
 from broadgauge.platforms.kubernetes.api_errors import ApiError
-from broadgauge.platforms.kubernetes.job_place import STATE_FILE, PlaceFile, this_owner
+from broadgauge.platforms.kubernetes.job_place import place_file, this_owner
 from broadgauge.platforms.kubernetes.job_states import RESOURCES, has_ended, serves
 from broadgauge.platforms.kubernetes.json_shapes import JsonMap, labels_in, mapping, text
 from broadgauge.platforms.kubernetes.owned import (
@@ -227,19 +227,14 @@ def place_of_run(
     folder: Path, context: str | None, namespace: str | None
 ) -> tuple[CleaningPlace, str] | None:
     """Where the run of this folder has its job, and its label; None: it names none, since it has
-    deleted it or ran elsewhere. Raises InputError, and RunFolderError where it is no run folder.
+    deleted it or ran elsewhere. Raises InputError; RunFolderError where it is no run
+    folder, or says what can't be read.
 
     `context` and `namespace`: instead of those that the folder names; None: as it does.
     """
-    file = PlaceFile(folder / LOGS_FOLDER)
-    place = file.read()
-    if place is None:
+    place = place_file(folder / LOGS_FOLDER).read()
+    if place is None or place.is_gone:
         find_run(folder)
-        if not (file.folder / STATE_FILE).exists():
-            return None
-        raise InputError(
-            f"{file.folder / STATE_FILE} names the run's job, and can't be read",
-            hint="`broadgauge cleanup --namespace NAME` lists what runs have left there",
-        )
+        return None
     api = Api.connect(context if context is not None else place.context)
     return CleaningPlace(api, namespace or place.namespace, RESOURCES[place.kind]), place.run

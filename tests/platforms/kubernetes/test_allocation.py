@@ -29,14 +29,15 @@ from broadgauge.messages.leader import TakeJobs
 from broadgauge.platforms.kubernetes import running_job
 from broadgauge.platforms.kubernetes.allocation import PodsAllocation
 from broadgauge.platforms.kubernetes.api import Api
-from broadgauge.platforms.kubernetes.job_place import PlaceFile
+from broadgauge.platforms.kubernetes.job_place import STATE_FILE, place_file, run_label
 from broadgauge.platforms.kubernetes.running_job import RunningJob
 from broadgauge.platforms.kubernetes.upcoming import chosen_kind
 from broadgauge.platforms.led.handle import LinkLost, NoLeader
 from broadgauge.running.experiments import load_text
 from broadgauge.running.rendering.experiment import ON_KUBERNETES
-from broadgauge.specs.errors import InputError, PlatformError, UncollectedError
+from broadgauge.specs.errors import InputError, PlatformError, RunFolderError, UncollectedError
 from broadgauge.specs.kubernetes import JobKind, Kubernetes
+from broadgauge.specs.secrets import SecretText
 
 JOB = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/r"
 SECRET = "environment={WANDB_API_KEY: {from_environment: true}}"
@@ -69,7 +70,8 @@ class Cluster:
         (folder / "train.py").touch()
         self.fake, self.contexts = fake, list[str | None]()
         self.shown, self.said = list[str](), list[str]()
-        PlaceFile(folder / "logs").write(place_of(uid="u", num_pods=2))
+        self.secrets: dict[str, SecretText] = {}
+        place_file(folder / "logs").write(place_of(uid="u", num_pods=2))
         monkeypatch.setattr(Api, "connect", self._connect)
         fake.script("GET", EVENTS, listed())
         loaded = load_text(EXPERIMENT, folder / "experiment.yaml", (SECRET, ON_KUBERNETES))
@@ -79,7 +81,9 @@ class Cluster:
             return run_of(loaded, kind, name, program=b"zip")
 
         self.case = run_of(loaded).cases[0]
-        self.allocation = PodsAllocation(make_folders(folder), loaded.experiment, make_job, {})
+        self.allocation = PodsAllocation(
+            make_folders(folder), loaded.experiment, make_job, self.secrets
+        )
         self.allocation.tell_to(self.said.append)
 
     def _connect(self, context: str | None) -> Api:
@@ -144,7 +148,7 @@ def test_what_has_begun_or_will_not_begin_any_more_is_not_waited_for(
 
 def test_one_that_fails_while_it_is_waited_for_is_heard_then(cluster: Cluster) -> None:
     gone = [event_line("DELETED", each) for each in pods_of(WAITING, WAITING)]
-    found = (job(), job("Failed"))
+    found = (job(), job(), job("Failed"))
     cluster.has(*found, pods=pods_of(WAITING, WAITING), watch=Answer(stream=gone))
     cluster.wait()
     assert "BackoffLimitExceeded" in cluster.said[-1]
@@ -228,6 +232,24 @@ def test_who_ends_a_job_by_a_limit_or_by_hand_wants_no_other(
     assert (why is None) if over is None else (over in str(why))
 
 
+@pytest.mark.parametrize("found", [GONE, job("Failed", why="DeadlineExceeded")])
+def test_a_job_that_was_over_when_it_was_found_has_a_successor(
+    cluster: Cluster, found: Answer
+) -> None:
+    """What it kept is heard first; whoever resumes then wants the rest."""
+    cluster.has(found, pods=[])
+    cluster.wait()
+    assert cluster.allocation.why_over() is None
+    cluster.allocation.forget()
+
+
+def test_a_job_that_is_over_later_has_none(cluster: Cluster) -> None:
+    cluster.has(job(), job(), GONE, pods=pods_of(RUNNING, RUNNING))
+    cluster.wait()
+    assert cluster.allocation.why_over() is None
+    assert "was deleted by somebody" in str(cluster.allocation.why_over())
+
+
 def test_a_job_that_says_late_why_it_ended_is_waited_for(cluster: Cluster) -> None:
     """Its pods end first."""
     late = (job(), job(), job("FailureTarget", why="DeadlineExceeded"))
@@ -260,10 +282,11 @@ def test_a_successor_is_made_in_the_cluster_of_the_job_before_it(
 ) -> None:
     """Whatever the kubeconfig's context is by now."""
     before = replace(place_of(uid="u", num_pods=2), context="theirs")
-    PlaceFile(tmp_path / "logs").write(before)
+    place_file(tmp_path / "logs").write(before)
     cluster.has_batch()
     assert cluster.allocation.find() is not None
     cluster.allocation.forget()
+    assert cluster.allocation.find() is None
     cluster.allocation.seats_of(cluster.case)
     assert cluster.contexts == ["theirs", "theirs"]
     chosen = chosen_kind(Kubernetes(image="x", namespace="mine", job="job"), before)
@@ -287,7 +310,7 @@ def test_jobs_count_as_given_once_the_server_has_taken_them(
     cluster.has(job(), pods=[])
     done = Answer(body={"metadata": {"name": "r-orders"}})
     cluster.fake.script("PATCH", orders, refused(503, "ServiceUnavailable"), done)
-    leader, file = cluster.allocation.find(), PlaceFile(tmp_path / "logs")
+    leader, file = cluster.allocation.find(), place_file(tmp_path / "logs")
     assert leader is not None
     with pytest.raises(LinkLost, match="can't be told anything"):
         leader.tell(jobs)
@@ -300,3 +323,43 @@ def test_jobs_count_as_given_once_the_server_has_taken_them(
         "order-0001.json.gz",
         "order-0002.json.gz",
     ]
+
+
+def test_a_successor_is_made_there_also_by_a_later_life_of_the_tool(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    place_file(tmp_path / "logs").write(replace(place_of(uid="u"), context="theirs", is_gone=True))
+    cluster.has_batch()
+    assert cluster.allocation.find() is None
+    cluster.allocation.seats_of(cluster.case)
+    assert cluster.contexts == ["theirs"]
+
+
+def test_a_job_of_the_runs_name_that_is_there_already_is_not_deleted(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """The run folder was put back from a copy, say: it leads the run, and has measured."""
+    cluster.secrets["WANDB_API_KEY"] = SecretText("key")
+    place_file(tmp_path / "logs").forget()
+    cluster.has_batch()
+    taken = refused(409, "AlreadyExists")
+    cluster.fake.script("POST", CONFIG_MAPS, taken)
+    program = f"{run_label('small', str(tmp_path / 'logs'))}-program"
+    there = Answer(body={"metadata": {"name": program}})
+    cluster.fake.script("GET", f"{CONFIG_MAPS}/{program}", there)
+    with pytest.raises(PlatformError, match="it is there already"):
+        cluster.allocation.start((), cluster.shown.append)
+    assert {asked.method for asked in cluster.fake.asked} == {"GET", "POST"}
+    found = place_file(tmp_path / "logs").read()
+    assert found is not None  # `run --resume` listens to it
+    assert not found.is_gone
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"context": 1}', "\udc80"])
+def test_a_file_that_can_not_be_read_is_not_no_job(
+    cluster: Cluster, tmp_path: Path, text: str
+) -> None:
+    """The disk was full, or the power was gone: another job beside it would disturb it."""
+    (tmp_path / "logs" / STATE_FILE).write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(RunFolderError, match="says where the run goes on, and can't be read"):
+        cluster.allocation.find()

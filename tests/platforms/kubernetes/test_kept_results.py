@@ -20,7 +20,7 @@ from tests.running.rendering.runs import small_run
 from tests.timeouts import HANG_S
 
 from broadgauge.messages.frames import FrameWriter
-from broadgauge.platforms.kubernetes.job_place import PlaceFile
+from broadgauge.platforms.kubernetes.job_place import place_file
 from broadgauge.platforms.kubernetes.kept_results import MOST_TRIES, KeptResults
 from broadgauge.platforms.kubernetes.leader_log import AttachedLog
 from broadgauge.platforms.kubernetes.running_job import RunningJob
@@ -55,7 +55,7 @@ class Reading:
         fake.script("GET", PODS, self._pods)
         fake.script("WATCH", PODS, held()[0])
         place = place_of(uid="u")
-        self.job = RunningJob(fake.api(), place, PlaceFile(folder), folder, self.said.append)
+        self.job = RunningJob(fake.api(), place, place_file(folder), folder, self.said.append)
 
     def says(self, *pieces: bytes) -> None:
         """The log of each reader's pod."""

@@ -43,7 +43,9 @@ def create(fake: FakeApi, run: RunJob) -> list[dict[str, Any]]:
         fake.script("POST", path, made)
     program = f"{CORE}/configmaps/{run.name}-program"
     fake.script("PATCH", program, Answer(body={"metadata": {"name": f"{run.name}-program"}}))
-    objects(run).create(fake.api(), NAMESPACE, lambda _: None)
+    api, found = fake.api(), objects(run)
+    owner = found.claim(api, NAMESPACE, print)
+    found.create(api, NAMESPACE, owner, print)
     return [each.body for each in fake.asked if each.method == "POST"]
 
 

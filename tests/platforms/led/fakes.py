@@ -9,6 +9,7 @@ from typing import Any
 from tests.engine.fake_script import an_environment
 from tests.platforms.launches import make_case, make_folders, make_request
 
+from broadgauge.messages.agent import RankSaid
 from broadgauge.messages.codec import encode
 from broadgauge.messages.leader import (
     Job,
@@ -22,6 +23,7 @@ from broadgauge.messages.leader import (
     TrialEnds,
 )
 from broadgauge.platforms.led.allocation import Allocation, Say
+from broadgauge.platforms.led.following import Followed
 from broadgauge.platforms.led.handle import (
     AttachedLink,
     LeaderHandle,
@@ -58,7 +60,7 @@ class FakeLink:
     """One attachment: what is heard in it, and what the leader was told."""
 
     hello: LeaderHello | None
-    script: Iterable[LifeEvent | LinkLost | None] = ()
+    script: Iterable[Followed | LinkLost | None] = ()
     """What comes, one after another; None: nothing in time. Nobody may wait beyond its end."""
     last_words: str | None = None
     taken: int | None = None
@@ -66,7 +68,7 @@ class FakeLink:
     last: int = -1
     told: list[LeaderOrder] = field(default_factory=list)
     num_closed: int = 0
-    _left: deque[LifeEvent | LinkLost | None] = field(init=False)
+    _left: deque[Followed | LinkLost | None] = field(init=False)
 
     def __post_init__(self) -> None:
         self._left = deque(self.script)
@@ -233,10 +235,13 @@ def coming_up(request: LaunchRequest) -> tuple[LifeEvent, ...]:
     )
 
 
-def measured(request: LaunchRequest) -> tuple[LifeEvent, ...]:
-    """And up to its end."""
+def measured(request: LaunchRequest) -> tuple[Followed, ...]:
+    """And up to its end, which all ranks have reached."""
     trial_id = request.trials[0].trial_id
-    return (*coming_up(request), TrialEnds(trial_id=trial_id, unix_s=2.0))
+    done = (
+        RankSaid(rank=rank, message={"type": "done"}) for rank in range(request.cases[0].world_size)
+    )
+    return (*coming_up(request), *done, TrialEnds(trial_id=trial_id, unix_s=2.0))
 
 
 def make_led(folder: Path, allocation: FakeAllocation, *requests: LaunchRequest) -> LedPlatform:

@@ -24,6 +24,7 @@ from broadgauge.cli.progress import LiveLine, PlainLines
 from broadgauge.engine.events import PhaseBegan, RunStarted
 from broadgauge.messages.leader import (
     AgentLost,
+    Job,
     LifeBegins,
     LifeEnds,
     SkipTrials,
@@ -32,9 +33,10 @@ from broadgauge.messages.leader import (
     TakeJobs,
 )
 from broadgauge.platforms.led import following
+from broadgauge.platforms.led.allocation import Say
 from broadgauge.platforms.led.handle import LinkLost, NoLeader, NothingMore
 from broadgauge.platforms.led.platform import MOST_LOST
-from broadgauge.specs.errors import PlatformError, RunFolderError, UncollectedError
+from broadgauge.specs.errors import LaunchError, PlatformError, RunFolderError, UncollectedError
 from broadgauge.specs.launching import WAITING, ShownPhase
 from broadgauge.specs.record import ErrorKind, Phase, Status
 
@@ -93,7 +95,9 @@ def test_jobs_that_have_changed_since_come_in_place_of_those_it_had_at_once(tmp_
     led.start(NEXT, Shown())
     (given,) = link.jobs_told
     assert (given.generation, [job.job_id for job in given.jobs]) == (1, ["b0.l1"])
-    assert [order.number for order in link.told if isinstance(order, Stored)] == [2]
+    assert [order.number for order in link.told if isinstance(order, Stored)] == [
+        len(measured(LAUNCH)) - 1
+    ]
 
 
 @pytest.mark.parametrize("is_found", [False, True])
@@ -431,5 +435,45 @@ def test_what_other_threads_say_is_shown_by_the_runs_own(tmp_path: Path) -> None
     led = make_led(tmp_path, allocation, LAUNCH)
     led.start(LAUNCH, show).run_trial(LAUNCH.trials[0], show)
     assert threads == {get_ident()}
-    assert shown.of(Phase.RENDEZVOUS).count("the API server does not answer") == 3
+    said = shown.of(Phase.RENDEZVOUS)
+    assert said.count("the API server does not answer") == len(measured(LAUNCH))
     assert "the API server does not answer" in led.notes
+
+
+def test_a_trial_that_not_all_ranks_have_done_is_not_measured(tmp_path: Path) -> None:
+    """Its leader had no room for what they said before its end."""
+    told = [event for event in measured(LAUNCH) if getattr(event, "rank", None) != 1]
+    led = make_led(tmp_path, FakeAllocation(FakeLeader([FakeLink(hello(0), told)])), LAUNCH)
+    outcome = led.start(LAUNCH, Shown()).run_trial(LAUNCH.trials[0], Shown())
+    assert outcome.status is not Status.OK
+    assert outcome.error is not None
+    assert outcome.error.kind is ErrorKind.LAUNCHER_LOST
+
+
+def test_ranks_that_do_not_end_in_time_cost_their_launch_alone(tmp_path: Path) -> None:
+    """The leader goes on with their agent: what it has measured since counts."""
+    slow = AgentLost(agent=1, message="its ranks did not end in time", is_connected=True)
+    life = LifeBegins(life_id="b0.l0", agents=())
+    said = [life, slow, LifeEnds(life_id="b0.l0"), *measured(NEXT)]
+    allocation = FakeAllocation(found=FakeLeader([FakeLink(hello(0), said)]))
+    led = make_led(tmp_path, allocation, LAUNCH, NEXT)
+    with pytest.raises(LaunchError, match="pod-1: its ranks did not end in time"):
+        led.start(LAUNCH, Shown())
+    outcome = led.start(NEXT, Shown()).run_trial(NEXT.trials[0], Shown())
+    assert outcome.status is Status.OK
+    assert allocation.log == ["wait_for_found", "attach"]
+
+
+def test_a_leader_that_was_in_the_place_of_another_is_left(tmp_path: Path) -> None:
+    class Taken(FakeAllocation):
+        def start(self, jobs: tuple[Job, ...], show: Say) -> FakeLeader:
+            super().start(jobs, show)
+            raise PlatformError("it is there already")
+
+    allocation = Taken(leads())
+    led = make_led(tmp_path, allocation, LAUNCH)
+    with pytest.raises(PlatformError):
+        led.start(LAUNCH, Shown())
+    assert led.leave(only_found=True)
+    led.close()
+    assert allocation.log == ["start"]

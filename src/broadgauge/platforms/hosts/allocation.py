@@ -1,6 +1,5 @@
 """A leader and an agent on each host: how are they started, found again, and ended?"""
 
-import json
 import os
 import subprocess
 import time
@@ -14,15 +13,15 @@ from broadgauge.agent import bundle
 from broadgauge.agent.facts import HostFacts
 from broadgauge.agent.on_host import AgentStart
 from broadgauge.leader.main import LeaderStart
-from broadgauge.messages.codec import DecodeError, Decoder, encode
+from broadgauge.messages.codec import Decoder
 from broadgauge.messages.leader import Stop
 from broadgauge.messages.proof import new_token
 from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.hosts.bootstrap import FOLDER_WORD, start
 from broadgauge.platforms.hosts.checking import MOST_AT_ONCE
 from broadgauge.platforms.hosts.ssh import SSH_FAILED, ssh_command
-from broadgauge.platforms.launch_folders import private
 from broadgauge.platforms.led.handle import LinkLost, NoLeader
+from broadgauge.platforms.led.leader_file import LeaderFile
 from broadgauge.platforms.led.leader_link import ByteStream, LeaderLink
 from broadgauge.specs.errors import PlatformError
 from broadgauge.specs.hosts import Host
@@ -186,23 +185,6 @@ def stop(place: LeaderPlace) -> bool:
     return False
 
 
-def write_place(folder: Path, place: LeaderPlace) -> None:
-    """Keep where the leader of this run is. Raises OSError."""
-    path = folder / STATE_FILE
-    draft = path.with_suffix(".new")
-    with open(draft, "w", opener=private) as file:
-        file.write(json.dumps(encode(place)) + "\n")
-    draft.replace(path)
-
-
-def read_place(folder: Path) -> LeaderPlace | None:
-    """Where is the leader of this run? None: it has none that we know of."""
-    try:
-        return LEADER_PLACE(json.loads((folder / STATE_FILE).read_text()))
-    except (OSError, ValueError, DecodeError):
-        return None
-
-
-def forget_place(folder: Path) -> None:
-    """Its leader is gone."""
-    (folder / STATE_FILE).unlink(missing_ok=True)
+def leader_file(folder: Path) -> LeaderFile[LeaderPlace]:
+    """Of a run folder's logs."""
+    return LeaderFile(folder / STATE_FILE, LEADER_PLACE, "end on the hosts")

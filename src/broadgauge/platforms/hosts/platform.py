@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from broadgauge.agent.facts import HostFacts
 from broadgauge.agent.taken_cores import TakenCores
@@ -11,16 +10,14 @@ from broadgauge.platforms.hosts.allocation import (
     AttachedLeader,
     LeaderPlace,
     attach,
-    forget_place,
-    read_place,
+    leader_file,
     start_allocation,
     stop,
-    write_place,
 )
 from broadgauge.platforms.hosts.checking import notes_on, read_hosts, refuse_differences
 from broadgauge.platforms.hosts.interfaces import interfaces_of
 from broadgauge.platforms.hosts.seats import seats_on
-from broadgauge.platforms.launch_folders import LaunchFolders, writing
+from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.led.allocation import Allocation, Say
 from broadgauge.platforms.led.dry_run_lines import command_lines
 from broadgauge.platforms.led.environment import machines_environment
@@ -67,6 +64,7 @@ class HostsAllocation:
     ) -> None:
         """`secrets`: variables that ranks get and that stand in no order."""
         self._folders = folders
+        self._file = leader_file(folders.logs)
         self._hosts = tuple(hosts)
         self._facts = tuple(facts)
         self._secrets = secrets
@@ -81,8 +79,8 @@ class HostsAllocation:
         del say
 
     def find(self) -> HostsLeader | None:
-        """The leader that the run folder knows of."""
-        place = read_place(self._state_folder)
+        """The leader that the run folder knows of. Raises RunFolderError."""
+        place = self._file.read()
         return None if place is None else HostsLeader(place)
 
     def start(self, jobs: tuple[Job, ...], show: Say) -> HostsLeader:
@@ -90,9 +88,7 @@ class HostsAllocation:
         del jobs, show  # they answer at once, and are given what they do then
         place = start_allocation(self._hosts, self._facts, self._secrets)
         try:
-            with writing(self._state_folder):
-                self._state_folder.mkdir(0o700, parents=True, exist_ok=True)
-                write_place(self._state_folder, place)
+            self._file.write(place)
         except RunFolderError:
             stop(place)
             raise
@@ -104,7 +100,7 @@ class HostsAllocation:
 
     def forget(self) -> None:
         """The leader is gone."""
-        forget_place(self._state_folder)
+        self._file.forget()
 
     def why_over(self) -> None:
         """Whoever ends it there does not say why."""
@@ -150,10 +146,6 @@ class HostsAllocation:
             for node, host in enumerate(self._hosts[: case.nodes])
             for line in command_lines(request, node, seats, host.ssh, host.python)
         )
-
-    @property
-    def _state_folder(self) -> Path:
-        return self._folders.logs
 
 
 _: type[Allocation] = HostsAllocation

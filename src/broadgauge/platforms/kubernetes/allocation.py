@@ -1,6 +1,7 @@
 """Which pods are a run's, and what of a case is known before and after they run?"""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,11 +19,12 @@ from broadgauge.messages.leader import INTERFACES_WORD, MASTER_WORD, Job, TakeJo
 from broadgauge.messages.proof import new_token
 from broadgauge.platforms.kubernetes.api import Api
 from broadgauge.platforms.kubernetes.cluster_facts import cluster_facts
-from broadgauge.platforms.kubernetes.job_place import JobPlace, PlaceFile, run_label
+from broadgauge.platforms.kubernetes.job_place import JobPlace, place_file, run_label
 from broadgauge.platforms.kubernetes.kept_results import KeptResults
 from broadgauge.platforms.kubernetes.making import RunObjects
 from broadgauge.platforms.kubernetes.orders import order_bytes
 from broadgauge.platforms.kubernetes.ownership import found_again
+from broadgauge.platforms.kubernetes.refusals import AlreadyThereError
 from broadgauge.platforms.kubernetes.running_job import RunningJob
 from broadgauge.platforms.kubernetes.upcoming import ChosenKind, chosen_kind
 from broadgauge.platforms.launch_folders import LaunchFolders
@@ -32,7 +34,7 @@ from broadgauge.platforms.led.environment import machines_environment
 from broadgauge.platforms.led.launch import ReportedLife
 from broadgauge.platforms.led.orders import Seat, Seats
 from broadgauge.specs.case import Case
-from broadgauge.specs.errors import InputError, LaunchError, PlatformError
+from broadgauge.specs.errors import InputError, LaunchError, PlatformError, RunFolderError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.launching import LaunchRequest
 from broadgauge.specs.record import Environment
@@ -66,9 +68,11 @@ class PodsAllocation:
         self._settings = experiment.kubernetes
         self._make_job = make_job
         self._secrets = secrets
-        self._file = PlaceFile(folders.logs)
+        self._file = place_file(folders.logs)
         self._kept = KeptResults(run_at=self._run_at, say=self._tell)
         self._leader: RunningJob | None = None
+        self._known_over: str | None = None
+        """Why the job was over when it was found: whoever resumed knows."""
         self._upcoming: _Upcoming | None = None
         self._next_number = 0
         self._earlier: JobPlace | None = None
@@ -88,13 +92,15 @@ class PodsAllocation:
         self._say = say
 
     def find(self) -> RunningJob | None:
-        """The leader that the run folder knows of. Raises PlatformError."""
+        """The leader that the run folder knows of. Raises PlatformError, RunFolderError."""
         if self._leader is None:
             place = self._file.read()
             if place is None:
                 return None
             self._next_number = max(self._next_number, place.number + 1)
             self._earlier = place
+            if place.is_gone:
+                return None
             api = Api.connect(place.context)
             self._leader = self._job_at(api, found_again(api, place))
         return self._leader
@@ -113,12 +119,16 @@ class PodsAllocation:
         pods = "1 pod" if run.num_pods == 1 else f"{run.num_pods} pods"
         show(f"creating {place.name} in namespace {place.namespace}, {coming.words}: {pods}")
         leader = self._leader = self._job_at(api, place)
+        owner = None
         try:
-            leader.is_created(objects.create(api, place.namespace, self._say), run.num_pods)
+            owner = objects.claim(api, place.namespace, self._say)
+            made = objects.create(api, place.namespace, owner, self._say)
+            leader.is_created(made, run.num_pods)
             self._file.write(leader.place)
             leader.wait_for_pods(run.num_pods, _limit_s(run), show)
-        except BaseException:  # a Ctrl-C, too: what was made is given back
-            if leader.stop():
+        except BaseException as error:  # a Ctrl-C, too: what was made is given back
+            is_anothers = owner is None and isinstance(error, AlreadyThereError)
+            if not is_anothers and leader.stop():
                 self.forget()
             raise
         return leader
@@ -127,7 +137,10 @@ class PodsAllocation:
         """Its pods may be waiting still. Raises PlatformError where they can't run."""
         self._kept.show = show
         leader = self.find()
-        if leader is None or leader.place.uid is None or not leader.is_coming_up():
+        if leader is None or leader.place.uid is None:
+            return
+        self._known_over = leader.why_over()
+        if not leader.is_coming_up():
             return
         run = self._run_at(leader.place)
         try:
@@ -138,15 +151,18 @@ class PodsAllocation:
             self._say(str(error))  # it has failed meanwhile: what it kept is heard
 
     def forget(self) -> None:
-        """Its job is gone."""
+        """Its job is gone; where it was stays known."""
         self._file.forget()
-        if self._leader is not None:
-            self._leader.watch.close()
-        self._leader = None
+        leader, self._leader = self._leader, None
+        if leader is not None:
+            leader.watch.close()
+            with suppress(RunFolderError):  # a full disk: `run --resume` asks the kubeconfig then
+                self._file.write(replace(leader.place, is_gone=True))
 
     def why_over(self) -> str | None:
         """Somebody has deleted its job, or its `deadline_s` is over."""
-        return None if self._leader is None else self._leader.why_over()
+        why = None if self._leader is None else self._leader.why_over()
+        return None if why == self._known_over else why
 
     def lose(self) -> None:
         """Its job is deleted: its operator, or a queue, would make pods of it again, which measure

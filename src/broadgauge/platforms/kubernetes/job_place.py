@@ -2,15 +2,14 @@
 
 import getpass
 import hashlib
-import json
 import os
 import socket
 from dataclasses import dataclass
 from pathlib import Path
 
 from broadgauge.manifests.names import word_of
-from broadgauge.messages.codec import DecodeError, Decoder, encode
-from broadgauge.platforms.launch_folders import private, writing
+from broadgauge.messages.codec import Decoder
+from broadgauge.platforms.led.leader_file import LeaderFile
 from broadgauge.specs.kubernetes import JobKind
 
 STATE_FILE = "kubernetes.json"
@@ -40,37 +39,21 @@ class JobPlace:
     """Of the job; None: it is not created yet, or the tool was killed as it created it."""
     num_pods: int | None = None
     """None: as above."""
+    is_gone: bool = False
+    """It was deleted; a successor is made beside where it was."""
 
 
 JOB_PLACE: Decoder[JobPlace] = Decoder(JobPlace)
 
 
-@dataclass(slots=True)
-class PlaceFile:
-    """Where a run folder keeps it."""
+PlaceFile = LeaderFile[JobPlace]
 
-    folder: Path
 
-    def read(self) -> JobPlace | None:
-        """None: the run has no job that we know of."""
-        try:
-            return JOB_PLACE(json.loads((self.folder / STATE_FILE).read_text()))
-        except (OSError, ValueError, DecodeError):
-            return None
-
-    def write(self, place: JobPlace) -> None:
-        """Raises RunFolderError."""
-        path = self.folder / STATE_FILE
-        draft = path.with_suffix(".new")
-        with writing(self.folder):
-            self.folder.mkdir(0o700, parents=True, exist_ok=True)
-            with open(draft, "w", opener=private) as file:
-                file.write(json.dumps(encode(place)) + "\n")
-            draft.replace(path)
-
-    def forget(self) -> None:
-        """Its job is gone."""
-        (self.folder / STATE_FILE).unlink(missing_ok=True)
+def place_file(folder: Path) -> PlaceFile:
+    """Of a run folder's logs."""
+    return LeaderFile(
+        folder / STATE_FILE, JOB_PLACE, "`broadgauge cleanup --namespace NAME` lists and removes"
+    )
 
 
 def this_owner() -> str:

@@ -38,11 +38,17 @@ class RunObjects:
             lasting=lasting_objects(run), own=own_objects(run, orders), secret=secret, run=run
         )
 
-    def create(self, api: Api, namespace: str, say: Say) -> tuple[JsonMap, ...]:
-        """As they are then. Raises PlatformError; what was made stays, under its labels."""
+    def claim(self, api: Api, namespace: str, say: Say) -> JsonMap:
+        """Make what outlives runs, then the owner of all else: whoever made that has the job's
+        name. Raises PlatformError; AlreadyThereError where an earlier life of the tool has it."""
         _keep_lasting(api, namespace, self.lasting, say)
-        first, others = parted(self.run, self.own)
+        first, _ = parted(self.run, self.own)
         (owner,) = create_all(api, namespace, [first], say)
+        return owner
+
+    def create(self, api: Api, namespace: str, owner: JsonMap, say: Say) -> tuple[JsonMap, ...]:
+        """The others, as they are then. Raises PlatformError; what was made stays, labelled."""
+        _, others = parted(self.run, self.own)
         create_all(api, namespace, owned_by(owner, self.run, [self.secret]), say)
         made = create_all(api, namespace, owned_by(owner, self.run, others), say)
         give_to_job(api, namespace, self.run, owner=owner, made=made, say=say)

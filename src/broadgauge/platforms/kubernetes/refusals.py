@@ -10,12 +10,18 @@ _CLEANUP = "`broadgauge cleanup` lists and removes what an earlier run has left"
 RBAC_HINT = "`broadgauge render EXPERIMENT --rbac --job KIND` prints the least Role"
 
 
+class AlreadyThereError(PlatformError):
+    """Somebody has made an object of this name."""
+
+
 def refusal(
     error: ApiError, doing: str, form: type[PlatformError] = PlatformError
 ) -> PlatformError:
     """In words, with what helps. `doing`: what was being done: `creating the job`. `form`: what it
     means for what runs: UncollectedError leaves it there."""
     words, hint = _words(error)
+    if form is PlatformError and error.reason == "AlreadyExists":
+        form = AlreadyThereError
     return form(f"{doing}: {words}: {error.message}", hint=hint)
 
 

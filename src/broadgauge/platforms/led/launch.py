@@ -134,6 +134,8 @@ class FollowedLaunch:
         try:
             ends, lost = self._follow(request, heard, progress)
             error = self._cause(heard.symptoms, lost)
+            if error is None and len(heard.done) < heard.num_ranks:
+                error = lost_launcher("the launch was ended before the trial was done")
             began_s, ended_s = self.begun.unix_s, ends.unix_s
         except LeaderGone as gone:
             self._has_ended = True

@@ -142,8 +142,8 @@ class LedPlatform:
         if self._leading is None:
             with self._telling_of_loss():
                 jobs = self._jobs_from(request)
-                self._has_started = True
                 leader = self._allocation.start(jobs, show)
+                self._has_started = True  # not before: another's may be in its place
                 self._leading = _heard_first(leader, self._notes.say)
                 if self._leading.generation < 0:
                     self._leading.give(jobs)
@@ -257,13 +257,16 @@ class LedPlatform:
 
     def _raise_failure(self, life: ReportedLife, case: Case) -> None:
         """Raises LaunchError: the ranks of this life did not come up. Raises _AgentGone."""
-        if life.lost:
-            raise _AgentGone(f"{life.life_id}: {self._loss_words(life.lost[0])}")
+        gone = [lost for lost in life.lost if not lost.is_connected]
+        if gone:
+            raise _AgentGone(f"{life.life_id}: {self._loss_words(gone[0])}")
         if life.refusal is not None:
             raise LaunchError(f"{life.life_id}: {life.refusal.message}", hint=life.refusal.hint)
         logs = logs_of(self._folders.logs, life.life_id, life.num_ranks)
         error = life.symptoms.error(logs)
-        message = "its ranks did not come up" if error is None else error.message
+        slow = [self._loss_words(lost) for lost in life.lost]
+        message = error.message if error is not None else "its ranks did not come up"
+        message = "; ".join((message, *slow))
         findings = () if error is None else self._logs_of(life).of_trial(case, error).findings
         raise LaunchError(
             f"{life.life_id} did not come up: {message}", error=error, findings=findings
