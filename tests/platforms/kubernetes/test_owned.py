@@ -117,7 +117,7 @@ def test_an_answer_that_was_lost_is_no_conflict_with_ourselves(fake: FakeApi) ->
 def test_an_older_object_of_our_name_and_labels_is_not_taken_for_the_new_one(
     fake: FakeApi,
 ) -> None:
-    """It has older orders. What only reads what the run has kept takes it."""
+    """It has older orders."""
     older = config_map()
     older["metadata"]["annotations"] = {owned.CREATION: "0123456789abcdef"}
     fake.script("POST", CONFIG_MAPS, refused(409, "AlreadyExists", "demo-orders already exists"))
@@ -125,8 +125,6 @@ def test_an_older_object_of_our_name_and_labels_is_not_taken_for_the_new_one(
     with pytest.raises(PlatformError, match="demo-orders already exists") as caught:
         make(fake)
     assert "broadgauge cleanup" in (caught.value.hint or "")
-    (found,) = create_all(fake.api(), NAMESPACE, [config_map()], [].append, adopts=True)
-    assert found == older
 
 
 def test_each_creation_has_a_mark_of_its_own(fake: FakeApi) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from broadgauge.agent.facts import HOST_FACTS, HostFacts
@@ -19,14 +19,14 @@ from broadgauge.messages.leader import INTERFACES_WORD, MASTER_WORD, Job, TakeJo
 from broadgauge.messages.proof import new_token
 from broadgauge.platforms.kubernetes.api import Api
 from broadgauge.platforms.kubernetes.cluster_facts import cluster_facts
-from broadgauge.platforms.kubernetes.job_place import JobPlace, place_file, run_label
+from broadgauge.platforms.kubernetes.job_place import JobPlace, place_file
 from broadgauge.platforms.kubernetes.kept_results import KeptResults
 from broadgauge.platforms.kubernetes.making import RunObjects
 from broadgauge.platforms.kubernetes.orders import order_bytes
 from broadgauge.platforms.kubernetes.ownership import found_again
 from broadgauge.platforms.kubernetes.refusals import AlreadyThereError
 from broadgauge.platforms.kubernetes.running_job import RunningJob
-from broadgauge.platforms.kubernetes.upcoming import ChosenKind, chosen_kind
+from broadgauge.platforms.kubernetes.upcoming import JobsOfRun
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.led.allocation import Allocation, Say
 from broadgauge.platforms.led.dry_run_lines import command_lines
@@ -39,17 +39,6 @@ from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.launching import LaunchRequest
 from broadgauge.specs.record import Environment
 from broadgauge.specs.secrets import SecretText, SecretTexts
-
-
-@dataclass(frozen=True, slots=True)
-class _Upcoming:
-    """A job that is yet to be made: its orders name its networks."""
-
-    api: Api
-    place: JobPlace
-    run: RunJob
-    words: str
-    """Of its kind, for people."""
 
 
 class PodsAllocation:
@@ -69,16 +58,11 @@ class PodsAllocation:
         self._make_job = make_job
         self._secrets = secrets
         self._file = place_file(folders.logs)
-        self._kept = KeptResults(run_at=self._run_at, say=self._tell)
+        self._jobs = JobsOfRun(self._settings, make_job, experiment.name, folders.logs)
+        self._kept = KeptResults(run_at=self._jobs.run_at, say=self._tell)
         self._leader: RunningJob | None = None
         self._known_over: str | None = None
         """Why the job was over when it was found: whoever resumed knows."""
-        self._upcoming: _Upcoming | None = None
-        self._next_number = 0
-        self._earlier: JobPlace | None = None
-        """Of this run: a successor is made beside it, whatever the kubeconfig's context is now."""
-        self._runs: dict[str, RunJob] = {}
-        """By the job's name."""
         self._facts: dict[str, dict[str, str | None]] = {}
         self._say: Say = lambda _: None
 
@@ -97,8 +81,7 @@ class PodsAllocation:
             place = self._file.read()
             if place is None:
                 return None
-            self._next_number = max(self._next_number, place.number + 1)
-            self._earlier = place
+            self._jobs.has_had(place)
             if place.is_gone:
                 return None
             api = Api.connect(place.context)
@@ -109,8 +92,7 @@ class PodsAllocation:
         """A job with these orders; its pods run when it comes back. Raises InputError,
         PlatformError, RunFolderError."""
         self._kept.show = show
-        coming = self._next()
-        self._upcoming = None
+        coming = self._jobs.take()
         api, place, run = coming.api, coming.place, coming.run
         orders = {order_key(0): order_bytes(TakeJobs(generation=0, jobs=jobs))}
         values = {name: self._secret(name) for name in run.looked_up}
@@ -142,7 +124,7 @@ class PodsAllocation:
         self._known_over = leader.why_over()
         if not leader.is_coming_up():
             return
-        run = self._run_at(leader.place)
+        run = self._jobs.run_at(leader.place)
         try:
             leader.wait_for_pods(run.num_pods, _limit_s(run), show)
         except PlatformError as error:
@@ -179,7 +161,8 @@ class PodsAllocation:
     def seats_of(self, case: Case) -> Seats:
         """Known in the pods only: the leader and the agents fill in the words. Raises InputError,
         PlatformError."""
-        run = self._next().run if self._leader is None else self._run_at(self._leader.place)
+        leader = self._leader
+        run = self._jobs.next().run if leader is None else self._jobs.run_at(leader.place)
         return seats_in(run, case)
 
     def agent_name(self, number: int) -> str:
@@ -223,37 +206,6 @@ class PodsAllocation:
             for node in range(case.nodes)
             for line in command_lines(request, node, seats, f"pod {node}", settings.python)
         )
-
-    def _next(self) -> _Upcoming:
-        """Raises InputError, PlatformError."""
-        if self._upcoming is None:
-            chosen = chosen_kind(self._settings, self._earlier)
-            place = self._new_place(chosen)
-            self._upcoming = _Upcoming(chosen.api, place, self._run_at(place), chosen.words)
-        return self._upcoming
-
-    def _new_place(self, chosen: ChosenKind) -> JobPlace:
-        number = self._next_number
-        self._next_number += 1
-        word = self._settings.name or self._experiment.name
-        run = run_label(word, str(self._folders.logs.absolute()))
-        self._earlier = JobPlace(
-            context=chosen.api.context,
-            namespace=chosen.namespace,
-            run=run,
-            name=run if number == 0 else f"{run}-r{number}",  # an indexed Job numbers its own pods
-            kind=chosen.kind,
-            number=number,
-        )
-        return self._earlier
-
-    def _run_at(self, place: JobPlace) -> RunJob:
-        """Made once. Raises InputError."""
-        if place.name not in self._runs:
-            self._runs[place.name] = self._make_job(
-                kind=place.kind, namespace=place.namespace, run=place.run, name=place.name
-            )
-        return self._runs[place.name]
 
     def _job_at(self, api: Api, place: JobPlace) -> RunningJob:
         return RunningJob(

@@ -65,10 +65,10 @@ def selector_of(run: str | None = None) -> str:
 
 
 def create_all(
-    api: Api, namespace: str, objects: Sequence[JsonMap], say: Say, *, adopts: bool = False
+    api: Api, namespace: str, objects: Sequence[JsonMap], say: Say
 ) -> tuple[JsonMap, ...]:
     """In their order, as they are then. Raises PlatformError; what was made until then stays,
-    under its labels. `adopts`: what the run has made before is as good."""
+    under its labels."""
     made: list[JsonMap] = []
     creation = secrets.token_hex(8)
     for each in objects:
@@ -76,7 +76,7 @@ def create_all(
         body = each if resource is CLAIMS else _marked(each, creation)
         try:
             there = api.patiently(
-                lambda: _create_once_seen(api, resource, namespace, body, adopts=adopts),  # noqa: B023  asked at once
+                lambda: _create_once_seen(api, resource, namespace, body),  # noqa: B023  asked at once
                 CREATE_LIMIT_S,
                 say,
             )
@@ -94,9 +94,7 @@ def _marked(body: JsonMap, creation: str) -> JsonMap:
     return body | {"metadata": metadata | {"annotations": annotations}}
 
 
-def _create_once_seen(
-    api: Api, resource: Resource, namespace: str, body: JsonMap, *, adopts: bool
-) -> JsonMap:
+def _create_once_seen(api: Api, resource: Resource, namespace: str, body: JsonMap) -> JsonMap:
     """A TrainJob is refused until its webhook has heard of the runtime that was made just before.
 
     Raises ApiError. Source: trainer 2.1, pkg/webhooks: the runtime is read from a cache.
@@ -104,7 +102,7 @@ def _create_once_seen(
     deadline_s = time.monotonic() + RUNTIME_LIMIT_S
     while True:
         try:
-            return _create(api, resource, namespace, body, adopts=adopts)
+            return _create(api, resource, namespace, body)
         except ApiError as error:
             is_unseen = resource is TRAIN_JOBS and error.status == 403 and "untime" in error.message
             if not is_unseen or time.monotonic() > deadline_s:
@@ -112,9 +110,7 @@ def _create_once_seen(
         time.sleep(LOOK_EVERY_S)
 
 
-def _create(
-    api: Api, resource: Resource, namespace: str, body: JsonMap, *, adopts: bool
-) -> JsonMap:
+def _create(api: Api, resource: Resource, namespace: str, body: JsonMap) -> JsonMap:
     """Also where an answer was lost, and it is there and stays. Raises ApiError."""
     try:
         return api.create(resource, namespace, body)
@@ -124,21 +120,13 @@ def _create(
         if resource is CLAIMS:  # it was filled before, and stays
             return api.get(resource, namespace, body["metadata"]["name"])
         there = api.get(resource, namespace, body["metadata"]["name"])
-        is_same = _creation(there) == _creation(body) or (adopts and _is_of_same_job(there, body))
-        if is_same and "deletionTimestamp" not in there["metadata"]:
+        if _creation(there) == _creation(body) and "deletionTimestamp" not in there["metadata"]:
             return there
         raise
 
 
 def _creation(item: JsonMap) -> str | None:
     return texts(item["metadata"].get("annotations")).get(CREATION)
-
-
-def _is_of_same_job(there: JsonMap, body: JsonMap) -> bool:
-    wanted, labels = labels_in(body), labels_in(there)
-    return RUN in wanted and all(
-        labels.get(key) == wanted.get(key) for key in (MANAGED_BY, RUN, JOB)
-    )
 
 
 def find_all(api: Api, namespace: str, run: str | None, jobs: Iterable[str] = ()) -> Owned:

@@ -12,9 +12,10 @@ from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.kubernetes.admission import Admission, Held
 from broadgauge.platforms.kubernetes.api import Api
 from broadgauge.platforms.kubernetes.api_errors import ApiError
+from broadgauge.platforms.kubernetes.job_look import is_gone, makes_pods, why_over
 from broadgauge.platforms.kubernetes.job_place import JobPlace, PlaceFile
-from broadgauge.platforms.kubernetes.job_states import RESOURCES, has_ended, trouble_of
-from broadgauge.platforms.kubernetes.json_shapes import JsonMap, mapping
+from broadgauge.platforms.kubernetes.job_states import RESOURCES, trouble_of
+from broadgauge.platforms.kubernetes.json_shapes import JsonMap
 from broadgauge.platforms.kubernetes.leader_log import AttachedLog, LogLink, LogPump
 from broadgauge.platforms.kubernetes.log_stream import follow_log
 from broadgauge.platforms.kubernetes.numbering import by_number
@@ -39,10 +40,6 @@ SEEN_LIMIT_S = waiting_limit_s(10.0)
 TOLD_LIMIT_S = waiting_limit_s(10.0)
 """For a kubelet to say why a container has ended, which its agent can't."""
 LOOK_EVERY_S = 1.0
-_DEADLINE = "eadline"
-"""In what is said of a job whose `deadline_s` is over. Source: Kubernetes, Job, reason
-`DeadlineExceeded`; training-operator 1.9, pkg/controller.v1/common/job.go, "has failed because it
-was active longer than specified deadline"."""
 LIMIT_HINT = (
     "`--set kubernetes.pending_limit_s=2h` waits longer; `kubectl describe pod` says what it waits "
     "for"
@@ -159,10 +156,9 @@ class RunningJob:
         if any(pod.stage in ends for pod in self.pods().values()):
             return False
         try:
-            job = self._job()
+            return makes_pods(self.api, self.place)
         except ApiError as error:
             raise refusal(error, f"looking at {self.name}", UncollectedError) from error
-        return job is not None and trouble_of(job) is None and not has_ended(job)
 
     def attach(self, after: int) -> AttachedLog:
         """Hear its leader, or what it kept. Raises NoLeader, LinkLost, PlatformError."""
@@ -239,47 +235,23 @@ class RunningJob:
 
     def is_gone(self) -> bool:
         """Can no pods be made of it any more? Those that a dead node still has stay for a while."""
-        try:
-            return self._job() is None
-        except ApiError:  # nobody knows
-            return False
+        return is_gone(self.api, self.place)
 
     def why_over(self) -> str | None:
         """Was it deleted, which we did not, or did its time run out? None: no, or nobody knows."""
         return self._over if self._is_stopped else self._seen_over()
 
     def _seen_over(self) -> str | None:
-        """As `why_over`. Its pods may end before it says why: that is waited for."""
-        deadline_s = time.monotonic() + (TOLD_LIMIT_S if self._has_lost_pods() else 0.0)
-        while True:
-            try:
-                job = self._job()
-            except ApiError:
-                return None
-            if job is None:
-                return f"{self.name} was deleted by somebody"
-            trouble = trouble_of(job)
-            if trouble is not None:
-                return f"{self.name}: {trouble}" if _DEADLINE in trouble else None
-            if time.monotonic() > deadline_s:
-                return None
-            self.watch.wait(LOOK_EVERY_S)
+        has_lost_pods = self._has_lost_pods()
+        return why_over(
+            self.api, self.place, self.name, is_expected=has_lost_pods, pause=self.watch.wait
+        )
 
     def _has_lost_pods(self) -> bool:
         try:
             return any(pod.has_ended for pod in self.pods().values())
         except PlatformError:
             return False
-
-    def _job(self) -> JsonMap | None:
-        """As it is now; None: it is deleted, or about to be, or another one has its name. Raises
-        ApiError."""
-        place = self.place
-        found = self.api.find(RESOURCES[place.kind], place.namespace, place.name)
-        metadata = mapping((found or {}).get("metadata"))
-        if metadata.get("deletionTimestamp") or place.uid not in (None, metadata.get("uid")):
-            return None
-        return found
 
     def _seen_first(self) -> PodState | None:
         """None: there is none, or the watch does not know yet."""

@@ -17,6 +17,7 @@ from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.launch_logs import LaunchLogs
 from broadgauge.platforms.launch_plan import Programs
 from broadgauge.platforms.led.allocation import Allocation, Say
+from broadgauge.platforms.led.expected import Expected
 from broadgauge.platforms.led.following import FollowedLeader, LeaderGone, logs_of
 from broadgauge.platforms.led.handle import LeaderHandle
 from broadgauge.platforms.led.launch import FollowedLaunch, ReportedLife, events, write_log
@@ -44,11 +45,7 @@ class LedPlatform:
         self._folders = folders
         self._allocation = allocation
         self._notes = Notes(allocation.notes)
-        self._expected: list[LaunchRequest] = []
-        self._has_grown = False
-        """More is expected than the leader was given."""
-        self._unwanted: dict[str, None] = {}
-        """Trials that were expected, are not any more, and that the leader may still run."""
+        self._expected = Expected()
         self._leading: FollowedLeader | None = None
         self._life: ReportedLife | None = None
         """The last that was heard of: the leader may go on with it where the tool asks for
@@ -68,13 +65,8 @@ class LedPlatform:
         return self._notes.all
 
     def expect(self, requests: Sequence[LaunchRequest]) -> None:
-        """The leader is given all of them at once, and goes on by itself. Where they are fewer than
-        before it may have measured some of those that stay: they are not given again."""
-        before = dict.fromkeys(_trials_of(self._expected))
-        now = dict.fromkeys(_trials_of(requests))
-        self._has_grown = bool(before) and not now.keys() <= before.keys()
-        self._unwanted |= {trial_id: None for trial_id in before if trial_id not in now}
-        self._expected = list(requests)
+        """The leader is given all of them at once, and goes on by itself."""
+        self._expected.expect(requests)
 
     def start(self, request: LaunchRequest, progress: TrialProgress) -> FollowedLaunch:
         """Follow the leader up to the first trial that is asked for. Raises LaunchError."""
@@ -147,16 +139,16 @@ class LedPlatform:
                 self._leading = _heard_first(leader, self._notes.say)
                 if self._leading.generation < 0:
                     self._leading.give(jobs)
-        elif self._has_grown:
+        elif self._expected.has_grown:
             self._leading.give(self._jobs_from(request))
-        elif not self._is_expected(request):
+        elif not self._expected.comes_to(request):
             self._leading.give((self._job(request),))
         else:
             self._skip_unwanted(self._leading)
         return self._leading
 
     def _skip_unwanted(self, leading: FollowedLeader) -> None:
-        unwanted, self._unwanted = self._unwanted, {}
+        unwanted = self._expected.take_unwanted()
         if unwanted:
             leading.skip(unwanted)
 
@@ -172,11 +164,6 @@ class LedPlatform:
                 error.message = f"{error.message}\n  before that {self._last_loss}"
             raise
 
-    def _is_expected(self, request: LaunchRequest) -> bool:
-        """Does the leader come to it by itself? Also to another life of a launch that it has."""
-        planned, _ = life_number(request.launch_id)
-        return planned in {life_number(each.launch_id)[0] for each in self._expected}
-
     def _attached(self, leader: LeaderHandle, show: Say) -> FollowedLeader | None:
         """The leader of an earlier life of the tool, with what it has measured meanwhile; None: it
         is gone. Raises PlatformError."""
@@ -191,12 +178,7 @@ class LedPlatform:
             return None
 
     def _jobs_from(self, request: LaunchRequest) -> tuple[Job, ...]:
-        """This launch and those after it, where they were told; else this one alone."""
-        self._has_grown, self._unwanted = False, {}
-        planned, _ = life_number(request.launch_id)
-        names = [life_number(each.launch_id)[0] for each in self._expected]
-        later = self._expected[names.index(planned) + 1 :] if planned in names else []
-        return tuple(self._job(each) for each in (request, *later))
+        return tuple(map(self._job, self._expected.give_from(request)))
 
     def _job(self, request: LaunchRequest) -> Job:
         return job_of(request, self._allocation.seats_of, trial_order, self._programs)
@@ -284,15 +266,14 @@ class LedPlatform:
     def _replace(self, why: str) -> None:
         """An agent is gone: another leader and other agents have what is left. Raises
         PlatformError."""
-        over = self._allocation.why_over()
         if self._leading is not None:
             self._leading.leader.stop()
-        self._lose(why, over)
+        self._lose(why)
 
-    def _lose(self, why: str, over: str | None = None) -> None:
-        """The leader is gone: another one has what is left, unless it is `over`. Raises
-        PlatformError."""
-        over = over or self._allocation.why_over()
+    def _lose(self, why: str) -> None:
+        """The leader is gone: another one has what is left, unless somebody ended it for good.
+        Raises PlatformError."""
+        over = self._allocation.why_over()
         self._num_lost += 1
         self._last_loss = why
         self._notes.keep(why)
@@ -317,10 +298,6 @@ def _heard_first(leader: LeaderHandle, say: Say) -> FollowedLeader:
         return FollowedLeader.of(leader, -1, say)
     except UncollectedError as error:
         raise PlatformError(error.message) from error
-
-
-def _trials_of(requests: Sequence[LaunchRequest]) -> Iterator[str]:
-    return (trial.trial_id for request in requests for trial in request.trials)
 
 
 def _num_ranks(case: Case) -> int:

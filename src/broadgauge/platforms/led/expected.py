@@ -1,0 +1,50 @@
+"""Which launches will a led run be asked for, and what of that does its leader not know yet?"""
+
+from collections.abc import Sequence
+
+from broadgauge.platforms.led.orders import life_number
+from broadgauge.specs.launching import LaunchRequest
+
+
+class Expected:
+    """The launches that are left, as the engine said last."""
+
+    def __init__(self) -> None:
+        self.has_grown = False
+        """More is expected than a leader was given."""
+        self._requests: tuple[LaunchRequest, ...] = ()
+        self._unwanted: dict[str, None] = {}
+
+    def expect(self, requests: Sequence[LaunchRequest]) -> None:
+        """These instead of those before. Where they are fewer a leader may have measured some of
+        those that stay: it is told what it need not run, and given nothing again."""
+        before, now = _trials_of(self._requests), _trials_of(requests)
+        self.has_grown = bool(before) and not now.keys() <= before.keys()
+        self._unwanted |= {trial_id: None for trial_id in before if trial_id not in now}
+        self._requests = tuple(requests)
+
+    def comes_to(self, request: LaunchRequest) -> bool:
+        """Does a leader come to it by itself? Also to another life of a launch that it has."""
+        return _planned(request) in map(_planned, self._requests)
+
+    def give_from(self, request: LaunchRequest) -> tuple[LaunchRequest, ...]:
+        """What a leader is given: this launch and those after it, where they were told; else this
+        one alone."""
+        self.has_grown, self._unwanted = False, {}
+        names = list(map(_planned, self._requests))
+        planned = _planned(request)
+        later = self._requests[names.index(planned) + 1 :] if planned in names else ()
+        return (request, *later)
+
+    def take_unwanted(self) -> tuple[str, ...]:
+        """Trials that the leader has, may still run, and need not; each once."""
+        unwanted, self._unwanted = self._unwanted, {}
+        return tuple(unwanted)
+
+
+def _planned(request: LaunchRequest) -> str:
+    return life_number(request.launch_id)[0]
+
+
+def _trials_of(requests: Sequence[LaunchRequest]) -> dict[str, None]:
+    return {trial.trial_id: None for request in requests for trial in request.trials}
