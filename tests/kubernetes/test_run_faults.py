@@ -5,6 +5,7 @@ that `render --rbac` prints; pods are processes."""
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -37,6 +38,11 @@ def test_a_tool_that_is_killed_is_followed_by_one_that_collects(scripted: User) 
     with scripted.running() as run:
         run.wait_for(lambda: scripted.statuses() != [], "a first record")
         run.kill()
+    assert scripted.num_running() == 2
+    away = (scripted.folder / "kubeconfig").rename(scripted.folder / "away")
+    output = scripted.run("--resume", "last", exit_code=ExitCode.BAD_INPUT)
+    assert GOES_ON in output  # whatever is wrong here, it is left there
+    away.rename(scripted.folder / "kubeconfig")
     assert scripted.num_running() == 2
     output = scripted.run("--resume", "last")
     assert scripted.statuses() == ["ok"] * 6, output
@@ -185,23 +191,23 @@ KEPT = {
 }
 
 
+def num_kept(user: User, kubelet: Kubelet) -> int:
+    """Trials that have ended, on the volume, which is a folder of this machine."""
+    found = kubelet.config.folder.glob(f"volumes/{user.namespace}*/**/events-*")
+    events = (event for path in found for event in read_kept(path))
+    return sum(each.event["type"] == "trial_ends" for each in events)
+
+
 @pytest.mark.parametrize("ends", ["deleted", "failed"])
 def test_results_on_a_volume_outlive_the_pods(scripted: User, kubelet: Kubelet, ends: str) -> None:
     """The tool is killed, its pods go on, and then somebody deletes the job with their logs, or a
     worker takes the job along."""
     scripted.write(kubernetes=KEPT, launches=4)
     scripted.give_rights()
-
-    def num_kept() -> int:
-        """Trials, on the volume, which is a folder of this machine."""
-        found = kubelet.config.folder.glob(f"volumes/{scripted.namespace}*/**/events-*")
-        events = (event for path in found for event in read_kept(path))
-        return sum(each.event["type"] == "trial_ends" for each in events)
-
     with scripted.running() as run:
         run.wait_for(lambda: scripted.statuses() != [], "a first record")
         run.kill()
-    wait_until(lambda: num_kept() == 4, "the last trial")
+    wait_until(lambda: num_kept(scripted, kubelet) == 4, "the last trial")
     if ends == "failed":
         kubelet.oom(scripted.namespace, str(scripted.pods()[1]["metadata"]["name"]))
     else:
@@ -213,3 +219,30 @@ def test_results_on_a_volume_outlive_the_pods(scripted: User, kubelet: Kubelet, 
         assert "no pod that leads it: reading what it kept on volume kept" in output, output
     assert "-r1 in namespace" not in output  # nothing was measured again
     assert scripted.left() == []
+
+
+BREAKS = """
+import sys
+if "breaks" in sys.argv:
+    sys.exit("no such data set")
+print("known 1")
+"""
+
+
+def test_what_was_measured_beside_a_case_that_breaks_is_collected(
+    user: User, kubelet: Kubelet
+) -> None:
+    """Its pods go on by themselves; the tool gives the case up, and takes what else there is."""
+    works = user.command(BREAKS)
+    breaks = user.command(BREAKS, command=["mine.py", "breaks"]) | {"name": "breaks"}
+    user.write(workloads=[works, breaks], launches=3, kubernetes=KEPT)
+    user.give_rights()
+    user.run("experiment.yaml", "--detach")
+    wait_until(lambda: num_kept(user, kubelet) == 6, "the last trial")
+    resumed_s = time.time()
+    output = user.run("--resume", "last", exit_code=ExitCode.TRIALS_FAILED)
+    measured = [each for each in user.records() if each["status"] == "ok"]
+    assert len(measured) == 3, output
+    assert "skipped" in user.statuses()
+    assert all(each["ended_unix_s"] < resumed_s for each in measured)
+    assert user.left() == []

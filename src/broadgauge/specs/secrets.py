@@ -90,11 +90,11 @@ class Secrets:
 
     def unset(self, cases: Iterable[Case]) -> tuple[str, ...]:
         """The names of those that these cases need and that have no value here."""
-        return tuple(name for name in _declared(cases) if self.find(name) is None)
+        return tuple(name for name in declared(cases) if self.find(name) is None)
 
     def values_of(self, cases: Iterable[Case]) -> SecretTexts:
         """Of those that these cases need, each that has a value here."""
-        found = ((name, self.find(name)) for name in _declared(cases))
+        found = ((name, self.find(name)) for name in declared(cases))
         return {name: value for name, value in found if value is not None}
 
     def check(self, cases: Iterable[Case]) -> None:
@@ -112,11 +112,11 @@ class Secrets:
             for name, value in self.environment.items()
             if is_secret(name) or without_credentials(value) != value
         }
-        names = sorted({*_declared(cases), *inherited, *self.literals})
+        names = sorted({*declared(cases), *inherited, *self.literals})
         return Masker(found for name in names if (found := self.find(name)) is not None)
 
 
-def _declared(cases: Iterable[Case]) -> list[str]:
+def declared(cases: Iterable[Case]) -> list[str]:
     """Names of the variables that these cases take from the user's environment, sorted."""
     return sorted(
         {

@@ -36,7 +36,13 @@ from broadgauge.platforms.led import following
 from broadgauge.platforms.led.allocation import Say
 from broadgauge.platforms.led.handle import LinkLost, NoLeader, NothingMore
 from broadgauge.platforms.led.platform import MOST_LOST
-from broadgauge.specs.errors import LaunchError, PlatformError, RunFolderError, UncollectedError
+from broadgauge.specs.errors import (
+    InputError,
+    LaunchError,
+    PlatformError,
+    RunFolderError,
+    UncollectedError,
+)
 from broadgauge.specs.launching import WAITING, ShownPhase
 from broadgauge.specs.record import ErrorKind, Phase, Status
 
@@ -377,7 +383,10 @@ def test_a_leader_that_was_found_is_left_whatever_fails_and_an_own_one_is_not(
     assert allocation.log == ["start", "attach", "stop", "forget"]
 
 
-@pytest.mark.parametrize("error", [PlatformError("a login failed"), RunFolderError("unreadable")])
+@pytest.mark.parametrize(
+    "error",
+    [PlatformError("a login failed"), RunFolderError("unreadable"), InputError("no context")],
+)
 def test_a_leader_that_can_not_be_looked_for_now_is_left(tmp_path: Path, error: Exception) -> None:
     class Away(FakeAllocation):
         def find(self) -> FakeLeader | None:

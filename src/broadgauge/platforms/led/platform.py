@@ -26,7 +26,7 @@ from broadgauge.platforms.led.orders import job_of, life_number
 from broadgauge.platforms.reading_logs import read_logs
 from broadgauge.platforms.supervised import trial_order
 from broadgauge.specs.case import Case
-from broadgauge.specs.errors import LaunchError, PlatformError, RunFolderError, UncollectedError
+from broadgauge.specs.errors import BroadgaugeError, LaunchError, PlatformError, UncollectedError
 from broadgauge.specs.launching import WAITING, LaunchRequest, TrialProgress
 from broadgauge.specs.record import Phase
 
@@ -99,7 +99,7 @@ class LedPlatform:
             return True
         try:
             return self._allocation.find() is not None
-        except (PlatformError, RunFolderError):  # there is one, and it can't be looked for now
+        except BroadgaugeError:  # there is one, and it can't be looked for now
             return True
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ from broadgauge.running.experiments import LoadedExperiment
 from broadgauge.running.rendering.devices import pod_devices
 from broadgauge.running.rendering.experiment import render_experiment
 from broadgauge.specs.kubernetes import SecretRef
+from broadgauge.specs.secrets import declared
 
 _LOOKED_UP = SecretRef(secret="of-the-run", key="value")
 """For a variable that `run` puts into a Secret of its own: rights are of kinds, not of names."""
@@ -18,13 +19,7 @@ def rights_of(loaded: LoadedExperiment) -> ManifestFile:
     """Raises InputError where no namespace is named, or it could not be rendered."""
     experiment = loaded.experiment
     plan = make_plan(experiment, {"kubernetes": pod_devices(experiment)})
-    looked_up = {
-        name: _LOOKED_UP
-        for case in plan.cases
-        for name, value in case.environment.items()
-        if not isinstance(value, str)
-    }
-    secrets = looked_up | experiment.kubernetes.secrets
+    secrets = dict.fromkeys(declared(plan.cases), _LOOKED_UP) | experiment.kubernetes.secrets
     settings = experiment.kubernetes.model_copy(update={"secrets": secrets})
     with_secrets = experiment.model_copy(update={"kubernetes": settings})
     found = render_experiment(replace(loaded, experiment=with_secrets))
