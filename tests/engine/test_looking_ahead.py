@@ -147,7 +147,13 @@ def test_what_can_not_be_heard_or_stored_now_is_left_where_it_runs(
 
 
 @pytest.mark.parametrize(
-    "error", [InputError("train.py is gone"), PlatformError("a login failed"), ValueError("a bug")]
+    "error",
+    [
+        InputError("train.py is gone"),
+        PlatformError("a login failed"),
+        UncollectedError("your credentials are not accepted"),
+        ValueError("a bug"),
+    ],
 )
 def test_what_an_earlier_life_of_the_tool_began_is_left_where_this_one_fails(
     tmp_path: Path, error: Exception

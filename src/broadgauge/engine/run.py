@@ -102,8 +102,7 @@ def _leave_after(error: Exception, platform: Platform, services: Services) -> No
     if not isinstance(platform, RunsWithoutTool):
         return
     is_for_later = isinstance(error, (UncollectedError, RunFolderError))
-    goes_on = platform.leave(only_found=not is_for_later)
-    if goes_on and not isinstance(error, UncollectedError):  # that says it itself
+    if platform.leave(only_found=not is_for_later):
         services.observer(Noted(text=GOES_ON))
 
 

@@ -93,11 +93,13 @@ class LaunchLife:
         return tuple(each.agent for each in self.job.orders)
 
     async def live(self, trials: Sequence[RunTrial]) -> bool:
-        """Run them until they are done or one fails. False: the ranks did not come up."""
+        """Run these, one at least, until they are done or one fails. False: the ranks did not come
+        up."""
         missing = await self.agents.wait_for(self._numbers, COME_LIMIT_S)
         links = [self.agents.link(number) for number in self._numbers]
         hellos = tuple(link.hello for link in links if link is not None)
-        self.tell(LifeBegins(life_id=self.life_id, agents=hellos))
+        first_trial = trials[0].command.trial_id
+        self.tell(LifeBegins(life_id=self.life_id, agents=hellos, first_trial=first_trial))
         has_come_up = False
         try:
             for number in missing:

@@ -107,6 +107,8 @@ class LifeBegins:
     life_id: str
     agents: tuple[AgentHello, ...]
     """Of the nodes of this launch, in their order."""
+    first_trial: str
+    """That it is to begin with: the one that it uses up where its ranks do not come up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

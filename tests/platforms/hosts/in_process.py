@@ -161,7 +161,7 @@ class Rig:
     def stopped(self, place: LeaderPlace) -> bool:
         """In place of `stop`."""
         self._do(self._end())
-        shutil.rmtree(place.folder)
+        shutil.rmtree(place.folder, ignore_errors=True)  # it may have ended, or be stopped twice
         return True
 
     def close(self) -> None:

@@ -183,7 +183,7 @@ def error_after(folder: Path, *events: Any) -> TrialError | None:
         known=an_environment(),
         logs=LaunchLogs(folder=folder, launch_id="l", read=lambda paths: ReadLogs()),
         begun=begins,
-        num_left=1,
+        left=["t"],
         loss_words=lambda lost: f"the agent on node{lost.agent}: {lost.message}",
         lose_leader=lambda why: None,
         take_note=lambda note: None,

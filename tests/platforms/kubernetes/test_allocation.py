@@ -243,6 +243,16 @@ def test_a_job_that_was_over_when_it_was_found_has_a_successor(
     cluster.allocation.forget()
 
 
+def test_a_job_of_which_no_uid_is_known_and_that_is_gone_has_a_successor(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """The tool was killed before it had made it."""
+    place_file(tmp_path / "logs").write(place_of())
+    cluster.has(GONE, pods=[])
+    cluster.wait()
+    assert cluster.allocation.why_over() is None
+
+
 def test_a_job_that_is_over_later_has_none(cluster: Cluster) -> None:
     cluster.has(job(), job(), GONE, pods=pods_of(RUNNING, RUNNING))
     cluster.wait()

@@ -173,6 +173,17 @@ def test_a_log_that_ends_before_all_is_told_says_how_much_is_missing() -> None:
     assert way.link.last_words is None  # a volume may have them
 
 
+def test_a_leader_that_gives_up_and_was_not_heard_whole_has_no_last_words() -> None:
+    """Its log was rotated while nobody was there; a volume may have what is missing."""
+    frames = FrameWriter("leader", is_shared=True)
+    told = [frames.write(event(number)) for number in range(2, 5)]
+    end = frames.write(replace(hello(), next_number=5))
+    way = Way(*told, end, frames.write(LeaderGivesUp(message="the volume is full")))
+    with pytest.raises(LinkLost, match="the volume is full"):
+        way.link.receive(5)
+    assert way.link.last_words is None
+
+
 def test_a_leader_that_has_ended_and_was_heard_whole_has_last_words() -> None:
     frames = FrameWriter("leader", is_shared=True)
     told = [frames.write(event(number)) for number in range(3)]

@@ -31,7 +31,7 @@ from broadgauge.platforms.led.handle import (
     LinkLost,
 )
 from broadgauge.platforms.led.launch import ReportedLife
-from broadgauge.platforms.led.orders import Seat, Seats
+from broadgauge.platforms.led.orders import Seat, Seats, life_number
 from broadgauge.platforms.led.platform import LedPlatform
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import LaunchRequest, ShownPhase, TrialRequest
@@ -220,28 +220,42 @@ _: tuple[type[LeaderHandle], type[LeaderStream], type[Allocation]] = (
 )
 
 
-def make_launch(launch_id: str = "b0.l0") -> LaunchRequest:
-    """One trial on two nodes."""
+def make_launch(launch_id: str = "b0.l0", num_trials: int = 1) -> LaunchRequest:
+    """On two nodes."""
     case = make_case("emulated")
-    trial = TrialRequest(trial_id=f"{launch_id}.t0", case=case, seed=1)
-    return make_request(case, launch_id=launch_id, trials=(trial,))
+    planned, _ = life_number(launch_id)
+    trials = tuple(
+        TrialRequest(trial_id=f"{planned}.t{number}", case=case, seed=1)
+        for number in range(num_trials)
+    )
+    return make_request(case, launch_id=launch_id, trials=trials)
 
 
 def coming_up(request: LaunchRequest) -> tuple[LifeEvent, ...]:
     """What a leader says up to the first trial."""
     return (
-        LifeBegins(life_id=request.launch_id, agents=()),
+        life_of(request),
         TrialBegins(trial_id=request.trials[0].trial_id, unix_s=1.0),
     )
 
 
+def life_of(request: LaunchRequest) -> LifeBegins:
+    """It is to begin with the request's first trial."""
+    first_trial = request.trials[0].trial_id
+    return LifeBegins(life_id=request.launch_id, agents=(), first_trial=first_trial)
+
+
 def measured(request: LaunchRequest) -> tuple[Followed, ...]:
     """And up to its end, which all ranks have reached."""
-    trial_id = request.trials[0].trial_id
-    done = (
-        RankSaid(rank=rank, message={"type": "done"}) for rank in range(request.cases[0].world_size)
-    )
-    return (*coming_up(request), *done, TrialEnds(trial_id=trial_id, unix_s=2.0))
+    _, *begun = ran(request.trials[0])
+    return (*coming_up(request), *begun)
+
+
+def ran(trial: TrialRequest) -> tuple[Followed, ...]:
+    """A trial that all ranks have done."""
+    done = (RankSaid(rank=rank, message={"type": "done"}) for rank in range(trial.case.world_size))
+    ends = TrialEnds(trial_id=trial.trial_id, unix_s=2.0)
+    return (TrialBegins(trial_id=trial.trial_id, unix_s=1.0), *done, ends)
 
 
 def make_led(folder: Path, allocation: FakeAllocation, *requests: LaunchRequest) -> LedPlatform:

@@ -15,6 +15,7 @@ from tests.platforms.led.fakes import (
     Shown,
     coming_up,
     hello,
+    life_of,
     make_launch,
     make_led,
     measured,
@@ -25,7 +26,6 @@ from broadgauge.engine.events import PhaseBegan, RunStarted
 from broadgauge.messages.leader import (
     AgentLost,
     Job,
-    LifeBegins,
     LifeEnds,
     SkipTrials,
     Spooled,
@@ -233,7 +233,7 @@ def test_a_leader_that_is_lost_in_a_trial_has_a_successor_that_gets_what_is_left
 def test_an_agent_that_is_lost_before_ranks_run_is_named_with_the_reason(tmp_path: Path) -> None:
     """In the words of whoever runs its machine."""
     events = (
-        LifeBegins(life_id="b0.l0", agents=()),
+        life_of(LAUNCH),
         AgentLost(agent=1, message="it closed the connection"),
         LifeEnds(life_id="b0.l0"),
     )
@@ -298,7 +298,7 @@ def test_one_of_which_something_may_go_on_ends_the_run_and_says_how_it_was_lost(
 @pytest.mark.parametrize("is_agent", [False, True])
 def test_one_that_somebody_ended_has_no_successor(tmp_path: Path, *, is_agent: bool) -> None:
     """What they took back is not asked for again, before somebody says so."""
-    lost = (LifeBegins(life_id="b0.l0", agents=()), AgentLost(agent=1, message="it is gone"))
+    lost = (life_of(LAUNCH), AgentLost(agent=1, message="it is gone"))
     first = FakeLeader([FakeLink(hello(0), [*lost, LifeEnds(life_id="b0.l0")])])
     allocation = FakeAllocation(first if is_agent else ends_early(), leads())
     allocation.over = "job bench was deleted by somebody"
@@ -462,8 +462,7 @@ def test_a_trial_that_not_all_ranks_have_done_is_not_measured(tmp_path: Path) ->
 def test_ranks_that_do_not_end_in_time_cost_their_launch_alone(tmp_path: Path) -> None:
     """The leader goes on with their agent: what it has measured since counts."""
     slow = AgentLost(agent=1, message="its ranks did not end in time", is_connected=True)
-    life = LifeBegins(life_id="b0.l0", agents=())
-    said = [life, slow, LifeEnds(life_id="b0.l0"), *measured(NEXT)]
+    said = [life_of(LAUNCH), slow, LifeEnds(life_id="b0.l0"), *measured(NEXT)]
     allocation = FakeAllocation(found=FakeLeader([FakeLink(hello(0), said)]))
     led = make_led(tmp_path, allocation, LAUNCH, NEXT)
     with pytest.raises(LaunchError, match="pod-1: its ranks did not end in time"):

@@ -25,7 +25,7 @@ from broadgauge.platforms.led.launch import ReportedLife
 from broadgauge.platforms.led.orders import Seats
 from broadgauge.platforms.led.platform import LedPlatform
 from broadgauge.specs.case import Case
-from broadgauge.specs.errors import RunFolderError
+from broadgauge.specs.errors import PlatformError, RunFolderError
 from broadgauge.specs.hosts import Host
 from broadgauge.specs.launching import LaunchRequest
 from broadgauge.specs.record import Environment
@@ -106,7 +106,14 @@ class HostsAllocation:
         """Whoever ends it there does not say why."""
 
     def lose(self) -> None:
-        """Agents end by themselves where their leader has ended."""
+        """Agents end by themselves where their leader has ended. Raises PlatformError where nobody
+        can tell; it stays known then."""
+        leader = self.find()
+        if leader is not None and not leader.stop():
+            raise PlatformError(
+                f"the leader on {leader.name} was lost, and it can't be told whether it goes on",
+                hint="`broadgauge run --resume` goes on once that host can be reached",
+            )
         self.forget()
 
     def seats_of(self, case: Case) -> Seats:

@@ -119,10 +119,10 @@ class PodsAllocation:
         """Its pods may be waiting still. Raises PlatformError where they can't run."""
         self._kept.show = show
         leader = self.find()
-        if leader is None or leader.place.uid is None:
+        if leader is None:
             return
         self._known_over = leader.why_over()
-        if not leader.is_coming_up():
+        if leader.place.uid is None or not leader.is_coming_up():
             return
         run = self._jobs.run_at(leader.place)
         try:

@@ -182,13 +182,17 @@ class LogLink:
     def _end(self) -> None:
         """It has said its last. What is missing can't be asked for any more: it may have kept that
         elsewhere, so that these are no last words."""
-        next_number = 0 if self.hello is None else self.hello.next_number
-        missing = next_number - self._newest - 1
-        if missing > 0:
-            self._lose(f"it has ended, and its log lacks {missing} events")
+        if self._num_missing:
+            self._lose(f"it has ended, and its log lacks {self._num_missing} events")
             return
         self.last_words = self.last_words or "it has ended"
         self._lose(self.last_words)
+
+    @property
+    def _num_missing(self) -> int:
+        """Events that it has told, as its last hello says, and that did not come."""
+        next_number = 0 if self.hello is None else self.hello.next_number
+        return max(0, next_number - self._newest - 1)
 
     @property
     def _newest(self) -> int:
@@ -210,7 +214,8 @@ class LogLink:
         if isinstance(event, LeaderHello):
             self._take_hello(event)
         elif isinstance(event, LeaderGivesUp):
-            self.last_words = event.message
+            if not self._num_missing:  # else these are no last words: see `_end`
+                self.last_words = event.message
             self._lose(event.message)
         elif isinstance(event, Spooled):
             self._take_spooled(event)

@@ -27,6 +27,12 @@ class Expected:
         """Does a leader come to it by itself? Also to another life of a launch that it has."""
         return _planned(request) in map(_planned, self._requests)
 
+    def is_after(self, life_id: str, request: LaunchRequest) -> bool:
+        """Is this a life of a launch that is asked for later?"""
+        names = list(map(_planned, self._requests))
+        name, asked = life_number(life_id)[0], _planned(request)
+        return name in names and asked in names and names.index(name) > names.index(asked)
+
     def give_from(self, request: LaunchRequest) -> tuple[LaunchRequest, ...]:
         """What a leader is given: this launch and those after it, where they were told; else this
         one alone."""

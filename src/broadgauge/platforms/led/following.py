@@ -63,6 +63,8 @@ class FollowedLeader:
     generation: int = -1
     _stored: int = field(default=-1)
     _given: TakeJobs | None = None
+    _held: Followed | None = None
+    """It was received, and is for whoever asks next."""
 
     @classmethod
     def of(cls, leader: LeaderHandle, after: int, say: Callable[[str], None]) -> "FollowedLeader":
@@ -86,15 +88,23 @@ class FollowedLeader:
 
     def stored(self) -> None:
         """All that was received is in the run folder. Raises LeaderGone."""
-        if self.attached.link.last > self._stored:
-            self._stored = self.attached.link.last
+        last = self.attached.link.last - (self._held is not None)
+        if last > self._stored:
+            self._stored = last
             self._send(Stored(number=self._stored))
+
+    def hold(self, event: Followed) -> None:
+        """It was received, and belongs to what is asked for next."""
+        self._held = event
 
     def receive(self, timeout_s: float) -> Followed | None:
         """The next event of the jobs given last; None: none in time. Raises LeaderGone.
 
         Also of later ones: an earlier life of the tool was killed before it knew that they came.
         """
+        if self._held is not None:
+            held, self._held = self._held, None
+            return held
         deadline_s = time.monotonic() + timeout_s
         while True:
             try:

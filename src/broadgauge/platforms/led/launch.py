@@ -46,6 +46,8 @@ class ReportedLife:
     life_id: str
     agents: tuple[AgentHello, ...]
     num_ranks: int
+    first_trial: str = ""
+    """That it was to begin with."""
     notes: tuple[str, ...] = ()
     variables: dict[str, str] = field(default_factory=dict)
     """That the first agent gave its ranks, for the network that it found."""
@@ -104,7 +106,7 @@ class FollowedLaunch:
     logs: LaunchLogs
     begun: TrialBegins
     """The trial that has begun already."""
-    num_left: int
+    left: list[str]
     """Trials of this life that are still to be asked for."""
     loss_words: Callable[[AgentLost], str]
     """Of an agent, for people."""
@@ -122,8 +124,35 @@ class FollowedLaunch:
 
     @property
     def is_alive(self) -> bool:
-        """Can more come of this life?"""
+        """Does this life come to the trial that is asked for next?
+
+        The leader may have run others between them that are not wanted any more, and ended it.
+        """
+        if self.left and not self._has_ended:
+            try:
+                self._has_ended = not self._comes_to(self.left[0])
+            except LeaderGone as gone:
+                self._has_ended = True
+                self.lose_leader(str(gone))
         return not self._has_ended
+
+    def _comes_to(self, trial_id: str) -> bool:
+        """Hear it up to there. Raises LeaderGone."""
+        for event in events(self.leading, self.look_round):
+            match event:
+                case TrialBegins(trial_id=begun) if begun == trial_id:
+                    self.leading.hold(event)
+                    return True
+                case LogText():
+                    write_log(self.logs.folder, event)
+                case LifeEnds():
+                    return False
+                case LifeBegins() | JobsDone():
+                    self.leading.hold(event)
+                    return False
+                case _:
+                    pass
+        raise AssertionError("events do not end")
 
     def run_trial(self, request: TrialRequest, progress: TrialProgress) -> TrialOutcome:
         """Follow the leader through this trial; what goes wrong is a failed outcome."""
@@ -141,7 +170,7 @@ class FollowedLaunch:
             self._has_ended = True
             self.lose_leader(str(gone))
             error = self._cause(heard.symptoms, lost_launcher(str(gone)))
-        self.num_left -= 1
+        self.left = [each for each in self.left if each != request.trial_id]
         if error is not None:
             self._has_ended = True
         told = self.logs.of_trial(request.case, error)
@@ -164,7 +193,7 @@ class FollowedLaunch:
 
     def close(self) -> None:
         """The leader ends it by itself when its trials are done; then its logs come."""
-        if not self._has_ended and self.num_left == 0:
+        if not self._has_ended and not self.left:
             with suppress(LeaderGone):
                 self._hear_its_end()
         self._has_ended = True

@@ -22,7 +22,7 @@ from broadgauge.platforms.led.following import FollowedLeader, LeaderGone, logs_
 from broadgauge.platforms.led.handle import LeaderHandle
 from broadgauge.platforms.led.launch import FollowedLaunch, ReportedLife, events, write_log
 from broadgauge.platforms.led.notes import Notes
-from broadgauge.platforms.led.orders import job_of, life_number
+from broadgauge.platforms.led.orders import job_of
 from broadgauge.platforms.reading_logs import read_logs
 from broadgauge.platforms.supervised import trial_order
 from broadgauge.specs.case import Case
@@ -130,6 +130,8 @@ class LedPlatform:
                 self._leading = self._attached(found, show)
                 if self._leading is not None:
                     self._skip_unwanted(self._leading)
+                    if self._leading.generation < 0:  # it was never given any
+                        self._leading.give(self._jobs_from(request))
                     return self._leading  # with what it has measured, and what it has left
         if self._leading is None:
             with self._telling_of_loss():
@@ -190,21 +192,28 @@ class LedPlatform:
         """
         leading.stored()
         first = request.trials[0].trial_id
-        planned, number = life_number(request.launch_id)
         life = self._life
         for event in events(leading, self._notes.show_waiting):
             match event:
+                case LifeBegins(life_id=life_id) if self._expected.is_after(life_id, request):
+                    leading.hold(event)  # what comes now counts, and is asked for later
+                    raise LaunchError(
+                        f"{request.launch_id} did not come up: the leader has given it up",
+                        hint="what the launches before it failed of says why",
+                    )
                 case LifeBegins():
-                    ranks = _num_ranks(request.cases[0])
-                    life = ReportedLife(life_id=event.life_id, agents=event.agents, num_ranks=ranks)
-                    self._life = life
+                    life = self._life = ReportedLife(
+                        life_id=event.life_id,
+                        agents=event.agents,
+                        num_ranks=_num_ranks(request.cases[0]),
+                        first_trial=event.first_trial,
+                    )
                 case LogText():
                     write_log(self._folders.logs, event)
                 case TrialBegins(trial_id=trial_id) if life is not None and trial_id == first:
                     return self._launch(request, leading, life, event)
-                case LifeEnds() if life is not None and life_number(life.life_id)[0] == planned:
-                    if life_number(life.life_id)[1] >= number:
-                        self._raise_failure(life, request.cases[0])
+                case LifeEnds() if life is not None and life.first_trial == first:
+                    self._raise_failure(life, request.cases[0])
                 case JobsDone():
                     leading.give(self._jobs_from(request))
                 case _ if life is not None:
@@ -230,7 +239,7 @@ class LedPlatform:
             known=self._allocation.environment(case, life),
             logs=self._logs_of(life),
             begun=begun,
-            num_left=len(request.trials),
+            left=[trial.trial_id for trial in request.trials],
             loss_words=self._loss_words,
             lose_leader=lambda why: self._lose(f"the leader was lost: {why}"),
             take_note=self._notes.keep,
