@@ -1,5 +1,6 @@
 """A leader makes several agents look like one, goes on without the tool, and leaves nothing."""
 
+import resource
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests.leader.allocations import (
 )
 
 from broadgauge.messages.leader import SkipTrials, Stop, Stored, TakeJobs
+from broadgauge.platforms.led.handle import LinkLost
 
 
 @pytest.fixture
@@ -134,6 +136,24 @@ def test_jobs_in_place_of_others_end_the_life_that_runs(pausing: Allocation) -> 
     assert trials(events) == ["b0.l0.t0"]
 
 
+def test_one_that_has_no_room_keeps_what_it_has_for_the_tool(allocation: Allocation) -> None:
+    """Nobody may be there; whoever comes takes it, hears why, and starts another."""
+    link = allocation.attach()
+    before = run_jobs(link, job("b0.l0", ["t0"]))
+    limit_bytes = allocation.spool.stat().st_size + 200
+    resource.prlimit(allocation.leader.pid, resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes))
+    link.send(TakeJobs(generation=1, jobs=(job("b0.l1", ["t0"]), job("b0.l2", ["t0"]))))
+    link.close()
+    wait_until(lambda: allocation.spool.stat().st_size == limit_bytes, HANG_S)
+    again = allocation.attach()
+    with pytest.raises(LinkLost):
+        events_until(again, "none such")
+    assert "File too large" in (again.last_words or "")
+    assert again.last >= len(before) - 1
+    again.send(Stop())
+    assert allocation.leader.wait(HANG_S) == 0
+
+
 def test_trials_that_are_skipped_are_not_run_and_the_others_count(pausing: Allocation) -> None:
     link = pausing.attach()
     launches = (job("b0.l0", ["t0", "t1"]), job("b0.l1", ["t0"]), job("b0.l2", ["fails-0", "t1"]))
@@ -144,6 +164,15 @@ def test_trials_that_are_skipped_are_not_run_and_the_others_count(pausing: Alloc
     assert trials(received) == ["b0.l0.t0", "b0.l2.fails-0"]
     assert lives(received) == ["b0.l2"]
     assert "agent_lost" not in kinds(received)
+
+
+def test_a_trial_that_runs_is_ended_where_all_before_it_have_run(pausing: Allocation) -> None:
+    link = pausing.attach()
+    link.send(TakeJobs(generation=0, jobs=(job("b0.l0", ["quick", "t1"]),)))
+    events_until(link, "trial_ends")
+    events_until(link, "trial_starts")
+    link.send(SkipTrials(trial_ids=("b0.l0.t1",)))
+    assert trials(events_until(link, "jobs_done")) == ["b0.l0.t1"]
 
 
 def test_a_skip_that_leaves_nothing_ends_the_jobs_once(allocation: Allocation) -> None:

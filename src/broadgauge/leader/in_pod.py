@@ -125,6 +125,11 @@ class PodLeader(Leader):
                 waited = f"{now_s - begun_s:.0f} s so far, {limit_s:g} s at most"
                 tools.say(f"waiting for {_nodes(missing)} of {len(wanted)}: {waited}")
 
+    def _end_full(self) -> None:
+        """Its log has all that it kept, and says at its end why there is no more."""
+        self._is_stopped = True
+        super()._end_full()
+
     @property
     def _patience_s(self) -> float:
         """Its orders were there before it: who waits holds GPUs."""

@@ -200,7 +200,7 @@ class Leader:
             self._spool.stored(number)
 
     def _take(self, generation: int, jobs: Sequence[Job]) -> None:
-        if generation <= self._generation:
+        if generation <= self._generation or self._is_full:
             return  # told again after a connection broke
         self._generation = generation
         self._jobs = [JobProgress.of(job) for job in jobs]
@@ -213,7 +213,8 @@ class Leader:
             job.skip(trial_ids)
         if self._life is not None:
             self._life.skipped |= trial_ids
-            if self._jobs and self._jobs[0].is_over:
+            ran = self._life.ran[:-1]
+            if self._jobs and not [each for each in self._jobs[0].left if each not in ran]:
                 self._cancel()
 
     def _cancel(self) -> None:
@@ -231,11 +232,14 @@ class Leader:
             # are left are run again.
             self._is_full = True
             self._tools.give_up(_in_words(error, self._disk))
-            self._is_stopped = True
-            self._jobs = []
-            self._cancel()
+            self._end_full()
             return
         self._tools.announce()
+
+    def _end_full(self) -> None:
+        """What is kept waits for a tool, which then stops it."""
+        self._jobs = []
+        self._cancel()
 
     def _hello(self) -> LeaderHello:
         return LeaderHello(

@@ -107,8 +107,9 @@ class LifeBegins:
     life_id: str
     agents: tuple[AgentHello, ...]
     """Of the nodes of this launch, in their order."""
-    first_trial: str
-    """That it is to begin with: the one that it uses up where its ranks do not come up."""
+    first_trial: str = ""
+    """That it is to begin with: the one that it uses up where its ranks do not come up. Empty: a
+    leader of an older version does not say it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

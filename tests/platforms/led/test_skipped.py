@@ -18,9 +18,11 @@ from tests.platforms.led.fakes import (
     ran,
 )
 
-from broadgauge.messages.leader import JobsDone, LifeEnds, Stored, TrialBegins, TrialEnds
+from broadgauge.messages.leader import AgentLost, JobsDone, LifeEnds, Stored, TrialBegins, TrialEnds
 from broadgauge.platforms.led.following import Followed
+from broadgauge.platforms.led.orders import Seats
 from broadgauge.platforms.led.platform import LedPlatform
+from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import LaunchRequest
 from broadgauge.specs.record import Status
@@ -128,3 +130,61 @@ def test_what_is_not_run_by_the_end_of_its_jobs_is_given_once_more(tmp_path: Pat
     led.start(FIRST, Shown())
     (given,) = link.jobs_told
     assert [job.job_id for job in given.jobs] == ["b0.l0", "b0.l1"]
+
+
+LOST = AgentLost(agent=1, message="it is not connected to the leader")
+
+
+def test_what_was_measured_after_an_agent_was_lost_counts(tmp_path: Path) -> None:
+    """Launches of fewer nodes went on without it, while nobody was there."""
+    lost = (life_of(FIRST), LOST, LifeEnds(life_id="b0.l0"))
+    led, _, allocation = led_with(tmp_path, *lost, *measured(NEXT))
+    with pytest.raises(LaunchError, match="pod-1: it is not connected"):
+        led.start(FIRST, Shown())
+    assert led.start(NEXT, Shown()).run_trial(NEXT.trials[0], Shown()).status is Status.OK
+    assert allocation.log == ["wait_for_found", "attach"]
+
+
+def test_what_is_stored_ends_before_a_life_that_goes_on(tmp_path: Path) -> None:
+    """Nobody could make anything of the rest of it without its beginning."""
+    said = [*measured(NEXT), LifeEnds(life_id="b0.l1"), life_of(FIRST), *ran(T0), *ran(T1)]
+    led, link, _ = led_with(tmp_path, *said, expected=(NEXT, FIRST))
+    led.start(NEXT, Shown()).run_trial(NEXT.trials[0], Shown())
+    led.start(FIRST, Shown()).run_trial(T0, Shown())
+    led.start(left(FIRST, 1), Shown())
+    stored = [order.number for order in link.told if isinstance(order, Stored)]
+    assert stored[-1] == said.index(life_of(FIRST)) - 1
+
+
+def test_a_launch_for_which_a_machine_lacks_something_costs_no_other(tmp_path: Path) -> None:
+    class Lacks(FakeAllocation):
+        def seats_of(self, case: Case) -> Seats:
+            if case.nodes == 3:
+                raise LaunchError("node-c has no interface of network ib")
+            return super().seats_of(case)
+
+    case = replace_nodes(NEXT, 3)
+    link = FakeLink(hello(-1), [*measured(FIRST), JobsDone()])
+    allocation = Lacks(FakeLeader([link]))
+    led = make_led(tmp_path, allocation, FIRST, case)
+    led.start(FIRST, Shown()).run_trial(T0, Shown())
+    assert [job.job_id for job in link.jobs_told[0].jobs] == ["b0.l0"]
+    for _ in range(2):
+        with pytest.raises(LaunchError, match="no interface of network ib"):
+            led.start(case, Shown())
+
+
+def replace_nodes(request: LaunchRequest, nodes: int) -> LaunchRequest:
+    case = request.cases[0].model_copy(update={"nodes": nodes})
+    trials = tuple(replace(trial, case=case) for trial in request.trials)
+    return replace(request, cases=(case,), trials=trials)
+
+
+def test_a_leader_that_does_not_say_how_a_life_begins_is_matched_by_its_number(
+    tmp_path: Path,
+) -> None:
+    """It is of an older version."""
+    life = replace(life_of(FIRST), first_trial="")
+    led, _, _ = led_with(tmp_path, life, LifeEnds(life_id="b0.l0"))
+    with pytest.raises(LaunchError, match="ranks did not come up"):
+        led.start(FIRST, Shown())

@@ -94,16 +94,18 @@ def test_a_leader_that_has_none_is_given_the_same_jobs(tmp_path: Path) -> None:
 
 def test_jobs_that_have_changed_since_come_in_place_of_those_it_had_at_once(tmp_path: Path) -> None:
     """A generation later than what the leader says of itself: it would take no other."""
-    link = FakeLink(hello(0), [*measured(LAUNCH), *coming_up(NEXT)])
+    whole = [*measured(LAUNCH), LifeEnds(life_id="b0.l0")]
+    link = FakeLink(hello(0), [*whole, *coming_up(NEXT)])
     led = make_led(tmp_path, FakeAllocation(FakeLeader([link])), LAUNCH)
-    led.start(LAUNCH, Shown()).run_trial(LAUNCH.trials[0], Shown())
+    launch = led.start(LAUNCH, Shown())
+    launch.run_trial(LAUNCH.trials[0], Shown())
+    launch.close()
     led.expect([NEXT])
     led.start(NEXT, Shown())
     (given,) = link.jobs_told
     assert (given.generation, [job.job_id for job in given.jobs]) == (1, ["b0.l1"])
-    assert [order.number for order in link.told if isinstance(order, Stored)] == [
-        len(measured(LAUNCH)) - 1
-    ]
+    stored = [order.number for order in link.told if isinstance(order, Stored)]
+    assert stored == [len(whole) - 1]
 
 
 @pytest.mark.parametrize("is_found", [False, True])
@@ -236,6 +238,7 @@ def test_an_agent_that_is_lost_before_ranks_run_is_named_with_the_reason(tmp_pat
         life_of(LAUNCH),
         AgentLost(agent=1, message="it closed the connection"),
         LifeEnds(life_id="b0.l0"),
+        None,  # it looks for that agent
     )
     allocation = FakeAllocation(FakeLeader([FakeLink(hello(0), events)]), PlatformError(DENIED))
     led = make_led(tmp_path, allocation, LAUNCH)
@@ -299,7 +302,7 @@ def test_one_of_which_something_may_go_on_ends_the_run_and_says_how_it_was_lost(
 def test_one_that_somebody_ended_has_no_successor(tmp_path: Path, *, is_agent: bool) -> None:
     """What they took back is not asked for again, before somebody says so."""
     lost = (life_of(LAUNCH), AgentLost(agent=1, message="it is gone"))
-    first = FakeLeader([FakeLink(hello(0), [*lost, LifeEnds(life_id="b0.l0")])])
+    first = FakeLeader([FakeLink(hello(0), [*lost, LifeEnds(life_id="b0.l0"), None])])
     allocation = FakeAllocation(first if is_agent else ends_early(), leads())
     allocation.over = "job bench was deleted by somebody"
     led = make_led(tmp_path, allocation, LAUNCH)

@@ -33,14 +33,17 @@ class Expected:
         name, asked = life_number(life_id)[0], _planned(request)
         return name in names and asked in names and names.index(name) > names.index(asked)
 
-    def give_from(self, request: LaunchRequest) -> tuple[LaunchRequest, ...]:
+    def from_on(self, request: LaunchRequest) -> tuple[LaunchRequest, ...]:
         """What a leader is given: this launch and those after it, where they were told; else this
         one alone."""
-        self.has_grown, self._unwanted = False, {}
         names = list(map(_planned, self._requests))
         planned = _planned(request)
         later = self._requests[names.index(planned) + 1 :] if planned in names else ()
         return (request, *later)
+
+    def were_given(self) -> None:
+        """A leader has all that is left, or is about to."""
+        self.has_grown, self._unwanted = False, {}
 
     def take_unwanted(self) -> tuple[str, ...]:
         """Trials that the leader has, may still run, and need not; each once."""

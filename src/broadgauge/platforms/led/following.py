@@ -1,6 +1,7 @@
 """How does the tool follow a leader that runs by itself, and what when the way to it breaks?"""
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -63,8 +64,12 @@ class FollowedLeader:
     generation: int = -1
     _stored: int = field(default=-1)
     _given: TakeJobs | None = None
-    _held: Followed | None = None
-    """It was received, and is for whoever asks next."""
+    _held: deque[tuple[int, Followed]] = field(default_factory=deque)
+    """With their numbers: received, and for whoever asks next."""
+    _received: tuple[int, Followed] | None = None
+    """The last."""
+    _open_life: int | None = None
+    """Number of the event by which a life began whose end was not received."""
 
     @classmethod
     def of(cls, leader: LeaderHandle, after: int, say: Callable[[str], None]) -> "FollowedLeader":
@@ -75,6 +80,7 @@ class FollowedLeader:
     def give(self, jobs: tuple[Job, ...]) -> None:
         """These instead of all that it has. Raises LeaderGone."""
         self.generation += 1
+        self._held.clear()
         self._given = TakeJobs(generation=self.generation, jobs=jobs)
         self._send(self._given)
 
@@ -87,24 +93,41 @@ class FollowedLeader:
             self.attached.link.send(SkipTrials(trial_ids=tuple(trial_ids)))
 
     def stored(self) -> None:
-        """All that was received is in the run folder. Raises LeaderGone."""
-        last = self.attached.link.last - (self._held is not None)
+        """All that was received is in the run folder. Of a life that goes on all is kept: without
+        its beginning nobody could make anything of the rest. Raises LeaderGone."""
+        needed = [number for number, _ in list(self._held)[:1]]
+        needed += [] if self._open_life is None else [self._open_life]
+        last = min(needed, default=self.attached.link.last + 1) - 1
         if last > self._stored:
             self._stored = last
             self._send(Stored(number=self._stored))
 
-    def hold(self, event: Followed) -> None:
-        """It was received, and belongs to what is asked for next."""
-        self._held = event
+    def hold(self) -> None:
+        """What was received last belongs to what is asked for next."""
+        assert self._received is not None, "nothing was received"
+        self._held.appendleft(self._received)
+
+    def look_ahead(self, is_it: Callable[[Followed], bool], idle_s: float) -> Followed | None:
+        """The first event that is so among those to come; None: none came for so long before it.
+        All are received again. Raises LeaderGone."""
+        seen: list[tuple[int, Followed]] = []
+        try:
+            while (event := self.receive(idle_s)) is not None:
+                assert self._received is not None
+                seen.append(self._received)
+                if is_it(event):
+                    return event
+            return None
+        finally:
+            self._held.extendleft(reversed(seen))
 
     def receive(self, timeout_s: float) -> Followed | None:
         """The next event of the jobs given last; None: none in time. Raises LeaderGone.
 
         Also of later ones: an earlier life of the tool was killed before it knew that they came.
         """
-        if self._held is not None:
-            held, self._held = self._held, None
-            return held
+        if self._held:
+            return self._take(*self._held.popleft())
         deadline_s = time.monotonic() + timeout_s
         while True:
             try:
@@ -118,7 +141,15 @@ class FollowedLeader:
                 return None
             if spooled.generation >= self.generation:
                 self.generation = spooled.generation
-                return _event_of(spooled.event)
+                return self._take(spooled.number, _event_of(spooled.event))
+
+    def _take(self, number: int, event: Followed) -> Followed:
+        if isinstance(event, LifeBegins):
+            self._open_life = number
+        elif isinstance(event, LifeEnds):
+            self._open_life = None
+        self._received = (number, event)
+        return event
 
     def close(self) -> None:
         """Let go of it; it lives on."""

@@ -23,9 +23,11 @@ from broadgauge.platforms.diagnosis import Symptoms, status_of
 from broadgauge.platforms.launch_folders import private, writing
 from broadgauge.platforms.launch_logs import LaunchLogs
 from broadgauge.platforms.led.following import Followed, FollowedLeader, LeaderGone, logs_of
+from broadgauge.platforms.led.orders import life_number
 from broadgauge.platforms.supervised import TrialEvents
 from broadgauge.specs.launching import (
     Launch,
+    LaunchRequest,
     RankMessage,
     TrialOutcome,
     TrialProgress,
@@ -55,6 +57,13 @@ class ReportedLife:
     symptoms: Symptoms = field(default_factory=Symptoms)
     refusal: Refused | None = None
     lost: list[AgentLost] = field(default_factory=list)
+
+    def was_to_begin(self, request: LaunchRequest) -> bool:
+        """Was it to begin with what is asked for? Else it is of another launch, or earlier."""
+        if self.first_trial:
+            return self.first_trial == request.trials[0].trial_id
+        (own, number), (asked, least) = map(life_number, (self.life_id, request.launch_id))
+        return own == asked and number >= least
 
     def take(self, event: Followed) -> None:
         """Before its first trial."""
@@ -141,14 +150,14 @@ class FollowedLaunch:
         for event in events(self.leading, self.look_round):
             match event:
                 case TrialBegins(trial_id=begun) if begun == trial_id:
-                    self.leading.hold(event)
+                    self.leading.hold()
                     return True
                 case LogText():
                     write_log(self.logs.folder, event)
                 case LifeEnds():
                     return False
                 case LifeBegins() | JobsDone():
-                    self.leading.hold(event)
+                    self.leading.hold()
                     return False
                 case _:
                     pass

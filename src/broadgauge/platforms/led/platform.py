@@ -1,12 +1,11 @@
 """Where do cases run with agents that a leader holds together? On hosts, in pods."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 
 from broadgauge.messages.agent import LogText
 from broadgauge.messages.leader import (
-    AgentLost,
     Job,
     JobsDone,
     LifeBegins,
@@ -14,16 +13,15 @@ from broadgauge.messages.leader import (
     TrialBegins,
 )
 from broadgauge.platforms.launch_folders import LaunchFolders
-from broadgauge.platforms.launch_logs import LaunchLogs
 from broadgauge.platforms.launch_plan import Programs
 from broadgauge.platforms.led.allocation import Allocation, Say
 from broadgauge.platforms.led.expected import Expected
-from broadgauge.platforms.led.following import FollowedLeader, LeaderGone, logs_of
+from broadgauge.platforms.led.failures import AgentGone, LifeFailures
+from broadgauge.platforms.led.following import FollowedLeader, LeaderGone
 from broadgauge.platforms.led.handle import LeaderHandle
 from broadgauge.platforms.led.launch import FollowedLaunch, ReportedLife, events, write_log
 from broadgauge.platforms.led.notes import Notes
 from broadgauge.platforms.led.orders import job_of
-from broadgauge.platforms.reading_logs import read_logs
 from broadgauge.platforms.supervised import trial_order
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import BroadgaugeError, LaunchError, PlatformError, UncollectedError
@@ -34,10 +32,6 @@ MOST_LOST = 5
 """Leaders or agents in a row, with no launch coming up between them; then the run is given up."""
 
 
-class _AgentGone(Exception):  # noqa: N818  says what is so, and is always caught
-    """No launch can come up with the agents that are left."""
-
-
 class LedPlatform:
     """The agents of an allocation, whose leader the tool follows."""
 
@@ -45,6 +39,7 @@ class LedPlatform:
         self._folders = folders
         self._allocation = allocation
         self._notes = Notes(allocation.notes)
+        self._failures = LifeFailures(folders, allocation)
         self._expected = Expected()
         self._leading: FollowedLeader | None = None
         self._life: ReportedLife | None = None
@@ -77,7 +72,7 @@ class LedPlatform:
                 return self._find(request, self._lead(request, progress))
             except LeaderGone as gone:
                 self._lose(f"the leader was lost: {gone}")
-            except _AgentGone as gone:
+            except AgentGone as gone:
                 self._replace(str(gone))
 
     def rank_commands(self, request: LaunchRequest) -> tuple[str, ...]:
@@ -180,7 +175,13 @@ class LedPlatform:
             return None
 
     def _jobs_from(self, request: LaunchRequest) -> tuple[Job, ...]:
-        return tuple(map(self._job, self._expected.give_from(request)))
+        own, *later = self._expected.from_on(request)
+        jobs = [self._job(own)]
+        for each in later:
+            with suppress(LaunchError):  # it is told when that launch is asked for
+                jobs.append(self._job(each))
+        self._expected.were_given()
+        return tuple(jobs)
 
     def _job(self, request: LaunchRequest) -> Job:
         return job_of(request, self._allocation.seats_of, trial_order, self._programs)
@@ -188,15 +189,16 @@ class LedPlatform:
     def _find(self, request: LaunchRequest, leading: FollowedLeader) -> FollowedLaunch:
         """Hear the leader up to the first trial that is left.
 
-        Raises LaunchError, LeaderGone, _AgentGone.
+        Raises LaunchError, LeaderGone, AgentGone.
         """
         leading.stored()
+        self._allocation.seats_of(request.cases[0])  # where it has none no leader was given it
         first = request.trials[0].trial_id
         life = self._life
         for event in events(leading, self._notes.show_waiting):
             match event:
                 case LifeBegins(life_id=life_id) if self._expected.is_after(life_id, request):
-                    leading.hold(event)  # what comes now counts, and is asked for later
+                    leading.hold()  # what comes now counts, and is asked for later
                     raise LaunchError(
                         f"{request.launch_id} did not come up: the leader has given it up",
                         hint="what the launches before it failed of says why",
@@ -212,8 +214,8 @@ class LedPlatform:
                     write_log(self._folders.logs, event)
                 case TrialBegins(trial_id=trial_id) if life is not None and trial_id == first:
                     return self._launch(request, leading, life, event)
-                case LifeEnds() if life is not None and life.first_trial == first:
-                    self._raise_failure(life, request.cases[0])
+                case LifeEnds() if life is not None and life.was_to_begin(request):
+                    self._failures.raise_for(life, request.cases[0], leading)
                 case JobsDone():
                     leading.give(self._jobs_from(request))
                 case _ if life is not None:
@@ -237,40 +239,14 @@ class LedPlatform:
             leading=leading,
             life=life,
             known=self._allocation.environment(case, life),
-            logs=self._logs_of(life),
+            logs=self._failures.logs_of(life),
             begun=begun,
             left=[trial.trial_id for trial in request.trials],
-            loss_words=self._loss_words,
+            loss_words=self._failures.loss_words,
             lose_leader=lambda why: self._lose(f"the leader was lost: {why}"),
             take_note=self._notes.keep,
             look_round=self._notes.show_waiting,
         )
-
-    def _raise_failure(self, life: ReportedLife, case: Case) -> None:
-        """Raises LaunchError: the ranks of this life did not come up. Raises _AgentGone."""
-        gone = [lost for lost in life.lost if not lost.is_connected]
-        if gone:
-            raise _AgentGone(f"{life.life_id}: {self._loss_words(gone[0])}")
-        if life.refusal is not None:
-            raise LaunchError(f"{life.life_id}: {life.refusal.message}", hint=life.refusal.hint)
-        logs = logs_of(self._folders.logs, life.life_id, life.num_ranks)
-        error = life.symptoms.error(logs)
-        slow = [self._loss_words(lost) for lost in life.lost]
-        message = error.message if error is not None else "its ranks did not come up"
-        message = "; ".join((message, *slow))
-        findings = () if error is None else self._logs_of(life).of_trial(case, error).findings
-        raise LaunchError(
-            f"{life.life_id} did not come up: {message}", error=error, findings=findings
-        )
-
-    def _logs_of(self, life: ReportedLife) -> LaunchLogs:
-        return LaunchLogs(folder=self._folders.logs, launch_id=life.life_id, read=read_logs)
-
-    def _loss_words(self, lost: AgentLost) -> str:
-        """`the agent on node-b: it closed the connection`."""
-        why = self._allocation.why_lost(lost.agent)
-        words = f"the agent on {self._allocation.agent_name(lost.agent)}: {lost.message}"
-        return words if why is None else f"{words}; {why}"
 
     def _replace(self, why: str) -> None:
         """An agent is gone: another leader and other agents have what is left. Raises
