@@ -47,7 +47,7 @@ class User:
         self._program = ("-m", "broadgauge")
         account = Account(scratch, control_plane, f"{self.namespace}-user")
         account.write_kubeconfig(folder / "kubeconfig")
-        self._subject = account.subject
+        self.subject = account.subject
 
     def have_scripted_ranks(self) -> None:
         """Which need no torch, and say at once what real ones measure."""
@@ -80,14 +80,18 @@ class User:
                     found[int(rank)] = int(process.name)
         return found
 
-    def give_rights(self, *words: str) -> None:
-        """Those that `render --rbac` prints for their experiment, and no more."""
+    def give_rights(self, *words: str, but: tuple[str, str] | None = None) -> None:
+        """Those that `render --rbac` prints for their experiment, and no more. `but`: a verb and a
+        resource that they don't get."""
         space = f"kubernetes.namespace={self.namespace}"
         words = words or ("experiment.yaml",)
         printed = self.output("render", *words, "--rbac", "--set", space)
         for manifest in filter(None, yaml.safe_load_all(printed)):
             if manifest["kind"] == "RoleBinding":
-                manifest["subjects"] = [self._subject]
+                manifest["subjects"] = [self.subject]
+            for rule in manifest.get("rules", ()) if but is not None else ():
+                if but[1] in rule["resources"]:
+                    rule["verbs"].remove(but[0])
             self.scratch.apply(manifest)
 
     def run(self, *words: str, exit_code: int = 0) -> str:

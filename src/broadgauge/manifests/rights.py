@@ -12,8 +12,12 @@ from broadgauge.manifests.job import JobPods, PodJob
 from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.specs.errors import InputError
 
+Right = tuple[str, str, str]
+"""Verb, API group, and resource: `pods/log`."""
 GROUP = "rbac.authorization.k8s.io"
 _OURS = ("get", "list", "watch", "create", "patch", "delete")
+_MADE = ("create", "list", "delete")
+"""Without which nothing is made, found again, or removed."""
 _CLAIMS = ("get", "list", "watch", "create", "patch")
 """They hold data: who runs jobs need not be able to delete it."""
 _SECRETS = ("get", "create", "delete")
@@ -46,7 +50,7 @@ def rights_file(jobs: Sequence[PodJob], objects: Sequence[Manifest]) -> Manifest
         "apiVersion": f"{GROUP}/v1",
         "kind": "Role",
         "metadata": about,
-        "rules": [*rules(objects), *_reader_rules(job), *_queue_rules(job)],
+        "rules": rights_to_run(job, objects),
     }
     binding = {
         "apiVersion": f"{GROUP}/v1",
@@ -63,6 +67,27 @@ def rights_file(jobs: Sequence[PodJob], objects: Sequence[Manifest]) -> Manifest
         f"token {name}` acts as it; or name yourself in `subjects`: {{kind: User, name: …, "
         f"apiGroup: {GROUP}}}.",
         objects=(account, role, binding),
+    )
+
+
+def rights_to_run(job: JobPods, objects: Sequence[Manifest]) -> list[Manifest]:
+    """Rules of a Role, for these objects of a job."""
+    return [*rules(objects), *_reader_rules(job), *_queue_rules(job)]
+
+
+def needed_rights(own: Sequence[Manifest], lasting: Sequence[Manifest]) -> frozenset[Right]:
+    """Those without which a run can't be made, followed or removed; without the others it may know
+    less. `own`: what is deleted with it, the job the last. `lasting`: what it makes and leaves."""
+    job = own[-1]
+    return frozenset(
+        (
+            *(("create", _group(each), plural(each["kind"])) for each in lasting),
+            *((verb, _group(each), plural(each["kind"])) for each in own for verb in _MADE),
+            ("get", _group(job), plural(job["kind"])),
+            ("patch", "", "configmaps"),
+            *(("create", "", "secrets"), ("delete", "", "secrets")),
+            *(("list", "", "pods"), ("watch", "", "pods"), ("get", "", "pods/log")),
+        )
     )
 
 

@@ -19,6 +19,7 @@ from broadgauge.manifests.config_maps import config_map, files_map, program_map
 from broadgauge.manifests.definitions import Interface
 from broadgauge.manifests.job_objects import job_objects
 from broadgauge.manifests.nothing_secret import HINT
+from broadgauge.manifests.pod_template import pod_template
 from broadgauge.manifests.prepare import prepare_file
 from broadgauge.manifests.run_container import TOKEN_KEY, LedPods, run_contents
 from broadgauge.manifests.user_files import MOST_BYTES
@@ -86,6 +87,14 @@ def own_objects(run: RunJob, orders: Mapping[str, bytes]) -> tuple[Manifest, ...
         *([files_map(run)] if run.files else []),
         *job_objects(run, lambda first_pod: run_contents(run, first_pod)),
     )
+
+
+def bare_pod(run: RunJob) -> Manifest:
+    """The first pod of the job, as its operator makes it but for its own additions."""
+    made = pod_template(run, lambda first_pod: run_contents(run, first_pod))
+    space = {} if run.settings.namespace is None else {"namespace": run.settings.namespace}
+    about = {"name": f"{run.name}-rehearsed", **space, **made["metadata"]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": made["spec"]}
 
 
 def _is_of_run(run: RunJob, definition: Interface) -> bool:

@@ -26,7 +26,7 @@ from tests.running.rendering.runs import run_of
 
 from broadgauge.manifests.run_job import RunJob
 from broadgauge.messages.leader import TakeJobs
-from broadgauge.platforms.kubernetes import running_job
+from broadgauge.platforms.kubernetes import allocation, running_job
 from broadgauge.platforms.kubernetes.allocation import PodsAllocation
 from broadgauge.platforms.kubernetes.api import Api
 from broadgauge.platforms.kubernetes.job_place import STATE_FILE, place_file, run_label
@@ -312,6 +312,18 @@ def test_a_successor_without_a_secret_of_the_run_is_refused_before_it_is_made(
     assert {asked.method for asked in cluster.fake.asked} == {"GET"}
 
 
+def test_what_the_cluster_would_refuse_ends_the_run_before_anything_is_made(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    cluster.secrets["WANDB_API_KEY"] = SecretText("key")
+    place_file(tmp_path / "logs").forget()
+    cluster.has_batch()
+    with pytest.raises(PlatformError, match="there is no namespace training"):
+        cluster.allocation.start((), cluster.shown.append)
+    assert {asked.method for asked in cluster.fake.asked} == {"GET"}
+    assert place_file(tmp_path / "logs").read() is None
+
+
 def test_jobs_count_as_given_once_the_server_has_taken_them(
     cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -346,12 +358,13 @@ def test_a_successor_is_made_there_also_by_a_later_life_of_the_tool(
 
 
 def test_a_job_of_the_runs_name_that_is_there_already_is_not_deleted(
-    cluster: Cluster, tmp_path: Path
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run folder was put back from a copy, say: it leads the run, and has measured."""
     cluster.secrets["WANDB_API_KEY"] = SecretText("key")
     place_file(tmp_path / "logs").forget()
     cluster.has_batch()
+    monkeypatch.setattr(allocation, "check_before", lambda *asked: None)
     taken = refused(409, "AlreadyExists")
     cluster.fake.script("POST", CONFIG_MAPS, taken)
     program = f"{run_label('small', str(tmp_path / 'logs'))}-program"

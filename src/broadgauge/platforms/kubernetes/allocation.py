@@ -18,6 +18,7 @@ from broadgauge.messages.codec import DecodeError
 from broadgauge.messages.leader import INTERFACES_WORD, MASTER_WORD, Job, TakeJobs
 from broadgauge.messages.proof import new_token
 from broadgauge.platforms.kubernetes.api import Api
+from broadgauge.platforms.kubernetes.checks import check_before
 from broadgauge.platforms.kubernetes.cluster_facts import cluster_facts
 from broadgauge.platforms.kubernetes.job_place import JobPlace, place_file
 from broadgauge.platforms.kubernetes.kept_results import KeptResults
@@ -97,6 +98,8 @@ class PodsAllocation:
         orders = {order_key(0): order_bytes(TakeJobs(generation=0, jobs=jobs))}
         values = {name: self._secret(name) for name in run.looked_up}
         objects = RunObjects.of(run, orders, run_secret(run, SecretText(new_token()), values))
+        show(f"asking what namespace {place.namespace} would refuse")
+        check_before(api, objects, place.namespace, self._say)
         self._file.write(place)  # a tool that is killed must find what it has made
         pods = "1 pod" if run.num_pods == 1 else f"{run.num_pods} pods"
         show(f"creating {place.name} in namespace {place.namespace}, {coming.words}: {pods}")

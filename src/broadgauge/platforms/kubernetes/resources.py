@@ -36,6 +36,7 @@ def _core(kind: str, plural: str) -> Resource:
 
 
 NODES = _core("Node", "nodes")
+NAMESPACES = _core("Namespace", "namespaces")
 PODS = _core("Pod", "pods")
 EVENTS = _core("Event", "events")
 CONFIG_MAPS = _core("ConfigMap", "configmaps")
@@ -73,6 +74,13 @@ KUEUE_QUEUES = Resource(
     group="kueue.x-k8s.io", version="v1beta1", kind="LocalQueue", plural="localqueues"
 )
 WORKLOADS = Resource(group="kueue.x-k8s.io", version="v1beta1", kind="Workload", plural="workloads")
+REVIEWS = Resource(
+    group="authorization.k8s.io",
+    version="v1",
+    kind="SelfSubjectAccessReview",
+    plural="selfsubjectaccessreviews",
+)
+"""May whoever asks do this? Everybody may ask."""
 
 JOB_KINDS = (PYTORCH_JOBS, TRAIN_JOBS, JOBS)
 LISTED = (
