@@ -181,6 +181,14 @@ NAMED: Sequence[tuple[str, str, str]] = (
 )
 
 
+def test_a_pod_is_not_refused_for_an_account_that_is_named_as_missing(
+    willing: FakeApi, folder: Path
+) -> None:
+    willing.script("POST", f"{CORE}/pods", refused(403, "Forbidden", "no such account"))
+    text = refusal_of(willing, run_of(folder, "kubernetes.service_account=gone"))
+    assert text.startswith("kubernetes.service_account: there is no ServiceAccount gone")
+
+
 @pytest.mark.parametrize(("override", "place", "words"), NAMED)
 def test_what_an_experiment_names_and_is_not_there_is_said(
     willing: FakeApi, folder: Path, override: str, place: str, words: str
@@ -190,6 +198,24 @@ def test_what_an_experiment_names_and_is_not_there_is_said(
     [named] = named_objects(run.settings, run.attachments.interfaces, NAMESPACE)
     willing.script("GET", f"{named.resource.path(named.namespace)}/{named.name}", Answer())
     assert check(willing, run) == []
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "kubernetes.volumes=[{name: data, mount: /data, workloads: [other]}]",
+        "kubernetes.volumes=[{name: text, mount: /text, config_map: words, workloads: [other]}]",
+        "kubernetes.secrets={HF_TOKEN: {secret: hf, key: token, workloads: [other]}}",
+    ],
+)
+def test_what_no_pod_of_the_run_asks_for_need_not_be_there(
+    willing: FakeApi, folder: Path, override: str
+) -> None:
+    """It is of a workload that runs elsewhere, or not this time."""
+    metrics = "metrics: [{name: step_time_s, regex: 't=([0-9.]+)'}]"
+    mine = f"{{kind: command, name: mine, command: [train.py], {metrics}}}"
+    other = f"{{kind: command, name: other, command: [train.py], {metrics}, platforms: []}}"
+    assert check(willing, run_of(folder, f"workloads=[{mine}, {other}]", override)) == []
 
 
 def test_a_secrets_value_is_not_asked_for(willing: FakeApi, folder: Path) -> None:
@@ -311,5 +337,5 @@ def test_without_the_right_to_create_pods_they_are_not_checked_and_nothing_is_re
 ) -> None:
     willing.script("POST", REVIEWS, may(("create", "pods")))
     [said] = check(willing, run_of(folder))
-    assert said == "its pods are not checked: you may not create pods, which a run does not need"
+    assert "seen with the job alone: you may not create pods, which a run does not need" in said
     assert willing.count("POST", f"{CORE}/pods") == 0

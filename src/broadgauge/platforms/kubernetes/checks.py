@@ -19,7 +19,7 @@ from broadgauge.platforms.kubernetes.api_errors import ApiError, malformed
 from broadgauge.platforms.kubernetes.job_states import lack_of, served_as
 from broadgauge.platforms.kubernetes.json_shapes import JsonMap, mapping
 from broadgauge.platforms.kubernetes.making import RunObjects
-from broadgauge.platforms.kubernetes.named_objects import named_objects
+from broadgauge.platforms.kubernetes.named_objects import REFERRED, named_objects, references_in
 from broadgauge.platforms.kubernetes.refusals import RBAC_HINT, refusal
 from broadgauge.platforms.kubernetes.resources import (
     NAMESPACES,
@@ -33,6 +33,8 @@ from broadgauge.specs.errors import PlatformError, Problem
 
 Say = Callable[[str], None]
 T = TypeVar("T")
+ACCOUNT = "kubernetes.service_account"
+"""Where it is missing."""
 PATIENCE_S = 10.0
 """For a server, or an operator's webhook, that is coming up."""
 
@@ -74,9 +76,11 @@ class _Checks:
             return  # without it there is nothing more to say
         lasting = [each for each in objects.lasting if not self._is_there(each)]
         missing = self._missing_rights(objects.own, lasting)
-        self._look_for_named()
+        self._look_for_named((*lasting, *objects.own))
+        has_account = all(each.where != ACCOUNT for each in self.problems)
         self._rehearse_all((*lasting, objects.secret, *objects.own), missing)
-        self._rehearse_pod()
+        if has_account:  # else a pod is refused for that alone
+            self._rehearse_pod()
 
     def _has_namespace(self) -> bool:
         place, name = "kubernetes.namespace", self.namespace
@@ -156,10 +160,14 @@ class _Checks:
 
         return self._patiently(ask)
 
-    def _look_for_named(self) -> None:
-        """What the experiment names and others have made. Raises ApiError."""
+    def _look_for_named(self, bodies: Sequence[JsonMap]) -> None:
+        """What the experiment names and others have made, if these objects ask for it: not each
+        case has every volume and secret. Raises ApiError."""
         interfaces = self.run.attachments.interfaces
+        asked_for = set(references_in(bodies))
         for each in named_objects(self.run.settings, interfaces, self.namespace):
+            if each.resource in REFERRED and (each.resource, each.name) not in asked_for:
+                continue
             resource = self._served_as(each.resource)
             if resource is None:
                 lack = f"`{each.name}`: {lack_of(self.api, each.resource)}"
@@ -204,7 +212,10 @@ class _Checks:
         The claims, ConfigMaps and Secrets that it mounts need not be there for a rehearsal.
         """
         if not self._may("create", "", "pods"):
-            self.say("its pods are not checked: you may not create pods, which a run does not need")
+            self.say(
+                "what quotas, LimitRanges and policies say of the pods is seen with the job alone: "
+                "you may not create pods, which a run does not need"
+            )
             return
         try:
             self._patiently(lambda: self.api.rehearse(PODS, self.namespace, bare_pod(self.run)))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from broadgauge.manifests.definitions import Interface
 from broadgauge.platforms.kubernetes.resources import (
@@ -18,6 +19,20 @@ from broadgauge.platforms.kubernetes.resources import (
 )
 from broadgauge.specs.kubernetes import Kubernetes
 from broadgauge.specs.pod_volumes import Volume
+
+REFERRED = (SECRETS, CONFIG_MAPS, CLAIMS)
+"""Kinds that pods name."""
+_REFERENCES: dict[str, tuple[Resource, str]] = {
+    "secretKeyRef": (SECRETS, "name"),
+    "secretRef": (SECRETS, "name"),
+    "secret": (SECRETS, "secretName"),
+    "imagePullSecrets": (SECRETS, "name"),
+    "configMapKeyRef": (CONFIG_MAPS, "name"),
+    "configMapRef": (CONFIG_MAPS, "name"),
+    "configMap": (CONFIG_MAPS, "name"),
+    "persistentVolumeClaim": (CLAIMS, "claimName"),
+}
+"""By the key of a pod's specification. Source: Kubernetes API reference, PodSpec, Volume."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +69,21 @@ def named_objects(
     for each in found:
         once.setdefault((each.resource, each.namespace, each.name), each)
     return tuple(once.values())
+
+
+def references_in(value: Any) -> Iterator[tuple[Resource, str]]:
+    """Secrets, ConfigMaps and claims that the pods of these manifests ask for."""
+    if isinstance(value, (list, tuple)):
+        for each in value:
+            yield from references_in(each)
+    if not isinstance(value, dict):
+        return
+    for key, inner in value.items():
+        resource, name_key = _REFERENCES.get(key, (None, ""))
+        for each in inner if isinstance(inner, list) else [inner]:
+            if resource is not None and isinstance(each, dict) and name_key in each:
+                yield resource, str(each[name_key])
+        yield from references_in(inner)
 
 
 def _in_namespace(settings: Kubernetes, namespace: str) -> Iterator[NamedObject]:
