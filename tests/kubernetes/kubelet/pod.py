@@ -157,6 +157,8 @@ class PodWorker:
 
     def _take_pod(self, pod: Json) -> None:
         """What can change: labels, annotations, the wish to end."""
+        if is_older(pod, self.pod):
+            return  # it was on its way when a patch of ours was answered
         status = self.pod.get("status")
         self.pod = self.volumes.pod = pod | {"status": status}
         self._check_deleted()
@@ -296,3 +298,9 @@ def signal_process(pid: int, number: int) -> None:
         os.kill(pid, number)
     except ProcessLookupError:
         log.debug("process %d has ended already", pid)
+
+
+def is_older(pod: Json, known: Json) -> bool:
+    """Of the same pod. Source: Kubernetes API concepts, "Resource versions"."""
+    told, own = (int(each["metadata"].get("resourceVersion", 0)) for each in (pod, known))
+    return told < own
