@@ -35,7 +35,13 @@ from broadgauge.platforms.kubernetes.upcoming import chosen_kind
 from broadgauge.platforms.led.handle import LinkLost, NoLeader
 from broadgauge.running.experiments import load_text
 from broadgauge.running.rendering.experiment import ON_KUBERNETES
-from broadgauge.specs.errors import InputError, PlatformError, RunFolderError, UncollectedError
+from broadgauge.specs.errors import (
+    ExitCode,
+    InputError,
+    PlatformError,
+    RunFolderError,
+    UncollectedError,
+)
 from broadgauge.specs.kubernetes import JobKind, Kubernetes
 from broadgauge.specs.secrets import SecretText
 
@@ -46,6 +52,8 @@ WAITING = {"phase": "Pending", "conditions": [UNPLACED]}
 RUNNING, FAILED = {"phase": "Running"}, {"phase": "Failed", "message": "low on memory"}
 NO_IMAGE = {"name": "node", "state": {"waiting": {"reason": "InvalidImageName", "message": "x:"}}}
 DOOMED = {"phase": "Pending", "containerStatuses": [NO_IMAGE]}
+BACK_OFF = {"name": "node", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "x:"}}}
+PULLING = {"phase": "Pending", "containerStatuses": [BACK_OFF]}
 
 
 def pods_of(*statuses: dict[str, Any]) -> list[dict[str, Any]]:
@@ -66,7 +74,9 @@ GONE = refused(404, "NotFound")
 class Cluster:
     """With one job of the run, and the allocation that finds it in its folder."""
 
-    def __init__(self, fake: FakeApi, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self, fake: FakeApi, folder: Path, monkeypatch: pytest.MonkeyPatch, *overrides: str
+    ) -> None:
         (folder / "train.py").touch()
         self.fake, self.contexts = fake, list[str | None]()
         self.shown, self.said = list[str](), list[str]()
@@ -74,7 +84,8 @@ class Cluster:
         place_file(folder / "logs").write(place_of(uid="u", num_pods=2))
         monkeypatch.setattr(Api, "connect", self._connect)
         fake.script("GET", EVENTS, listed())
-        loaded = load_text(EXPERIMENT, folder / "experiment.yaml", (SECRET, ON_KUBERNETES))
+        words = (SECRET, ON_KUBERNETES, *overrides)
+        loaded = load_text(EXPERIMENT, folder / "experiment.yaml", words)
 
         def make_job(*, kind: JobKind, namespace: str | None, run: str, name: str) -> RunJob:
             del namespace, run
@@ -159,6 +170,34 @@ def test_one_whose_pods_can_not_come_up_ends_the_run(cluster: Cluster) -> None:
     with pytest.raises(PlatformError, match="InvalidImageName") as raised:
         cluster.wait()
     assert not isinstance(raised.value, UncollectedError)
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "hint"),
+    [
+        (WAITING, "2 pods waiting for a node (0/3 nodes are available)", "pending_limit_s"),
+        (PULLING, "2 pods pulling its image (ImagePullBackOff: x)", "image_pull_secrets"),
+    ],
+)
+def test_one_whose_pods_do_not_come_up_in_the_users_limit_ends_the_run(
+    fake: FakeApi,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    status: dict[str, Any],
+    words: str,
+    hint: str,
+) -> None:
+    """With what was last said of them, and what to do about that."""
+    cluster = Cluster(fake, tmp_path, monkeypatch, "kubernetes.pending_limit_s=0.1s")
+    cluster.has(job(), pods=pods_of(status, status))
+    with pytest.raises(PlatformError) as raised:
+        cluster.wait()
+    assert words in raised.value.message
+    assert hint in (raised.value.hint or "")
+    assert raised.value.exit_code is ExitCode.PLATFORM_REFUSED
+    assert not isinstance(raised.value, UncollectedError)
+    assert cluster.shown == [words]
 
 
 def test_one_that_may_not_be_looked_at_any_more_is_left(cluster: Cluster) -> None:

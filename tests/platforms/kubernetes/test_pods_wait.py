@@ -21,11 +21,12 @@ RUNNING = pod_state(pod("a"))
 
 
 class Waiter:
-    """One who waits for one pod of job r."""
+    """One who waits for the pods of job r."""
 
     def __init__(self, fake: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
         self.fake, self.time, self.shown = fake, FakeTime(), list[str]()
         self.limit_s, self.limit_hint = LIMIT_S, "`limits: …` waits longer"
+        self.num_pods = 1
         for module in (pod_warnings, pods_wait):
             monkeypatch.setattr(module, "time", self.time)
         monkeypatch.setattr(pods_wait, "TRIES_LIMIT_S", TRIES_LIMIT_S)
@@ -36,7 +37,7 @@ class Waiter:
         seconds = itertools.chain(looks, itertools.repeat(looks[-1]))
         PodsWait(
             name="job r",
-            num_pods=1,
+            num_pods=self.num_pods,
             limit_s=self.limit_s,
             limit_hint=self.limit_hint,
             controllers=("involvedObject.uid=u",),
@@ -97,6 +98,27 @@ def test_what_is_tried_again_is_given_up_before_the_limit(
     assert message in error.message
     assert ("image_pull_secrets" in (error.hint or "")) is is_hinted
     assert TRIES_LIMIT_S < waiter.time.now_s < LIMIT_S / 2
+
+
+def test_pods_that_are_not_placed_end_with_the_schedulers_words(waiter: Waiter) -> None:
+    unplaced = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}
+    status = {"phase": "Pending", "conditions": [unplaced]}
+    error = waiter.refusal([pod_state(pod("a") | {"status": status})])
+    words = "1 pod waiting for a node (0/3 nodes are available)"
+    assert error.message == f"job r: after {LIMIT_S:g} s: {words}"
+    assert error.hint == waiter.limit_hint
+    assert waiter.shown == [words]
+    assert LIMIT_S < waiter.time.now_s < LIMIT_S + 5
+
+
+def test_a_pod_that_is_not_made_ends_with_the_words_of_who_makes_it(waiter: Waiter) -> None:
+    """Beside one that runs."""
+    waiter.num_pods = 2
+    waiter.fake.script("GET", EVENTS, listed(event("FailedCreate", "exceeded quota: small")))
+    error = waiter.refusal([RUNNING])
+    words = "1 running; 1 pod can't be made: exceeded quota: small"
+    assert error.message == f"job r: after {LIMIT_S:g} s: {words}"
+    assert waiter.shown == ["1 running", words]
 
 
 def test_an_operator_that_makes_no_pods_is_asked_for(waiter: Waiter) -> None:
