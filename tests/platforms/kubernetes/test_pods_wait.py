@@ -138,6 +138,17 @@ def test_a_limit_of_the_users_that_is_shorter_goes_before_ours(
     assert 20.0 < waiter.time.now_s < 30.0
 
 
+def test_a_pull_that_has_failed_just_before_the_limit_is_hinted_at(waiter: Waiter) -> None:
+    """Not tried for long: what helps the image is said all the same."""
+    waiter.num_pods, waiter.limit_s = 2, 20.0
+    failed = state("ErrImagePull", "denied")
+    error = waiter.refusal(*[[starting(), starting()]] * 10, [starting(), failed])
+    assert error.message.startswith("job r: after 20 s: 1 pod starting")
+    assert "denied" in error.message
+    assert "image_pull_secrets" in (error.hint or "")
+    assert waiter.time.now_s < 30.0
+
+
 def test_a_queue_is_waited_for_longer_than_any_limit(waiter: Waiter) -> None:
     waiter.wait(
         *[[]] * int(1.2 * LIMIT_S),

@@ -100,7 +100,7 @@ class PodsWait:
         if waited_s > self.limit_s:
             raise PlatformError(
                 f"{self.name}: after {self.limit_s:g} s: {waits(states)}{lack}",
-                hint=self.limit_hint,
+                hint=_pull_hint(states) or self.limit_hint,
             )
 
 
@@ -112,9 +112,13 @@ def _refuse_doomed(name: str, states: list[PodState]) -> None:
 
 
 def _tried_enough(name: str, states: list[PodState]) -> PlatformError:
+    return PlatformError(f"{name}: {waits(states)}", hint=_pull_hint(states))
+
+
+def _pull_hint(states: list[PodState]) -> str | None:
+    """Waiting longer helps a pull that has failed less than another image. None: none has."""
     is_pull = any(state.is_tried_again and state.stage is PodStage.PULLING for state in states)
-    hint = "`kubernetes: {image: …, image_pull_secrets: […]}`" if is_pull else None
-    return PlatformError(f"{name}: {waits(states)}", hint=hint)
+    return "`kubernetes: {image: …, image_pull_secrets: […]}`" if is_pull else None
 
 
 def _is_gone(state: PodState) -> bool:
