@@ -256,10 +256,32 @@ def test_a_quota_and_a_webhooks_words_are_said_together(willing: FakeApi, folder
     willing.script("POST", JOBS, wrong)
     run = run_of(folder)
     text = refusal_of(willing, run)
-    assert f"ConfigMap {run.name}-program: making it: a quota is used up" in text
+    assert f"ConfigMap {run.name}-program, " in text
+    assert ": making it: a quota is used up (create configmaps in namespace" in text
     assert "kubectl describe quota" in text
     assert f"PyTorchJob {run.name}: making it: the cluster refuses" in text
     assert "spec.x is wrong" in text
+
+
+def test_a_quota_that_refuses_several_objects_is_said_once(willing: FakeApi, folder: Path) -> None:
+    """Each refusal begins with its object; another quota, or another lack of it, is another one."""
+
+    def answer(asked: Asked) -> Answer:
+        kind, name = asked.path.rpartition("/")[2], asked.body["metadata"]["name"]
+        limit = f"requested: count/{kind}=1, used: count/{kind}=4, limited: count/{kind}=4"
+        message = f'{kind} "{name}" is forbidden: exceeded quota: small, {limit}'
+        return refused(403, "Forbidden", message)
+
+    for kind in ("configmaps", "secrets"):
+        willing.script("POST", f"{CORE}/{kind}", answer)
+    run = run_of(folder)
+    text = refusal_of(willing, run)
+    made = [each for each in objects(run).own if each["kind"] == "ConfigMap"]
+    assert len(made) > 1
+    places = ", ".join(f"ConfigMap {each['metadata']['name']}" for each in made)
+    assert f"{places}: making it: a quota is used up (create configmaps in namespace" in text
+    assert text.count("exceeded quota: small, requested: count/configmaps=1") == 1
+    assert text.count("exceeded quota: small, requested: count/secrets=1") == 1
 
 
 def test_what_outlives_runs_needs_no_right_to_make_it_where_it_is_there(

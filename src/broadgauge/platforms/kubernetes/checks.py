@@ -69,6 +69,8 @@ class _Checks:
     problems: list[Problem] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     _served: dict[Resource, Resource | None] = field(default_factory=dict)
+    _of_quotas: dict[str, Problem] = field(default_factory=dict)
+    """By what a quota says after its `exceeded quota:`."""
 
     def all_of(self, objects: RunObjects) -> None:
         """Raises ApiError where nobody can be asked."""
@@ -84,13 +86,10 @@ class _Checks:
 
     def _has_namespace(self) -> bool:
         place, name = "kubernetes.namespace", self.namespace
-        try:
-            found = self._patiently(lambda: self.api.find(NAMESPACES, None, name))
-        except ApiError as error:
-            if error.status != 403:
-                raise
-            self.unknown.append(f"namespace {name}")
-            return True
+        unread: JsonMap | None = {}
+        found = self._read(
+            lambda: self.api.find(NAMESPACES, None, name), unread, f"namespace {name}"
+        )
         if found is None:
             hint = f"`kubectl create namespace {name}`, or another `namespace`"
             self._add(place, f"there is no namespace {name}", hint)
@@ -103,13 +102,8 @@ class _Checks:
         resource = self._served_as(resource_of(body))
         if resource is None:
             return False
-        try:
-            name = body["metadata"]["name"]
-            return self._patiently(lambda: self.api.has(resource, self.namespace, name))
-        except ApiError as error:
-            if error.status != 403:
-                raise
-            return False
+        name = body["metadata"]["name"]
+        return self._read(lambda: self.api.has(resource, self.namespace, name), unread=False)
 
     def _missing_rights(self, own: Sequence[JsonMap], lasting: Sequence[JsonMap]) -> set[Right]:
         """Without some no run can be; what the others would show stays unknown."""
@@ -173,15 +167,11 @@ class _Checks:
                 lack = f"`{each.name}`: {lack_of(self.api, each.resource)}"
                 self._add(each.place, lack, "is its operator installed?")
                 continue
-            try:
-                is_there = self._patiently(
-                    lambda: self.api.has(resource, each.namespace, each.name)  # noqa: B023  asked at once
-                )
-            except ApiError as error:
-                if error.status != 403:
-                    raise
-                self.unknown.append(each.words)
-                continue
+            is_there = self._read(
+                lambda: self.api.has(resource, each.namespace, each.name),  # noqa: B023  asked at once
+                unread=True,
+                words=each.words,
+            )
             if not is_there:
                 self._add(each.place, f"there is no {each.words}", each.hint)
 
@@ -203,8 +193,7 @@ class _Checks:
                 if error.status in (None, 401):
                     raise
                 if not _is_no_refusal(error, resource, body, names):
-                    told = refusal(error, "making it")
-                    self._add(place, told.message, told.hint)
+                    self._add_refusal(place, "making it", error)
 
     def _rehearse_pod(self) -> None:
         """A run needs no right to create pods: this is done where it is there. Raises ApiError.
@@ -222,11 +211,33 @@ class _Checks:
         except ApiError as error:
             if error.status in (None, 401):
                 raise
-            told = refusal(error, "making one")
-            self._add("its pods", told.message, told.hint)
+            self._add_refusal("its pods", "making one", error)
 
     def _add(self, place: str, message: str, hint: str | None = None) -> None:
         self.problems.append(Problem(place, message, hint))
+
+    def _add_refusal(self, place: str, doing: str, error: ApiError) -> None:
+        """What one quota says of several objects is one problem, with all their places."""
+        _, _, quota = error.message.partition("exceeded quota: ")
+        if quota in self._of_quotas:
+            self._of_quotas[quota].where += f", {place}"
+            return
+        told = refusal(error, doing)
+        self._add(place, told.message, told.hint)
+        if quota:
+            self._of_quotas[quota] = self.problems[-1]
+
+    def _read(self, ask: Callable[[], T], unread: T, words: str | None = None) -> T:
+        """`unread`: instead of what may not be read, which refuses nothing. `words`: that this is
+        not known. Raises ApiError."""
+        try:
+            return self._patiently(ask)
+        except ApiError as error:
+            if error.status != 403:
+                raise
+            if words is not None:
+                self.unknown.append(words)
+            return unread
 
     def _served_as(self, resource: Resource) -> Resource | None:
         """In the version that the cluster has; None: it does not know this kind. Each is asked for
