@@ -165,6 +165,23 @@ def test_one_that_fails_while_it_is_waited_for_is_heard_then(cluster: Cluster) -
     assert "BackoffLimitExceeded" in cluster.said[-1]
 
 
+@pytest.mark.parametrize(
+    "late",
+    [
+        pytest.param(GONE, id="it is gone"),
+        pytest.param(job(deletionTimestamp="now"), id="it is being deleted"),
+        pytest.param(job(uid="another"), id="another has its name"),
+    ],
+)
+def test_one_that_is_deleted_while_it_is_waited_for_is_waited_for_no_longer(
+    cluster: Cluster, late: Answer
+) -> None:
+    """Whatever else is there by its name makes none of its pods."""
+    cluster.has(job(), job(), late, pods=[])
+    cluster.wait()
+    assert cluster.said == ["job r is gone: somebody deleted it"]
+
+
 def test_one_whose_pods_can_not_come_up_ends_the_run(cluster: Cluster) -> None:
     cluster.has(job(), pods=pods_of(DOOMED, DOOMED))
     with pytest.raises(PlatformError, match="InvalidImageName") as raised:

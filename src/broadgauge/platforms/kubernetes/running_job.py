@@ -12,7 +12,7 @@ from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.kubernetes.admission import Admission, Held
 from broadgauge.platforms.kubernetes.api import Api
 from broadgauge.platforms.kubernetes.api_errors import ApiError
-from broadgauge.platforms.kubernetes.job_look import is_gone, makes_pods, why_over
+from broadgauge.platforms.kubernetes.job_look import find_job, is_gone, makes_pods, why_over
 from broadgauge.platforms.kubernetes.job_place import JobPlace, PlaceFile
 from broadgauge.platforms.kubernetes.job_states import RESOURCES, trouble_of
 from broadgauge.platforms.kubernetes.json_shapes import JsonMap
@@ -134,7 +134,7 @@ class RunningJob:
         it has failed."""
         words = f"{self.place.kind} {self.place.name}"
         try:
-            job = self.api.find(RESOURCES[self.place.kind], self.place.namespace, self.place.name)
+            job = find_job(self.api, self.place)
         except ApiError as error:
             if error.is_passing:  # the next look tells
                 return None
