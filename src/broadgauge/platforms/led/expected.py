@@ -13,6 +13,8 @@ class Expected:
         self.has_grown = False
         """More is expected than a leader was given."""
         self._requests: tuple[LaunchRequest, ...] = ()
+        self._places: dict[str, int] = {}
+        """Of each launch among them, by its name."""
         self._unwanted: dict[str, None] = {}
 
     def expect(self, requests: Sequence[LaunchRequest]) -> None:
@@ -22,24 +24,23 @@ class Expected:
         self.has_grown = bool(before) and not now.keys() <= before.keys()
         self._unwanted |= {trial_id: None for trial_id in before if trial_id not in now}
         self._requests = tuple(requests)
+        self._places = {_planned(request): place for place, request in enumerate(requests)}
 
     def comes_to(self, request: LaunchRequest) -> bool:
         """Does a leader come to it by itself? Also to another life of a launch that it has."""
-        return _planned(request) in map(_planned, self._requests)
+        return _planned(request) in self._places
 
     def is_after(self, life_id: str, request: LaunchRequest) -> bool:
         """Is this a life of a launch that is asked for later?"""
-        names = list(map(_planned, self._requests))
-        name, asked = life_number(life_id)[0], _planned(request)
-        return name in names and asked in names and names.index(name) > names.index(asked)
+        place = self._places.get(life_number(life_id)[0])
+        asked = self._places.get(_planned(request))
+        return place is not None and asked is not None and place > asked
 
     def from_on(self, request: LaunchRequest) -> tuple[LaunchRequest, ...]:
         """What a leader is given: this launch and those after it, where they were told; else this
         one alone."""
-        names = list(map(_planned, self._requests))
-        planned = _planned(request)
-        later = self._requests[names.index(planned) + 1 :] if planned in names else ()
-        return (request, *later)
+        place = self._places.get(_planned(request))
+        return (request, *(() if place is None else self._requests[place + 1 :]))
 
     def were_given(self) -> None:
         """A leader has all that is left, or is about to."""
