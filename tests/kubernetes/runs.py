@@ -114,7 +114,7 @@ class User:
                 start_new_session=True,
             )
         try:
-            yield Running(tool, Path(output.name))
+            yield Running(tool, Path(output.name), self.records)
         finally:
             tool.kill()
             tool.wait()
@@ -194,8 +194,13 @@ class User:
 class Running:
     """A run of theirs that goes on."""
 
-    def __init__(self, tool: "subprocess.Popen[bytes]", output: Path) -> None:
-        self._tool, self._output = tool, output
+    def __init__(
+        self,
+        tool: "subprocess.Popen[bytes]",
+        output: Path,
+        records: Callable[[], list[dict[str, Any]]],
+    ) -> None:
+        self._tool, self._output, self._records = tool, output, records
 
     def said(self) -> str:
         """All of its output up to now."""
@@ -211,6 +216,10 @@ class Running:
             return found
 
         wait_until(is_there, what)
+
+    def wait_for_a_record(self) -> None:
+        """Of the newest run, with any status."""
+        self.wait_for(lambda: self._records() != [], "a first record")
 
     def ended(self, exit_code: int | None = 0) -> str:
         """Its output, once it has ended as it should; `exit_code`: None: with any."""

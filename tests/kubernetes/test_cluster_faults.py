@@ -27,7 +27,7 @@ def test_a_pod_that_is_evicted_is_named_with_the_kubelets_words(
     scripted.write(launches=6)
     scripted.give_rights()
     with scripted.running() as run:
-        run.wait_for(lambda: scripted.statuses() != [], "a first record")
+        run.wait_for_a_record()
         name = str(scripted.pods()[which]["metadata"]["name"])
         kubelet.evict(scripted.namespace, name)
         output = run.ended(exit_code=None)
@@ -98,7 +98,7 @@ def test_a_node_that_is_gone_is_named(scripted: User, kubelet: Kubelet) -> None:
     scripted.write(launches=12)
     scripted.give_rights()
     with scripted.running() as run:
-        run.wait_for(lambda: scripted.statuses() != [], "a first record")
+        run.wait_for_a_record()
         name = str(scripted.pods()[1]["metadata"]["name"])
         node = kubelet.pod(scripted.namespace, name).node
         kubelet.node_gone(node)

@@ -36,7 +36,7 @@ def test_a_tool_that_is_killed_is_followed_by_one_that_collects(scripted: User) 
     scripted.write(launches=6)
     scripted.give_rights()
     with scripted.running() as run:
-        run.wait_for(lambda: scripted.statuses() != [], "a first record")
+        run.wait_for_a_record()
         run.kill()
     assert scripted.num_running() == 2
     away = (scripted.folder / "kubeconfig").rename(scripted.folder / "away")
@@ -97,7 +97,7 @@ def test_a_pod_that_is_killed_is_named_with_the_reason(user: User, kubelet: Kube
         run.wait_for(lambda: len(user.ranks()) == 2, "two ranks")
         name = str(user.pods()[1]["metadata"]["name"])
         kubelet.oom(user.namespace, name)
-        run.wait_for(lambda: user.statuses() != [], "a failed record")
+        run.wait_for_a_record()
         run.wait_for(lambda: "-r1 in namespace" in run.said(), "a successor")
         run.interrupt()
         run.ended(exit_code=ExitCode.INTERRUPTED)
@@ -132,7 +132,7 @@ def test_a_server_that_is_away_and_a_log_that_is_cut_or_rotated_cost_nothing(
     scripted.write(launches=6)
     scripted.give_rights()
     with scripted.running() as run:
-        run.wait_for(lambda: scripted.statuses() != [], "a first record")
+        run.wait_for_a_record()
         leader = next(name for name, each in scripted.containers() if each == "leader")
         kubelet.rotate_logs(scripted.namespace, leader, "leader")
         control_plane.restart_api_server()
@@ -170,7 +170,7 @@ def test_a_disk_that_is_full_here_leaves_the_run_in_its_pods(scripted: User) -> 
     with small_disk(scripted.folder / "runs"):
         ballast = scripted.folder / "runs/ballast"
         with scripted.running() as run:
-            run.wait_for(lambda: scripted.statuses() != [], "a first record")
+            run.wait_for_a_record()
             fill(ballast)
             output = run.ended(exit_code=ExitCode.RUN_FOLDER)
         assert "No space left on device" in output
@@ -205,7 +205,7 @@ def test_results_on_a_volume_outlive_the_pods(scripted: User, kubelet: Kubelet, 
     scripted.write(kubernetes=KEPT, launches=4)
     scripted.give_rights()
     with scripted.running() as run:
-        run.wait_for(lambda: scripted.statuses() != [], "a first record")
+        run.wait_for_a_record()
         run.kill()
     wait_until(lambda: num_kept(scripted, kubelet) == 4, "the last trial")
     if ends == "failed":
