@@ -42,6 +42,8 @@ def handle(options: argparse.Namespace) -> int:
     folder = find_run(run_path(options.run))
     plan, _ = read_plan(folder)
     is_live = options.follow and is_being_written(folder)
+    if options.follow and not is_live:
+        _say_why_nothing_comes(folder, say)
     logs = find_logs(folder, plan)
     if not is_live or options.launch is not None:
         _check(folder, plan, logs, options)
@@ -59,6 +61,18 @@ def handle(options: argparse.Namespace) -> int:
     lines = follow(chosen, lambda: is_live and is_being_written(folder), _wait)
     _print(lines, plan, say, has_prefix=options.rank is None)
     return 0
+
+
+def _say_why_nothing_comes(folder: "Path", say: Callable[[str], None]) -> None:
+    """What goes on elsewhere writes there: its logs come with its records, to whoever collects."""
+    from broadgauge.results.run_list import RunStatus, look_at
+
+    if look_at(folder).status is RunStatus.UNFINISHED:
+        say(
+            "note       the run is not done, and nothing is written here now: "
+            f"`broadgauge run --resume {folder}` collects what goes on elsewhere, and can be "
+            "followed"
+        )
 
 
 def _wait() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.engine.making import a_plan, make_folder
+from tests.engine.making import a_plan, make_folder, run_in
 from tests.timeouts import HANG_S
 
 from broadgauge.cli.main import main
@@ -197,6 +197,31 @@ def test_a_run_without_logs_says_so(folder: Path, capsys: pytest.CaptureFixture[
     assert "has no logs" in capsys.readouterr().err
     (folder / "logs").rmdir()
     assert main(["logs", str(folder)]) == 2
+
+
+def test_a_run_that_is_not_done_and_that_nobody_writes_is_not_followed_and_why_is_said(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was detached, say, or killed."""
+    write(folder, "b0.l0.rank0.log", "x\n")
+    assert main(["logs", str(folder), "-f"]) == 0
+    out, err = capsys.readouterr()
+    assert out == "b0.l0.rank0 | x\n"
+    assert err.startswith("note       the run is not done, and nothing is written here now: ")
+    assert f"`broadgauge run --resume {folder}`" in err
+    assert main(["logs", str(folder)]) == 0
+    assert "note" not in capsys.readouterr().err
+
+
+def test_nothing_is_said_of_a_run_that_is_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = make_folder(tmp_path, PLAN)
+    run_in(made)
+    made.close()
+    write(made.path, "b0.l0.rank0.log", "x\n")
+    assert main(["logs", str(made.path), "-f"]) == 0
+    assert "note" not in capsys.readouterr().err
 
 
 @contextmanager
