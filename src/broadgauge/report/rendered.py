@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broadgauge.specs.experiment import Experiment
+from broadgauge.wording.amounts import show_count
 
 if TYPE_CHECKING:
     from broadgauge.running.rendering.experiment import RenderedExperiment
@@ -31,7 +32,8 @@ def rendered_lines(
 def _gpus(experiment: Experiment, found: "RenderedExperiment") -> str:
     if not found.most_gpus:
         return "none: ranks compute on cores"
-    words = f"at most {found.most_gpus} a job; about {found.gpu_hours:.2g} GPU-hours in all"
+    hours = show_count(found.gpu_hours, 2)
+    words = f"at most {found.most_gpus} a job; about {hours} GPU-hours in all"
     price = None if experiment.cost is None else experiment.cost.usd_per_gpu_hour
     if price is not None:
         words += f", ${found.gpu_hours * price:,.2f}"
