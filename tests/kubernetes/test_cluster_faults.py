@@ -33,7 +33,7 @@ def test_a_pod_that_is_evicted_is_named_with_the_kubelets_words(
         output = run.ended(exit_code=None)
     assert f"{name} on " in output or f"pod {name}" in output, output
     assert "Evicted: The node was low on resource: memory" in output, output
-    assert len(scripted.records()) == 6
+    assert len(scripted.records()) == 6, output
     assert scripted.statuses().count("ok") >= 5, output
     assert scripted.left() == []
 
