@@ -1,4 +1,4 @@
-"""`broadgauge init`: with which experiment can I begin on this machine?"""
+"""`broadgauge init`: with which experiment can I begin on this machine, or on a cluster?"""
 
 import argparse
 from pathlib import Path
@@ -10,9 +10,10 @@ STDOUT = "-"
 def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "init",
-        help="write an experiment for this machine",
+        help="write an experiment for this machine, or for a cluster",
         description="Writes a commented experiment that suits this machine: its GPUs, paths and "
-        "NICs. A file that is there already is kept.",
+        "NICs. With --from-cluster one for a Kubernetes cluster: its nodes, GPUs and networks, and "
+        "an address map where one is needed. A file that is there already is kept.",
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -22,25 +23,88 @@ def add_parser(subparsers: Any) -> None:
         default="experiment.yaml",
         help="where to write it (default: experiment.yaml); `-` prints it",
     )
+    parser.add_argument(
+        "--from-cluster",
+        action="store_true",
+        help="for the cluster of your kubeconfig, as its API describes it; it is only read",
+    )
+    parser.add_argument(
+        "--context", metavar="NAME", help="with --from-cluster: of the kubeconfig; default: its own"
+    )
+    parser.add_argument(
+        "--namespace", metavar="NAME", help="with --from-cluster: default: your kubeconfig's"
+    )
     parser.set_defaults(handler=handle)
 
 
 def handle(options: argparse.Namespace) -> int:
-    import shlex
+    from broadgauge.specs.errors import InputError
 
-    from broadgauge.cli.output import program, say, write
+    if options.from_cluster:
+        return _from_cluster(options)
+    if options.context is not None or options.namespace is not None:
+        raise InputError("--context and --namespace belong to --from-cluster", hint="add it")
     from broadgauge.platforms.machine import read_machine
     from broadgauge.running.first_experiment import first_experiment
 
-    text = first_experiment(read_machine())
-    if options.file == STDOUT:
-        write(text)
-        return 0
-    path = Path(options.file)
-    write_new(path, text)
-    say(f"wrote      {path}")
-    say(f"look at it {program()} run {shlex.quote(str(path))} --dry-run")
+    _write({options.file: first_experiment(read_machine())})
     return 0
+
+
+def _from_cluster(options: argparse.Namespace) -> int:
+    from broadgauge.cli.output import say, say_facts
+    from broadgauge.platforms.kubernetes.extra import check_extra
+    from broadgauge.running.first_experiment_on_cluster import first_experiment_on_cluster
+    from broadgauge.running.first_networks import MAP_FILE
+    from broadgauge.specs.errors import InputError
+    from broadgauge.specs.kubernetes_names import LabelName, is_name
+
+    check_extra()
+    from broadgauge.platforms.kubernetes.api import Api
+    from broadgauge.platforms.kubernetes.inventory.inventory_reading import read_inventory
+
+    api = Api.connect(options.context)
+    namespace = options.namespace if options.namespace is not None else api.default_namespace
+    if not is_name(namespace, LabelName):
+        raise InputError(f"`{namespace}` is no name of a namespace", hint="--namespace training")
+    found = first_experiment_on_cluster(
+        read_inventory(api, namespace),
+        cluster=api.context or api.server,
+        namespace=namespace,
+        context=options.context,
+    )
+    say_facts(f"missing    {words}" for words in found.missing)
+    files = {options.file: found.text}
+    if found.address_map is not None and options.file == STDOUT:
+        say(f"missing    {MAP_FILE}: name a FILE, and it is written beside it")
+    elif found.address_map is not None:
+        files[str(Path(options.file).with_name(MAP_FILE))] = found.address_map
+    _write(files)
+    return 0
+
+
+def _write(files: dict[str, str]) -> None:
+    """The experiment, which comes first, and what stands beside it; all or none. InputError."""
+    import shlex
+
+    from broadgauge.cli.output import program, say, write
+
+    experiment = next(iter(files))
+    if experiment == STDOUT:
+        write(files[experiment])
+        return
+    written: list[Path] = []
+    try:
+        for name, text in files.items():
+            write_new(Path(name), text)
+            written.append(Path(name))
+    except BaseException:
+        for path in written:
+            path.unlink()
+        raise
+    for name in files:
+        say(f"wrote      {name}")
+    say(f"look at it {program()} run {shlex.quote(experiment)} --dry-run")
 
 
 def write_new(path: Path, text: str) -> None:

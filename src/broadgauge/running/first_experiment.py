@@ -1,10 +1,10 @@
 """Which experiment suits this machine to begin with? Its text, with a comment for each choice."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from broadgauge.platforms.paths import paths_between_gpus
+from broadgauge.running.experiment_text import comment, slug
 from broadgauge.specs.machine import MachineFacts, MachineNic
 from broadgauge.specs.units import show_rate, show_size
 
@@ -29,15 +29,17 @@ OWN_SCRIPT = """\
   #   metrics:
   #     - {name: step_time_s, regex: "step took ([0-9.]+) s", skip_first: 5}
 """
+LAUNCHES = (
+    "",
+    "# How often each case's ranks are started: the repeat unit of every interval.",
+    "launches: 3",
+)
 
 
 def first_experiment(machine: MachineFacts) -> str:
     """YAML that runs here as it is."""
     choice = _Choice(machine=machine)
-    return "".join(f"{line}\n" for line in choice.lines()) + (
-        "\n# How often each case's ranks are started: the repeat unit of every interval.\n"
-        "launches: 3\n"
-    )
+    return "".join(f"{line}\n" for line in (*choice.lines(), *LAUNCHES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +63,9 @@ class _Choice:
             yield from self._links()
         yield ""
         yield "workloads:"
-        yield from self._collectives()
-        yield from self._train()
+        yield from collectives_entry(on_gpus=self.num_gpus > 0)
+        memory_bytes = min((gpu.memory_bytes for gpu in self.machine.gpus), default=0)
+        yield from train_entry("ddp", memory_bytes if self.num_gpus else None)
         yield from OWN_SCRIPT.splitlines()
 
     def _head(self) -> Iterator[str]:
@@ -70,14 +73,14 @@ class _Choice:
         gpus = sorted({gpu.name for gpu in machine.gpus})
         found = f"{len(machine.gpus)} x {', '.join(gpus)}" if gpus else "no GPU"
         memory = show_size(machine.memory_bytes)
-        yield _comment(f"For {machine.hostname}: {len(machine.cores)} cores, {memory}, {found}.")
+        yield comment(f"For {machine.hostname}: {len(machine.cores)} cores, {memory}, {found}.")
         yield "# `broadgauge run FILE --dry-run` shows what it means, `broadgauge schema` all keys."
-        yield f"name: on-{_slug(machine.hostname) or 'this-machine'}"
+        yield f"name: on-{slug(machine.hostname) or 'this-machine'}"
         if machine.can_emulate:
             yield "platform: emulated"
             return
-        yield _comment(f"Nodes can't be emulated here: {machine.refusal or 'unknown why'}.")
-        yield _comment(f"The fix: {machine.fix or 'unknown; run as root, or on another machine'}")
+        yield comment(f"Nodes can't be emulated here: {machine.refusal or 'unknown why'}.")
+        yield comment(f"The fix: {machine.fix or 'unknown; run as root, or on another machine'}")
         yield "platform: local"
 
     def _cluster(self) -> Iterator[str]:
@@ -112,7 +115,7 @@ class _Choice:
             note = f"  # {count} like it: `nics_per_node: {count}`" if count > 1 else ""
             rate = show_rate(nic.speed_gbps or 0)
             yield (
-                f"  - {{name: as-{_slug(nic.name)}, rate_gbps: {rate}, "
+                f"  - {{name: as-{slug(nic.name)}, rate_gbps: {rate}, "
                 f"mtu_bytes: {_mtu_bytes(nic)}}}{note}"
             )
         yield "  # A list is an axis: a network for each rate."
@@ -125,30 +128,33 @@ class _Choice:
             yield "  # Unshaped: what this host itself can carry."
             yield "  - {name: reference}"
 
-    def _collectives(self) -> Iterator[str]:
-        sizes = "8 KiB, 1 MiB, 16 MiB, 256 MiB" if self.num_gpus else "1 KiB, 64 KiB, 1 MiB, 8 MiB"
-        yield "  - kind: collectives"
-        yield "    ops: [all_reduce, all_gather, reduce_scatter]"
-        yield f"    sizes: [{sizes}]"
-        yield f"    budget_s: {'300 ms' if self.num_gpus else '100 ms'}"
-        yield "    min_iterations: 3"
 
-    def _train(self) -> Iterator[str]:
-        yield "  - kind: train"
-        yield "    strategy: ddp"
-        if self.num_gpus:
-            memory_bytes = min(gpu.memory_bytes for gpu in self.machine.gpus)
-            model, batch, size = GPU_MODELS[memory_bytes >= LARGE_MODEL_MEMORY_BYTES]
-            yield f"    # GPT-2 {size}'s shape."
-            yield f"    model: {model}"
-            yield f"    batch_per_rank: {batch}"
-            yield "    dtype: bfloat16"
-        else:
-            yield "    # Many parameters, few tokens: the gradients weigh more than the arithmetic."
-            yield "    model: {layers: 4, hidden: 256, heads: 4, seq_len: 64}"
-            yield "    batch_per_rank: 1"
-        yield "    steps: 8"
-        yield "    warm_up_steps: 2"
+def collectives_entry(*, on_gpus: bool) -> Iterator[str]:
+    """Of `workloads`."""
+    sizes = "8 KiB, 1 MiB, 16 MiB, 256 MiB" if on_gpus else "1 KiB, 64 KiB, 1 MiB, 8 MiB"
+    yield "  - kind: collectives"
+    yield "    ops: [all_reduce, all_gather, reduce_scatter]"
+    yield f"    sizes: [{sizes}]"
+    yield f"    budget_s: {'300 ms' if on_gpus else '100 ms'}"
+    yield "    min_iterations: 3"
+
+
+def train_entry(strategy: str, gpu_memory_bytes: int | None) -> Iterator[str]:
+    """Of `workloads`. `gpu_memory_bytes`: of the smallest GPU; 0: unknown; None: cores compute."""
+    yield "  - kind: train"
+    yield f"    strategy: {strategy}"
+    if gpu_memory_bytes is not None:
+        model, batch, size = GPU_MODELS[gpu_memory_bytes >= LARGE_MODEL_MEMORY_BYTES]
+        yield f"    # GPT-2 {size}'s shape."
+        yield f"    model: {model}"
+        yield f"    batch_per_rank: {batch}"
+        yield "    dtype: bfloat16"
+    else:
+        yield "    # Many parameters, few tokens: the gradients weigh more than the arithmetic."
+        yield "    model: {layers: 4, hidden: 256, heads: 4, seq_len: 64}"
+        yield "    batch_per_rank: 1"
+    yield "    steps: 8"
+    yield "    warm_up_steps: 2"
 
 
 def _own_networks(nics: tuple[MachineNic, ...]) -> list[tuple[MachineNic, int]]:
@@ -156,7 +162,7 @@ def _own_networks(nics: tuple[MachineNic, ...]) -> list[tuple[MachineNic, int]]:
     least, most = RATES_GBPS
     alike: dict[tuple[float, int], list[MachineNic]] = {}
     for nic in nics:
-        if nic.speed_gbps is not None and least <= nic.speed_gbps <= most and _slug(nic.name):
+        if nic.speed_gbps is not None and least <= nic.speed_gbps <= most and slug(nic.name):
             alike.setdefault((nic.speed_gbps, _mtu_bytes(nic)), []).append(nic)
     return [(same[0], len(same)) for same in alike.values()]
 
@@ -164,14 +170,3 @@ def _own_networks(nics: tuple[MachineNic, ...]) -> list[tuple[MachineNic, int]]:
 def _mtu_bytes(nic: MachineNic) -> int:
     least, most = MTU_BYTES
     return min(max(nic.mtu_bytes, least), most)
-
-
-def _slug(text: str) -> str:
-    """What of it a name may hold, and short."""
-    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")[:40].strip("-.")
-
-
-def _comment(text: str) -> str:
-    """On one line, whatever the text holds."""
-    printable = "".join(each if each.isprintable() else " " for each in text)
-    return f"# {' '.join(printable.split())}"

@@ -7,7 +7,7 @@ container images: distribution/reference.
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, StringConstraints
 from pydantic.json_schema import JsonSchemaValue
@@ -33,8 +33,11 @@ class NameForm:
     """Characters."""
     words: str
 
+    def takes(self, text: str) -> bool:
+        return len(text) <= self.most and re.fullmatch(self.pattern, text) is not None
+
     def check(self, text: str) -> str:
-        if len(text) > self.most or re.fullmatch(self.pattern, text) is None:
+        if not self.takes(text):
             raise ValueError(f"`{text[:_LONGEST_SHOWN]}` is none: {self.words}")
         return text
 
@@ -67,3 +70,10 @@ MountPath = Annotated[str, StringConstraints(pattern=r"^/[^\x00:]*$", max_length
 """Absolute; the API refuses a colon."""
 UserNumber = Annotated[int, Field(ge=0, le=2**31 - 1)]
 """Of a user or group. Source: apimachinery, util/validation, IsValidUserID."""
+
+
+def is_name(value: object, form: Any) -> bool:
+    """Would an experiment take it where a name of this form stands? `form`: `ObjectName`, …"""
+    forms = [each for each in get_args(form) if isinstance(each, NameForm)]
+    assert forms, form
+    return isinstance(value, str) and all(each.takes(value) for each in forms)

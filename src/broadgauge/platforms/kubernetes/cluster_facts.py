@@ -28,16 +28,15 @@ from broadgauge.platforms.kubernetes.resources import NODES
 T = TypeVar("T")
 Facts = dict[str, str | None]
 TYPES, ZONES, DRIVER = "instance types", "zones", "GPU driver"
-_LABELS = {
-    TYPES: "node.kubernetes.io/instance-type",
-    ZONES: "topology.kubernetes.io/zone",
-}
+INSTANCE_TYPE, ZONE = "node.kubernetes.io/instance-type", "topology.kubernetes.io/zone"
+_LABELS = {TYPES: INSTANCE_TYPE, ZONES: ZONE}
 _DRIVER = "nvidia.com/cuda.driver-version.full"
 _OLDER_DRIVER = tuple(f"nvidia.com/cuda.driver.{part}" for part in ("major", "minor", "rev"))
 _GPUS = "nvidia.com/"
 """Resources of a node with GPUs, whole or in parts, begin with it."""
-_OPENSHIFT = "config.openshift.io"
-_OPENSHIFT_VERSION = f"/apis/{_OPENSHIFT}/v1/clusterversions/version"
+OPENSHIFT = "config.openshift.io"
+"""Group of the API that OpenShift serves, and no other cluster."""
+OPENSHIFT_VERSION = f"/apis/{OPENSHIFT}/v1/clusterversions/version"
 
 
 def cluster_facts(api: Api, pods: Sequence[PodState]) -> Facts:
@@ -83,17 +82,17 @@ def _of_groups(reader: _Reader) -> Facts:
         return dict.fromkeys(("openshift", *OPERATORS))
     served = {text(each.get("name")) for each in mappings(answer.get("groups"))}
     facts: Facts = {}
-    if _OPENSHIFT in served:
-        facts["openshift"] = _openshift(reader.read(_OPENSHIFT_VERSION))
+    if OPENSHIFT in served:
+        facts["openshift"] = openshift_version(reader.read(OPENSHIFT_VERSION))
     for name, operator in OPERATORS.items():
         if operator.group in served:
             facts[name] = reader.ask(partial(operator_version, reader.api, operator))
     return facts
 
 
-def _openshift(version: JsonMap | None) -> str | None:
-    """That it has, whatever it is being updated to. Source: OpenShift, ClusterVersion: `history`
-    begins with the newest."""
+def openshift_version(version: JsonMap | None) -> str | None:
+    """That it has, by its ClusterVersion, whatever it is being updated to. Source: OpenShift,
+    ClusterVersion: `history` begins with the newest."""
     for update in mappings(mapping(mapping(version).get("status")).get("history")):
         if update.get("state") == "Completed":
             return text(update.get("version"))
@@ -111,7 +110,7 @@ def _of_nodes(reader: _Reader, pods: Sequence[PodState]) -> Facts:
     labels = [labels_in(node) for node in nodes]
     facts = {fact: _counted(each.get(label) for each in labels) for fact, label in _LABELS.items()}
     if not nodes or any(map(_has_gpus, nodes)):
-        facts[DRIVER] = _distinct(map(_driver, labels))
+        facts[DRIVER] = _distinct(map(gpu_driver, labels))
     return facts
 
 
@@ -121,7 +120,8 @@ def _has_gpus(node: JsonMap) -> bool:
     )
 
 
-def _driver(labels: Mapping[str, str]) -> str | None:
+def gpu_driver(labels: Mapping[str, str]) -> str | None:
+    """Of a node, by what GPU feature discovery says."""
     parts = [labels[label] for label in _OLDER_DRIVER if labels.get(label)]
     return labels.get(_DRIVER) or ".".join(parts) or None
 

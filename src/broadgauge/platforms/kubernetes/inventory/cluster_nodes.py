@@ -1,0 +1,164 @@
+"""What is a node of a cluster, as far as its API says? A node without a name that can be one is
+none, and what is of another shape than there is not known.
+
+Sources: Kubernetes API reference, NodeStatus; "Well-Known Labels, Annotations and Taints"; NVIDIA
+GPU feature discovery, "Generated labels"; OVN-Kubernetes, annotation `k8s.ovn.org/host-cidrs`.
+"""
+
+import ipaddress
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from broadgauge.platforms.kubernetes.cluster_facts import INSTANCE_TYPE, ZONE, gpu_driver
+from broadgauge.platforms.kubernetes.json_shapes import (
+    JsonMap,
+    labels_in,
+    mapping,
+    mappings,
+    text,
+    texts,
+)
+from broadgauge.specs.kubernetes_names import (
+    LabelKey,
+    LabelValue,
+    ObjectName,
+    ResourceName,
+    is_name,
+)
+
+GPU_PRODUCT = "nvidia.com/gpu.product"
+_GPU_MEMORY_MIB = "nvidia.com/gpu.memory"
+_GPUS = ("nvidia.com/gpu", "amd.com/gpu")
+"""Whole ones, on which torch's `cuda` computes."""
+_NOT_DEVICES = ("hugepages-", "attachable-volumes-", "requests.", "limits.")
+_KUBERNETES_OWN = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+"""Taints that Kubernetes sets while something is wrong with a node, or somebody closed it."""
+_COUNT = re.compile(r"([0-9]{1,15})([kM]?)")
+_MIB = re.compile(r"[0-9]{1,9}")
+_HOST_ADDRESSES = ("k8s.ovn.org/host-cidrs", "k8s.ovn.org/host-addresses")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterNode:
+    """One node that pods may be placed on."""
+
+    name: str
+    is_usable: bool
+    """Ready, and not closed to pods."""
+    gpu_resource: str | None
+    num_gpus: int
+    gpu_product: str | None
+    gpu_memory_bytes: int | None
+    """Of each GPU."""
+    driver: str | None
+    devices: tuple[tuple[str, int], ...]
+    """Other extended resources and how many: `rdma/…`, `openshift.io/…`."""
+    further_addresses: tuple[str, ...]
+    """Of its other NICs, as the node's status or OVN-Kubernetes tells them; no NIC is named."""
+    instance_type: str | None
+    zone: str | None
+    taints: tuple[str, ...]
+    """Keys of those that keep pods away."""
+
+
+def node_of(node: JsonMap) -> ClusterNode | None:
+    """None: it has no name that can be one."""
+    metadata, spec, status = (mapping(node.get(key)) for key in ("metadata", "spec", "status"))
+    name = metadata.get("name")
+    if not isinstance(name, str) or not is_name(name, ObjectName):
+        return None
+    labels, allocatable = labels_in(node), dict(_resources(status))
+    gpus = next((key for key in _GPUS if allocatable.get(key)), None)
+    product = labels.get(GPU_PRODUCT, "")
+    taints = tuple(_taints(spec))
+    own_taints = [each for each in taints if each.startswith(_KUBERNETES_OWN)]
+    return ClusterNode(
+        name=name,
+        is_usable=_is_ready(status) and not spec.get("unschedulable") and not own_taints,
+        gpu_resource=gpus,
+        num_gpus=0 if gpus is None else allocatable[gpus],
+        gpu_product=product if product and is_name(product, LabelValue) else None,
+        gpu_memory_bytes=_memory_bytes(labels),
+        driver=gpu_driver(labels),
+        devices=tuple(
+            (key, count) for key, count in allocatable.items() if count and key not in _GPUS
+        ),
+        further_addresses=tuple(_further(status, texts(metadata.get("annotations")))),
+        instance_type=labels.get(INSTANCE_TYPE),
+        zone=labels.get(ZONE),
+        taints=taints,
+    )
+
+
+def _taints(spec: JsonMap) -> Iterator[str]:
+    """Keys of those that keep pods away."""
+    for each in mappings(spec.get("taints")):
+        key = text(each.get("key")) or ""
+        if each.get("effect") != "PreferNoSchedule" and is_name(key, LabelKey):
+            yield key
+
+
+def _is_ready(status: JsonMap) -> bool:
+    """A node that nobody judges is taken for ready."""
+    found = [each for each in mappings(status.get("conditions")) if each.get("type") == "Ready"]
+    return all(each.get("status") == "True" for each in found)
+
+
+def _resources(status: JsonMap) -> Iterator[tuple[str, int]]:
+    """Extended resources and how many can be had, by name."""
+    allocatable = mapping(status.get("allocatable"))
+    for key in sorted(allocatable):
+        if is_name(key, ResourceName) and not key.startswith(_NOT_DEVICES):
+            yield key, _count(allocatable[key])
+
+
+def _count(quantity: object) -> int:
+    """Of an extended resource: whole; `1k` where there are many of a shared one."""
+    found = _COUNT.fullmatch(str(quantity)) if isinstance(quantity, (str, int)) else None
+    return 0 if found is None else int(found[1]) * {"": 1, "k": 10**3, "M": 10**6}[found[2]]
+
+
+def _memory_bytes(labels: Mapping[str, str]) -> int | None:
+    told = labels.get(_GPU_MEMORY_MIB, "")
+    return int(told) * 2**20 if _MIB.fullmatch(told) else None
+
+
+def _further(status: JsonMap, annotations: Mapping[str, str]) -> Iterator[str]:
+    """Addresses of IPv4 beside the first, each once, with a length where it is told.
+
+    A /32 where the node's own address has a longer subnet is a service's, which the node holds for
+    now, as keepalived gives it.
+    """
+    own = [
+        address
+        for each in mappings(status.get("addresses"))
+        if each.get("type") == "InternalIP" and (address := text(each.get("address")))
+    ]
+    told = [*own, *(each for key in _HOST_ADDRESSES for each in _listed(annotations.get(key)))]
+    first = own[0].partition("/")[0] if own else ""
+    is_in_subnet = any(each.startswith(f"{first}/") and not _is_alone(each) for each in told)
+    seen = {first}
+    for given in told:
+        try:
+            found = ipaddress.IPv4Interface(given)
+        except ValueError:
+            continue
+        is_other = str(found.ip) not in seen and not found.ip.is_link_local
+        if is_other and not (is_in_subnet and _is_alone(given)):
+            seen.add(str(found.ip))
+            yield given
+
+
+def _is_alone(address: str) -> bool:
+    return address.endswith("/32")
+
+
+def _listed(told: str | None) -> list[str]:
+    """Of a list in JSON its texts; empty where it is none."""
+    try:
+        found = json.loads(told or "[]")
+    except (ValueError, RecursionError):
+        return []
+    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []

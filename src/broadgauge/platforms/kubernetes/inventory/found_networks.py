@@ -1,0 +1,181 @@
+"""Which networks can pods of this cluster use? From its definitions, pools and nodes' devices.
+
+Definitions whose names differ in a last number are rails: NICs of one network.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from broadgauge.messages.limits import MAX_NICS_PER_NODE
+from broadgauge.platforms.kubernetes.inventory.cluster_inventory import Inventory
+from broadgauge.platforms.kubernetes.inventory.found_definitions import FoundDefinition, SriovPool
+
+MULTUS_SHARED = "default"
+"""Pods of every namespace may use its definitions, where Multus keeps namespaces apart.
+
+Source: Multus, "Configuration reference", `namespaceIsolation` and `globalNamespaces`."""
+_RAIL = re.compile(r"[-.]?\d+$")
+_OVER_ETHERNET = ("macvlan", "ipvlan")
+_OF_INFINIBAND = ("ib-sriov", "ipoib")
+_MOST_NAME_CHARACTERS = 16
+"""Names of jobs have room for 52, and the experiment, workload and shape stand in them, too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundNetwork:
+    """What can become an entry of `networks`."""
+
+    name: str
+    definitions: tuple[str, ...]
+    """As a pod names them, one a NIC."""
+    plugin: str | None
+    devices: tuple[str, ...]
+    """Of the node, one a NIC; empty: they are not known."""
+    ipam: str | None
+    """Which plugin gives addresses; None: nobody."""
+    resources: tuple[str, ...]
+    """One a NIC; empty: none is asked for."""
+    transport: Literal["roce", "infiniband"] | None
+    """None: no RDMA is known of."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def takes_its_devices(self) -> bool:
+        """Are they moved into one pod, and no other has them?"""
+        return self.plugin == "host-device"
+
+    @property
+    def is_mapped(self) -> bool:
+        """Nobody gives it addresses: the fabric gave them to its nodes' devices."""
+        return self.takes_its_devices and self.ipam is None and self.transport != "infiniband"
+
+
+def found_networks(inventory: Inventory, namespace: str) -> tuple[FoundNetwork, ...]:
+    """Beside the pod network, those that pods of this namespace may use."""
+    usable = [
+        each
+        for each in inventory.known_definitions
+        if each.trouble is None and each.namespace in (namespace, MULTUS_SHARED)
+    ]
+    networks = list(_rails(usable))
+    shared = shared_rdma(inventory)
+    over_ethernet = [each for each in networks if each[0].plugin in _OVER_ETHERNET]
+    names: set[str] = set()
+    return tuple(
+        _network(
+            _free_name(_stem(rails[0]) if len(rails) > 1 else rails[0].name, names),
+            rails[:MAX_NICS_PER_NODE],
+            namespace,
+            inventory.known_pools,
+            shared[0] if len(shared) == 1 and over_ethernet == [rails] else None,
+        )
+        for rails in networks
+    )
+
+
+def _rails(usable: Sequence[FoundDefinition]) -> Iterator[list[FoundDefinition]]:
+    """Of each network. Two definitions over one device are two ways to it, and no rails."""
+    alike: dict[tuple[object, ...], list[FoundDefinition]] = {}
+    for each in sorted(usable, key=lambda each: (each.namespace, _natural(each.name))):
+        has = (each.device is not None, each.resource is not None)
+        key = (each.namespace, _stem(each), each.plugin, each.ipam, *has)
+        alike.setdefault(key, []).append(each)
+    for rails in alike.values():
+        devices = [each.device for each in rails if each.device is not None]
+        if len(set(devices)) == len(devices):
+            yield rails
+        else:
+            yield from ([each] for each in rails)
+
+
+def _stem(definition: FoundDefinition) -> str:
+    return _RAIL.sub("", definition.name) or definition.name
+
+
+def shared_rdma(inventory: Inventory) -> tuple[str, ...]:
+    """Resources of a shared device plugin, which no definition names."""
+    named = {each.resource for each in inventory.known_definitions}
+    found = {key for node in inventory.known_nodes for key, _ in node.devices}
+    return tuple(sorted(key for key in found - named if key.startswith("rdma/")))
+
+
+def _network(
+    name: str,
+    rails: Sequence[FoundDefinition],
+    namespace: str,
+    pools: Sequence[SriovPool],
+    shared: str | None,
+) -> FoundNetwork:
+    first, notes = rails[0], list[str]()
+    resources = tuple(each.resource for each in rails if each.resource is not None)
+    transport = _transport(rails, pools)
+    if not resources and shared is not None:
+        resources = (shared,)
+        transport = "infiniband" if shared.endswith("_ib") else "roce"
+        notes.append(
+            f"{shared} is taken for its RDMA devices: the only such resource, and the only "
+            "definition over Ethernet. That they belong together is not in the API; where they "
+            "don't, pods refuse to begin"
+        )
+    elif transport is not None and not resources:
+        notes.append(
+            f"its definition is of {transport}, and names no resource that gives pods "
+            "/dev/infiniband: add `resources`, then `transport`"
+        )
+        transport = None
+    if first.plugin == "host-device" and first.ipam is not None:
+        notes.append(
+            f"addresses come from {first.ipam}: a fabric that accepts only the address that it "
+            "gave to a node, as a VPC does, needs `ipam: {kind: address-map, map: …}`"
+        )
+    return FoundNetwork(
+        name=name,
+        definitions=tuple(_as_named(each, namespace) for each in rails),
+        plugin=first.plugin,
+        devices=tuple(each.device for each in rails if each.device is not None),
+        ipam=first.ipam,
+        resources=resources[:1] if len(set(resources)) == 1 else resources,
+        transport=transport,
+        notes=tuple(notes),
+    )
+
+
+def _transport(
+    rails: Sequence[FoundDefinition], pools: Sequence[SriovPool]
+) -> Literal["roce", "infiniband"] | None:
+    """What the definitions, and the policies of their resources, say of RDMA."""
+    of_rails = {each.resource for each in rails if each.resource is not None}
+    behind = [pool for pool in pools if pool.resource in of_rails]
+    if any(each.plugin in _OF_INFINIBAND for each in rails):
+        return "infiniband"
+    if any(pool.is_rdma for pool in behind):
+        return "infiniband" if any(pool.is_infiniband for pool in behind) else "roce"
+    if any(each.is_rdma or (each.resource or "").startswith("rdma/") for each in rails):
+        return "roce"
+    return None
+
+
+def _as_named(definition: FoundDefinition, namespace: str) -> str:
+    if definition.namespace == namespace:
+        return definition.name
+    return f"{definition.namespace}/{definition.name}"
+
+
+def _free_name(text: str, taken: set[str]) -> str:
+    """As a network of an experiment may be named; `a-nics-2` would be an axis' name."""
+    stem = re.sub(r"[^a-z0-9]+", "-", text.lower()).replace("-nics-", "-").strip("-")
+    stem = stem[:_MOST_NAME_CHARACTERS].strip("-") or "network"
+    name, number = stem, 1
+    while name in taken or name == "pod":
+        number += 1
+        name = f"{stem[: _MOST_NAME_CHARACTERS - 3]}-{number}"
+    taken.add(name)
+    return name
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """`port-2` before `port-10`."""
+    parts = re.split(r"(\d+)", name)
+    return [(int(part[:18]), "") if part.isdecimal() else (-1, part) for part in parts]

@@ -1,0 +1,100 @@
+"""How is a cluster's inventory read? With whatever rights there are: what may not be read is said,
+and nothing is changed."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TypeVar
+
+from broadgauge.platforms.kubernetes.api import Api
+from broadgauge.platforms.kubernetes.api_errors import MALFORMED, ApiError, is_missing
+from broadgauge.platforms.kubernetes.cluster_facts import OPENSHIFT, OPENSHIFT_VERSION
+from broadgauge.platforms.kubernetes.inventory.cluster_inventory import (
+    Answers,
+    Inventory,
+    NotKnown,
+    inventory_of,
+)
+from broadgauge.platforms.kubernetes.json_shapes import JsonMap, mappings, text
+from broadgauge.platforms.kubernetes.operators import OPERATORS, operator_version
+from broadgauge.platforms.kubernetes.refusals import refusal
+from broadgauge.platforms.kubernetes.resources import ATTACHMENTS, NAMESPACES, NODES, Resource
+
+T = TypeVar("T")
+POLICIES = Resource(
+    group="sriovnetwork.openshift.io",
+    version="v1",
+    kind="SriovNetworkNodePolicy",
+    plural="sriovnetworknodepolicies",
+)
+
+
+def read_inventory(api: Api, namespace: str) -> Inventory:
+    """Raises PlatformError where no server answers, or none that knows who asks."""
+    try:
+        return inventory_of(_answers(api, namespace))
+    except ApiError as error:
+        raise refusal(error, "reading what the cluster has") from error
+
+
+def _answers(api: Api, namespace: str) -> Answers:
+    """The groups come first: to whoever may not read a kind it is forbidden where there is none,
+    too."""
+    groups = _read(partial(api.read, "/apis"), "read the API's groups", is_first=True)
+    served = None if isinstance(groups, NotKnown) else _names(groups)
+
+    def of_group(group: str, ask: Callable[[], JsonMap], doing: str) -> JsonMap | NotKnown:
+        if served is not None and group not in served:
+            return NotKnown(f"the cluster has no {group}")
+        return _read(ask, doing)
+
+    return Answers(
+        version=_read(partial(api.read, "/version"), "read the version"),
+        operators=groups if isinstance(groups, NotKnown) else _operators(api, _names(groups)),
+        openshift=of_group(OPENSHIFT, partial(api.read, OPENSHIFT_VERSION), "read ClusterVersions"),
+        namespace=_read(partial(api.get, NAMESPACES, None, namespace), "read the namespace"),
+        nodes=_read(partial(api.list, NODES, None), "list nodes"),
+        attachments=of_group(
+            ATTACHMENTS.group, partial(_attachments, api, namespace), "list network definitions"
+        ),
+        policies=of_group(
+            POLICIES.group, partial(api.list, POLICIES, None), "list SR-IOV policies"
+        ),
+    )
+
+
+def _names(groups: JsonMap) -> set[str | None]:
+    return {text(each.get("name")) for each in mappings(groups.get("groups"))}
+
+
+def _attachments(api: Api, namespace: str) -> JsonMap:
+    """Of all namespaces, or where these may not be listed of this one. Raises ApiError."""
+    try:
+        return api.list(ATTACHMENTS, None)
+    except ApiError as error:
+        if error.status != 403:
+            raise
+    return api.list(ATTACHMENTS, namespace)
+
+
+def _operators(api: Api, served: set[str | None]) -> Mapping[str, str | None]:
+    """By name, of those whose kinds are served."""
+    found: dict[str, str | None] = {}
+    for name, operator in OPERATORS.items():
+        if operator.group in served:
+            version = _read(partial(operator_version, api, operator), "list deployments")
+            found[name] = None if isinstance(version, NotKnown) else version
+    return found
+
+
+def _read(ask: Callable[[], T], doing: str, *, is_first: bool = False) -> T | NotKnown:
+    """Raises ApiError where it is neither forbidden nor missing, or the first is no answer."""
+    try:
+        return ask()
+    except ApiError as error:
+        if error.status == 403:
+            return NotKnown(f"you may not {doing}", may_be_there=True)
+        if error.reason == MALFORMED and not is_first:
+            return NotKnown(f"the answer is not understood ({error.message})", may_be_there=True)
+        if is_missing(error):
+            return NotKnown("the cluster has none")
+        raise

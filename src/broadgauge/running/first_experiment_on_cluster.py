@@ -1,0 +1,237 @@
+"""Which experiment suits this cluster to begin with? Its text, its address map, what is missing.
+
+Pure: from an inventory. What could not be known, or can't be used as it is, stands in comments.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from broadgauge.manifests.names import MOST_NAME_CHARACTERS
+from broadgauge.manifests.yaml_text import yaml_text
+from broadgauge.platforms.kubernetes.inventory.cluster_inventory import Inventory, NotKnown
+from broadgauge.platforms.kubernetes.inventory.cluster_nodes import GPU_PRODUCT, ClusterNode
+from broadgauge.platforms.kubernetes.inventory.found_addresses import address_map
+from broadgauge.platforms.kubernetes.inventory.found_networks import found_networks
+from broadgauge.platforms.kubernetes.inventory.inventory_words import inventory_words, nodes_word
+from broadgauge.platforms.kubernetes.inventory.networks_together import (
+    NetworksTogether,
+    mapped_devices,
+)
+from broadgauge.running.experiment_text import comment, slug, wrapped
+from broadgauge.running.first_experiment import (
+    LAUNCHES,
+    OWN_SCRIPT,
+    collectives_entry,
+    train_entry,
+)
+from broadgauge.running.first_networks import MOST_NAMED, FirstNetworks
+from broadgauge.specs.cluster import MAX_RANKS_PER_NODE
+from broadgauge.specs.kubernetes import ANY_IMAGE
+
+_CONTROL_PLANE = {"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
+_ANY_USER = 1000
+_SHORT_NAME = "first"
+_MOST_TOLERATIONS = 32
+_MOST_PODS = 2
+"""To begin with: two nodes have what a network costs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstOnCluster:
+    """What is written, and said."""
+
+    text: str
+    address_map: str | None
+    """None: no network needs one."""
+    missing: tuple[str, ...]
+    """What could not be known; the text has it, too."""
+
+
+def first_experiment_on_cluster(
+    inventory: Inventory, *, cluster: str, namespace: str, context: str | None
+) -> FirstOnCluster:
+    """`cluster`: its name. `context`: of the kubeconfig, where it was named."""
+    choice = _FirstText(inventory=inventory, cluster=cluster, namespace=namespace, context=context)
+    body = tuple(choice.body())  # and with it what is missing
+    lines = (*choice.head(), *body, *LAUNCHES)
+    return FirstOnCluster(
+        text="".join(f"{line}\n" for line in lines),
+        address_map=choice.address_map,
+        missing=tuple(choice.missing),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class _FirstText:
+    inventory: Inventory
+    cluster: str
+    namespace: str
+    context: str | None
+    missing: list[str] = field(default_factory=list)
+    nodes: tuple[ClusterNode, ...] = ()
+    """That pods are meant for, alike in their GPUs."""
+    found: NetworksTogether = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.nodes = _alike(self.inventory.known_nodes)
+        num_pods = min(max(len(self.nodes), 1), _MOST_PODS)
+        self.found = NetworksTogether(nodes=self.nodes, num_pods=num_pods)
+        for network in found_networks(self.inventory, self.namespace):
+            self.found.add(network)
+
+    @property
+    def num_gpus(self) -> int:
+        """Of each node that is used."""
+        return min(self.nodes[0].num_gpus, MAX_RANKS_PER_NODE) if self.nodes else 0
+
+    @property
+    def name(self) -> str:
+        return f"on-{slug(self.cluster) or 'this-cluster'}"
+
+    @property
+    def address_map(self) -> str | None:
+        """Of those that are taken; else of the others, to be filled in."""
+        left = (network for network, _ in self.found.left)
+        devices = mapped_devices(self.found.taken) or mapped_devices(left)
+        return address_map(self.nodes, devices) if devices else None
+
+    def head(self) -> Iterator[str]:
+        yield comment(f"For {self.cluster}, as its API describes it:")
+        for line in inventory_words(self.inventory):
+            yield from wrapped(f"- {line}", hanging=2)
+        yield "#"
+        yield "# Missing, or to be looked at:"
+        for line in self.missing:
+            yield from wrapped(f"- {line}", hanging=2)
+        yield "#"
+        yield "# `broadgauge run FILE --dry-run` shows what it means, `broadgauge render FILE` what"
+        yield "# would be sent, `broadgauge schema` all keys."
+        yield f"name: {self.name}"
+        yield "platform: kubernetes"
+
+    def body(self) -> Iterator[str]:
+        self._say_what_is_unknown()
+        yield ""
+        yield from self._kubernetes()
+        yield ""
+        yield from self._cluster()
+        yield ""
+        networks = FirstNetworks(
+            inventory=self.inventory,
+            namespace=self.namespace,
+            found=self.found,
+            missing=self.missing,
+        )
+        yield from networks.lines()
+        yield ""
+        yield "workloads:"
+        yield from collectives_entry(on_gpus=self.num_gpus > 0)
+        memory_bytes = min((node.gpu_memory_bytes or 0 for node in self.nodes), default=0)
+        strategy = "fsdp" if self.num_gpus else "ddp"
+        yield from train_entry(strategy, memory_bytes if self.num_gpus else None)
+        yield from OWN_SCRIPT.splitlines()
+
+    def _say_what_is_unknown(self) -> None:
+        for what, found in (
+            ("nodes", self.inventory.nodes),
+            ("networks", self.inventory.definitions),
+            ("SR-IOV policies", self.inventory.pools),
+            ("operators", self.inventory.operators),
+            ("version", self.inventory.version),
+        ):
+            if isinstance(found, NotKnown) and found.may_be_there:
+                self.missing.append(f"{what}: unknown, {found.why}")
+        if not self.inventory.has_namespace:
+            self.missing.append(f"kubernetes.namespace: {self.namespace} is not there")
+
+    def _kubernetes(self) -> Iterator[str]:
+        yield "kubernetes:"
+        if self.context is not None:
+            words = f"Of the context {self.context}: `run` takes the kubeconfig's current one."
+            yield comment(words, indent=2)
+        yield from _entry("namespace", self.namespace)
+        yield from self._short_name()
+        yield "  # With Python 3.10 or newer and torch, where the nodes can pull it. PyTorch's own"
+        yield "  # is a beginning; a release in place of `latest` keeps figures comparable."
+        yield from _entry("image", ANY_IMAGE)
+        self.missing.append(
+            f"kubernetes.image: which one your pods run; {ANY_IMAGE} is a beginning"
+        )
+        if self.inventory.may_be_openshift:
+            yield "  # `run_as_user` is left out: OpenShift gives each namespace users of its own."
+        else:
+            yield "  # Not root, which many clusters refuse; another number will do as well."
+            yield from _entry("run_as_user", _ANY_USER)
+        yield from self._where()
+
+    def _short_name(self) -> Iterator[str]:
+        """Names of jobs have the workload's, the network's and the shape in them."""
+        networks = (*self.found.taken, *(network for network, _ in self.found.left))
+        longest = max(
+            (len(each.name) + 8 * (len(each.definitions) > 1) for each in networks), default=3
+        )
+        room = MOST_NAME_CHARACTERS - len("-collectives-") - longest - len("-2x64")
+        if len(self.name) > room:
+            yield "  # With it the names of all objects begin, which have little room."
+            yield from _entry("name", _SHORT_NAME)
+
+    def _where(self) -> Iterator[str]:
+        """What tells these nodes from others."""
+        gpu = self.nodes[0].gpu_resource if self.nodes else None
+        product = self.nodes[0].gpu_product if self.nodes else None
+        if gpu is not None and gpu != "nvidia.com/gpu":
+            yield from _entry("gpu_resource", gpu)
+        kinds = {each.gpu_product for each in self.inventory.known_nodes if each.num_gpus}
+        if len(kinds) > 1 and product is not None:
+            yield "  # Nodes have several kinds of GPUs: these are the most."
+            yield from _entry("node_selector", {GPU_PRODUCT: product})
+        taints = sorted({key for node in self.nodes for key in node.taints})[:_MOST_TOLERATIONS]
+        if taints:
+            yield "  # Taints of these nodes."
+            yield from _entry("tolerations", taints)
+
+    def _cluster(self) -> Iterator[str]:
+        yield "cluster:"
+        gpus, num_nodes = self.num_gpus, len(self.nodes)
+        if not self.nodes:
+            yield "  # No node is known: nodes x ranks a node are yours to say."
+            self.missing.append("cluster.shapes: no usable node is known")
+        else:
+            such = f"{num_nodes} such {nodes_word(num_nodes)}"
+            yield comment(f"nodes x ranks a node; {such} here: {self._names()}", indent=2)
+        ranks = gpus or 1
+        several = f"1x{2 * ranks}" if num_nodes == 1 and not gpus else f"{_MOST_PODS}x{ranks}"
+        has_several = num_nodes != 1 or not gpus
+        yield f"  shapes: [1x{ranks}{f', {several}' if has_several else ''}]"
+        if gpus:
+            yield "  device: cuda"
+        else:
+            yield "  # No GPU is known to be allocatable: cores compute."
+            yield "  device: cpu"
+
+    def _names(self) -> str:
+        names = [node.name for node in self.nodes]
+        return ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
+
+
+def _alike(nodes: Sequence[ClusterNode]) -> tuple[ClusterNode, ...]:
+    """The largest group of usable nodes with equal GPUs, those with GPUs first."""
+    usable = [node for node in nodes if node.is_usable]
+    workers = [node for node in usable if not set(node.taints) & _CONTROL_PLANE] or usable
+    groups = Counter(map(_gpus, workers))
+    if not groups:
+        return ()
+    best = max(groups, key=lambda each: (each[0] > 0, groups[each] * each[0], groups[each], each))
+    return tuple(
+        sorted((node for node in workers if _gpus(node) == best), key=lambda each: each.name)
+    )
+
+
+def _gpus(node: ClusterNode) -> tuple[int, str, str]:
+    return node.num_gpus, node.gpu_product or "", node.gpu_resource or ""
+
+
+def _entry(key: str, value: object) -> Iterator[str]:
+    """Of `kubernetes`."""
+    yield from (f"  {line}" for line in yaml_text({key: value}).splitlines())
