@@ -226,7 +226,7 @@ def test_a_namespace_that_is_not_there_is_said() -> None:
 
 
 def test_another_context_than_the_current_one_is_said() -> None:
-    assert "# Of the context other: " in written(inventory("bare"), context="other").text
+    assert "# Of the context other. " in written(inventory("bare"), context="other").text
 
 
 def test_other_makers_gpus_are_asked_for_by_their_resource(tmp_path: Path) -> None:

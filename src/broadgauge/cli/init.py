@@ -54,14 +54,14 @@ def handle(options: argparse.Namespace) -> int:
 def _from_cluster(options: argparse.Namespace) -> int:
     from broadgauge.cli.output import say, say_facts
     from broadgauge.platforms.kubernetes.extra import check_extra
-    from broadgauge.running.first_experiment_on_cluster import first_experiment_on_cluster
-    from broadgauge.running.first_networks import MAP_FILE
     from broadgauge.specs.errors import InputError
     from broadgauge.specs.kubernetes_names import LabelName, is_name
 
     check_extra()
     from broadgauge.platforms.kubernetes.api import Api
     from broadgauge.platforms.kubernetes.inventory.inventory_reading import read_inventory
+    from broadgauge.running.first_experiment_on_cluster import first_experiment_on_cluster
+    from broadgauge.running.first_networks import MAP_FILE
 
     api = Api.connect(options.context)
     namespace = options.namespace if options.namespace is not None else api.default_namespace

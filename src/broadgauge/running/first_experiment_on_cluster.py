@@ -148,8 +148,8 @@ class _FirstText:
     def _kubernetes(self) -> Iterator[str]:
         yield "kubernetes:"
         if self.context is not None:
-            words = f"Of the context {self.context}: `run` takes the kubeconfig's current one."
-            yield comment(words, indent=2)
+            words = f"Of the context {self.context}. `run` takes the kubeconfig's current one: "
+            yield from wrapped(f"{words}`kubectl config use-context` makes it that.", indent=2)
         yield from _entry("namespace", self.namespace)
         yield from self._short_name()
         yield "  # With Python 3.10 or newer and torch, where the nodes can pull it. PyTorch's own"

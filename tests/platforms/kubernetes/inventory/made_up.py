@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from broadgauge.platforms.kubernetes.inventory.cluster_inventory import (
-    Answers,
+    ClusterAnswers,
     Inventory,
     NotKnown,
     inventory_of,
@@ -28,4 +28,4 @@ def _answer(each: dict[str, Any]) -> dict[str, Any] | NotKnown:
 
 def inventory(told: str | dict[str, Any]) -> Inventory:
     """Of a cluster by its name, or of what was read."""
-    return inventory_of(Answers(**(answers(told) if isinstance(told, str) else told)))
+    return inventory_of(ClusterAnswers(**(answers(told) if isinstance(told, str) else told)))

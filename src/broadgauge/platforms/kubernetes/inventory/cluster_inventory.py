@@ -27,7 +27,7 @@ class NotKnown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answers:
+class ClusterAnswers:
     """What was read, as it came."""
 
     version: JsonMap | NotKnown
@@ -74,7 +74,7 @@ class Inventory:
         return not isinstance(self.openshift, NotKnown) or self.openshift.may_be_there
 
 
-def inventory_of(answers: Answers) -> Inventory:
+def inventory_of(answers: ClusterAnswers) -> Inventory:
     """From the API's answers as they came."""
     space = answers.namespace
     return Inventory(

@@ -9,7 +9,7 @@ from broadgauge.platforms.kubernetes.api import Api
 from broadgauge.platforms.kubernetes.api_errors import MALFORMED, ApiError, is_missing
 from broadgauge.platforms.kubernetes.cluster_facts import OPENSHIFT, OPENSHIFT_VERSION
 from broadgauge.platforms.kubernetes.inventory.cluster_inventory import (
-    Answers,
+    ClusterAnswers,
     Inventory,
     NotKnown,
     inventory_of,
@@ -36,7 +36,7 @@ def read_inventory(api: Api, namespace: str) -> Inventory:
         raise refusal(error, "reading what the cluster has") from error
 
 
-def _answers(api: Api, namespace: str) -> Answers:
+def _answers(api: Api, namespace: str) -> ClusterAnswers:
     """The groups come first: to whoever may not read a kind it is forbidden where there is none,
     too."""
     groups = _read(partial(api.read, "/apis"), "read the API's groups", is_first=True)
@@ -47,7 +47,7 @@ def _answers(api: Api, namespace: str) -> Answers:
             return NotKnown(f"the cluster has no {group}")
         return _read(ask, doing)
 
-    return Answers(
+    return ClusterAnswers(
         version=_read(partial(api.read, "/version"), "read the version"),
         operators=groups if isinstance(groups, NotKnown) else _operators(api, _names(groups)),
         openshift=of_group(OPENSHIFT, partial(api.read, OPENSHIFT_VERSION), "read ClusterVersions"),
