@@ -29,10 +29,14 @@ def add_parser(subparsers: Any) -> None:
         help="for the cluster of your kubeconfig, as its API describes it; it is only read",
     )
     parser.add_argument(
-        "--context", metavar="NAME", help="with --from-cluster: of the kubeconfig; default: its own"
+        "--context",
+        metavar="NAME",
+        help="with --from-cluster: of your kubeconfig (default: the current one)",
     )
     parser.add_argument(
-        "--namespace", metavar="NAME", help="with --from-cluster: default: your kubeconfig's"
+        "--namespace",
+        metavar="NAME",
+        help="with --from-cluster: where pods will be (default: the context's)",
     )
     parser.set_defaults(handler=handle)
 

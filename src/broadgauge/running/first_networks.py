@@ -57,7 +57,7 @@ class FirstNetworks:
         about += [f"addresses by {network.ipam}"] if network.ipam else []
         yield from wrapped(f"{network.name}: {'; '.join(about)}.", indent=2)
         for note in network.notes:
-            yield from wrapped(f"{note}.", indent=2)
+            yield from wrapped(f"- {note}.", indent=2, hanging=2)
         face: dict[str, Any] = {
             "attachment": "existing",
             "definitions": _one_or_all(network.definitions),

@@ -11,6 +11,7 @@ from typing import Literal
 from broadgauge.messages.limits import MAX_NICS_PER_NODE
 from broadgauge.platforms.kubernetes.inventory.cluster_inventory import Inventory
 from broadgauge.platforms.kubernetes.inventory.found_definitions import FoundDefinition, SriovPool
+from broadgauge.specs.transports import NAMES
 
 MULTUS_SHARED = "default"
 """Pods of every namespace may use its definitions, where Multus keeps namespaces apart.
@@ -121,7 +122,7 @@ def _network(
         )
     elif transport is not None and not resources:
         notes.append(
-            f"its definition is of {transport}, and names no resource that gives pods "
+            f"its definition says {NAMES[transport]}, and names no resource that gives pods "
             "/dev/infiniband: add `resources`, then `transport`"
         )
         transport = None
