@@ -23,7 +23,11 @@ NODES = {
 def test_a_pod_that_is_evicted_is_named_with_the_kubelets_words(
     scripted: User, kubelet: Kubelet, which: int
 ) -> None:
-    """The leader's, and another one. What was not measured yet is measured by a successor."""
+    """The leader's, and another one. What was not measured yet is measured by a successor.
+
+    It can cost two launches: the one that runs, and the next, where its leader begins it before it
+    hears that the agent is gone.
+    """
     scripted.write(launches=6)
     scripted.give_rights()
     with scripted.running() as run:
@@ -34,7 +38,7 @@ def test_a_pod_that_is_evicted_is_named_with_the_kubelets_words(
     assert f"{name} on " in output or f"pod {name}" in output, output
     assert "Evicted: The node was low on resource: memory" in output, output
     assert len(scripted.records()) == 6, output
-    assert scripted.statuses().count("ok") >= 5, output
+    assert scripted.statuses().count("ok") >= 4, output
     assert scripted.left() == []
 
 
