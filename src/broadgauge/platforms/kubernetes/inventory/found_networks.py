@@ -18,6 +18,8 @@ MULTUS_SHARED = "default"
 
 Source: Multus, "Configuration reference", `namespaceIsolation` and `globalNamespaces`."""
 _RAIL = re.compile(r"[-.]?\d+$")
+_AXIS = re.compile(r"(-nics)+(?=-|$)")
+"""With a number behind it, of an axis' names: `a-nics-2`."""
 _OVER_ETHERNET = ("macvlan", "ipvlan")
 _OF_INFINIBAND = ("ib-sriov", "ipoib")
 _MOST_NAME_CHARACTERS = 16
@@ -165,15 +167,19 @@ def _as_named(definition: FoundDefinition, namespace: str) -> str:
 
 
 def _free_name(text: str, taken: set[str]) -> str:
-    """As a network of an experiment may be named; `a-nics-2` would be an axis' name."""
-    stem = re.sub(r"[^a-z0-9]+", "-", text.lower()).replace("-nics-", "-").strip("-")
-    stem = stem[:_MOST_NAME_CHARACTERS].strip("-") or "network"
+    """As a network of an experiment may be named."""
+    plain = re.sub(r"[^a-z0-9]+", "-", text.lower())
+    stem = _cut(_AXIS.sub("", plain), _MOST_NAME_CHARACTERS) or "network"
     name, number = stem, 1
     while name in taken or name == "pod":
         number += 1
-        name = f"{stem[: _MOST_NAME_CHARACTERS - 3]}-{number}"
+        name = f"{_cut(stem, _MOST_NAME_CHARACTERS - 3)}-{number}"
     taken.add(name)
     return name
+
+
+def _cut(stem: str, most: int) -> str:
+    return _AXIS.sub("", stem[:most].strip("-"))
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
