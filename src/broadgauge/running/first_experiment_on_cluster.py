@@ -3,14 +3,13 @@
 Pure: from an inventory. What could not be known, or can't be used as it is, stands in comments.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from broadgauge.manifests.names import MOST_NAME_CHARACTERS
 from broadgauge.manifests.yaml_text import yaml_text
 from broadgauge.platforms.kubernetes.inventory.cluster_inventory import Inventory, NotKnown
-from broadgauge.platforms.kubernetes.inventory.cluster_nodes import GPU_PRODUCT, ClusterNode
+from broadgauge.platforms.kubernetes.inventory.cluster_nodes import ClusterNode
 from broadgauge.platforms.kubernetes.inventory.found_addresses import address_map
 from broadgauge.platforms.kubernetes.inventory.found_networks import found_networks
 from broadgauge.platforms.kubernetes.inventory.inventory_words import inventory_words, nodes_word
@@ -26,15 +25,12 @@ from broadgauge.running.first_experiment import (
     train_entry,
 )
 from broadgauge.running.first_networks import MOST_NAMED, FirstNetworks
+from broadgauge.running.first_nodes import MOST_PODS, FirstNodes, first_nodes
 from broadgauge.specs.cluster import MAX_RANKS_PER_NODE
 from broadgauge.specs.kubernetes import ANY_IMAGE
 
-_CONTROL_PLANE = {"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
 _ANY_USER = 1000
 _SHORT_NAME = "first"
-_MOST_TOLERATIONS = 32
-_MOST_PODS = 2
-"""To begin with: two nodes have what a network costs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,16 +65,20 @@ class _FirstText:
     namespace: str
     context: str | None
     missing: list[str] = field(default_factory=list)
-    nodes: tuple[ClusterNode, ...] = ()
-    """That pods are meant for, alike in their GPUs."""
+    placed: FirstNodes = field(init=False)
     found: NetworksTogether = field(init=False)
 
     def __post_init__(self) -> None:
-        self.nodes = _alike(self.inventory.known_nodes)
-        num_pods = min(max(len(self.nodes), 1), _MOST_PODS)
+        self.placed = first_nodes(self.inventory.known_nodes)
+        num_pods = min(max(len(self.nodes), 1), MOST_PODS)
         self.found = NetworksTogether(nodes=self.nodes, num_pods=num_pods)
         for network in found_networks(self.inventory, self.namespace):
             self.found.add(network)
+
+    @property
+    def nodes(self) -> tuple[ClusterNode, ...]:
+        """That pods are meant for."""
+        return self.placed.chosen
 
     @property
     def num_gpus(self) -> int:
@@ -179,57 +179,58 @@ class _FirstText:
     def _where(self) -> Iterator[str]:
         """What tells these nodes from others."""
         gpu = self.nodes[0].gpu_resource if self.nodes else None
-        product = self.nodes[0].gpu_product if self.nodes else None
         if gpu is not None and gpu != "nvidia.com/gpu":
             yield from _entry("gpu_resource", gpu)
-        kinds = {each.gpu_product for each in self.inventory.known_nodes if each.num_gpus}
-        if len(kinds) > 1 and product is not None:
-            yield "  # Nodes have several kinds of GPUs: these are the most."
-            yield from _entry("node_selector", {GPU_PRODUCT: product})
-        taints = sorted({key for node in self.nodes for key in node.taints})[:_MOST_TOLERATIONS]
-        if taints:
+        if self.placed.selector:
+            yield "  # Nodes are of several kinds: this tells these from the others."
+            yield from _entry("node_selector", self.placed.selector)
+        if self.placed.tolerations:
             yield "  # Taints of these nodes."
-            yield from _entry("tolerations", taints)
+            yield from _entry("tolerations", list(self.placed.tolerations))
+        self.missing.extend(self.placed.unknown())
 
     def _cluster(self) -> Iterator[str]:
         yield "cluster:"
         gpus, num_nodes = self.num_gpus, len(self.nodes)
         if not self.nodes:
-            yield "  # No node is known: nodes x ranks a node are yours to say."
-            self.missing.append("cluster.shapes: no usable node is known")
+            why = self._why_no_nodes()
+            yield from wrapped(f"{_sentence(why)}: nodes x ranks are yours to say.", indent=2)
+            self.missing.append(f"cluster.shapes: {why}")
         else:
             such = f"{num_nodes} such {nodes_word(num_nodes)}"
             yield comment(f"nodes x ranks a node; {such} here: {self._names()}", indent=2)
         ranks = gpus or 1
-        several = f"1x{2 * ranks}" if num_nodes == 1 and not gpus else f"{_MOST_PODS}x{ranks}"
+        several = f"1x{2 * ranks}" if num_nodes == 1 and not gpus else f"{MOST_PODS}x{ranks}"
         has_several = num_nodes != 1 or not gpus
         yield f"  shapes: [1x{ranks}{f', {several}' if has_several else ''}]"
         if gpus:
             yield "  device: cuda"
         else:
-            yield "  # No GPU is known to be allocatable: cores compute."
+            why = _sentence(self._why_no_gpus())
+            yield from wrapped(f"{why}: cores compute.", indent=2)
             yield "  device: cpu"
+
+    def _why_no_nodes(self) -> str:
+        if isinstance(self.inventory.nodes, NotKnown):
+            return "which nodes there are is unknown"
+        if not self.inventory.nodes:
+            return "the cluster has no node"
+        return "no node of Linux is ready and open to pods"
+
+    def _why_no_gpus(self) -> str:
+        if not self.nodes:
+            return "which GPUs pods would have is unknown"
+        if any(node.num_gpus for node in self.inventory.known_nodes):
+            return "the nodes with GPUs are not of Linux, not ready, or closed to pods"
+        return "no GPU is known to be allocatable"
 
     def _names(self) -> str:
         names = [node.name for node in self.nodes]
         return ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
 
 
-def _alike(nodes: Sequence[ClusterNode]) -> tuple[ClusterNode, ...]:
-    """The largest group of usable nodes with equal GPUs, those with GPUs first."""
-    usable = [node for node in nodes if node.is_usable]
-    workers = [node for node in usable if not set(node.taints) & _CONTROL_PLANE] or usable
-    groups = Counter(map(_gpus, workers))
-    if not groups:
-        return ()
-    best = max(groups, key=lambda each: (each[0] > 0, groups[each] * each[0], groups[each], each))
-    return tuple(
-        sorted((node for node in workers if _gpus(node) == best), key=lambda each: each.name)
-    )
-
-
-def _gpus(node: ClusterNode) -> tuple[int, str, str]:
-    return node.num_gpus, node.gpu_product or "", node.gpu_resource or ""
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def _entry(key: str, value: object) -> Iterator[str]:

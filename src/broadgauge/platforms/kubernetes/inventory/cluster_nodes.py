@@ -29,12 +29,27 @@ from broadgauge.specs.kubernetes_names import (
 )
 
 GPU_PRODUCT = "nvidia.com/gpu.product"
+_GKE_GPU = "cloud.google.com/gke-accelerator"
+_ARCH, _OS = "kubernetes.io/arch", "kubernetes.io/os"
+KINDS_OF_GPU = (GPU_PRODUCT, _GKE_GPU, INSTANCE_TYPE)
+"""Labels of which each tells it; the first that there is says it best."""
+SYSTEM_LABELS = (_ARCH, _OS)
+KIND_LABELS = (*KINDS_OF_GPU, *SYSTEM_LABELS)
 _GPU_MEMORY_MIB = "nvidia.com/gpu.memory"
 _GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 """Whole ones, on which torch's `cuda` computes."""
-_NOT_DEVICES = ("hugepages-", "attachable-volumes-", "requests.", "limits.")
-_KUBERNETES_OWN = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
-"""Taints that Kubernetes sets while something is wrong with a node, or somebody closed it."""
+_NOT_FOR_US = (
+    "node.kubernetes.io/",
+    "node.cloudprovider.kubernetes.io/",
+    "ToBeDeletedByClusterAutoscaler",
+    "karpenter.sh/",
+    "cloud.google.com/impending-node-termination",
+    "aws-node-termination-handler/",
+    "eks.amazonaws.com/compute-type",
+    "virtual-kubelet.io/",
+)
+"""Taints of a node that something is wrong with, that somebody closed, that is about to go, or
+that is none: of Kubernetes, cluster autoscaler, Karpenter, GKE, EKS (Fargate), virtual kubelet."""
 _COUNT = re.compile(r"([0-9]{1,15})([kM]?)")
 _MIB = re.compile(r"[0-9]{1,9}")
 _HOST_ADDRESSES = ("k8s.ovn.org/host-cidrs", "k8s.ovn.org/host-addresses")
@@ -49,7 +64,8 @@ class ClusterNode:
     """Ready, and not closed to pods."""
     gpu_resource: str | None
     num_gpus: int
-    gpu_product: str | None
+    kinds: tuple[tuple[str, str], ...]
+    """Those of KIND_LABELS that it has."""
     gpu_memory_bytes: int | None
     """Of each GPU."""
     driver: str | None
@@ -62,6 +78,33 @@ class ClusterNode:
     taints: tuple[str, ...]
     """Keys of those that keep pods away."""
 
+    @property
+    def gpu_kind(self) -> str | None:
+        """None: no label tells it."""
+        found = dict(self.kinds)
+        return next((found[label] for label in KINDS_OF_GPU if label in found), None)
+
+    @property
+    def gpu_product(self) -> str | None:
+        """By its name; the instance type is none."""
+        found = dict(self.kinds)
+        return found.get(GPU_PRODUCT) or found.get(_GKE_GPU)
+
+    @property
+    def arch(self) -> str | None:
+        return dict(self.kinds).get(_ARCH)
+
+    @property
+    def other_system(self) -> str | None:
+        """None: Linux, or it is not told."""
+        system = dict(self.kinds).get(_OS, "linux")
+        return None if system == "linux" else system
+
+    @property
+    def foreign_taints(self) -> tuple[str, ...]:
+        """But for that which says that it has GPUs."""
+        return tuple(each for each in self.taints if each != self.gpu_resource)
+
 
 def node_of(node: JsonMap) -> ClusterNode | None:
     """None: it has no name that can be one."""
@@ -71,15 +114,18 @@ def node_of(node: JsonMap) -> ClusterNode | None:
         return None
     labels, allocatable = labels_in(node), dict(_resources(status))
     gpus = next((key for key in _GPUS if allocatable.get(key)), None)
-    product = labels.get(GPU_PRODUCT, "")
     taints = tuple(_taints(spec))
-    own_taints = [each for each in taints if each.startswith(_KUBERNETES_OWN)]
+    is_closed = any(each.startswith(_NOT_FOR_US) for each in taints)
     return ClusterNode(
         name=name,
-        is_usable=_is_ready(status) and not spec.get("unschedulable") and not own_taints,
+        is_usable=_is_ready(status) and not spec.get("unschedulable") and not is_closed,
         gpu_resource=gpus,
         num_gpus=0 if gpus is None else allocatable[gpus],
-        gpu_product=product if product and is_name(product, LabelValue) else None,
+        kinds=tuple(
+            (label, value)
+            for label in KIND_LABELS
+            if (value := labels.get(label)) and is_name(value, LabelValue)
+        ),
         gpu_memory_bytes=_memory_bytes(labels),
         driver=gpu_driver(labels),
         devices=tuple(
@@ -110,7 +156,7 @@ def _resources(status: JsonMap) -> Iterator[tuple[str, int]]:
     """Extended resources and how many can be had, by name."""
     allocatable = mapping(status.get("allocatable"))
     for key in sorted(allocatable):
-        if is_name(key, ResourceName) and not key.startswith(_NOT_DEVICES):
+        if is_name(key, ResourceName):
             yield key, _count(allocatable[key])
 
 

@@ -32,6 +32,7 @@ def _node_words(node: ClusterNode) -> str:
     parts = [
         shown(node.instance_type or "instance type unknown"),
         *([] if node.zone is None else [shown(node.zone)]),
+        *(each for each in (node.arch, node.other_system) if each is not None),
         gpus,
         *([] if node.driver is None else [f"driver {shown(node.driver)}"]),
         *(f"{count} {key}" for key, count in node.devices),
