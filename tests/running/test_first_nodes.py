@@ -132,3 +132,35 @@ def test_nodes_that_are_kept_for_somebody_are_used_where_others_are_too_few_and_
     found, experiment = first(nodes, tmp_path)
     assert [each.key for each in experiment.kubernetes.tolerations] == ["nvidia.com/gpu"]
     assert not [each for each in found.missing if each.startswith("kubernetes.tolerations")]
+
+
+SHARED = {PRODUCT: "Tesla-T4-SHARED", "nvidia.com/gpu.replicas": "4"}
+MIG = {PRODUCT: "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "offered", "words"),
+    [
+        (SHARED, "32", "8 x Tesla-T4-SHARED (shared, or parts of GPUs)"),
+        (MIG, "56", "56 x NVIDIA-A100-SXM4-40GB-MIG-1g.5gb (shared, or parts of GPUs)"),
+        ({"nvidia.com/gpu.sharing-strategy": "mps"}, "8", "8 x GPU (shared, or parts of GPUs)"),
+    ],
+)
+def test_of_gpus_in_parts_a_node_has_one_rank(
+    labels: dict[str, str], offered: str, words: str, tmp_path: Path
+) -> None:
+    nodes = [node(labels, {"nvidia.com/gpu": offered}) for _ in range(2)]
+    found, experiment = first(nodes, tmp_path)
+    assert experiment.cluster.shapes == ("1x1", "2x1")
+    assert words in found.text.replace("\n#  ", "")
+    assert any("one rank a node" in each for each in found.missing)
+
+
+@pytest.mark.parametrize("resource", ["nvidia.com/mig-1g.5gb", "nvidia.com/gpu.shared"])
+def test_parts_of_gpus_by_another_name_are_not_called_no_gpu(resource: str, tmp_path: Path) -> None:
+    found, experiment = first([node({}, {resource: "56"})], tmp_path)
+    assert experiment.cluster.device == "cpu"
+    assert f"  # GPUs offered as {resource} are not used here: cores compute." in found.text
+    assert f"cluster.device: GPUs offered as {resource} are not used here" in found.missing
+    assert "no GPU," not in found.text
+    assert "No GPU is known" not in found.text

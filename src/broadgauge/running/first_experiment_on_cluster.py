@@ -199,7 +199,7 @@ class _FirstText:
         else:
             such = f"{num_nodes} such {nodes_word(num_nodes)}"
             yield comment(f"nodes x ranks a node; {such} here: {self._names()}", indent=2)
-        ranks = gpus or 1
+        ranks = 1 if self.placed.is_gpu_shared else gpus or 1
         several = f"1x{2 * ranks}" if num_nodes == 1 and not gpus else f"{MOST_PODS}x{ranks}"
         has_several = num_nodes != 1 or not gpus
         yield f"  shapes: [1x{ranks}{f', {several}' if has_several else ''}]"
@@ -222,6 +222,8 @@ class _FirstText:
             return "which GPUs pods would have is unknown"
         if any(node.num_gpus for node in self.inventory.known_nodes):
             return "the nodes with GPUs are not of Linux, not ready, or closed to pods"
+        if self.placed.other_gpus:
+            return f"GPUs offered as {', '.join(self.placed.other_gpus)} are not used here"
         return "no GPU is known to be allocatable"
 
     def _names(self) -> str:

@@ -43,6 +43,16 @@ class FirstNodes:
         found = sorted({key for node in self.chosen for key in node.taints})
         return tuple(found[:_MOST_TOLERATIONS])
 
+    @property
+    def other_gpus(self) -> tuple[str, ...]:
+        """Resources of GPUs that are not used, of nodes that might be."""
+        return tuple(sorted({key for node in _workers(self.all) for key in node.other_gpus}))
+
+    @property
+    def is_gpu_shared(self) -> bool:
+        """May several ranks of a node be on one GPU?"""
+        return bool(self.chosen) and self.chosen[0].num_gpus > 0 and self.chosen[0].is_gpu_shared
+
     def unknown(self) -> Iterator[str]:
         """What is to be looked at."""
         if self.chosen and self.chosen[0].num_gpus and self.chosen[0].gpu_kind is None:
@@ -52,6 +62,14 @@ class FirstNodes:
                 "kubernetes.node_selector: kind of GPU unknown: no label of these nodes tells it, "
                 f"and they may differ{others}"
             )
+        if self.is_gpu_shared:
+            kind = self.chosen[0].gpu_kind
+            yield (
+                f"cluster.shapes: GPUs of these nodes{f' ({kind})' if kind else ''} are shared or "
+                "parts of GPUs: one rank a node, since NCCL refuses several on one GPU"
+            )
+        if self.other_gpus:
+            yield f"cluster.device: GPUs offered as {', '.join(self.other_gpus)} are not used here"
         foreign = {key for node in self.chosen for key in node.foreign_taints}
         told = [key for key in self.tolerations if key in foreign]
         if told:
@@ -112,7 +130,8 @@ def _open(nodes: Sequence[ClusterNode]) -> list[ClusterNode]:
 
 def _kind(node: ClusterNode) -> tuple[str, ...]:
     told = dict(node.kinds)
-    return (node.gpu_resource or "", *(told.get(label, "") for label in _labels(node)))
+    shared = str(node.num_gpus > 0 and node.is_gpu_shared)
+    return (node.gpu_resource or "", shared, *(told.get(label, "") for label in _labels(node)))
 
 
 def _labels(node: ClusterNode) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from broadgauge.manifests.job_parts import is_gpu
 from broadgauge.platforms.kubernetes.cluster_facts import INSTANCE_TYPE, ZONE, gpu_driver
 from broadgauge.platforms.kubernetes.json_shapes import (
     JsonMap,
@@ -29,6 +30,9 @@ from broadgauge.specs.kubernetes_names import (
 )
 
 GPU_PRODUCT = "nvidia.com/gpu.product"
+_REPLICAS, _SHARING = "nvidia.com/gpu.replicas", "nvidia.com/gpu.sharing-strategy"
+_IN_PARTS = ("-SHARED", "-MIG-")
+"""In a product's name. Source: NVIDIA device plugin, "Shared Access to GPUs", "MIG"."""
 _GKE_GPU = "cloud.google.com/gke-accelerator"
 _ARCH, _OS = "kubernetes.io/arch", "kubernetes.io/os"
 KINDS_OF_GPU = (GPU_PRODUCT, _GKE_GPU, INSTANCE_TYPE)
@@ -51,7 +55,7 @@ _NOT_FOR_US = (
 """Taints of a node that something is wrong with, that somebody closed, that is about to go, or
 that is none: of Kubernetes, cluster autoscaler, Karpenter, GKE, EKS (Fargate), virtual kubelet."""
 _COUNT = re.compile(r"([0-9]{1,15})([kM]?)")
-_MIB = re.compile(r"[0-9]{1,9}")
+_WHOLE = re.compile(r"[0-9]{1,9}")
 _HOST_ADDRESSES = ("k8s.ovn.org/host-cidrs", "k8s.ovn.org/host-addresses")
 
 
@@ -64,6 +68,9 @@ class ClusterNode:
     """Ready, and not closed to pods."""
     gpu_resource: str | None
     num_gpus: int
+    """One that several pods may have at once is one."""
+    is_gpu_shared: bool
+    """May they be parts of one, or other pods' as well?"""
     kinds: tuple[tuple[str, str], ...]
     """Those of KIND_LABELS that it has."""
     gpu_memory_bytes: int | None
@@ -101,6 +108,11 @@ class ClusterNode:
         return None if system == "linux" else system
 
     @property
+    def other_gpus(self) -> tuple[str, ...]:
+        """Resources by which GPUs are asked for that are none of whole ones."""
+        return tuple(key for key, _ in self.devices if is_gpu(key))
+
+    @property
     def foreign_taints(self) -> tuple[str, ...]:
         """But for that which says that it has GPUs."""
         return tuple(each for each in self.taints if each != self.gpu_resource)
@@ -120,7 +132,8 @@ def node_of(node: JsonMap) -> ClusterNode | None:
         name=name,
         is_usable=_is_ready(status) and not spec.get("unschedulable") and not is_closed,
         gpu_resource=gpus,
-        num_gpus=0 if gpus is None else allocatable[gpus],
+        num_gpus=0 if gpus is None else max(allocatable[gpus] // _replicas(labels), 1),
+        is_gpu_shared=_is_shared(labels),
         kinds=tuple(
             (label, value)
             for label in KIND_LABELS
@@ -166,9 +179,20 @@ def _count(quantity: object) -> int:
     return 0 if found is None else int(found[1]) * {"": 1, "k": 10**3, "M": 10**6}[found[2]]
 
 
+def _replicas(labels: Mapping[str, str]) -> int:
+    """As how many each GPU is offered."""
+    told = labels.get(_REPLICAS, "")
+    return max(int(told), 1) if _WHOLE.fullmatch(told) else 1
+
+
+def _is_shared(labels: Mapping[str, str]) -> bool:
+    is_in_parts = any(each in labels.get(GPU_PRODUCT, "") for each in _IN_PARTS)
+    return is_in_parts or _replicas(labels) > 1 or labels.get(_SHARING, "none") != "none"
+
+
 def _memory_bytes(labels: Mapping[str, str]) -> int | None:
     told = labels.get(_GPU_MEMORY_MIB, "")
-    return int(told) * 2**20 if _MIB.fullmatch(told) else None
+    return int(told) * 2**20 if _WHOLE.fullmatch(told) else None
 
 
 def _further(status: JsonMap, annotations: Mapping[str, str]) -> Iterator[str]:

@@ -29,6 +29,10 @@ def inventory_words(inventory: Inventory) -> Iterator[str]:
 
 def _node_words(node: ClusterNode) -> str:
     gpus = f"{node.num_gpus} x {node.gpu_product or 'GPU'}" if node.num_gpus else "no GPU"
+    if node.is_gpu_shared and node.num_gpus:
+        gpus += " (shared, or parts of GPUs)"
+    elif node.other_gpus and not node.num_gpus:
+        gpus = "no GPU that is used here"
     parts = [
         shown(node.instance_type or "instance type unknown"),
         *([] if node.zone is None else [shown(node.zone)]),
