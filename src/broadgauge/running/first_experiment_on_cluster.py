@@ -142,6 +142,8 @@ class _FirstText:
         ):
             if isinstance(found, NotKnown) and found.may_be_there:
                 self.missing.append(f"{what}: unknown, {found.why}")
+        if self.inventory.hidden_definitions is not None:
+            self.missing.append(f"networks: {self.inventory.hidden_definitions}")
         if not self.inventory.has_namespace:
             self.missing.append(f"kubernetes.namespace: {self.namespace} is not there")
 

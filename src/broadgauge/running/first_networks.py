@@ -9,11 +9,8 @@ from typing import Any
 from broadgauge.manifests.yaml_text import yaml_text
 from broadgauge.platforms.kubernetes.inventory.cluster_inventory import Inventory
 from broadgauge.platforms.kubernetes.inventory.found_addresses import mapped_hosts
-from broadgauge.platforms.kubernetes.inventory.found_networks import (
-    MULTUS_SHARED,
-    FoundNetwork,
-    shared_rdma,
-)
+from broadgauge.platforms.kubernetes.inventory.found_definitions import MULTUS_SHARED
+from broadgauge.platforms.kubernetes.inventory.found_networks import FoundNetwork, shared_rdma
 from broadgauge.platforms.kubernetes.inventory.networks_together import (
     NetworksTogether,
     mapped_devices,

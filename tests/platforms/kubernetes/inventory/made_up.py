@@ -7,9 +7,11 @@ from typing import Any
 from broadgauge.platforms.kubernetes.inventory.cluster_inventory import (
     ClusterAnswers,
     Inventory,
+    ListedNetworks,
     NotKnown,
     inventory_of,
 )
+from broadgauge.platforms.kubernetes.json_shapes import mappings
 
 FOLDER = Path(__file__).parent / "clusters"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
@@ -28,4 +30,7 @@ def _answer(each: dict[str, Any]) -> dict[str, Any] | NotKnown:
 
 def inventory(told: str | dict[str, Any]) -> Inventory:
     """Of a cluster by its name, or of what was read."""
-    return inventory_of(ClusterAnswers(**(answers(told) if isinstance(told, str) else told)))
+    found = dict(answers(told) if isinstance(told, str) else told)
+    if not isinstance(found["attachments"], NotKnown):
+        found["attachments"] = ListedNetworks(items=mappings(found["attachments"].get("items")))
+    return inventory_of(ClusterAnswers(**found))

@@ -15,6 +15,10 @@ NETWORKS = "/apis/k8s.cni.cncf.io/v1"
 DEFINITION = {"metadata": {"name": "a", "namespace": "training"}, "spec": {}}
 
 
+def own_path(namespace: str) -> str:
+    return f"{NETWORKS}/namespaces/{namespace}/{DEFINITIONS}"
+
+
 @pytest.fixture
 def cluster() -> Iterator[FakeApi]:
     """That has attached networks and one operator, and nothing else."""
@@ -48,12 +52,20 @@ def test_all_of_it_is_read_and_nothing_is_written(cluster: FakeApi) -> None:
 
 def test_where_all_namespaces_may_not_be_read_this_one_may(cluster: FakeApi) -> None:
     cluster.script("GET", f"{NETWORKS}/{DEFINITIONS}", refused(403, "Forbidden"))
-    own = f"{NETWORKS}/namespaces/training/{DEFINITIONS}"
-    cluster.script("GET", own, listed(DEFINITION))
-    assert read_inventory(cluster.api(), "training").known_definitions
-    cluster.script("GET", own, refused(403, "Forbidden"))
-    found = read_inventory(cluster.api(), "training").definitions
-    assert found == NotKnown("you may not list network definitions", may_be_there=True)
+    shared = {"metadata": {"name": "b", "namespace": "default"}, "spec": {}}
+    answers = {"training": listed(DEFINITION), "default": listed(shared)}
+    for space, answer in answers.items():
+        cluster.script("GET", own_path(space), answer)
+    found = read_inventory(cluster.api(), "training")
+    assert [each.name for each in found.known_definitions] == ["a", "b"]
+    assert found.hidden_definitions == "those of other namespaces may not be listed"
+    cluster.script("GET", own_path("default"), refused(403, "Forbidden"))
+    found = read_inventory(cluster.api(), "training")
+    assert [each.name for each in found.known_definitions] == ["a"]
+    assert found.hidden_definitions == "those of default and other namespaces may not be listed"
+    cluster.script("GET", own_path("training"), refused(403, "Forbidden"))
+    definitions = read_inventory(cluster.api(), "training").definitions
+    assert definitions == NotKnown("you may not list network definitions", may_be_there=True)
 
 
 def test_who_may_read_nothing_gets_what_is_known(cluster: FakeApi) -> None:

@@ -27,6 +27,15 @@ class NotKnown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ListedNetworks:
+    """NetworkAttachmentDefinitions, as they came."""
+
+    items: list[JsonMap]
+    hidden: str | None = None
+    """Which may not be listed; None: all are here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterAnswers:
     """What was read, as it came."""
 
@@ -36,7 +45,7 @@ class ClusterAnswers:
     openshift: JsonMap | NotKnown
     namespace: JsonMap | NotKnown
     nodes: JsonMap | NotKnown
-    attachments: JsonMap | NotKnown
+    attachments: ListedNetworks | NotKnown
     policies: JsonMap | NotKnown
 
 
@@ -51,6 +60,8 @@ class Inventory:
     """It is there, or may be."""
     nodes: tuple[ClusterNode, ...] | NotKnown
     definitions: tuple[FoundDefinition, ...] | NotKnown
+    hidden_definitions: str | None
+    """Which there may be beside them."""
     pools: tuple[SriovPool, ...] | NotKnown
 
     @property
@@ -76,16 +87,21 @@ class Inventory:
 
 def inventory_of(answers: ClusterAnswers) -> Inventory:
     """From the API's answers as they came."""
-    space = answers.namespace
+    space, networks = answers.namespace, answers.attachments
     return Inventory(
         version=_told(answers.version, lambda told: text(told.get("gitVersion"))),
         operators=answers.operators,
         openshift=_told(answers.openshift, openshift_version),
         has_namespace=not isinstance(space, NotKnown) or space.may_be_there,
         nodes=_listed(answers.nodes, node_of),
-        definitions=_listed(answers.attachments, definition_of),
+        definitions=_definitions(networks),
+        hidden_definitions=None if isinstance(networks, NotKnown) else networks.hidden,
         pools=_listed(answers.policies, pool_of),
     )
+
+
+def _definitions(networks: ListedNetworks | NotKnown) -> tuple[FoundDefinition, ...] | NotKnown:
+    return networks if isinstance(networks, NotKnown) else tuple(map(definition_of, networks.items))
 
 
 def _told(answer: JsonMap | NotKnown, read: Callable[[JsonMap], str | None]) -> str | NotKnown:

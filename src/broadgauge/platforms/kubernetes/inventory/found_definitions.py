@@ -16,6 +16,10 @@ from broadgauge.platforms.kubernetes.json_shapes import JsonMap, mapping, mappin
 from broadgauge.specs.kubernetes_names import LabelName, ObjectName, ResourceName, is_name
 from broadgauge.specs.pod_networks import DeviceName
 
+MULTUS_SHARED = "default"
+"""Pods of every namespace may use its definitions, where Multus keeps namespaces apart.
+
+Source: Multus, "Configuration reference", `namespaceIsolation` and `globalNamespaces`."""
 _PLUGIN = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,62}")
 """A program's name."""
 _MOST_SHOWN = 60

@@ -10,13 +10,13 @@ from typing import Literal
 
 from broadgauge.messages.limits import MAX_NICS_PER_NODE
 from broadgauge.platforms.kubernetes.inventory.cluster_inventory import Inventory
-from broadgauge.platforms.kubernetes.inventory.found_definitions import FoundDefinition, SriovPool
+from broadgauge.platforms.kubernetes.inventory.found_definitions import (
+    MULTUS_SHARED,
+    FoundDefinition,
+    SriovPool,
+)
 from broadgauge.specs.transports import NAMES
 
-MULTUS_SHARED = "default"
-"""Pods of every namespace may use its definitions, where Multus keeps namespaces apart.
-
-Source: Multus, "Configuration reference", `namespaceIsolation` and `globalNamespaces`."""
 _RAIL = re.compile(r"[-.]?\d+$")
 _AXIS = re.compile(r"(-nics)+(?=-|$)")
 """With a number behind it, of an axis' names: `a-nics-2`."""

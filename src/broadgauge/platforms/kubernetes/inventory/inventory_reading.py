@@ -11,9 +11,11 @@ from broadgauge.platforms.kubernetes.cluster_facts import OPENSHIFT, OPENSHIFT_V
 from broadgauge.platforms.kubernetes.inventory.cluster_inventory import (
     ClusterAnswers,
     Inventory,
+    ListedNetworks,
     NotKnown,
     inventory_of,
 )
+from broadgauge.platforms.kubernetes.inventory.found_definitions import MULTUS_SHARED
 from broadgauge.platforms.kubernetes.json_shapes import JsonMap, mappings, text
 from broadgauge.platforms.kubernetes.operators import OPERATORS, operator_version
 from broadgauge.platforms.kubernetes.refusals import refusal
@@ -42,7 +44,7 @@ def _answers(api: Api, namespace: str) -> ClusterAnswers:
     groups = _read(partial(api.read, "/apis"), "read the API's groups", is_first=True)
     served = None if isinstance(groups, NotKnown) else _names(groups)
 
-    def of_group(group: str, ask: Callable[[], JsonMap], doing: str) -> JsonMap | NotKnown:
+    def of_group(group: str, ask: Callable[[], T], doing: str) -> T | NotKnown:
         if served is not None and group not in served:
             return NotKnown(f"the cluster has no {group}")
         return _read(ask, doing)
@@ -66,14 +68,32 @@ def _names(groups: JsonMap) -> set[str | None]:
     return {text(each.get("name")) for each in mappings(groups.get("groups"))}
 
 
-def _attachments(api: Api, namespace: str) -> JsonMap:
-    """Of all namespaces, or where these may not be listed of this one. Raises ApiError."""
+def _attachments(api: Api, namespace: str) -> ListedNetworks:
+    """Of all namespaces, or where these may not be listed of those that pods may use. Raises
+    ApiError."""
     try:
-        return api.list(ATTACHMENTS, None)
+        return ListedNetworks(items=_items(api, None))
     except ApiError as error:
         if error.status != 403:
             raise
-    return api.list(ATTACHMENTS, namespace)
+        refused = error
+    items, hidden = list[JsonMap](), list[str]()
+    spaces = dict.fromkeys((namespace, MULTUS_SHARED))
+    for space in spaces:
+        try:
+            items += _items(api, space)
+        except ApiError as error:
+            if error.status != 403:
+                raise
+            hidden.append(space)
+    if len(hidden) == len(spaces):
+        raise refused
+    whose = " and ".join((*hidden, "other namespaces"))
+    return ListedNetworks(items=items, hidden=f"those of {whose} may not be listed")
+
+
+def _items(api: Api, namespace: str | None) -> list[JsonMap]:
+    return mappings(api.list(ATTACHMENTS, namespace).get("items"))
 
 
 def _operators(api: Api, served: set[str | None]) -> Mapping[str, str | None]:
