@@ -64,7 +64,7 @@ def _refuse_one_device(one: Interface, other: Interface) -> None:
         return
     if one.config is None or other.config is None:
         return
-    reason = _why_not_shared(one, other)
+    reason = why_not_shared(_plugin(one), _plugin(other))
     if reason is None:
         return
     kinds = f"{_kind(one)} and {_kind(other)}"
@@ -77,16 +77,16 @@ def _refuse_one_device(one: Interface, other: Interface) -> None:
     )
 
 
-def _why_not_shared(one: Interface, other: Interface) -> str | None:
-    """None: one pod can have both over their device."""
-    plugins = [_plugin(each) for each in (one, other)]
-    kinds = {str(each["type"]) for each in plugins}
+def why_not_shared(one: Mapping[str, object], other: Mapping[str, object]) -> str | None:
+    """Two plugins, as in a CNI configuration, over one device. None: one pod can have both."""
+    plugins = (one, other)
+    kinds = {str(each.get("type")) for each in plugins}
     modes = {each.get("mode") for each in plugins}
     if "host-device" in kinds:
         return "host-device takes it away from all others"
     if "bridge" in kinds:  # more ports of it, or interfaces over it
         return None
-    if len(kinds) > 1:
+    if kinds == {"ipvlan", "macvlan"}:
         return "a device can't have both over it"
     if "passthru" in modes:
         return "`passthru` has its device alone"

@@ -80,6 +80,10 @@ class FirstNetworks:
                 yield from wrapped(f"{name} is left out: {each.trouble}.", indent=2)
                 if is_ours:
                     self.missing.append(f"network {name}: not understood: {each.trouble}")
+            elif each.is_pod_network and is_ours:
+                yield from wrapped(
+                    f"{name} is left out: it is the namespace's pod network.", indent=2
+                )
             elif not is_ours:
                 yield from wrapped(f"{name} is left out: it is of another namespace.", indent=2)
 

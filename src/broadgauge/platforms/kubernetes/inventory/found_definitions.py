@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from broadgauge.manifests.attachments import RESOURCE_NAME
 from broadgauge.manifests.job_parts import is_gpu
-from broadgauge.platforms.kubernetes.json_shapes import JsonMap, mapping, mappings, text
+from broadgauge.platforms.kubernetes.json_shapes import JsonMap, mapping, mappings, text, whole
+from broadgauge.specs.attachment_rules import MODES
 from broadgauge.specs.kubernetes_names import LabelName, ObjectName, ResourceName, is_name
 from broadgauge.specs.pod_networks import DeviceName
 
@@ -22,9 +23,15 @@ MULTUS_SHARED = "default"
 Source: Multus, "Configuration reference", `namespaceIsolation` and `globalNamespaces`."""
 _PLUGIN = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,62}")
 """A program's name."""
+_OVN = "ovn-k8s-cni-overlay"
+"""Gives addresses itself where it has `subnets`. Source: OVN-Kubernetes, "Multi-homing"."""
+_VLANS = ("vlan", "vlanId", "vlanID")
+"""Source: sriov-cni and the plugin bridge; the plugin vlan; OVN-Kubernetes."""
+_OVER_VLAN = re.compile(r"\.([0-9]{1,4})$")
 _MOST_SHOWN = 60
 _OPERATORS_PREFIX = "openshift.io"
-"""Of the SR-IOV operator's resources. Source: its RESOURCE_PREFIX, unless it is set otherwise."""
+"""One that the SR-IOV operator's resources may have. Source: its RESOURCE_PREFIX; NVIDIA's network
+operator sets `nvidia.com`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +42,17 @@ class FoundDefinition:
     name: str
     plugin: str | None
     """Its CNI plugin, the first of a chain; None: its file is on the nodes, or `trouble`."""
+    mode: str | None
+    """Of its plugin."""
+    vlan: str | None
+    """Its number, where it is told."""
     device: str | None
     """Of the node."""
     ipam: str | None
     """Who gives addresses; None: nobody."""
+    is_pod_network: bool
+    """It takes the place of the pod network, in its namespace. Source: OVN-Kubernetes, "User
+    Defined Networks", `role`."""
     resource: str | None
     is_rdma: bool
     """It says so itself (`isRdma`), or its chain has the plugin `rdma`."""
@@ -50,7 +64,8 @@ class FoundDefinition:
 class SriovPool:
     """What a SriovNetworkNodePolicy gives to a resource."""
 
-    resource: str
+    resource_name: str
+    """Without the prefix, which the policy does not say."""
     is_rdma: bool
     is_infiniband: bool
 
@@ -63,6 +78,8 @@ def definition_of(item: JsonMap) -> FoundDefinition:
     plugins = mappings(config["plugins"]) if isinstance(config.get("plugins"), list) else [config]
     first = plugins[0] if plugins else {}
     plugin, ipam = first.get("type"), mapping(first.get("ipam")).get("type")
+    if plugin == _OVN and text(first.get("subnets")):
+        ipam = ipam or _OVN
     resource = mapping(metadata.get("annotations")).get(RESOURCE_NAME)
     device = first.get("device") or first.get("master") or first.get("bridge")
     checks = (
@@ -81,12 +98,25 @@ def definition_of(item: JsonMap) -> FoundDefinition:
         namespace=str(namespace) if is_name(namespace, LabelName) else shown(namespace),
         name=str(name) if is_name(name, ObjectName) else shown(name),
         plugin=text(plugin) if is_clear else None,
+        mode=text(first.get("mode")) or next(iter(MODES.get(str(plugin), ())), None),
+        vlan=_vlan(first, device),
         device=text(device) if is_clear else None,
         ipam=text(ipam) if is_clear else None,
+        is_pod_network=plugin == _OVN and first.get("role") == "primary",
         resource=text(resource) if is_clear else None,
         is_rdma=any(each.get("type") == "rdma" or each.get("isRdma") is True for each in plugins),
         trouble=trouble,
     )
+
+
+def _vlan(plugin: JsonMap, device: object) -> str | None:
+    """By its own number, or that of the device that it is over: `bond0.100`."""
+    for key in _VLANS:
+        number = whole(plugin.get(key))
+        if number:
+            return str(number)
+    found = _OVER_VLAN.search(device) if isinstance(device, str) else None
+    return None if found is None else found[1]
 
 
 def _is_plugin(value: object) -> bool:
@@ -123,12 +153,11 @@ def shown(value: object) -> str:
 def pool_of(policy: JsonMap) -> SriovPool | None:
     """None: it gives none that can be asked for."""
     spec = mapping(policy.get("spec"))
-    name = text(spec.get("resourceName")) or ""
-    resource = name if "/" in name else f"{_OPERATORS_PREFIX}/{name}"
-    if not is_name(resource, ResourceName):
+    name = (text(spec.get("resourceName")) or "").rpartition("/")[2]
+    if not is_name(f"{_OPERATORS_PREFIX}/{name}", ResourceName):
         return None
     return SriovPool(
-        resource=resource,
+        resource_name=name,
         is_rdma=spec.get("isRdma") is True,
         is_infiniband=str(spec.get("linkType", "")).lower() == "ib",
     )

@@ -22,6 +22,14 @@ _AXIS = re.compile(r"(-nics)+(?=-|$)")
 """With a number behind it, of an axis' names: `a-nics-2`."""
 _OVER_ETHERNET = ("macvlan", "ipvlan")
 _OF_INFINIBAND = ("ib-sriov", "ipoib")
+_NOT_FOR_SEVERAL = {
+    "host-local": "host-local counts on each node by itself: pods of two nodes may get one "
+    "address; whereabouts does not",
+    "static": "static gives every pod the same addresses: pods of two nodes can't reach each "
+    "other by them",
+}
+"""Plugins for addresses, and why several pods are not well off with them."""
+_MOST_CUT_NAMED = 16
 _MOST_NAME_CHARACTERS = 16
 """Names of jobs have room for 52, and the experiment, workload and shape stand in them, too."""
 
@@ -34,6 +42,8 @@ class FoundNetwork:
     definitions: tuple[str, ...]
     """As a pod names them, one a NIC."""
     plugin: str | None
+    mode: str | None
+    """Of its plugin."""
     devices: tuple[str, ...]
     """Of the node, one a NIC; empty: they are not known."""
     ipam: str | None
@@ -50,6 +60,16 @@ class FoundNetwork:
         return self.plugin == "host-device"
 
     @property
+    def has_no_ipam(self) -> bool:
+        """Is nothing in the API that gives its pods addresses, though they need some?"""
+        return (
+            self.plugin is not None
+            and self.ipam is None
+            and self.transport != "infiniband"
+            and not self.is_mapped
+        )
+
+    @property
     def is_mapped(self) -> bool:
         """Nobody gives it addresses: the fabric gave them to its nodes' devices."""
         return self.takes_its_devices and self.ipam is None and self.transport != "infiniband"
@@ -60,16 +80,18 @@ def found_networks(inventory: Inventory, namespace: str) -> tuple[FoundNetwork, 
     usable = [
         each
         for each in inventory.known_definitions
-        if each.trouble is None and each.namespace in (namespace, MULTUS_SHARED)
+        if each.trouble is None
+        and not each.is_pod_network
+        and each.namespace in (namespace, MULTUS_SHARED)
     ]
-    networks = list(_rails(usable))
-    shared = shared_rdma(inventory)
+    networks = list(_rails(usable, inventory.known_pools))
+    shared = [each for each in shared_rdma(inventory) if not each.endswith("_ib")]
     over_ethernet = [each for each in networks if each[0].plugin in _OVER_ETHERNET]
     names: set[str] = set()
     return tuple(
         _network(
             _free_name(_stem(rails[0]) if len(rails) > 1 else rails[0].name, names),
-            rails[:MAX_NICS_PER_NODE],
+            rails,
             namespace,
             inventory.known_pools,
             shared[0] if len(shared) == 1 and over_ethernet == [rails] else None,
@@ -78,12 +100,16 @@ def found_networks(inventory: Inventory, namespace: str) -> tuple[FoundNetwork, 
     )
 
 
-def _rails(usable: Sequence[FoundDefinition]) -> Iterator[list[FoundDefinition]]:
-    """Of each network. Two definitions over one device are two ways to it, and no rails."""
+def _rails(
+    usable: Sequence[FoundDefinition], pools: Sequence[SriovPool]
+) -> Iterator[list[FoundDefinition]]:
+    """Of each network, alike in all but their devices. Two over one device are two ways to it, and
+    no rails."""
     alike: dict[tuple[object, ...], list[FoundDefinition]] = {}
     for each in sorted(usable, key=lambda each: (each.namespace, _natural(each.name))):
         has = (each.device is not None, each.resource is not None)
-        key = (each.namespace, _stem(each), each.plugin, each.ipam, *has)
+        kind = (each.plugin, each.mode, each.ipam, each.vlan, _transport(each, pools))
+        key = (each.namespace, _stem(each), *kind, *has)
         alike.setdefault(key, []).append(each)
     for rails in alike.values():
         devices = [each.device for each in rails if each.device is not None]
@@ -91,6 +117,19 @@ def _rails(usable: Sequence[FoundDefinition]) -> Iterator[list[FoundDefinition]]
             yield rails
         else:
             yield from ([each] for each in rails)
+
+
+def _notes_on_names(alike: Sequence[FoundDefinition]) -> Iterator[str]:
+    if len(alike) > 1:
+        yield (
+            "its definitions are taken for rails, NICs of one network, by their names: whether "
+            "they are is not in the API"
+        )
+    cut = [each.name for each in alike[MAX_NICS_PER_NODE:]]
+    if cut:
+        named = ", ".join(cut[:_MOST_CUT_NAMED]) + ", …" * (len(cut) > _MOST_CUT_NAMED)
+        verb = "is" if len(cut) == 1 else "are"
+        yield f"{named} {verb} left out: a node has {MAX_NICS_PER_NODE} NICs at most"
 
 
 def _stem(definition: FoundDefinition) -> str:
@@ -106,17 +145,18 @@ def shared_rdma(inventory: Inventory) -> tuple[str, ...]:
 
 def _network(
     name: str,
-    rails: Sequence[FoundDefinition],
+    alike: Sequence[FoundDefinition],
     namespace: str,
     pools: Sequence[SriovPool],
     shared: str | None,
 ) -> FoundNetwork:
-    first, notes = rails[0], list[str]()
+    rails = alike[:MAX_NICS_PER_NODE]
+    first, notes = rails[0], list(_notes_on_names(alike))
     resources = tuple(each.resource for each in rails if each.resource is not None)
-    transport = _transport(rails, pools)
+    transport = _transport(first, pools)
     if not resources and shared is not None:
         resources = (shared,)
-        transport = "infiniband" if shared.endswith("_ib") else "roce"
+        transport = "roce"
         notes.append(
             f"{shared} is taken for its RDMA devices: the only such resource, and the only "
             "definition over Ethernet. That they belong together is not in the API; where they "
@@ -128,6 +168,8 @@ def _network(
             "/dev/infiniband: add `resources`, then `transport`"
         )
         transport = None
+    if first.ipam in _NOT_FOR_SEVERAL:
+        notes.append(_NOT_FOR_SEVERAL[first.ipam])
     if first.plugin == "host-device" and first.ipam is not None:
         notes.append(
             f"addresses come from {first.ipam}: a fabric that accepts only the address that it "
@@ -137,6 +179,7 @@ def _network(
         name=name,
         definitions=tuple(_as_named(each, namespace) for each in rails),
         plugin=first.plugin,
+        mode=first.mode,
         devices=tuple(each.device for each in rails if each.device is not None),
         ipam=first.ipam,
         resources=resources[:1] if len(set(resources)) == 1 else resources,
@@ -146,18 +189,16 @@ def _network(
 
 
 def _transport(
-    rails: Sequence[FoundDefinition], pools: Sequence[SriovPool]
+    definition: FoundDefinition, pools: Sequence[SriovPool]
 ) -> Literal["roce", "infiniband"] | None:
-    """What the definitions, and the policies of their resources, say of RDMA."""
-    of_rails = {each.resource for each in rails if each.resource is not None}
-    behind = [pool for pool in pools if pool.resource in of_rails]
-    if any(each.plugin in _OF_INFINIBAND for each in rails):
+    """What it, and the policies of its resource, say of RDMA."""
+    resource = definition.resource or ""
+    behind = [pool for pool in pools if pool.resource_name == resource.rpartition("/")[2]]
+    if definition.plugin in _OF_INFINIBAND:
         return "infiniband"
     if any(pool.is_rdma for pool in behind):
         return "infiniband" if any(pool.is_infiniband for pool in behind) else "roce"
-    if any(each.is_rdma or (each.resource or "").startswith("rdma/") for each in rails):
-        return "roce"
-    return None
+    return "roce" if definition.is_rdma or resource.startswith("rdma/") else None
 
 
 def _as_named(definition: FoundDefinition, namespace: str) -> str:

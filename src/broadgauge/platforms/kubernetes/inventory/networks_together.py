@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from broadgauge.manifests.attachment_conflicts import why_not_shared
 from broadgauge.platforms.kubernetes.inventory.cluster_nodes import ClusterNode
 from broadgauge.platforms.kubernetes.inventory.found_addresses import mapped_hosts
 from broadgauge.platforms.kubernetes.inventory.found_networks import FoundNetwork
@@ -37,9 +38,13 @@ class NetworksTogether:
         if len(self.taken) == MOST_NETWORKS:
             return f"{MOST_NETWORKS} networks are enough to begin with"
         for other in self.taken:
+            pair = (other, network)
             both = set(network.devices) & set(other.devices)
-            if both and (network.takes_its_devices or other.takes_its_devices):
-                return f"{other.name} has {min(both)}, too, and one pod can't have both"
+            why = why_not_shared(*({"type": each.plugin, "mode": each.mode} for each in pair))
+            if both and why is not None:
+                return f"{other.name} has {min(both)}, too, and {why}"
+        if network.has_no_ipam:
+            return "its definition names no `ipam`: whether pods get an address is not in the API"
         return self._why_not_mapped(network) or self._what_nodes_lack(network)
 
     def _why_not_mapped(self, network: FoundNetwork) -> str | None:
