@@ -54,58 +54,6 @@ def test_a_vpc_gets_its_address_map(tmp_path: Path) -> None:
     assert all(len(job.name) <= 52 for job in files.jobs)
 
 
-def cidrs(data: dict[str, Any], *addresses: str) -> None:
-    """To each node, with its number: worker-1 is the second."""
-    for number, node in enumerate(data["nodes"]["items"]):
-        told = [each.format(number) for each in addresses]
-        node["metadata"]["annotations"]["k8s.ovn.org/host-cidrs"] = json.dumps(told)
-
-
-def test_several_addresses_are_not_guessed_at(tmp_path: Path) -> None:
-    """The network stands as a comment, with a map to be filled in."""
-    data = answers("vpc")
-    cidrs(data, "10.240.1.9/24", "10.249.1.9/24", "10.249.2.9/24", "169.254.0.2/17")
-    found = written(inventory(data))
-    assert "network-port-01" not in faces(loaded(found, tmp_path))
-    assert "  # - name: network-port-01\n" in found.text
-    assert found.address_map is not None
-    assert "# worker-1:ens13:net1:ADDRESS" in found.address_map
-    assert "10.249.1.9/24, 10.249.2.9/24: which device has which" in found.address_map
-    assert "169.254" not in found.address_map
-    assert any("the fabric gave to ens13" in each for each in found.missing)
-
-
-def test_a_services_address_is_no_nics(tmp_path: Path) -> None:
-    """keepalived gives it to the node that has the service now."""
-    data = answers("vpc")
-    cidrs(data, "10.240.1.{}/24", "10.249.65.{}/26", "10.240.1.100/32")
-    found = written(inventory(data))
-    assert found.address_map is not None
-    assert "10.240.1.100" not in found.address_map
-    assert "network-port-01" in faces(loaded(found, tmp_path))
-
-
-def test_two_nodes_with_one_address_have_it_not_both(tmp_path: Path) -> None:
-    data = answers("vpc")
-    cidrs(data, "10.240.1.{}/24", "10.249.65.9/26")
-    found = written(inventory(data))
-    assert "network-port-01" not in faces(loaded(found, tmp_path))
-
-
-def test_a_comment_that_is_taken_in_is_an_entry(tmp_path: Path) -> None:
-    """Once the map is filled in."""
-    data = answers("vpc")
-    cidrs(data, "10.240.1.{}/24", "10.249.1.{}/24", "10.249.2.{}/24")
-    found = written(inventory(data))
-    at = found.text.index("  # - name: network-port-01")
-    entry = found.text[at:].split("nodename_ip_mapping.yaml", 1)[0]
-    text = found.text.replace(entry, entry.replace("  # ", "  "), 1)
-    (tmp_path / MAP_FILE).write_text("worker-1:ens13:net1:10.9.0.1\nworker-2:ens13:net1:10.9.0.2\n")
-    experiment = load_text(text, tmp_path / "experiment.yaml", ())
-    assert faces(experiment.experiment)["network-port-01"].is_mapped_existing
-    assert render_experiment(experiment).jobs
-
-
 def test_two_definitions_over_one_device_are_not_both_in_a_pod(tmp_path: Path) -> None:
     data = answers("vpc")
     ipam = {"type": "whereabouts", "range": "10.9.0.0/24"}

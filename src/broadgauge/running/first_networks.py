@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from broadgauge.agent.pod.address_map import PREFIX_LENGTH
 from broadgauge.manifests.yaml_text import yaml_text
 from broadgauge.platforms.kubernetes.inventory.cluster_inventory import Inventory
-from broadgauge.platforms.kubernetes.inventory.found_addresses import mapped_hosts
+from broadgauge.platforms.kubernetes.inventory.found_addresses import NO_LENGTH, mapped_hosts
 from broadgauge.platforms.kubernetes.inventory.found_definitions import MULTUS_SHARED
 from broadgauge.platforms.kubernetes.inventory.found_networks import FoundNetwork, shared_rdma
 from broadgauge.platforms.kubernetes.inventory.networks_together import (
@@ -120,6 +121,11 @@ class FirstNetworks:
             f"{MAP_FILE}: the only other address of each node is taken for that of "
             f"{', '.join(devices)}, which the API does not say"
         )
+        if any(line.endswith(NO_LENGTH) for line in known.values()):
+            self.missing.append(
+                f"{MAP_FILE}: prefix lengths are not in the API where the map says so: "
+                f"/{PREFIX_LENGTH} is assumed"
+            )
         lacking = [node.name for node in self.found.nodes if node.name not in known]
         if lacking:
             named = ", ".join(lacking[:MOST_NAMED]) + ", …" * (len(lacking) > MOST_NAMED)

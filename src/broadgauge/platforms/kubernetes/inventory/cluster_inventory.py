@@ -5,7 +5,11 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from broadgauge.platforms.kubernetes.cluster_facts import openshift_version
-from broadgauge.platforms.kubernetes.inventory.cluster_nodes import ClusterNode, node_of
+from broadgauge.platforms.kubernetes.inventory.cluster_nodes import (
+    ClusterNode,
+    node_of,
+    with_own_addresses,
+)
 from broadgauge.platforms.kubernetes.inventory.found_definitions import (
     FoundDefinition,
     SriovPool,
@@ -88,12 +92,13 @@ class Inventory:
 def inventory_of(answers: ClusterAnswers) -> Inventory:
     """From the API's answers as they came."""
     space, networks = answers.namespace, answers.attachments
+    nodes = _listed(answers.nodes, node_of)
     return Inventory(
         version=_told(answers.version, lambda told: text(told.get("gitVersion"))),
         operators=answers.operators,
         openshift=_told(answers.openshift, openshift_version),
         has_namespace=not isinstance(space, NotKnown) or space.may_be_there,
-        nodes=_listed(answers.nodes, node_of),
+        nodes=nodes if isinstance(nodes, NotKnown) else with_own_addresses(nodes),
         definitions=_definitions(networks),
         hidden_definitions=None if isinstance(networks, NotKnown) else networks.hidden,
         pools=_listed(answers.policies, pool_of),

@@ -8,8 +8,9 @@ GPU feature discovery, "Generated labels"; OVN-Kubernetes, annotation `k8s.ovn.o
 import ipaddress
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from broadgauge.manifests.job_parts import is_gpu
 from broadgauge.platforms.kubernetes.cluster_facts import INSTANCE_TYPE, ZONE, gpu_driver
@@ -151,6 +152,24 @@ def node_of(node: JsonMap) -> ClusterNode | None:
     )
 
 
+def with_own_addresses(nodes: Sequence[ClusterNode]) -> tuple[ClusterNode, ...]:
+    """Without those that several nodes have: a bridge's inside of each, say."""
+    found = Counter(_ip(address) for node in nodes for address in node.further_addresses)
+    return tuple(
+        replace(
+            node,
+            further_addresses=tuple(
+                each for each in node.further_addresses if found[_ip(each)] == 1
+            ),
+        )
+        for node in nodes
+    )
+
+
+def _ip(address: str) -> str:
+    return address.partition("/")[0]
+
+
 def _taints(spec: JsonMap) -> Iterator[str]:
     """Keys of those that keep pods away."""
     for each in mappings(spec.get("taints")):
@@ -196,7 +215,8 @@ def _memory_bytes(labels: Mapping[str, str]) -> int | None:
 
 
 def _further(status: JsonMap, annotations: Mapping[str, str]) -> Iterator[str]:
-    """Addresses of IPv4 beside the first, each once, with a length where it is told.
+    """Addresses of IPv4 beside the first of the status, each once, with a length where it is told;
+    without that one the node's own can't be told from them.
 
     A /32 where the node's own address has a longer subnet is a service's, which the node holds for
     now, as keepalived gives it.
@@ -206,8 +226,11 @@ def _further(status: JsonMap, annotations: Mapping[str, str]) -> Iterator[str]:
         for each in mappings(status.get("addresses"))
         if each.get("type") == "InternalIP" and (address := text(each.get("address")))
     ]
+    own = [each for each in own if _is_ipv4(each)]
     told = [*own, *(each for key in _HOST_ADDRESSES for each in _listed(annotations.get(key)))]
-    first = own[0].partition("/")[0] if own else ""
+    if not own:
+        return
+    first = _ip(own[0])
     is_in_subnet = any(each.startswith(f"{first}/") and not _is_alone(each) for each in told)
     seen = {first}
     for given in told:
@@ -219,6 +242,14 @@ def _further(status: JsonMap, annotations: Mapping[str, str]) -> Iterator[str]:
         if is_other and not (is_in_subnet and _is_alone(given)):
             seen.add(str(found.ip))
             yield given
+
+
+def _is_ipv4(address: str) -> bool:
+    try:
+        ipaddress.IPv4Interface(address)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_alone(address: str) -> bool:

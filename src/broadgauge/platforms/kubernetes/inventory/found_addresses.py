@@ -6,7 +6,7 @@ one device is mapped, it is taken for that device's.
 
 from collections.abc import Sequence
 
-from broadgauge.agent.pod.address_map import AddressMapError, parse_map
+from broadgauge.agent.pod.address_map import PREFIX_LENGTH, AddressMapError, parse_map
 from broadgauge.manifests.mapped_nodes import MOST_NAMED_NODES
 from broadgauge.platforms.kubernetes.inventory.cluster_nodes import ClusterNode
 
@@ -15,6 +15,7 @@ _HEAD = """\
 # length where it is not /24: worker-2:ens13:net1:10.249.65.9/26
 # The API does not say which device has an address: where a node has one beside its own it is taken.
 """
+NO_LENGTH = f"  # the prefix length is not in the API: /{PREFIX_LENGTH} is assumed"
 
 
 def address_map(nodes: Sequence[ClusterNode], devices: Sequence[str]) -> str:
@@ -44,6 +45,8 @@ def mapped_hosts(nodes: Sequence[ClusterNode], devices: Sequence[str]) -> dict[s
         if len(node.further_addresses) != 1:
             continue
         line = f"{node.name}:{devices[0]}:net1:{node.further_addresses[0]}"
+        if "/" not in node.further_addresses[0]:
+            line += NO_LENGTH
         try:
             (row,) = parse_map(line)
         except AddressMapError:  # a subnet's own address, say
