@@ -14,7 +14,6 @@ from broadgauge.agent.pod.address_map import parse_map
 from broadgauge.platforms.kubernetes.inventory.cluster_inventory import NotKnown
 from broadgauge.running.experiments import load_text
 from broadgauge.running.first_networks import MAP_FILE
-from broadgauge.running.rendering.experiment import render_experiment
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -159,19 +158,6 @@ def test_taints_of_a_trouble_are_not_put_up_with(taint: str, tmp_path: Path) -> 
     experiment = loaded(written(inventory(data)), tmp_path)
     tolerated = [each.key for each in experiment.kubernetes.tolerations]
     assert tolerated == (["dedicated"] if taint == "dedicated" else [])
-
-
-def test_efa_is_shown_with_what_it_asks_for(tmp_path: Path) -> None:
-    data = answers("own_switch")
-    data["attachments"] = NotKnown(f"the cluster has no {NETWORKS}")
-    for node in data["nodes"]["items"]:
-        node["status"]["allocatable"]["vpc.amazonaws.com/efa"] = "4"
-    found = written(inventory(data))
-    commented = "# - {name: efa, kubernetes: {attachment: device-plugin, profile: efa}}"
-    assert commented in found.text
-    assert any(each.startswith("vpc.amazonaws.com/efa") for each in found.missing)
-    taken = found.text.replace(commented, commented.removeprefix("# "))
-    assert render_experiment(load_text(taken, tmp_path / "experiment.yaml", ())).jobs
 
 
 def test_a_namespace_of_many_networks_is_begun_with_some(tmp_path: Path) -> None:

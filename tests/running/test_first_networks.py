@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.platforms.kubernetes.inventory.made_up import inventory
+from tests.platforms.kubernetes.inventory.made_up import answers, inventory
 from tests.running.first_on_cluster import (
+    NETWORKS,
     definition,
     device,
     faces,
@@ -13,6 +14,10 @@ from tests.running.first_on_cluster import (
     of_networks,
     written,
 )
+
+from broadgauge.platforms.kubernetes.inventory.cluster_inventory import NotKnown
+from broadgauge.running.experiments import load_text
+from broadgauge.running.rendering.experiment import render_experiment
 
 FROM_RANGE = {"type": "whereabouts"}
 
@@ -168,3 +173,37 @@ def test_the_namespaces_own_pod_network_is_no_further_one(tmp_path: Path) -> Non
     found = written(inventory(of_networks(items)))
     assert faces(loaded(found, tmp_path)) == {}
     assert "training/own is left out: it is the namespace's pod network" in found.text
+
+
+@pytest.mark.parametrize(("count", "nics"), [(1, 1), (4, 4), (32, 16)])
+def test_efa_is_shown_with_what_it_asks_for(count: int, nics: int, tmp_path: Path) -> None:
+    data = answers("own_switch")
+    data["attachments"] = NotKnown(f"the cluster has no {NETWORKS}")
+    for node in data["nodes"]["items"]:
+        node["status"]["allocatable"]["vpc.amazonaws.com/efa"] = str(count)
+    found = written(inventory(data))
+    face = "kubernetes: {attachment: device-plugin, profile: efa}"
+    commented = f"# - {{name: efa, nics_per_node: {nics}, {face}}}"
+    assert f"{nics} of the {count} that a node has" in found.text
+    assert commented in found.text
+    assert any(each.startswith("vpc.amazonaws.com/efa") for each in found.missing)
+    taken = found.text.replace(commented, commented.removeprefix("# "))
+    experiment = load_text(taken, tmp_path / "experiment.yaml", ())
+    assert render_experiment(experiment).jobs
+    [efa] = [each for each in experiment.experiment.networks if each.name == "efa"]
+    assert getattr(efa, "num_nics", None) == nics
+
+
+def test_what_another_network_has_used_up_is_said_so(tmp_path: Path) -> None:
+    resource = "openshift.io/eth"
+    items = [
+        definition(name, resource=resource, type="sriov", vlan=vlan, ipam=FROM_RANGE)
+        for name, vlan in (("a", 1), ("b", 2))
+    ]
+    data = of_networks(items, "sriov_openshift")
+    for node in data["nodes"]["items"]:
+        node["status"]["allocatable"][resource] = "1"
+    found = written(inventory(data))
+    assert list(faces(loaded(found, tmp_path))) == ["a"]
+    [said] = [each for each in found.missing if each.startswith("networks.b: left out")]
+    assert f"fewer than 2 of these nodes have {resource} for a as well" in said

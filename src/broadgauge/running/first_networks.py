@@ -8,6 +8,7 @@ from typing import Any
 
 from broadgauge.agent.pod.address_map import PREFIX_LENGTH
 from broadgauge.manifests.yaml_text import yaml_text
+from broadgauge.messages.limits import MAX_NICS_PER_NODE
 from broadgauge.platforms.kubernetes.inventory.cluster_inventory import Inventory
 from broadgauge.platforms.kubernetes.inventory.found_addresses import NO_LENGTH, mapped_hosts
 from broadgauge.platforms.kubernetes.inventory.found_definitions import MULTUS_SHARED
@@ -97,9 +98,16 @@ class FirstNetworks:
         for network in (*self.found.taken, *(each for each, _ in self.found.left)):
             for key in network.resources:
                 found.pop(key, None)
-        if found.pop(_EFA, 0):
-            yield "  # AWS's Elastic Fabric Adapter; the image needs libfabric and aws-ofi-nccl:"
-            yield "  # - {name: efa, kubernetes: {attachment: device-plugin, profile: efa}}"
+        adapters = found.pop(_EFA, 0)
+        if adapters:
+            nics = min(adapters, MAX_NICS_PER_NODE)
+            yield from wrapped(
+                f"AWS's Elastic Fabric Adapter, {nics} of the {adapters} that a node has; the "
+                "image needs libfabric and aws-ofi-nccl:",
+                indent=2,
+            )
+            face = "kubernetes: {attachment: device-plugin, profile: efa}"
+            yield f"  # - {{name: efa, nics_per_node: {nics}, {face}}}"
             self.missing.append(
                 f"{_EFA}: name an image with libfabric and aws-ofi-nccl, then take it in"
             )

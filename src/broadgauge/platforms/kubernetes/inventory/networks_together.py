@@ -61,10 +61,14 @@ class NetworksTogether:
         asked = self._asked + _asked_by(network)
         if not self.nodes or len(self._able(asked.items(), network)) >= self.num_pods:
             return None
-        own = ", ".join(dict.fromkeys(network.resources)) or "what the networks above ask for"
-        return (
-            f"fewer than {self.num_pods} of these nodes have {own}, as many as one pod would need"
-        )
+        too_few = f"fewer than {self.num_pods} of these nodes have"
+        own = ", ".join(dict.fromkeys(network.resources))
+        if not own:
+            return f"{too_few} what the networks above ask for"
+        users = [each.name for each in self.taken if set(each.resources) & set(network.resources)]
+        if users and len(self._able(_asked_by(network).items(), network)) >= self.num_pods:
+            return f"{too_few} {own} for {', '.join(users)} as well, in one pod"
+        return f"{too_few} {own}, as many as one pod would need"
 
     def _able(self, asked: Iterable[tuple[str, int]], network: FoundNetwork) -> list[ClusterNode]:
         """Nodes that have so many of each resource, and the addresses of all that is mapped."""
