@@ -81,6 +81,18 @@ def test_a_namespace_that_is_not_there_is_known(cluster: FakeApi) -> None:
     assert not read_inventory(cluster.api(), "training").has_namespace
 
 
+@pytest.mark.parametrize("status", [429, 500])
+def test_a_server_that_fails_at_one_question_is_asked_the_others(
+    cluster: FakeApi, status: int
+) -> None:
+    cluster.script("GET", f"{NETWORKS}/{DEFINITIONS}", refused(status, "InternalError"))
+    found = read_inventory(cluster.api(), "training")
+    assert found.known_nodes
+    assert isinstance(found.definitions, NotKnown)
+    assert found.definitions.may_be_there
+    assert f"list network definitions ({status}: as the test has it)" in found.definitions.why
+
+
 def test_a_page_in_the_place_of_one_answer_is_said(cluster: FakeApi) -> None:
     cluster.script("GET", "/api/v1/nodes", Answer(body=b"<html>\nlog in"))
     found = read_inventory(cluster.api(), "training").nodes

@@ -15,7 +15,7 @@ from broadgauge.platforms.kubernetes.inventory.cluster_inventory import (
     NotKnown,
     inventory_of,
 )
-from broadgauge.platforms.kubernetes.inventory.found_definitions import MULTUS_SHARED
+from broadgauge.platforms.kubernetes.inventory.found_definitions import MULTUS_SHARED, shown
 from broadgauge.platforms.kubernetes.json_shapes import JsonMap, mappings, text
 from broadgauge.platforms.kubernetes.operators import OPERATORS, operator_version
 from broadgauge.platforms.kubernetes.refusals import refusal
@@ -107,7 +107,8 @@ def _operators(api: Api, served: set[str | None]) -> Mapping[str, str | None]:
 
 
 def _read(ask: Callable[[], T], doing: str, *, is_first: bool = False) -> T | NotKnown:
-    """Raises ApiError where it is neither forbidden nor missing, or the first is no answer."""
+    """Raises ApiError where no server answers, or none that knows who asks; of the first question
+    whatever is neither forbidden nor missing."""
     try:
         return ask()
     except ApiError as error:
@@ -117,4 +118,7 @@ def _read(ask: Callable[[], T], doing: str, *, is_first: bool = False) -> T | No
             return NotKnown(f"the answer is not understood ({error.message})", may_be_there=True)
         if is_missing(error):
             return NotKnown("the cluster has none")
-        raise
+        if is_first or error.status in (None, 401):
+            raise
+        why = f"the server does not {doing} ({error.status}: {shown(error.message)})"
+        return NotKnown(why, may_be_there=True)
