@@ -77,9 +77,9 @@ def _notes(job: PodJob) -> Iterator[str]:
         )
     if settings.image == ANY_IMAGE:
         yield (
-            f"no `kubernetes.image` is named, so that {ANY_IMAGE} is taken, which changes with "
-            "time, and is root's: outside of OpenShift it needs `kubernetes.run_as_user: 1000`. "
-            "Name yours"
+            f"`kubernetes.image` is {ANY_IMAGE}, PyTorch's own, which is also taken where none is "
+            "named. It changes with time, and is root's: outside of OpenShift it needs "
+            "`kubernetes.run_as_user: 1000`. Name yours"
         )
     elif settings.run_as_user is None and job.address_map is not None:
         yield (
