@@ -75,6 +75,7 @@ def test_the_file_and_its_map_are_written_once_and_planned(kubeconfig: str, fold
     assert "is there already, and is kept" in again.stderr
     other = run_command(*INIT, "other.yaml", folder=folder, KUBECONFIG=kubeconfig)
     assert f"`{MAP_FILE}` is there already" in other.stderr
+    assert "name a FILE in another folder" in other.stderr
     assert not (folder / "other.yaml").exists()  # without its map it is nothing
 
 

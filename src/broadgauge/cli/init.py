@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 STDOUT = "-"
+_KEPT = "name another file, or `-` to print the experiment"
+_MAP_KEPT = "an address map stands beside its experiment: name a FILE in another folder"
 
 
 def add_parser(subparsers: Any) -> None:
@@ -100,7 +102,7 @@ def _write(files: dict[str, str]) -> None:
     written: list[Path] = []
     try:
         for name, text in files.items():
-            write_new(Path(name), text)
+            write_new(Path(name), text, hint=_KEPT if name == experiment else _MAP_KEPT)
             written.append(Path(name))
     except BaseException:
         for path in written:
@@ -111,7 +113,7 @@ def _write(files: dict[str, str]) -> None:
     say(f"look at it {program()} run {shlex.quote(experiment)} --dry-run")
 
 
-def write_new(path: Path, text: str) -> None:
+def write_new(path: Path, text: str, *, hint: str = _KEPT) -> None:
     """The whole file, where there is none yet. Raises InputError."""
     from broadgauge.specs.errors import InputError
 
@@ -124,10 +126,7 @@ def write_new(path: Path, text: str) -> None:
                 path.unlink()
                 raise
     except FileExistsError:
-        raise InputError(
-            f"`{path}` is there already, and is kept",
-            hint="name another file, or `-` to print the experiment",
-        ) from None
+        raise InputError(f"`{path}` is there already, and is kept", hint=hint) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"`{path}` can't be written: {reason}") from None
