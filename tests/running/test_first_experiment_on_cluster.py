@@ -116,6 +116,28 @@ def test_what_may_not_be_read_is_said_in_the_file_and_beside_it(tmp_path: Path) 
         assert any(each.startswith(words) for each in found.missing), found.missing
 
 
+def test_render_does_not_say_that_the_file_names_no_image(tmp_path: Path) -> None:
+    _, files = rendered(written(inventory("bare")), tmp_path)
+    [said] = [each for each in files.rendered.notes if "pytorch/pytorch:latest" in each]
+    assert said.startswith("`kubernetes.image` is pytorch/pytorch:latest, PyTorch's own")
+
+
+def test_openshift_that_is_unknown_is_not_called_it() -> None:
+    data = answers("bare") | {"openshift": NotKnown("you may not read it", may_be_there=True)}
+    text = " ".join(written(inventory(data)).text.replace("\n  #", "").split())
+    assert "if this is OpenShift, it gives each namespace users of its own" in text
+    assert "is left out: OpenShift gives" not in text
+    known = written(inventory("vpc")).text
+    assert "is left out: OpenShift gives each namespace users of its own" in known
+
+
+def test_two_clusters_of_one_account_have_names_of_their_own() -> None:
+    """A context of EKS is the cluster's ARN."""
+    arn = "arn:aws:eks:us-east-1:123456789012:cluster/"
+    for name in ("prod", "dev"):
+        assert f"\nname: on-{name}\n" in written(inventory("bare"), cluster=arn + name).text
+
+
 def test_a_cluster_with_nothing_is_its_pod_network_on_cores(tmp_path: Path) -> None:
     found = written(inventory("bare"))
     experiment = loaded(found, tmp_path)

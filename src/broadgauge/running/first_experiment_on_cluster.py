@@ -87,7 +87,10 @@ class _FirstText:
 
     @property
     def name(self) -> str:
-        return f"on-{slug(self.cluster) or 'this-cluster'}"
+        own = self.cluster
+        if own.startswith("arn:"):  # EKS: the account's number, then the cluster's name
+            own = own.rpartition("/")[2]
+        return f"on-{slug(own) or 'this-cluster'}"
 
     @property
     def address_map(self) -> str | None:
@@ -161,7 +164,12 @@ class _FirstText:
             f"kubernetes.image: which one your pods run; {ANY_IMAGE} is a beginning"
         )
         if self.inventory.may_be_openshift:
-            yield "  # `run_as_user` is left out: OpenShift gives each namespace users of its own."
+            is_known = not isinstance(self.inventory.openshift, NotKnown)
+            it = "OpenShift" if is_known else "if this is OpenShift, it"
+            words = f"`run_as_user` is left out: {it} gives each namespace users of its own."
+            if not is_known:
+                words += " Elsewhere take it in: `run_as_user: 1000`."
+            yield from wrapped(words, indent=2)
         else:
             yield "  # Not root, which many clusters refuse; another number will do as well."
             yield from _entry("run_as_user", _ANY_USER)
