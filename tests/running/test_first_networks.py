@@ -207,3 +207,12 @@ def test_what_another_network_has_used_up_is_said_so(tmp_path: Path) -> None:
     assert list(faces(loaded(found, tmp_path))) == ["a"]
     [said] = [each for each in found.missing if each.startswith("networks.b: left out")]
     assert f"fewer than 2 of these nodes have {resource} for a as well" in said
+
+
+@pytest.mark.parametrize(("name", "is_shared"), [("vpc", True), ("own_switch", False)])
+def test_namespaces_that_openshift_may_share_are_said(name: str, is_shared: bool) -> None:
+    items = [over("a", "ens1", space="openshift-sriov-network-operator")]
+    found = written(inventory(of_networks(items, name)))
+    whole = "network openshift-sriov-network-operator/a: left out, it is of "
+    assert any(each.startswith(whole) for each in found.missing) == is_shared
+    assert ("may share" in found.text) == is_shared

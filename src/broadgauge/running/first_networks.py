@@ -11,7 +11,10 @@ from broadgauge.manifests.yaml_text import yaml_text
 from broadgauge.messages.limits import MAX_NICS_PER_NODE
 from broadgauge.platforms.kubernetes.inventory.cluster_inventory import Inventory
 from broadgauge.platforms.kubernetes.inventory.found_addresses import NO_LENGTH, mapped_hosts
-from broadgauge.platforms.kubernetes.inventory.found_definitions import MULTUS_SHARED
+from broadgauge.platforms.kubernetes.inventory.found_definitions import (
+    MULTUS_SHARED,
+    OPENSHIFT_SHARED,
+)
 from broadgauge.platforms.kubernetes.inventory.found_networks import FoundNetwork, shared_rdma
 from broadgauge.platforms.kubernetes.inventory.networks_together import (
     NetworksTogether,
@@ -74,10 +77,9 @@ class FirstNetworks:
 
     def _definitions_left_out(self) -> Iterator[str]:
         for each in self.inventory.known_definitions:
-            name, is_ours = (
-                f"{each.namespace}/{each.name}",
-                each.namespace in (self.namespace, MULTUS_SHARED),
-            )
+            name = f"{each.namespace}/{each.name}"
+            is_ours = each.namespace in (self.namespace, MULTUS_SHARED)
+            may_be_shared = each.namespace in OPENSHIFT_SHARED and self.inventory.may_be_openshift
             if each.trouble is not None:
                 yield from wrapped(f"{name} is left out: {each.trouble}.", indent=2)
                 if is_ours:
@@ -86,6 +88,10 @@ class FirstNetworks:
                 yield from wrapped(
                     f"{name} is left out: it is the namespace's pod network.", indent=2
                 )
+            elif may_be_shared and not is_ours:
+                words = f"it is of {each.namespace}, which OpenShift's Multus may share: try it"
+                yield from wrapped(f"{name} is left out: {words}.", indent=2)
+                self.missing.append(f"network {name}: left out, {words}")
             elif not is_ours:
                 yield from wrapped(f"{name} is left out: it is of another namespace.", indent=2)
 

@@ -21,6 +21,9 @@ MULTUS_SHARED = "default"
 """Pods of every namespace may use its definitions, where Multus keeps namespaces apart.
 
 Source: Multus, "Configuration reference", `namespaceIsolation` and `globalNamespaces`."""
+OPENSHIFT_SHARED = ("openshift-cnv", "openshift-multus", "openshift-sriov-network-operator")
+"""Whose definitions OpenShift's Multus shares as well. Source: cluster-network-operator, its Multus
+configuration, `globalNamespaces`."""
 _PLUGIN = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,62}")
 """A program's name."""
 _OVN = "ovn-k8s-cni-overlay"
