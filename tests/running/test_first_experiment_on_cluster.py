@@ -227,10 +227,10 @@ def test_a_namespace_that_yaml_would_take_for_something_else_is_text(namespace: 
         ("{", "no JSON: "),
         ({"type": "macvlan"}, "no text"),
         (7, "no text"),
-        ('{"type": {"a": 1}}', "`{'a': 1}` is no name of a plugin"),
+        ('{"type": {"a": 1}}', "`(no text)` is no name of a plugin"),
         ('{"type": "macvlan\\nworkloads: []\\n# "}', "is no name of a plugin"),
         ('{"type": "macvlan", "ipam": {"type": ["x"]}}', "is no name of a plugin for addresses"),
-        ('{"type": "macvlan", "master": ["eth0"]}', "`['eth0']` is no name of a device"),
+        ('{"type": "macvlan", "master": ["eth0"]}', "`(no text)` is no name of a device"),
         ('{"type": "host-device", "device": ".."}', "`..` is no name of a device"),
     ],
 )

@@ -216,3 +216,10 @@ def test_namespaces_that_openshift_may_share_are_said(name: str, is_shared: bool
     whole = "network openshift-sriov-network-operator/a: left out, it is of "
     assert any(each.startswith(whole) for each in found.missing) == is_shared
     assert ("may share" in found.text) == is_shared
+
+
+def test_values_that_are_no_text_are_not_printed() -> None:
+    secret = {"password": "hunter2"}
+    found = written(inventory(of_networks([over("a", "ens1", device=secret)])))
+    assert "is no name of a device" in found.text
+    assert "hunter2" not in found.text + "".join(found.missing)

@@ -124,11 +124,11 @@ def _check_asked(known: Mapping[str, Any], wanted: Mapping[str, str], owner: str
 
 def _is_same_amount(one: str, other: str) -> bool:
     """`5Gi` is `5120Mi`."""
-    amounts = [_amount(text) for text in (one, other)]
+    amounts = [amount(text) for text in (one, other)]
     return one == other if None in amounts else amounts[0] == amounts[1]
 
 
-def _amount(quantity: str) -> Fraction | None:
+def amount(quantity: str) -> Fraction | None:
     """None: it is none that we know. Source: Kubernetes, "Quantity"."""
     match = _QUANTITY.fullmatch(quantity)
     return None if match is None else Fraction(match["number"]) * _UNITS[match["unit"]]

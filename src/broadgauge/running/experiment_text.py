@@ -4,6 +4,8 @@ import re
 import textwrap
 from collections.abc import Iterator
 
+from broadgauge.wording.printable import printable
+
 _COLUMNS = 96
 
 
@@ -14,8 +16,7 @@ def slug(text: str) -> str:
 
 def comment(text: str, indent: int = 0) -> str:
     """On one line, whatever the text holds."""
-    printable = "".join(each if each.isprintable() else " " for each in text)
-    return f"{' ' * indent}# {' '.join(printable.split())}"
+    return f"{' ' * indent}# {' '.join(printable(text).split())}"
 
 
 def wrapped(text: str, *, indent: int = 0, hanging: int = 0) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 
 from broadgauge.platforms.kubernetes.json_shapes import JsonMap, mapping, mappings, text, whole
+from broadgauge.wording.printable import printable
 
 PASSING = frozenset({429, 500, 502, 503, 504})
 """A server that is busy or coming up: asked again for a while."""
@@ -135,7 +136,7 @@ def event_of(line: str, what: str) -> tuple[str, JsonMap]:
         raise malformed(f"no event: {_shown(line)}", "watch", what)
     if kind == "ERROR":
         raise ApiError(
-            _printable(str(body.get("message"))),
+            printable(str(body.get("message"))),
             status=whole(body.get("code")),
             reason=str(body.get("reason", "")),
             verb="watch",
@@ -155,7 +156,7 @@ def check_answer(answer: httpx2.Response, verb: str, what: str) -> None:
     except (ValueError, RecursionError):
         message = _shown(answer.content) if answer.content else ""
     else:
-        message = _printable(str(body.get("message") or "")) or _shown(answer.content)
+        message = printable(str(body.get("message") or "")) or _shown(answer.content)
     raise ApiError(
         message or answer.reason_phrase,
         status=answer.status_code,
@@ -170,11 +171,7 @@ def _shown(content: bytes | str) -> str:
     """How it begins, on one line that a terminal can show."""
     start = content[:_MOST_SHOWN]
     words = start.decode(errors="replace") if isinstance(start, bytes) else start
-    return _printable(words)
-
-
-def _printable(words: str) -> str:
-    return "".join(each if each.isprintable() else " " for each in words)
+    return printable(words)
 
 
 def _seconds(header: str | None) -> float:

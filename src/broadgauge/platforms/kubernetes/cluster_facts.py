@@ -80,7 +80,7 @@ def _of_groups(reader: _Reader) -> Facts:
     answer = reader.read("/apis")
     if answer is None:
         return dict.fromkeys(("openshift", *OPERATORS))
-    served = {text(each.get("name")) for each in mappings(answer.get("groups"))}
+    served = served_groups(answer)
     facts: Facts = {}
     if OPENSHIFT in served:
         facts["openshift"] = openshift_version(reader.read(OPENSHIFT_VERSION))
@@ -88,6 +88,11 @@ def _of_groups(reader: _Reader) -> Facts:
         if operator.group in served:
             facts[name] = reader.ask(partial(operator_version, reader.api, operator))
     return facts
+
+
+def served_groups(answer: JsonMap) -> set[str | None]:
+    """Of the API, by its answer at `/apis`."""
+    return {text(each.get("name")) for each in mappings(answer.get("groups"))}
 
 
 def openshift_version(version: JsonMap | None) -> str | None:

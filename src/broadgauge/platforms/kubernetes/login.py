@@ -19,6 +19,7 @@ from broadgauge.platforms.kubernetes.json_shapes import JsonMap, mapping, mappin
 from broadgauge.platforms.kubernetes.kubeconfig import HINT, FoundConfig, is_url
 from broadgauge.platforms.kubernetes.tls import tls_of
 from broadgauge.specs.errors import InputError
+from broadgauge.wording.printable import printable
 
 LOGIN_LIMIT_S = waiting_limit_s(120.0)
 """For a login program: one may wait for a browser."""
@@ -180,5 +181,5 @@ def _credential(printed: bytes, name: str) -> str:
 
 def _last_line(printed: bytes) -> str:
     lines = printed.decode(errors="replace").strip().splitlines()
-    line = "".join(each if each.isprintable() else " " for each in lines[-1]) if lines else ""
+    line = printable(lines[-1]) if lines else ""
     return f": {line[:_MOST_SHOWN]}" if line else ""

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from broadgauge.manifests.job_parts import is_gpu
+from broadgauge.manifests.patch_operations import amount
 from broadgauge.platforms.kubernetes.cluster_facts import INSTANCE_TYPE, ZONE, gpu_driver
 from broadgauge.platforms.kubernetes.json_shapes import (
     JsonMap,
@@ -55,7 +56,6 @@ _NOT_FOR_US = (
 )
 """Taints of a node that something is wrong with, that somebody closed, that is about to go, or
 that is none: of Kubernetes, cluster autoscaler, Karpenter, GKE, EKS (Fargate), virtual kubelet."""
-_COUNT = re.compile(r"([0-9]{1,15})([kM]?)")
 _WHOLE = re.compile(r"[0-9]{1,9}")
 _HOST_ADDRESSES = ("k8s.ovn.org/host-cidrs", "k8s.ovn.org/host-addresses")
 
@@ -189,13 +189,7 @@ def _resources(status: JsonMap) -> Iterator[tuple[str, int]]:
     allocatable = mapping(status.get("allocatable"))
     for key in sorted(allocatable):
         if is_name(key, ResourceName):
-            yield key, _count(allocatable[key])
-
-
-def _count(quantity: object) -> int:
-    """Of an extended resource: whole; `1k` where there are many of a shared one."""
-    found = _COUNT.fullmatch(str(quantity)) if isinstance(quantity, (str, int)) else None
-    return 0 if found is None else int(found[1]) * {"": 1, "k": 10**3, "M": 10**6}[found[2]]
+            yield key, int(amount(str(allocatable[key])) or 0)
 
 
 def _replicas(labels: Mapping[str, str]) -> int:

@@ -16,6 +16,7 @@ from broadgauge.platforms.kubernetes.json_shapes import JsonMap, mapping, mappin
 from broadgauge.specs.attachment_rules import MODES
 from broadgauge.specs.kubernetes_names import LabelName, ObjectName, ResourceName, is_name
 from broadgauge.specs.pod_networks import DeviceName
+from broadgauge.wording.printable import printable
 
 MULTUS_SHARED = "default"
 """Pods of every namespace may use its definitions, where Multus keeps namespaces apart.
@@ -147,10 +148,10 @@ def _config(told: object) -> tuple[JsonMap, str | None]:
 
 
 def shown(value: object) -> str:
-    """On one line, and short, whatever it is."""
-    words = value if isinstance(value, str) else repr(value)
-    printable = "".join(each if each.isprintable() else " " for each in words[:_MOST_SHOWN])
-    return printable + "…" * (len(words) > _MOST_SHOWN)
+    """On one line, and short; what is no text may hold anything, a password too."""
+    if not isinstance(value, str):
+        return "(no text)"
+    return printable(value[:_MOST_SHOWN]) + "…" * (len(value) > _MOST_SHOWN)
 
 
 def pool_of(policy: JsonMap) -> SriovPool | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from broadgauge.agent.pod.found_nics import natural
 from broadgauge.messages.limits import MAX_NICS_PER_NODE
 from broadgauge.platforms.kubernetes.inventory.cluster_inventory import Inventory
 from broadgauge.platforms.kubernetes.inventory.found_definitions import (
@@ -106,7 +107,7 @@ def _rails(
     """Of each network, alike in all but their devices. Two over one device are two ways to it, and
     no rails."""
     alike: dict[tuple[object, ...], list[FoundDefinition]] = {}
-    for each in sorted(usable, key=lambda each: (each.namespace, _natural(each.name))):
+    for each in sorted(usable, key=lambda each: (each.namespace, natural(each.name))):
         has = (each.device is not None, each.resource is not None)
         kind = (each.plugin, each.mode, each.ipam, each.vlan, _transport(each, pools))
         key = (each.namespace, _stem(each), *kind, *has)
@@ -221,9 +222,3 @@ def _free_name(text: str, taken: set[str]) -> str:
 
 def _cut(stem: str, most: int) -> str:
     return _AXIS.sub("", stem[:most].strip("-"))
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """`port-2` before `port-10`."""
-    parts = re.split(r"(\d+)", name)
-    return [(int(part[:18]), "") if part.isdecimal() else (-1, part) for part in parts]

@@ -1,13 +1,17 @@
 """How is a cluster's inventory read? With whatever rights there are: what may not be read is said,
 and nothing is changed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import TypeVar
 
 from broadgauge.platforms.kubernetes.api import Api
 from broadgauge.platforms.kubernetes.api_errors import MALFORMED, ApiError, is_missing
-from broadgauge.platforms.kubernetes.cluster_facts import OPENSHIFT, OPENSHIFT_VERSION
+from broadgauge.platforms.kubernetes.cluster_facts import (
+    OPENSHIFT,
+    OPENSHIFT_VERSION,
+    served_groups,
+)
 from broadgauge.platforms.kubernetes.inventory.cluster_inventory import (
     ClusterAnswers,
     Inventory,
@@ -16,7 +20,7 @@ from broadgauge.platforms.kubernetes.inventory.cluster_inventory import (
     inventory_of,
 )
 from broadgauge.platforms.kubernetes.inventory.found_definitions import MULTUS_SHARED, shown
-from broadgauge.platforms.kubernetes.json_shapes import JsonMap, mappings, text
+from broadgauge.platforms.kubernetes.json_shapes import JsonMap, mappings
 from broadgauge.platforms.kubernetes.operators import OPERATORS, operator_version
 from broadgauge.platforms.kubernetes.refusals import refusal
 from broadgauge.platforms.kubernetes.resources import ATTACHMENTS, NAMESPACES, NODES, Resource
@@ -42,7 +46,7 @@ def _answers(api: Api, namespace: str) -> ClusterAnswers:
     """The groups come first: to whoever may not read a kind it is forbidden where there is none,
     too."""
     groups = _read(partial(api.read, "/apis"), "read the API's groups", is_first=True)
-    served = None if isinstance(groups, NotKnown) else _names(groups)
+    served = None if isinstance(groups, NotKnown) else served_groups(groups)
 
     def of_group(group: str, ask: Callable[[], T], doing: str) -> T | NotKnown:
         if served is not None and group not in served:
@@ -51,7 +55,7 @@ def _answers(api: Api, namespace: str) -> ClusterAnswers:
 
     return ClusterAnswers(
         version=_read(partial(api.read, "/version"), "read the version"),
-        operators=groups if isinstance(groups, NotKnown) else _operators(api, _names(groups)),
+        operators=groups if isinstance(groups, NotKnown) else _operators(api, served or ()),
         openshift=of_group(OPENSHIFT, partial(api.read, OPENSHIFT_VERSION), "read ClusterVersions"),
         namespace=_read(partial(api.get, NAMESPACES, None, namespace), "read the namespace"),
         nodes=_read(partial(api.list, NODES, None), "list nodes"),
@@ -62,10 +66,6 @@ def _answers(api: Api, namespace: str) -> ClusterAnswers:
             POLICIES.group, partial(api.list, POLICIES, None), "list SR-IOV policies"
         ),
     )
-
-
-def _names(groups: JsonMap) -> set[str | None]:
-    return {text(each.get("name")) for each in mappings(groups.get("groups"))}
 
 
 def _attachments(api: Api, namespace: str) -> ListedNetworks:
@@ -96,7 +96,7 @@ def _items(api: Api, namespace: str | None) -> list[JsonMap]:
     return mappings(api.list(ATTACHMENTS, namespace).get("items"))
 
 
-def _operators(api: Api, served: set[str | None]) -> Mapping[str, str | None]:
+def _operators(api: Api, served: Collection[str | None]) -> Mapping[str, str | None]:
     """By name, of those whose kinds are served."""
     found: dict[str, str | None] = {}
     for name, operator in OPERATORS.items():
