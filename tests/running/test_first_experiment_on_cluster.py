@@ -293,11 +293,20 @@ def test_whatever_stands_anywhere_in_the_answers_breaks_nothing(
     assert all(each.isprintable() for each in found.missing)
 
 
+OVN = "ovn-k8s-cni-overlay"
 CONFIGS = st.fixed_dictionaries(
-    {"type": st.sampled_from(["host-device", "macvlan", "ib-sriov", "sriov", "bridge", "no"])},
+    {
+        "type": st.sampled_from(
+            ["host-device", "macvlan", "ipvlan", "ib-sriov", "sriov", "bridge", OVN, "no"]
+        )
+    },
     optional={
         "device": st.sampled_from(["ens1", "ens2", "lo", "a b"]),
         "ipam": st.sampled_from([{"type": "whereabouts"}, {"type": "static"}, {}]),
+        "mode": st.sampled_from(["passthru", "l3"]),
+        "vlan": st.sampled_from([1, 2]),
+        "subnets": st.just("10.1.0.0/16"),
+        "role": st.sampled_from(["primary", "secondary"]),
         "isRdma": st.booleans(),
     },
 )

@@ -64,7 +64,11 @@ def test_nodes_of_two_kinds_are_not_called_alike(
 
 @pytest.mark.parametrize(
     ("others", "words"),
-    [([], "they may differ"), ([{PRODUCT: "H100"}], "pods may come to nodes with H100, too")],
+    [
+        ([], "they may differ"),
+        ([{PRODUCT: "H100"}], "pods may come to nodes with H100, too"),
+        ([{TYPE: "k3s"}], "they may differ"),
+    ],
 )
 def test_a_kind_of_gpu_that_no_label_tells_is_said(
     others: list[dict[str, str]], words: str, tmp_path: Path
@@ -73,6 +77,14 @@ def test_a_kind_of_gpu_that_no_label_tells_is_said(
     found, _ = first(nodes, tmp_path)
     [said] = [each for each in found.missing if "kind of GPU unknown" in each]
     assert words in said
+
+
+def test_others_that_no_label_tells_are_said(tmp_path: Path) -> None:
+    labels = {TYPE: "p5"}
+    shared = node({**labels, "nvidia.com/gpu.replicas": "2"}, {"nvidia.com/gpu": "2"})
+    found, _ = first([node(dict(labels), GPUS), node(dict(labels), GPUS), shared], tmp_path)
+    [said] = [each for each in found.missing if each.startswith("kubernetes.node_selector")]
+    assert "pods may come to nodes with p5, too" in said
 
 
 def test_gpus_of_the_control_plane_alone_are_used(tmp_path: Path) -> None:

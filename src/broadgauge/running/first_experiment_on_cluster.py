@@ -192,7 +192,7 @@ class _FirstText:
         if gpu is not None and gpu != "nvidia.com/gpu":
             yield from _entry("gpu_resource", gpu)
         if self.placed.selector:
-            yield "  # Nodes are of several kinds: this tells these from the others."
+            yield "  # Nodes are of several kinds: pods are for these."
             yield from _entry("node_selector", self.placed.selector)
         if self.placed.tolerations:
             yield "  # Taints of these nodes."

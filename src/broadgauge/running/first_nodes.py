@@ -27,16 +27,7 @@ class FirstNodes:
     @property
     def selector(self) -> dict[str, str]:
         """Labels that the others have not; empty: there are no others, or none tells them."""
-        if not self.chosen:
-            return {}
-        first, others, found = self.chosen[0], self._others, dict[str, str]()
-        own = dict(first.kinds)
-        for label in _labels(first):
-            told = [each for each in others if dict(each.kinds).get(label) != own.get(label)]
-            if label in own and told:
-                found[label] = own[label]
-                others = [each for each in others if each not in told]
-        return found
+        return self._told_apart[0]
 
     @property
     def tolerations(self) -> tuple[str, ...]:
@@ -55,13 +46,8 @@ class FirstNodes:
 
     def unknown(self) -> Iterator[str]:
         """What is to be looked at."""
-        if self.chosen and self.chosen[0].num_gpus and self.chosen[0].gpu_kind is None:
-            beside = sorted({each.gpu_kind for each in self._others if each.gpu_kind is not None})
-            others = f"; pods may come to nodes with {', '.join(beside)}, too" if beside else ""
-            yield (
-                "kubernetes.node_selector: kind of GPU unknown: no label of these nodes tells it, "
-                f"and they may differ{others}"
-            )
+        if self.chosen and self.chosen[0].num_gpus:
+            yield from self._unknown_kinds()
         if self.is_gpu_shared:
             kind = self.chosen[0].gpu_kind
             yield (
@@ -73,10 +59,42 @@ class FirstNodes:
         foreign = {key for node in self.chosen for key in node.foreign_taints}
         told = [key for key in self.tolerations if key in foreign]
         if told:
+            keep = "keeps" if len(told) == 1 else "keep"
             yield (
-                f"kubernetes.tolerations: {', '.join(told)} keeps pods off these nodes: whether "
+                f"kubernetes.tolerations: {', '.join(told)} {keep} pods off these nodes: whether "
                 "yours may be there is not in the API"
             )
+
+    def _unknown_kinds(self) -> Iterator[str]:
+        _, others = self._told_apart
+        beside = ""
+        if others:
+            kinds = sorted({each.gpu_kind or "unknown GPUs" for each in others})
+            beside = f"pods may come to nodes with {', '.join(kinds)}, too"
+        if self.chosen[0].gpu_kind is None:
+            yield (
+                "kubernetes.node_selector: kind of GPU unknown: no label of these nodes tells it, "
+                f"and they may differ{'; ' * bool(beside)}{beside}"
+            )
+        elif beside:
+            yield (
+                "kubernetes.node_selector: no label tells these nodes from some of another kind: "
+                f"{beside}"
+            )
+
+    @property
+    def _told_apart(self) -> tuple[dict[str, str], list[ClusterNode]]:
+        """By which labels, and others that none tells."""
+        if not self.chosen:
+            return {}, []
+        first, others, found = self.chosen[0], self._others, dict[str, str]()
+        own = dict(first.kinds)
+        for label in _labels(first):
+            told = [each for each in others if dict(each.kinds).get(label) != own.get(label)]
+            if label in own and told:
+                found[label] = own[label]
+                others = [each for each in others if each not in told]
+        return found, others
 
     @property
     def _others(self) -> list[ClusterNode]:

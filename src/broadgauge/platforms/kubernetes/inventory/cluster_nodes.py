@@ -39,6 +39,8 @@ _GKE_GPU = "cloud.google.com/gke-accelerator"
 _ARCH, _OS = "kubernetes.io/arch", "kubernetes.io/os"
 KINDS_OF_GPU = (GPU_PRODUCT, _GKE_GPU, INSTANCE_TYPE)
 """Labels of which each tells it; the first that there is says it best."""
+_NO_TYPE = ("k3s", "rke2")
+"""Instance types that these give to all of their nodes."""
 SYSTEM_LABELS = (_ARCH, _OS)
 KIND_LABELS = (*KINDS_OF_GPU, *SYSTEM_LABELS)
 _GPU_MEMORY_MIB = "nvidia.com/gpu.memory"
@@ -138,7 +140,7 @@ def node_of(node: JsonMap) -> ClusterNode | None:
         kinds=tuple(
             (label, value)
             for label in KIND_LABELS
-            if (value := labels.get(label)) and is_name(value, LabelValue)
+            if (value := labels.get(label)) and is_name(value, LabelValue) and value not in _NO_TYPE
         ),
         gpu_memory_bytes=_memory_bytes(labels),
         driver=gpu_driver(labels),
