@@ -139,11 +139,16 @@ def test_pools_of_another_prefix_are_matched_by_their_name(tmp_path: Path) -> No
     assert (face.transport, face.resources) == ("roce", (resource,))
 
 
-def test_an_infiniband_device_is_not_paired_with_an_ethernet_plugin(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_an_infiniband_device_is_not_paired_with_an_ethernet_plugin(
+    is_alone: bool, tmp_path: Path
+) -> None:
     data = of_networks([over("a", "ens1")])
     for node in data["nodes"]["items"]:
         allocatable = node["status"]["allocatable"]
-        allocatable["rdma/rdma_shared_device_ib"] = allocatable.pop("rdma/rdma_shared_device_eth")
+        allocatable["rdma/rdma_shared_device_ib"] = "1k"
+        if is_alone:
+            del allocatable["rdma/rdma_shared_device_eth"]
     found = written(inventory(data))
     assert faces(loaded(found, tmp_path))["a"].transport is None
     assert any(each.startswith("rdma/rdma_shared_device_ib: over which") for each in found.missing)

@@ -86,7 +86,8 @@ def found_networks(inventory: Inventory, namespace: str) -> tuple[FoundNetwork, 
         and each.namespace in (namespace, MULTUS_SHARED)
     ]
     networks = list(_rails(usable, inventory.known_pools))
-    shared = [each for each in shared_rdma(inventory) if not each.endswith("_ib")]
+    shared = shared_rdma(inventory)
+    is_paired = len(shared) == 1 and not shared[0].endswith("_ib")
     over_ethernet = [each for each in networks if each[0].plugin in _OVER_ETHERNET]
     names: set[str] = set()
     return tuple(
@@ -95,7 +96,7 @@ def found_networks(inventory: Inventory, namespace: str) -> tuple[FoundNetwork, 
             rails,
             namespace,
             inventory.known_pools,
-            shared[0] if len(shared) == 1 and over_ethernet == [rails] else None,
+            shared[0] if is_paired and over_ethernet == [rails] else None,
         )
         for rails in networks
     )
