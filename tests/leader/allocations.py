@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +52,11 @@ class Allocation:
         for agent in self.agents:
             wait_until_it_is_there(agent)
 
-    def start_agent(self, number: int, token: str | None = None) -> "subprocess.Popen[str]":
-        folder = self.folder / f"agent{number}-{token or 'own'}"
+    def start_agent(
+        self, number: int, token: str | None = None, first_path: str = "", again: str = ""
+    ) -> "subprocess.Popen[str]":
+        """`first_path`: where its Python looks for packages first. `again`: of a second one."""
+        folder = self.folder / f"agent{number}-{token or 'own'}{again}"
         folder.mkdir(mode=0o700, exist_ok=True)
         start = AgentStart(
             number=number,
@@ -67,7 +70,7 @@ class Allocation:
             working_folder=str(ROOT),
             secrets={},
         )
-        return _start("broadgauge.agent.on_host", start)
+        return _start("broadgauge.agent.on_host", start, first_path)
 
     def attach(self, after: int = -1) -> LeaderLink:
         """As a tool does."""
@@ -93,7 +96,7 @@ def wait_until_it_is_there(agent: "subprocess.Popen[str]") -> None:
     assert "pid" in json.loads(agent.stdout.readline())
 
 
-def _start(module: str, start: Any) -> "subprocess.Popen[str]":
+def _start(module: str, start: Any, first_path: str = "") -> "subprocess.Popen[str]":
     process = subprocess.Popen(
         [sys.executable, "-m", module],
         stdin=subprocess.PIPE,
@@ -101,7 +104,7 @@ def _start(module: str, start: Any) -> "subprocess.Popen[str]":
         stderr=subprocess.PIPE,
         text=True,
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}/src:{ROOT}"},
+        env={**os.environ, "PYTHONPATH": f"{first_path or ROOT}:{ROOT}/src:{ROOT}"},
     )
     assert process.stdin is not None
     process.stdin.write(json.dumps(asdict(start)) + "\n")
@@ -115,16 +118,18 @@ def job(
     num_nodes: int = 2,
     *,
     interfaces: tuple[str, ...] = (),
+    network_name: str = "",
     **variables: str,
 ) -> Job:
     """One rank a node; trials by what they are to do (fake_supervisor.py)."""
+    orders = (_launch(node, num_nodes, interfaces, variables) for node in range(num_nodes))
     return Job(
         job_id=name,
         first_life=0,
         num_ranks=num_nodes,
         orders=tuple(
-            AgentOrder(agent=node, order=_launch(node, num_nodes, interfaces, variables))
-            for node in range(num_nodes)
+            AgentOrder(agent=node, order=replace(order, network_name=network_name))
+            for node, order in enumerate(orders)
         ),
         trials=tuple(trial(f"{name}.{word}") for word in trials),
     )

@@ -30,6 +30,8 @@ from broadgauge.agent.pod.first_process import (
 from broadgauge.agent.pod.network_start import find_network
 from broadgauge.agent.pod.networks import add_tree_options
 from broadgauge.agent.pod.resolve import ResolvedNetwork
+from broadgauge.agent.preflight.part import LookedUpMachine
+from broadgauge.agent.preflight.pod_networks import look_for_networks
 from broadgauge.messages.agent import AgentHello, End, Event, Order, Ready, Refused
 from broadgauge.messages.asked_network import AskedNetwork
 from broadgauge.messages.codec import encode
@@ -46,6 +48,7 @@ from broadgauge.messages.pod_start import (
     run_parser,
     take_place,
 )
+from broadgauge.messages.preflight import CheckedNetwork
 
 AGAIN_AFTER_S = 1.0
 TELL_EVERY_S = 30.0
@@ -129,6 +132,12 @@ class PodAgent(HostAgent):
                 self._search = asyncio.create_task(self._find_and_begin(order, asked))
                 return
         await super()._obey(order)
+
+    def _look(self, networks: tuple[CheckedNetwork, ...], limit_s: float) -> LookedUpMachine:
+        def read(given: Mapping[str, str]) -> PodFacts:
+            return read_pod_facts(self._root, os.environ | given, self._annotations)
+
+        return look_for_networks(networks, read, limit_s)
 
     async def _find_and_begin(self, order: LaunchOrder, asked: AskedNetwork) -> None:
         """In a thread: it may wait for minutes, and other orders come meanwhile."""

@@ -20,7 +20,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from broadgauge.agent.addresses import address_of
+from broadgauge.agent.hardware.reading import read_machine_hardware
 from broadgauge.agent.host_logs import LogTeller, failed_rank, is_full, no_space
+from broadgauge.agent.preflight.part import AgentPreflight, LookedUpMachine, LookedUpNetwork
 from broadgauge.messages.agent import (
     EVENT,
     ORDER,
@@ -43,6 +46,12 @@ from broadgauge.messages.codec import DecodeError, Decoder
 from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
 from broadgauge.messages.launch_order import LaunchOrder
 from broadgauge.messages.lost_connection import watch_peer
+from broadgauge.messages.preflight import (
+    CallOthers,
+    CheckedNetwork,
+    ClosePreflight,
+    OpenPreflight,
+)
 from broadgauge.messages.proof import MAX_LINE_BYTES, answer, is_right, new_challenge
 from broadgauge.messages.start_line import WrongStart, read_start
 from broadgauge.messages.waiting_limits import waiting_limit_s
@@ -127,6 +136,7 @@ class HostAgent:
         self._start = start
         self._frames = FrameWriter(unique_sender(f"agent{start.number}"))
         self._part = TimedPart()
+        self._preflight = AgentPreflight(start.number, self._look, self._send)
         self._launch: _Launch | None = None
         self._is_over = False
         """Has the launch said its last word?"""
@@ -151,6 +161,7 @@ class HostAgent:
             pass  # as at its end: the leader is gone
         finally:
             alive.cancel()
+            await self._preflight.close()
             await self._close_launch()
 
     async def _reach(self) -> asyncio.StreamReader:
@@ -191,6 +202,8 @@ class HostAgent:
         if isinstance(order, AskClock):
             told = ClockTold(number=order.number, monotonic_s=time.monotonic(), unix_s=time.time())
             self._send(told)
+        elif isinstance(order, (OpenPreflight, CallOthers, ClosePreflight)):
+            await self._preflight.obey(order)
         elif isinstance(order, LaunchOrder):
             await self._close_launch()
             self._is_over = False
@@ -205,6 +218,20 @@ class HostAgent:
             self._launch.give(order)
         elif isinstance(order, End):
             self._send(Ended())  # of a launch that is over
+
+    def _look(self, networks: tuple[CheckedNetwork, ...], limit_s: float) -> LookedUpMachine:
+        """By the names of their interfaces."""
+        del limit_s  # they are there, or not
+        found = [
+            LookedUpNetwork(
+                name=each.name,
+                interfaces=each.interfaces,
+                addresses=tuple(address_of(name) or "" for name in each.interfaces),
+            )
+            for each in networks
+        ]
+        hardware = read_machine_hardware(Path("/"), os.environ)
+        return LookedUpMachine(hardware=hardware, networks=tuple(found))
 
     async def _close_launch(self) -> None:
         """Leave no rank of the one that was last."""

@@ -24,6 +24,7 @@ from broadgauge.cli import (
     logs,
     patch,
     predict,
+    preflight,
     render,
     report,
     run,
@@ -40,6 +41,7 @@ from broadgauge.specs.errors import BroadgaugeError
 
 COMMANDS: tuple[ModuleType, ...] = (
     init,
+    preflight,
     run,
     render,
     patch,

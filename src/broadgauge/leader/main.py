@@ -20,8 +20,10 @@ from broadgauge.leader.agents import Agents
 from broadgauge.leader.job_progress import JobProgress
 from broadgauge.leader.job_words import with_words
 from broadgauge.leader.launch_life import LaunchLife
+from broadgauge.leader.preflight.before_jobs import BeforeJobs
 from broadgauge.leader.spool import Spool, SpoolFull
 from broadgauge.leader.tools import Tools
+from broadgauge.messages.agent import Refused
 from broadgauge.messages.codec import Decoder
 from broadgauge.messages.free_port import free_port
 from broadgauge.messages.leader import (
@@ -33,6 +35,8 @@ from broadgauge.messages.leader import (
     JobsDone,
     LeaderHello,
     LeaderOrder,
+    LifeBegins,
+    LifeEnds,
     SkipTrials,
     Stop,
     Stored,
@@ -90,6 +94,7 @@ class Leader:
         self._spool = Spool(self._spool_path())
         self._agents = Agents(start.token)
         self._jobs: list[JobProgress] = []
+        self._before = BeforeJobs(self._agents)
         self._generation = -1
         self._life: LaunchLife | None = None
         self._has_news = asyncio.Event()
@@ -121,7 +126,9 @@ class Leader:
 
     async def _lead_on(self) -> None:
         while not self._is_stopped:
-            if self._jobs:
+            if self._before.is_wanted:
+                await self._check()
+            elif self._jobs:
                 await self._run_next()
             elif self._tools.absent_s > self._patience_s:
                 return
@@ -141,6 +148,14 @@ class Leader:
         except asyncio.TimeoutError:
             return
 
+    async def _check(self) -> None:
+        """Before the first of these jobs, or instead of them."""
+        generation = self._generation
+        done = await self._before.check()
+        if done is not None:
+            self._tell(done, generation)
+            self._tell_if_done()
+
     async def _run_next(self) -> None:
         """One life of the first job, if it has anything left."""
         lives, generation = self._jobs[0], self._generation
@@ -152,6 +167,10 @@ class Leader:
         self._tell_if_done()
 
     async def _run_life(self, lives: JobProgress, generation: int) -> None:
+        refusals = self._before.refusals_of(lives.job)
+        if refusals:
+            self._refuse(lives, refusals, generation)
+            return
         words = {
             LIFE_WORD: lives.life_id,
             PORT_WORD: str(free_port()),
@@ -171,6 +190,19 @@ class Leader:
         elif generation == self._generation:  # else it may have been ended before it ran anything
             lives.lived(life.ran)
 
+    def _refuse(self, lives: JobProgress, why: Sequence[str], generation: int) -> None:
+        """Its ranks are not started: they would fail, or hang until a limit."""
+        wanted = tuple(lives.left)
+        links = [self._agents.link(each.agent) for each in lives.job.orders]
+        agents = tuple(link.hello for link in links if link is not None)
+        first = wanted[0].command.trial_id
+        self._tell(LifeBegins(life_id=lives.life_id, agents=agents, first_trial=first), generation)
+        message = f"no rank was started, by what the preflight found: {'; '.join(why)}"
+        hint = "`preflight: false` in the experiment starts it all the same"
+        self._tell(Refused(message=message, hint=hint), generation)
+        self._tell(LifeEnds(life_id=lives.life_id), generation)
+        lives.lost(wanted)
+
     def _master(self, job: Job) -> str:
         """The address of its first node, where its ranks meet."""
         link = self._agents.link(job.orders[0].agent) if job.orders else None
@@ -178,12 +210,12 @@ class Leader:
         return told or self._start.address
 
     def _tell_if_done(self) -> None:
-        if not self._jobs and not self._is_stopped:
+        if not self._jobs and not self._before.is_wanted and not self._is_stopped:
             self._tell(JobsDone(), self._generation)
 
     def _obey(self, order: LeaderOrder) -> None:
         if isinstance(order, TakeJobs):
-            self._take(order.generation, order.jobs)
+            self._take(order)
         elif isinstance(order, SkipTrials):
             self._skip(frozenset(order.trial_ids))
         elif isinstance(order, Stored):
@@ -199,10 +231,12 @@ class Leader:
         with suppress(OSError):  # no room to write it again: it is kept
             self._spool.stored(number)
 
-    def _take(self, generation: int, jobs: Sequence[Job]) -> None:
-        if generation <= self._generation or self._is_full:
+    def _take(self, order: TakeJobs) -> None:
+        if order.generation <= self._generation or self._is_full:
             return  # told again after a connection broke
-        self._generation = generation
+        self._generation = order.generation
+        self._before.take(order.jobs, order.preflight)
+        jobs = order.jobs if order.preflight != "only" else ()
         self._jobs = [JobProgress.of(job) for job in jobs]
         if self._life is None:
             self._tell_if_done()
@@ -219,6 +253,8 @@ class Leader:
 
     def _cancel(self) -> None:
         self._has_news.set()
+        if self._is_stopped:
+            self._before.cancel()
         if self._life is not None:
             self._life.cancel()
 

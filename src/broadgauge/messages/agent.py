@@ -17,6 +17,7 @@ whatever joins the two: a socket, a pipe, ssh's stdin and stdout.
       dump_stacks  another's rank hangs
       ask_clock    what time is it there?  clock
       listen_on_link, call_on_link         listens_on_link, link_probed: found_links.py
+      preflight_open, …                    preflight_opened, …: preflight.py
       end          end the ranks           ended (last)
                                            at any time: alive (once a second), rank_exited,
                                            phase_expired, stacks_dumped, log_flooded, log_text
@@ -32,6 +33,13 @@ from broadgauge.messages.codec import Decoder
 from broadgauge.messages.counters import LinkFacts, NodeCounters
 from broadgauge.messages.found_links import CallOnLink, LinkProbed, ListenOnLink, ListensOnLink
 from broadgauge.messages.launch_order import LaunchOrder, Link
+from broadgauge.messages.preflight import (
+    CallOthers,
+    ClosePreflight,
+    OpenPreflight,
+    OthersCalled,
+    PreflightOpened,
+)
 from broadgauge.messages.rank import TrialCommand
 from broadgauge.messages.vocabulary import Phase
 
@@ -93,6 +101,9 @@ Order = (
     | AskClock
     | ListenOnLink
     | CallOnLink
+    | OpenPreflight
+    | CallOthers
+    | ClosePreflight
     | End
 )
 ORDER: Decoder[Order] = Decoder(Order)
@@ -283,6 +294,8 @@ Event = (
     | ClockTold
     | ListensOnLink
     | LinkProbed
+    | PreflightOpened
+    | OthersCalled
     | RankExited
     | PhaseExpired
     | StacksDumped

@@ -102,6 +102,8 @@ class LaunchOrder:
     mode: Mode
     num_nodes: int
     """Of the whole launch."""
+    network_name: str = ""
+    """As the experiment calls what its nodes reach each other by; empty: one node."""
     nodes: tuple[NodePlan, ...]
     ranks: tuple[RankPlan, ...]
     environment: dict[str, str] = field(repr=False)

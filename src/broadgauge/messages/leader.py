@@ -21,6 +21,7 @@ from typing import Any, Literal
 from broadgauge.messages.agent import AgentHello, RunTrial
 from broadgauge.messages.codec import Decoder
 from broadgauge.messages.launch_order import LaunchOrder
+from broadgauge.messages.preflight import PreflightDone, PreflightMode
 
 LIFE_WORD = "{life}"
 PORT_WORD = "{port}"
@@ -70,6 +71,8 @@ class TakeJobs:
     generation: int
     """Larger than of the jobs before; events say of which jobs they are."""
     jobs: tuple[Job, ...]
+    preflight: PreflightMode = "no"
+    """Of all their machines and networks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +173,7 @@ class JobsDone:
     type: Literal["jobs_done"] = "jobs_done"
 
 
-LifeEvent = LifeBegins | TrialBegins | TrialEnds | AgentLost | LifeEnds | JobsDone
+LifeEvent = LifeBegins | TrialBegins | TrialEnds | AgentLost | LifeEnds | JobsDone | PreflightDone
 LIFE_EVENT: Decoder[LifeEvent] = Decoder(LifeEvent)
 
 

@@ -49,7 +49,13 @@ def make_platform(
         case "hosts":
             from broadgauge.platforms.hosts.platform import HostsPlatform
 
-            return HostsPlatform(folders, experiment.hosts, secrets=secrets, cases=cases)
+            return HostsPlatform(
+                folders,
+                experiment.hosts,
+                secrets=secrets,
+                cases=cases,
+                preflight="first" if experiment.preflight else "no",
+            )
         case "kubernetes":
             from broadgauge.running.in_pods import kubernetes_platform
 

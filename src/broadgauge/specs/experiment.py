@@ -56,6 +56,9 @@ class Experiment(Spec):
     """How long each phase of a launch may last."""
     environment: EnvironmentVariables = Field(default_factory=dict)
     """Variables for every rank."""
+    preflight: bool = True
+    """On hosts and in pods: before the first launch, do all machines reach each other over each
+    network, and are they alike? Launches that would fail are not started then."""
     best_effort: bool = False
     """Leave out delay and loss where the kernel can't emulate them, and say so, instead of
     refusing the experiment."""

@@ -154,7 +154,7 @@ class Clock:
 
 def waited(network: AskedNetwork, read: Callable[[], PodFacts]) -> tuple[float, list[str]]:
     clock, said = Clock(), list[str]()
-    facts_with_nics(network, read, said.append, clock.time, clock.sleep)
+    facts_with_nics(network, read, said.append, clock=clock.time, sleep=clock.sleep)
     return clock.now_s, said
 
 

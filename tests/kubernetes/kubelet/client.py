@@ -147,6 +147,10 @@ class Kubelet:
         """Cut a node off the pod network, or join it again."""
         self._ask("pod_network", node=node, is_up=up)
 
+    def fabric_port(self, fabric: str, node: str, *, up: bool) -> None:
+        """Take the switch's ports to a node at one fabric down, or up again."""
+        self._ask("fabric_port", fabric=fabric, node=node, is_up=up)
+
     def shape(self, fabric: str, rate_gbps: float | None, node: str | None = None) -> None:
         """Give a fabric another line rate."""
         self._ask("shape", fabric=fabric, rate_gbps=rate_gbps, node=node)

@@ -102,6 +102,19 @@ class Faults:
         state = "up" if is_up else "down"
         builder.call(lambda: set_link(network.place, "uplink", state=state))
 
+    def fabric_port(self, fabric: str, node: str, is_up: bool) -> None:
+        """Take the switch's ports to a node at one fabric down, or up again."""
+        network, builder = self._network(node), self._kubelet.builder
+
+        def work() -> None:
+            for link in network.links.values():
+                if link.fabric.name == fabric:
+                    builder.home.netlink.link(
+                        "set", index=link.receiving.index, state="up" if is_up else "down"
+                    )
+
+        builder.call(work)
+
     def shape(self, fabric: str, rate_gbps: float | None, node: str | None = None) -> None:
         """Give a fabric another rate, on one node or on all, while pods run."""
         kubelet = self._kubelet

@@ -156,9 +156,9 @@ class FakeAllocation:
     def find(self) -> FakeLeader | None:
         return self.leader
 
-    def start(self, jobs: tuple[Job, ...], show: Say) -> FakeLeader:
+    def start(self, first: TakeJobs, show: Say) -> FakeLeader:
         self.log.append("start")
-        self.jobs.append(jobs)
+        self.jobs.append(first.jobs)
         self.say("the cluster warns")
         show("2 pods wait for a node")
         leader = self.starts.pop(0)

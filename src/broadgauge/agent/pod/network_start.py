@@ -57,8 +57,10 @@ def facts_with_nics(
     network: AskedNetwork,
     read: Callable[[], PodFacts],
     say: Say,
+    *,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
+    limit_s: float = STATUS_LIMIT_S,
 ) -> PodFacts:
     """As soon as the network's NICs can be told; at the limit as they are."""
     begun_s, told_s = clock(), None
@@ -69,12 +71,12 @@ def facts_with_nics(
         except NoSuchNicError as error:
             if facts.status is not None or not network.attachments:
                 return facts
-            if now_s - begun_s >= STATUS_LIMIT_S:
-                say(f"no network status for {STATUS_LIMIT_S:g} s")
+            if now_s - begun_s >= limit_s:
+                say(f"no network status for {limit_s:g} s")
                 return facts
             if told_s is None or now_s - told_s >= TELL_EVERY_S:
                 told_s = now_s
-                limit = f"{STATUS_LIMIT_S:g} s at most"
+                limit = f"{limit_s:g} s at most"
                 say(plain(f"waiting for the pod's network status, {limit}: {error}"))
             sleep(LOOK_EVERY_S)
         else:

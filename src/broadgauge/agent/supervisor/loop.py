@@ -27,6 +27,7 @@ from broadgauge.messages.codec import JsonObject
 from broadgauge.messages.counters import LinkFacts
 from broadgauge.messages.found_links import CallOnLink, ListenOnLink
 from broadgauge.messages.launch_order import LaunchOrder
+from broadgauge.messages.preflight import CallOthers, ClosePreflight, OpenPreflight
 from broadgauge.messages.rank import COUNTED_STEPS, Command, EndCommand, ReleaseCommand
 from broadgauge.messages.vocabulary import ErrorKind, Phase, assert_never
 from broadgauge.messages.waiting_limits import waiting_limit_s
@@ -162,6 +163,8 @@ class Supervisor:
                 self._end()
             case LaunchOrder():
                 raise ValueError("a second launch was ordered of one supervisor")
+            case OpenPreflight() | CallOthers() | ClosePreflight():
+                raise ValueError("a preflight was ordered of a supervisor: it is its agent's")
             case unknown:
                 assert_never(unknown)
 

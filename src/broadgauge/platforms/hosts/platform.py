@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from broadgauge.agent.facts import HostFacts
 from broadgauge.agent.taken_cores import TakenCores
-from broadgauge.messages.leader import Job
+from broadgauge.messages.leader import TakeJobs
+from broadgauge.messages.preflight import PreflightMode
 from broadgauge.platforms.hosts.allocation import (
     AttachedLeader,
     LeaderPlace,
@@ -83,9 +84,9 @@ class HostsAllocation:
         place = self._file.read()
         return None if place is None else HostsLeader(place)
 
-    def start(self, jobs: tuple[Job, ...], show: Say) -> HostsLeader:
+    def start(self, first: TakeJobs, show: Say) -> HostsLeader:
         """A leader that is yet to be given jobs. Raises PlatformError, RunFolderError."""
-        del jobs, show  # they answer at once, and are given what they do then
+        del first, show  # they answer at once, and are given what they do then
         place = start_allocation(self._hosts, self._facts, self._secrets)
         try:
             self._file.write(place)
@@ -169,13 +170,15 @@ class HostsPlatform(LedPlatform):
         secrets: Secrets,
         cases: Sequence[Case],
         facts: Sequence[HostFacts] | None = None,
+        preflight: PreflightMode = "no",
     ) -> None:
         """`cases`: of the whole plan: their secrets go to the agents. `facts`: where they were
-        read already. Raises PlatformError where a host can't be used."""
+        read already. `preflight`: before the first launch, of a leader that is started here.
+        Raises PlatformError where a host can't be used."""
         known = tuple(facts) if facts is not None else read_hosts(hosts)
         refuse_differences(hosts, known)
         values = {name: secret.reveal() for name, secret in secrets.values_of(cases).items()}
-        super().__init__(folders, HostsAllocation(folders, hosts, known, values))
+        super().__init__(folders, HostsAllocation(folders, hosts, known, values), preflight)
         both = zip(hosts, known, strict=True)
         self._taken = {host.ssh: facts.taken for host, facts in both if facts.taken is not None}
 

@@ -15,7 +15,7 @@ from broadgauge.manifests.run_job import (
     run_secret,
 )
 from broadgauge.messages.codec import DecodeError
-from broadgauge.messages.leader import INTERFACES_WORD, MASTER_WORD, Job, TakeJobs
+from broadgauge.messages.leader import INTERFACES_WORD, MASTER_WORD, TakeJobs
 from broadgauge.messages.proof import new_token
 from broadgauge.platforms.kubernetes.api import Api
 from broadgauge.platforms.kubernetes.checks import check_before
@@ -89,13 +89,13 @@ class PodsAllocation:
             self._leader = self._job_at(api, found_again(api, place))
         return self._leader
 
-    def start(self, jobs: tuple[Job, ...], show: Say) -> RunningJob:
-        """A job with these orders; its pods run when it comes back. Raises InputError,
+    def start(self, first: TakeJobs, show: Say) -> RunningJob:
+        """A job with this order; its pods run when it comes back. Raises InputError,
         PlatformError, RunFolderError."""
         self._kept.show = show
         coming = self._jobs.take()
         api, place, run = coming.api, coming.place, coming.run
-        orders = {order_key(0): order_bytes(TakeJobs(generation=0, jobs=jobs))}
+        orders = {order_key(0): order_bytes(first)}
         values = {name: self._secret(name) for name in run.looked_up}
         objects = RunObjects.of(run, orders, run_secret(run, SecretText(new_token()), values))
         show(f"asking what namespace {place.namespace} would refuse")

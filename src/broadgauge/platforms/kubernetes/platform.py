@@ -21,4 +21,5 @@ class KubernetesPlatform(LedPlatform):
     ) -> None:
         """`make_job`: the job of all cases. `secrets`: variables that ranks get and that stand in
         no order."""
-        super().__init__(folders, PodsAllocation(folders, experiment, make_job, secrets))
+        allocation = PodsAllocation(folders, experiment, make_job, secrets)
+        super().__init__(folders, allocation, "first" if experiment.preflight else "no")

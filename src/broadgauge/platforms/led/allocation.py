@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from broadgauge.messages.leader import Job
+from broadgauge.messages.leader import TakeJobs
 from broadgauge.platforms.led.handle import LeaderHandle
 from broadgauge.platforms.led.launch import ReportedLife
 from broadgauge.platforms.led.orders import Seats
@@ -30,10 +30,10 @@ class Allocation(Protocol):
         """The leader that the run folder knows of, perhaps of an earlier life of the tool."""
         ...
 
-    def start(self, jobs: tuple[Job, ...], show: Say) -> LeaderHandle:
+    def start(self, first: TakeJobs, show: Say) -> LeaderHandle:
         """A leader, and its agents, with nothing left where that fails.
 
-        It may have these jobs at once, else they are given to it. `show`: takes what is waited for.
+        It may have this order at once, else it is given to it. `show`: takes what is waited for.
         Raises InputError, PlatformError, RunFolderError.
         """
         ...

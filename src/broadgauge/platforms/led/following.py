@@ -26,6 +26,7 @@ from broadgauge.messages.leader import (
     TrialBegins,
     TrialEnds,
 )
+from broadgauge.messages.preflight import PreflightDone, PreflightMode
 from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.led.handle import (
     AttachedLink,
@@ -45,7 +46,15 @@ RECONNECT_LIMIT_S = waiting_limit_s(900.0)
 Followed = AgentEvent | LifeEvent
 _LIFE_TYPES = frozenset(
     form.__dataclass_fields__["type"].default
-    for form in (LifeBegins, TrialBegins, TrialEnds, AgentLost, LifeEnds, JobsDone)
+    for form in (
+        LifeBegins,
+        TrialBegins,
+        TrialEnds,
+        AgentLost,
+        LifeEnds,
+        JobsDone,
+        PreflightDone,
+    )
 )
 
 
@@ -77,11 +86,11 @@ class FollowedLeader:
         attached = _attach_until(leader, after, say, FIRST_ATTACH_LIMIT_S)
         return cls(leader, attached, say, generation=_hello_of(attached).generation)
 
-    def give(self, jobs: tuple[Job, ...]) -> None:
+    def give(self, jobs: tuple[Job, ...], preflight: PreflightMode = "no") -> None:
         """These instead of all that it has. Raises LeaderGone."""
         self.generation += 1
         self._held.clear()
-        self._given = TakeJobs(generation=self.generation, jobs=jobs)
+        self._given = TakeJobs(generation=self.generation, jobs=jobs, preflight=preflight)
         self._send(self._given)
 
     def skip(self, trial_ids: Iterable[str]) -> None:

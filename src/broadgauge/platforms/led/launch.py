@@ -18,6 +18,7 @@ from broadgauge.messages.leader import (
     TrialBegins,
     TrialEnds,
 )
+from broadgauge.messages.preflight import PreflightDone
 from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.diagnosis import Symptoms, status_of
 from broadgauge.platforms.launch_folders import private, writing
@@ -78,6 +79,8 @@ class ReportedLife:
             case RankSaid() if event.message.get("type") == "hello":
                 self.hellos[event.rank] = event.message
             case LifeBegins() | TrialBegins() | TrialEnds() | LifeEnds() | JobsDone():
+                return
+            case PreflightDone():
                 return
             case _:
                 pass
@@ -254,6 +257,8 @@ class FollowedLaunch:
                 case LifeEnds() | JobsDone() if not has_begun:
                     raise LeaderGone(f"the leader did not run {request.trial_id}")
                 case LifeBegins() | LifeEnds() | TrialBegins() | TrialEnds() | JobsDone():
+                    pass
+                case PreflightDone():
                     pass
                 case _ if has_begun:
                     heard.take(event, progress)

@@ -90,6 +90,7 @@ def _order(request: LaunchRequest, node: int, seats: Seats, programs: Programs) 
         launch_id=LIFE_WORD,
         mode=Mode.PLAIN,
         num_nodes=case.nodes,
+        network_name=case.network_name if case.nodes > 1 else "",
         nodes=(NodePlan(node=node, cores=(), interfaces=known, network=seats.network),),
         ranks=tuple(
             _rank(place, dict(each.items() - shared.items()), programs.of(case), _caches(case))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 
 from broadgauge.messages.agent import LogText
@@ -10,8 +11,10 @@ from broadgauge.messages.leader import (
     JobsDone,
     LifeBegins,
     LifeEnds,
+    TakeJobs,
     TrialBegins,
 )
+from broadgauge.messages.preflight import PreflightDone, PreflightFinding, PreflightMode
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.launch_plan import Programs
 from broadgauge.platforms.led.allocation import Allocation, Say
@@ -22,6 +25,7 @@ from broadgauge.platforms.led.handle import LeaderHandle
 from broadgauge.platforms.led.launch import FollowedLaunch, ReportedLife, events, write_log
 from broadgauge.platforms.led.notes import Notes
 from broadgauge.platforms.led.orders import job_of
+from broadgauge.platforms.led.preflight import preflight_words, write_preflight
 from broadgauge.platforms.supervised import trial_order
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import BroadgaugeError, LaunchError, PlatformError, UncollectedError
@@ -35,9 +39,13 @@ MOST_LOST = 5
 class LedPlatform:
     """The agents of an allocation, whose leader the tool follows."""
 
-    def __init__(self, folders: LaunchFolders, allocation: Allocation) -> None:
+    def __init__(
+        self, folders: LaunchFolders, allocation: Allocation, preflight: PreflightMode = "no"
+    ) -> None:
+        """`preflight`: of all that a leader is given."""
         self._folders = folders
         self._allocation = allocation
+        self._preflight_mode: PreflightMode = preflight
         self._notes = Notes(allocation.notes)
         self._failures = LifeFailures(folders, allocation)
         self._expected = Expected()
@@ -74,6 +82,29 @@ class LedPlatform:
                 self._lose(f"the leader was lost: {gone}")
             except AgentGone as gone:
                 self._replace(str(gone))
+
+    def preflight(self, requests: Sequence[LaunchRequest], show: Say) -> PreflightDone:
+        """Instead of these launches: on all machines that they would use. Raises PlatformError."""
+        self._preflight_mode, self._notes.show = "only", show
+        jobs: list[Job] = []
+        unplaced: list[PreflightFinding] = []
+        for request in requests:
+            try:
+                jobs.append(self._job(request))
+            except LaunchError as error:  # a machine has no interface of its network, say
+                unplaced.append(PreflightFinding(kind="fails", text=str(error.message)))
+        if not jobs:
+            why = "; ".join(dict.fromkeys(each.text for each in unplaced))
+            raise PlatformError(why or "no launch of this experiment is to run there")
+        try:
+            self._leading = leading = self._started(tuple(jobs), show)
+            for event in events(leading, self._notes.show_waiting):
+                if isinstance(event, PreflightDone):
+                    each_once = dict.fromkeys(unplaced)
+                    return replace(event, findings=(*each_once, *event.findings))
+        except LeaderGone as gone:
+            raise PlatformError(f"the leader was lost: {gone}") from gone
+        raise AssertionError("events do not end")
 
     def rank_commands(self, request: LaunchRequest) -> tuple[str, ...]:
         """The environment and command of each rank, as a shell there would take them."""
@@ -126,23 +157,28 @@ class LedPlatform:
                 if self._leading is not None:
                     self._skip_unwanted(self._leading)
                     if self._leading.generation < 0:  # it was never given any
-                        self._leading.give(self._jobs_from(request))
+                        self._leading.give(self._jobs_from(request), self._preflight_mode)
                     return self._leading  # with what it has measured, and what it has left
         if self._leading is None:
             with self._telling_of_loss():
-                jobs = self._jobs_from(request)
-                leader = self._allocation.start(jobs, show)
-                self._has_started = True  # not before: another's may be in its place
-                self._leading = _heard_first(leader, self._notes.say)
-                if self._leading.generation < 0:
-                    self._leading.give(jobs)
+                self._leading = self._started(self._jobs_from(request), show)
         elif self._expected.has_grown:
-            self._leading.give(self._jobs_from(request))
+            self._leading.give(self._jobs_from(request), self._preflight_mode)
         elif not self._expected.comes_to(request):
-            self._leading.give((self._job(request),))
+            self._leading.give((self._job(request),), self._preflight_mode)
         else:
             self._skip_unwanted(self._leading)
         return self._leading
+
+    def _started(self, jobs: tuple[Job, ...], show: Say) -> FollowedLeader:
+        """A leader of its own that has these. Raises LeaderGone, PlatformError."""
+        first = TakeJobs(generation=0, jobs=jobs, preflight=self._preflight_mode)
+        leader = self._allocation.start(first, show)
+        self._has_started = True  # not before: another's may be in its place
+        leading = _heard_first(leader, self._notes.say)
+        if leading.generation < 0:
+            leading.give(jobs, self._preflight_mode)
+        return leading
 
     def _skip_unwanted(self, leading: FollowedLeader) -> None:
         unwanted = self._expected.take_unwanted()
@@ -217,12 +253,20 @@ class LedPlatform:
                 case LifeEnds() if life is not None and life.was_to_begin(request):
                     self._failures.raise_for(life, request.cases[0], leading)
                 case JobsDone():
-                    leading.give(self._jobs_from(request))
+                    leading.give(self._jobs_from(request), self._preflight_mode)
+                case PreflightDone():
+                    self._tell_preflight(event)
                 case _ if life is not None:
                     life.take(event)
                 case _:
                     pass
         raise AssertionError("events do not end")
+
+    def _tell_preflight(self, done: PreflightDone) -> None:
+        """Raises RunFolderError."""
+        for words in preflight_words(done):
+            self._notes.say(words)
+        write_preflight(done, self._folders.logs)
 
     def _launch(
         self,
