@@ -32,7 +32,9 @@ from broadgauge.agent.pod.networks import add_tree_options
 from broadgauge.agent.pod.resolve import ResolvedNetwork
 from broadgauge.agent.preflight.part import LookedUpMachine
 from broadgauge.agent.preflight.pod_networks import look_for_networks
-from broadgauge.messages.agent import AgentHello, End, Event, Order, Ready, Refused
+from broadgauge.agent.rdma_counts import TrialCounts
+from broadgauge.messages.adapters_used import AdaptersUsed
+from broadgauge.messages.agent import AgentHello, End, Event, Order, Ready, Refused, RunTrial
 from broadgauge.messages.asked_network import AskedNetwork
 from broadgauge.messages.codec import encode
 from broadgauge.messages.frames import plain_line
@@ -76,6 +78,8 @@ class PodAgent(HostAgent):
         self._annotations = annotations
         self._network: ResolvedNetwork | None = None
         """Of the launch that runs."""
+        self._counts: TrialCounts | None = None
+        """Of the trial that runs, where its network has adapters here."""
         self._search: asyncio.Task[None] | None = None
         """For the network of the launch to come."""
         self._search_ends = threading.Event()
@@ -123,8 +127,10 @@ class PodAgent(HostAgent):
     async def _obey(self, order: Order) -> None:
         if isinstance(order, (LaunchOrder, End)):
             await self._end_search()
+        if isinstance(order, RunTrial) and self._counts is not None:
+            self._counts.begin()
         if isinstance(order, LaunchOrder):
-            self._network = None
+            self._network = self._counts = None
             asked = next((node.network for node in order.nodes if node.network), None)
             if asked is not None:
                 await self._close_launch()
@@ -150,6 +156,9 @@ class PodAgent(HostAgent):
             self._pass_on(refusal(self._place, found))
             return
         self._network = found
+        if found.adapters:
+            facts = read_pod_facts(self._root, given_to_ranks(order), self._annotations)
+            self._counts = TrialCounts(found.adapters, facts, self._root)
         await super()._obey(with_network(order, found))
 
     def _look_for(self, order: LaunchOrder, asked: AskedNetwork) -> ResolvedNetwork | None:
@@ -175,6 +184,11 @@ class PodAgent(HostAgent):
             await asyncio.wait({search})
             if not search.cancelled():
                 search.result()
+
+    def _last_of_trial(self) -> Iterable[Event]:
+        ports = () if self._counts is None else self._counts.end()
+        used = [AdaptersUsed(node=self._place.node, ports=ports)] if ports else []
+        return (*super()._last_of_trial(), *used)
 
     def _pass_on(self, event: Event) -> None:
         if isinstance(event, Ready) and self._network is not None:

@@ -16,7 +16,7 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -252,9 +252,13 @@ class HostAgent:
             for text in self._logs.rest():
                 self._send(text)
         elif self._is_last_done(event):
-            for text in self._logs.of_nccl():
-                self._send(text)
+            for told in self._last_of_trial():
+                self._send(told)
         self._send(event)
+
+    def _last_of_trial(self) -> Iterable[Event]:
+        """What is told before the last rank is done."""
+        return self._logs.of_nccl()
 
     def _is_last_done(self, event: Event) -> bool:
         """Do all ranks of this agent have nothing more to do in this trial?"""

@@ -19,6 +19,7 @@ whatever joins the two: a socket, a pipe, ssh's stdin and stdout.
       listen_on_link, call_on_link         listens_on_link, link_probed: found_links.py
       preflight_open, …                    preflight_opened, …: preflight.py
       end          end the ranks           ended (last)
+                                           adapters_used  before the last rank of a trial is done
                                            at any time: alive (once a second), rank_exited,
                                            phase_expired, stacks_dumped, log_flooded, log_text
 
@@ -29,6 +30,7 @@ no other machine has to be waited for.
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from broadgauge.messages.adapters_used import AdaptersUsed
 from broadgauge.messages.codec import Decoder
 from broadgauge.messages.counters import LinkFacts, NodeCounters
 from broadgauge.messages.found_links import CallOnLink, LinkProbed, ListenOnLink, ListensOnLink
@@ -296,6 +298,7 @@ Event = (
     | LinkProbed
     | PreflightOpened
     | OthersCalled
+    | AdaptersUsed
     | RankExited
     | PhaseExpired
     | StacksDumped

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from broadgauge.messages.adapters_used import AdaptersUsed
 from broadgauge.messages.agent import AgentHello, LogText, RankSaid, Ready, Refused
 from broadgauge.messages.leader import (
     AgentLost,
@@ -23,8 +24,10 @@ from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.diagnosis import Symptoms, status_of
 from broadgauge.platforms.launch_folders import private, writing
 from broadgauge.platforms.launch_logs import LaunchLogs
+from broadgauge.platforms.led.adapters_used import findings_of_adapters
 from broadgauge.platforms.led.following import Followed, FollowedLeader, LeaderGone, logs_of
 from broadgauge.platforms.led.orders import life_number
+from broadgauge.platforms.meant_transport import transport_error
 from broadgauge.platforms.supervised import TrialEvents
 from broadgauge.specs.launching import (
     Launch,
@@ -34,7 +37,14 @@ from broadgauge.specs.launching import (
     TrialProgress,
     TrialRequest,
 )
-from broadgauge.specs.record import ClockFacts, Environment, ErrorKind, Status, TrialError
+from broadgauge.specs.record import (
+    ClockFacts,
+    Environment,
+    ErrorKind,
+    Finding,
+    Status,
+    TrialError,
+)
 
 END_LIMIT_S = waiting_limit_s(30.0)
 """For ranks that are told to end, and for what they wrote."""
@@ -129,6 +139,8 @@ class FollowedLaunch:
     look_round: Callable[[], None] = lambda: None
     """Called once in a while."""
     _has_ended: bool = False
+    _adapters: list[AdaptersUsed] = field(default_factory=list)
+    """Said of the trial that runs."""
 
     @property
     def environment(self) -> Environment:
@@ -169,6 +181,7 @@ class FollowedLaunch:
     def run_trial(self, request: TrialRequest, progress: TrialProgress) -> TrialOutcome:
         """Follow the leader through this trial; what goes wrong is a failed outcome."""
         heard = TrialEvents(num_ranks=self.life.num_ranks)
+        self._adapters.clear()
         began_s, ended_s = self.begun.unix_s, self.begun.unix_s
         error: TrialError | None = None
         ends: TrialEnds | None = None
@@ -186,7 +199,10 @@ class FollowedLaunch:
         if error is not None:
             self._has_ended = True
         told = self.logs.of_trial(request.case, error)
-        error = error or told.error  # the leader does not know of it: its life goes on
+        adapters: tuple[Finding, ...] = ()
+        if error is None:  # the leader does not know of what is found here: its life goes on
+            adapters = findings_of_adapters(request.case, self._adapters, told.nccl)
+            error = told.error or transport_error(next(iter(adapters), None))
         for note in heard.notes:
             self.take_note(f"network {request.case.network_name}: {note}")
         return TrialOutcome(
@@ -200,7 +216,7 @@ class FollowedLaunch:
             clocks=() if ends is None else clock_facts(ends),
             launch_id=self.life.life_id,
             nccl=told.nccl,
-            findings=told.findings,
+            findings=(*told.findings, *adapters),
         )
 
     def close(self) -> None:
@@ -260,6 +276,8 @@ class FollowedLaunch:
                     pass
                 case PreflightDone():
                     pass
+                case AdaptersUsed():
+                    self._adapters.append(event)
                 case _ if has_begun:
                     heard.take(event, progress)
         raise AssertionError("events do not end")
