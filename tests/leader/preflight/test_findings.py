@@ -218,6 +218,14 @@ def test_a_clock_that_is_off_is_told_from_one_that_is_not_known_well() -> None:
     ]
 
 
+def test_of_two_clocks_nobody_can_tell_which_is_wrong() -> None:
+    clocks = [ClockReading(agent=n, offset_s=3.0 * n, uncertainty_s=0.001) for n in range(2)]
+    assert words(findings_of(checked(2, clocks=clocks))) == [
+        "differs: the clocks of node-0 and node-1 are 3 s apart (± 2 ms): is NTP or chrony running "
+        "there?"
+    ]
+
+
 def test_gpus_that_are_not_in_order() -> None:
     bad = replace(
         H100,

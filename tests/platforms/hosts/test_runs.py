@@ -83,6 +83,12 @@ def test_a_run_is_whole_whatever_a_login_says_and_clocks_show(tool: Tool) -> Non
         here, there = record["clocks"]
         assert abs(here["offset_s"]) <= here["uncertainty_s"]
         assert abs(there["offset_s"] - 3) <= there["uncertainty_s"]
+    kept = json.loads((only_run(tool.folder) / "logs" / "preflight.json").read_text())
+    (clocks,) = [each["text"] for each in kept["findings"]]
+    assert "and node0 are " in clocks
+    assert " apart (± " in clocks
+    assert "differs: the clocks of " in tool.run("preflight", "e.yaml")
+    assert tool.machines.left_over() == []
     assert not (only_run(tool.folder) / "logs" / "leader.json").exists()
 
 

@@ -6,6 +6,7 @@ from statistics import median
 from typing import Literal
 
 from broadgauge.leader.preflight.checked import Checked
+from broadgauge.messages.leader import ClockReading
 from broadgauge.messages.preflight import GpuState, PreflightFinding, SoftwareHere
 from broadgauge.wording.amounts import show_size, show_time
 
@@ -69,7 +70,7 @@ def _models(here: SoftwareHere) -> str | None:
 
 
 def of_clocks(checked: Checked) -> Iterator[PreflightFinding]:
-    """Against the middle of all clocks."""
+    """Against the middle of all."""
     if not checked.clocks:
         return
     known = {reading.agent for reading in checked.clocks}
@@ -77,17 +78,33 @@ def of_clocks(checked: Checked) -> Iterator[PreflightFinding]:
     if unknown:
         text = f"the clock of {checked.named(unknown)}: no answer to the leader's question in time"
         yield PreflightFinding(kind="unknown", text=text)
+    if len(checked.clocks) == 2:
+        one, other = checked.clocks
+        yield from _of_two(one, other, checked)
+        return
     middle_s = median(reading.offset_s for reading in checked.clocks)
     for reading in checked.clocks:
         ahead_s = reading.offset_s - middle_s
         if abs(ahead_s) > CLOCK_LIMIT_S + reading.uncertainty_s:
             way = "ahead of" if ahead_s > 0 else "behind"
-            yield PreflightFinding(
-                kind="differs",
-                text=f"the clock of {checked.name(reading.agent)} is {show_time(abs(ahead_s))} "
-                f"{way} the others' (± {show_time(reading.uncertainty_s)}): is NTP or chrony "
-                "running there?",
-            )
+            clock = f"the clock of {checked.name(reading.agent)} is {show_time(abs(ahead_s))}"
+            yield _clock(f"{clock} {way} the others'", reading.uncertainty_s)
+
+
+def _of_two(one: ClockReading, other: ClockReading, checked: Checked) -> Iterator[PreflightFinding]:
+    """Which of them is wrong nobody can tell."""
+    apart_s = abs(one.offset_s - other.offset_s)
+    uncertainty_s = one.uncertainty_s + other.uncertainty_s
+    if apart_s > CLOCK_LIMIT_S + uncertainty_s:
+        clocks = f"the clocks of {checked.name(one.agent)} and {checked.name(other.agent)}"
+        yield _clock(f"{clocks} are {show_time(apart_s)} apart", uncertainty_s)
+
+
+def _clock(words: str, uncertainty_s: float) -> PreflightFinding:
+    return PreflightFinding(
+        kind="differs",
+        text=f"{words} (± {show_time(uncertainty_s)}): is NTP or chrony running there?",
+    )
 
 
 def of_gpus(checked: Checked) -> Iterator[PreflightFinding]:
