@@ -48,7 +48,7 @@ class User:
         self._num_started = 0
         account = Account(scratch, control_plane, f"{self.namespace}-user")
         account.write_kubeconfig(folder / "kubeconfig")
-        self.subject = account.subject
+        self.subject, self.name = account.subject, account.user
 
     def have_scripted_ranks(self) -> None:
         """Which need no torch, and say at once what real ones measure."""

@@ -18,6 +18,8 @@ class Account:
             "namespace": scratch.namespace,
         }
         """As a RoleBinding names it."""
+        self.user = f"system:serviceaccount:{scratch.namespace}:{name}"
+        """As the API server names it."""
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}
         scratch.create(account)
         asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}

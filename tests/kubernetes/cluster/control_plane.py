@@ -21,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from tests.kubernetes.cluster import audit
 from tests.kubernetes.cluster.api import Api, RefusedError
 from tests.kubernetes.cluster.processes import Processes
 from tests.kubernetes.cluster.programs import program
@@ -48,6 +49,8 @@ class ControlPlane:
         """The API server's own for 127.0.0.1, and its authority."""
         self.kubeconfig = folder / "admin.kubeconfig"
         """For programs that read one."""
+        self.audit_log = folder / "kube-apiserver.audit"
+        """What service accounts asked: cluster/audit.py reads it."""
 
     def __enter__(self) -> "ControlPlane":
         try:
@@ -114,6 +117,7 @@ class ControlPlane:
         groups = {ADMIN: "system:masters", GUEST: "guests"}
         rows = [f'{token},{name},{name},"{groups[name]}"' for name, token in self._tokens.items()]
         (self.folder / "tokens.csv").write_text("\n".join(rows) + "\n")
+        (self.folder / "audit-policy.json").write_text(json.dumps(audit.POLICY))
 
     def _kubeconfig(self) -> dict[str, Any]:
         authority = base64.b64encode(self.certificate.read_bytes()).decode()
@@ -159,6 +163,8 @@ class ControlPlane:
             "service-account-signing-key-file": "service-accounts.key",
             "token-auth-file": "tokens.csv",
             "authorization-mode": "RBAC",
+            "audit-policy-file": "audit-policy.json",
+            "audit-log-path": f"{name}.audit",
             "service-cluster-ip-range": "10.96.0.0/16",
             "allow-privileged": "true",
             "kubelet-preferred-address-types": "InternalIP",

@@ -97,12 +97,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
             return
         folder, is_over = found
-        self.send_response(200)
-        self.send_header("Content-Type", "text/plain")
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
         query = LogQuery.parse(parameters, datetime.now(UTC))
-        with self.server.streaming(self.connection):
+        with self.server.streaming(self.connection):  # before anybody knows that it is open
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain")
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
             for piece in read_log(folder, query, is_over):
                 if piece:
                     self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
