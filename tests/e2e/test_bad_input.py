@@ -58,8 +58,8 @@ def test_arguments_that_lead_nowhere_end_the_command(
     [
         ("rate_gbps", "rate_gps", "did you mean `rate_gbps`?"),
         ("100 Mbit/s", "100 MB", "no unit of a rate"),
-        ("2x1", "0x1", "1 to 250 nodes"),
-        ("2x1", "1000000000x1", "1 to 250 nodes"),
+        ("2x1", "0x1", "1 to 256 nodes"),
+        ("2x1", "1000000000x1", "1 to 256 nodes"),
         ("reference", "slow", "two networks are named `slow`"),
         ("kind: train", "kind: train\n    networks: [slwo]", "no network is named `slwo`"),
         ("platform: emulated", "platform: slurm", "planned and not there yet"),

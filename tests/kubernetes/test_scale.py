@@ -10,7 +10,6 @@ import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -41,7 +40,7 @@ from broadgauge.platforms.kubernetes.watching import WATCH_S
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.root, pytest.mark.namespaces]
 
-NUM_PODS = 256
+NUM_PODS = MAX_NODES
 EVICTED = 200
 ROOM = {"cpu": "8", "memory": "16Gi", "pods": "110"}
 NODES = {"nodes": [NodeSpec(name="scale-0", resources=ROOM)]}
@@ -90,14 +89,12 @@ def nodes(kubelet: Kubelet, control_plane: ControlPlane) -> Iterator[Kubelet]:
 
 @pytest.fixture
 def run(user: User) -> RunJob:
-    """Of a user who may what `render --rbac` prints for it, and nothing else. No experiment may
-    have more than MAX_NODES nodes: its pods are made more."""
+    """Of a user who may what `render --rbac` prints for it, and nothing else."""
     tolerated = NOT_READY | {"operator": "Exists"}
     settings = {"tolerations": [tolerated], "node_selector": SIMULATED}
-    user.write(cluster={"shapes": [f"{MAX_NODES}x1"]}, kubernetes=settings)
+    user.write(cluster={"shapes": [f"{NUM_PODS}x1"]}, kubernetes=settings)
     user.give_rights()
-    run = small_run(user.folder, text=(user.folder / "experiment.yaml").read_text())
-    return replace(run, num_pods=NUM_PODS)
+    return small_run(user.folder, text=(user.folder / "experiment.yaml").read_text())
 
 
 def pod_of(run: RunJob, owner: Manifest, number: int) -> Manifest:
