@@ -52,10 +52,13 @@ def test_where_all_is_well_nothing_is_found(tmp_path: Path) -> None:
     [
         (
             "mtu",
-            ("(node 0) and all others don't reach each other: ", "full ones (MTU 9000) don't in"),
+            (
+                "(node 0) at 10.9.0.1 and all others don't reach each other: ",
+                "full ones (MTU 9000) don't in",
+            ),
             0,
         ),
-        ("pair", ("(node 1) and ", "(node 2) don't reach each other: "), 2),
+        ("pair", ("(node 1) at 10.9.0.2 and ", "(node 2) at 10.9.0.3 don't reach each other: "), 2),
     ],
 )
 def test_what_is_wrong_with_a_network_is_named_and_nothing_else(

@@ -78,35 +78,47 @@ def test_where_all_is_well_nothing_is_found() -> None:
 def test_a_pair_is_named_by_both_and_the_later_goes() -> None:
     found = findings_of(checked(4, both((1, 2))))
     assert words(found) == [
-        "fails: network fabric, NIC 0: node-1 and node-2 don't reach each other: no answer"
+        "fails: network fabric, NIC 0: node-1 at 10.0.0.1 and node-2 at 10.0.0.2 don't reach "
+        "each other: no answer"
     ]
-    assert (found[0].agents, failing_of(found)) == (((1, 2),), (2,))
+    assert (found[0].agents, failing_of(found, 4)) == (((1, 2),), (2,))
+
+
+def test_of_two_machines_nobody_can_tell_which_it_is() -> None:
+    found = findings_of(checked(2, both((0, 1))))
+    assert failing_of(found, 2) == ()
+    (silent,) = findings_of(checked(2, silent={1: "it did not answer in time"}))
+    assert failing_of([silent], 2) == (1,)
 
 
 def test_a_call_that_fails_in_one_direction_is_said_so() -> None:
     (found,) = findings_of(checked(4, [(3, 1)]))
-    assert found.text == "network fabric, NIC 0: node-3 does not reach node-1: no answer"
+    assert (
+        found.text
+        == "network fabric, NIC 0: node-3 at 10.0.0.3 does not reach node-1 at 10.0.0.1: no answer"
+    )
 
 
 def test_a_machine_that_nobody_reaches_is_named_once() -> None:
     found = findings_of(checked(8, both(*((5, n) for n in range(8) if n != 5))))
     assert words(found) == [
-        "fails: network fabric, NIC 0: node-5 and all others don't reach each other: no answer"
+        "fails: network fabric, NIC 0: node-5 at 10.0.0.5 and all others don't reach each "
+        "other: no answer"
     ]
-    assert failing_of(found) == (5,)
+    assert failing_of(found, 8) == (5,)
 
 
 def test_a_network_that_carries_nothing_is_named_alone() -> None:
     found = findings_of(checked(6, both(*((a, b) for a in range(6) for b in range(a)))))
     assert words(found) == ["fails: network fabric, NIC 0: no machine reaches another: no answer"]
-    assert failing_of(found) == (1, 2, 3, 4, 5)
+    assert failing_of(found, 6) == ()  # of a last one nobody knows that it is well
 
 
 def test_many_pairs_are_counted_and_as_few_go_as_can() -> None:
     found = findings_of(checked(10, both(*((a, b) for a in (7, 8) for b in range(6)))))
     assert len(found) == 5
     assert found[-1].text == "network fabric, NIC 0: 8 more pairs don't reach each other"
-    assert failing_of(found) == (7, 8)
+    assert failing_of(found, 10) == (7, 8)
 
 
 def test_what_a_network_lacks_is_said_once_for_all_that_lack_it() -> None:
@@ -116,7 +128,7 @@ def test_what_a_network_lacks_is_said_once_for_all_that_lack_it() -> None:
     }
     found = findings_of(checked(4, opened=said))
     assert words(found) == ["fails: network fabric, node-1, node-2: no memory to lock"]
-    assert failing_of(found) == (1, 2)
+    assert failing_of(found, 4) == (1, 2)
 
 
 def test_nics_that_are_not_alike() -> None:
@@ -163,7 +175,7 @@ def test_software_that_is_not_alike() -> None:
         {(0, 1), (1, 3), (0, 2), (2, 3), (1, 2)},
     )
     assert (nccl.of, set(nccl.agents)) == ("NCCL", {(0, 1), (1, 3)})
-    assert failing_of(found) == (1, 2)
+    assert failing_of(found, 4) == (1, 2)
 
 
 def test_over_rdma_tcp_has_to_reach_the_others_by_the_first_nic_alone() -> None:
@@ -172,10 +184,10 @@ def test_over_rdma_tcp_has_to_reach_the_others_by_the_first_nic_alone() -> None:
     second = [replace(each, nic=1) for each in one.results]
     found = findings_of(replace(one, results=[*calls(3), *second]))
     assert words(found) == [
-        "differs: network fabric, NIC 1, by TCP: node-0 and node-2 don't reach each other: "
-        "no answer"
+        "differs: network fabric, NIC 1, by TCP: node-0 at 10.0.1.0 and node-2 at 10.0.1.2 "
+        "don't reach each other: no answer"
     ]
-    assert failing_of(found) == ()
+    assert failing_of(found, 3) == ()
 
 
 def test_what_was_not_tried_and_what_is_not_known_yet_fails_nothing() -> None:
@@ -187,12 +199,14 @@ def test_what_was_not_tried_and_what_is_not_known_yet_fails_nothing() -> None:
         "unknown: network fabric, node-1: no status yet",
         "unknown: network fabric: 2 calls were not tried in time",
     ]
-    assert failing_of(found) == ()
+    assert failing_of(found, 3) == ()
 
 
 def test_machines_of_one_name_are_told_apart() -> None:
     (found,) = findings_of(replace(checked(3, [(2, 1)]), names=("a", "b", "b")))
-    assert found.text.endswith("NIC 0: b (node 2) does not reach b (node 1): no answer")
+    assert found.text.endswith(
+        "b (node 2) at 10.0.0.2 does not reach b (node 1) at 10.0.0.1: no answer"
+    )
 
 
 def test_what_256_machines_fail_by_is_summed_up_soon() -> None:
@@ -203,7 +217,7 @@ def test_what_256_machines_fail_by_is_summed_up_soon() -> None:
         for each in calls(256)
     ]
     found = findings_of(replace(checked(2), names=tuple(map(str, range(256))), results=results))
-    assert failing_of(found) == tuple(range(64))
+    assert failing_of(found, 256) == tuple(range(64))
 
 
 def test_a_clock_that_is_off_is_told_from_one_that_is_not_known_well() -> None:
@@ -259,4 +273,4 @@ def test_gpus_whose_state_nobody_tells_are_unknown() -> None:
 def test_who_was_silent_is_said() -> None:
     found = findings_of(checked(3, silent={2: "it did not answer in time"}))
     assert words(found) == ["unknown: node-2 was not checked: it did not answer in time"]
-    assert failing_of(found) == (2,)
+    assert failing_of(found, 3) == (2,)

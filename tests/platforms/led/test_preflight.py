@@ -29,7 +29,7 @@ from broadgauge.platforms.led.preflight import (
 )
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, PlatformError
-from broadgauge.specs.record import Phase
+from broadgauge.specs.launching import WAITING
 
 LAUNCH = make_launch()
 HEALTHY = PreflightDone(
@@ -68,7 +68,7 @@ def test_what_is_found_is_shown_and_kept(tmp_path: Path) -> None:
     led.start(LAUNCH, shown)
     (given,) = link.jobs_told
     assert given.preflight == "first"
-    told = [line for line in shown.of(Phase.RENDEZVOUS) if line.startswith("preflight")]
+    told = [line for line in shown.of(WAITING) if line.startswith("preflight")]
     assert told == BROKEN_WORDS
     assert [note for note in led.notes if note.startswith("preflight")] == BROKEN_WORDS
     assert (logs / "failing-nodes.txt").read_text() == "b\n"

@@ -80,7 +80,7 @@ class Preflight:
             networks=self.asked.networks,
             num_calls=sum(result.is_tried for result in checked.results),
             findings=tuple(replace(each, agents=each.agents[:MOST_SETS]) for each in findings),
-            failing=failing_of(findings),
+            failing=failing_of(findings, len(names)),
         )
 
     def cancel(self) -> None:

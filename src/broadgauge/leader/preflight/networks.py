@@ -25,7 +25,7 @@ def of_networks(checked: Checked) -> Iterator[PreflightFinding]:
         results = [each for each in of_this if each.is_tried]
         yield from _problems(network, checked)
         yield from _not_known(network, checked)
-        yield from _failures(network, results, checked)
+        yield from _failures(network, nics, results, checked)
         if len(results) < len(of_this):
             text = f"network {network}: {len(of_this) - len(results)} calls were not tried in time"
             yield PreflightFinding(kind="unknown", text=text, network=network)
@@ -62,7 +62,7 @@ def _not_known(network: str, checked: Checked) -> Iterator[PreflightFinding]:
 
 
 def _failures(
-    network: str, results: Sequence[PairResult], checked: Checked
+    network: str, nics: Sequence[CheckedNic], results: Sequence[PairResult], checked: Checked
 ) -> Iterator[PreflightFinding]:
     """Of a network that goes by RDMA, TCP has to reach the others over its first NIC alone."""
     is_rdma = any(
@@ -73,7 +73,8 @@ def _failures(
     )
     for nic in sorted({each.nic for each in results}):
         own = [each for each in results if each.nic == nic]
-        for words, pairs in _of_nic(own, checked):
+        addresses = {each.agent: each.address for each in nics if each.nic == nic}
+        for words, pairs in _of_nic(own, addresses, checked):
             if is_rdma and nic > 0:
                 text = f"network {network}, NIC {nic}, by TCP: {words}"
                 yield PreflightFinding(kind="differs", text=text, network=network)
@@ -83,7 +84,7 @@ def _failures(
 
 
 def _of_nic(
-    results: Sequence[PairResult], checked: Checked
+    results: Sequence[PairResult], addresses: Mapping[int, str], checked: Checked
 ) -> Iterator[tuple[str, tuple[tuple[int, ...], ...]]]:
     """In words, and which machines can't be together."""
     failed = [each for each in results if each.trouble is not None]
@@ -98,14 +99,21 @@ def _of_nic(
         by_agent.setdefault(each.listener, []).append(each)
     alone = set(_alone(results, by_agent))
     for agent in sorted(alone):
-        words = f"{checked.name(agent)} and all others don't reach each other"
+        words = f"{_at(agent, addresses, checked)} and all others don't reach each other"
         yield f"{words}: {_troubles(by_agent[agent])}", ((agent,),)
     left = [each for each in failed if not alone & {each.caller, each.listener}]
     pairs = _pairs(left)
     for pair in pairs[:MOST_SHOWN]:
-        yield _pair_words(pair, left, checked), (pair,)
+        named = {agent: _at(agent, addresses, checked) for agent in pair}
+        yield _pair_words(pair, left, named), (pair,)
     if more := pairs[MOST_SHOWN:]:
         yield f"{len(more)} more pairs don't reach each other", tuple(more)
+
+
+def _at(agent: int, addresses: Mapping[int, str], checked: Checked) -> str:
+    """`node-a at 10.0.0.5`: a wrong address is what is wrong as often as a network."""
+    address = addresses.get(agent)
+    return checked.name(agent) + ("" if address is None else f" at {address}")
 
 
 def _alone(
@@ -121,14 +129,16 @@ def _alone(
             yield agent
 
 
-def _pair_words(pair: tuple[int, int], failed: Sequence[PairResult], checked: Checked) -> str:
+def _pair_words(
+    pair: tuple[int, int], failed: Sequence[PairResult], named: Mapping[int, str]
+) -> str:
     own = [each for each in failed if {each.caller, each.listener} == set(pair)]
     callers = sorted({each.caller for each in own})
     if len(callers) == 2:
-        words = f"{checked.name(pair[0])} and {checked.name(pair[1])} don't reach each other"
+        words = f"{named[pair[0]]} and {named[pair[1]]} don't reach each other"
     else:
         (caller,), (other,) = callers, [each for each in pair if each != callers[0]]
-        words = f"{checked.name(caller)} does not reach {checked.name(other)}"
+        words = f"{named[caller]} does not reach {named[other]}"
     return f"{words}: {_troubles(own)}"
 
 

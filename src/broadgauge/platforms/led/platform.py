@@ -59,6 +59,8 @@ class LedPlatform:
         self._has_started = False
         """A leader: what is found after that is of this life of the tool."""
         self._is_left = False
+        self._show: Say = lambda _: None
+        """What is waited for, and what has come of it."""
         allocation.tell_to(self._notes.say)
         self._programs = Programs()
 
@@ -74,6 +76,7 @@ class LedPlatform:
     def start(self, request: LaunchRequest, progress: TrialProgress) -> FollowedLaunch:
         """Follow the leader up to the first trial that is asked for. Raises LaunchError."""
         self._notes.show = partial(progress, Phase.RENDEZVOUS)
+        self._show = partial(progress, WAITING)
         progress(Phase.RENDEZVOUS, f"starting ranks on {request.cases[0].nodes} nodes")
         while True:
             try:
@@ -263,9 +266,10 @@ class LedPlatform:
         raise AssertionError("events do not end")
 
     def _tell_preflight(self, done: PreflightDone) -> None:
-        """Raises RunFolderError."""
+        """At once, before anything is measured, and at the end. Raises RunFolderError."""
         for words in preflight_words(done):
-            self._notes.say(words)
+            self._show(words)
+            self._notes.keep(words)
         write_preflight(done, self._folders.logs)
 
     def _launch(
