@@ -3,10 +3,12 @@
 import itertools
 import math
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from tests.advise.ladders.found_runs import NETWORKS, found_run
 from tests.advise.ladders.ladder_runs import (
     COMMAND_WITH_STEPS,
     COMPUTE_S,
@@ -22,10 +24,12 @@ from broadgauge.advise.ladders.ladder import Ladder
 from broadgauge.advise.ladders.ladders_of_run import ladders, seen_ladders
 from broadgauge.advise.ladders.next_step import next_step
 from broadgauge.analysis.analyse import analysed
+from broadgauge.api.display import plain_text
 from broadgauge.predict.sensitivity.sensitivity import analyse
 from broadgauge.report.charts_sensitivity import ladder_chart, ladder_words
 from broadgauge.report.html import render
 from broadgauge.report.ladder_words import BASE, CRITICAL, ENOUGH, KNEE, answers, what_next
+from broadgauge.report.terminal_sensitivity import print_ladders
 from broadgauge.results.run_path import read_summary
 
 
@@ -182,3 +186,22 @@ def test_the_next_rates_are_those_that_would_show_more(tmp_path: Path) -> None:
     path = ladder_run(tmp_path / "weak", weak, has_reference=False)
     (bounded,) = ladders(read_summary(path))
     assert next_step(bounded).rates_gbps == ()
+
+
+def test_found_networks_are_named_beside_what_they_carry(tmp_path: Path) -> None:
+    (ladder,) = ladders(read_summary(found_run(tmp_path)))
+    rungs, spec = chart_of(ladder)
+    assert [row["rate"].split(",")[0] for row in rungs] == list(NETWORKS)
+    (points,) = of_mark(spec, "point")
+    axis = points["encoding"]["x"]["axis"]
+    assert axis["title"] == "what a network carries a node"
+    assert '"pod, 20' in axis["labelExpr"]
+    words = ladder_words(ladder)
+    assert "Rates are what all_reduce of 64 MiB carried on each network; " in words
+    known = dict(answers(ladder))
+    assert known[ENOUGH].endswith("a faster network would tell")
+    printed = plain_text(partial(print_ladders, [ladder]))
+    assert "step time against what each network carries" in printed
+    assert what_next(ladder) is None
+    page = render(analysed(read_summary(found_run(tmp_path / "page"))))
+    assert "Sensitivity of train 2x1" in page

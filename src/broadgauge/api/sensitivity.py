@@ -63,9 +63,10 @@ class Ladders(Displayed):
     def table(self) -> Table:
         """One row a rung of a ladder, from the slowest rate on.
 
-        Columns: label (`train 2x1`), metric (what was taken for the time of a step), rate_gbps (of
-        a node's link), step_time_s with the ends step_time_low_s and step_time_high_s of its 95 %
-        interval, curve_s (of the fitted curve there).
+        Columns: label (`train 2x1`), metric (what was taken for the time of a step), network (where
+        it was found and its rate measured; else null), rate_gbps (of a node's link), step_time_s
+        with the ends step_time_low_s and step_time_high_s of its 95 % interval, curve_s (of the
+        fitted curve there).
         """
         return table_of_rows("rungs", [row for each in self._found for row in _rungs(each)])
 
@@ -94,8 +95,8 @@ def sensitivity(
     runs_folder: PathLike = RUNS_FOLDER,
     progress: OnProgress | None = None,
 ) -> Ladders:
-    """Runs an experiment's trainings and commands at several link rates, and says what the rate
-    decides; or says it of a run that has rates enough.
+    """Runs an experiment's trainings and commands at several link rates, or on the networks that
+    hosts and pods have, and says what the rate decides; or says it of a run that has rates enough.
 
     experiment: as `run` takes it; or a run, its folder, or `"last"`, which is analysed as it is.
     rates_gbps: line rates of a node in Gbit/s, at least three; none: six about those named.
@@ -118,7 +119,7 @@ def sensitivity(
         assert not isinstance(experiment, Run), "a run is stored"
         loaded = load_experiment(experiment, {} if overrides is None else overrides)
         ladder = as_ladder(loaded.experiment, _rates(rates_gbps), network)
-        check_nodes(read_machine())
+        check_nodes(ladder, read_machine())
         watching = Watching(progress)
         with interruptible(watching) as interrupts:
             options = RunOptions(runs_folder=Path(runs_folder))
@@ -171,6 +172,7 @@ def _rungs(ladder: Ladder) -> list[dict[str, Any]]:
         {
             "label": ladder.label,
             "metric": ladder.metric,
+            "network": rung.name or None,
             "rate_gbps": rung.rate_gbps,
             "step_time_s": rung.step_s.value,
             "step_time_low_s": rung.step_s.low,

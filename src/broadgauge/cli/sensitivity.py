@@ -2,12 +2,14 @@
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from broadgauge.advise.ladders.ladder import Ladder
     from broadgauge.results.model import RunSummary
+    from broadgauge.specs.experiment import Experiment
 
 RATES_HELP = "line rates in Gbit/s: 0.1,0.2,0.5,1 (default: six about those that it names)"
 
@@ -16,10 +18,11 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "sensitivity",
         help="run an experiment at several link rates, and say what the rate decides",
-        description="Runs an experiment's trainings and commands at several link rates. From step "
-        "time against 1/bandwidth come the bytes on the critical path, the time that no network "
-        "can remove, and the rate beyond which nothing is gained. A run folder with three rates "
-        "or more is analysed as it is.",
+        description="Runs an experiment's trainings and commands at several link rates, or on "
+        "hosts and in pods on the networks that are there. From step time against 1/bandwidth "
+        "come the bytes on the critical path, the time that no network can remove, and the rate "
+        "beyond which nothing is gained. A run folder with three rates or more is analysed as it "
+        "is.",
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -59,6 +62,11 @@ def add_parser(subparsers: Any) -> None:
         default=[],
         help="change a part of the experiment first: --set launches=3",
     )
+    parser.add_argument(
+        "--on",
+        choices=("emulated", "hosts", "kubernetes"),
+        help="run it there, whatever `platform` its file names",
+    )
     parser.add_argument("--dry-run", action="store_true", help="print the schedule; run nothing")
     parser.add_argument(
         "--runs-folder",
@@ -90,7 +98,7 @@ def _refuse_for_a_run(options: argparse.Namespace) -> None:
     from broadgauge.specs.errors import InputError
 
     given = {"rates": options.rates, "network": options.network, "set": options.overrides}
-    for name, value in (given | {"dry-run": options.dry_run}).items():
+    for name, value in (given | {"on": options.on, "dry-run": options.dry_run}).items():
         if value:
             raise InputError(
                 f"--{name} changes what is run, and {options.experiment} has been run",
@@ -101,23 +109,20 @@ def _refuse_for_a_run(options: argparse.Namespace) -> None:
 def _run_ladder(options: argparse.Namespace) -> int:
     """Measure, then show. Returns the run's exit code."""
     from contextlib import nullcontext, redirect_stdout
-    from functools import partial
 
     from broadgauge.cli.output import program, say
     from broadgauge.cli.start_and_show import RunRequest, print_dry_run, run_new, show_finished
-    from broadgauge.platforms.machine import read_machine
-    from broadgauge.running.ladder import as_ladder, check_nodes, parse_rates_gbps
+    from broadgauge.running.ladder import parse_rates_gbps
     from broadgauge.running.preparing import RunOptions
     from broadgauge.specs.errors import ExitCode, InputError
 
     rates = () if options.rates is None else parse_rates_gbps(options.rates)
     request = RunRequest(
         name_or_path=options.experiment,
-        overrides=options.overrides,
-        change=partial(as_ladder, rates_gbps=rates, network_name=options.network),
+        overrides=[*options.overrides, *([f"platform={options.on}"] if options.on else [])],
+        change=partial(_that_can_run, rates_gbps=rates, network_name=options.network),
         options=RunOptions(runs_folder=options.runs_folder),
     )
-    check_nodes(read_machine())
     if options.dry_run:
         return print_dry_run(request)
     with redirect_stdout(_stderr()) if options.json else nullcontext():
@@ -133,6 +138,18 @@ def _run_ladder(options: argparse.Namespace) -> int:
             raise
         say(f"broadgauge: {error}")  # no curve, since trials failed: the code says that
     return code
+
+
+def _that_can_run(
+    experiment: "Experiment", rates_gbps: tuple[float, ...], network_name: str | None
+) -> "Experiment":
+    """The ladder of it. Raises InputError, and PlatformError where it can't run here."""
+    from broadgauge.platforms.machine import read_machine
+    from broadgauge.running.ladder import as_ladder, check_nodes
+
+    ladder = as_ladder(experiment, rates_gbps, network_name)
+    check_nodes(ladder, read_machine())
+    return ladder
 
 
 def _stderr() -> Any:
@@ -169,9 +186,17 @@ def _show(folder: Path, options: argparse.Namespace) -> None:
         reasons = "; ".join(dict.fromkeys(ladder.why for ladder in found))
         raise InputError(
             f"no curve can be drawn of {folder}: {reasons}",
-            hint="`broadgauge sensitivity EXPERIMENT` measures a job at several rates, and "
-            "--rates says at which",
+            hint=_HINT_FOUND if any(ladder.rates_words for ladder in found) else _HINT,
         )
+
+
+_HINT = (
+    "`broadgauge sensitivity EXPERIMENT` measures a job at several rates, and --rates says at which"
+)
+_HINT_FOUND = (
+    "three networks with a collective of 1 MB or more beside the job: `broadgauge sensitivity "
+    "EXPERIMENT` adds one, or `--on emulated` sets rates"
+)
 
 
 def _within_ratio(text: str) -> float:

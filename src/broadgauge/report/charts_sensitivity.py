@@ -17,7 +17,7 @@ from broadgauge.report.chart_parts import (
     rows_of,
     tips,
 )
-from broadgauge.report.ladder_words import answers, rung_name
+from broadgauge.report.ladder_words import answers, rates_note, rung_name
 from broadgauge.report.quantities import interval
 from broadgauge.specs.units import show_rate, show_time
 
@@ -36,7 +36,9 @@ LEAST_SHARE = 0.25
 def ladder_words(ladder: Ladder) -> str:
     """The answers, and where something disagrees."""
     parts = [f"{title}: {words}." for title, words in answers(ladder)]
-    return " ".join([*parts, *(f"Disagrees: {words}." for words in ladder.disagreements)])
+    parts += [f"Disagrees: {words}." for words in ladder.disagreements]
+    note = rates_note(ladder)
+    return " ".join([*parts, *([] if note is None else [f"{note[0].upper()}{note[1:]}."])])
 
 
 def ladder_chart(ladder: Ladder) -> Spec | None:
@@ -153,17 +155,17 @@ def _named_line(name: str, row: Spec, place: Spec, other: str) -> list[Spec]:
 
 def _rate_axis(found: Sensitivity) -> Spec:
     """A tick at each rung, with its name."""
-    slowest, fastest = found.rungs[0].rate_gbps, found.rungs[-1].rate_gbps
+    slowest, fastest = found.rungs[0], found.rungs[-1]
     named = {rung.rate_gbps: rung_name(rung) for rung in found.rungs if _has_room(rung, found)}
     axis = printed_axis(
         sorted(named),
         lambda rate: named[rate],
-        title="rate of a node's link",
+        title="what a network carries a node" if slowest.name else "rate of a node's link",
         labelOverlap="greedy",
         labelSeparation=6,
         grid=False,
     )
-    domain = [slowest / MARGIN, fastest * MARGIN]
+    domain = [slowest.rate_gbps / MARGIN, fastest.rate_gbps * MARGIN]
     return {
         "field": "x",
         "type": "quantitative",

@@ -18,6 +18,7 @@ def ladder_json(ladder: Ladder) -> Json:
         "label": ladder.label,
         "metric": ladder.metric,
         "is_inverse_of_metric": ladder.is_inverse,
+        "rates_are_what": ladder.rates_words or None,
         "why_unknown": ladder.why or None,
         **(_found(ladder.found) if ladder.found is not None else {}),
         "answers": dict(answers(ladder)),

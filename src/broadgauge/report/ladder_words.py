@@ -49,8 +49,20 @@ def _critical(found: Sensitivity) -> LadderAnswer:
 
 
 def rung_name(rung: FittedRung) -> str:
-    """`200 Mbit/s`, or `unshaped`."""
+    """`200 Mbit/s`, or `unshaped`; `sriov, 38.4 Gbit/s` of a network that was found."""
+    if rung.name:
+        return f"{rung.name}, {show_rate(rung.rate_gbps)}"
     return "unshaped" if rung.is_unshaped else show_rate(rung.rate_gbps)
+
+
+def rates_note(ladder: Ladder) -> str | None:
+    """What the rates are where nobody set them; None: they were set."""
+    if not ladder.rates_words:
+        return None
+    return (
+        f"rates are what {ladder.rates_words} on each network; bytes are as many as take the time "
+        "at these rates"
+    )
 
 
 def interval(estimate: Estimate, show: Show) -> str:
@@ -145,6 +157,9 @@ def _not_yet(ladder: Ladder, answer: LadderAnswer, show: Show) -> str:
 
 def _try(step: NextStep, answer: LadderAnswer) -> str:
     """`try 3.2 Gbit/s and 6.4 Gbit/s`; empty where nothing would tell."""
+    if step.is_found and answer.lack in (Lack.SLOWER_RATES, Lack.FASTER_RATES):
+        which = "slower" if answer.lack is Lack.SLOWER_RATES else "faster"
+        return f"a {which} network would tell"
     if answer.lack is Lack.LAUNCHES:
         number = answer.launches
         return "try a quieter machine" if number is None else f"try {number} launches"

@@ -7,10 +7,10 @@ from rich.text import Text
 
 from broadgauge.advise.ladders.ladder import Ladder
 from broadgauge.predict.sensitivity.ladder import FittedRung, Sensitivity
-from broadgauge.report.ladder_words import answers, forms, rung_name, what_next
+from broadgauge.report.ladder_words import answers, forms, rates_note, rung_name, what_next
 from broadgauge.report.quantities import show_estimate
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
-from broadgauge.specs.units import show_time
+from broadgauge.specs.units import show_rate, show_time
 
 STEP = "step_time_s"
 
@@ -18,7 +18,8 @@ STEP = "step_time_s"
 def print_ladders(ladders: Sequence[Ladder], console: Console) -> None:
     """Each ladder by itself."""
     for ladder in ladders:
-        heading(f"{ladder.label}: {_what(ladder)} against the link's rate", console)
+        against = "what each network carries" if ladder.rates_words else "the link's rate"
+        heading(f"{ladder.label}: {_what(ladder)} against {against}", console)
         if ladder.found is None:
             sentence(f"unknown: {ladder.why}", console)
         else:
@@ -34,7 +35,8 @@ def _what(ladder: Ladder) -> str:
 
 
 def _print_rungs(ladder: Ladder, found: Sensitivity, console: Console) -> None:
-    head = ["rate a node", "step time", "curve", "off by"]
+    rates = ["network", "carries a node"] if ladder.rates_words else ["rate a node"]
+    head = [*rates, "step time", "curve", "off by"]
     head += ["network cost", "by the curve"] if ladder.costs else []
     head += ["predicted"] if ladder.predicted else []
     print_table(head, [_cells(ladder, rung) for rung in found.rungs], console)
@@ -42,7 +44,7 @@ def _print_rungs(ladder: Ladder, found: Sensitivity, console: Console) -> None:
 
 def _cells(ladder: Ladder, rung: FittedRung) -> tuple[str, ...]:
     cells = [
-        rung_name(rung),
+        *((rung.name, show_rate(rung.rate_gbps)) if rung.name else (rung_name(rung),)),
         show_estimate(STEP, rung.step_s),
         show_time(rung.fitted_s),
         signed_percent(rung.off_ratio),
@@ -77,8 +79,8 @@ def _print_notes(ladder: Ladder, console: Console) -> None:
         sentence(f"disagrees: {words}", console, "yellow")
     if any(cost.is_apart for cost in ladder.costs):
         sentence("* further apart than both intervals allow", console, "dim")
-    words_of_forms = forms(ladder)
-    for words in () if words_of_forms is None else (words_of_forms,):
+    known = (rates_note(ladder), forms(ladder))
+    for words in (each for each in known if each is not None):
         sentence(f"note: {words}", console, "dim")
     for each in ladder.left_out:
         step = "" if each.step_s is None else f", {show_time(each.step_s)} a step"

@@ -1,13 +1,20 @@
-"""Which experiment is the ladder of another? Its networks become one network at several rates."""
+"""Which experiment is the ladder of another?
+
+Where links are emulated, its networks become one network at several rates. On hosts and in pods,
+where nobody sets a rate, the networks that are there are the rungs, and a collective beside the job
+says what each of them carries.
+"""
 
 from collections.abc import Sequence
 
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.cluster import split_shape
+from broadgauge.specs.collectives import CollectivesWorkload
 from broadgauge.specs.errors import InputError, PlatformError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.machine import MachineFacts
 from broadgauge.specs.network import Network
+from broadgauge.specs.platforms import ON_OTHER_MACHINES
 from broadgauge.specs.units import parse_rate_gbps, show_rate
 from broadgauge.specs.workload import Workload
 
@@ -22,6 +29,9 @@ LEAST_GBPS, MOST_GBPS = 0.001, 10_000.0
 NAME_SUFFIX = "-ladder"
 UNSHAPED = "unshaped"
 """The rung without a rate."""
+MESSAGE_BYTES = 64 * 2**20
+"""Of the all_reduce that says what a network carries: more than two of DDP's buckets, so that
+latency is a small part of it."""
 _LONGEST_NAME = 63
 _OF_A_RUNG = {"name", "rate_gbps", "rate_inferred_from", "receive_rate_gbps", "description"}
 """What a rung does not have of the network whose ladder it stands on."""
@@ -32,13 +42,16 @@ def as_ladder(
 ) -> Experiment:
     """The experiment on rungs: what has no steps or no link is left out of it.
 
-    Raises InputError where nothing would be left, or no rate is named anywhere.
+    Raises InputError where nothing would be left, or no rate is named anywhere; of networks that
+    are there already where a rate or one of them is asked for, or they are fewer than three.
     """
+    if ON_OTHER_MACHINES.issuperset(experiment.platforms):
+        return _on_found_networks(experiment, rates_gbps, network_name)
     base = _base(experiment, network_name)
     rates = tuple(rates_gbps) or default_rates_gbps(experiment)
     changed: Experiment = experiment.model_copy(
         update={
-            "name": experiment.name[: _LONGEST_NAME - len(NAME_SUFFIX)] + NAME_SUFFIX,
+            "name": _name(experiment),
             "platform": "emulated",
             "cluster": experiment.cluster.model_copy(update={"shapes": _shapes(experiment)}),
             "networks": (*(_rung(base, rate) for rate in rates), *_unshaped(base)),
@@ -49,6 +62,67 @@ def as_ladder(
         }
     )
     return changed
+
+
+def _name(experiment: Experiment) -> str:
+    return experiment.name[: _LONGEST_NAME - len(NAME_SUFFIX)] + NAME_SUFFIX
+
+
+def _on_found_networks(
+    experiment: Experiment, rates_gbps: Sequence[float], network_name: str | None
+) -> Experiment:
+    """The same job on every network that its platform has."""
+    platforms = experiment.platforms
+    where = " and ".join(platforms)
+    if rates_gbps or network_name is not None:
+        option = "--rates" if rates_gbps else "--network"
+        raise InputError(
+            f"{option}: no rate can be set on {where}, whose networks are there already",
+            hint=f"without {option} each network is measured as it is; `--on emulated` sets rates",
+        )
+    found = [
+        each
+        for each in experiment.networks
+        if isinstance(each, Network) and any(each.has_face_on(where) for where in platforms)
+    ]
+    if len(found) < FEWEST_RATES:
+        raise InputError(
+            f"{experiment.name} names {len(found)} networks on {where}, and a curve over what they "
+            f"carry needs {FEWEST_RATES}",
+            hint="name another network, or let `--on emulated` emulate several rates",
+        )
+    changed: Experiment = experiment.model_copy(
+        update={
+            "name": _name(experiment),
+            "cluster": experiment.cluster.model_copy(update={"shapes": _shapes(experiment)}),
+            "networks": tuple(found),
+            "workloads": (
+                *(_free(workload) for workload in _workloads(experiment)),
+                *_that_show_rates(experiment, found),
+            ),
+            "skip_if": tuple(rule for rule in experiment.skip_if if rule.network is None),
+            "hypotheses": (),
+            "published": (),
+        }
+    )
+    return changed
+
+
+def _that_show_rates(experiment: Experiment, found: Sequence[Network]) -> tuple[Workload, ...]:
+    """The experiment's own collectives; where it has none one all_reduce, unless plain TCP streams
+    say as much: of commands, whose image may have no torch, on networks without RDMA."""
+    own = tuple(_free(each) for each in experiment.workloads if each.shows_link_rate)
+    has_training = any(each.kind == "train" for each in experiment.workloads)
+    has_rdma = any(face.is_rdma for each in found if (face := each.any_face) is not None)
+    if own or not (has_training or has_rdma):
+        return own
+    taken = {each.name for each in experiment.workloads}
+    name = next(each for each in ("rate", "rate-of-network", "ladder-rate") if each not in taken)
+    return (
+        CollectivesWorkload(
+            kind="collectives", name=name, ops=("all_reduce",), sizes=(MESSAGE_BYTES,)
+        ),
+    )
 
 
 def parse_rates_gbps(text: str) -> tuple[float, ...]:
@@ -75,12 +149,12 @@ def parse_rates_gbps(text: str) -> tuple[float, ...]:
     return tuple(rates)
 
 
-def check_nodes(machine: MachineFacts) -> None:
+def check_nodes(experiment: Experiment, machine: MachineFacts) -> None:
     """On the local platform are no links to shape, so nothing of a ladder can run there.
 
     Raises PlatformError.
     """
-    if not machine.can_emulate:
+    if "emulated" in experiment.platforms and not machine.can_emulate:
         raise PlatformError(
             f"a ladder needs emulated nodes, which are refused here: {machine.refusal}",
             hint=machine.fix,

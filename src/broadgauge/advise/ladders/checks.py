@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from broadgauge.advise.ladders.found_rates import NORMAL_95
 from broadgauge.advise.ladders.ladder import (
     Ladder,
     NetworkCost,
@@ -25,6 +26,7 @@ from broadgauge.results.folder.series import read_series
 from broadgauge.results.kinds.registry import in_results
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.summary import estimate_over
+from broadgauge.specs.case import Case
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.record import Record
@@ -54,7 +56,12 @@ def checked(ladder: Ladder, folder: Path, predicted: Mapping[str, Estimate]) -> 
         predicted=rungs,
         predicted_found=_predicted_found(ladder, rungs),
     )
-    disagreements = (*_about_bytes(full), *_about_costs(full), *_about_predictions(full))
+    disagreements = (
+        *_about_bytes(full),
+        *_about_costs(full),
+        *_about_predictions(full),
+        *_about_networks(full),
+    )
     return replace(full, disagreements=disagreements, notes=(*full.notes, *_about_host(full)))
 
 
@@ -66,10 +73,8 @@ def hidden_ratio(critical: Estimate, counted: Estimate) -> float:
 def _counted(ladder: Ladder, folder: Path) -> tuple[Estimate | None, str]:
     """Payload of a step by the link's counters, over all rungs, and what else is in it."""
     case = ladder.rungs[0].case
-    assert case.link is not None, "rungs have links"
-    assert case.link.payload_rate_gbps is not None, "rungs have rates"
-    assert case.link.slower_rate_gbps is not None, "rungs have rates"
-    share = case.link.payload_rate_gbps / case.link.slower_rate_gbps
+    share = _payload_share(case)
+    beside = "acknowledgements" if share < 1 else "headers and acknowledgements"
     shaped = (summary for summary in ladder.rungs if not is_unshaped(summary.case))
     good = [record for summary in shaped for record in summary.good]
     skipped = in_results(case.workload).samples_left_out(ladder.metric)
@@ -77,7 +82,7 @@ def _counted(ladder: Ladder, folder: Path) -> tuple[Estimate | None, str]:
         if ladder.is_inverse:
             return None, "the counters count by step, and the metric is a rate"
         found = estimate_over(good, lambda r: _times(r.metrics.get("wire_bytes"), share))
-        return found, "acknowledgements among them" if found else "no link's counters were read"
+        return found, f"{beside} among them" if found else "no link's counters were read"
     if case.ranks_per_node > 1 or ladder.is_inverse:
         return None, "how many steps the command made is not known"
     found = estimate_over(
@@ -85,6 +90,14 @@ def _counted(ladder: Ladder, folder: Path) -> tuple[Estimate | None, str]:
     )
     how = "over the whole command, its start among them, at one step a sample"
     return found, how if found else "no link's counters were read"
+
+
+def _payload_share(case: Case) -> float:
+    """Of the bytes on the wire. Of a network that was found 1: its MTU and headers are its own."""
+    if case.link is None or case.link.payload_rate_gbps is None:
+        return 1.0
+    assert case.link.slower_rate_gbps is not None, "payload is a part of a rate"
+    return case.link.payload_rate_gbps / case.link.slower_rate_gbps
 
 
 def _bytes_a_sample(record: Record, folder: Path, metric: str, skipped: int) -> float | None:
@@ -194,6 +207,21 @@ def _is_wrong(predicted: Predicted, measured: Estimate) -> bool:
 
 def _off(predicted: Predicted, measured: Estimate) -> float:
     return abs(predicted.step_s.value / measured.value - 1)
+
+
+def _about_networks(ladder: Ladder) -> Iterator[str]:
+    """Of networks that were found: which are not where their rates put them?"""
+    if not ladder.rates_words or ladder.found is None:
+        return
+    for rung in ladder.found.rungs:
+        slack = NORMAL_95 * rung.rate_error_ratio
+        curve = replace(rung.step_s, value=rung.fitted_s, low=rung.fitted_s, high=rung.fitted_s)
+        if is_apart(rung.step_s, curve, slack):
+            side = "longer" if rung.off_ratio > 0 else "shorter"
+            yield (
+                f"on {rung.name} a step is {show_ratio(abs(rung.off_ratio), 2)} {side} than what "
+                "it carries would make it: the networks differ in more than their rate"
+            )
 
 
 def _about_host(ladder: Ladder) -> Iterator[str]:

@@ -2,10 +2,23 @@
 
 from dataclasses import dataclass
 
-from broadgauge.predict.sensitivity.ladder import Sensitivity
+from broadgauge.messages.payload import VXLAN_HEADER_BYTES, payload_rate_gbps
+from broadgauge.predict.sensitivity.ladder import RATE_ERROR_RATIO, Sensitivity
 from broadgauge.results.model import CaseSummary
 from broadgauge.specs.case import Case
 from broadgauge.specs.estimate import Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRate:
+    """What a node's link carries."""
+
+    rate_gbps: float
+    """Line rate of all NICs, in the slower direction; or what was measured."""
+    payload_gbps: float
+    """What of it is payload."""
+    error_ratio: float = RATE_ERROR_RATIO
+    """How far it may be off, as a standard error over the rate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +65,9 @@ class Ladder:
     rungs: tuple[CaseSummary, ...]
     """From the slowest rate to the fastest, as in `found`; the last may be unshaped."""
     left_out: tuple[LeftOutNetwork, ...]
+    rates_words: str
+    """What its rates are, of networks that were found: `all_reduce of 67.1 MB carried`. Empty: they
+    were set."""
     found: Sensitivity | None
     """None: too few rungs."""
     why: str
@@ -88,25 +104,41 @@ def node_payload_gbps(case: Case) -> float | None:
 
 def is_unshaped(case: Case) -> bool:
     """Is its link ours, without a rate?"""
-    return case.link is not None and case.link.found is None and case.link.rate_gbps is None
+    return case.link is not None and case.link.face is None and case.link.rate_gbps is None
+
+
+def is_found(case: Case) -> bool:
+    """Was its network there already, so that nobody sets its rate?"""
+    return case.link is not None and case.link.face is not None
 
 
 def carried_gbps(summary: CaseSummary) -> float | None:
-    """What a node's unshaped NICs carried of plain TCP streams, one a NIC or eight in all; None:
-    not measured."""
-    assert summary.case.link is not None, "rungs have links"
-    one, eight = summary.ceiling_gbps, summary.eight_streams_gbps
-    seen = [] if one is None else [one.value * summary.case.link.num_nics]
+    """What a node's NICs carried of plain TCP streams, one a NIC or eight in all, where no rate
+    was set; None: not measured."""
+    one, eight = _one_stream_gbps(summary), summary.eight_streams_gbps
+    seen = [] if one is None else [one]
     seen += [] if eight is None else [eight.value]
     return max(seen, default=None)
 
 
-def unshaped_payload_gbps(summary: CaseSummary) -> float | None:
+def is_one_stream_most(summary: CaseSummary) -> bool:
+    """Did one stream a NIC carry as much as eight in all? Where none was measured: yes."""
+    one = _one_stream_gbps(summary)
+    return one is not None and one == carried_gbps(summary)
+
+
+def carried_payload_gbps(summary: CaseSummary) -> float | None:
     """What of it is payload, as on a shaped link of its MTU."""
     carried = carried_gbps(summary)
-    assert summary.case.link is not None, "rungs have links"
-    nics = summary.case.link.num_nics
-    if carried is None:
-        return None
-    one = summary.case.link.model_copy(update={"rate_gbps": carried / nics})
-    return None if one.payload_rate_gbps is None else one.payload_rate_gbps * nics
+    link = summary.case.link
+    assert link is not None, "rungs have links"
+    overlay_bytes = VXLAN_HEADER_BYTES if link.overlay else 0
+    return None if carried is None else payload_rate_gbps(carried, link.mtu_bytes, overlay_bytes)
+
+
+def _one_stream_gbps(summary: CaseSummary) -> float | None:
+    """One over each NIC."""
+    link = summary.case.link
+    assert link is not None, "rungs have links"
+    nics = link.num_nics if link.face is None else link.num_face_nics
+    return None if summary.ceiling_gbps is None else summary.ceiling_gbps.value * nics

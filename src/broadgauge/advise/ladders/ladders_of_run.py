@@ -1,8 +1,9 @@
 """Which ladders of link rates does a run hold, and what do they say?
 
 A ladder is one workload, shape and backend on networks that differ in their rate alone. An unshaped
-one is its last rung, at the rate that plain streams carried. Left out of its curve are rates that
-this host limited rather than the network, as advise/verdicts/link_use.py says.
+one is its last rung, at the rate that plain streams carried. Networks that were found are a ladder,
+too, by what was measured on each (found_rates.py). Left out of its curve are rates that this host
+limited rather than the network, as advise/verdicts/link_use.py says.
 """
 
 import math
@@ -12,14 +13,17 @@ from functools import partial
 
 from broadgauge.advise.findings.shared_cores import foreign_load_of
 from broadgauge.advise.ladders.checks import checked
+from broadgauge.advise.ladders.found_rates import RateOf, differences, found_rates
 from broadgauge.advise.ladders.ladder import (
     Ladder,
     LeftOutNetwork,
+    NodeRate,
     carried_gbps,
+    carried_payload_gbps,
+    is_found,
     is_unshaped,
     node_payload_gbps,
     node_rate_gbps,
-    unshaped_payload_gbps,
 )
 from broadgauge.advise.verdicts.link_use import host_limit, link_use_of
 from broadgauge.predict.sensitivity.ladder import Rung
@@ -34,6 +38,7 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.metrics import unit_of
+from broadgauge.specs.network import Network
 from broadgauge.specs.record import Record
 from broadgauge.specs.workload import Workload
 
@@ -99,11 +104,15 @@ def step_metric(workload: Workload, wanted: str | None = None) -> str | None:
 
 
 def _place(case: Case) -> str:
-    """What rungs of one ladder have in common: all but the rate, and what is named after it."""
+    """What rungs of one ladder have in common: all but the rate, and what is named after it; of
+    networks that were found, all but the network."""
     assert case.link is not None
     bare = case.link.model_copy(
         update={"name": "rung", "rate_gbps": None, "receive_rate_gbps": None}
     )
+    if case.link.face is not None:
+        bare = Network(name="found")
+        case = case.model_copy(update={"environment": {}})
     # The name, too: keys leave it out, and two workloads of one text are two ladders.
     return f"{case.workload.name} {case.model_copy(update={'network': bare}).key}"
 
@@ -119,7 +128,9 @@ def _ladder(
     metric = step_metric(case.workload, wanted)
     samples_left_out = in_results(case.workload).samples_left_out(metric or "")
     value_of = partial(_step_s, metric)
-    rungs, left_out = _judged(members, run, value_of)
+    measured = found_rates(members, run) if is_found(case) else None
+    rate_of = _set_rate if measured is None else measured.of
+    rungs, left_out = _judged(members, run, value_of, rate_of)
     ladder = Ladder(
         label=f"{case.workload.name} {case.shape}"
         + (f" {case.backend}" if _has_several_backends(run) else ""),
@@ -127,8 +138,9 @@ def _ladder(
         is_inverse=metric is not None and _is_rate(metric),
         rungs=rungs,
         left_out=left_out,
+        rates_words="" if measured is None else measured.words,
         found=None,
-        why=_why_nothing(metric, sum(not is_unshaped(rung.case) for rung in rungs)),
+        why=_why_nothing(metric, sum(not is_unshaped(rung.case) for rung in rungs), case),
         counted_bytes=None,
         counted_how="",
         is_counted_by_sample=samples_left_out is not None,
@@ -137,34 +149,39 @@ def _ladder(
         predicted=(),
         predicted_found=None,
         disagreements=(),
-        notes=tuple(_notes(members)),
+        notes=tuple(_notes(members, rungs)),
     )
     if ladder.why:
         return ladder
     torn, torn_words = _torn_blocks(rungs, value_of)
-    found = analyse([_rung(summary, value_of, torn) for summary in rungs], gain_ratio=gain_ratio)
+    found = analyse(
+        [_rung(summary, _known(rate_of(summary)), value_of, torn) for summary in rungs],
+        gain_ratio=gain_ratio,
+    )
     ladder = replace(ladder, found=found, notes=(*ladder.notes, *torn_words))
     return checked(ladder, run.folder, predicted)
 
 
 def _judged(
-    members: Sequence[CaseSummary], run: RunSummary, value_of: ValueOf
+    members: Sequence[CaseSummary], run: RunSummary, value_of: ValueOf, rate_of: RateOf
 ) -> tuple[tuple[CaseSummary, ...], tuple[LeftOutNetwork, ...]]:
-    """The rungs from the slowest on, and what is none."""
+    """The rungs from the slowest rate on, and what is none."""
     rungs: dict[float, CaseSummary] = {}
     left_out: list[LeftOutNetwork] = []
     for summary in members:
-        why = _why_no_rung(summary, run, value_of)
-        rate = math.inf if is_unshaped(summary.case) else node_payload_gbps(summary.case) or 0.0
-        if why is None and rate in rungs:
-            why = f"the same rate as {rungs[rate].case.network_name}"
+        rate = rate_of(summary)
+        why = _why_no_rung(summary, run, value_of, rate)
+        payload_gbps = rate.payload_gbps if isinstance(rate, NodeRate) else 0.0
+        place = math.inf if is_unshaped(summary.case) else payload_gbps
+        if why is None and place in rungs:
+            why = f"the same rate as {rungs[place].case.network_name}"
         if why is None:
-            rungs[rate] = summary
+            rungs[place] = summary
         else:
             step = estimate_over(summary.good, value_of)
             step_s = None if step is None else step.value
             left_out.append(LeftOutNetwork(summary=summary, why=why or "", step_s=step_s))
-    ordered = [rungs[rate] for rate in sorted(rungs)]
+    ordered = [rungs[place] for place in sorted(rungs)]
     if _is_slower_unshaped(ordered):
         why = "unshaped, this host carries no more than the fastest rate"
         left_out.append(LeftOutNetwork(summary=ordered.pop(), why=why, step_s=None))
@@ -178,17 +195,33 @@ def _is_slower_unshaped(rungs: Sequence[CaseSummary]) -> bool:
     return (carried_gbps(rungs[-1]) or 0.0) <= (node_rate_gbps(rungs[-2].case) or 0.0)
 
 
-def _why_no_rung(summary: CaseSummary, run: RunSummary, value_of: ValueOf) -> str | None:
+def _why_no_rung(
+    summary: CaseSummary, run: RunSummary, value_of: ValueOf, rate: NodeRate | str
+) -> str | None:
     """Why does the curve not go through this case? None: it does."""
     if not any(value_of(record) is not None for record in summary.good):
         return "no trial succeeded" if not summary.num_ok else "it has no such figure"
+    if isinstance(rate, str):
+        return rate
     if is_unshaped(summary.case):
-        if carried_gbps(summary) is None:
-            return "what this host carries unshaped was not measured"
         return None
-    if node_payload_gbps(summary.case) is None:
-        return "nobody knows the rate of a network that was found"
     return host_limit(link_use_of(summary, run, summary.value("network_cost_s")))
+
+
+def _set_rate(summary: CaseSummary) -> NodeRate | str:
+    """Of a link that is ours: the rate it was given; of an unshaped one what streams carried."""
+    if is_unshaped(summary.case):
+        rate_gbps, payload_gbps = carried_gbps(summary), carried_payload_gbps(summary)
+    else:
+        rate_gbps, payload_gbps = node_rate_gbps(summary.case), node_payload_gbps(summary.case)
+    if rate_gbps is None or payload_gbps is None:
+        return "what this host carries unshaped was not measured"
+    return NodeRate(rate_gbps=rate_gbps, payload_gbps=payload_gbps)
+
+
+def _known(rate: NodeRate | str) -> NodeRate:
+    assert isinstance(rate, NodeRate), "a rung has a rate"
+    return rate
 
 
 def _torn_blocks(
@@ -217,23 +250,20 @@ def _torn_blocks(
     return torn, (f"{why}, and are left out",)
 
 
-def _rung(summary: CaseSummary, value_of: ValueOf, torn: frozenset[int]) -> Rung:
+def _rung(summary: CaseSummary, rate: NodeRate, value_of: ValueOf, torn: frozenset[int]) -> Rung:
     """Each block's mean over its trials."""
     blocks: dict[int, list[float]] = {}
     for record in summary.good:
         value = value_of(record)
         if value is not None and record.block not in torn:
             blocks.setdefault(record.block, []).append(value)
-    rate_gbps, payload_gbps = node_rate_gbps(summary.case), node_payload_gbps(summary.case)
-    if is_unshaped(summary.case):
-        rate_gbps, payload_gbps = carried_gbps(summary), unshaped_payload_gbps(summary)
-    assert rate_gbps is not None, "a rung has a rate"
-    assert payload_gbps is not None, "a rung has a rate"
     return Rung(
-        rate_gbps=rate_gbps,
-        payload_gbps=payload_gbps,
+        rate_gbps=rate.rate_gbps,
+        payload_gbps=rate.payload_gbps,
         step_s_by_block={block: mean(values) for block, values in blocks.items()},
         is_unshaped=is_unshaped(summary.case),
+        rate_error_ratio=rate.error_ratio,
+        name=summary.case.network_name if is_found(summary.case) else "",
     )
 
 
@@ -250,24 +280,29 @@ def _is_rate(metric: str) -> bool:
     return unit_of(metric) == "1/s"
 
 
-def _why_nothing(metric: str | None, num_rungs: int) -> str:
+def _why_nothing(metric: str | None, num_rungs: int, case: Case) -> str:
     """Why is no curve possible? Empty: it is."""
     if metric is None:
         return "no metric is a time or a rate: let the command print `step_time_s`"
-    if num_rungs < FEWEST_RUNGS:
-        have = f"{num_rungs} rate{'' if num_rungs == 1 else 's'} can be used"
-        return f"{have}, and a curve needs {FEWEST_RUNGS}"
-    return ""
+    if num_rungs >= FEWEST_RUNGS:
+        return ""
+    what = "network" if is_found(case) else "rate"
+    have = f"{num_rungs} {what}{'' if num_rungs == 1 else 's'} can be used"
+    return f"{have}, and a curve needs {FEWEST_RUNGS}"
 
 
 def _has_several_backends(run: RunSummary) -> bool:
     return len({summary.case.backend for summary in run.candidates}) > 1
 
 
-def _notes(members: Sequence[CaseSummary]) -> Iterator[str]:
+def _notes(members: Sequence[CaseSummary], rungs: Sequence[CaseSummary]) -> Iterator[str]:
     """What limits the answers beside chance?"""
     if any(s.case.link is not None and s.case.link.slow_pairs for s in members):
         yield "bytes are stated for the network's rate: what its slow pairs carry takes longer"
+    if rungs and is_found(rungs[0].case):
+        differ = differences(rungs)
+        yield from () if differ is None else (differ,)
     foreign = [words for s in members if (words := foreign_load_of(s)) is not None]
     if foreign:
-        yield f"{len(foreign)} of {len(members)} rates: {foreign[0]}"
+        what = "networks" if is_found(members[0].case) else "rates"
+        yield f"{len(foreign)} of {len(members)} {what}: {foreign[0]}"

@@ -27,6 +27,8 @@ class NextStep:
     """About so many would tell; None: no launches lack, or more than anybody runs."""
     lacks_unshaped: bool = False
     """A network without a rate would tell."""
+    is_found: bool = False
+    """The networks were found, and no rate can be set: another network would tell."""
 
     @property
     def rates_gbps(self) -> tuple[float, ...]:
@@ -43,6 +45,10 @@ def next_step(ladder: Ladder) -> NextStep:
         return NextStep()
     answers = (found.critical_bytes, found.base_s, found.knee_gbps, found.enough_gbps)
     lacks = {answer.lack for answer in answers}
+    needed = [answer.launches for answer in answers if answer.launches is not None]
+    launches = max(needed, default=None)
+    if ladder.rates_words:
+        return NextStep(launches=launches, is_found=True)
     shaped = [rung.rate_gbps for rung in found.rungs if not rung.is_unshaped]
     nics = _num_nics(ladder)
     slower: tuple[float, ...] = ()
@@ -54,13 +60,12 @@ def next_step(ladder: Ladder) -> NextStep:
     wanted = wanted if most is None else min(wanted, most)
     if Lack.FASTER_RATES in lacks and wanted > LEAST_GAIN * max(shaped):
         faster = _between(max(shaped), wanted, 3)
-    needed = [answer.launches for answer in answers if answer.launches is not None]
     has_unshaped = any(is_unshaped(rung.case) for rung in ladder.rungs)
     return NextStep(
         faster_gbps=tuple(rate / nics for rate in faster),
         slower_gbps=tuple(rate / nics for rate in slower),
         before_gbps=tuple(rate / nics for rate in shaped),
-        launches=max(needed, default=None),
+        launches=launches,
         lacks_unshaped=Lack.FASTER_RATES in lacks and not has_unshaped and _may_go_unshaped(ladder),
     )
 

@@ -13,10 +13,6 @@ from broadgauge.results.student import student_quantile
 
 Floats = NDArray[np.float64]
 
-RATE_ERROR_RATIO = 0.005
-"""How far an emulated link is off its payload rate, by itself: 98.8 to 100 % of it was measured, a
-standard deviation of 0.5 %. Source: docs/measurements.md, "A shaped link carries its payload rate".
-"""
 PENALTY = 4.0
 """Each further figure of a form must lower the sum of squares by this: about 5 % of false knees."""
 AS_GOOD = 2.0

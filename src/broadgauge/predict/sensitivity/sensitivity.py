@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from broadgauge.predict.sensitivity.figures import RATE_ERROR_RATIO, RungArrays
+from broadgauge.predict.sensitivity.figures import RungArrays
 from broadgauge.predict.sensitivity.ladder import Rung, Sensitivity
 from broadgauge.predict.sensitivity.levels import levels_of
 from broadgauge.predict.sensitivity.statements import Reading
@@ -33,10 +33,11 @@ def analyse(
     ordered = _checked(rungs)
     blocks = sorted({block for rung in ordered for block in rung.step_s_by_block})
     levels = levels_of([[rung.step_s_by_block.get(block) for block in blocks] for rung in ordered])
+    off = np.array([rung.rate_error_ratio for rung in ordered])
     ladder = RungArrays(
         x=np.array([8.0 / rung.payload_gbps for rung in ordered]),
         step_s=np.exp(levels.log_level),
-        error_ratio=np.sqrt(levels.variance + RATE_ERROR_RATIO**2),
+        error_ratio=np.sqrt(levels.variance + off**2),
         levels=levels,
         gain_ratio=gain_ratio,
         is_first_unshaped=ordered[0].is_unshaped,

@@ -88,6 +88,8 @@ class Reading:
                 ),
                 fitted_s=self.fits[0].step_s(float(self.ladder.x[place])),
                 is_unshaped=rung.is_unshaped,
+                rate_error_ratio=rung.rate_error_ratio,
+                name=rung.name,
             )
 
     def _estimate(
