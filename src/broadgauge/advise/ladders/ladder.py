@@ -88,7 +88,7 @@ def node_payload_gbps(case: Case) -> float | None:
 
 def is_unshaped(case: Case) -> bool:
     """Is its link ours, without a rate?"""
-    return case.link is not None and case.link.found is None and case.link.rate_gbps is None
+    return case.link is not None and case.link.face is None and case.link.rate_gbps is None
 
 
 def carried_gbps(summary: CaseSummary) -> float | None:
