@@ -537,3 +537,23 @@ def test_an_interval_across_the_threshold_says_what_to_do() -> None:
     assert sentence.startswith("unknown: 40 % ")
     assert "on both sides of 30 %: " in sentence
     assert "launches" in sentence
+
+
+@pytest.mark.parametrize("launches", [1, 2])
+def test_few_launches_in_which_the_network_saves_time_are_no_verdict(launches: int) -> None:
+    found = judged(FOUND, steps(-0.4, launches=launches))
+    assert found.bound is Bound.UNKNOWN
+    words = f"not known from {launches} launch{'' if launches == 1 else 'es'}: "
+    assert words in found.sentence
+    assert "−40 % of a step" in found.sentence
+    assert "less than 1 %" not in found.sentence
+
+
+def test_a_share_just_below_none_stays_compute_bound() -> None:
+    assert judged(FOUND, steps(-0.03, launches=2)).bound is Bound.COMPUTE
+
+
+def test_launches_that_all_save_time_and_scatter_widely_are_no_verdict() -> None:
+    found = judged(FOUND, steps(-0.4, launches=3, spread=0.1))
+    assert found.bound is Bound.UNKNOWN
+    assert "not known from 3 launches" in found.sentence

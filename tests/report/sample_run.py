@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from broadgauge.advise.trial_findings import findings
+from broadgauge.merging.metrics import FOUND, UNSHAPED
 from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case
@@ -18,6 +19,7 @@ from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
 from broadgauge.specs.network import Network, payload_rate_gbps
 from broadgauge.specs.op_rows import CollectiveRow
 from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
+from broadgauge.specs.platforms import PlatformKind
 from broadgauge.specs.record import (
     Environment,
     ErrorKind,
@@ -94,6 +96,19 @@ class Options:
     """NVML samples in each record; the figures stay those of CPUs."""
     ceiling_gbps: float = 23.0
     """Of one plain TCP stream; Gloo alone reaches less."""
+    platform: PlatformKind = "emulated"
+    networks: tuple[Network, ...] = (POD, VNIC, REFERENCE)
+    unmeasured: Network | None = None
+    """Of which nobody knows what streams carry: a firewall is in the way."""
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """A training on one node, and both workloads on two nodes on each network."""
+        return (
+            make_case(TRAIN, None, 1),
+            *(make_case(COLLECTIVES, network, 2) for network in self.networks),
+            *(make_case(TRAIN, network, 2) for network in self.networks),
+        )
 
 
 def make_case(workload: Workload, network: Network | None, nodes: int) -> Case:
@@ -108,11 +123,7 @@ def make_case(workload: Workload, network: Network | None, nodes: int) -> Case:
     )
 
 
-CASES = (
-    make_case(TRAIN, None, 1),
-    *(make_case(COLLECTIVES, network, 2) for network in (POD, VNIC, REFERENCE)),
-    *(make_case(TRAIN, network, 2) for network in (POD, VNIC, REFERENCE)),
-)
+CASES = Options().cases
 
 
 def sample_run(folder: Path, options: Options | None = None) -> RunSummary:
@@ -121,8 +132,9 @@ def sample_run(folder: Path, options: Options | None = None) -> RunSummary:
     dice = random.Random(7)
     (folder / "series").mkdir(parents=True, exist_ok=True)
     records, launches = [], []
+    cases = options.cases
     for block in range(options.launches):
-        order = CASES[block % len(CASES) :] + CASES[: block % len(CASES)]
+        order = cases[block % len(cases) :] + cases[: block % len(cases)]
         for position, case in enumerate(order):
             launch_id = f"b{block}.{position}"
             trial = PlannedTrial(trial_id=f"{launch_id}.t0", case_key=case.key, trial=0)
@@ -141,18 +153,18 @@ def sample_run(folder: Path, options: Options | None = None) -> RunSummary:
     plan = Plan(
         experiment_name="quickstart",
         seed=0,
-        cases=CASES,
+        cases=cases,
         launches=tuple(launches),
         expected_s=240,
-        hypotheses=HYPOTHESES,
-        published=PUBLISHED,
-        notes=("2 cores for 2 nodes of 1 core",),
+        hypotheses=HYPOTHESES if options.platform == "emulated" else (),
+        published=PUBLISHED if options.platform == "emulated" else (),
+        notes=("2 cores for 2 nodes of 1 core",) if options.platform == "emulated" else (),
     )
     return summarise_run(
         folder=folder,
         plan=plan,
         records=records,
-        experiment_yaml=YAML,
+        experiment_yaml=YAML if options.platform == "emulated" else "",
         environments={"9f2c": _environment(options)},
     )
 
@@ -161,7 +173,7 @@ def _environment(options: Options) -> Environment:
     gpus = (GpuFacts(name="NVIDIA H200", memory_bytes=150_000_000_000),) * 2
     return Environment(
         broadgauge="0.1.0",
-        platform="emulated",
+        platform=options.platform,
         python="3.11.7",
         torch="2.11.0+cpu",
         kernel="6.1.0-18-amd64",
@@ -202,7 +214,7 @@ class Maker:
         }
         if fails:
             return Record(**fields, status=Status.FAILED, error=FAILURE)
-        if case.network is not None:
+        if case.network is not None and case.network != self.options.unmeasured:
             round_trip_s = 45e-6 * self.dice.gauss(1, 0.05)
             ceiling_gbps = self.options.ceiling_gbps * self.dice.gauss(1, 0.02)
             fields["link"] = LinkFacts(ceiling_gbps=ceiling_gbps, round_trip_s=round_trip_s)
@@ -311,10 +323,15 @@ def _train(folder: Path, case: Case, fields: dict, dice: random.Random) -> Recor
         names = [name for name, value in metrics.items() if value is None and name != "mfu_ratio"]
         missing |= dict.fromkeys(names, "one node: no link")
     elif not has_line:
-        missing["line_share_ratio"] = "the link is unshaped"
+        missing["line_share_ratio"] = why_no_share(case.network)
     return Record(
         **fields, status=Status.OK, metrics=metrics, missing=missing, nodes=nodes, series=paths
     )
+
+
+def why_no_share(network: Network) -> str:
+    """As broadgauge/merging/metrics.py says it."""
+    return UNSHAPED if network.face is None else FOUND
 
 
 def _jitter(dice: random.Random) -> float:
@@ -346,7 +363,7 @@ def _collectives(case: Case, fields: dict, dice: random.Random) -> Record:
         "retransmits_count": 3.0,
         "drops_count": 0.0,
     }
-    missing = {"line_share_ratio": "the link is unshaped"} if rate is None else {}
+    missing = {} if rate is not None else {"line_share_ratio": why_no_share(case.network)}
     return Record(
         **fields,
         status=Status.OK,

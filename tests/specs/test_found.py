@@ -45,7 +45,7 @@ def test_where_it_is_found_nothing_is_claimed_of_what_we_would_have_set() -> Non
 )
 def test_the_way_it_is_meant_to_send_is_in_its_label(keys: dict[str, Any], words: str) -> None:
     fabric = network(found={"interface": "ib0", "nominal_gbps": 400, **keys}).as_found_on("hosts")
-    assert fabric.label == f"pod, found at ib0, 400 Gbit/s, {words}"
+    assert fabric.label == f"pod, found at ib0, nominal 400 Gbit/s, {words}"
     assert fabric.is_meant_as_rdma == (words != "TCP")
     assert not network(rate_gbps=1, found={"interface": "ib0"}).as_emulated().is_meant_as_rdma
 

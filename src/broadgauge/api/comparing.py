@@ -13,6 +13,7 @@ from broadgauge.api.asking import ratio, run_of
 from broadgauge.api.display import Displayed, listed, plain_text
 from broadgauge.api.table import Table, table_of_rows
 from broadgauge.report.gate_words import GATE_HEAD, gate_cells, gate_sentences
+from broadgauge.report.link_words import reference_words
 from broadgauge.report.markup import Html, join, table, tag
 from broadgauge.report.quantities import interval, show, title_of
 from broadgauge.report.terminal import print_gate, print_runs_compared
@@ -166,7 +167,7 @@ def _within(run: RunSummary, limit_ratio: float | None) -> Comparison:
         ),
         ComparedGroup(
             of="networks",
-            words="each network (B) against the fastest one (A), paired block by block",
+            words=f"each network (B) against {reference_words(run)} (A), paired block by block",
             rows=against_reference(of_arm(run, "candidate")),
         ),
     )

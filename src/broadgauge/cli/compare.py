@@ -60,6 +60,7 @@ def handle(options: argparse.Namespace) -> int:
 def _compare_within(run: "RunSummary", limit_ratio: float | None) -> int:
     """Its arms, then its networks. Returns the gate's exit code."""
     from broadgauge.cli.console import results_console
+    from broadgauge.report.link_words import reference_words
     from broadgauge.report.terminal import print_networks_compared, print_platforms_compared
     from broadgauge.report.terminal_tables import sentence
     from broadgauge.report.words import lasting
@@ -84,7 +85,12 @@ def _compare_within(run: "RunSummary", limit_ratio: float | None) -> int:
         if platforms:
             print_platforms_compared(platforms, console)
         if networks or (run.plan.baseline is None and not platforms):
-            print_networks_compared(networks, console, is_imported=run.plan.is_imported)
+            print_networks_compared(
+                networks,
+                console,
+                is_imported=run.plan.is_imported,
+                reference=reference_words(run),
+            )
     return code
 
 

@@ -26,11 +26,12 @@ def _of_pairs(analysed: AnalysedRun, cases: Sequence[CaseSummary]) -> Iterator[C
 
 
 def _of_collectives(analysed: AnalysedRun, cases: Sequence[CaseSummary]) -> Iterator[Chart]:
+    has_rate = any(s.case.link is not None and s.case.link.node_rate_gbps for s in cases)
+    dotted = "; dotted: the line rate, headers included" if has_rate else ""
     for op, dtype in dict.fromkeys((r.op, r.dtype) for s in cases for r in s.collectives):
         yield Chart(
             title=f"busbw of {op}, {dtype}",
-            how="Mean over launches with its 95 % interval, as nccl-tests defines busbw; dotted: "
-            "the line rate, headers included.",
+            how=f"Mean over launches with its 95 % interval, as nccl-tests defines busbw{dotted}.",
             spec=busbw_chart(analysed.run, op, dtype),
         )
 

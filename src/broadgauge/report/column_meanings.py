@@ -25,7 +25,7 @@ OF_TRIALS: Mapping[str, str] = {
     "block": "the pass over all cases that the trial belongs to; cases are compared within blocks",
     "trial": "number of the trial within its launch and case, from 0",
     "position": "its place in the order of all trials of its block, from 0",
-    "line_rate_gbps": "what the shaper was set to, with Ethernet headers; empty: unshaped",
+    "line_rate_gbps": "what the shaper was set to, with Ethernet headers; empty: unshaped or found",
     "mtu_bytes": "largest IP packet on the link",
     "device": "cpu or cuda",
     "backend": "library of the collectives: gloo or nccl",
@@ -38,7 +38,8 @@ OF_TRIALS: Mapping[str, str] = {
     "error_message": "what happened, in words",
     "environment": "hash of the software and hardware: environments/<hash>.json of the run folder",
     "ceiling_gbps": (
-        "on the wire, what one plain TCP stream carried at least over the same link unshaped"
+        "on the wire, what one plain TCP stream carried at least over the same link unshaped; of a "
+        "found network over it as it is"
     ),
     "eight_streams_gbps": (
         "the same of eight streams at once, over all NICs of a node; empty: unknown, or not needed "

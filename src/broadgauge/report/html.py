@@ -17,6 +17,7 @@ from broadgauge.report import (
     page_nccl,
     page_top,
 )
+from broadgauge.report.link_words import reference_words
 from broadgauge.report.markup import Html, tag
 from broadgauge.report.rows import table_rows
 from broadgauge.report.vega_runtime import runtime
@@ -96,7 +97,9 @@ def _above_pictures(analysed: AnalysedRun) -> list[Html]:
 def _below_pictures(analysed: AnalysedRun) -> list[Html]:
     run, analysis = analysed.run, analysed.analysis
     return [
-        page_top.comparisons(analysis, is_imported=run.plan.is_imported),
+        page_top.comparisons(
+            analysis, is_imported=run.plan.is_imported, reference=reference_words(run)
+        ),
         page_matrix.paths(analysis),
         page_nccl.nccl(analysis),
         page_matrix.nics(run),

@@ -8,13 +8,14 @@ from broadgauge.report.cost_rows import MEANINGS, cost_rows
 from broadgauge.report.failed_trials import alike, trial_words, where_words
 from broadgauge.report.finding_words import cause_words, why_failed
 from broadgauge.report.kinds.registry import in_report
+from broadgauge.report.link_words import has_emulated, stream_title
 from broadgauge.report.markup import Content, Html, join, table, tag
 from broadgauge.report.page_cells import estimate_content
 from broadgauge.report.quantities import interval, meaning_of, show, title_of
 from broadgauge.results.cost import NO_COST, CaseCost, RunCost
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.summary import estimate_over
-from broadgauge.specs.alike_nodes import node_words
+from broadgauge.specs.alike_nodes import nodes_words
 from broadgauge.specs.cluster_words import cluster_rows
 from broadgauge.specs.imported import IMPORTED
 from broadgauge.specs.record import Environment, GpuFacts, Record
@@ -27,7 +28,7 @@ def hosts(run: RunSummary) -> Html:
     if not cases:
         return Html()
     head = ("case", "bytes per trial", "CPU per GB", "cores busy", "retransmits", "dropped")
-    link = ("one stream unshaped, at least", "round trip")
+    link = (stream_title(cases), "round trip")
     has_gpus = any(record.gpus for record in run.records)
     gpu_head = ("GPU clock", "GPU power", "throttled") if has_gpus else ()
     return join(
@@ -185,7 +186,7 @@ def _environment(key: str, facts: Environment) -> Html:
         "memory_bytes": None if facts.memory_bytes is None else show_size(facts.memory_bytes),
         "gpus": "; ".join(map(_gpu_words, facts.gpus)) or ("none" if is_here else None),
         "nics": ", ".join(facts.nics) or ("unknown" if is_here else None),
-        "nodes": "; ".join(map(node_words, facts.nodes)) or ("this machine" if is_here else None),
+        "nodes": nodes_words(facts),
         "variables": " ".join(f"{k}={v}" for k, v in sorted(facts.variables.items())) or "none",
     }
     rows = [("hash", key)]
@@ -213,13 +214,16 @@ def meanings(run: RunSummary, cost: RunCost = NO_COST) -> Html:
     if not rows:
         return Html()
     share = show_ratio(0.95)
+    emulated = (
+        " An emulated network has the line rate named, by TCP, and no delay, loss or offload of "
+        "the network it is like."
+    )
     return join(
         tag("h2", "What the figures mean"),
         tag(
             "p",
             f"Intervals are {share} intervals. A dash means not measured; the reason stands under "
-            "“Every figure”. An emulated network has the line rate named, by TCP, and no delay, "
-            "loss or offload of the network it is like.",
+            f"“Every figure”.{emulated if has_emulated(run) else ''}",
             class_="how",
         ),
         table(("figure", "name in exports", "meaning"), rows, class_="text"),

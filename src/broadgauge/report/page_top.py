@@ -203,9 +203,11 @@ def notes(run: RunSummary, analysis: Analysis, cost: RunCost = NO_COST) -> Html:
     )
 
 
-def comparisons(analysis: Analysis, *, is_imported: bool = False) -> Html:
+def comparisons(
+    analysis: Analysis, *, is_imported: bool = False, reference: str = "the fastest network"
+) -> Html:
     """How does each network do against the fastest, and each platform against the first?"""
-    first = "Against the first label" if is_imported else "Against the fastest network"
+    first = f"Against {'the first label' if is_imported else reference}"
     return join(
         _compared("Against the first platform", analysis.platforms),
         _compared(first, analysis.networks),

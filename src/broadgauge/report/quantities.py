@@ -45,8 +45,6 @@ _TITLES = {
     "amplification_ratio": "bytes over the ring's",
     "retransmits_count": "retransmits",
     "drops_count": "packets dropped",
-    "ceiling_gbps": "one stream unshaped, at least",
-    "eight_streams_gbps": "eight streams unshaped, at least",
     "usd_per_gigatoken": "$/10⁹ tokens",
     "usd_per_run": "$ a run",
 }

@@ -9,10 +9,10 @@ from broadgauge.analysis.model import Analysis
 from broadgauge.report.cells import Cell, estimate_cell
 from broadgauge.report.cost_words import days_words, tokens_title, usd_words
 from broadgauge.report.kinds.registry import in_report
+from broadgauge.report.link_words import line_rate_cell
 from broadgauge.report.quantities import interval, launches_words, show, spread
 from broadgauge.results.cost import NO_COST, CaseCost, RunCost
 from broadgauge.results.model import CaseSummary, RunSummary
-from broadgauge.specs.units import show_rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,15 +127,8 @@ def _network(row: NetworkRow) -> Cell:
 
 
 def _line_rate(row: NetworkRow) -> Cell | None:
-    network = row.job.case.link
-    if network is None:
-        return None
-    if network.rate_gbps is None:
-        return Cell(main="unshaped")
-    nics = f"{network.num_nics} × " if network.num_nics > 1 else ""
-    inwards = network.receive_rate_gbps
-    sub = "" if inwards is None else f"{nics}{show_rate(inwards)} in"
-    return Cell(main=f"{nics}{show_rate(network.rate_gbps)}", sub=sub)
+    beside = () if row.collectives is None else (row.collectives,)
+    return line_rate_cell((row.job, *beside))
 
 
 def _busbw(row: NetworkRow) -> Cell | None:

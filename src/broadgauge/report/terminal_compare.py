@@ -48,18 +48,23 @@ def _print_changed(comparison: RunComparison, console: Console) -> None:
 
 
 def print_networks_compared(
-    rows: Sequence[CaseComparison], console: Console, *, is_imported: bool = False
+    rows: Sequence[CaseComparison],
+    console: Console,
+    *,
+    is_imported: bool = False,
+    reference: str = "the fastest network",
 ) -> None:
     """Each network of one run against its fastest: A is the fastest.
 
-    Where the run was imported no rate is known: A has the label that was named first.
+    Of networks that were found no rate is known: A is the first (`link_words.reference_words`).
+    Nor is one known where the run was imported: A has the label that was named first.
     """
     if not rows:
         sentence("Nothing to compare: no workload succeeded on two networks.", console)
         return
     first = "label (B) against the first"
     if not is_imported:
-        first = "network (B) against the fastest one"
+        first = f"network (B) against {reference}"
     how = "in the order of their files" if is_imported else "block by block"
     sentence(f"Each {first} (A), paired {how}.", console)
     console.print()

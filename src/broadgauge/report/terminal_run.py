@@ -10,6 +10,7 @@ from broadgauge.report.cost_rows import cost_rows
 from broadgauge.report.failed_trials import alike, trial_words, where_words
 from broadgauge.report.finding_words import cause_words, why_failed
 from broadgauge.report.kinds.registry import in_report
+from broadgauge.report.link_words import stream_title
 from broadgauge.report.quantities import interval, show, title_of
 from broadgauge.report.rows import table_rows
 from broadgauge.report.terminal_claims import print_published
@@ -20,7 +21,7 @@ from broadgauge.report.terminal_tables import heading, indented, print_table, se
 from broadgauge.report.words import printable
 from broadgauge.results.cost import CaseCost
 from broadgauge.results.model import CaseSummary, RunSummary
-from broadgauge.specs.alike_nodes import node_words
+from broadgauge.specs.alike_nodes import nodes_words
 from broadgauge.specs.cluster_words import cluster_rows
 from broadgauge.specs.imported import IMPORTED
 from broadgauge.specs.record import Environment, Record
@@ -63,14 +64,15 @@ def _print_case(summary: CaseSummary, cost: CaseCost | None, console: Console) -
     counts = f"{summary.num_ok} of {summary.num_planned} trials good, {summary.num_failed} failed"
     sentence(f"{counts}; case {summary.case.key}", console, "dim")
     if summary.estimates:
-        of_link = {
-            "ceiling_gbps": summary.ceiling_gbps,
-            "eight_streams_gbps": summary.eight_streams_gbps,
-            "round_trip_s": summary.round_trip_s,
-        }
+        of_link = (
+            (stream_title([summary]), "ceiling_gbps", summary.ceiling_gbps),
+            (stream_title([summary], "eight"), "eight_streams_gbps", summary.eight_streams_gbps),
+            (title_of("round_trip_s"), "round_trip_s", summary.round_trip_s),
+        )
+        measured = ((title_of(name), name, e) for name, e in summary.estimates.items())
         rows = [
-            (title_of(name), show(name, e.value), interval(name, e), str(e.launches))
-            for name, e in {**summary.estimates, **of_link}.items()
+            (title, show(name, e.value), interval(name, e), str(e.launches))
+            for title, name, e in (*measured, *of_link)
             if e is not None
         ]
         rows += [(title, value, low, str(e.launches)) for title, value, low, e in cost_rows(cost)]
@@ -132,7 +134,7 @@ def _print_environment(key: str, facts: Environment, console: Console) -> None:
         elif name == "variables":
             value = " ".join(f"{k}={v}" for k, v in sorted(facts.variables.items())) or "none"
         elif name == "nodes":
-            value = "; ".join(map(node_words, facts.nodes)) or ("this machine" if is_here else None)
+            value = nodes_words(facts)
         elif isinstance(value, tuple):
             value = ", ".join(value) or None
         if value is None and not is_here:  # nearly everything: a file tells little

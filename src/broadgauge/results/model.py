@@ -150,7 +150,7 @@ def _index_of(cases: tuple[CaseSummary, ...]) -> _CaseIndex:
 
 
 def _line_rate(summary: CaseSummary) -> float:
-    """Of all NICs of a node; an unshaped network is taken for the fastest."""
+    """Of all NICs of a node; a network without a rate of ours is taken for the fastest."""
     network = summary.case.link
     rate_gbps = None if network is None else network.node_rate_gbps
     return float("inf") if rate_gbps is None else rate_gbps
@@ -192,7 +192,7 @@ class RunSummary:
     def fastest_of(self, summary: CaseSummary) -> CaseSummary | None:
         """Of `same_work` that on the fastest network; None: it has none between nodes.
 
-        Of what was imported no rate is known: the first that was named.
+        Of networks that were found, and of what was imported, no rate is known: the first named.
         """
         return self._index.fastest.get((summary.case.workload.name, summary.case.ranks))
 

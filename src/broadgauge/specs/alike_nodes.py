@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from broadgauge.specs.record import NodeFacts
+from broadgauge.specs.record import Environment, NodeFacts
 from broadgauge.specs.units import show_size
 
 
@@ -50,3 +50,10 @@ def _versions(facts: NodeFacts) -> tuple[tuple[str, str | None], ...]:
         ("NCCL", facts.nccl),
         ("driver", facts.driver),
     )
+
+
+def nodes_words(environment: Environment) -> str | None:
+    """Its machines, in a line. None: they are other machines, of which nothing is known."""
+    if not environment.nodes and environment.platform in ("emulated", "local"):
+        return "this machine"
+    return "; ".join(map(node_words, environment.nodes)) or None

@@ -123,7 +123,8 @@ REGISTRY: dict[str, Metric] = {
         Metric(
             name="line_share_ratio",
             direction="higher",
-            meaning="link_rate_gbps / the network's line rate; null where unshaped",
+            meaning="link_rate_gbps / the network's line rate; null where it is unshaped or "
+            "was found",
             is_part=True,
         ),
         Metric(
@@ -170,7 +171,11 @@ REGISTRY: dict[str, Metric] = {
             direction="lower",
             meaning="TCP segments retransmitted, all nodes",
         ),
-        Metric(name="drops_count", direction="lower", meaning="packets the shapers dropped"),
+        Metric(
+            name="drops_count",
+            direction="lower",
+            meaning="packets that the shapers dropped, or the NICs of a network that was found",
+        ),
         Metric(
             name="peak_memory_bytes",
             direction="lower",

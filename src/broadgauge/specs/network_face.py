@@ -68,6 +68,6 @@ class NetworkFace(Spec):
     def label(self) -> str:
         """In words."""
         words = [self.place]
-        words += [] if self.nominal_gbps is None else [show_rate(self.nominal_gbps)]
+        words += [] if self.nominal_gbps is None else [f"nominal {show_rate(self.nominal_gbps)}"]
         words += [] if self.transport_words is None else [self.transport_words]
         return ", ".join(words)

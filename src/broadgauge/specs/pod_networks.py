@@ -7,7 +7,6 @@ from pydantic import BeforeValidator, Discriminator, Field, StringConstraints, m
 from broadgauge.messages.vocabulary import Transport
 from broadgauge.specs.attachment_rules import (
     BY_A_PLUGIN,
-    VIRTUAL_FUNCTIONS,
     check_attachment,
 )
 from broadgauge.specs.base import InOneWord, placed_error
@@ -124,14 +123,14 @@ class SecondaryNetwork(NetworkFace):
 
     @property
     def place(self) -> str:
-        """`host-device of ens13`, `macvlan over ens8f0np0`, `existing rdmashared-net`."""
-        named = self.devices or self.definitions or self.resources
-        if not named:
-            return self.attachment
-        joint = {"macvlan": " over ", "ipvlan": " over "}
-        joint |= dict.fromkeys(("host-device", *VIRTUAL_FUNCTIONS), " of ")
-        words = named[0] if len(named) == 1 else f"{named[0]} to {named[-1]}"
-        return f"{self.attachment}{joint.get(self.attachment, ' ')}{words}"
+        """`host-device of ens13`, `existing rdmashared-net`, `sriov vf-net`, and of both a name
+        and devices `host-device port-01 of ens13`: the definition that the experiment names, then
+        the node's device; where it names neither, the device plugin's resource."""
+        by = self.devices or (() if self.definitions else self.resources)
+        words: list[str] = [self.attachment]
+        words += [_first_to_last(self.definitions)] if self.definitions else []
+        words += [*_JOINTS.get(self.attachment, ("of",)), _first_to_last(by)] if by else []
+        return " ".join(words)
 
     @property
     def is_chosen_by_resource(self) -> bool:
@@ -196,6 +195,14 @@ class SecondaryNetwork(NetworkFace):
     def resource_of(self, nic: int) -> str | None:
         """What a pod asks for, for this NIC, from 0; the last of fewer for the rest."""
         return self.resources[min(nic, len(self.resources) - 1)] if self.resources else None
+
+
+_JOINTS = {"macvlan": ("over",), "ipvlan": ("over",), "bridge": (), "device-plugin": ()}
+"""Between an attachment and the device below it."""
+
+
+def _first_to_last(names: tuple[str, ...]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
 
 
 AnyAttachment = Annotated[PodNetwork | SecondaryNetwork, Discriminator("attachment")]

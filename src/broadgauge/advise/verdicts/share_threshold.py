@@ -5,7 +5,7 @@ Its definition: results/network_share.py.
 
 from broadgauge.advise.limits import FEWEST_LAUNCHES, NETWORK_SHARE
 from broadgauge.results.model import CaseSummary
-from broadgauge.results.network_share import share_of_launches
+from broadgauge.results.network_share import AGREEING_RATIO, share_of_launches
 from broadgauge.results.resolution import launches_to_tell
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_ratio
@@ -52,6 +52,30 @@ def sign_disagreement(summary: CaseSummary) -> str | None:
         return None
     between = ends(min(share.ratios), max(share.ratios))
     return f"launches disagree whether the network costs anything, {between} of a step: {MORE}"
+
+
+def is_impossible(share: Estimate) -> bool:
+    """Would communication save more of a step than launches agree within, and is that not sure?
+
+    No network does, so that nothing was measured but noise; of an interval that is narrower than
+    the threshold the verdict stands.
+    """
+    if share.value >= -AGREEING_RATIO:
+        return False
+    if share.low is None or share.high is None or share.launches < FEWEST_LAUNCHES:
+        return True
+    return share.high - share.low >= NETWORK_SHARE
+
+
+def impossible_words(share: Estimate) -> str:
+    """`what the network costs is not known from 2 launches: they say −40 % of a step; run …`."""
+    launches = f"{share.launches} launch{'' if share.launches == 1 else 'es'}"
+    they = "it says" if share.launches == 1 else "they say"
+    cost = f"{100 * share.value:.0f}".replace("-", "−")
+    return (
+        f"what the network costs is not known from {launches}: {they} {cost} % of a step, and no "
+        f"network saves time; {MORE}"
+    )
 
 
 def across_words(share: Estimate) -> str:

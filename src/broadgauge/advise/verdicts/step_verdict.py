@@ -4,7 +4,8 @@ A training with several nodes is judged by its network share, the mean network_c
 step_time_s (results/network_share.py):
 
 1. Unknown share, an interval across 30 %, or launches of which some say that the network costs time
-   and others that it saves some, by more than 4 % of a step: unknown.
+   and others that it saves some, by more than 4 % of a step: unknown. So is a share below −4 % from
+   fewer than three launches, or with an interval of 30 points or more: no network saves time.
 2. Share below 30 %: compute-bound. A network of infinite speed would make the step 1 / (1 - share)
    times as fast, so below 30 % no network at all gives 1.43 times.
 3. Share above, and the host is the limit: host-bound. That is an unshaped link (what it carries is
@@ -38,6 +39,8 @@ from broadgauge.advise.verdicts.one_node_verdict import verdict_on_one_node
 from broadgauge.advise.verdicts.share_threshold import (
     across_words,
     few_launches,
+    impossible_words,
+    is_impossible,
     percent,
     side_of,
     sign_disagreement,
@@ -64,6 +67,8 @@ def verdict_of_steps(summary: CaseSummary, run: RunSummary) -> Verdict:
         bound, why = _bound(share, words, link)
         few = few_launches(share)
     noise = sign_disagreement(summary)
+    if noise is None and share is not None and is_impossible(share):
+        noise, few = impossible_words(share), ""
     if noise is not None:
         bound, why = Bound.UNKNOWN, noise
     sentence = "; ".join(part for part in (why, slower_words, few) if part)

@@ -118,7 +118,8 @@ def _comparison_notes(comparison: PairedComparison | None) -> tuple[str, ...]:
 def against_reference(run: RunSummary) -> tuple[CaseComparison, ...]:
     """How does each network do against the fastest one, workload by workload and shape by shape?
 
-    The reference is the unshaped network, else the one with the highest line rate of all its NICs.
+    The reference is the unshaped network, else the one with the highest line rate of all its NICs;
+    of networks that were found the first.
     """
     rows: list[CaseComparison] = []
     for reference in run.cases:
