@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.driving import run_command
-from tests.platforms.kubernetes.fake_api import Answer, FakeApi, fake_api, refused
+from tests.platforms.kubernetes.fake_api import Answer, FakeApi, fake_api, listed, refused
 from tests.platforms.kubernetes.inventory.made_up import answers
 
 from broadgauge.running.first_networks import MAP_FILE
@@ -68,6 +68,7 @@ def test_the_file_and_its_map_are_written_once_and_planned(kubeconfig: str, fold
     text = (folder / "mine.yaml").read_text()
     assert text.startswith("# For gpus, as its API describes it:\n")
     assert "- kubernetes.image: " in text
+    assert "\nnote       networks.subnet-rdma-port: whereabouts gives its pods" in made.stderr
     taken = run_command("run", "mine.yaml", "--dry-run", folder=folder)
     assert taken.returncode == 0, taken.stderr
     again = run_command(*INIT, "mine.yaml", folder=folder, KUBECONFIG=kubeconfig)
@@ -77,6 +78,31 @@ def test_the_file_and_its_map_are_written_once_and_planned(kubeconfig: str, fold
     assert f"`{MAP_FILE}` is there already" in other.stderr
     assert "name a FILE in another folder" in other.stderr
     assert not (folder / "other.yaml").exists()  # without its map it is nothing
+
+
+def test_a_file_that_is_there_is_refused_before_the_cluster_is_asked(
+    vpc: FakeApi, kubeconfig: str, folder: Path
+) -> None:
+    (folder / "mine.yaml").write_text("mine")
+    (folder / "away.yaml").symlink_to("nowhere")
+    for name in ("mine.yaml", "away.yaml"):
+        made = run_command(*INIT, name, folder=folder, KUBECONFIG=kubeconfig)
+        assert made.returncode == ExitCode.BAD_INPUT
+        assert f"`{name}` is there already, and is kept" in made.stderr
+    assert vpc.asked == []
+    assert (folder / "mine.yaml").read_text() == "mine"
+
+
+def test_a_mistyped_namespace_is_said_with_what_there_is(
+    vpc: FakeApi, kubeconfig: str, folder: Path
+) -> None:
+    spaces = ({"metadata": {"name": name}} for name in ("default", "training"))
+    vpc.script("GET", "/api/v1/namespaces", listed(*spaces))
+    words = (*INIT, "--namespace", "trianing", "-")
+    made = run_command(*words, folder=folder, KUBECONFIG=kubeconfig)
+    said = "kubernetes.namespace: trianing is not there; did you mean `training`?"
+    assert f"missing    {said}" in made.stderr
+    assert said in made.stdout
 
 
 def test_printed_it_is_the_experiment_alone(kubeconfig: str, folder: Path) -> None:

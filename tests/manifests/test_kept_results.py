@@ -53,8 +53,8 @@ def test_the_reader_has_a_program_and_labels_of_its_own(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ((RESULTS,), "no volume is named `kept`: none is"),
-        ((VOLUME, "kubernetes.results=other"), "no volume is named `other`: kept"),
+        ((RESULTS,), "`results`: no volume is named `kept`\n  hint: an entry of `volumes`"),
+        ((VOLUME, "kubernetes.results=ketp"), "named `ketp`\n  hint: did you mean `kept`"),
         (
             ("kubernetes.volumes=[{name: kept, mount: /kept, config_map: it}]", RESULTS),
             "`kept` can't be written to, and has to keep results",

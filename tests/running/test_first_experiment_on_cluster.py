@@ -24,7 +24,7 @@ def test_it_is_planned_and_rendered_and_the_same_twice(name: str, tmp_path: Path
     assert experiment.kubernetes.namespace == "training"
     assert experiment.networks[0].name == "pod"
     assert found == written(inventory(name))
-    for words in found.missing:  # whoever gets the file alone is told, too
+    for words in (*found.missing, *found.notes):  # whoever gets the file alone is told, too
         assert " ".join(words.split()) in " ".join(found.text.replace("\n#  ", "").split())
 
 
@@ -48,8 +48,8 @@ def test_a_vpc_gets_its_address_map(tmp_path: Path) -> None:
     assert "another-team/others is left out: it is of another namespace" in found.text
     assert "OpenShift: 4.17.12" in found.text
     assert "gpu-operator v24.9.0" in found.text
-    assert any(each.startswith(f"{MAP_FILE}: the only other address") for each in found.missing)
-    assert any("/dev/infiniband" in each for each in found.missing)
+    assert any(each.startswith(f"{MAP_FILE}: the only other address") for each in found.notes)
+    assert any("/dev/infiniband" in each for each in found.notes)
     assert all(len(job.name) <= 52 for job in files.jobs)
 
 
@@ -68,7 +68,7 @@ def test_an_own_switchs_rdma_is_paired_with_its_only_network_and_said(tmp_path: 
     face = faces(experiment)["rdmashared-net"]
     assert (face.transport, face.resources) == ("roce", ("rdma/rdma_shared_device_eth",))
     assert experiment.kubernetes.run_as_user == 1000
-    assert any("That they belong together is not in the API" in each for each in found.missing)
+    assert any("That they belong together is not in the API" in each for each in found.notes)
     assert found.address_map is None
     assert "gpu-operator (version unknown)" in found.text
 
@@ -147,7 +147,25 @@ def test_a_cluster_with_nothing_is_its_pod_network_on_cores(tmp_path: Path) -> N
 
 def test_a_namespace_that_is_not_there_is_said() -> None:
     data = answers("bare") | {"namespace": NotKnown("the cluster has none")}
-    assert "kubernetes.namespace: training is not there" in written(inventory(data)).missing
+    said = "kubernetes.namespace: training is not there"
+    assert said in written(inventory(data)).missing
+    there = [{"metadata": {"name": name}} for name in ("default", "trainings", "No Name")]
+    data["namespaces"] = {"items": there}
+    assert f"{said}; did you mean `trainings`?" in written(inventory(data)).missing
+    assert f"{said}; did you mean `trainings`?" in written(inventory(data)).text
+
+
+def test_what_is_there_is_not_called_missing(tmp_path: Path) -> None:
+    """Assumptions and advice, such as who gives addresses, are notes."""
+    found = written(inventory("vpc"))
+    by_whom = "networks.subnet-rdma-port: whereabouts gives its pods addresses"
+    assert any(each.startswith(by_whom) for each in found.notes)
+    assert "whereabouts" not in "".join(found.missing)
+    head = found.text.partition("\nname: ")[0]
+    at = head.index("# To be looked at:\n")
+    assert head.index("# Missing:\n") < head.index("- kubernetes.image: ") < at
+    assert at < head.index("- networks.subnet-rdma-port: whereabouts gives")
+    assert "# To be looked at:" not in written(inventory("bare")).text
 
 
 def test_another_context_than_the_current_one_is_said() -> None:

@@ -63,7 +63,7 @@ def test_who_gives_two_pods_one_address_is_said(
 ) -> None:
     found = written(inventory(of_networks([over("a", "ens1", ipam=ipam)])))
     assert "a" in faces(loaded(found, tmp_path))
-    assert any(each.startswith(f"networks.a: {words}") for each in found.missing)
+    assert any(each.startswith(f"networks.a: {words}") for each in found.notes)
 
 
 OVN: dict[str, Any] = {"type": "ovn-k8s-cni-overlay", "topology": "layer2"}
@@ -121,7 +121,7 @@ def test_networks_of_two_vlans_or_transports_are_no_rails(
 
 def test_rails_are_said_to_be_inferred_and_those_cut_off_are_named() -> None:
     found = written(inventory(of_networks([over(f"r-{n}", f"ens{n}") for n in range(20)])))
-    said = [each for each in found.missing if each.startswith("networks.r: ")]
+    said = [each for each in found.notes if each.startswith("networks.r: ")]
     assert "taken for rails" in said[0]
     assert said[1] == "networks.r: r-16, r-17, r-18, r-19 are left out: a node has 16 NICs at most"
     assert "r-16, r-17, r-18, r-19 are left out" in found.text

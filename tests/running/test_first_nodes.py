@@ -75,7 +75,7 @@ def test_a_kind_of_gpu_that_no_label_tells_is_said(
 ) -> None:
     nodes = [node(labels, dict(GPUS)) for labels in ({}, {}, *others)]
     found, _ = first(nodes, tmp_path)
-    [said] = [each for each in found.missing if "kind of GPU unknown" in each]
+    [said] = [each for each in found.notes if "kind of GPU unknown" in each]
     assert words in said
 
 
@@ -83,14 +83,14 @@ def test_others_that_no_label_tells_are_said(tmp_path: Path) -> None:
     labels = {TYPE: "p5"}
     shared = node({**labels, "nvidia.com/gpu.replicas": "2"}, {"nvidia.com/gpu": "2"})
     found, _ = first([node(dict(labels), GPUS), node(dict(labels), GPUS), shared], tmp_path)
-    [said] = [each for each in found.missing if each.startswith("kubernetes.node_selector")]
+    [said] = [each for each in found.notes if each.startswith("kubernetes.node_selector")]
     assert "pods may come to nodes with p5, too" in said
 
 
 def test_gpus_of_the_control_plane_alone_are_used(tmp_path: Path) -> None:
     found, experiment = first([node({}, GPUS, [MASTER]), node()], tmp_path)
     assert experiment.cluster.device == "cuda"
-    assert any(f"{MASTER} keeps pods off" in each for each in found.missing)
+    assert any(f"{MASTER} keeps pods off" in each for each in found.notes)
 
 
 @pytest.mark.parametrize(
@@ -138,12 +138,12 @@ def test_nodes_that_are_kept_for_somebody_are_used_where_others_are_too_few_and_
     nodes = [*(node({}, GPUS, ["team-a/dedicated", "nvidia.com/gpu"]) for _ in range(3)), node()]
     found, experiment = first(nodes, tmp_path)
     assert len(experiment.kubernetes.tolerations) == 2
-    [said] = [each for each in found.missing if each.startswith("kubernetes.tolerations")]
+    [said] = [each for each in found.notes if each.startswith("kubernetes.tolerations")]
     assert "team-a/dedicated keeps pods off" in said
     nodes += [node({}, GPUS, ["nvidia.com/gpu"]) for _ in range(2)]
     found, experiment = first(nodes, tmp_path)
     assert [each.key for each in experiment.kubernetes.tolerations] == ["nvidia.com/gpu"]
-    assert not [each for each in found.missing if each.startswith("kubernetes.tolerations")]
+    assert not [each for each in found.notes if each.startswith("kubernetes.tolerations")]
 
 
 SHARED = {PRODUCT: "Tesla-T4-SHARED", "nvidia.com/gpu.replicas": "4"}
@@ -165,7 +165,7 @@ def test_of_gpus_in_parts_a_node_has_one_rank(
     found, experiment = first(nodes, tmp_path)
     assert experiment.cluster.shapes == ("1x1", "2x1")
     assert words in found.text.replace("\n#  ", "")
-    assert any("one rank a node" in each for each in found.missing)
+    assert any("one rank a node" in each for each in found.notes)
 
 
 @pytest.mark.parametrize("resource", ["nvidia.com/mig-1g.5gb", "nvidia.com/gpu.shared"])
@@ -173,6 +173,6 @@ def test_parts_of_gpus_by_another_name_are_not_called_no_gpu(resource: str, tmp_
     found, experiment = first([node({}, {resource: "56"})], tmp_path)
     assert experiment.cluster.device == "cpu"
     assert f"  # GPUs offered as {resource} are not used here: cores compute." in found.text
-    assert f"cluster.device: GPUs offered as {resource} are not used here" in found.missing
+    assert f"cluster.device: GPUs offered as {resource} are not used here" in found.notes
     assert "no GPU," not in found.text
     assert "No GPU is known" not in found.text

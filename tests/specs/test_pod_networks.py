@@ -32,6 +32,8 @@ def read(face: str) -> Network:
         ("{attachment: brige, devices: a}", "kubernetes",
          ["`attachment` can't be `brige`", "`bridge`?"]),
         ("{attachment: macvlan, devises: a}", "devises", ["unknown key `devises`", "`devices`?"]),
+        ("{attachement: macvlan, devices: a}", "attachement",
+         ["unknown key `attachement`", "did you mean `attachment`?"]),
         ("{devices: a}", "kubernetes", ["`attachment` is missing", "host-device"]),
         ("{attachment: macvlan, devices: [a, a]}", "a]}",
          ["two NICs over one interface: `a` stands twice"]),

@@ -60,6 +60,8 @@ def test_a_good_file_is_read_with_units_and_words() -> None:
         ("200 Mbit/s", ".nan", "e.yaml:5:33", "`.nan`"),
         ("200 Mbit/s", "1e400", "e.yaml:5:33", "too large"),
         ("kind: train", "kind: trian", "e.yaml:12:5", "did you mean `train`?"),
+        ("kind: train", "knid: train", "e.yaml:12:5", "unknown key `knid`\n  hint: did you mean"),
+        ("16 MiB", "16Mi", "e.yaml:11:32", "write it like `16 MiB`, not `16Mi`"),
         ("kind: train", "kind: storage", "e.yaml:9:1", "planned and not there yet"),
         ("- kind: train\n    ", "- ", "e.yaml:12:5", "`kind` is missing"),
         ("2x1", "0x1", "e.yaml:3:17", "1 to 256 nodes, not `0x1`"),
@@ -124,6 +126,20 @@ def test_a_mistake_is_named_with_place_value_and_hint(
     text = str(caught.value)
     assert text.startswith(where + ": "), text
     assert said in text
+
+
+@pytest.mark.parametrize(
+    ("platform", "where"), [("kubernets", "e.yaml:1:1"), ("[local, kubernets]", "e.yaml:1:19")]
+)
+def test_a_mistyped_platform_is_refused_though_a_flag_names_another(
+    platform: str, where: str
+) -> None:
+    text = f"platform: {platform}\n{GOOD}"
+    with pytest.raises(ExperimentError) as caught:
+        read_experiment(text, "e.yaml", ["platform=emulated"])
+    said = f"{where}: `platform` can't be `kubernets`\n  hint: did you mean `kubernetes`?"
+    assert str(caught.value) == said
+    assert read_experiment(f"platform: slurm\n{GOOD}", "e.yaml", ["platform=emulated"])
 
 
 def test_more_nics_than_a_node_can_have_is_an_error_of_the_file() -> None:

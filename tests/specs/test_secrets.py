@@ -303,3 +303,13 @@ def test_a_number_too_large_is_repeated_where_it_is_no_secret() -> None:
         with pytest.raises(ExperimentError) as caught:
             read_with_secrets(text(experiment=f"{{{name}: 12345e999}}"), "e.yaml")
         assert ("12345e999" in str(caught.value)) == is_told
+
+
+@pytest.mark.parametrize("written", [PLANTED, f"[{PLANTED}]", f"{{{PLANTED}: token}}", "{key: a}"])
+def test_a_secret_of_the_cluster_takes_its_name_and_key_and_no_value(written: str) -> None:
+    with pytest.raises(ExperimentError) as caught:
+        read_experiment(f"kubernetes: {{secrets: {{HF_TOKEN: {written}}}}}\n{text()}", "e.yaml")
+    told = str(caught.value)
+    assert told.startswith("e.yaml:1:24: a variable of `secrets` takes the name of a Secret")
+    assert "hint: `HF_TOKEN: {secret: hf, key: token}`" in told
+    assert PLANTED not in told

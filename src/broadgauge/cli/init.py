@@ -1,8 +1,12 @@
 """`broadgauge init`: with which experiment can I begin on this machine, or on a cluster?"""
 
 import argparse
+import os.path
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from broadgauge.specs.errors import InputError
 
 STDOUT = "-"
 _KEPT = "name another file, or `-` to print the experiment"
@@ -46,6 +50,8 @@ def add_parser(subparsers: Any) -> None:
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.specs.errors import InputError
 
+    if options.file != STDOUT and os.path.lexists(options.file):
+        raise _is_kept(Path(options.file), _KEPT)  # before a cluster is asked for all it has
     if options.from_cluster:
         return _from_cluster(options)
     if options.context is not None or options.namespace is not None:
@@ -80,6 +86,7 @@ def _from_cluster(options: argparse.Namespace) -> int:
         context=options.context,
     )
     say_facts(f"missing    {words}" for words in found.missing)
+    say_facts(f"note       {words}" for words in found.notes)
     files = {options.file: found.text}
     if found.address_map is not None and options.file == STDOUT:
         say(f"missing    {MAP_FILE}: name a FILE, and it is written beside it")
@@ -126,7 +133,13 @@ def write_new(path: Path, text: str, *, hint: str = _KEPT) -> None:
                 path.unlink()
                 raise
     except FileExistsError:
-        raise InputError(f"`{path}` is there already, and is kept", hint=hint) from None
+        raise _is_kept(path, hint) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"`{path}` can't be written: {reason}") from None
+
+
+def _is_kept(path: Path, hint: str) -> "InputError":
+    from broadgauge.specs.errors import InputError
+
+    return InputError(f"`{path}` is there already, and is kept", hint=hint)

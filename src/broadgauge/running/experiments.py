@@ -73,12 +73,10 @@ def _engine_overrides(
 ) -> Iterator[str]:
     """`--set` texts that run all collectives over torch, and over the engine named beside it."""
     from broadgauge.specs.extending import with_bases
-    from broadgauge.specs.overriding import apply_override
+    from broadgauge.specs.overriding import apply_overrides
     from broadgauge.specs.yaml_source import parse_yaml
 
-    document = with_bases(parse_yaml(text, str(path)), read_base)
-    for override in overrides:
-        document = apply_override(document, override)
+    document = apply_overrides(with_bases(parse_yaml(text, str(path)), read_base), overrides)
     data = document.data if isinstance(document.data, dict) else {}
     workloads = data.get("workloads")
     entries = enumerate(workloads if isinstance(workloads, list) else ())

@@ -1,4 +1,5 @@
-"""Which experiment suits this cluster to begin with? Its text, its address map, what is missing.
+"""Which experiment suits this cluster to begin with? Its text, its address map, what is missing,
+and what is to be looked at.
 
 Pure: from an inventory. What could not be known, or can't be used as it is, stands in comments.
 """
@@ -28,6 +29,7 @@ from broadgauge.running.first_networks import MOST_NAMED, FirstNetworks
 from broadgauge.running.first_nodes import MOST_PODS, FirstNodes, first_nodes
 from broadgauge.specs.cluster import MAX_RANKS_PER_NODE
 from broadgauge.specs.kubernetes import ANY_IMAGE
+from broadgauge.wording.near_words import did_you_mean
 
 _ANY_USER = 1000
 _SHORT_NAME = "first"
@@ -41,7 +43,9 @@ class FirstOnCluster:
     address_map: str | None
     """None: no network needs one."""
     missing: tuple[str, ...]
-    """What could not be known; the text has it, too."""
+    """What could not be known or used; the text has it, too."""
+    notes: tuple[str, ...]
+    """What is there and was taken for something, to be looked at; the text has it, too."""
 
 
 def first_experiment_on_cluster(
@@ -49,12 +53,13 @@ def first_experiment_on_cluster(
 ) -> FirstOnCluster:
     """`cluster`: its name. `context`: of the kubeconfig, where it was named."""
     choice = _FirstText(inventory=inventory, cluster=cluster, namespace=namespace, context=context)
-    body = tuple(choice.body())  # and with it what is missing
+    body = tuple(choice.body())  # and with it what is missing, and the notes
     lines = (*choice.head(), *body, *LAUNCHES)
     return FirstOnCluster(
         text="".join(f"{line}\n" for line in lines),
         address_map=choice.address_map,
         missing=tuple(choice.missing),
+        notes=tuple(choice.notes),
     )
 
 
@@ -65,6 +70,7 @@ class _FirstText:
     namespace: str
     context: str | None
     missing: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     placed: FirstNodes = field(init=False)
     found: NetworksTogether = field(init=False)
 
@@ -103,10 +109,12 @@ class _FirstText:
         yield comment(f"For {self.cluster}, as its API describes it:")
         for line in inventory_words(self.inventory):
             yield from wrapped(f"- {line}", hanging=2)
-        yield "#"
-        yield "# Missing, or to be looked at:"
-        for line in self.missing:
-            yield from wrapped(f"- {line}", hanging=2)
+        for title, listed in (("Missing", self.missing), ("To be looked at", self.notes)):
+            if listed:
+                yield "#"
+                yield f"# {title}:"
+            for line in listed:
+                yield from wrapped(f"- {line}", hanging=2)
         yield "#"
         yield "# `broadgauge run FILE --dry-run` shows what it means, `broadgauge render FILE` what"
         yield "# would be sent, `broadgauge schema` all keys."
@@ -125,6 +133,7 @@ class _FirstText:
             namespace=self.namespace,
             found=self.found,
             missing=self.missing,
+            notes=self.notes,
         )
         yield from networks.lines()
         yield ""
@@ -148,7 +157,9 @@ class _FirstText:
         if self.inventory.hidden_definitions is not None:
             self.missing.append(f"networks: {self.inventory.hidden_definitions}")
         if not self.inventory.has_namespace:
-            self.missing.append(f"kubernetes.namespace: {self.namespace} is not there")
+            near = did_you_mean(self.namespace, self.inventory.namespaces)
+            hint = "" if near is None else f"; {near}"
+            self.missing.append(f"kubernetes.namespace: {self.namespace} is not there{hint}")
 
     def _kubernetes(self) -> Iterator[str]:
         yield "kubernetes:"
@@ -197,7 +208,7 @@ class _FirstText:
         if self.placed.tolerations:
             yield "  # Taints of these nodes."
             yield from _entry("tolerations", list(self.placed.tolerations))
-        self.missing.extend(self.placed.unknown())
+        self.notes.extend(self.placed.unknown())
 
     def _cluster(self) -> Iterator[str]:
         yield "cluster:"

@@ -30,12 +30,13 @@ _EFA = "vpc.amazonaws.com/efa"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstNetworks:
-    """The part `networks`; its lines say what is missing, and `missing` has it once more."""
+    """The part `networks`; what its lines say is in `missing` or `notes` once more."""
 
     inventory: Inventory
     namespace: str
     found: NetworksTogether
     missing: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def lines(self) -> Iterator[str]:
         yield "networks:"
@@ -43,7 +44,7 @@ class FirstNetworks:
         yield "  - {name: pod, kubernetes: pod}"
         for network in self.found.taken:
             yield from self._network(network)
-            self.missing.extend(f"networks.{network.name}: {note}" for note in network.notes)
+            self.notes.extend(f"networks.{network.name}: {note}" for note in network.notes)
         for network, reason in self.found.left:
             yield from _commented(self._network(network))
             yield from wrapped(f"{network.name} is left out: {reason}.", indent=2)
@@ -131,12 +132,12 @@ class FirstNetworks:
     def _say_unmapped(self) -> None:
         devices = mapped_devices(self.found.taken)
         known = mapped_hosts(self.found.nodes, devices)
-        self.missing.append(
+        self.notes.append(
             f"{MAP_FILE}: the only other address of each node is taken for that of "
             f"{', '.join(devices)}, which the API does not say"
         )
         if any(line.endswith(NO_LENGTH) for line in known.values()):
-            self.missing.append(
+            self.notes.append(
                 f"{MAP_FILE}: prefix lengths are not in the API where the map says so: "
                 f"/{PREFIX_LENGTH} is assumed"
             )

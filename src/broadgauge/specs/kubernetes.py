@@ -4,11 +4,11 @@ What is the same for all of its networks; what one of these is to a pod stands i
 `pod_networks.py`.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
 
-from broadgauge.specs.base import InOneWord, Name, Spec, placed_error
+from broadgauge.specs.base import InOneWord, Name, Spec, did_you_mean, placed_error
 from broadgauge.specs.kubernetes_names import (
     ImageName,
     LabelKey,
@@ -75,6 +75,19 @@ class SecretRef(Spec):
     """Which of its keys."""
     workloads: tuple[Name, ...] | None = None
     """Names of those whose ranks have the variable. null: all; empty: none, and `prepare` alone."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names_secret_and_key(cls, data: Any) -> Any:
+        """What stands in their place is not shown: it may be the secret itself."""
+        keys = data.keys() if isinstance(data, dict) else ()
+        if not isinstance(data, cls) and not {"secret", "key"} <= set(keys):
+            raise placed_error(
+                "a variable of `secrets` takes the name of a Secret, and which key of it",
+                (),
+                "`HF_TOKEN: {secret: hf, key: token}`",
+            )
+        return data
 
 
 class Queue(Spec):
@@ -196,10 +209,7 @@ class Kubernetes(Spec):
             return self
         named = [each for each in self.volumes if each.name == self.prepare.volume]
         if not named:
-            known = ", ".join(each.name for each in self.volumes) or "none is"
-            raise placed_error(
-                f"no volume is named `{self.prepare.volume}`: {known}", ("prepare", "volume")
-            )
+            raise self._no_such_volume(self.prepare.volume, ("prepare", "volume"))
         if not named[0].is_writable:
             raise placed_error(
                 f"`{self.prepare.volume}` can't be written to, and has to be filled",
@@ -211,13 +221,17 @@ class Kubernetes(Spec):
     def _results_have_a_volume(self) -> "Kubernetes":
         volume = self.results_volume
         if self.results is not None and volume is None:
-            known = ", ".join(each.name for each in self.volumes) or "none is"
-            raise placed_error(f"no volume is named `{self.results}`: {known}", ("results",))
+            raise self._no_such_volume(self.results, ("results",))
         if volume is not None and not volume.is_writable:
             raise placed_error(
                 f"`{self.results}` can't be written to, and has to keep results", ("results",)
             )
         return self
+
+    def _no_such_volume(self, name: str, path: tuple[str, ...]) -> ValueError:
+        known = [each.name for each in self.volumes]
+        hint = did_you_mean(name, known) or "an entry of `volumes` with this name"
+        return placed_error(f"`{path[-1]}`: no volume is named `{name}`", path, hint)
 
     @property
     def results_volume(self) -> Volume | None:

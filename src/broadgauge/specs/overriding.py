@@ -1,11 +1,13 @@
 """What does `--set a.b=c` change in an experiment?"""
 
 import re
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, get_args
 
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.document import Document, KeyPath, outlived
 from broadgauge.specs.errors import ExperimentError, Problem
+from broadgauge.specs.platforms import PLANNED_PLATFORMS, PlatformKind
 from broadgauge.specs.secret_names import MASK, is_secret, url_secrets, without_credentials
 from broadgauge.specs.taking_secrets import ENVIRONMENT
 from broadgauge.specs.token_forms import TOKEN
@@ -13,6 +15,29 @@ from broadgauge.specs.yaml_source import parse_yaml
 
 DECLARING = "from_environment"
 _WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def apply_overrides(document: Document, overrides: Sequence[str]) -> Document:
+    """The document with these parts set, in turn. Raises ExperimentError."""
+    if any(each.partition("=")[0].strip() == "platform" for each in overrides):
+        _refuse_unknown_platforms(document)
+    for override in overrides:
+        document = apply_override(document, override)
+    return document
+
+
+def _refuse_unknown_platforms(document: Document) -> None:
+    """`--on` and `render` take another: a mistyped one in the file would stay."""
+    told = document.data.get("platform") if isinstance(document.data, dict) else None
+    places: dict[KeyPath, Any] = {("platform",): told}
+    if isinstance(told, list):
+        places = {("platform", i): each for i, each in enumerate(told)}
+    known = get_args(PlatformKind)
+    for path, each in places.items():
+        if isinstance(each, str) and each not in (*known, *PLANNED_PLATFORMS):
+            problem = f"`platform` can't be `{each}`"
+            hint = did_you_mean(each, known)
+            raise ExperimentError([Problem(document.where(path), problem, hint)])
 
 
 def apply_override(document: Document, override: str) -> Document:

@@ -16,7 +16,7 @@ from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.extending import EXTENDS, BaseReader, with_bases
 from broadgauge.specs.fields import TAGS, alternatives, discriminators, models_in
 from broadgauge.specs.network import Network, NodePath
-from broadgauge.specs.overriding import apply_override
+from broadgauge.specs.overriding import apply_overrides
 from broadgauge.specs.plain_messages import value_problem
 from broadgauge.specs.reading_configs import ConfigReader, with_configs
 from broadgauge.specs.secrets import SecretTexts
@@ -82,8 +82,7 @@ def read_with_secrets(
     `read_config` finds the `config` of a command; without one it stays a name, and can't be run.
     """
     document = with_bases(parse_yaml(text, filename), read_base)
-    for override in overrides:
-        document = apply_override(document, override)
+    document = apply_overrides(document, overrides)
     if not isinstance(document.data, dict):
         raise ExperimentError(
             [Problem(document.where(()), "an experiment is a mapping of keys to values")]
@@ -131,7 +130,7 @@ def _problem(document: Document, path: KeyPath, detail: ErrorDetails) -> Problem
         blamed = _file_path(document.data, (*detail["loc"], *context["path"]))
         return Problem(document.where(blamed), context["message"], context["hint"])
     if kind in ("missing", "extra_forbidden", "union_tag_not_found"):
-        return _wrong_key(where, detail)
+        return _wrong_key(document, path, detail)
     name = _shown_name(path)
     if isinstance(detail["input"], list) and kind in _ONE_VALUE_WANTED:
         return Problem(where, f"`{name}` takes one value, not a list", _where_axes_are(path))
@@ -142,12 +141,17 @@ def _problem(document: Document, path: KeyPath, detail: ErrorDetails) -> Problem
     return _as_told(where, name, path, detail)
 
 
-def _wrong_key(where: str, detail: ErrorDetails) -> Problem:
+def _wrong_key(document: Document, path: KeyPath, detail: ErrorDetails) -> Problem:
     """One that nobody knows, or one that is missing."""
-    name = _shown_name(detail["loc"])
+    where, name = document.where(path), _shown_name(detail["loc"])
     if detail["type"] == "extra_forbidden":
         return Problem(where, f"unknown key `{name}`", did_you_mean(name, _keys_at(detail)))
     missing = _tag_key(detail) if detail["type"] == "union_tag_not_found" else name
+    if detail["type"] == "union_tag_not_found":
+        near = difflib.get_close_matches(missing, map(str, detail["input"]), n=1, cutoff=0.6)
+        if near:
+            place = document.where((*path, near[0]))
+            return Problem(place, f"unknown key `{near[0]}`", did_you_mean(near[0], [missing]))
     kinds = f"kinds: {', '.join(sorted(MODELS))}" if missing == "kind" else None
     if missing == "attachment":
         kinds = "`attachment: pod`, `host-device`, `macvlan`, `sriov`, …"

@@ -74,7 +74,9 @@ def _parse(value: object, units: dict[str, float], what: str, example: str) -> o
     if unit is None:
         raise ValueError(f"{what} in quotes needs a unit, like `{example}`")
     if unit not in units:
-        raise ValueError(f"`{unit}` is no unit of {what}; write it like `{example}`")
+        whole = next((unit + end for end in ("B", "/s") if unit + end in units), None)
+        like = example if whole is None else f"{match['number']} {whole}"
+        raise ValueError(f"`{unit}` is no unit of {what}; write it like `{like}`")
     return float(match["number"]) * units[unit]
 
 

@@ -348,7 +348,10 @@ def test_what_makes_no_sense_is_refused(folder: Path, prepare: str, words: str) 
 @pytest.mark.parametrize(
     ("volume", "words"),
     [
-        ("{name: other, mount: /x}", "no volume is named `storage`: other"),
+        (
+            "{name: other, mount: /x}",
+            "`volume`: no volume is named `storage`\n  hint: known: other",
+        ),
         ("{name: storage, mount: /x, is_read_only: true}", "can't be written to"),
         ("{name: storage, mount: /x, access: ReadOnlyMany}", "can't be written to"),
     ],

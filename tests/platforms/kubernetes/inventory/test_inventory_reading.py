@@ -78,7 +78,19 @@ def test_who_may_read_nothing_gets_what_is_known(cluster: FakeApi) -> None:
 
 def test_a_namespace_that_is_not_there_is_known(cluster: FakeApi) -> None:
     cluster.script("GET", "/api/v1/namespaces/training", refused(404, "NotFound"))
-    assert not read_inventory(cluster.api(), "training").has_namespace
+    found = read_inventory(cluster.api(), "training")
+    assert not found.has_namespace
+    assert found.namespaces == ()  # they may not be listed
+    spaces = (listed({"metadata": {"name": "default"}}, {"metadata": {"name": "trainings"}}),)
+    cluster.script("GET", "/api/v1/namespaces", *spaces)
+    assert read_inventory(cluster.api(), "training").namespaces == ("default", "trainings")
+
+
+def test_other_namespaces_are_not_listed_where_the_one_that_is_meant_may_be_there(
+    cluster: FakeApi,
+) -> None:
+    read_inventory(cluster.api(), "training")
+    assert cluster.count("GET", "/api/v1/namespaces") == 0
 
 
 @pytest.mark.parametrize("status", [429, 500])

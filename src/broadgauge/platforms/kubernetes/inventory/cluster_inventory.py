@@ -16,7 +16,8 @@ from broadgauge.platforms.kubernetes.inventory.found_definitions import (
     definition_of,
     pool_of,
 )
-from broadgauge.platforms.kubernetes.json_shapes import JsonMap, mappings, text
+from broadgauge.platforms.kubernetes.json_shapes import JsonMap, mapping, mappings, text
+from broadgauge.specs.kubernetes_names import LabelName, is_name
 
 T = TypeVar("T")
 
@@ -28,6 +29,9 @@ class NotKnown:
     why: str
     may_be_there: bool = False
     """It is forbidden, or the answer is not understood."""
+
+
+NOT_ASKED = NotKnown("not asked for")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +52,8 @@ class ClusterAnswers:
     """Version by name, of those that are there; None: unknown."""
     openshift: JsonMap | NotKnown
     namespace: JsonMap | NotKnown
+    namespaces: JsonMap | NotKnown = NOT_ASKED
+    """Asked for where the one that is meant is not there."""
     nodes: JsonMap | NotKnown
     attachments: ListedNetworks | NotKnown
     policies: JsonMap | NotKnown
@@ -62,6 +68,8 @@ class Inventory:
     openshift: str | NotKnown
     has_namespace: bool
     """It is there, or may be."""
+    namespaces: tuple[str, ...]
+    """Where it is not there; empty: they are not known."""
     nodes: tuple[ClusterNode, ...] | NotKnown
     definitions: tuple[FoundDefinition, ...] | NotKnown
     hidden_definitions: str | None
@@ -98,6 +106,7 @@ def inventory_of(answers: ClusterAnswers) -> Inventory:
         operators=answers.operators,
         openshift=_told(answers.openshift, openshift_version),
         has_namespace=not isinstance(space, NotKnown) or space.may_be_there,
+        namespaces=_names(answers.namespaces),
         nodes=nodes if isinstance(nodes, NotKnown) else with_own_addresses(nodes),
         definitions=_definitions(networks),
         hidden_definitions=None if isinstance(networks, NotKnown) else networks.hidden,
@@ -107,6 +116,13 @@ def inventory_of(answers: ClusterAnswers) -> Inventory:
 
 def _definitions(networks: ListedNetworks | NotKnown) -> tuple[FoundDefinition, ...] | NotKnown:
     return networks if isinstance(networks, NotKnown) else tuple(map(definition_of, networks.items))
+
+
+def _names(answer: JsonMap | NotKnown) -> tuple[str, ...]:
+    found = _listed(answer, lambda each: mapping(each.get("metadata")).get("name"))
+    if isinstance(found, NotKnown):
+        return ()
+    return tuple(name for name in found if is_name(name, LabelName))
 
 
 def _told(answer: JsonMap | NotKnown, read: Callable[[JsonMap], str | None]) -> str | NotKnown:

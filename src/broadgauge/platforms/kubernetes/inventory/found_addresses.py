@@ -13,6 +13,9 @@ from broadgauge.platforms.kubernetes.inventory.cluster_nodes import ClusterNode
 _HEAD = """\
 # The address that the fabric gave to each node's device: host:device:interface:ip, with the prefix
 # length where it is not /24: worker-2:ens13:net1:10.249.65.9/26
+# host is the node's name, as `kubectl get nodes` has it; device is what the node calls the NIC.
+# interface is what a pod will call it: Multus, which names attached NICs net1, net2, … by itself,
+# is told this name. It is the same for a device on all nodes, and another for each device.
 # The API does not say which device has an address: where a node has one beside its own it is taken.
 """
 NO_LENGTH = f"  # the prefix length is not in the API: /{PREFIX_LENGTH} is assumed"

@@ -25,7 +25,7 @@ _OVER_ETHERNET = ("macvlan", "ipvlan")
 _OF_INFINIBAND = ("ib-sriov", "ipoib")
 _NOT_FOR_SEVERAL = {
     "host-local": "host-local counts on each node by itself: pods of two nodes may get one "
-    "address; whereabouts does not",
+    "address. Who counts over all nodes, as whereabouts does, gives each its own",
     "static": "static gives every pod the same addresses: pods of two nodes can't reach each "
     "other by them",
 }
@@ -174,8 +174,9 @@ def _network(
         notes.append(_NOT_FOR_SEVERAL[first.ipam])
     if first.plugin == "host-device" and first.ipam is not None:
         notes.append(
-            f"addresses come from {first.ipam}: a fabric that accepts only the address that it "
-            "gave to a node, as a VPC does, needs `ipam: {kind: address-map, map: …}`"
+            f"{first.ipam} gives its pods addresses, which an own switch carries. A fabric that "
+            "accepts only the address that it gave to a node, as a VPC does, drops them: there "
+            "add `ipam: {kind: address-map, map: …}`"
         )
     return FoundNetwork(
         name=name,

@@ -13,6 +13,7 @@ from broadgauge.platforms.kubernetes.cluster_facts import (
     served_groups,
 )
 from broadgauge.platforms.kubernetes.inventory.cluster_inventory import (
+    NOT_ASKED,
     ClusterAnswers,
     Inventory,
     ListedNetworks,
@@ -53,11 +54,13 @@ def _answers(api: Api, namespace: str) -> ClusterAnswers:
             return NotKnown(f"the cluster has no {group}")
         return _read(ask, doing)
 
+    own = _read(partial(api.get, NAMESPACES, None, namespace), "read the namespace")
     return ClusterAnswers(
         version=_read(partial(api.read, "/version"), "read the version"),
         operators=groups if isinstance(groups, NotKnown) else _operators(api, served or ()),
         openshift=of_group(OPENSHIFT, partial(api.read, OPENSHIFT_VERSION), "read ClusterVersions"),
-        namespace=_read(partial(api.get, NAMESPACES, None, namespace), "read the namespace"),
+        namespace=own,
+        namespaces=_others(api, own),
         nodes=_read(partial(api.list, NODES, None), "list nodes"),
         attachments=of_group(
             ATTACHMENTS.group, partial(_attachments, api, namespace), "list network definitions"
@@ -66,6 +69,13 @@ def _answers(api: Api, namespace: str) -> ClusterAnswers:
             POLICIES.group, partial(api.list, POLICIES, None), "list SR-IOV policies"
         ),
     )
+
+
+def _others(api: Api, own: JsonMap | NotKnown) -> JsonMap | NotKnown:
+    """Namespaces beside one that is not there: one of them may be meant."""
+    if not isinstance(own, NotKnown) or own.may_be_there:
+        return NOT_ASKED
+    return _read(partial(api.list, NAMESPACES, None), "list namespaces")
 
 
 def _attachments(api: Api, namespace: str) -> ListedNetworks:
