@@ -155,6 +155,6 @@ def test_a_run_without_a_trial_shows_itself(golden: Run) -> None:
     (golden.folder / "records.jsonl").write_text("")
     empty = open_run(golden)
     assert (empty.num_ok, empty.is_complete) == (0, False)
-    assert "no trial has run" in empty._repr_html_()
+    assert "no trial is stored yet" in empty._repr_html_()
     assert empty._repr_mimebundle_()["text/plain"]
     assert empty.records.to_pandas().empty

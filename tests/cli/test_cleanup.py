@@ -117,8 +117,10 @@ def test_a_run_whose_name_begins_as_last_does_is_that_run(
     cluster.script("GET", PODS, listed(pod_of("last-mile-1a2b3c4d"), pod_of("other")))
     assert main(["cleanup", "last-mile-1a2b3c4d", "--dry-run"]) == ExitCode.OK
     out = capsys.readouterr().out
-    assert out.startswith("last-mile-1a2b3c4d (")
-    assert out.endswith("): Pod last-mile-1a2b3c4d-0\n")
+    listed_line, told, *_ = out.splitlines()
+    assert listed_line.startswith("last-mile-1a2b3c4d (")
+    assert listed_line.endswith("): Pod last-mile-1a2b3c4d-0")
+    assert told == f"not deleted, with --dry-run: run last-mile-1a2b3c4d in namespace {NAMESPACE}"
 
 
 def test_a_run_that_nobody_knows_is_said_with_those_that_are_there(
@@ -130,6 +132,24 @@ def test_a_run_that_nobody_knows_is_said_with_those_that_are_there(
     assert "no run `demo-1a2b3c4e` has left anything in namespace training" in told
     assert "demo-1a2b3c4d" in told
     assert {each.method for each in cluster.asked} == {"GET"}
+
+
+def test_a_run_that_nobody_knows_is_no_success_where_nothing_is_left(
+    cluster: FakeApi, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder's name that was mistyped is told from one of which all is gone by now."""
+    made = make_folder(tmp_path / "runs", a_plan())
+    made.close()
+    place_of(made.path, "demo-1a2b3c")
+    cluster.script("GET", PODS, listed())
+    assert main(["cleanup", f"{made.path.name}9"]) == ExitCode.BAD_INPUT
+    assert f"did you mean `{made.path.name}`?" in capsys.readouterr().err
+    assert main(["cleanup", "unlike"]) == ExitCode.BAD_INPUT
+    assert f"no run `unlike` has left anything in namespace {NAMESPACE}" in capsys.readouterr().err
+    for name in (made.path.name, "demo-1a2b3c"):
+        assert main(["cleanup", name]) == ExitCode.OK
+        told = capsys.readouterr().err
+        assert told == f"nothing of run demo-1a2b3c is left in namespace {NAMESPACE}\n"
 
 
 @pytest.mark.parametrize("name", ["a,b=c", "no/folder", "x" * 300, "!", "a\0b"])
@@ -213,11 +233,13 @@ def test_all_are_those_of_mine_that_have_ended(
     assert ("demo is left: " in said.err) != is_deleted
 
 
-def test_a_run_that_is_named_is_meant(cluster: FakeApi) -> None:
+def test_a_run_that_is_named_is_meant(cluster: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
     """Whoever runs it, and though it may be running."""
     left(cluster, "demo", owner="ana@laptop", phase="Running")
     assert main(["cleanup", "--on", "kubernetes", "demo"]) == ExitCode.OK
     assert cluster.count("DELETE", f"{JOBS}/demo") == 1
+    told = f"deleted all that was left of run demo in namespace {NAMESPACE}\n"
+    assert capsys.readouterr().out.endswith(told)
 
 
 def test_a_run_that_has_nothing_left_is_no_mistake_whatever_others_have(

@@ -23,6 +23,7 @@ COLUMNS: dict[str, CellKind] = {
     "num_failed": "integer",
     "size_bytes": "integer",
     "problem": "text",
+    "elsewhere": "text",
 }
 
 
@@ -45,8 +46,9 @@ def list_runs(runs_folder: str | os.PathLike[str] = RUNS_FOLDER) -> Table:
     """One row a run in this folder, newest first; `broadgauge runs` in Python.
 
     Columns: run (its folder's name), folder (which open_run takes), experiment, status (running,
-    complete, unfinished, unreadable), started_unix_s, num_planned, num_stored, num_ok and
-    num_failed trials, size_bytes of all files, problem (why it is unreadable, else None).
+    complete, detached, unfinished, unreadable), started_unix_s, num_planned, num_stored, num_ok
+    and num_failed trials, size_bytes of all files, problem (why it is unreadable, else None),
+    elsewhere (where a run that is not complete was left, and what collects it, else None).
 
     Raises RunFolderError where the folder of runs is not there.
 

@@ -74,19 +74,33 @@ def handle(options: argparse.Namespace) -> int:
     place, name = meant
     found = place.leftovers(name)
     if name is not None and folder is None and not found.runs and not found.unseen:
-        _check_known(place, name)
+        _check_known(place, name, options.runs_folder)
     is_gone = True
     for leftover in found.runs:
         write(f"{leftover.run} ({leftover.words}): {', '.join(leftover.objects)}\n")
         kept = _why_kept(leftover, options)
         if kept is not None and (name is not None or options.all):
             say(f"{leftover.run} is left: {kept}")
-        elif (name is not None or options.all) and not options.dry_run:
-            is_gone = place.remove(leftover, say) and is_gone
+        elif name is not None or options.all:
+            is_gone = _remove(place, leftover, is_dry_run=options.dry_run) and is_gone
     _say_what_is_left(place, name, found)
     if found.runs and name is None and not options.all:
         say("delete one with `broadgauge cleanup RUN`, your ended ones with --all; claims stay")
     return ExitCode.OK if is_gone and not found.unseen else ExitCode.PLATFORM_REFUSED
+
+
+def _remove(place: "CleaningPlace", leftover: "Leftover", *, is_dry_run: bool) -> bool:
+    """False: it can't be told whether all is gone, which is said."""
+    from broadgauge.cli.output import say, write
+
+    where = f"run {leftover.run} in namespace {place.namespace}"
+    if is_dry_run:
+        write(f"not deleted, with --dry-run: {where}\n")
+        return True
+    if not place.remove(leftover, say):
+        return False
+    write(f"deleted all that was left of {where}\n")
+    return True
 
 
 def _say_what_is_left(place: "CleaningPlace", name: str | None, found: "Leftovers") -> None:
@@ -154,14 +168,18 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _check_known(place: "CleaningPlace", name: str) -> None:
-    """Raises InputError where others have left something, and this one has not."""
+def _check_known(place: "CleaningPlace", name: str, runs_folder: Path) -> None:
+    """Raises InputError where nothing bears this name, and no run of the folder had it there."""
+    from broadgauge.running.cleaning import labels_of_runs
     from broadgauge.specs.errors import InputError
     from broadgauge.wording.near_words import did_you_mean
 
+    stored = labels_of_runs(runs_folder)
+    if name in stored.values():
+        return
     known = [each.run for each in place.leftovers(None).runs]
-    if known:
-        raise InputError(
-            f"no run `{name}` has left anything in namespace {place.namespace}",
-            hint=did_you_mean(name, known),
-        )
+    raise InputError(
+        f"no run `{name}` has left anything in namespace {place.namespace}",
+        hint=did_you_mean(name, [*known, *stored])
+        or "`broadgauge cleanup` without RUN lists what is there",
+    )

@@ -42,9 +42,9 @@ def handle(options: argparse.Namespace) -> int:
     folder = find_run(run_path(options.run))
     plan, _ = read_plan(folder)
     is_live = options.follow and is_being_written(folder)
-    if options.follow and not is_live:
-        _say_why_nothing_comes(folder, say)
     logs = find_logs(folder, plan)
+    if not is_live:
+        _say_why_nothing_comes(folder, say, is_asked=options.follow)
     if not is_live or options.launch is not None:
         _check(folder, plan, logs, options)
     first = _first_place(logs, options.launch)
@@ -63,15 +63,18 @@ def handle(options: argparse.Namespace) -> int:
     return 0
 
 
-def _say_why_nothing_comes(folder: "Path", say: Callable[[str], None]) -> None:
-    """What goes on elsewhere writes there: its logs come with its records, to whoever collects."""
+def _say_why_nothing_comes(folder: "Path", say: Callable[[str], None], *, is_asked: bool) -> None:
+    """What goes on elsewhere writes there: its logs come with its records, to whoever collects.
+    `is_asked`: more was to be followed."""
     from broadgauge.results.run_list import RunStatus, look_at
 
-    if look_at(folder).status is RunStatus.UNFINISHED:
+    run = look_at(folder)
+    if run.status is RunStatus.DETACHED:
+        say(f"note       {run.elsewhere}, and its logs come with its records")
+    elif run.status is RunStatus.UNFINISHED and is_asked:
         say(
             "note       the run is not done, and nothing is written here now: "
-            f"`broadgauge run --resume {folder}` collects what goes on elsewhere, and can be "
-            "followed"
+            f"`broadgauge run --resume {folder}` goes on with it, and can be followed"
         )
 
 
@@ -99,7 +102,10 @@ def _check(
     from broadgauge.specs.errors import InputError
 
     if not logs:
-        raise InputError(f"{folder} has no logs", hint="no launch has begun, or they were removed")
+        raise InputError(
+            f"{folder} has no logs",
+            hint="no launch has begun, or none was collected, or they were removed",
+        )
     launches = by_launch(logs)
     if options.launch is not None and options.launch not in launches:
         planned = {launch.launch_id for launch in plan.launches}

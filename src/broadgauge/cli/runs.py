@@ -128,6 +128,7 @@ def _as_json(runs: "Sequence[ListedRun]") -> str:
                 "size_bytes": run.size_bytes,
                 "started_unix_s": run.started_unix_s,
                 "problem": run.problem,
+                "elsewhere": run.elsewhere,
             }
             for run in runs
         ],

@@ -53,7 +53,7 @@ def header_facts(run: RunSummary) -> list[str]:
 
 def _when(run: RunSummary) -> str:
     if not run.records:
-        return "no trial has run"
+        return "no trial is stored yet"
     started = datetime.fromtimestamp(min(r.started_unix_s for r in run.records), UTC)
     return f"{started:%Y-%m-%d %H:%M} UTC"
 

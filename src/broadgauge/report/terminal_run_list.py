@@ -25,6 +25,8 @@ def print_run_list(runs: Sequence[ListedRun], now_unix_s: float, console: Consol
     for run in runs:
         if run.problem is not None:
             sentence(f"note: {run.problem}", console, "dim")
+        if run.elsewhere is not None:
+            sentence(f"note: {run.folder.name}: {run.elsewhere}", console, "dim")
 
 
 def show_age(age_s: float) -> str:

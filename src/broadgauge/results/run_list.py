@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from broadgauge.results.elsewhere import elsewhere
 from broadgauge.results.folder import disk
 from broadgauge.results.folder.lock import is_being_written
 from broadgauge.results.folder.reading import PLAN_FILE, read_plan
@@ -25,8 +26,10 @@ class RunStatus(StrEnum):
     """A process on this machine writes it."""
     COMPLETE = "complete"
     """Each planned trial has a record, be it of a failure."""
+    DETACHED = "detached"
+    """It goes on in a cluster or on hosts, as far as its folder knows: `run --resume` collects."""
     UNFINISHED = "unfinished"
-    """`run --resume` goes on, or collects what hosts measured meanwhile."""
+    """`run --resume` goes on."""
     UNREADABLE = "unreadable"
 
 
@@ -49,6 +52,8 @@ class ListedRun:
     """Trials that have a record."""
     problem: str | None = None
     """Why it is unreadable."""
+    elsewhere: str | None = None
+    """Where it goes on, and what collects it; None: it was left nowhere, or is complete."""
 
 
 def list_runs(runs_folder: Path) -> tuple[ListedRun, ...]:
@@ -87,9 +92,11 @@ def look_at(folder: Path) -> ListedRun:
         )
     num_planned = sum(len(launch.trials) for launch in plan.launches)
     counts = Counter(record.status for record in records)
+    is_whole = len(records) >= num_planned
+    left = None if is_whole else elsewhere(folder)
     return ListedRun(
         folder=folder,
-        status=_status(folder, is_whole=len(records) >= num_planned),
+        status=_status(folder, left, is_whole=is_whole),
         size_bytes=size_bytes,
         started_unix_s=started_s,
         experiment_name=plan.experiment_name,
@@ -97,6 +104,7 @@ def look_at(folder: Path) -> ListedRun:
         num_ok=counts[Status.OK],
         num_failed=len(records) - counts[Status.OK] - counts[Status.SKIPPED],
         num_stored=len(records),
+        elsewhere=left,
     )
 
 
@@ -133,10 +141,12 @@ def _check_removable(folder: Path) -> None:
             )
 
 
-def _status(folder: Path, *, is_whole: bool) -> RunStatus:
+def _status(folder: Path, left: str | None, *, is_whole: bool) -> RunStatus:
     if is_being_written(folder):
         return RunStatus.RUNNING
-    return RunStatus.COMPLETE if is_whole else RunStatus.UNFINISHED
+    if is_whole:
+        return RunStatus.COMPLETE
+    return RunStatus.UNFINISHED if left is None else RunStatus.DETACHED
 
 
 def _sizes(folder: Path) -> Iterator[int]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from broadgauge.results.comparing.blocks import ValueOf, pauses_of
 from broadgauge.results.comparing.compare_cases import by_launch, compare_in_blocks, metric_of
 from broadgauge.results.comparing.partners import smallest_world
+from broadgauge.results.elsewhere import elsewhere
 from broadgauge.results.folder.reading import StoredRun, read_run
 from broadgauge.results.kinds.registry import in_results
 from broadgauge.results.model import (
@@ -37,8 +38,10 @@ def summarise_run(
     experiment_yaml: str,
     environments: Mapping[str, Environment],
     notes: Iterable[str] = (),
+    left: str | None = None,
 ) -> RunSummary:
-    """What does a run say, case by case, in the plan's order?"""
+    """What does a run say, case by case, in the plan's order? `left`: where it goes on,
+    in words (elsewhere.py)."""
     planned: dict[str, int] = {}
     for launch in plan.launches:
         for trial in launch.trials:
@@ -71,7 +74,7 @@ def summarise_run(
             for summary in alone
         ),
         environments=environments,
-        notes=(*plan.notes, *notes, *_notes(plan, records)),
+        notes=(*plan.notes, *notes, *_notes(plan, records, left)),
     )
 
 
@@ -89,6 +92,7 @@ def summarise_read(stored: StoredRun) -> RunSummary:
         experiment_yaml=stored.experiment_yaml,
         environments=stored.environments,
         notes=stored.notes,
+        left=elsewhere(stored.folder),
     )
 
 
@@ -277,7 +281,7 @@ def _times(estimate: Estimate, factor: float) -> Estimate:
     )
 
 
-def _notes(plan: Plan, records: Sequence[Record]) -> tuple[str, ...]:
+def _notes(plan: Plan, records: Sequence[Record], left: str | None) -> tuple[str, ...]:
     """What must a reader know of the run as a whole?"""
     notes: list[str] = []
     planned = {trial.trial_id for launch in plan.launches for trial in launch.trials}
@@ -289,7 +293,9 @@ def _notes(plan: Plan, records: Sequence[Record]) -> tuple[str, ...]:
         times = "once" if len(plan.growths) == 1 else f"{len(plan.growths)} times"
         notes.append(f"the plan grew {times} while it ran, by {added} launches in all")
     if missing:
-        notes.append(f"{missing} of {len(planned)} planned trials have not run: --resume runs them")
+        counted = f"{missing} of {len(planned)} planned trials"
+        told = "not run: --resume runs them" if left is None else f"no record here: {left}"
+        notes.append(f"{counted} have {told}")
     if failed:
         notes.append(f"{failed} of {len(records)} trials failed; no figure counts them")
     if skipped:

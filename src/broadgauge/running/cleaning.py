@@ -3,6 +3,7 @@
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -25,7 +26,8 @@ from broadgauge.platforms.kubernetes.resources import JOB_KINDS, PODS, Resource
 from broadgauge.results.folder.lock import is_being_written
 from broadgauge.results.folder.reading import find_run
 from broadgauge.results.folder.run_folder import LOGS_FOLDER
-from broadgauge.specs.errors import InputError
+from broadgauge.results.run_path import newest_first
+from broadgauge.specs.errors import InputError, RunFolderError
 
 ENDED = ("Succeeded", "Failed")
 
@@ -238,3 +240,14 @@ def place_of_run(
         return None
     api = Api.connect(context if context is not None else place.context)
     return CleaningPlace(api, namespace or place.namespace, RESOURCES[place.kind]), place.run
+
+
+def labels_of_runs(runs_folder: Path) -> dict[str, str]:
+    """By the folder's name, of each run in this one that had a job in a cluster."""
+    labels: dict[str, str] = {}
+    for folder in newest_first(runs_folder):
+        with suppress(RunFolderError):  # a file that can't be read names no job
+            place = place_file(folder / LOGS_FOLDER).read()
+            if place is not None:
+                labels[folder.name] = place.run
+    return labels

@@ -33,7 +33,8 @@ from broadgauge.messages.leader import Stop
 from broadgauge.messages.proof import new_token
 from broadgauge.messages.unix_sockets import short_path
 from broadgauge.platforms.hosts import platform
-from broadgauge.platforms.hosts.allocation import AttachedLeader, LeaderPlace
+from broadgauge.platforms.hosts.allocation import AttachedLeader
+from broadgauge.platforms.hosts.leader_place import LeaderPlace
 from broadgauge.platforms.led import following
 from broadgauge.platforms.led.handle import LinkLost
 from broadgauge.platforms.led.leader_link import ByteStream, LeaderLink

@@ -27,7 +27,8 @@ from broadgauge.messages.leader import (
 )
 from broadgauge.messages.vocabulary import Phase
 from broadgauge.platforms.hosts import platform
-from broadgauge.platforms.hosts.allocation import AttachedLeader, LeaderPlace, attach
+from broadgauge.platforms.hosts.allocation import AttachedLeader, attach
+from broadgauge.platforms.hosts.leader_place import LeaderPlace
 from broadgauge.platforms.hosts.platform import HostsLeader
 from broadgauge.platforms.launch_logs import LaunchLogs, ReadLogs
 from broadgauge.platforms.led import following

@@ -10,7 +10,8 @@ from broadgauge.leader.spool import Spool
 from broadgauge.messages.frames import FrameWriter
 from broadgauge.messages.leader import LeaderHello, TrialBegins, TrialEnds
 from broadgauge.platforms.hosts import platform
-from broadgauge.platforms.hosts.allocation import AttachedLeader, LeaderPlace
+from broadgauge.platforms.hosts.allocation import AttachedLeader
+from broadgauge.platforms.hosts.leader_place import LeaderPlace
 from broadgauge.platforms.hosts.platform import HostsLeader
 from broadgauge.platforms.led import following
 from broadgauge.platforms.led.following import FollowedLeader

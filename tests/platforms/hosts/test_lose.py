@@ -6,7 +6,7 @@ import pytest
 from tests.platforms.launches import make_folders
 
 from broadgauge.platforms.hosts import platform as hosts_platform
-from broadgauge.platforms.hosts.allocation import LeaderPlace, leader_file
+from broadgauge.platforms.hosts.leader_place import LeaderPlace, leader_file
 from broadgauge.platforms.hosts.platform import HostsAllocation
 from broadgauge.specs.errors import PlatformError
 

@@ -52,6 +52,7 @@ WAITING = {"phase": "Pending", "conditions": [UNPLACED]}
 RUNNING, FAILED = {"phase": "Running"}, {"phase": "Failed", "message": "low on memory"}
 NO_IMAGE = {"name": "node", "state": {"waiting": {"reason": "InvalidImageName", "message": "x:"}}}
 DOOMED = {"phase": "Pending", "containerStatuses": [NO_IMAGE]}
+EVENTS_HINT = "`kubectl get events --namespace training` still has what was said of its pods"
 BACK_OFF = {"name": "node", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "x:"}}}
 PULLING = {"phase": "Pending", "containerStatuses": [BACK_OFF]}
 
@@ -192,7 +193,7 @@ def test_one_whose_pods_can_not_come_up_ends_the_run(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("status", "words", "hint"),
     [
-        (WAITING, "2 pods waiting for a node (0/3 nodes are available)", "pending_limit_s"),
+        (WAITING, "2 pods waiting for a node (0/3 nodes are available)", EVENTS_HINT),
         (PULLING, "2 pods pulling its image (ImagePullBackOff: x)", "image_pull_secrets"),
     ],
 )

@@ -6,7 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.platforms.kubernetes.fake_api import NAMESPACE, Answer, Asked, FakeApi, refused
+from tests.platforms.kubernetes.fake_api import (
+    NAMESPACE,
+    Answer,
+    Asked,
+    FakeApi,
+    listed,
+    refused,
+)
 from tests.platforms.kubernetes.test_making import FILLED, NIC, objects
 from tests.running.rendering.runs import small_run
 
@@ -113,6 +120,58 @@ def test_a_namespace_that_is_going_away_is_said(willing: FakeApi, folder: Path) 
     going = {"metadata": {"name": NAMESPACE, "deletionTimestamp": "2026-01-01T00:00:00Z"}}
     willing.script("GET", f"/api/v1/{IN_NAMESPACE}", Answer(body=going))
     assert "is being deleted" in refusal_of(willing, run_of(folder))
+
+
+MAPPED = (
+    "networks.lan.kubernetes={attachment: host-device, devices: [ens13], "
+    "ipam: {kind: address-map, map: map.yaml}}"
+)
+NODES = "/api/v1/nodes"
+
+
+def nodes(*names: str) -> Answer:
+    return listed(*({"metadata": {"name": name}} for name in names))
+
+
+@pytest.fixture
+def mapped(folder: Path) -> RunJob:
+    """Of two pods, which go to nodes of a map."""
+    lines = [f"worker-{each}:ens13:net1:10.0.0.{each + 1}\n" for each in range(3)]
+    (folder / "map.yaml").write_text("# ours\n" + "".join(lines))
+    return run_of(folder, MAPPED)
+
+
+def test_a_node_of_the_map_that_is_none_of_the_cluster_is_named_with_its_line(
+    willing: FakeApi, mapped: RunJob
+) -> None:
+    willing.script("GET", NODES, nodes("worker-0", "worker-11", "other"))
+    text = refusal_of(willing, mapped)
+    for words in (
+        "networks.lan.kubernetes.ipam.map: map.yaml:3: the cluster has no node `worker-1`",
+        "did you mean `worker-11`?",
+        "map.yaml:4: the cluster has no node `worker-2`",
+        "1 of the map's nodes are there, for 2 pods",
+    ):
+        assert words in text, text
+
+
+def test_nodes_of_the_map_that_are_not_needed_are_said_and_refuse_nothing(
+    willing: FakeApi, mapped: RunJob
+) -> None:
+    willing.script("GET", NODES, nodes("worker-0", "worker-1"))
+    (said,) = check(willing, mapped)
+    assert "map.yaml:4: the cluster has no node `worker-2`" in said
+
+
+@pytest.mark.parametrize(
+    "answer", [nodes("worker-0", "worker-1", "worker-2"), refused(403, "Forbidden")]
+)
+def test_of_a_map_whose_nodes_are_there_or_may_not_be_listed_nothing_is_said(
+    willing: FakeApi, mapped: RunJob, answer: Answer
+) -> None:
+    willing.script("GET", NODES, answer)
+    assert check(willing, mapped) == []
+    assert willing.count("GET", NODES) == 1
 
 
 def test_missing_rights_are_listed_with_verb_and_resource(willing: FakeApi, folder: Path) -> None:

@@ -100,6 +100,21 @@ def test_what_is_tried_again_is_given_up_before_the_limit(
     assert TRIES_LIMIT_S < waiter.time.now_s < LIMIT_S / 2
 
 
+@pytest.mark.parametrize(
+    "back_off", ['Back-off pulling image "x"', 'Back-off pulling image "x": ErrImagePull: denied']
+)
+def test_a_pull_that_fails_is_said_once_until_it_fails_of_something_else(
+    waiter: Waiter, back_off: str
+) -> None:
+    failed, waits = state("ErrImagePull", "denied"), state("ImagePullBackOff", back_off)
+    other = state("ErrImagePull", "no such host")
+    waiter.wait([failed], [waits], [failed], [waits], [other], [RUNNING])
+    assert waiter.shown == [
+        "1 pod pulling its image (ErrImagePull: denied)",
+        "1 pod pulling its image (ErrImagePull: no such host)",
+    ]
+
+
 def test_pods_that_are_not_placed_end_with_the_schedulers_words(waiter: Waiter) -> None:
     unplaced = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}
     status = {"phase": "Pending", "conditions": [unplaced]}

@@ -7,21 +7,19 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from broadgauge.agent import bundle
 from broadgauge.agent.facts import HostFacts
 from broadgauge.agent.on_host import AgentStart
 from broadgauge.leader.main import LeaderStart
-from broadgauge.messages.codec import Decoder
 from broadgauge.messages.leader import Stop
 from broadgauge.messages.proof import new_token
 from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.hosts.bootstrap import FOLDER_WORD, start
 from broadgauge.platforms.hosts.checking import MOST_AT_ONCE
+from broadgauge.platforms.hosts.leader_place import LeaderPlace
 from broadgauge.platforms.hosts.ssh import SSH_FAILED, ssh_command
 from broadgauge.platforms.led.handle import LinkLost, NoLeader
-from broadgauge.platforms.led.leader_file import LeaderFile
 from broadgauge.platforms.led.leader_link import ByteStream, LeaderLink
 from broadgauge.specs.errors import PlatformError
 from broadgauge.specs.hosts import Host
@@ -33,21 +31,6 @@ STOP_LIMIT_S = waiting_limit_s(90.0)
 """For ranks that do not end at once."""
 LOOK_AGAIN_AFTER_S = 0.2
 """While it ends."""
-STATE_FILE = "leader.json"
-"""In the run folder: where its leader is."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaderPlace:
-    """Where a leader is, for a tool that comes later."""
-
-    host: str
-    python: str
-    folder: str
-    zip_hash: str
-
-
-LEADER_PLACE: Decoder[LeaderPlace] = Decoder(LeaderPlace)
 
 
 def start_allocation(
@@ -183,8 +166,3 @@ def stop(place: LeaderPlace) -> bool:
             attached.close()
         time.sleep(LOOK_AGAIN_AFTER_S)
     return False
-
-
-def leader_file(folder: Path) -> LeaderFile[LeaderPlace]:
-    """Of a run folder's logs."""
-    return LeaderFile(folder / STATE_FILE, LEADER_PLACE, "end on the hosts")

@@ -7,16 +7,10 @@ from broadgauge.agent.facts import HostFacts
 from broadgauge.agent.taken_cores import TakenCores
 from broadgauge.messages.leader import TakeJobs
 from broadgauge.messages.preflight import PreflightMode
-from broadgauge.platforms.hosts.allocation import (
-    AttachedLeader,
-    LeaderPlace,
-    attach,
-    leader_file,
-    start_allocation,
-    stop,
-)
+from broadgauge.platforms.hosts.allocation import AttachedLeader, attach, start_allocation, stop
 from broadgauge.platforms.hosts.checking import notes_on, read_hosts, refuse_differences
 from broadgauge.platforms.hosts.interfaces import interfaces_of
+from broadgauge.platforms.hosts.leader_place import LeaderPlace, leader_file
 from broadgauge.platforms.hosts.seats import seats_on
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.led.allocation import Allocation, Say

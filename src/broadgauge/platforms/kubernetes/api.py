@@ -103,7 +103,9 @@ class Api:
         found = self._ask("list", resource, namespace, params=params)
         return check_list(found, "list", resource.words(namespace))
 
-    def list_metadata(self, resource: Resource, namespace: str, selector: str) -> JsonMap:
+    def list_metadata(
+        self, resource: Resource, namespace: str | None, selector: str = ""
+    ) -> JsonMap:
         """As `list`, of each item its metadata alone: no Secret's value. Raises ApiError."""
         what = resource.words(namespace)
         params = {"labelSelector": selector}

@@ -19,10 +19,12 @@ from broadgauge.platforms.kubernetes.api_errors import ApiError, malformed
 from broadgauge.platforms.kubernetes.job_states import lack_of, served_as
 from broadgauge.platforms.kubernetes.json_shapes import JsonMap, mapping
 from broadgauge.platforms.kubernetes.making import RunObjects
+from broadgauge.platforms.kubernetes.map_nodes import missing_nodes
 from broadgauge.platforms.kubernetes.named_objects import REFERRED, named_objects, references_in
 from broadgauge.platforms.kubernetes.refusals import RBAC_HINT, refusal
 from broadgauge.platforms.kubernetes.resources import (
     NAMESPACES,
+    NODES,
     PODS,
     REVIEWS,
     TRAIN_JOBS,
@@ -79,6 +81,7 @@ class _Checks:
         lasting = [each for each in objects.lasting if not self._is_there(each)]
         missing = self._missing_rights(objects.own, lasting)
         self._look_for_named((*lasting, *objects.own))
+        self._look_for_mapped_nodes()
         has_account = all(each.where != ACCOUNT for each in self.problems)
         self._rehearse_all((*lasting, objects.secret, *objects.own), missing)
         if has_account:  # else a pod is refused for that alone
@@ -174,6 +177,25 @@ class _Checks:
             )
             if not is_there:
                 self._add(each.place, f"there is no {each.words}", each.hint)
+
+    def _look_for_mapped_nodes(self) -> None:
+        """Those that the address map names; where nodes may not be listed nothing is said. Fewer
+        than the map has are no obstacle while they are enough. Raises ApiError."""
+        if not any(each.is_mapped for each in self.run.attachments.interfaces):
+            return
+        unread: JsonMap | None = None
+        found = self._read(lambda: self.api.list_metadata(NODES, None), unread)
+        if found is None:
+            return
+        there = {item["metadata"]["name"] for item in found["items"]}
+        missing = missing_nodes(self.run, there)
+        if missing is None:
+            return
+        if not missing.is_enough_left:
+            self.problems += missing.problems
+            return
+        for problem in missing.problems:
+            self.say(str(problem))
 
     def _rehearse_all(self, objects: Sequence[JsonMap], missing: set[Right]) -> None:
         """What schemas, quotas and webhooks say of each object. Raises ApiError."""

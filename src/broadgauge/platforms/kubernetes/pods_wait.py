@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.kubernetes.admission import UNMANAGED_HINT, Held
 from broadgauge.platforms.kubernetes.pod_states import PodStage, PodState, waits
 from broadgauge.platforms.kubernetes.pod_warnings import PodWarnings
+from broadgauge.platforms.kubernetes.pull_failures import PullFailures
 from broadgauge.specs.errors import PlatformError
 
 Say = Callable[[str], None]
@@ -40,6 +41,7 @@ class PodsWait:
     limit_hint: str | None = None
     """How to wait longer."""
     _shown: str = ""
+    _pulls: PullFailures = field(default_factory=PullFailures)
 
     def until_all_run(
         self, pods: Callable[[], Sequence[PodState]], pause: Callable[[float], None]
@@ -51,7 +53,8 @@ class PodsWait:
         held: Held | None = None
         while True:
             # One that is deleted has a successor, or its job has failed: the job says which.
-            states = [each for each in self.warnings.explained(pods()) if not _is_gone(each)]
+            explained = self._pulls.explained(self.warnings.explained(pods()))
+            states = [each for each in explained if not _is_gone(each)]
             if len(states) >= self.num_pods and all(_runs(state) for state in states):
                 return
             now_s = time.monotonic()

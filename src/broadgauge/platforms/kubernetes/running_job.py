@@ -41,8 +41,8 @@ TOLD_LIMIT_S = waiting_limit_s(10.0)
 """For a kubelet to say why a container has ended, which its agent can't."""
 LOOK_EVERY_S = 1.0
 LIMIT_HINT = (
-    "`--set kubernetes.pending_limit_s=2h` waits longer; `kubectl describe pod` says what it waits "
-    "for"
+    "`--set kubernetes.pending_limit_s=2h` waits longer; `kubectl get events --namespace {}` still "
+    "has what was said of its pods"
 )
 
 
@@ -126,7 +126,7 @@ class RunningJob:
             warnings=PodWarnings(api=self.api, namespace=place.namespace),
             queued=lambda: self._held(admission),
             show=show,
-            limit_hint=LIMIT_HINT,
+            limit_hint=LIMIT_HINT.format(place.namespace),
         ).until_all_run(lambda: list(self.pods().values()), self.watch.wait)
 
     def _held(self, admission: Admission) -> Held | None:
