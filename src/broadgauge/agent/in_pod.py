@@ -133,7 +133,7 @@ class PodAgent(HostAgent):
             self._network = self._counts = None
             asked = next((node.network for node in order.nodes if node.network), None)
             if asked is not None:
-                await self._close_launch()
+                await self._make_way(order)
                 self._search_ends.clear()
                 self._search = asyncio.create_task(self._find_and_begin(order, asked))
                 return
@@ -159,7 +159,7 @@ class PodAgent(HostAgent):
         if found.adapters:
             facts = read_pod_facts(self._root, given_to_ranks(order), self._annotations)
             self._counts = TrialCounts(found.adapters, facts, self._root)
-        await super()._obey(with_network(order, found))
+        await self._begin(with_network(order, found))
 
     def _look_for(self, order: LaunchOrder, asked: AskedNetwork) -> ResolvedNetwork | None:
         """None: nobody wants to know any more."""

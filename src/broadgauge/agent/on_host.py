@@ -35,6 +35,7 @@ from broadgauge.messages.agent import (
     End,
     Ended,
     Event,
+    LaunchTaken,
     Marked,
     Order,
     RankSaid,
@@ -205,10 +206,8 @@ class HostAgent:
         elif isinstance(order, (OpenPreflight, CallOthers, ClosePreflight)):
             await self._preflight.obey(order)
         elif isinstance(order, LaunchOrder):
-            await self._close_launch()
-            self._is_over = False
-            self._num_ranks = len(order.ranks)
-            self._launch = await _Launch.begin(self._start, order, self._pass_on)
+            await self._make_way(order)
+            await self._begin(order)
         elif self._launch is not None and not self._is_over:
             if isinstance(order, Release) and order.label.endswith(TIMED_PART_BEGINS):
                 await self._writer.drain()
@@ -232,6 +231,17 @@ class HostAgent:
         ]
         hardware = read_machine_hardware(Path("/"), os.environ)
         return LookedUpMachine(hardware=hardware, networks=tuple(found))
+
+    async def _make_way(self, order: LaunchOrder) -> None:
+        """Leave nothing of the launch before, and say so."""
+        await self._close_launch()
+        self._part.let_go()
+        self._is_over = False
+        self._send(LaunchTaken(launch_id=order.launch_id))
+
+    async def _begin(self, order: LaunchOrder) -> None:
+        self._num_ranks = len(order.ranks)
+        self._launch = await _Launch.begin(self._start, order, self._pass_on)
 
     async def _close_launch(self) -> None:
         """Leave no rank of the one that was last."""

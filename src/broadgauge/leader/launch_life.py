@@ -19,6 +19,7 @@ from broadgauge.messages.agent import (
     End,
     Ended,
     Event,
+    LaunchTaken,
     LogFlooded,
     LogText,
     Marked,
@@ -77,6 +78,8 @@ class LaunchLife:
     """Trials that were begun."""
     skipped: set[str] = field(default_factory=set)
     """Trials that are not wanted any more."""
+    _taken: set[int] = field(default_factory=set)
+    """Agents that have begun with it: what one says before is of an earlier life."""
     _ended: set[int] = field(default_factory=set)
     """Agents that have no rank of it left."""
     _is_over: bool = False
@@ -91,6 +94,10 @@ class LaunchLife:
     @property
     def _numbers(self) -> tuple[int, ...]:
         return tuple(each.agent for each in self.job.orders)
+
+    @property
+    def _launch_id(self) -> str:
+        return self.job.orders[0].order.launch_id
 
     async def live(self, trials: Sequence[RunTrial]) -> bool:
         """Run these, one at least, until they are done or one fails. False: the ranks did not come
@@ -217,7 +224,7 @@ class LaunchLife:
             heard = await self.agents.events.get()
             if self.is_cancelled:
                 raise _Failed
-            if heard.agent not in self._numbers:
+            if not self._is_of_this_life(heard):
                 continue
             if heard.event is None:
                 self._lose(heard.agent, heard.why)
@@ -294,7 +301,7 @@ class LaunchLife:
                 heard = await asyncio.wait_for(self.agents.events.get(), left_s)
             except asyncio.TimeoutError:
                 return
-            if heard.agent not in self._numbers:
+            if not self._is_of_this_life(heard):
                 continue
             if heard.event is None:
                 self._lose(heard.agent, heard.why)
@@ -306,6 +313,16 @@ class LaunchLife:
                 self._ended.add(heard.agent)
             elif isinstance(heard.event, (RankSaid, RankExited, LogFlooded, LogText)):
                 self.tell(heard.event)
+
+    def _is_of_this_life(self, heard: AgentEvent) -> bool:
+        """An agent that is gone is so for any life; what it says is of that which it has taken."""
+        if heard.agent not in self._numbers:
+            return False
+        if isinstance(heard.event, LaunchTaken):
+            if heard.event.launch_id == self._launch_id:
+                self._taken.add(heard.agent)
+            return False
+        return heard.event is None or heard.agent in self._taken
 
     def _see_who_waits(self, number: int, event: Event) -> None:
         """Whose ranks all wait for a trial, or at a mark?"""

@@ -7,7 +7,8 @@ whatever joins the two: a socket, a pipe, ssh's stdin and stdout.
 
     leader → agent                         agent → leader
                                            agent_hello    which program, on which machine
-      launch       start these ranks       ready | refused
+      launch       start these ranks       launch_taken   what follows is of it
+                                           ready | refused
       run_trial    shape, begin            trial_starts, then rank_said, …
                                            ranks_wait     all ranks of this agent are at a mark
       read         all ranks of the launch are: read your nodes' counters
@@ -45,7 +46,7 @@ from broadgauge.messages.preflight import (
 from broadgauge.messages.rank import TrialCommand
 from broadgauge.messages.vocabulary import Phase
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 """Grows when an agent of the old one would go wrong; new keys and messages alone don't."""
 
 
@@ -130,6 +131,17 @@ class AgentHello:
     them."""
     place: dict[str, str] = field(default_factory=dict)
     """Of a pod: its `node`, its name `pod`, its `address` on the pod network."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchTaken:
+    """Nothing is left of the launch before: what an agent says from here on is of this one.
+
+    What it said before may still be on its way when the leader begins another.
+    """
+
+    type: Literal["launch_taken"] = "launch_taken"
+    launch_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,6 +298,7 @@ class Ended:
 
 Event = (
     AgentHello
+    | LaunchTaken
     | Ready
     | Refused
     | TrialStarts
