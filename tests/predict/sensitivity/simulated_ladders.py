@@ -5,11 +5,16 @@
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from broadgauge.predict.sensitivity.ladder import LadderAnswer, Rung, Sensitivity
+from broadgauge.predict.sensitivity.ladder import (
+    RATE_ERROR_RATIO,
+    LadderAnswer,
+    Rung,
+    Sensitivity,
+)
 from broadgauge.predict.sensitivity.sensitivity import GAIN_RATIO, analyse
 
 RATES_GBPS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
@@ -113,6 +118,52 @@ def random_truth(chance: np.random.Generator, num_beyond: int) -> Truth:
     late_s = COMPUTE_S * chance.uniform(0, 0.6)
     num_bytes = (COMPUTE_S - late_s) * knee * PAYLOAD_RATIO / 8e-9
     return Truth(fast_bytes=0, late_s=late_s, slow_bytes=num_bytes)
+
+
+FOUND = {3: (0, 2, 4), 4: (0, 2, 4, 5)}
+"""Which of the rates so many networks that were found carry."""
+
+
+def on_found_networks(
+    seed: int, *, num_beyond: int, num_networks: int, rate_spread: float, is_told: bool = True
+) -> tuple[Truth, list[Rung]]:
+    """Networks whose rates are measured, each off by so much. Not `is_told`: as if they were set."""
+    chance = np.random.default_rng([seed, num_beyond, num_networks])
+    truth = random_truth(chance, num_beyond)
+    rungs = rungs_of(truth, chance, chance.normal(0, 0.02, NUM_BLOCKS), 0.01, has_unshaped=False)
+    found = []
+    for place in FOUND[num_networks]:
+        measured = rungs[place].payload_gbps * float(np.exp(chance.normal(0, rate_spread)))
+        error = rate_spread if is_told else RATE_ERROR_RATIO
+        found.append(
+            replace(rungs[place], rate_gbps=measured, payload_gbps=measured, rate_error_ratio=error)
+        )
+    return truth, found
+
+
+def bytes_held(
+    num_ladders: int,
+    *,
+    num_beyond: int,
+    num_networks: int,
+    rate_spread: float,
+    is_told: bool = True,
+) -> tuple[float, float]:
+    """Which share of the bytes' intervals holds them, and how wide is half of one, as a share?"""
+    held, widths = [], []
+    for seed in range(num_ladders):
+        truth, rungs = on_found_networks(
+            seed,
+            num_beyond=num_beyond,
+            num_networks=num_networks,
+            rate_spread=rate_spread,
+            is_told=is_told,
+        )
+        found = analyse(rungs).critical_bytes.estimate
+        if found is not None and found.low is not None and found.high is not None:
+            held.append(found.low <= truth.slow_bytes <= found.high)
+            widths.append((found.high - found.low) / 2 / found.value)
+    return float(np.mean(held)), float(np.median(widths))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,6 +296,28 @@ def _claimed(claims: list[Claim]) -> str:
     return f"{len(stated) / len(claims):.0%}, {held:.0%}".replace("%", " %")
 
 
+def print_found(num_ladders: int) -> None:
+    """Networks that were found: how often do the bytes lie in their interval?"""
+    print("| networks | truth | rates off by | held, half width | as if they were set |")  # noqa: T201
+    print("| --- | --- | --- | --- | --- |")  # noqa: T201
+    for num_networks in FOUND:
+        for num_beyond, name in enumerate(("line", "hinge, 1", "hinge, 2")):
+            for spread in (0.01, 0.05):
+                cells = [
+                    "{:.0%}, {:.0%}".format(
+                        *bytes_held(
+                            num_ladders,
+                            num_beyond=num_beyond,
+                            num_networks=num_networks,
+                            rate_spread=spread,
+                            is_told=is_told,
+                        )
+                    )
+                    for is_told in (True, False)
+                ]
+                print(f"| {num_networks} | {name} | {spread:.0%} | {' | '.join(cells)} |")  # noqa: T201
+
+
 def main(num_ladders: int = 200) -> None:
     """The tables, in percent."""
     print("| truth | launches | form found | base: held, off | bytes: held, off |")  # noqa: T201
@@ -256,6 +329,7 @@ def main(num_ladders: int = 200) -> None:
             cells += [f"{found.held[key]:.1%}, {found.off_p90[key]:.1%}" for key in found.held]
             print(f"| {name} | {num_blocks} | {' | '.join(cells)} |")  # noqa: T201
     print_claims(num_ladders)
+    print_found(num_ladders)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from tests.predict.sensitivity.simulated_ladders import (
     RATES_GBPS,
     Seen,
     Truth,
+    bytes_held,
     random_truth,
     rungs_of,
     seen,
@@ -154,3 +155,15 @@ def test_fast_rungs_that_scatter_more_do_not_break_the_promise() -> None:
             held.append(_holds(found, COMPUTE_S))
     assert len(held) > 80
     assert sum(held) >= 0.93 * len(held)
+
+
+@pytest.mark.parametrize("num_networks", [3, 4])
+def test_bytes_hold_where_rates_are_measured_and_may_be_off(num_networks: int) -> None:
+    """By 5 % each: taken for rates that are set, half of the intervals would be wrong."""
+    held, half_width = bytes_held(15, num_beyond=LINE, num_networks=num_networks, rate_spread=0.05)
+    assert held >= 0.9
+    assert half_width < 0.25
+    wrong, _ = bytes_held(
+        15, num_beyond=LINE, num_networks=num_networks, rate_spread=0.05, is_told=False
+    )
+    assert wrong < 0.75
