@@ -127,7 +127,7 @@ FOUND = {3: (0, 2, 4), 4: (0, 2, 4, 5)}
 def on_found_networks(
     seed: int, *, num_beyond: int, num_networks: int, rate_spread: float, is_told: bool = True
 ) -> tuple[Truth, list[Rung]]:
-    """Networks whose rates are measured, each off by so much. Not `is_told`: as if they were set."""
+    """Networks with measured rates, each off by so much. Not `is_told`: as if they were set."""
     chance = np.random.default_rng([seed, num_beyond, num_networks])
     truth = random_truth(chance, num_beyond)
     rungs = rungs_of(truth, chance, chance.normal(0, 0.02, NUM_BLOCKS), 0.01, has_unshaped=False)
