@@ -113,6 +113,7 @@ def test_an_interval_that_reaches_below_0_is_cut_off(tmp_path: Path) -> None:
 def test_a_page_shows_it_where_there_are_rates_enough(tmp_path: Path) -> None:
     page = render(analysed(read_summary(ladder_run(tmp_path / "many", launches=2))))
     assert "Sensitivity of train 2x1" in page
+    assert "None cores" not in page  # of these machines nothing is known
     few = read_summary(ladder_run(tmp_path / "few", rates_gbps=(0.1, 0.2), launches=2))
     assert seen_ladders(few) == ()
 
@@ -205,3 +206,4 @@ def test_found_networks_are_named_beside_what_they_carry(tmp_path: Path) -> None
     assert what_next(ladder) is None
     page = render(analysed(read_summary(found_run(tmp_path / "page"))))
     assert "Sensitivity of train 2x1" in page
+    assert "None cores" not in page  # of these machines nothing is known

@@ -43,7 +43,8 @@ def header_facts(run: RunSummary) -> list[str]:
             facts.append("imported, not measured by Broadgauge")
             facts.append(gpus or "GPUs not known")
         else:
-            facts.append(f"{platforms} platform, {machine.cores} cores")
+            cores = "" if machine.cores is None else f", {machine.cores} cores"
+            facts.append(f"{platforms} platform{cores}")
             facts.append(gpus or "no GPU")
         facts.append(f"broadgauge {machine.broadgauge}")
     launches = {record.launch_id for record in run.records}
