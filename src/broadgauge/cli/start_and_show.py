@@ -135,6 +135,9 @@ def _print(would_run: DryRun) -> None:
             write(f"{command}\n")
         for command in launch.prepare:
             write(f"before any launch, once on this host:\n{command}\n")
+    if would_run.filled_in:
+        told = ", ".join(f"{word} {what}" for word, what in would_run.filled_in.items())
+        write(f"\nfilled in where it runs: {told}\n")
 
 
 def _followed(begin: Begin) -> "FinishedRun":

@@ -20,7 +20,7 @@ from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.machine import MachineFacts, MachineGpu
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.platforms import Devices
+from broadgauge.specs.platforms import ON_OTHER_MACHINES, Devices
 from broadgauge.specs.secrets import Secrets
 
 
@@ -83,7 +83,8 @@ def prepare(
         )
     machine = _assumed(machine or read_machine(), options.assumed_gpus)
     looked = look()  # after the trial of namespaces, which the kernel clears away by itself
-    observer(MachineRead(machine=machine))
+    if not ON_OTHER_MACHINES.issuperset(experiment.platforms):  # else it takes no part
+        observer(MachineRead(machine=machine))
     is_fallback = "emulated" in experiment.platforms and not machine.can_emulate
     if is_fallback:
         observer(NodesRefused(machine=machine))

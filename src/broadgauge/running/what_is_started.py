@@ -10,6 +10,9 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.launching import LaunchRequest
 from broadgauge.specs.platforms import ON_OTHER_MACHINES, PlatformKind
 
+WORK_WORD, LOGS_WORD = "{work}", "{logs}"
+"""Stand for folders of another machine."""
+
 
 def check_files(
     cases: Iterable[Case],
@@ -29,15 +32,24 @@ def check_files(
 
 
 def started_lines(
-    request: LaunchRequest, folders: LaunchFolders, rank_lines: Iterable[str]
+    request: LaunchRequest,
+    folders: LaunchFolders,
+    rank_lines: Iterable[str],
+    *,
+    is_elsewhere: bool = False,
 ) -> Iterator[str]:
-    """Below each process' line: what it starts, as a shell would take it."""
+    """Below each process' line: what it starts, as a shell would take it. `is_elsewhere`: on other
+    machines, where folders have no names yet."""
     cases = {case.key: case for case in request.cases}
     folder, log_stem = folders.working_of(request.arm), folders.log_stem(request.launch_id)
+    if is_elsewhere:
+        folder, log_stem = Path(WORK_WORD), f"{LOGS_WORD}/{request.launch_id}"
     for rank_line in rank_lines:
         yield rank_line
         for case in cases.values():
-            yield from in_running(case.workload).lines_below(case, folder, log_stem, rank_line)
+            yield from in_running(case.workload).lines_below(
+                case, folder, log_stem, rank_line, is_elsewhere=is_elsewhere
+            )
 
 
 def prepare_lines(request: LaunchRequest, folders: LaunchFolders) -> Iterator[str]:

@@ -86,10 +86,19 @@ class CommandInRunning(KindInRunning):
             _check_command(self.command, working_folder)
 
     def lines_below(
-        self, case: Case, working_folder: Path, log_stem: str, rank_line: str
+        self,
+        case: Case,
+        working_folder: Path,
+        log_stem: str,
+        rank_line: str,
+        *,
+        is_elsewhere: bool,
     ) -> Iterator[str]:
         folder = shlex.quote(str(_folder(self.command, working_folder)))
-        python = _shown_python(self.command, working_folder)
+        if is_elsewhere:  # its process starts torchrun by its own Python, behind its variables
+            python = self.command.python or shlex.split(rank_line)[-3]
+        else:
+            python = _shown_python(self.command, working_folder)
         words = _torchrun_words(case, self.command, log_stem, rank_line, python)
         yield f"  cd {folder} && {shlex.join(words)}"
 
@@ -149,7 +158,7 @@ def _python_of(workload: CommandWorkload, working_folder: Path) -> str | None:
 
 
 def _shown_python(workload: CommandWorkload, working_folder: Path) -> str:
-    """On another machine it is looked for there, and stands here as it was given."""
+    """As it was given where it is not there."""
     if workload.python is None:
         return sys.executable
     try:

@@ -60,9 +60,15 @@ class KindInRunning:
         return ()
 
     def lines_below(
-        self, case: Case, working_folder: Path, log_stem: str, rank_line: str
+        self,
+        case: Case,
+        working_folder: Path,
+        log_stem: str,
+        rank_line: str,
+        *,
+        is_elsewhere: bool,
     ) -> Iterator[str]:
         """What else is started on a node, as a shell would take it, below the line of its first
-        process?"""
-        del case, working_folder, log_stem, rank_line
+        process? `is_elsewhere`: that node is another machine, of which only words are known."""
+        del case, working_folder, log_stem, rank_line, is_elsewhere
         yield from ()
