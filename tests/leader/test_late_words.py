@@ -84,10 +84,11 @@ class LateAgents:
             self.events.put_nowait(AgentEvent(agent=0, event=event))
 
 
-def lived(agents: LateAgents, tell: Callable[[Any], None]) -> bool:
+def lived(agents: LateAgents, tell: Callable[[Any], None], *, is_cancelled: bool = False) -> bool:
     """Did a launch of one trial come up?"""
     one = with_words(job("next", [], 1), {LIFE_WORD: "next"})
     life = LaunchLife(agents=agents, job=one, life_id="next", tell=tell)  # type: ignore[arg-type]
+    life.is_cancelled = is_cancelled
     return asyncio.run(life.live([trial("next.t0")]))
 
 
@@ -107,3 +108,12 @@ def test_a_launch_before_that_was_taken_late_is_not_this_one() -> None:
     told: list[Any] = []
     assert lived(LateAgents(late=[LaunchTaken(launch_id="before"), *LATE]), told.append)
     assert not any(isinstance(event, (Refused, RankExited)) for event in told)
+
+
+def test_one_that_is_not_wanted_any_more_hears_its_agents_end() -> None:
+    """What it hears first is that the launch was taken, and it gives up at that."""
+    told: list[Any] = []
+    assert not lived(LateAgents(late=[]), told.append, is_cancelled=True)
+    kinds = [event.type for event in told]
+    assert kinds[-2:] == ["ended", "life_ends"]
+    assert "agent_lost" not in kinds

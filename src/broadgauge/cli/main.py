@@ -35,6 +35,7 @@ from broadgauge.cli import (
     validate,
     whatif,
 )
+from broadgauge.cli.command_line import CommandLine
 from broadgauge.cli.output import give_up_stdout, open_closed_streams
 from broadgauge.engine.interrupts import Interrupt, Interrupts, signals_to
 from broadgauge.specs.errors import BroadgaugeError
@@ -69,7 +70,7 @@ BROKEN_PIPE = 141
 
 def make_parser() -> argparse.ArgumentParser:
     """The whole command line; a test holds its help text."""
-    parser = argparse.ArgumentParser(
+    parser = CommandLine(
         prog="broadgauge",
         description="Measures how much of your GPUs' time the network takes.",
         epilog="Begin with: broadgauge run quickstart",

@@ -292,7 +292,8 @@ class _Runner:
         record = lost_record(place, error, began_unix_s, clock.unix_s())
         self._backlog.remaining.ran(place.case, 0.0, is_ok=False)
         self._write(place, record, {})
-        self._services.observer(LaunchEnded(launch_id=life_id, reason=error.message))
+        reason = f"{first.trial_id} was not started"  # the record has said why
+        self._services.observer(LaunchEnded(launch_id=life_id, reason=reason))
         if not is_last or record.error is None:
             return
         for trial in others:

@@ -222,9 +222,10 @@ class LaunchLife:
         """What an agent of this life says next. Raises _Failed where one is gone."""
         while True:
             heard = await self.agents.events.get()
+            is_ours = self._is_of_this_life(heard)  # asked also of the last that is heard
             if self.is_cancelled:
                 raise _Failed
-            if not self._is_of_this_life(heard):
+            if not is_ours:
                 continue
             if heard.event is None:
                 self._lose(heard.agent, heard.why)

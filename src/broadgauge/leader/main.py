@@ -197,7 +197,9 @@ class Leader:
         agents = tuple(link.hello for link in links if link is not None)
         first = wanted[0].command.trial_id
         self._tell(LifeBegins(life_id=lives.life_id, agents=agents, first_trial=first), generation)
-        message = f"no rank was started, by what the preflight found: {'; '.join(why)}"
+        more = f" (and {len(why) - 1} more)" if len(why) > 1 else ""
+        found = f"no rank was started, by what the preflight found: {why[0]}{more}"
+        message = "\n".join((found, *why[1:]))
         hint = "`preflight: false` in the experiment starts it all the same"
         self._tell(Refused(message=message, hint=hint), generation)
         self._tell(LifeEnds(life_id=lives.life_id), generation)

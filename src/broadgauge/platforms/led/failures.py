@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from broadgauge.messages.agent import Refused
 from broadgauge.messages.leader import AgentLost, JobsDone, TrialBegins
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.launch_logs import LaunchLogs
@@ -11,6 +12,9 @@ from broadgauge.platforms.led.launch import ReportedLife
 from broadgauge.platforms.reading_logs import read_logs
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
+from broadgauge.specs.record import Confidence, Finding, Severity
+
+REFUSED = "launch-refused"
 
 AHEAD_IDLE_S = 3.0
 """What a leader has told already comes without a pause; to look for an agent it takes longer."""
@@ -37,7 +41,11 @@ class LifeFailures:
                 raise AgentGone(words)
             raise LaunchError(words)  # what was measured since, or without that agent, counts
         if life.refusal is not None:
-            raise LaunchError(f"{life.life_id}: {life.refusal.message}", hint=life.refusal.hint)
+            raise LaunchError(
+                f"{life.life_id}: {life.refusal.message}",
+                hint=life.refusal.hint,
+                findings=(_finding(life.refusal),),
+            )
         logs = logs_of(self.folders.logs, life.life_id, life.num_ranks)
         error = life.symptoms.error(logs)
         slow = [self.loss_words(lost) for lost in life.lost]
@@ -58,6 +66,19 @@ class LifeFailures:
         why = self.allocation.why_lost(lost.agent)
         words = f"the agent on {self.allocation.agent_name(lost.agent)}: {lost.message}"
         return words if why is None else f"{words}; {why}"
+
+
+def _finding(refusal: Refused) -> Finding:
+    """The first of its lines with what is below it as evidence."""
+    symptom, *evidence = refusal.message.splitlines() or ["no rank was started"]
+    return Finding(
+        rule=REFUSED,
+        severity=Severity.ERROR,
+        symptom=symptom,
+        evidence=tuple(evidence),
+        fix=refusal.hint,
+        confidence=Confidence.CERTAIN,
+    )
 
 
 def _tells(event: Followed) -> bool:
