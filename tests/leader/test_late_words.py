@@ -69,8 +69,8 @@ class LateAgents:
 
     def send(self, order: Any) -> None:
         match order:
-            case LaunchOrder(launch_id=launch_id):
-                self._say(*self.late, LaunchTaken(launch_id=launch_id), Ready(notes=()))
+            case LaunchOrder(number=number):
+                self._say(*self.late, LaunchTaken(number=number), Ready(notes=()))
                 self._say(RankSaid(rank=0, message={"type": "hello"}))
             case RunTrial():
                 self._say(TrialStarts(facts=None), RankSaid(rank=0, message={"type": "done"}))
@@ -87,7 +87,7 @@ class LateAgents:
 def lived(agents: LateAgents, tell: Callable[[Any], None], *, is_cancelled: bool = False) -> bool:
     """Did a launch of one trial come up?"""
     one = with_words(job("next", [], 1), {LIFE_WORD: "next"})
-    life = LaunchLife(agents=agents, job=one, life_id="next", tell=tell)  # type: ignore[arg-type]
+    life = LaunchLife(agents=agents, job=one, life_id="next", tell=tell, number=2)  # type: ignore[arg-type]
     life.is_cancelled = is_cancelled
     return asyncio.run(life.live([trial("next.t0")]))
 
@@ -104,9 +104,9 @@ def test_late_words_of_one_launch_are_not_the_next_ones(late: Event) -> None:
 
 
 def test_a_launch_before_that_was_taken_late_is_not_this_one() -> None:
-    """Its own words follow: they count only when the agent has taken this one."""
+    """Its own words follow, and both may have one id: they count when the agent has taken this."""
     told: list[Any] = []
-    assert lived(LateAgents(late=[LaunchTaken(launch_id="before"), *LATE]), told.append)
+    assert lived(LateAgents(late=[LaunchTaken(number=1), *LATE]), told.append)
     assert not any(isinstance(event, (Refused, RankExited)) for event in told)
 
 

@@ -58,18 +58,62 @@ def test_an_all_reduce_beside_a_training_says_what_a_network_carries() -> None:
     assert (rate.ops, rate.sizes) == (("all_reduce",), (MESSAGE_BYTES,))
 
 
-def test_the_experiments_own_collectives_say_it_too() -> None:
-    ladder = as_ladder(on_hosts(workloads=[TRAIN, COLLECTIVES | {"networks": ["pod"]}]))
+LARGE: dict[str, Any] = COLLECTIVES | {"sizes": [4096, 64 * 2**20]}
+
+
+def test_the_experiments_own_large_all_reduces_say_it_too() -> None:
+    ladder = as_ladder(on_hosts(workloads=[TRAIN, LARGE | {"networks": ["pod"]}]))
     assert kinds(ladder) == [("train", "train"), ("collectives", "collectives")]
-    pairs = {"kind": "collectives", "name": "pairs", "pairwise": True, "sizes": [4096]}
-    assert kinds(as_ladder(on_hosts(workloads=[TRAIN, pairs])))[-1] == ("collectives", "rate")
+    assert ladder.workloads[-1].networks is None
 
 
-def test_a_command_over_sockets_needs_no_torch_for_it() -> None:
-    """Plain TCP streams say it; where a network sends by RDMA they don't."""
-    assert kinds(as_ladder(on_hosts(workloads=[COMMAND]))) == [("command", "command")]
-    ladder = as_ladder(on_hosts(workloads=[COMMAND], networks=[*FOUND, RDMA]))
-    assert kinds(ladder) == [("command", "command"), ("collectives", "rate")]
+@pytest.mark.parametrize(
+    "other",
+    [
+        COLLECTIVES,  # too small
+        LARGE | {"ops": ["all_gather"]},
+        {"kind": "collectives", "name": "pairs", "pairwise": True, "sizes": [64 * 2**20]},
+    ],
+)
+def test_other_collectives_do_not_stand_for_one(other: dict[str, Any]) -> None:
+    """A run would be measured, and have no curve."""
+    ladder = as_ladder(on_hosts(workloads=[TRAIN, other]))
+    assert kinds(ladder) == [("train", "train"), ("collectives", "rate")]
+
+
+def test_a_command_that_surely_goes_by_sockets_needs_no_torch_for_it() -> None:
+    """Plain TCP streams say it; where NCCL may send by RDMA they don't."""
+    sockets = [each | {"found": each["found"] | {"transport": "tcp"}} for each in FOUND[:3]]
+    assert kinds(as_ladder(on_hosts(workloads=[COMMAND], networks=sockets))) == [
+        ("command", "command")
+    ]
+    on_cores = on_hosts(workloads=[COMMAND], cluster={"shapes": ["2x1"], "device": "cpu"})
+    assert kinds(as_ladder(on_cores)) == [("command", "command")]
+    by_gloo = on_hosts(workloads=[COMMAND], cluster={"shapes": ["2x1"], "backend": "gloo"})
+    assert kinds(as_ladder(by_gloo)) == [("command", "command")]
+    for networks in (FOUND, [*sockets, RDMA]):
+        ladder = as_ladder(on_hosts(workloads=[COMMAND], networks=networks))
+        assert kinds(ladder) == [("command", "command"), ("collectives", "rate")]
+
+
+def test_what_the_experiment_skips_on_a_network_is_skipped_still() -> None:
+    rules = [
+        {"workload": "train", "network": ["sriov", "emulated-only"]},
+        {"network": "emulated-only"},
+    ]
+    ladder = as_ladder(on_hosts(skip_if=rules))
+    assert read_experiment(dump_experiment(ladder), "ladder.yaml") == ladder
+    cases = make_plan(ladder, devices_of(a_machine())).cases
+    trained = {case.plain_network_name for case in cases if case.workload.kind == "train"}
+    assert trained == {"pod", "vnic"}
+
+
+def test_each_platform_has_three_networks_of_its_own() -> None:
+    """One in pods makes no third of two on hosts."""
+    in_pods = {"name": "in-pods", "kubernetes": "pod"}
+    networks = [*FOUND[:2], in_pods]
+    with pytest.raises(InputError, match="tiny names 2 networks on hosts"):
+        as_ladder(on_hosts(platform=["hosts", "kubernetes"], networks=networks))
 
 
 def test_a_workload_that_has_the_name_keeps_it() -> None:

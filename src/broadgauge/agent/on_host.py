@@ -237,7 +237,7 @@ class HostAgent:
         await self._close_launch()
         self._part.let_go()
         self._is_over = False
-        self._send(LaunchTaken(launch_id=order.launch_id))
+        self._send(LaunchTaken(number=order.number))
 
     async def _begin(self, order: LaunchOrder) -> None:
         self._num_ranks = len(order.ranks)

@@ -194,7 +194,7 @@ _HINT = (
     "`broadgauge sensitivity EXPERIMENT` measures a job at several rates, and --rates says at which"
 )
 _HINT_FOUND = (
-    "three networks with a collective of 1 MB or more beside the job: `broadgauge sensitivity "
+    "three networks with an all_reduce of 16 MiB or more beside the job: `broadgauge sensitivity "
     "EXPERIMENT` adds one, or `--on emulated` sets rates"
 )
 

@@ -72,6 +72,8 @@ class LaunchLife:
     job: Job
     life_id: str
     tell: Tell
+    number: int = 0
+    """Of all lives of this leader."""
     is_cancelled: bool = False
     """The tool wants it to end."""
     ran: list[RunTrial] = field(default_factory=list)
@@ -94,10 +96,6 @@ class LaunchLife:
     @property
     def _numbers(self) -> tuple[int, ...]:
         return tuple(each.agent for each in self.job.orders)
-
-    @property
-    def _launch_id(self) -> str:
-        return self.job.orders[0].order.launch_id
 
     async def live(self, trials: Sequence[RunTrial]) -> bool:
         """Run these, one at least, until they are done or one fails. False: the ranks did not come
@@ -137,7 +135,7 @@ class LaunchLife:
         while not self.agents.events.empty():  # of an earlier life
             self.agents.events.get_nowait()
         for each in self.job.orders:
-            self._send(each.agent, each.order)
+            self._send(each.agent, replace(each.order, number=self.number))
         ready: dict[int, Ready] = {}
         hellos: set[int] = set()
         while len(ready) < len(self._numbers) or len(hellos) < self.job.num_ranks:
@@ -320,7 +318,7 @@ class LaunchLife:
         if heard.agent not in self._numbers:
             return False
         if isinstance(heard.event, LaunchTaken):
-            if heard.event.launch_id == self._launch_id:
+            if heard.event.number == self.number:
                 self._taken.add(heard.agent)
             return False
         return heard.event is None or heard.agent in self._taken

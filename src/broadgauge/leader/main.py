@@ -97,6 +97,7 @@ class Leader:
         self._before = BeforeJobs(self._agents)
         self._generation = -1
         self._life: LaunchLife | None = None
+        self._num_lives = 0
         self._has_news = asyncio.Event()
         self._is_stopped = False
         self._is_full = False
@@ -176,8 +177,10 @@ class Leader:
             PORT_WORD: str(free_port()),
             MASTER_WORD: self._master(lives.job),
         }
+        self._num_lives += 1
         life = LaunchLife(
             agents=self._agents,
+            number=self._num_lives,
             job=with_words(lives.job, words),
             life_id=lives.life_id,
             tell=lambda event: self._tell(event, generation),

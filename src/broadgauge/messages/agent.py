@@ -141,7 +141,8 @@ class LaunchTaken:
     """
 
     type: Literal["launch_taken"] = "launch_taken"
-    launch_id: str
+    number: int
+    """Of the order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -99,6 +99,8 @@ class LaunchOrder:
 
     type: Literal["launch"] = "launch"
     launch_id: str
+    number: int = 0
+    """The leader's own: two launches may have one id, where the first never ran anything."""
     mode: Mode
     num_nodes: int
     """Of the whole launch."""

@@ -7,6 +7,7 @@ says what each of them carries.
 
 from collections.abc import Sequence
 
+from broadgauge.advise.ladders.found_rates import LEAST_BYTES, OP
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.cluster import split_shape
 from broadgauge.specs.collectives import CollectivesWorkload
@@ -80,17 +81,16 @@ def _on_found_networks(
             f"{option}: no rate can be set on {where}, whose networks are there already",
             hint=f"without {option} each network is measured as it is; `--on emulated` sets rates",
         )
-    found = [
-        each
-        for each in experiment.networks
-        if isinstance(each, Network) and any(each.has_face_on(where) for where in platforms)
-    ]
-    if len(found) < FEWEST_RATES:
-        raise InputError(
-            f"{experiment.name} names {len(found)} networks on {where}, and a curve over what they "
-            f"carry needs {FEWEST_RATES}",
-            hint="name another network, or let `--on emulated` emulate several rates",
-        )
+    between = [each for each in experiment.networks if isinstance(each, Network)]
+    for kind in platforms:
+        number = sum(each.has_face_on(kind) for each in between)
+        if number < FEWEST_RATES:
+            raise InputError(
+                f"{experiment.name} names {number} networks on {kind}, and a curve over what they "
+                f"carry needs {FEWEST_RATES}",
+                hint="name another network, or let `--on emulated` emulate several rates",
+            )
+    found = [each for each in between if any(each.has_face_on(kind) for kind in platforms)]
     changed: Experiment = experiment.model_copy(
         update={
             "name": _name(experiment),
@@ -100,7 +100,6 @@ def _on_found_networks(
                 *(_free(workload) for workload in _workloads(experiment)),
                 *_that_show_rates(experiment, found),
             ),
-            "skip_if": tuple(rule for rule in experiment.skip_if if rule.network is None),
             "hypotheses": (),
             "published": (),
         }
@@ -109,12 +108,10 @@ def _on_found_networks(
 
 
 def _that_show_rates(experiment: Experiment, found: Sequence[Network]) -> tuple[Workload, ...]:
-    """The experiment's own collectives; where it has none one all_reduce, unless plain TCP streams
-    say as much: of commands, whose image may have no torch, on networks without RDMA."""
-    own = tuple(_free(each) for each in experiment.workloads if each.shows_link_rate)
-    has_training = any(each.kind == "train" for each in experiment.workloads)
-    has_rdma = any(face.is_rdma for each in found if (face := each.any_face) is not None)
-    if own or not (has_training or has_rdma):
+    """The experiment's own large all_reduces; where it has none one is added, unless plain TCP
+    streams say as much: of commands, whose image may have no torch, where all send by sockets."""
+    own = tuple(_free(each) for each in experiment.workloads if _shows_rate(each))
+    if own or _streams_are_enough(experiment, found):
         return own
     taken = {each.name for each in experiment.workloads}
     name = next(each for each in ("rate", "rate-of-network", "ladder-rate") if each not in taken)
@@ -123,6 +120,26 @@ def _that_show_rates(experiment: Experiment, found: Sequence[Network]) -> tuple[
             kind="collectives", name=name, ops=("all_reduce",), sizes=(MESSAGE_BYTES,)
         ),
     )
+
+
+def _shows_rate(workload: Workload) -> bool:
+    return (
+        isinstance(workload, CollectivesWorkload)
+        and workload.shows_link_rate
+        and OP in workload.ops
+        and max(workload.sizes_bytes()) >= LEAST_BYTES
+    )
+
+
+def _streams_are_enough(experiment: Experiment, found: Sequence[Network]) -> bool:
+    """Are there commands only, and is it sure that all send by sockets?"""
+    if any(each.kind == "train" for each in experiment.workloads):
+        return False
+    cluster = experiment.cluster
+    if cluster.device == "cpu" or set(cluster.backends) == {"gloo"}:
+        return True
+    faces = (each.any_face for each in found)
+    return all(face is not None and face.is_sockets for face in faces)
 
 
 def parse_rates_gbps(text: str) -> tuple[float, ...]:

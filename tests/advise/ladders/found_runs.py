@@ -12,6 +12,7 @@ from tests.engine.making import TRAIN, a_machine, an_experiment, devices_of
 from broadgauge.engine.plan import make_plan
 from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.specs.case import Case
+from broadgauge.specs.collectives import CollectiveOp
 from broadgauge.specs.nccl import NcclUse
 from broadgauge.specs.op_rows import CollectiveRow
 from broadgauge.specs.record import Environment, GpuFacts, LinkFacts, NodeUse, Record, Status
@@ -26,6 +27,8 @@ NETWORKS: Mapping[str, dict[str, Any]] = {
     "fabric": {"interface": "eth3", "transport": "roce"},
 }
 CARRIED_GBPS: Mapping[str, float] = {"pod": 0.2, "vnic": 0.8, "sriov": 3.2, "fabric": 12.8}
+LATENCY_S = 0.0001
+"""Of a collective, whatever its size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,7 @@ class Truth:
     off_step_s: float = COMPUTE_S
     rate_spread: float = 0.01
     """Of what a network carries, between launches."""
+    carried_gbps: Mapping[str, float] = field(default_factory=lambda: CARRIED_GBPS)
     streams_gbps: Mapping[str, float] = field(default_factory=dict)
     """By network: what plain TCP streams carry; else as much as the collective."""
     nccl_network: str | None = None
@@ -50,22 +54,26 @@ def found_run(
     truth: Truth | None = None,
     *,
     names: Sequence[str] = tuple(NETWORKS),
-    size_bytes: int | None = SIZE_BYTES,
+    sizes_bytes: Sequence[int] = (SIZE_BYTES,),
+    own: Mapping[str, dict[str, Any]] | None = None,
+    op: str = "all_reduce",
     launches: int = 5,
     num_gpus: int = 1,
     says_transport: bool = True,
 ) -> Path:
-    """The folder of a run on hosts with these networks; `size_bytes`: of the all_reduce beside the
-    training, None: there is none."""
+    """The folder of a run on hosts with these networks. Beside the training is a workload of
+    collectives for each of `sizes_bytes`, in this order. `own`: more keys of networks, by name."""
     truth = truth or Truth()
-    rate = [] if size_bytes is None else [RATE | {"sizes": [size_bytes]}]
+    rate = [RATE | {"name": f"rate-{size}", "ops": [op], "sizes": [size]} for size in sizes_bytes]
     kept = ("interface", "transport") if says_transport else ("interface",)
     experiment = an_experiment(
         platform="hosts",
         hosts=["node0", "node1"],
         workloads=[TRAIN, *rate],
         networks=[
-            {"name": name, "found": {key: NETWORKS[name][key] for key in kept}} for name in names
+            {"name": name, "found": {key: NETWORKS[name][key] for key in kept}}
+            | (own or {}).get(name, {})
+            for name in names
         ],
         cluster={"shapes": ["2x1"]},
         launches=launches,
@@ -102,7 +110,7 @@ def _environment(num_gpus: int) -> Environment:
 
 def _record(case: Case, truth: Truth, chance: random.Random) -> Record:
     name = case.plain_network_name
-    gbps = CARRIED_GBPS[name]
+    gbps = truth.carried_gbps[name]
     nccl = None if truth.nccl_network is None else NcclUse(network=truth.nccl_network)
     common: dict[str, Any] = {
         "record_id": "",
@@ -124,7 +132,7 @@ def _record(case: Case, truth: Truth, chance: random.Random) -> Record:
     if case.workload.kind == "collectives":
         (size_bytes,) = case.workload.sizes  # type: ignore[misc]
         carried = gbps * chance.gauss(1, truth.rate_spread)
-        return Record(**common, collectives=(_row(size_bytes, carried),))
+        return Record(**common, collectives=(_row(case.workload.ops[0], size_bytes, carried),))
     step_s = truth.step_s(8e-9 / gbps) * truth.slower.get(name, 1.0) * chance.gauss(1, 0.005)
     off_s = truth.off_step_s * chance.gauss(1, 0.005)
     metrics = {
@@ -135,11 +143,11 @@ def _record(case: Case, truth: Truth, chance: random.Random) -> Record:
     return Record(**common, metrics=metrics)
 
 
-def _row(size_bytes: int, carried_gbps: float) -> CollectiveRow:
+def _row(op: CollectiveOp, size_bytes: int, carried_gbps: float) -> CollectiveRow:
     """Of two nodes the ring sends each as many bytes as the message has."""
-    time_s = size_bytes * 8e-9 / carried_gbps
+    time_s = LATENCY_S + size_bytes * 8e-9 / carried_gbps
     return CollectiveRow(
-        op="all_reduce",
+        op=op,
         dtype="float32",
         size_bytes=size_bytes,
         iterations=10,

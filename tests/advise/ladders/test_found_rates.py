@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.advise.ladders.found_runs import CARRIED_GBPS, NETWORKS, Truth, found_run
@@ -68,34 +69,34 @@ def test_the_interval_is_as_wide_as_the_rates_are_unsure(tmp_path: Path) -> None
 
 def test_without_a_collective_plain_streams_say_it_of_sockets_alone(tmp_path: Path) -> None:
     """A stream's bytes on the wire are 95.6 % payload, which is what a step waits for."""
-    ladder = only(found_run(tmp_path, size_bytes=None))
+    ladder = only(found_run(tmp_path, sizes_bytes=()))
     assert ladder.found is not None
     assert ladder.rates_words == "plain TCP streams carried"
     assert [rung.name for rung in ladder.found.rungs] == list(SOCKETS)
     assert bytes_of(ladder).value == pytest.approx(STEP_BYTES * 1448 / 1514, rel=0.02)
     assert left_out(ladder) == {
-        "fabric": "plain TCP streams say nothing of RoCE: a workload of `kind: collectives` "
-        "beside it would"
+        "fabric": "plain TCP streams say nothing of RoCE: an all_reduce of 16 MiB or more beside "
+        "it would"
     }
 
 
 def test_streams_say_nothing_where_nobody_knows_that_nccl_used_sockets(tmp_path: Path) -> None:
-    unknown = only(found_run(tmp_path / "a", size_bytes=None, says_transport=False))
+    unknown = only(found_run(tmp_path / "a", sizes_bytes=(), says_transport=False))
     assert unknown.found is None
     assert unknown.why == "0 networks can be used, and a curve needs 3"
     assert all("may have sent by RDMA" in why for why in left_out(unknown).values())
     by_log = Truth(nccl_network="Socket")
-    known = only(found_run(tmp_path / "b", by_log, size_bytes=None, says_transport=False))
+    known = only(found_run(tmp_path / "b", by_log, sizes_bytes=(), says_transport=False))
     assert known.found is not None
     assert len(known.rungs) == len(NETWORKS)
     rdma = Truth(nccl_network="IB")
-    other = only(found_run(tmp_path / "c", rdma, size_bytes=None, says_transport=False))
+    other = only(found_run(tmp_path / "c", rdma, sizes_bytes=(), says_transport=False))
     assert other.found is None
 
 
 def test_gloo_sends_by_sockets_whatever_the_machines_have(tmp_path: Path) -> None:
     ladder = only(
-        found_run(tmp_path, names=SOCKETS, size_bytes=None, num_gpus=0, says_transport=False)
+        found_run(tmp_path, names=SOCKETS, sizes_bytes=(), num_gpus=0, says_transport=False)
     )
     assert ladder.found is not None
     assert [rung.name for rung in ladder.found.rungs] == list(SOCKETS)
@@ -104,9 +105,9 @@ def test_gloo_sends_by_sockets_whatever_the_machines_have(tmp_path: Path) -> Non
 
 def test_a_small_collective_says_nothing_of_a_rate(tmp_path: Path) -> None:
     """Its time is latency; streams are left, for those that send by sockets."""
-    ladder = only(found_run(tmp_path, size_bytes=65536))
+    ladder = only(found_run(tmp_path, sizes_bytes=(65536,)))
     assert ladder.rates_words == "plain TCP streams carried"
-    few = only(found_run(tmp_path / "few", size_bytes=65536, names=("pod", "fabric", "vnic")))
+    few = only(found_run(tmp_path / "few", sizes_bytes=(65536,), names=("pod", "fabric", "vnic")))
     assert few.found is None
     assert few.why == "2 networks can be used, and a curve needs 3"
 
@@ -153,3 +154,40 @@ def test_a_report_draws_found_networks_and_emulated_ones_stay_as_they_are(tmp_pa
     assert emulated.rates_words == ""
     assert emulated.found is not None
     assert {rung.name for rung in emulated.found.rungs} == {""}
+
+
+@pytest.mark.parametrize("sizes_bytes", [(16 * 2**20, 2**30), (2**30, 16 * 2**20)])
+def test_the_largest_all_reduce_says_it_wherever_it_stands(
+    tmp_path: Path, sizes_bytes: tuple[int, ...]
+) -> None:
+    """Latency is in what a smaller one carries, and most where the network is fast."""
+    ladder = only(found_run(tmp_path, sizes_bytes=sizes_bytes))
+    assert ladder.rates_words == "all_reduce of 1 GiB carried"
+    assert ladder.found is not None
+    assert ladder.found.rungs[-1].rate_gbps == pytest.approx(CARRIED_GBPS["fabric"], rel=0.02)
+
+
+def test_other_collectives_say_nothing(tmp_path: Path) -> None:
+    """Gloo reduce-scatters as it all-reduces: twice the bytes of a ring."""
+    ladder = only(found_run(tmp_path, op="reduce_scatter"))
+    assert ladder.rates_words == "plain TCP streams carried"
+
+
+def test_networks_at_one_rate_are_one_point(tmp_path: Path) -> None:
+    """Two rates give a line through any two times, and nothing to doubt it by."""
+    carried = {**CARRIED_GBPS, "sriov": CARRIED_GBPS["vnic"] * 1.001}
+    ladder = only(found_run(tmp_path, Truth(carried_gbps=carried), names=SOCKETS))
+    assert ladder.found is None
+    assert ladder.why == "2 networks can be used, and a curve needs 3"
+    (alike,) = ladder.left_out
+    assert alike.why.startswith("what it carries can't be told from what ")
+
+
+def test_gpudirect_nics_and_variables_are_differences_too(tmp_path: Path) -> None:
+    own: dict[str, dict[str, Any]] = {
+        "vnic": {"environment": {"NCCL_PROTO": "Simple"}},
+        "pod": {"environment": {"NCCL_SOCKET_IFNAME": "eth0"}},
+        "fabric": {"found": NETWORKS["fabric"] | {"gpudirect": False}},
+    }
+    (note,) = only(found_run(tmp_path, own=own)).notes
+    assert note.endswith("fabric by RoCE without GPUDirect, variables NCCL_PROTO")

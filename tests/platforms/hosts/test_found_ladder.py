@@ -40,7 +40,7 @@ for _ in range(11):
     print(json.dumps({{"step_time_s": time.perf_counter() - begun_s}}), flush=True)
 dist.destroy_process_group()
 """
-MESSAGE_BYTES = 4 * 2**20
+MESSAGE_BYTES = 16 * 2**20
 EXPERIMENT = """\
 name: known
 platform: hosts
@@ -85,7 +85,7 @@ def test_known_bytes_are_recovered_on_networks_that_were_found(
 
 
 def assert_found(ladder: dict[str, Any]) -> None:
-    assert ladder["rates_are_what"] == "all_reduce of 4 MiB carried"
+    assert ladder["rates_are_what"] == "all_reduce of 16 MiB carried"
     assert [rung["name"] for rung in ladder["rungs"]] == ["first", "second", "third", "fourth"]
     for rung, rate_gbps in zip(ladder["rungs"], RATES_GBPS, strict=True):
         assert rung["rate_gbps"] == pytest.approx(rate_gbps * 1448 / 1514, rel=0.05)

@@ -300,8 +300,10 @@ def print_found(num_ladders: int) -> None:
     """Networks that were found: how often do the bytes lie in their interval?"""
     print("| networks | truth | rates off by | held, half width | as if they were set |")  # noqa: T201
     print("| --- | --- | --- | --- | --- |")  # noqa: T201
-    for num_networks in FOUND:
-        for num_beyond, name in enumerate(("line", "hinge, 1", "hinge, 2")):
+    for num_networks, places in FOUND.items():
+        for num_beyond in range(3):
+            found_beyond = sum(RATES_GBPS[place] >= RATES_GBPS[-num_beyond] for place in places)
+            name = f"hinge, {found_beyond}" if num_beyond else "line"
             for spread in (0.01, 0.05):
                 cells = [
                     "{:.0%}, {:.0%}".format(

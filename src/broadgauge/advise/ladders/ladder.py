@@ -66,7 +66,7 @@ class Ladder:
     """From the slowest rate to the fastest, as in `found`; the last may be unshaped."""
     left_out: tuple[LeftOutNetwork, ...]
     rates_words: str
-    """What its rates are, of networks that were found: `all_reduce of 67.1 MB carried`. Empty: they
+    """What its rates are, of networks that were found: `all_reduce of 64 MiB carried`. Empty: they
     were set."""
     found: Sensitivity | None
     """None: too few rungs."""
@@ -122,7 +122,7 @@ def carried_gbps(summary: CaseSummary) -> float | None:
 
 
 def is_one_stream_most(summary: CaseSummary) -> bool:
-    """Did one stream a NIC carry as much as eight in all? Where none was measured: yes."""
+    """Did one stream a NIC carry as much as eight in all, or were eight not measured?"""
     one = _one_stream_gbps(summary)
     return one is not None and one == carried_gbps(summary)
 

@@ -13,7 +13,7 @@ from functools import partial
 
 from broadgauge.advise.findings.shared_cores import foreign_load_of
 from broadgauge.advise.ladders.checks import checked
-from broadgauge.advise.ladders.found_rates import RateOf, differences, found_rates
+from broadgauge.advise.ladders.found_rates import NORMAL_95, RateOf, differences, found_rates
 from broadgauge.advise.ladders.ladder import (
     Ladder,
     LeftOutNetwork,
@@ -132,8 +132,7 @@ def _ladder(
     rate_of = _set_rate if measured is None else measured.of
     rungs, left_out = _judged(members, run, value_of, rate_of)
     ladder = Ladder(
-        label=f"{case.workload.name} {case.shape}"
-        + (f" {case.backend}" if _has_several_backends(run) else ""),
+        label=_label(case, run),
         metric=metric or "",
         is_inverse=metric is not None and _is_rate(metric),
         rungs=rungs,
@@ -182,10 +181,35 @@ def _judged(
             step_s = None if step is None else step.value
             left_out.append(LeftOutNetwork(summary=summary, why=why or "", step_s=step_s))
     ordered = [rungs[place] for place in sorted(rungs)]
+    ordered, alike = _told_apart(ordered, rate_of)
+    left_out += alike
     if _is_slower_unshaped(ordered):
         why = "unshaped, this host carries no more than the fastest rate"
         left_out.append(LeftOutNetwork(summary=ordered.pop(), why=why, step_s=None))
     return tuple(ordered), tuple(left_out)
+
+
+def _told_apart(
+    ordered: Sequence[CaseSummary], rate_of: RateOf
+) -> tuple[list[CaseSummary], list[LeftOutNetwork]]:
+    """Of networks that were found: those whose rate is surely another than the one before; two
+    points at one rate would count as two, and test nothing."""
+    kept: list[CaseSummary] = []
+    alike: list[LeftOutNetwork] = []
+    for summary in ordered:
+        before = kept[-1] if kept and is_found(summary.case) else None
+        if before is not None and _is_same_rate(_known(rate_of(before)), _known(rate_of(summary))):
+            name = before.case.network_name
+            why = f"what it carries can't be told from what {name} does"
+            alike.append(LeftOutNetwork(summary=summary, why=why, step_s=None))
+        else:
+            kept.append(summary)
+    return kept, alike
+
+
+def _is_same_rate(one: NodeRate, other: NodeRate) -> bool:
+    reach = NORMAL_95 * math.hypot(one.error_ratio, other.error_ratio)
+    return abs(math.log(other.payload_gbps / one.payload_gbps)) <= reach
 
 
 def _is_slower_unshaped(rungs: Sequence[CaseSummary]) -> bool:
@@ -289,6 +313,13 @@ def _why_nothing(metric: str | None, num_rungs: int, case: Case) -> str:
     what = "network" if is_found(case) else "rate"
     have = f"{num_rungs} {what}{'' if num_rungs == 1 else 's'} can be used"
     return f"{have}, and a curve needs {FEWEST_RUNGS}"
+
+
+def _label(case: Case, run: RunSummary) -> str:
+    """`train 2x1`, with what tells it from others of the run."""
+    backend = f" {case.backend}" if _has_several_backends(run) else ""
+    platform = f" on {case.platform}" if case.platform is not None else ""
+    return f"{case.workload.name} {case.shape}{backend}{platform}"
 
 
 def _has_several_backends(run: RunSummary) -> bool:
