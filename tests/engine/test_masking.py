@@ -7,7 +7,6 @@ from typing import Any
 from tests.engine.fake_platform import FakeClock, FakePlatform, Script, an_environment, services
 from tests.engine.making import a_plan, make_folder
 
-from broadgauge.engine.events import LaunchEnded
 from broadgauge.engine.masking import masked_record
 from broadgauge.engine.run import run
 from broadgauge.specs.errors import LaunchError
@@ -83,6 +82,7 @@ def test_a_launch_that_does_not_come_up_and_its_environment_are_masked(tmp_path:
         known = replace(services(FakeClock(), told.append), mask=mask)
         run(folder.plan, FakePlatform(FakeClock(), script), folder, known)
         assert folder.records[0].error is not None
+        assert folder.records[0].error.message.startswith("no veth for ***")
         assert folder.records[0].error.last_lines == ("401 ***",)
         assert folder.records[0].findings[0].cause == "c ***"
         (environment,) = folder.environments.values()
@@ -90,6 +90,4 @@ def test_a_launch_that_does_not_come_up_and_its_environment_are_masked(tmp_path:
         assert not [
             p for p in folder.path.rglob("*") if p.is_file() and PLANTED.encode() in p.read_bytes()
         ]
-    reasons = [event.reason for event in told if isinstance(event, LaunchEnded) and event.reason]
-    assert reasons[0].startswith("no veth for ***")
     assert PLANTED not in repr(told)

@@ -7,7 +7,7 @@ says what each of them carries.
 
 from collections.abc import Sequence
 
-from broadgauge.advise.ladders.found_rates import LEAST_BYTES, OP
+from broadgauge.advise.ladders.found_rates import LEAST_BYTES
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.cluster import split_shape
 from broadgauge.specs.collectives import CollectivesWorkload
@@ -110,7 +110,9 @@ def _on_found_networks(
 def _that_show_rates(experiment: Experiment, found: Sequence[Network]) -> tuple[Workload, ...]:
     """The experiment's own large all_reduces; where it has none one is added, unless plain TCP
     streams say as much: of commands, whose image may have no torch, where all send by sockets."""
-    own = tuple(_free(each) for each in experiment.workloads if _shows_rate(each))
+    own = tuple(
+        _free(each) for each in experiment.workloads if each.all_reduce_bytes >= LEAST_BYTES
+    )
     if own or _streams_are_enough(experiment, found):
         return own
     taken = {each.name for each in experiment.workloads}
@@ -122,19 +124,10 @@ def _that_show_rates(experiment: Experiment, found: Sequence[Network]) -> tuple[
     )
 
 
-def _shows_rate(workload: Workload) -> bool:
-    return (
-        isinstance(workload, CollectivesWorkload)
-        and workload.shows_link_rate
-        and OP in workload.ops
-        and max(workload.sizes_bytes()) >= LEAST_BYTES
-    )
-
-
 def _streams_are_enough(experiment: Experiment, found: Sequence[Network]) -> bool:
     """Are there commands only, and is it sure that all send by sockets?"""
-    if any(each.kind == "train" for each in experiment.workloads):
-        return False
+    if any(each.has_steps and not each.is_under_torchrun for each in experiment.workloads):
+        return False  # our own ranks have torch
     cluster = experiment.cluster
     if cluster.device == "cpu" or set(cluster.backends) == {"gloo"}:
         return True

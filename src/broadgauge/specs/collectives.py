@@ -122,6 +122,11 @@ class CollectivesWorkload(WorkloadBase):
         return not self.pairwise
 
     @property
+    def all_reduce_bytes(self) -> int:
+        is_one = self.shows_link_rate and "all_reduce" in self.ops
+        return max(self.sizes_bytes()) if is_one else 0
+
+    @property
     def measured_by(self) -> Engine:
         return self.engine
 

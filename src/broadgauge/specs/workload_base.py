@@ -48,6 +48,11 @@ class WorkloadBase(Spec):
         return False
 
     @property
+    def all_reduce_bytes(self) -> int:
+        """Of its largest all_reduce that shows the link's rate; 0: it has none."""
+        return 0
+
+    @property
     def measured_by(self) -> str | None:
         """Which of several programs that can measure it; None: there is one only."""
         return None
