@@ -14,6 +14,8 @@ class Scratch:
 
     def __init__(self, api: Api, namespace: str) -> None:
         self.api, self.namespace = api, namespace
+        self._runtimes: set[str] = set()
+        """Stored, by name, in whichever call: a webhook may not have seen the last one yet."""
 
     def placed(self, manifest: Manifest) -> Manifest:
         """In this namespace, if it is of a kind that has one."""
@@ -40,16 +42,15 @@ class Scratch:
         TrainJob without it; so one of a name is enough for a namespace. RefusedError of the first
         that is refused.
         """
-        stored: set[str] = set()
         answers = []
         for manifest in manifests:
             reference = manifest.get("spec", {}).get("runtimeRef", {}).get("name")
-            if reference in stored:
+            if reference in self._runtimes:
                 self._wait_until_seen(manifest)
             answers.append(self.create(manifest, dry_run=True))
             if manifest["kind"] in _LOOKED_UP:
                 self.create(manifest)
-                stored.add(manifest["metadata"]["name"])
+                self._runtimes.add(manifest["metadata"]["name"])
         return answers
 
     def _wait_until_seen(self, manifest: Manifest) -> None:
