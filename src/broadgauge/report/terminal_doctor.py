@@ -101,7 +101,7 @@ def _job_lines(job: JobOverview) -> list[tuple[str, str]]:
             f"{job.num_lines:,} lines, {job.num_nccl_lines:,} of NCCL ({show_size(job.num_bytes)})",
         ),
         ("job", f"{processes} on {hosts}: {_few(job.hosts)}"),
-        ("NCCL", _told(job.versions)),
+        (job.library, _told(job.versions)),
         ("network", _told(job.networks)),
         ("plugin", _told(job.plugins)),
         ("interfaces", _told(job.interfaces)),

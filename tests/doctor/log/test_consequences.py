@@ -48,7 +48,7 @@ def test_time_outs_of_others_are_consequences_of_a_crash() -> None:
 def test_a_time_out_alone_names_operation_and_ranks() -> None:
     (finding,) = findings_of(TIMEOUT.format(0, 6), TIMEOUT.format(1, 6))
     assert finding.rule == "torch-watchdog-timeout"
-    assert finding.symptom.startswith("ranks 0 and 1 waited 8000 ms in vain for ALLREDUCE number 6")
+    assert finding.symptom.startswith("ranks 0 and 1 waited 8 s in vain")
 
 
 def test_what_the_launcher_adds_is_told_only_where_nobody_said_more() -> None:

@@ -16,7 +16,7 @@ from tests.doctor.log.readings import (
     the_communicator,
 )
 
-from broadgauge.doctor.log.facts import LogReading, Place
+from broadgauge.doctor.log.facts import LogReading, Place, Speaker, UnknownWarning
 from broadgauge.doctor.log.findings import log_findings
 from broadgauge.specs.record import Confidence, Severity
 
@@ -69,7 +69,7 @@ def test_an_unknown_process_is_named_by_its_host() -> None:
     seen.speakers = {processes(reading)[1].speaker}
     seen.count = 1
     (found,) = (f for f in log_findings(reading) if f.rule == "late")
-    assert found.symptom == "host node0 process 101 is late"
+    assert found.symptom == "host node0 process 101 (GPU 1) is late"
     assert found.evidence == (f"{FILE}:40: late",)
 
 
@@ -98,9 +98,12 @@ def test_the_first_text_whose_words_hold_is_told() -> None:
 
 def test_unknown_warnings_are_one_finding() -> None:
     reading = LogReading()
-    reading.unknown_warnings = [(Place(FILE, line), f"odd thing {line}") for line in range(1, 6)]
+    reading.unknown_warnings = [
+        UnknownWarning(Place(FILE, line), f"odd thing {line}", Speaker("node0", 1), origin)
+        for line, origin in enumerate(("", "misc/socket.cc", "", "profiler.cc", ""), 1)
+    ]
     (found,) = log_findings(reading)
-    assert found.symptom == "NCCL warned of something that no rule knows"
+    assert found.symptom == ("NCCL warned of something that no rule knows, of its TCP sockets")
     assert (found.severity, found.confidence) == (Severity.WARNING, Confidence.POSSIBLE)
     assert found.evidence == (
         *(f"{FILE}:{line}: odd thing {line}" for line in (1, 2, 3)),

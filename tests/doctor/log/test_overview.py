@@ -12,6 +12,7 @@ from tests.doctor.log.readings import (
 
 from broadgauge.doctor.log.facts import Adapter, LogReading
 from broadgauge.doctor.log.overview import job_overview
+from broadgauge.doctor.log.reading import read_text
 
 
 def test_what_all_say_is_said_once() -> None:
@@ -75,3 +76,8 @@ def test_an_adapter_is_called_what_it_is() -> None:
 def test_nothing_read_is_nothing_known() -> None:
     view = job_overview(LogReading())
     assert (view.num_processes, view.communicator, view.num_nodes) == (0, None, None)
+
+
+def test_a_library_is_named_as_it_names_itself() -> None:
+    assert job_overview(read_text("RCCL version : 2.22.3-HEAD:271856d")).library == "RCCL"
+    assert job_overview(read_text("NCCL version 2.28.9+cuda12.9")).library == "NCCL"

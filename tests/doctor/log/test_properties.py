@@ -101,7 +101,8 @@ def test_any_log_is_read_and_judged(data: bytes) -> None:
 def test_evidence_stands_where_it_is_said_to_stand(data: bytes) -> None:
     reading = read_text(data, "a.log")
     texts = [plain(line) for line in data.split(b"\n")]
-    told = [line for seen in reading.seen for line in seen.lines] + reading.unknown_warnings
+    told = [line for seen in reading.seen for line in seen.lines]
+    told += [(each.place, each.text) for each in reading.unknown_warnings]
     for place, text in told:
         assert place.file == "a.log"
         if not texts[place.line - 1].startswith("{"):

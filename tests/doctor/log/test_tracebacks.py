@@ -116,3 +116,10 @@ def test_a_crash_after_a_thousand_lines_that_call_themselves_errors_is_told() ->
 
 def test_a_traceback_far_to_the_right_is_no_crash_of_the_reader() -> None:
     assert endings_of("Exception ignored in: x", "y" * 400 + FRAMES[0], "site.Halted: g") == []
+
+
+@pytest.mark.parametrize("frame", ['  File "run.py", line 3, in main\n    step()\n', ""])
+def test_a_logger_writes_its_words_before_the_first_line_only(frame: str) -> None:
+    text = f"[2025-02-24 14:09:34 TP8] worker failed: {FRAMES[0]}\n{frame}ValueError: odd batch\ndone\n"
+    (finding,) = log_findings(read_text(text))
+    assert finding.symptom == "a process ended: ValueError: odd batch"

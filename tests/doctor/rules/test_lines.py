@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from broadgauge.doctor.log.circumstances import CIRCUMSTANCES
 from broadgauge.doctor.log.findings import ANY_ERROR, ANY_OTHER
 from broadgauge.doctor.log.lines import TRIGGERS
 from broadgauge.doctor.log.loading import shipped_rules
@@ -150,6 +151,11 @@ def test_lines_of_others_contain_a_trigger() -> None:
         and not any(trigger in part for trigger in triggers for part in wording.parts)
     ]
     assert without == []
+
+
+def test_what_rules_ask_of_the_job_can_be_asked() -> None:
+    asked = {name for rule in RULES.values() for text in rule.findings for name in text.asks}
+    assert asked == set(CIRCUMSTANCES)
 
 
 def test_causes_of_consequences_are_known() -> None:

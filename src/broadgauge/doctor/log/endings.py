@@ -9,6 +9,7 @@ import re
 from collections import deque
 from dataclasses import dataclass, field
 
+from broadgauge.doctor.log.clocks import clock_s
 from broadgauge.doctor.log.facts import LastWords, Place
 from broadgauge.doctor.log.masking import kept
 from broadgauge.doctor.log.tracebacks import (
@@ -73,7 +74,6 @@ _SHELL = re.compile(
 _OF_SHELL = ("bort", "erminated", "Hangup", "zsh: ", "make", "nexpectedly", "Assertion")
 _OF_OTHERS = frozenset({"KeyboardInterrupt", "SystemExit", "subprocess.CalledProcessError"})
 """Exceptions that something else brings about."""
-_CLOCK = re.compile(r"(?<![\d:])([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:[.,](\d{1,9}))?(?![\d:])")
 _RANK = re.compile(r"\[rank(\d{1,7})\]:|\bRank (\d{1,7})\]|^\[1,(\d{1,7})\]<|^(\d{1,7}): ")
 """torch's, mpirun's and srun's ways to say whose line it is."""
 
@@ -177,7 +177,7 @@ class Endings:
                     place=place,
                     text=kept(text),
                     rank=_rank(text),
-                    clock_s=_clock_s(text),
+                    clock_s=clock_s(text),
                     is_raised=False,
                     has_exception=False,
                 )
@@ -216,7 +216,7 @@ def _ending(said: ExceptionLine, text: str, place: Place, *, is_known: bool) -> 
         place=place,
         text=kept(text),
         rank=_rank(text),
-        clock_s=_clock_s(text),
+        clock_s=clock_s(text),
         is_raised=is_cause,
         is_interrupt=said.type == "KeyboardInterrupt",
     )
@@ -225,12 +225,3 @@ def _ending(said: ExceptionLine, text: str, place: Place, *, is_known: bool) -> 
 def _rank(text: str) -> int | None:
     match = _RANK.search(text)
     return None if match is None else int(next(filter(None, match.groups())))
-
-
-def _clock_s(text: str) -> float | None:
-    match = _CLOCK.search(text)
-    if match is None:
-        return None
-    hours, minutes, seconds, fraction = match.groups()
-    whole = 3600 * int(hours) + 60 * int(minutes) + int(seconds)
-    return whole + (float(f"0.{fraction}") if fraction else 0.0)

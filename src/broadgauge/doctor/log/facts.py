@@ -77,6 +77,8 @@ class ProcessFacts:
     missing_plugins: set[str] = field(default_factory=set)
     unloadable_plugins: dict[str, str] = field(default_factory=dict)
     """By name: a plugin that is there, and why its library can't be loaded."""
+    failed_plugins: set[str] = field(default_factory=set)
+    """Networks that NCCL found and could not initialise, its own among them: `Libfabric`, `IB`."""
     wanted_plugin: str | None = None
     """Of a name that nobody looks for by himself: somebody asked for it."""
     provider: str | None = None
@@ -173,6 +175,9 @@ class Seen:
     ranks: set[int] = field(default_factory=set)
     """Of lines of others than NCCL that name their rank, as torch's do: `[rank3]:`; the first
     thousands."""
+    first_clock: str | None = None
+    """Time of day of the first line that has one, as it is written: `15:16:23`."""
+    last_clock: str | None = None
     devices: Counter[int] = field(default_factory=Counter)
 
 
@@ -221,6 +226,16 @@ class ListedPort(NamedTuple):
     """`InfiniBand`, `Ethernet`."""
 
 
+class UnknownWarning(NamedTuple):
+    """A warning of NCCL's, or of a plugin of it, that no rule knows."""
+
+    place: Place
+    text: str
+    speaker: Speaker
+    origin: str
+    """The file, or the function, that printed it; empty: not said."""
+
+
 @dataclass(slots=True)
 class LogReading:
     """All that was read from one job's logs."""
@@ -234,8 +249,10 @@ class LogReading:
     num_lines: int = 0
     lines_of_file: dict[str, int] = field(default_factory=dict)
     num_nccl_lines: int = 0
+    has_rccl: bool = False
+    """Its library is AMD's RCCL, which prints as NCCL and has versions of its own."""
     num_bytes: int = 0
-    unknown_warnings: list[tuple[Place, str]] = field(default_factory=list)
+    unknown_warnings: list[UnknownWarning] = field(default_factory=list)
     """NCCL WARN lines that no rule knows: the first twenty."""
     endings: list[LastWords] = field(default_factory=list)
     """What programs said as they ended, where no rule explains it."""

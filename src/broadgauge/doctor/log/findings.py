@@ -68,31 +68,36 @@ def _conclusions(reading: LogReading) -> Iterator[Conclusion]:
     tells = {seen.rule.id: seen.rule.tells for seen in reading.seen}
     said = list(line_conclusions(reading))
     raised = raised_unexplained(reading, [each.finding for each in (*said, *concluded)])
-    consequences = _consequences(reading, said, has_raised=bool(raised))
+    is_explained = bool(raised) or any(each.is_cause for each in concluded)
+    consequences = _consequences(reading, said, is_explained=is_explained)
     explained |= set(consequences)
     shown = [
         each for each in said if not {each.finding.rule, tells.get(each.finding.rule)} & explained
     ]
     shown = _as_severe(shown, said, consequences)
+    if any(rule in consequences for rule in _errors(said)):
+        concluded = [_raised_to_error(each) if each.is_cause else each for each in concluded]
     yield from shown
-    yield from unknown_warnings(reading)
+    quotes = {place for conclusion in concluded for place in conclusion.quotes}
+    yield from unknown_warnings(reading, quotes)
     yield from concluded
     has_error = any(each.finding.severity is Severity.ERROR for each in (*shown, *concluded))
     yield from last_words(reading, raised, has_error=has_error)
 
 
 def _consequences(
-    reading: LogReading, said: Sequence[Conclusion], *, has_raised: bool
+    reading: LogReading, said: Sequence[Conclusion], *, is_explained: bool
 ) -> dict[str, frozenset[str]]:
     """Rules that only say again what another rule explains, and of which rules: ranks that lost
-    one that crashed. `has_raised`: a process ended by an exception that no rule knows.
+    one that crashed. `is_explained`: several lines together say why, or a process ended by an
+    exception that no rule knows.
     """
     causes = {seen.rule.id: seen.rule.consequence_of for seen in reading.seen}
-    errors = {each.finding.rule for each in said if each.finding.severity is Severity.ERROR}
+    errors = _errors(said)
     told = {each.finding.rule for each in said}
-    if has_raised or any(not {ANY_ERROR, ANY_OTHER}.intersection(causes[r]) for r in errors):
+    if is_explained or any(not {ANY_ERROR, ANY_OTHER}.intersection(causes[r]) for r in errors):
         told.add(ANY_ERROR)
-    if has_raised or any(ANY_OTHER not in causes[rule] for rule in errors):
+    if is_explained or any(ANY_OTHER not in causes[rule] for rule in errors):
         told.add(ANY_OTHER)
     return {
         rule: found for rule, of in causes.items() if (found := frozenset(told.intersection(of)))
@@ -111,14 +116,19 @@ def _as_severe(
         if each.finding.severity is Severity.ERROR
         for cause in consequences.get(each.finding.rule, ())
     }
-    return [
-        dataclasses.replace(
-            each, finding=each.finding.model_copy(update={"severity": Severity.ERROR})
-        )
-        if each.finding.rule in severe and each.finding.severity is Severity.WARNING
-        else each
-        for each in shown
-    ]
+    return [_raised_to_error(each) if each.finding.rule in severe else each for each in shown]
+
+
+def _errors(said: Sequence[Conclusion]) -> set[str]:
+    return {each.finding.rule for each in said if each.finding.severity is Severity.ERROR}
+
+
+def _raised_to_error(conclusion: Conclusion) -> Conclusion:
+    """A warning whose consequence ended the job."""
+    if conclusion.finding.severity is not Severity.WARNING:
+        return conclusion
+    finding = conclusion.finding.model_copy(update={"severity": Severity.ERROR})
+    return dataclasses.replace(conclusion, finding=finding)
 
 
 def _order(conclusion: Conclusion) -> tuple[int, bool, str, int]:

@@ -124,6 +124,7 @@ HANDLERS: Mapping[str, Handler] = {
     "merged_adapter": process_lines.take_merged_adapter,
     "plugin_loaded": process_lines.take_plugin_loaded,
     "plugin_missing": process_lines.take_plugin_missing,
+    "plugin_failed": process_lines.take_plugin_failed,
     "plugin_named": process_lines.take_plugin_named,
     "provider": process_lines.take_provider,
     "plugin_assigned": process_lines.take_plugin_assigned,

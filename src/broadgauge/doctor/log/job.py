@@ -19,6 +19,7 @@ NO_P2P_LEVELS = ("0", "LOC", "NVL")
 """Of NCCL_P2P_LEVEL: none, or over NVLink alone. Source: NVIDIA's guide to NCCL, variables."""
 OWN_RDMA = "ib"
 """NCCL's own network over verbs: InfiniBand, RoCE, and whatever else has verbs."""
+_OWN_NETWORKS = (OWN_RDMA, SOCKET)
 _INSIDE = frozenset({Way.P2P, Way.SHM})
 """Only GPUs of one node reach each other so, but for NVLink between nodes (MNNVL)."""
 _WAYS_OF_NETWORK = frozenset({Way.SOCKETS, Way.NETWORK, Way.GDRDMA, Way.COLLNET})
@@ -82,6 +83,17 @@ def networks(reading: LogReading) -> dict[str, list[ProcessFacts]]:
 
 def uses_sockets(process: ProcessFacts) -> bool:
     return process.network is not None and process.network.casefold() == SOCKET
+
+
+def external_plugins_failed(process: ProcessFacts) -> set[str]:
+    """Networks of plugins that gave up; one that was loaded, too, where sockets are used instead.
+
+    `IB` and `Socket` are NCCL's own; FastSocket and what libfabric offers over TCP are sockets.
+    """
+    failed = {name for name in process.failed_plugins if name.casefold() not in _OWN_NETWORKS}
+    if process.plugin is not None and uses_sockets(process) and not failed:
+        failed.add(process.plugin)
+    return failed
 
 
 def variable(processes: Iterable[ProcessFacts], name: str) -> str | None:

@@ -1,17 +1,22 @@
 """What do single lines say? For each rule that was seen: symptom, cause and fix, said once."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from broadgauge.doctor.log.circumstances import circumstances_of
+from broadgauge.doctor.log.clocks import span_words
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
-from broadgauge.doctor.log.facts import LogReading, Seen
+from broadgauge.doctor.log.facts import LogReading, Place, ProcessFacts, Seen, Speaker
+from broadgauge.doctor.log.origins import subjects_words
 from broadgauge.doctor.log.rule import FindingText, text_of
 from broadgauge.doctor.log.speakers import listed, number_words, rank_words, who
 from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.wording.amounts import show_time
 
 _FIELD = re.compile(r"\{\{|\}\}|\{(?P<name>[a-z_]+)\}")
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?")
+_VARIABLE = re.compile(r"\b(?:NCCL|RCCL|GLOO|UCX)_[A-Z0-9_]{2,60}")
 _RANKS = "ranks"
 _MOST_VALUES = 3
 UNKNOWN_WARNING = "nccl-warning-unknown"
@@ -39,8 +44,9 @@ class _Said:
 def line_conclusions(reading: LogReading) -> Iterator[Conclusion]:
     """A finding for each thing said, one for all that differ in nothing but numbers."""
     groups: dict[tuple[str, ...], list[_Said]] = {}
+    holds = circumstances_of(reading)
     for seen in reading.seen:
-        text = text_of(seen.rule, seen.fields)
+        text = text_of(seen.rule, seen.fields, holds)
         if text is not None:
             said = _Said(seen=seen, text=text)
             groups.setdefault(said.kind, []).append(said)
@@ -48,18 +54,19 @@ def line_conclusions(reading: LogReading) -> Iterator[Conclusion]:
         yield _conclusion(reading, group)
 
 
-def unknown_warnings(reading: LogReading) -> Iterator[Conclusion]:
-    """NCCL's own warnings that no rule knows, all in one finding."""
-    lines = reading.unknown_warnings
-    if not lines:
+def unknown_warnings(reading: LogReading, told: Collection[Place]) -> Iterator[Conclusion]:
+    """NCCL's own warnings that no rule knows, all in one finding; but for those told elsewhere."""
+    warnings = [each for each in reading.unknown_warnings if each.place not in told]
+    if not warnings:
         return
+    lines = [(each.place, each.text) for each in warnings]
     yield Conclusion(
         place=lines[0][0],
         finding=Finding(
             rule=UNKNOWN_WARNING,
             severity=Severity.WARNING,
-            symptom="NCCL warned of something that no rule knows",
-            evidence=(*quoted(lines), *_counted(len(lines), 0)),
+            symptom=f"NCCL warned of something that no rule knows{subjects_words(warnings)}",
+            evidence=(*quoted(lines), *_counted(len(lines), 0, "")),
             cause="read its words: NCCL warns of what it can't do, or does another way",
             fix=(
                 "search for the words in NCCL's issues; a rule of your own can explain them "
@@ -85,7 +92,12 @@ def _conclusion(reading: LogReading, group: Sequence[_Said]) -> Conclusion:
             symptom=symptom,
             evidence=(
                 *quoted(lines),
-                *_counted(sum(said.seen.count for said in group), len(speakers or told)),
+                *_counted(
+                    sum(said.seen.count for said in group),
+                    len(speakers or told),
+                    _span([said.seen for said in group]),
+                ),
+                *_variables(reading, speakers, f"{symptom} {cause} {fix}"),
             ),
             cause=cause or None,
             fix=fix or None,
@@ -94,12 +106,32 @@ def _conclusion(reading: LogReading, group: Sequence[_Said]) -> Conclusion:
     )
 
 
+def _variables(reading: LogReading, speakers: Collection[Speaker], words: str) -> tuple[str, ...]:
+    """What the variables are set to that the finding speaks of, by who said its lines."""
+    processes = [p for who, p in reading.processes.items() if not speakers or who in speakers]
+    named = dict.fromkeys(_VARIABLE.findall(words))
+    told = {f"{name}={value}" for name in named for value in _values_of(processes, name)}
+    return tuple(sorted(told)[:_MOST_VALUES])
+
+
+def _values_of(processes: Iterable[ProcessFacts], name: str) -> Iterator[str]:
+    for process in processes:
+        if name in process.variables:
+            yield process.variables[name]
+
+
 def _filled(words: str, fields: Mapping[str, str]) -> str:
-    """`{name}` by what the line told; `{{` and `}}` are braces."""
+    """`{name}` by what the line told, `{limit_ms}` as a time; `{{` and `}}` are braces."""
 
     def filled(match: re.Match[str]) -> str:
         name = match["name"]
-        return match.group()[0] if name is None else fields.get(name, match.group())
+        if name is None:
+            return match.group()[0]
+        value = fields.get(name)
+        if value is None:
+            return match.group()
+        is_time = name.endswith("_ms") and value.isdecimal()
+        return show_time(int(value) / 1000) if is_time else value
 
     return _FIELD.sub(filled, words)
 
@@ -131,11 +163,18 @@ def _values(words: Sequence[str]) -> str:
     return listed(plain, most=_MOST_VALUES) + marks
 
 
-def _counted(count: int, num_processes: int) -> tuple[str, ...]:
-    """`said 16 times by 8 processes`; nothing where the lines above are all of it."""
+def _span(several: Sequence[Seen]) -> str:
+    """From when to when, where lines say it; of files in any order."""
+    firsts = [seen.first_clock for seen in several if seen.first_clock is not None]
+    lasts = [seen.last_clock for seen in several if seen.last_clock is not None]
+    return span_words(min(firsts, default=None), max(lasts, default=None))
+
+
+def _counted(count: int, num_processes: int, span: str) -> tuple[str, ...]:
+    """`said 16 times by 8 processes, 15:16:23 to 15:23:42`; nothing where the lines above are
+    all of it."""
     if count <= 1:
         return ()
-    if num_processes == 0:
-        return (f"said {count} times",)
     by = "one process" if num_processes == 1 else f"{num_processes} processes"
-    return (f"said {count} times by {by}",)
+    when = f", {span}" if span else ""
+    return (f"said {count} times{f' by {by}' if num_processes else ''}{when}",)

@@ -28,6 +28,7 @@ TRIGGERS = (
         b"lost communication",
         b"No components were",
         b"received by PID",
+        b"examples/s]",
     ),
 )
 """One of these stands in every line that a shipped rule knows; a test holds it. Rules of the user's

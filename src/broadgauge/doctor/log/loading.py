@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from broadgauge.catalog.loading import digest
+from broadgauge.doctor.log.circumstances import CIRCUMSTANCES
 from broadgauge.doctor.log.rule import Rule
 from broadgauge.specs.errors import InputError
 
@@ -76,6 +77,12 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
     if not isinstance(entries, list) or not entries:
         raise InputError(f"{path} has no list `rules`", hint="docs/doctor-rules.md shows a file")
     rules = [_rule(entry, f"{path}: rules[{number}]") for number, entry in enumerate(entries)]
+    asked = {name for rule in rules for text in rule.findings for name in text.asks}
+    unknown = next(iter(sorted(asked - set(CIRCUMSTANCES))), None)
+    if unknown is not None:
+        raise InputError(
+            f"{path}: nobody can be asked `{unknown}`", hint=f"one of {', '.join(CIRCUMSTANCES)}"
+        )
     ids = [rule.id for rule in rules]
     doubled = next((name for name in ids if ids.count(name) > 1), None)
     if doubled is not None:

@@ -75,6 +75,8 @@ class JobOverview:
     num_processes: int
     hosts: tuple[str, ...]
     num_nodes: int | None
+    library: str
+    """`NCCL`, or `RCCL`."""
     versions: tuple[ToldValue, ...]
     networks: tuple[ToldValue, ...]
     plugins: tuple[ToldValue, ...]
@@ -112,6 +114,7 @@ def job_overview(reading: LogReading) -> JobOverview:
         num_processes=len(processes),
         hosts=tuple(sorted({speaker.host for speaker in reading.processes})),
         num_nodes=num_nodes(reading),
+        library="RCCL" if reading.has_rccl else "NCCL",
         versions=_told(reading, lambda process: process.version),
         networks=_told(reading, lambda process: process.network),
         plugins=_told(reading, lambda process: process.plugin),

@@ -23,7 +23,7 @@ _MOST_REMEMBERED = 4096
 _LEVELS = frozenset({"INFO ", "WARN ", "TRACE"})
 _AFTER_HOST = re.compile(
     r":(?P<pid>\d{1,10}):\d{1,10} (?:\[(?P<device>-?\d{1,4})\] )?"
-    r"(?:[^\s:]{1,200}:\d{1,6} (?:\(\w{1,100}\) )?)?$",
+    r"(?:(?P<origin>[^:]{1,200}):\d{1,6} (?:\(\w{1,100}\) )?)?$",
     re.ASCII,
 )
 _HOST_CHARACTERS = string.ascii_letters + string.digits + "_.-"
@@ -38,6 +38,8 @@ class Prefix(NamedTuple):
     device: int | None
     num_characters: int
     """Of it; what is before was printed by somebody else."""
+    origin: str = ""
+    """Of a warning: the source file, of plugins perhaps the function, that printed it."""
 
 
 class Message(NamedTuple):
@@ -49,6 +51,8 @@ class Message(NamedTuple):
     """Without prefix; what another process wrote into the same line is a message of its own."""
     speaker: Speaker
     device: int | None
+    origin: str
+    """`transport/net_ib.cc`, `nccl_net_ofi_rdma_init`; empty where the line does not say it."""
 
 
 def plain(line: bytes) -> str:
@@ -135,6 +139,7 @@ def _parse(words: str) -> Prefix | None:
         speaker=Speaker(host, int(match["pid"])),
         device=None if device is None else int(device),
         num_characters=len(words) - match.start() + len(host),
+        origin=match["origin"] or "",
     )
 
 
@@ -142,4 +147,4 @@ def _message(text: str, mark: int, end: int, prefix: Prefix) -> Message:
     level = text[mark + 5 : mark + 10].rstrip()
     last = mark + MOST_CHARACTERS
     body = text[mark + 10 : end if end < last else last].strip()
-    return Message(level, body, prefix.speaker, prefix.device)
+    return Message(level, body, prefix.speaker, prefix.device, prefix.origin)

@@ -99,6 +99,10 @@ def _is_plain_absence(reason: str, plugin: str) -> bool:
     return reason.strip().startswith(f"{plugin}: cannot open shared object file: No such file")
 
 
+def take_plugin_failed(gatherer: "Gatherer", told: "Told") -> None:
+    gatherer.room.add(told.process.failed_plugins, told.fields["plugin"].strip())
+
+
 def take_plugin_named(_: "Gatherer", told: "Told") -> None:
     """Up to 2.20 NCCL prints this instead of the variable."""
     told.process.variables.setdefault("NCCL_NET_PLUGIN", told.fields["plugin"])

@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from broadgauge.doctor.log.clocks import clock_in
 from broadgauge.doctor.log.communicators import Holder
 from broadgauge.doctor.log.endings import Endings
-from broadgauge.doctor.log.facts import LogReading, Place, Seen, Speaker
+from broadgauge.doctor.log.facts import LogReading, Place, Seen, Speaker, UnknownWarning
 from broadgauge.doctor.log.files import READ_ERRORS, Source, text_source
 from broadgauge.doctor.log.gathering import Gatherer, Told
 from broadgauge.doctor.log.gpu_names import GpuNames
@@ -108,7 +109,7 @@ class _Reader:
         if messages:
             self.reading.num_nccl_lines += 1
             for message in messages:
-                self._take_message(message, place)
+                self._take_message(message, place, clock_in(text))
             return
         match = self.matcher.match_text(text)
         is_explained = match is not None and text_of(match.rule, match.fields) is not None
@@ -126,7 +127,12 @@ class _Reader:
             return
         if match.rule.tells == "version":
             self._versions.update(version_in(match.fields["version"]))
-        self._keep(match, text, place, None)
+            self._note_library(match)
+        self._keep(match, text, place, None, clock_in(text))
+
+    def _note_library(self, match: Match) -> None:
+        if match.rule.tells == "version" and match.wording.says.startswith("RCCL"):
+            self.reading.has_rccl = True
 
     def _take_setting(self, text: str, place: Place) -> None:
         if "NCCL_" not in text:
@@ -137,20 +143,25 @@ class _Reader:
             name, value = setting
             variables.setdefault(name, (place, masked_variable(name, value)))
 
-    def _take_message(self, message: Message, place: Place) -> None:
+    def _take_message(self, message: Message, place: Place, clock: str | None) -> None:
         process = self.gatherer.process(message.speaker, message.device, place)
         holder = None if process is None else (process.speaker, message.device)
         match = self.matcher.match_nccl(message.body)
         if match is None:
             if message.level == "WARN" and len(self.reading.unknown_warnings) < MOST_UNKNOWN:
-                self.reading.unknown_warnings.append((place, kept(message.body)))
+                self.reading.unknown_warnings.append(
+                    UnknownWarning(place, kept(message.body), message.speaker, message.origin)
+                )
             return
+        self._note_library(match)
         if match.rule.tells is not None and process is not None and holder is not None:
             told = Told(match.fields, message.body, place, process, holder)
             self.gatherer.take(match.rule.tells, told)
-        self._keep(match, message.body, place, holder)
+        self._keep(match, message.body, place, holder, clock)
 
-    def _keep(self, match: Match, text: str, place: Place, holder: Holder | None) -> None:
+    def _keep(
+        self, match: Match, text: str, place: Place, holder: Holder | None, clock: str | None
+    ) -> None:
         """Of rules with findings or that conclusions ask for: once for each thing told, counted."""
         if not match.rule.findings and match.rule.tells != "noted":
             return
@@ -166,6 +177,8 @@ class _Reader:
             self._seen[key] = seen
             self.reading.seen.append(seen)
         seen.count += 1
+        if clock is not None:
+            seen.first_clock, seen.last_clock = seen.first_clock or clock, clock
         if len(seen.lines) < MOST_LINES:
             seen.lines.append((place, kept(text)))
         if holder is not None:

@@ -11,7 +11,7 @@ unless `says` ends with `{end}`. In lines of others than NCCL `{rank}` is who sa
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -143,6 +143,8 @@ class FindingText(Part):
     confidence: Confidence
     when: dict[str, str] = Field(default_factory=dict)
     """Only where the line told these words."""
+    asks: tuple[str, ...] = ()
+    """Only where this is so in the job as a whole: names of doctor/log/circumstances.py."""
 
     def __hash__(self) -> int:
         return hash((self.symptom, self.cause))
@@ -158,7 +160,7 @@ class Rule(Part):
     """Which fact the reader takes from it (doctor/log/gathering.py); None: none. `noted`: kept for
     conclusions of several lines, though nothing is wrong with this one."""
     findings: tuple[FindingText, ...] = ()
-    """The first one whose `when` holds; none: the line is a fact, and nothing is wrong."""
+    """The first one whose `when` and `asks` hold; none: the line is a fact, nothing is wrong."""
     consequence_of: tuple[str, ...] = ()
     """Rules whose sighting explains this one: where one of them was seen, it is not told.
     `any-error`: every rule whose finding is an error and that is itself no consequence of any;
@@ -181,11 +183,12 @@ class Rule(Part):
 
     @model_validator(mode="after")
     def _tells_what_is_said(self) -> Self:
-        told = set.intersection(*(set(wording.fields) for wording in self.lines)) | {"ranks"}
+        fields = [set(wording.fields) for wording in self.lines]
+        told, told_by_some = set.intersection(*fields) | {"ranks"}, set.union(*fields)
         for finding in self.findings:
             said = f"{finding.symptom} {finding.cause} {finding.fix}"
             unknown = {m["name"] for m in _PLACE.finditer(said) if m["name"]} - told
-            unknown |= set(finding.when) - told
+            unknown |= set(finding.when) - told_by_some
             if unknown:
                 raise ValueError(f"{sorted(unknown)[0]!r} is told by no line, or not by all")
         return self
@@ -194,9 +197,17 @@ class Rule(Part):
         return hash(self.id)
 
 
-def text_of(rule: Rule, fields: Mapping[str, str]) -> FindingText | None:
-    """Its first finding whose `when` holds for what a line told; None: the line is a fact."""
+def text_of(
+    rule: Rule, fields: Mapping[str, str], holds: Callable[[str], bool] = lambda _circumstance: True
+) -> FindingText | None:
+    """Its first finding whose `when` holds for what a line told, and `asks` for the job.
+
+    `holds`: of a circumstance by its name; before the job is known, any may. None: the line is a
+    fact.
+    """
     for text in rule.findings:
-        if all(fields.get(name) == word for name, word in text.when.items()):
+        if all(fields.get(name) == word for name, word in text.when.items()) and all(
+            map(holds, text.asks)
+        ):
             return text
     return None

@@ -24,15 +24,22 @@ def ranks_of(reading: LogReading, speakers: Iterable[Speaker]) -> tuple[int, ...
 
 
 def who(reading: LogReading, speakers: Iterable[Speaker]) -> str:
-    """`rank 3`, `ranks 0 to 7`, or `host a process 42` where no rank is known."""
+    """`rank 3`, `ranks 0 to 7`, or `host a process 42 (GPU 3)` where no rank is known."""
     said = sorted(set(speakers))
     ranks = ranks_of(reading, said)
     if ranks:
         return rank_words(ranks)
     if not said:
         return "a process"
-    first = f"host {said[0].host} process {said[0].pid}"
+    first = f"host {said[0].host} process {said[0].pid}{_gpu_of(reading, said[0])}"
     return first if len(said) == 1 else f"{first} and {len(said) - 1} more"
+
+
+def _gpu_of(reading: LogReading, speaker: Speaker) -> str:
+    """` (GPU 3)`, where its lines name one device."""
+    process = reading.processes.get(speaker)
+    devices = set() if process is None else process.devices
+    return f" (GPU {next(iter(devices))})" if len(devices) == 1 else ""
 
 
 def rank_words(ranks: Iterable[int]) -> str:

@@ -20,6 +20,7 @@ _MOST_PREFIX = 300
 _EXCEPTION = re.compile(
     r"(?P<type>(?:[A-Za-z_]\w{0,80}\.){0,12}[A-Za-z_]\w{0,80})(?::\s(?P<words>.*)|:?\s*$)"
 )
+_NAMED_ERROR = re.compile(r"(?:[A-Za-z_]\w{0,80}\.){0,12}[A-Z]\w{0,80}(?:Error|Exception): ")
 _GROUP = "  + Exception Group "
 _OF_WORKER = "Original "
 """Of a DataLoader's worker. Source: pytorch/pytorch torch/_utils.py, ExceptionWrapper."""
@@ -59,11 +60,21 @@ class Traceback:
     num_lines: int = 0
     is_ignored: bool = False
     """Python says that it goes on."""
+    is_of_logger: bool = False
+    """A logger's own words stand before its first line, and before none of the others."""
 
     def rest_of(self, text: str) -> str | None:
         """A line without its prefix; None: somebody else's line."""
-        match = self.prefix.match(text)
+        match = None if self.is_of_logger else self.prefix.match(text)
+        if match is None and self._goes_on_alone(text):
+            return text
         return None if match is None else text[match.end() :]
+
+    def _goes_on_alone(self, text: str) -> bool:
+        """`ERROR worker failed: Traceback (…)`, and then lines without those words."""
+        if self.num_lines == 0 and self.prefix.pattern:
+            self.is_of_logger = text.startswith('  File "') or _NAMED_ERROR.match(text) is not None
+        return self.is_of_logger
 
 
 def begun_by(text: str) -> Traceback | None:

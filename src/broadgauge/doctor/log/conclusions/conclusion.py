@@ -19,6 +19,10 @@ class Conclusion:
     """None: of no single line."""
     explains: frozenset[str] = frozenset()
     """What rules tell (`Rule.tells`, or their ids) whose own findings it makes superfluous."""
+    quotes: frozenset[Place] = frozenset()
+    """Warnings that no rule knows and that it tells: they are not said once more."""
+    is_cause: bool = False
+    """What ranks lose, or wait for, follows from it: rules of `any-error` are not told."""
 
 
 ConclusionRule = Callable[[LogReading], Iterator[Conclusion]]

@@ -27,6 +27,7 @@ _MUST_AGREE = (
     "NCCL_P2P_NET_CHUNKSIZE",
     "NCCL_PROTO",
     "NCCL_SOCKET_NTHREADS",
+    "NCCL_TOPO_FILE",
 )
 """Both ends of a connection, or all ranks of a collective, plan with these. Source: NVIDIA's guide
 to NCCL, environment variables; src/transport/net_socket.cc compares sockets of both ends."""
@@ -34,6 +35,7 @@ to NCCL, environment variables; src/transport/net_socket.cc compares sockets of 
 
 def networks_differ(reading: LogReading) -> Iterator[Conclusion]:
     yield from _differ(
+        _members(reading),
         reading,
         lambda process: process.network,
         rule="networks-differ",
@@ -85,8 +87,27 @@ def adapters_differ(reading: LogReading) -> Iterator[Conclusion]:
     )
 
 
+def plugins_differ(reading: LogReading) -> Iterator[Conclusion]:
+    """A network plugin that some processes loaded and others did not, or another one."""
+    members = _members(reading)
+    if not any(process.plugin for process in members):
+        return
+    told = [p for p in members if p.plugin is not None or p.missing_plugins or p.failed_plugins]
+    yield from _differ(
+        told,
+        reading,
+        lambda process: process.plugin or "none",
+        rule="plugins-differ",
+        severity=Severity.WARNING,
+        symptom="ranks of one job loaded different network plugins",
+        cause="images or LD_LIBRARY_PATH differ between hosts: networks that can't join, or slow",
+        fix="the same image and LD_LIBRARY_PATH everywhere; `ldd` of the plugin where it lacks",
+    )
+
+
 def versions_differ(reading: LogReading) -> Iterator[Conclusion]:
     yield from _differ(
+        _members(reading),
         reading,
         lambda process: process.version,
         rule="nccl-versions-differ",
@@ -100,6 +121,7 @@ def versions_differ(reading: LogReading) -> Iterator[Conclusion]:
 def interfaces_differ(reading: LogReading) -> Iterator[Conclusion]:
     """By name; their addresses always do."""
     yield from _differ(
+        _members(reading),
         reading,
         _interface_names,
         rule="interfaces-differ",
@@ -141,6 +163,7 @@ def settings_differ(reading: LogReading) -> Iterator[Conclusion]:
 
 
 def _differ(
+    processes: Sequence[ProcessFacts],
     reading: LogReading,
     fact: Callable[[ProcessFacts], str | None],
     *,
@@ -150,11 +173,11 @@ def _differ(
     cause: str,
     fix: str,
 ) -> Iterator[Conclusion]:
-    by_value = _grouped(_members(reading), fact)
+    by_value = _grouped(processes, fact)
     if len(by_value) < 2:
         return
     yield Conclusion(
-        place=first_place(process for processes in by_value.values() for process in processes),
+        place=first_place(process for several in by_value.values() for process in several),
         finding=Finding(
             rule=rule,
             severity=severity,

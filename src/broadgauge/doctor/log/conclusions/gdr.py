@@ -19,11 +19,18 @@ from broadgauge.specs.record import Confidence, Finding, Severity
 _TRACE_FROM = (2, 30, 4)
 """From here on the lines of each GPU and adapter are TRACE, which releases do not print. Source:
 NVIDIA/nccl v2.30.4 src/graph/paths.cc."""
+_WITHOUT_NAME = (2, 22, 3)
+"""The last that looks for the module's old name only. Source: NVIDIA/nccl issues 1537, 1676."""
 _LOAD = (
     "load nvidia-peermem on the host (`modprobe nvidia-peermem`; in Kubernetes the ClusterPolicy's "
     "driver.rdma.enabled), or use a driver and kernel with DMA-BUF; NCCL 2.22.3 and older do not "
     "look for nvidia_peermem by that name (NVIDIA/nccl issue 1537)"
 )
+_LOAD_AMD = (
+    "amdgpu-dkms together with the RDMA stack (ib_register_peer_memory_client in /proc/kallsyms), "
+    "or a kernel with DMA-BUF for it and NCCL_DMABUF_ENABLE=1"
+)
+"""Source: ROCm documentation, GPU-enabled MPI; ROCm/rccl src/transport/net_ib.cc."""
 _EXPLAINED = frozenset({"gdr_adapter", "gdr_pair"})
 
 
@@ -56,7 +63,7 @@ def gdr_off(reading: LogReading) -> Iterator[Conclusion]:
     off = [process for process in _judged(reading) if state_of(reading, process) is GdrState.OFF]
     if not off:
         return
-    cause, fix, confidence = _why(off)
+    cause, fix, confidence = _why(reading, off)
     yield Conclusion(
         place=first_place(off),
         finding=Finding(
@@ -72,7 +79,7 @@ def gdr_off(reading: LogReading) -> Iterator[Conclusion]:
     )
 
 
-def _why(off: Sequence[ProcessFacts]) -> tuple[str, str, Confidence]:
+def _why(reading: LogReading, off: Sequence[ProcessFacts]) -> tuple[str, str, Confidence]:
     level = variable(off, "NCCL_NET_GDR_LEVEL")
     if level is not None and level.upper() in ("0", "LOC"):
         return (
@@ -80,7 +87,23 @@ def _why(off: Sequence[ProcessFacts]) -> tuple[str, str, Confidence]:
             "unset NCCL_NET_GDR_LEVEL, or set it to PHB or SYS and measure",
             Confidence.CERTAIN,
         )
-    if any(not can for process in off for can in process.gdr_by_adapter.values()):
+    is_refused = any(not can for process in off for can in process.gdr_by_adapter.values())
+    if is_refused and reading.has_rccl:
+        return (
+            "neither amdgpu's peer memory nor DMA-BUF lets the adapters reach the GPUs' memory",
+            _LOAD_AMD,
+            Confidence.LIKELY,
+        )
+    old = _without_name(off)
+    if is_refused and old is not None:
+        return (
+            f"NCCL {old}, as all up to 2.22.3 (NVIDIA/nccl issue 1537), does not look for "
+            "nvidia_peermem by that name; or neither it nor DMA-BUF is there",
+            "NCCL 2.23 or later; or DMA-BUF (the open kernel modules with Linux 5.12 and later); "
+            "`lsmod | grep peermem` on the host tells whether the module is loaded at all",
+            Confidence.LIKELY,
+        )
+    if is_refused:
         return (
             "neither nvidia-peermem nor DMA-BUF lets the adapters reach the GPUs' memory",
             _LOAD,
@@ -99,6 +122,14 @@ def _why(off: Sequence[ProcessFacts]) -> tuple[str, str, Confidence]:
         f"run once with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,NET,GRAPH. Most often: {_LOAD}",
         Confidence.POSSIBLE,
     )
+
+
+def _without_name(off: Sequence[ProcessFacts]) -> str | None:
+    """The version of NCCL, where it is too old to know the module's name."""
+    versions = {process.version for process in off if process.version is not None}
+    keys = [version_key(version) for version in versions]
+    is_old = bool(keys) and all(key is not None and key <= _WITHOUT_NAME for key in keys)
+    return min(versions) if is_old else None
 
 
 def gdr_too_far(reading: LogReading) -> Iterator[Conclusion]:

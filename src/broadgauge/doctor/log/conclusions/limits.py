@@ -19,6 +19,9 @@ LONG_BOOTSTRAP_S = 10.0
 """The bootstrap is a ring of small TCP messages: milliseconds a rank."""
 INIT_S_PER_RANK = 0.02
 """What each rank may add to both limits above: the bootstrap's ring has as many steps."""
+MANY_CORRECTED = 20
+"""PCIe errors that the kernel corrected, in one log: a good link has none for days, and a single
+one is no sign of anything."""
 OTHERS_LINES = 200
 """So many later lines of the others in the same file, and a rank's log ended before theirs: ranks
 do the same, and write their lines at about the same time."""

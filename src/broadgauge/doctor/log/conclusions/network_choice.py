@@ -1,12 +1,11 @@
 """Which network did NCCL choose, and why? Was RDMA meant, and is it off?"""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from broadgauge.doctor.log.conclusions.adapter_kinds import adapters_words, kind_of
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
 from broadgauge.doctor.log.conclusions.data_centre import data_centre_signs
-from broadgauge.doctor.log.conclusions.why_sockets import PLUGIN_FIX, why_sockets
+from broadgauge.doctor.log.conclusions.why_sockets import why_sockets
 from broadgauge.doctor.log.facts import LogReading, ProcessFacts
 from broadgauge.doctor.log.job import (
     OWN_RDMA,
@@ -23,8 +22,6 @@ from broadgauge.specs.record import Confidence, Finding, Severity
 
 RDMA_MISSING = "rdma-missing"
 """Not told where the user says that TCP is meant."""
-_TOO_OLD = re.compile(r"(?P<library>\S+): version [`'](?P<version>[^']+)' not found")
-"""The dynamic linker's words. Source: glibc elf/dl-version.c."""
 
 
 def network_chosen(reading: LogReading) -> Iterator[Conclusion]:
@@ -168,64 +165,6 @@ def sockets_for_want(reading: LogReading) -> Iterator[Conclusion]:
             confidence=why.confidence,
         ),
         explains=why.explains,
-    )
-
-
-def plugin_unloadable(reading: LogReading) -> Iterator[Conclusion]:
-    """A plugin's library is there, and the linker refuses it: NCCL goes on without it."""
-    processes = [p for p in reading.processes.values() if p.unloadable_plugins]
-    if not processes:
-        return
-    name, why = min(processes[0].unloadable_plugins.items())
-    old = _TOO_OLD.search(why)
-    chosen = named(process.network for process in processes if process.network)
-    instead = f"; NCCL took its own network `{chosen}`" if chosen else ""
-    cause = f"the linker says: {why}"
-    if old is not None:
-        cause = f"{old['library']} is too old for it: version {old['version']} is not found"
-    yield Conclusion(
-        place=first_place(processes),
-        finding=Finding(
-            rule="plugin-load-failed",
-            severity=Severity.INFO if is_one_node(reading) else Severity.WARNING,
-            symptom=f"the network plugin {name} is there and can't be loaded{instead}",
-            evidence=(why,),
-            cause=cause,
-            fix=PLUGIN_FIX,
-            confidence=Confidence.CERTAIN,
-        ),
-    )
-
-
-def plugin_missing(reading: LogReading) -> Iterator[Conclusion]:
-    """A plugin was asked for, and could not be loaded. That NCCL looks for one is usual."""
-    lost = [p for p in reading.processes.values() if p.missing_plugins and p.plugin is None]
-    said = variable(lost, "NCCL_NET_PLUGIN")
-    asked = said or next((p.wanted_plugin for p in lost if p.wanted_plugin), None)
-    if asked is None or asked.casefold() == "none":
-        return
-    names = sorted({name for process in lost for name in process.missing_plugins if asked in name})
-    if not names:
-        return
-    chosen = named(process.network for process in lost if process.network)
-    yield Conclusion(
-        place=first_place(lost),
-        finding=Finding(
-            rule="plugin-missing",
-            severity=Severity.ERROR,
-            symptom=f"the network plugin `{asked}` could not be loaded",
-            evidence=(
-                *((f"NCCL_NET_PLUGIN={said}",) if said else ()),
-                f"looked for: {names[0]}",
-            ),
-            cause=(
-                "it is not in the image or not in LD_LIBRARY_PATH, or a library that it needs is "
-                "missing" + (f"; NCCL took its own network `{chosen}`" if chosen else "")
-            ),
-            fix="`ldd` of the plugin's file inside the container names what is missing",
-            confidence=Confidence.LIKELY,
-        ),
-        explains=frozenset({"plugin_missing"}),
     )
 
 

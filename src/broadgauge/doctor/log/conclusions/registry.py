@@ -6,26 +6,38 @@ from broadgauge.doctor.log.conclusions.differences import (
     adapters_differ,
     interfaces_differ,
     networks_differ,
+    plugins_differ,
     settings_differ,
     versions_differ,
 )
 from broadgauge.doctor.log.conclusions.gdr import gdr_mixed, gdr_off, gdr_too_far, gdr_unknown
+from broadgauge.doctor.log.conclusions.gids import gids_of_two_kinds
 from broadgauge.doctor.log.conclusions.init import fell_silent, init_not_completed, long_init
 from broadgauge.doctor.log.conclusions.mesh import mesh_between
 from broadgauge.doctor.log.conclusions.network_choice import (
     network_chosen,
     other_adapters,
-    plugin_missing,
-    plugin_unloadable,
     rdma_not_used,
     sockets_for_want,
 )
 from broadgauge.doctor.log.conclusions.nodes import nodes_are_hosts
 from broadgauge.doctor.log.conclusions.parallelism import few_channels
 from broadgauge.doctor.log.conclusions.paths import nvls_not_used, p2p_not_used
+from broadgauge.doctor.log.conclusions.pcie import pcie_links_fail
+from broadgauge.doctor.log.conclusions.plugins import (
+    plugin_failed,
+    plugin_missing,
+    plugin_unloadable,
+)
+from broadgauge.doctor.log.conclusions.port_events import ports_went_down
 from broadgauge.doctor.log.conclusions.ports import ports_without_link
 from broadgauge.doctor.log.conclusions.sockets import few_streams, wrong_interface
-from broadgauge.doctor.log.conclusions.torch_ranks import nobody_through, rank_behind
+from broadgauge.doctor.log.conclusions.torch_ranks import (
+    different_collectives,
+    nobody_through,
+    rank_behind,
+    waits_for_preparing,
+)
 from broadgauge.doctor.log.conclusions.variables import variables_set
 
 RULES: tuple[ConclusionRule, ...] = (
@@ -34,12 +46,14 @@ RULES: tuple[ConclusionRule, ...] = (
     sockets_for_want,
     plugin_missing,
     plugin_unloadable,
+    plugin_failed,
     variables_set,
     other_adapters,
     few_streams,
     wrong_interface,
     networks_differ,
     versions_differ,
+    plugins_differ,
     interfaces_differ,
     settings_differ,
     gdr_mixed,
@@ -55,7 +69,12 @@ RULES: tuple[ConclusionRule, ...] = (
     fell_silent,
     rank_behind,
     nobody_through,
+    different_collectives,
+    waits_for_preparing,
     ports_without_link,
+    ports_went_down,
+    gids_of_two_kinds,
+    pcie_links_fail,
     mesh_between,
     adapters_differ,
     fsdp_not_used,

@@ -9,6 +9,7 @@ from broadgauge.doctor.log.facts import LogReading, ProcessFacts
 from broadgauge.doctor.log.job import (
     first_place,
     has_several_nodes,
+    is_one_node,
     largest,
     uses_sockets,
 )
@@ -16,10 +17,11 @@ from broadgauge.doctor.log.speakers import named, who
 from broadgauge.specs.record import Confidence, Finding, Severity
 
 _ONE_HOST = re.compile(
-    r"lo|(docker|virbr|cni|podman|lxcbr|lxdbr|br-|kube-bridge|nodelocaldns)[\w.-]*"
+    r"lo|(docker|virbr|cni|podman|lxcbr|lxdbr|br-|kube-bridge|nodelocaldns)[\w.-]*|veth[0-9a-f]{5,}"
 )
-"""Bridges and loopback: addresses that are the same on every host, or lead to its containers. Not
-`flannel.1`, `vxlan.calico` or `cilium_host`, which do lead to other nodes."""
+"""Bridges, hosts' ends of containers' links, and loopback: addresses that are the same on every
+host, or lead to its containers. Not `flannel.1`, `vxlan.calico` or `cilium_host`, which do lead to
+other nodes."""
 _ONE_HOSTS_ADDRESS = re.compile(r"127\.|169\.254\.|172\.17\.|fe80:", re.IGNORECASE)
 
 
@@ -91,7 +93,9 @@ def _parallel(reading: LogReading, users: Sequence[ProcessFacts]) -> tuple[str, 
 
 
 def wrong_interface(reading: LogReading) -> Iterator[Conclusion]:
-    """An interface that leads to no other host, in a job with several."""
+    """An interface that leads to no other host, in a job with several; a note, where it is one."""
+    if is_one_node(reading):
+        yield from _would_be_wrong(reading)
     if not has_several_nodes(reading) or len({speaker.host for speaker in reading.processes}) < 2:
         return
     by_words: dict[tuple[str, bool], list[ProcessFacts]] = {}
@@ -105,6 +109,20 @@ def wrong_interface(reading: LogReading) -> Iterator[Conclusion]:
         yield Conclusion(
             place=first_place(processes), finding=_wrong(reading, names, is_all=is_all)
         )
+
+
+def _would_be_wrong(reading: LogReading) -> Iterator[Conclusion]:
+    """Nothing goes over them here: said for who goes on to a second node."""
+    users = [process for process in reading.processes.values() if uses_sockets(process)]
+    names = {name for p in users for name in p.interfaces if _leads_nowhere(p, name)}
+    if not names or names == {name for p in users for name in p.interfaces}:
+        return
+    finding = _wrong(reading, named(names), is_all=False)
+    note = {
+        "severity": Severity.INFO,
+        "symptom": f"between nodes NCCL would use {named(names)}, too",
+    }
+    yield Conclusion(place=first_place(users), finding=finding.model_copy(update=note))
 
 
 def _wrong(reading: LogReading, names: str, *, is_all: bool) -> Finding:

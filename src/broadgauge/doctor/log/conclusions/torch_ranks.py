@@ -1,15 +1,26 @@
 """Which ranks did the others wait for, by what torch wrote when a collective's time was up?"""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
 from broadgauge.doctor.log.facts import CommunicatorFacts, LogReading, Seen, Way
 from broadgauge.doctor.log.job import is_of_network, largest
 from broadgauge.doctor.log.speakers import rank_words
 from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.wording.amounts import show_time
 
 _DUMP = "torch-dump-signal"
 _TIMEOUT = "torch-watchdog-timeout"
+PREPARING = "data-preparing"
+_OF_TIMEOUT = frozenset({_TIMEOUT, "torch-taken-down", "torch-watchdog-stuck"})
+_GROUP = re.compile(r"\[PG (?:ID )?(\d+)")
+_BAR = re.compile(
+    r"((?:Generating|Map|Filter|Tokeniz|Running tokenizer|Saving the dataset|Packing|Grouping|"
+    r"Concatenating|Preprocess|Preparing|Flattening|Casting)[\w ()=/-]{0,60}?)\s*:"
+)
+"""What progress bars of preparing call themselves. Source: huggingface/datasets src/datasets
+(arrow_dataset.py, builder.py), huggingface/trl and transformers, their `desc=`."""
 
 
 def rank_behind(reading: LogReading) -> Iterator[Conclusion]:
@@ -65,9 +76,97 @@ def nobody_through(reading: LogReading) -> Iterator[Conclusion]:
             by_collective.setdefault(key, []).append(seen)
     for (sequence, op), several in by_collective.items():
         ranks = {rank for seen in several for rank in seen.ranks}
-        if ranks == set(range(communicator.num_ranks)) and len(ranks) > 1:
+        if ranks == set(range(communicator.num_ranks)) and len(
+            {*map(_what_of, several)}
+        ) == 1 < len(ranks):
             what = f"{op} number {sequence}"
             yield _nobody_through(communicator, several, what, is_first=sequence == "1")
+
+
+def different_collectives(reading: LogReading) -> Iterator[Conclusion]:
+    """Ranks that wait in different collectives under one number: they will never meet.
+
+    Numbers are of a process group, and lines without one are of the default group. Source:
+    pytorch/pytorch torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, logPrefix.
+    """
+    by_number: dict[tuple[str, str], list[Seen]] = {}
+    for seen in reading.seen:
+        if seen.rule.id == _TIMEOUT and seen.ranks and seen.lines:
+            group = _GROUP.search(seen.lines[0][1])
+            key = (group[1] if group else "", seen.fields["sequence"])
+            by_number.setdefault(key, []).append(seen)
+    for (_, number), several in by_number.items():
+        told = {_what_of(seen): seen for seen in several}
+        ranks = [rank for seen in told.values() for rank in seen.ranks]
+        if len(told) > 1 and len(ranks) == len(set(ranks)):
+            yield _different(told, number)
+            return
+
+
+def _what_of(seen: Seen) -> str:
+    elements = seen.fields.get("elements")
+    return seen.fields["op"] + (f" of {int(elements):,} elements" if elements else "")
+
+
+def _different(told: Mapping[str, Seen], number: str) -> Conclusion:
+    lines = sorted(seen.lines[0] for seen in told.values())
+    waits = "; ".join(f"{rank_words(seen.ranks)} in {what}" for what, seen in told.items())
+    return Conclusion(
+        place=lines[0][0],
+        finding=Finding(
+            rule="ranks-in-different-collectives",
+            severity=Severity.ERROR,
+            symptom=f"ranks wait in different collectives, number {number} of each: {waits}",
+            evidence=quoted(lines),
+            cause=(
+                "the ranks took different ways through the script: a branch that asks for the "
+                "rank, a batch more or less, a parameter that not all ranks use"
+            ),
+            fix=(
+                "TORCH_DISTRIBUTED_DEBUG=DETAIL stops at the first call that differs; look at "
+                "branches around collectives, saving, logging and evaluation"
+            ),
+            confidence=Confidence.LIKELY,
+        ),
+        explains=_OF_TIMEOUT,
+    )
+
+
+def waits_for_preparing(reading: LogReading) -> Iterator[Conclusion]:
+    """Ranks that waited in a barrier until their time was up, while data was being prepared."""
+    bars = [seen for seen in reading.seen if seen.rule.id == PREPARING]
+    waiting = [seen for seen in reading.seen if seen.rule.id == _TIMEOUT]
+    barriers = [seen for seen in waiting if seen.fields.get("elements") == "1"]
+    named = [match[1] for seen in bars for _, text in seen.lines if (match := _BAR.search(text))]
+    if not named or not barriers or len(barriers) < len(waiting):
+        return
+    lines = [*bars[0].lines[-1:], *barriers[0].lines[:1]]
+    limit_ms = int(barriers[0].fields["limit_ms"])
+    ranks = {rank for seen in barriers for rank in seen.ranks}
+    who = rank_words(ranks) if ranks else "ranks"
+    yield Conclusion(
+        place=lines[-1][0],
+        finding=Finding(
+            rule="waits-for-preparing",
+            severity=Severity.ERROR,
+            symptom=(
+                f"{who} waited {show_time(limit_ms / 1000)} in a barrier while another rank "
+                f"prepared data (`{named[-1]}` ran), and gave up"
+            ),
+            evidence=quoted(lines),
+            cause=(
+                "one rank prepares the data set for all, which takes longer than the process "
+                "group's time limit; the network is not to blame"
+            ),
+            fix=(
+                "prepare (tokenise, generate) the data set once before the job, so that ranks find "
+                "it in the cache; or raise `timeout=` of init_process_group (ddp_timeout in "
+                "transformers, InitProcessGroupKwargs in accelerate)"
+            ),
+            confidence=Confidence.LIKELY,
+        ),
+        explains=_OF_TIMEOUT,
+    )
 
 
 def _nobody_through(
@@ -90,7 +189,7 @@ def _nobody_through(
             fix=fix,
             confidence=Confidence.LIKELY if is_first else Confidence.POSSIBLE,
         ),
-        explains=frozenset({_TIMEOUT, "torch-taken-down", "torch-watchdog-stuck"}),
+        explains=_OF_TIMEOUT,
     )
 
 

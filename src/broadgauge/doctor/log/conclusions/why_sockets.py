@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from broadgauge.doctor.log.facts import LogReading, Place, ProcessFacts
-from broadgauge.doctor.log.job import SOCKET, is_on, said, variable
+from broadgauge.doctor.log.job import SOCKET, external_plugins_failed, is_on, said, variable
+from broadgauge.doctor.log.origins import EXTERNAL, subject_of
 from broadgauge.specs.record import Confidence
 
 
@@ -135,6 +136,24 @@ def _unloadable(_reading: LogReading, processes: Sequence[ProcessFacts]) -> WhyS
     )
 
 
+def _plugin_failed(reading: LogReading, processes: Sequence[ProcessFacts]) -> WhySockets | None:
+    """A plugin was loaded and gave up."""
+    names = {name for process in processes for name in external_plugins_failed(process)}
+    if not names:
+        return None
+    name = min(names)
+    own = [w for w in reading.unknown_warnings if subject_of(w.origin) == EXTERNAL]
+    said_by_it = f": {own[0].text}" if own else ""
+    return WhySockets(
+        cause=f"the network plugin {name} could not be initialised{said_by_it}",
+        fix=(
+            "its devices, drivers and helpers must be in the container, and its version must fit "
+            "NCCL's"
+        ),
+        confidence=Confidence.LIKELY,
+    )
+
+
 def _no_plugin(reading: LogReading, processes: Sequence[ProcessFacts]) -> WhySockets | None:
     """A plugin was asked for; that a plugin is looked for and not there is usual."""
     wanted = next((p.wanted_plugin for p in processes if p.wanted_plugin), None)
@@ -173,6 +192,7 @@ _REASONS: tuple[_Reason, ...] = (
     _unloadable,
     _no_plugin,
     _no_efa_device,
+    _plugin_failed,
     _no_libibverbs,
     _can_not_open,
     _no_interface,
