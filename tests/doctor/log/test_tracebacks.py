@@ -120,6 +120,6 @@ def test_a_traceback_far_to_the_right_is_no_crash_of_the_reader() -> None:
 
 @pytest.mark.parametrize("frame", ['  File "run.py", line 3, in main\n    step()\n', ""])
 def test_a_logger_writes_its_words_before_the_first_line_only(frame: str) -> None:
-    text = f"[2025-02-24 14:09:34 TP8] worker failed: {FRAMES[0]}\n{frame}ValueError: odd batch\ndone\n"
-    (finding,) = log_findings(read_text(text))
+    first = f"[2025-02-24 14:09:34 TP8] worker failed: {FRAMES[0]}"
+    (finding,) = log_findings(read_text(f"{first}\n{frame}ValueError: odd batch\ndone\n"))
     assert finding.symptom == "a process ended: ValueError: odd batch"

@@ -213,7 +213,7 @@ class LastWords(NamedTuple):
 
 
 class ListedPort(NamedTuple):
-    """A port of an adapter, as `ibstat` lists it."""
+    """A port of an adapter, as `ibstat` or `ibv_devinfo` lists it."""
 
     place: Place
     name: str
@@ -221,9 +221,13 @@ class ListedPort(NamedTuple):
     state: str
     """`Active`, `Down`, `Initializing`."""
     physical_state: str
-    """`LinkUp`, `Polling`, `Disabled`."""
+    """`LinkUp`, `Polling`, `Disabled`; `unknown` where the program does not say it."""
     link: str | None = None
     """`InfiniBand`, `Ethernet`."""
+    mtu_bytes: int | None = None
+    """Of the RDMA packets that it sends: 1024 or 4096."""
+    most_mtu_bytes: int | None = None
+    """That the adapter could."""
 
 
 class UnknownWarning(NamedTuple):
@@ -259,7 +263,7 @@ class LogReading:
     num_known_lines: int = 0
     """Of anyone but NCCL, that a rule or a reader of tables knows."""
     ports: list[ListedPort] = field(default_factory=list)
-    """RDMA ports that `ibstat` printed."""
+    """RDMA ports that `ibstat` or `ibv_devinfo` printed."""
     gpu_names: set[str] = field(default_factory=set)
     """As the driver names them, where a program printed them."""
     measured: list[Measured] = field(default_factory=list)

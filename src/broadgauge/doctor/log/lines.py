@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from broadgauge.doctor.log import gpu_names, ibstat, nccl_tests
+from broadgauge.doctor.log import gpu_names, ibstat, ibv_devinfo, nccl_tests
 from broadgauge.doctor.log.tracebacks import OpenTracebacks, lines_of_tracebacks
 from broadgauge.doctor.log.wrapping import is_wrapped, stream_of, unwrapped
 
@@ -43,6 +43,7 @@ ENDING = (
     *(b"job killed", b"(failed "),
 )
 """What may stand beside these in the last words of a process, where no rule knows them."""
+_OF_PORTS = (ibstat.SECOND, ibv_devinfo.FIRST)
 BLOCK_BYTES = 1 << 20
 """What is searched at a time; a line that is longer is cut, at the latest after two of them."""
 LONGEST_BYTES = 1 << 14
@@ -122,13 +123,13 @@ def _blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 def _of_block(block: bytes, triggers: Sequence[bytes], counts: Counts) -> Iterator[TellingLine]:
     """Lists are read from where they begin: what their rows hold is looked for from there on."""
-    if not counts.has_ports and (at := block.find(ibstat.SECOND)) >= 0:
+    if not counts.has_ports and (at := _first_of(block, _OF_PORTS)) >= 0:
         begin = block.rfind(b"\n", 0, max(0, block.rfind(b"\n", 0, at))) + 1
         yield from _of_part(block[:begin], triggers, counts)
         counts.has_ports = True
         block = block[begin:]
     if counts.has_ports:
-        triggers = (*triggers, *ibstat.TRIGGERS)
+        triggers = (*triggers, *ibstat.TRIGGERS, *ibv_devinfo.TRIGGERS)
     if not counts.has_tables and (at := block.find(nccl_tests.TABLE)) >= 0:
         begin = block.rfind(b"\n", 0, at) + 1
         yield from _of_part(block[:begin], triggers, counts)
@@ -137,6 +138,11 @@ def _of_block(block: bytes, triggers: Sequence[bytes], counts: Counts) -> Iterat
     if counts.has_tables:
         triggers = (*triggers, *nccl_tests.TRIGGERS)
     yield from _of_part(block, triggers, counts)
+
+
+def _first_of(block: bytes, words: Iterable[bytes]) -> int:
+    """Where the first of them stands; -1: none does."""
+    return min((at for each in words if (at := block.find(each)) >= 0), default=-1)
 
 
 def _of_part(block: bytes, triggers: Sequence[bytes], counts: Counts) -> Iterator[TellingLine]:

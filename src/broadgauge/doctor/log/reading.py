@@ -13,6 +13,7 @@ from broadgauge.doctor.log.files import READ_ERRORS, Source, text_source
 from broadgauge.doctor.log.gathering import Gatherer, Told
 from broadgauge.doctor.log.gpu_names import GpuNames
 from broadgauge.doctor.log.ibstat import Ibstat
+from broadgauge.doctor.log.ibv_devinfo import IbvDevinfo
 from broadgauge.doctor.log.lines import Counts, TellingLine, telling_lines
 from broadgauge.doctor.log.loading import shipped_rules
 from broadgauge.doctor.log.masking import kept, masked, masked_variable
@@ -61,6 +62,7 @@ class _Reader:
     prefixes: Prefixes = field(default_factory=Prefixes)
     _tables: NcclTests = field(init=False)
     _ports: Ibstat = field(init=False)
+    _device_ports: IbvDevinfo = field(init=False)
     _gpus: GpuNames = field(init=False)
     _endings: Endings = field(init=False)
     _versions: set[str] = field(default_factory=set)
@@ -70,6 +72,7 @@ class _Reader:
         self.gatherer = Gatherer(self.reading)
         self._tables = NcclTests(self.reading.measured)
         self._ports = Ibstat(self.reading.ports)
+        self._device_ports = IbvDevinfo(self.reading.ports)
         self._gpus = GpuNames(self.reading.gpu_names)
         self._endings = Endings()
 
@@ -117,7 +120,8 @@ class _Reader:
             text, place, is_explained=is_explained, is_known=match is not None
         )
         if match is None:
-            is_listed = self._tables.take(text, place) or self._ports.take(text, place)
+            readers = (self._tables, self._ports, self._device_ports)
+            is_listed = any(reader.take(text, place) for reader in readers)
             self._gpus.take(text)
             self._take_setting(text, place)
             self.reading.num_known_lines += is_listed or is_ending

@@ -1,10 +1,11 @@
-"""Has an RDMA port no link, by what `ibstat` and the kernel printed?"""
+"""Has an RDMA port no link, or small packets, by what its tools and the kernel print?"""
 
+import dataclasses
 from collections.abc import Iterator
 
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
 from broadgauge.doctor.log.facts import ListedPort, LogReading
-from broadgauge.doctor.log.speakers import named
+from broadgauge.doctor.log.speakers import listed, named
 from broadgauge.specs.record import Confidence, Finding, Severity
 
 _WITHOUT_LINK = ("Polling", "Sleep", "PortConfigurationTraining", "LinkErrorRecovery")
@@ -47,6 +48,36 @@ def ports_without_link(reading: LogReading) -> Iterator[Conclusion]:
             fix="is opensm, or the switch's subnet manager, running? `sminfo`, `ibstat`",
             confidence=Confidence.LIKELY,
         )
+
+
+def packets_are_small(reading: LogReading) -> Iterator[Conclusion]:
+    """RoCE ports that send packets of different sizes, or all smaller ones than they could."""
+    roce = [p for p in reading.ports if p.link == "Ethernet" and p.state == "Active"]
+    known = [p for p in roce if p.mtu_bytes is not None]
+    small = [p for p in known if p.most_mtu_bytes is not None and p.mtu_bytes != p.most_mtu_bytes]
+    if not small:
+        return
+    is_same = len({p.mtu_bytes for p in known}) == 1
+    sizes = listed([f"{size:,}" for size in sorted({p.mtu_bytes or 0 for p in known})])
+    conclusion = _conclusion(
+        small,
+        symptom=(
+            f"RoCE sends packets of {sizes} bytes over {named(p.name for p in known)}"
+            + ("" if is_same else ": not all are of one size")
+        ),
+        cause=(
+            "the RDMA packet follows the interface's MTU: 1500 allows 1,024 bytes, 4200 and more "
+            "allow 4,096"
+        ),
+        fix="the same MTU (9000) on every NIC and switch port; `ping -M do -s 8972` tests the way",
+        confidence=Confidence.LIKELY,
+    )
+    severity = Severity.INFO if is_same else Severity.WARNING
+    lines = quoted((p.place, f"{p.name}: active_mtu {p.mtu_bytes}") for p in known)
+    finding = conclusion.finding.model_copy(
+        update={"rule": "roce-packets-small", "severity": severity, "evidence": lines}
+    )
+    yield dataclasses.replace(conclusion, finding=finding)
 
 
 def _states(ports: list[ListedPort]) -> str:

@@ -30,7 +30,7 @@ from broadgauge.doctor.log.conclusions.plugins import (
     plugin_unloadable,
 )
 from broadgauge.doctor.log.conclusions.port_events import ports_went_down
-from broadgauge.doctor.log.conclusions.ports import ports_without_link
+from broadgauge.doctor.log.conclusions.ports import packets_are_small, ports_without_link
 from broadgauge.doctor.log.conclusions.sockets import few_streams, wrong_interface
 from broadgauge.doctor.log.conclusions.torch_ranks import (
     different_collectives,
@@ -72,6 +72,7 @@ RULES: tuple[ConclusionRule, ...] = (
     different_collectives,
     waits_for_preparing,
     ports_without_link,
+    packets_are_small,
     ports_went_down,
     gids_of_two_kinds,
     pcie_links_fail,
