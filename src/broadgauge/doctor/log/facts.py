@@ -230,6 +230,16 @@ class ListedPort(NamedTuple):
     """That the adapter could."""
 
 
+class ListedDistances(NamedTuple):
+    """One table of `nvidia-smi topo -m`."""
+
+    place: Place
+    distances: dict[tuple[str, str], str]
+    """(GPU, GPU or NIC) → `NV18`, `PIX`, `SYS`."""
+    nic_names: dict[str, str]
+    """`NIC0` → `mlx5_0`, by the legend below it."""
+
+
 class UnknownWarning(NamedTuple):
     """A warning of NCCL's, or of a plugin of it, that no rule knows."""
 
@@ -264,6 +274,8 @@ class LogReading:
     """Of anyone but NCCL, that a rule or a reader of tables knows."""
     ports: list[ListedPort] = field(default_factory=list)
     """RDMA ports that `ibstat` or `ibv_devinfo` printed."""
+    distances: list[ListedDistances] = field(default_factory=list)
+    """Tables of `nvidia-smi topo -m`, of whichever hosts."""
     gpu_names: set[str] = field(default_factory=set)
     """As the driver names them, where a program printed them."""
     measured: list[Measured] = field(default_factory=list)

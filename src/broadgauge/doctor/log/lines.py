@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from broadgauge.doctor.log import gpu_names, ibstat, ibv_devinfo, nccl_tests
+from broadgauge.doctor.log import gpu_names, ibstat, ibv_devinfo, nccl_tests, topo_matrix
 from broadgauge.doctor.log.tracebacks import OpenTracebacks, lines_of_tracebacks
 from broadgauge.doctor.log.wrapping import is_wrapped, stream_of, unwrapped
 
@@ -78,6 +78,7 @@ class Counts:
         self.num_lines = 0
         self.has_tables = False
         self.has_ports = False
+        self.has_matrix = False
         self.tracebacks = OpenTracebacks()
 
 
@@ -130,6 +131,13 @@ def _of_block(block: bytes, triggers: Sequence[bytes], counts: Counts) -> Iterat
         block = block[begin:]
     if counts.has_ports:
         triggers = (*triggers, *ibstat.TRIGGERS, *ibv_devinfo.TRIGGERS)
+    if not counts.has_matrix and (at := block.find(topo_matrix.HEAD)) >= 0:
+        begin = block.rfind(b"\n", 0, at) + 1
+        yield from _of_part(block[:begin], triggers, counts)
+        counts.has_matrix = True
+        block = block[begin:]
+    if counts.has_matrix:
+        triggers = (*triggers, *topo_matrix.TRIGGERS)
     if not counts.has_tables and (at := block.find(nccl_tests.TABLE)) >= 0:
         begin = block.rfind(b"\n", 0, at) + 1
         yield from _of_part(block[:begin], triggers, counts)

@@ -23,6 +23,7 @@ from broadgauge.doctor.log.prefix import Message, Prefixes, plain
 from broadgauge.doctor.log.printed_variables import printed_variable
 from broadgauge.doctor.log.process_lines import MOST_VARIABLES, version_in
 from broadgauge.doctor.log.rule import Rule, text_of
+from broadgauge.doctor.log.topo_matrix import TopoMatrix
 
 MOST_SEEN = 1000
 MOST_LINES = 3
@@ -63,6 +64,7 @@ class _Reader:
     _tables: NcclTests = field(init=False)
     _ports: Ibstat = field(init=False)
     _device_ports: IbvDevinfo = field(init=False)
+    _topo: TopoMatrix = field(init=False)
     _gpus: GpuNames = field(init=False)
     _endings: Endings = field(init=False)
     _versions: set[str] = field(default_factory=set)
@@ -73,6 +75,7 @@ class _Reader:
         self._tables = NcclTests(self.reading.measured)
         self._ports = Ibstat(self.reading.ports)
         self._device_ports = IbvDevinfo(self.reading.ports)
+        self._topo = TopoMatrix(self.reading.distances)
         self._gpus = GpuNames(self.reading.gpu_names)
         self._endings = Endings()
 
@@ -120,7 +123,7 @@ class _Reader:
             text, place, is_explained=is_explained, is_known=match is not None
         )
         if match is None:
-            readers = (self._tables, self._ports, self._device_ports)
+            readers = (self._tables, self._ports, self._device_ports, self._topo)
             is_listed = any(reader.take(text, place) for reader in readers)
             self._gpus.take(text)
             self._take_setting(text, place)

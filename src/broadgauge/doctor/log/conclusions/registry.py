@@ -10,6 +10,7 @@ from broadgauge.doctor.log.conclusions.differences import (
     settings_differ,
     versions_differ,
 )
+from broadgauge.doctor.log.conclusions.distances import nics_far, nvlink_lost
 from broadgauge.doctor.log.conclusions.gdr import gdr_mixed, gdr_off, gdr_too_far, gdr_unknown
 from broadgauge.doctor.log.conclusions.gids import gids_of_two_kinds
 from broadgauge.doctor.log.conclusions.init import fell_silent, init_not_completed, long_init
@@ -76,6 +77,8 @@ RULES: tuple[ConclusionRule, ...] = (
     ports_went_down,
     gids_of_two_kinds,
     pcie_links_fail,
+    nvlink_lost,
+    nics_far,
     mesh_between,
     adapters_differ,
     fsdp_not_used,
