@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from broadgauge.doctor.log.conclusions.adapter_kinds import OMNI_PATH, kind_of
 from broadgauge.doctor.log.facts import Adapter, CommunicatorFacts, LogReading, ProcessFacts, Way
-from broadgauge.doctor.log.gdr_state import GdrState, state_of
+from broadgauge.doctor.log.gdr_state import GdrState, GdrStates
 from broadgauge.doctor.log.job import (
     largest,
     networks,
@@ -46,7 +46,6 @@ def situation_of(
     reading: LogReading, *, gpu: str | None = None, nic_gbps: float | None = None
 ) -> Situation:
     """Of the largest communicator. `gpu` and `nic_gbps`: what logs do not tell and a user knows."""
-    reading.memo.clear()
     communicator = largest(reading)
     users = list(reading.processes.values())
     adapters = {name: each for process in users for name, each in process.adapters.items()}
@@ -110,8 +109,9 @@ def _devices_used(reading: LogReading, communicator: CommunicatorFacts) -> dict[
 
 def _gdr(reading: LogReading) -> GdrState:
     """Off where it is off for any: the slowest sets the pace."""
+    of_all = GdrStates(reading)
     states = {
-        state_of(reading, process)
+        of_all.of_process(process)
         for process in reading.processes.values()
         if process.network is not None and not uses_sockets(process)
     }

@@ -12,10 +12,11 @@ from broadgauge.report.launch_counts import launches_sentence, shared_launches, 
 from broadgauge.report.markup import Html, join, table, tag
 from broadgauge.report.quantities import interval, show, title_of
 from broadgauge.report.rows import NetworkRow, columns
-from broadgauge.report.words import lasting, listed
+from broadgauge.report.words import lasting
 from broadgauge.results.cost import NO_COST, RunCost
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.imported import IMPORTED
+from broadgauge.wording.listing import listed
 
 MOST_OPEN_CARDS = 12
 """More would push the table off the first screens."""

@@ -11,9 +11,10 @@ from broadgauge.doctor.log.path_matrix import PathMatrix, PathUse
 from broadgauge.report.finding_words import cause_words
 from broadgauge.report.nccl_rows import WAYS
 from broadgauge.report.terminal_tables import heading, indented, sentence
-from broadgauge.report.words import listed, printable
+from broadgauge.report.words import printable
 from broadgauge.specs.record import Finding, Severity
 from broadgauge.specs.units import show_rate, show_size, show_time
+from broadgauge.wording.listing import listed
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "bold"}
 _NAMES = (

@@ -7,8 +7,9 @@ from rich.console import Console
 from broadgauge.report.terminal_answers import print_answers
 from broadgauge.report.terminal_doctor import print_count, print_finding, print_job, print_matrix
 from broadgauge.report.terminal_tables import heading, sentence
-from broadgauge.report.words import listed, printable
+from broadgauge.report.words import printable
 from broadgauge.running.doctoring import Examination, ExaminedCase, ExaminedFinding
+from broadgauge.wording.listing import listed
 
 _MOST_NAMED = 4
 

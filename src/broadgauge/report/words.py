@@ -20,8 +20,3 @@ def printable(line: str) -> str:
 def lasting(notes: Sequence[str]) -> tuple[str, ...]:
     """The plan's notes without its guesses: once a run has ended, its times are known."""
     return tuple(note for note in notes if not note.endswith(" a launch is a guess"))
-
-
-def listed(names: Sequence[str]) -> str:
-    """`a, b and c`."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -86,7 +86,7 @@ def test_two_nics_in_one_subnet(tmp_path: Path) -> None:
     machine = machines.roce(tmp_path, pairs=1)
     machine.nic("ens7", speed=400000, mtu=9000, address="10.2.0.6/24")
     found = findings(tmp_path)["host-nics-one-subnet"]
-    assert found.symptom == "ens0np0, ens7 are in one subnet, 10.2.0.0/24"
+    assert found.symptom == "ens0np0 and ens7 are in one subnet, 10.2.0.0/24"
 
 
 def test_members_of_a_bond_share_its_subnet(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def slow_end(case: Case, end: int, *, sends: bool, receives: bool) -> str:
     return f"{end_name(case, end)} {verb} slowly"
 
 
-def listed(parts: Sequence[str]) -> str:
+def first_parts(parts: Sequence[str]) -> str:
     """The first of them, and how many more there are."""
     more = len(parts) - MOST_NAMED
     return "; ".join(parts[:MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")

@@ -28,7 +28,7 @@ from broadgauge.advise.limits import (
 )
 from broadgauge.advise.pairs.pair_words import (
     between_groups,
-    listed,
+    first_parts,
     pair_name,
     pair_names,
     slow_end,
@@ -163,7 +163,7 @@ def _pairs_finding(case: Case, found: PairOutliers, rates: Mapping[RankPair, flo
         what = f"{between_groups(case, found.groups)} are slow ({what_groups_share(case)})"
     else:
         advice = BETWEEN_NODES if case.nodes > 1 else BETWEEN_RANKS
-        what = f"{listed(names)} {are} slow"
+        what = f"{first_parts(names)} {are} slow"
     return Finding(
         rule="slow-pair",
         severity=Severity.WARNING,

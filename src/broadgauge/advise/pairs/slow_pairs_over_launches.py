@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from broadgauge.advise.limits import FEWEST_ENDS, SLOW_PAIR_RATIO
 from broadgauge.advise.pairs.pair_words import (
     between_groups,
-    listed,
+    first_parts,
     pair_name,
     pair_names,
     slow_end,
@@ -72,7 +72,7 @@ def _words(matrix: PairMatrix, found: PairOutliers, cells: dict[RankPair, PairCe
             for pair, name in pair_names(case, found.pairs).items()
         ]
     if parts:
-        return f"slow: {listed(parts)}"
+        return f"slow: {first_parts(parts)}"
     rates = {cell.rate_gbyte_per_s.value: ranks for ranks, cell in cells.items()}
     least, most = min(rates), max(rates)
     if least >= SLOW_PAIR_RATIO * most:

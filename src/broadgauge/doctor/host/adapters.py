@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from broadgauge.doctor.host.asking import active_ports, gpus_here, listed
+from broadgauge.doctor.host.asking import active_ports, few_names, gpus_here
 from broadgauge.messages.hardware import HardwareFacts, HcaFacts, HcaPort
 from broadgauge.specs.record import Confidence, Finding, Severity
 
@@ -131,7 +131,9 @@ def mixed_layers(facts: HardwareFacts) -> Iterator[Finding]:
     if len(by_layer) < 2 or "NCCL_IB_HCA" in facts.effective_variables():
         return
     best = {max(rate for _, rate in ports) for ports in by_layer.values()}
-    shown = [f"{layer}: {listed([name for name, _ in ports])}" for layer, ports in by_layer.items()]
+    shown = [
+        f"{layer}: {few_names([name for name, _ in ports])}" for layer, ports in by_layer.items()
+    ]
     yield Finding(
         rule="host-mixed-link-layers",
         severity=Severity.WARNING if len(best) == 1 and gpus_here(facts) else Severity.INFO,

@@ -7,8 +7,8 @@ from broadgauge.doctor.answer import State, Subject, SubjectAnswer
 from broadgauge.doctor.host.asking import (
     active_ports,
     can_use_rdma,
+    few_names,
     gpus_here,
-    listed,
     socket_nics,
 )
 from broadgauge.messages.hardware import HardwareFacts
@@ -34,7 +34,7 @@ def _rdma(facts: HardwareFacts) -> SubjectAnswer:
         for hca, port in list(active_ports(facts))[:2]
     )
     if can_use_rdma(facts):
-        return SubjectAnswer(State.ON, f"{listed(ports)} can be opened", evidence)
+        return SubjectAnswer(State.ON, f"{few_names(ports)} can be opened", evidence)
     if not facts.hcas:
         return SubjectAnswer(State.OFF, "no adapter is in this machine or container")
     if not ports:
@@ -64,4 +64,4 @@ def _tcp(facts: HardwareFacts) -> SubjectAnswer:
     nics = [nic.name for nic in socket_nics(facts)]
     if not nics:
         return SubjectAnswer(State.OFF, "no interface is up with an address")
-    return SubjectAnswer(State.ON, f"over {listed(nics)}")
+    return SubjectAnswer(State.ON, f"over {few_names(nics)}")

@@ -1,6 +1,6 @@
 """What is asked of a machine's facts by several rules?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from broadgauge.agent.hardware.pci import DISTANCES
 from broadgauge.messages.hardware import (
@@ -11,6 +11,7 @@ from broadgauge.messages.hardware import (
     NicFacts,
     PciDistance,
 )
+from broadgauge.wording.listing import listed
 
 _NOT_FOR_SOCKETS = ("docker", "lo", "virbr")
 
@@ -57,7 +58,6 @@ def nearest(facts: HardwareFacts, gpu: GpuDevice) -> PciDistance | None:
     return min(own, key=lambda each: DISTANCES.index(each.distance), default=None)
 
 
-def listed(names: list[str], most: int = 4) -> str:
-    """`mlx5_0, mlx5_1 and 6 more`."""
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+def few_names(names: Sequence[str], most: int = 4) -> str:
+    """`mlx5_0, mlx5_1, mlx5_2, mlx5_3 and 4 more`: of adapters and NICs, as many as fit a line."""
+    return listed(names, most)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from broadgauge.agent.hardware.gpus import can_dma_buf
-from broadgauge.doctor.host.asking import active_ports, gpus_here, listed, nearest
+from broadgauge.doctor.host.asking import active_ports, few_names, gpus_here, nearest
 from broadgauge.messages.hardware import GpuDevice, HardwareFacts
 from broadgauge.specs.record import Confidence, Finding, Severity
 
@@ -91,7 +91,7 @@ def far_adapters(facts: HardwareFacts) -> Iterator[Finding]:
                 + ("at another NUMA node (SYS)" if is_far else f"behind the CPU ({distance})")
             ),
             evidence=(
-                f"GPUs {listed(names)}",
+                f"GPUs {few_names(names)}",
                 *(f"{gpu.pci.address} to {device}: {distance}" for gpu, device in pairs[:2]),
             ),
             cause=(

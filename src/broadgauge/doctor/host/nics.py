@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from broadgauge.doctor.host.asking import (
     active_ports,
     can_use_rdma,
+    few_names,
     gpus_here,
-    listed,
     socket_nics,
 )
 from broadgauge.messages.hardware import HardwareFacts, NicFacts
@@ -44,7 +44,7 @@ def unknown_speed(facts: HardwareFacts) -> Iterator[Finding]:
     yield Finding(
         rule="host-nic-speed",
         severity=Severity.WARNING if gpus_here(facts) else Severity.INFO,
-        symptom=f"NCCL will take {listed(names)} for 10 Gbit/s, whatever it carries",
+        symptom=f"NCCL will take {few_names(names)} for 10 Gbit/s, whatever it carries",
         evidence=tuple(_speed_evidence(nic) for nic in taken[:4]),
         cause=(
             "the driver does not tell the real speed; NCCL then plans one or two channels, each "
@@ -142,7 +142,7 @@ def one_subnet(facts: HardwareFacts) -> Iterator[Finding]:
         yield Finding(
             rule="host-nics-one-subnet",
             severity=Severity.WARNING,
-            symptom=f"{listed(names)} are in one subnet, {subnet}",
+            symptom=f"{few_names(names)} are in one subnet, {subnet}",
             evidence=(f"/proc/net/route: {subnet} on {', '.join(names)}",),
             cause=(
                 "routes are equal: the kernel sends by one of them whatever NCCL_SOCKET_IFNAME "

@@ -7,7 +7,7 @@ all but these, `:port`), src/misc/socket.cc, src/transport/net_ib; user guide, N
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from broadgauge.doctor.host.asking import active_ports, listed
+from broadgauge.doctor.host.asking import active_ports, few_names
 from broadgauge.doctor.host.variable_evidence import Variables
 from broadgauge.messages.hardware import GidFacts, HardwareFacts, HcaFacts, HcaPort
 from broadgauge.specs.record import Confidence, Finding, Severity
@@ -76,12 +76,12 @@ def _interfaces(asked: Variables, facts: HardwareFacts) -> Iterator[Finding]:
         rule="host-variable-interface",
         severity=Severity.ERROR,
         symptom=(
-            f"NCCL_SOCKET_IFNAME takes {listed([nic.name for nic in taken])}, which is down or has "
-            "no address"
+            f"NCCL_SOCKET_IFNAME takes {few_names([nic.name for nic in taken])}, which is down or "
+            "has no address"
             if taken
             else "NCCL_SOCKET_IFNAME takes no interface of this machine"
         ),
-        evidence=(asked.evidence("NCCL_SOCKET_IFNAME"), f"/sys/class/net: {listed(names, 8)}"),
+        evidence=(asked.evidence("NCCL_SOCKET_IFNAME"), f"/sys/class/net: {few_names(names, 8)}"),
         cause="NCCL refuses to start without an interface; names differ from node to node",
         fix=near or "one that every node has, or `^` with those to leave out",
         confidence=Confidence.CERTAIN if not taken else Confidence.LIKELY,
@@ -130,13 +130,13 @@ def _adapters(asked: Variables, facts: HardwareFacts) -> Iterator[Finding]:
         rule="host-variable-adapter",
         severity=Severity.WARNING if names else Severity.INFO,
         symptom=(
-            f"no port that NCCL_IB_HCA takes is active ({listed(taken)}): NCCL will use sockets"
+            f"no port that NCCL_IB_HCA takes is active ({few_names(taken)}): NCCL will use sockets"
             if taken
             else "NCCL_IB_HCA takes no RDMA adapter of this machine: NCCL will use sockets"
         ),
         evidence=(
             asked.evidence("NCCL_IB_HCA"),
-            f"/sys/class/infiniband: {listed(names, 8) or 'no adapter'}",
+            f"/sys/class/infiniband: {few_names(names, 8) or 'no adapter'}",
         ),
         cause="names of adapters differ between machines, and a port number may be wrong",
         fix=near or "the names in /sys/class/infiniband, with `=` in front to be exact",
@@ -207,7 +207,7 @@ def _network(asked: Variables, facts: HardwareFacts) -> Iterator[Finding]:
         symptom=f"the network plugin {plugin!r} was not found: NCCL will use its own networks",
         evidence=(
             asked.evidence("NCCL_NET_PLUGIN"),
-            f"plugins found: {listed(sorted(names)) or 'none'}",
+            f"plugins found: {few_names(sorted(names)) or 'none'}",
         ),
         cause=f"neither {plugin} nor libnccl-net-{plugin}.so is in LD_LIBRARY_PATH or the system's",
         fix="put its folder on LD_LIBRARY_PATH, of every rank",

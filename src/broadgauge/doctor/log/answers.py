@@ -9,7 +9,7 @@ from broadgauge.doctor.answer import State, Subject, SubjectAnswer
 from broadgauge.doctor.log.conclusions.adapter_kinds import adapters_words, kind_of
 from broadgauge.doctor.log.conclusions.conclusion import quoted
 from broadgauge.doctor.log.facts import CommunicatorFacts, LogReading, Place, ProcessFacts, Way
-from broadgauge.doctor.log.gdr_state import GdrState, state_of
+from broadgauge.doctor.log.gdr_state import GdrState, GdrStates
 from broadgauge.doctor.log.job import (
     has_several_nodes,
     is_between_nodes,
@@ -21,16 +21,16 @@ from broadgauge.doctor.log.job import (
     uses_sockets,
     ways_inside,
 )
-from broadgauge.doctor.log.speakers import listed, who
+from broadgauge.doctor.log.speakers import who
 from broadgauge.doctor.log.topology import BY_NVLINK, BY_PCIE, all_p2p_distances
 from broadgauge.doctor.log.transports import of_network
+from broadgauge.wording.listing import listed
 
 _MOST_NAMES = 3
 
 
 def answers_of(reading: LogReading) -> Mapping[Subject, SubjectAnswer]:
     """Of one job's logs, every question."""
-    reading.memo.clear()
     rdma = _rdma(reading)
     return {
         Subject.RDMA: rdma,
@@ -200,11 +200,12 @@ def _first_lines(reading: LogReading, ways: Iterable[Way]) -> list[tuple[Place, 
 def _gdr(reading: LogReading, rdma: SubjectAnswer) -> SubjectAnswer:
     if rdma.state is State.NOT_NEEDED:
         return SubjectAnswer(State.NOT_NEEDED, "no NIC is used")
+    states = GdrStates(reading)
     by_state: dict[GdrState, list[ProcessFacts]] = {}
     for process in reading.processes.values():
         if uses_sockets(process):
             continue
-        by_state.setdefault(state_of(reading, process), []).append(process)
+        by_state.setdefault(states.of_process(process), []).append(process)
     on, off = by_state.get(GdrState.ON, []), by_state.get(GdrState.OFF, [])
     lines = quoted(_first_lines(reading, (Way.GDRDMA, Way.NETWORK)))
     if on and off:

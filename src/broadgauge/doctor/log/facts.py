@@ -7,7 +7,7 @@ communicator, of which a process may have several.
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from broadgauge.doctor.log.rule import Rule
 
@@ -281,7 +281,5 @@ class LogReading:
     measured: list[Measured] = field(default_factory=list)
     printed_variables: dict[str, tuple[Place, str]] = field(default_factory=dict)
     """NCCL variables that the job itself printed, as `env` does; masked."""
-    memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    """What conclusions have worked out of the facts above; emptied before they are asked."""
     problems: list[str] = field(default_factory=list)
     """What could not be read: a cut archive, a file that vanished."""

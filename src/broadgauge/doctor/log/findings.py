@@ -16,7 +16,6 @@ ANY_OTHER = "any-other-error"
 
 def log_findings(reading: LogReading) -> tuple[Finding, ...]:
     """All findings: the worst first, then by where their first line stands."""
-    reading.memo.clear()
     found = sorted(_conclusions(reading), key=_order)
     return tuple(conclusion.finding for conclusion in found)
 
@@ -78,6 +77,8 @@ def _conclusions(reading: LogReading) -> Iterator[Conclusion]:
     if any(rule in consequences for rule in _errors(said)):
         concluded = [_raised_to_error(each) if each.is_cause else each for each in concluded]
     yield from shown
+    if raised or any(_is_error_itself(each) for each in (*shown, *concluded)):
+        concluded = [each for each in concluded if not each.is_consequence]
     quotes = {place for conclusion in concluded for place in conclusion.quotes}
     yield from unknown_warnings(reading, quotes)
     yield from concluded
@@ -117,6 +118,10 @@ def _as_severe(
         for cause in consequences.get(each.finding.rule, ())
     }
     return [_raised_to_error(each) if each.finding.rule in severe else each for each in shown]
+
+
+def _is_error_itself(conclusion: Conclusion) -> bool:
+    return conclusion.finding.severity is Severity.ERROR and not conclusion.is_consequence
 
 
 def _errors(said: Sequence[Conclusion]) -> set[str]:

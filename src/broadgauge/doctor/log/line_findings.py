@@ -10,9 +10,10 @@ from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
 from broadgauge.doctor.log.facts import LogReading, Place, ProcessFacts, Seen, Speaker
 from broadgauge.doctor.log.origins import subjects_words
 from broadgauge.doctor.log.rule import FindingText, text_of
-from broadgauge.doctor.log.speakers import listed, number_words, rank_words, who
+from broadgauge.doctor.log.speakers import number_words, rank_words, who
 from broadgauge.specs.record import Confidence, Finding, Severity
 from broadgauge.wording.amounts import show_time
+from broadgauge.wording.listing import listed
 
 _FIELD = re.compile(r"\{\{|\}\}|\{(?P<name>[a-z_]+)\}")
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?")
@@ -156,8 +157,8 @@ def _ranged(texts: Sequence[str]) -> str:
 def _values(words: Sequence[str]) -> str:
     if len(words) == 1:
         return words[0]
-    marks = words[0][len(words[0].rstrip(",.;:")) :]
-    plain = [word.rstrip(",.;:") for word in words]
+    marks = words[0][len(words[0].rstrip(",.;:)")) :]
+    plain = [word.rstrip(",.;:)") for word in words]
     if all(word.isdecimal() for word in plain):
         return number_words(sorted(map(int, plain))) + marks
     return listed(plain, most=_MOST_VALUES) + marks

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from broadgauge.doctor.log.facts import UnknownWarning
-from broadgauge.doctor.log.speakers import listed
+from broadgauge.wording.listing import listed
 
 _SUBJECTS: tuple[tuple[str, str], ...] = (
     *((name, "an external network plugin") for name in ("ofi_", "tcpx", "fastrak", "fastsocket")),

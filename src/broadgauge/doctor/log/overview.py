@@ -8,7 +8,7 @@ from typing import Any
 
 from broadgauge.doctor.log.conclusions.adapter_kinds import kind_of
 from broadgauge.doctor.log.facts import CommunicatorFacts, LogReading, ProcessFacts
-from broadgauge.doctor.log.gdr_state import GdrState, state_of, state_of_adapter
+from broadgauge.doctor.log.gdr_state import GdrState, GdrStates
 from broadgauge.doctor.log.job import largest, num_nodes
 from broadgauge.doctor.log.speakers import who
 
@@ -106,7 +106,6 @@ class JobOverview:
 
 def job_overview(reading: LogReading) -> JobOverview:
     """All that the processes told, the commonest first."""
-    reading.memo.clear()
     processes = list(reading.processes.values())
     communicator = largest(reading)
     names = sorted({name for process in processes for name in process.variables})
@@ -176,14 +175,13 @@ def _adapters(processes: Iterable[ProcessFacts]) -> tuple[AdapterUse, ...]:
 
 def _gdr(reading: LogReading) -> tuple[GdrRow, ...]:
     """Processes whose states are equal are one row."""
+    of_all = GdrStates(reading)
     alike: dict[tuple[GdrState, tuple[tuple[str, GdrState], ...]], list[ProcessFacts]] = {}
     for process in reading.processes.values():
         if process.network is None or process.network.casefold() == "socket":
             continue
-        states = tuple(
-            (name, state_of_adapter(reading, process, name)) for name in process.adapters
-        )
-        alike.setdefault((state_of(reading, process), states), []).append(process)
+        states = tuple((name, of_all.of_adapter(process, name)) for name in process.adapters)
+        alike.setdefault((of_all.of_process(process), states), []).append(process)
     rows = (
         GdrRow(
             who=who(reading, (process.speaker for process in processes)),

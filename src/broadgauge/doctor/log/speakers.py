@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from broadgauge.doctor.log.facts import LogReading, Speaker
+from broadgauge.wording.listing import listed
 
 _MOST_RUNS = 5
 """Runs of ranks that are written out; a line of more is not read."""
@@ -67,15 +68,6 @@ def number_words(numbers: Sequence[int]) -> str:
 
 def _of_run(run: Sequence[int]) -> tuple[str, ...]:
     return tuple(map(str, run)) if len(run) < 3 else (f"{run[0]} to {run[-1]}",)
-
-
-def listed(words: Sequence[str], most: int | None = None) -> str:
-    """`a`, `a and b`, `a, b and c`; of more than `most`: `a, b, c and 5 more`."""
-    if most is not None and len(words) > most:
-        return f"{', '.join(words[:most])} and {len(words) - most} more"
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def named(names: Iterable[str]) -> str:

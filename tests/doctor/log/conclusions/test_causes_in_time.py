@@ -167,3 +167,18 @@ def test_a_barrier_while_data_is_prepared() -> None:
     assert set(found(bar, timeout(1, "ALLREDUCE", 1000))) == {"torch-watchdog-timeout"}
     alone = found(timeout(1, "ALLREDUCE", 1))["torch-watchdog-timeout"]
     assert "in a barrier, or for one number of all ranks" in alone.symptom
+
+
+BEGAN = "node0:28:52 [0] NCCL INFO Using network Socket\n" + channel("")[0]
+
+
+def test_that_nobody_completed_is_told_only_where_nothing_says_why() -> None:
+    alone = BEGAN.replace("nranks 2", "nranks 1")
+    assert "init-not-completed" in found(alone)
+    told = found(alone, FULL[0])
+    assert "cuda-memory-full" in told
+    assert "init-not-completed" not in told
+
+
+def test_ranks_of_which_nothing_was_heard_are_told_beside_an_error() -> None:
+    assert {"init-not-completed", "cuda-memory-full"} <= set(found(BEGAN, FULL[0]))

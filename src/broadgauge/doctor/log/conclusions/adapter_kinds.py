@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from broadgauge.doctor.log.facts import Adapter
-from broadgauge.doctor.log.speakers import listed
 from broadgauge.specs.units import show_rate
+from broadgauge.wording.listing import listed
 
 _MOST_ADAPTERS = 4
 OMNI_PATH = "Omni-Path"

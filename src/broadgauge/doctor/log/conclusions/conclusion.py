@@ -21,6 +21,8 @@ class Conclusion:
     """What rules tell (`Rule.tells`, or their ids) whose own findings it makes superfluous."""
     quotes: frozenset[Place] = frozenset()
     """Warnings that no rule knows and that it tells: they are not said once more."""
+    is_consequence: bool = False
+    """It follows from whatever error is told of the job, and is told only where there is none."""
     is_cause: bool = False
     """What ranks lose, or wait for, follows from it: rules of `any-error` are not told."""
 

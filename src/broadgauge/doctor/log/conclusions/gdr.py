@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
 from broadgauge.doctor.log.facts import LogReading, ProcessFacts, Way
-from broadgauge.doctor.log.gdr_state import GdrState, channels_of, sends_between_nodes, state_of
+from broadgauge.doctor.log.gdr_state import GdrState, GdrStates
 from broadgauge.doctor.log.job import (
     first_place,
     has_several_nodes,
@@ -36,7 +36,8 @@ _EXPLAINED = frozenset({"gdr_adapter", "gdr_pair"})
 
 def gdr_mixed(reading: LogReading) -> Iterator[Conclusion]:
     """Some nodes have it and others don't: the slowest sets the pace of all."""
-    on, off = _hosts(reading, GdrState.ON), _hosts(reading, GdrState.OFF)
+    states = GdrStates(reading)
+    on, off = _hosts(states, GdrState.ON), _hosts(states, GdrState.OFF)
     off_only = {host: processes for host, processes in off.items() if host not in on}
     if not on or not off_only or is_one_node(reading):
         return
@@ -47,7 +48,7 @@ def gdr_mixed(reading: LogReading) -> Iterator[Conclusion]:
             rule="gdr-mixed",
             severity=Severity.WARNING,
             symptom=f"GPUDirect RDMA is off on {named(off_only)} and on on {named(on)}",
-            evidence=_signs(reading, processes),
+            evidence=_signs(states, processes),
             cause="nvidia-peermem or DMA-BUF is missing on these nodes only",
             fix=f"on these nodes: {_LOAD}",
             confidence=Confidence.LIKELY,
@@ -58,9 +59,10 @@ def gdr_mixed(reading: LogReading) -> Iterator[Conclusion]:
 
 def gdr_off(reading: LogReading) -> Iterator[Conclusion]:
     """RDMA carries the job, and every byte still goes through the host's memory."""
-    if _hosts(reading, GdrState.ON) or is_one_node(reading):
+    states = GdrStates(reading)
+    if _hosts(states, GdrState.ON) or is_one_node(reading):
         return
-    off = [process for process in _judged(reading) if state_of(reading, process) is GdrState.OFF]
+    off = [each for each in _judged(states) if states.of_process(each) is GdrState.OFF]
     if not off:
         return
     cause, fix, confidence = _why(reading, off)
@@ -70,7 +72,7 @@ def gdr_off(reading: LogReading) -> Iterator[Conclusion]:
             rule="gdr-off",
             severity=Severity.WARNING,
             symptom=f"GPUDirect RDMA is off on {who(reading, (p.speaker for p in off))}",
-            evidence=_signs(reading, off),
+            evidence=_signs(states, off),
             cause=cause,
             fix=fix,
             confidence=confidence,
@@ -138,7 +140,7 @@ def gdr_too_far(reading: LogReading) -> Iterator[Conclusion]:
     That most pairs are too far is usual: a GPU uses the NIC beside it.
     """
     users = _users(reading)
-    if not _hosts(reading, GdrState.ON):
+    if not _hosts(GdrStates(reading), GdrState.ON):
         return
     near = {
         (p.speaker.host, gpu)
@@ -171,7 +173,7 @@ def gdr_too_far(reading: LogReading) -> Iterator[Conclusion]:
 def gdr_unknown(reading: LogReading) -> Iterator[Conclusion]:
     """RDMA between nodes, and the log does not say whether through the host's memory."""
     users = _users(reading)
-    states = {state_of(reading, process) for process in users}
+    states = set(map(GdrStates(reading).of_process, users))
     if not has_several_nodes(reading) or states != {GdrState.UNKNOWN}:
         return
     versions = [version_key(process.version) for process in users]
@@ -205,10 +207,10 @@ def _no_channel(reading: LogReading) -> str:
     return "no line of a channel over the network is in the log"
 
 
-def _judged(reading: LogReading) -> list[ProcessFacts]:
+def _judged(states: GdrStates) -> list[ProcessFacts]:
     """Those whose channels between nodes are listed, which is proof; all, where none are."""
-    users = _users(reading)
-    return [process for process in users if sends_between_nodes(reading, process)] or users
+    users = _users(states.reading)
+    return [process for process in users if states.sends_between_nodes(process)] or users
 
 
 def _users(reading: LogReading) -> list[ProcessFacts]:
@@ -216,15 +218,16 @@ def _users(reading: LogReading) -> list[ProcessFacts]:
     return [p for p in reading.processes.values() if p.network is not None and not uses_sockets(p)]
 
 
-def _hosts(reading: LogReading, state: GdrState) -> Mapping[str, list[ProcessFacts]]:
+def _hosts(states: GdrStates, state: GdrState) -> Mapping[str, list[ProcessFacts]]:
     hosts: dict[str, list[ProcessFacts]] = {}
-    for process in _judged(reading):
-        if state_of(reading, process) is state:
+    for process in _judged(states):
+        if states.of_process(process) is state:
             hosts.setdefault(process.speaker.host, []).append(process)
     return hosts
 
 
-def _signs(reading: LogReading, processes: Sequence[ProcessFacts]) -> tuple[str, ...]:
+def _signs(states: GdrStates, processes: Sequence[ProcessFacts]) -> tuple[str, ...]:
+    reading = states.reading
     lines = [line for seen in reading.seen if seen.rule.tells in _EXPLAINED for line in seen.lines]
     ours = {process.speaker for process in processes}
     without = [
@@ -236,6 +239,6 @@ def _signs(reading: LogReading, processes: Sequence[ProcessFacts]) -> tuple[str,
         {name for p in processes for name, can in p.gdr_by_adapter.items() if not can}
     )
     words = (f"disabled for {named(disabled)}",) if disabled else ()
-    channels = [each for process in processes for each in channels_of(reading, process)]
+    channels = [each for process in processes for each in states.staged_channels(process)]
     told = (f"{len(channels)} channels between nodes without GDRDMA",) if channels else ()
     return (*quoted([*lines, *without]), *words, *told)

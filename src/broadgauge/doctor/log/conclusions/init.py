@@ -41,6 +41,7 @@ def init_not_completed(reading: LogReading) -> Iterator[Conclusion]:
                 fix=_stuck_fix(missing),
                 confidence=Confidence.LIKELY if missing else Confidence.POSSIBLE,
             ),
+            is_consequence=not missing,
         )
 
 

@@ -15,8 +15,8 @@ from broadgauge.doctor.log.job import (
     said,
     variable,
 )
-from broadgauge.doctor.log.speakers import listed
 from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.wording.listing import listed
 
 Pair = tuple[int, int]
 _MOST_PAIRS = 4

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
 from broadgauge.doctor.log.facts import ListedPort, LogReading
-from broadgauge.doctor.log.speakers import listed, named
+from broadgauge.doctor.log.speakers import named
 from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.wording.listing import listed
 
 _WITHOUT_LINK = ("Polling", "Sleep", "PortConfigurationTraining", "LinkErrorRecovery")
 """Physical states without a link that somebody wants. Source: linux-rdma/rdma-core
