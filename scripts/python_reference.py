@@ -8,6 +8,7 @@ from pathlib import Path
 import broadgauge
 from broadgauge.api.case import Case
 from broadgauge.api.comparing import Comparison
+from broadgauge.api.doctor import Diagnosed
 from broadgauge.api.predicting import Predictions
 from broadgauge.api.progress import Progress
 from broadgauge.api.sensitivity import Ladders
@@ -24,11 +25,12 @@ From the docstrings, by `python scripts/python_reference.py`; `help(broadgauge.r
 """
 FUNCTIONS = (
     *("run", "resume", "open_run", "list_runs", "compare", "sensitivity", "whatif"),
+    "doctor",
     *("predict", "predict_here", "calibrate", "load_catalog"),
 )
 GIVEN = (
     *(broadgauge.Run, Case, Estimate, broadgauge.Table, Progress, Comparison, Changed),
-    *(Ladders, Predictions, Prediction, Interval),
+    *(Ladders, Predictions, Prediction, Interval, Diagnosed),
 )
 ERRORS = ("BroadgaugeError", "InputError", "PlatformError", "RunFolderError")
 

@@ -5,6 +5,7 @@ For notebooks and scripts (docs/python.md):
     run, resume, open_run, list_runs       experiments and what they measured
     compare                                two runs, or the networks of one
     sensitivity, whatif                    what the link's rate decides; another network
+    doctor                                 is RDMA on, and why is a job slow, stuck or dead?
     predict                                other clusters
     calibrate, predict_here                this machine
     load_catalog                           what is known of GPUs, networks, models, prices
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from broadgauge.api.calibrating import calibrate
     from broadgauge.api.catalog import load_catalog
     from broadgauge.api.comparing import compare
+    from broadgauge.api.doctor import doctor
     from broadgauge.api.here import predict_here
     from broadgauge.api.open_run import list_runs, open_run
     from broadgauge.api.predicting import predict
@@ -49,6 +51,7 @@ __all__ = [
     "__version__",
     "calibrate",
     "compare",
+    "doctor",
     "list_runs",
     "load_catalog",
     "open_run",
@@ -69,6 +72,7 @@ _MODULES = {
     "Table": "api.table",
     "calibrate": "api.calibrating",
     "compare": "api.comparing",
+    "doctor": "api.doctor",
     "list_runs": "api.open_run",
     "load_catalog": "api.catalog",
     "open_run": "api.open_run",
@@ -100,8 +104,8 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps `broadgauge.predict` the function: a room has the same name, and Python sets it as an
-    attribute here when any module of it is imported."""
+    """Keeps `broadgauge.predict` and `broadgauge.doctor` the functions: rooms have the same names,
+    and Python sets them as attributes here when any module of them is imported."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if not (name in _MODULES and isinstance(value, ModuleType)):

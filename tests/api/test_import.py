@@ -36,6 +36,7 @@ print(*(name for name in sys.modules if name.startswith("broadgauge.")))
         ("BroadgaugeError", ("numpy", "pandas", "pyarrow", "torch", "vl_convert")),
         ("open_run", ("pandas", "pyarrow", "torch", "vl_convert")),
         ("run", ("pandas", "pyarrow", "torch", "vl_convert")),
+        ("doctor", ("numpy", "pandas", "pyarrow", "torch", "vl_convert")),
         ("predict", ("pandas", "pyarrow", "torch", "vl_convert")),
     ],
 )
@@ -47,10 +48,12 @@ def test_a_name_loads_no_more_than_it_needs(name: str, absent: tuple[str, ...]) 
 def test_a_room_of_the_same_name_hides_no_function() -> None:
     code = """
 import broadgauge.predict.case
+import broadgauge.doctor.answer
 from broadgauge.predict.case import TrainingCase
 import broadgauge, sys
 assert callable(broadgauge.predict), broadgauge.predict
-from broadgauge import predict
+from broadgauge import doctor, predict
+assert callable(doctor) and doctor is broadgauge.doctor
 assert predict is broadgauge.predict
 assert sys.modules["broadgauge.predict"].case.TrainingCase is TrainingCase
 print("function")

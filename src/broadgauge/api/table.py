@@ -116,11 +116,16 @@ def show_cell(cell: Cell) -> str:
     return "–" if cell is None else f"{cell:.6g}" if isinstance(cell, float) else str(cell)
 
 
-def table_of_rows(name: str, rows: Sequence[dict[str, Any]]) -> Table:
-    """Rows that have the same keys; the kind of a column is that of the values in it."""
+def table_of_rows(
+    name: str, rows: Sequence[dict[str, Any]], columns_of_none: Sequence[str] = ()
+) -> Table:
+    """Rows that have the same keys; the kind of a column is that of the values in it.
+
+    `columns_of_none`: of text, where there may be no row at all.
+    """
     columns = tuple(
-        ExportColumn(name=column, kind=_kind([row[column] for row in rows]))
-        for column in (rows[0] if rows else ())
+        ExportColumn(name=column, kind=_kind([row[column] for row in rows]) if rows else "text")
+        for column in (rows[0] if rows else columns_of_none)
     )
     cells = tuple(tuple(row[column.name] for column in columns) for row in rows)
     return Table(name, ExportTable(columns=columns, rows=cells))

@@ -8,13 +8,7 @@ from broadgauge.cli.collector import no_collections
 from broadgauge.results.run_path import RUN_HELP
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from broadgauge.doctor.answer import Subject, SubjectAnswer
-    from broadgauge.doctor.expectation import BandwidthExpectation
-    from broadgauge.doctor.log.facts import LogReading
     from broadgauge.messages.hardware import HardwareFacts
-    from broadgauge.specs.record import Finding
 
 
 def add_parser(subparsers: Any) -> None:
@@ -100,20 +94,16 @@ def handle(options: argparse.Namespace) -> int:
 
 
 def _examine(options: argparse.Namespace) -> int:
-    from broadgauge.doctor.host.findings import host_findings
     from broadgauge.doctor.host.reading import read_hardware
 
     host = read_hardware() if options.host else None
-    of_host = [] if host is None else list(host_findings(host))
-    if options.run is not None:
-        return _tell_of_run(options, host, of_host)
-    return _tell_of_logs(options, host, of_host)
+    return _tell_of_logs(options, host) if options.run is None else _tell_of_run(options, host)
 
 
-def _tell_of_run(
-    options: argparse.Namespace, host: "HardwareFacts | None", of_host: "list[Finding]"
-) -> int:
+def _tell_of_run(options: argparse.Namespace, host: "HardwareFacts | None") -> int:
     from broadgauge.cli.console import results_console
+    from broadgauge.doctor.diagnosis import exit_code_of
+    from broadgauge.doctor.host.findings import host_findings
     from broadgauge.report.doctor_json import examination_document
     from broadgauge.report.terminal_doctor import print_findings
     from broadgauge.report.terminal_doctor_host import print_host
@@ -121,95 +111,39 @@ def _tell_of_run(
     from broadgauge.results.run_path import run_path
     from broadgauge.running.doctoring import examine_run
 
+    of_host = () if host is None else host_findings(host)
     examination = examine_run(run_path(options.run))
-    found = [each.finding for each in examination.findings] + of_host
+    code = exit_code_of([*(each.finding for each in examination.findings), *of_host])
     if options.json:
-        return _print_json(examination_document(examination, of_host, host), _exit_code(found))
+        return _print_json(examination_document(examination, of_host, host), code)
     with results_console() as console:
         print_examination(examination, console)
         if host is not None:
             print_host(host, console)
             print_findings(of_host, console)
-    return _exit_code(found)
-
-
-def _tell_of_logs(
-    options: argparse.Namespace, host: "HardwareFacts | None", of_host: "list[Finding]"
-) -> int:
-    from broadgauge.cli.console import results_console
-    from broadgauge.doctor.answer import Subject, expectation_findings, is_unanswered
-    from broadgauge.doctor.log.conclusions.network_choice import RDMA_MISSING
-    from broadgauge.doctor.log.findings import is_silent
-    from broadgauge.doctor.log.overview import job_overview
-    from broadgauge.doctor.log.path_matrix import path_matrix
-    from broadgauge.report.doctor_json import doctor_document
-    from broadgauge.report.terminal_answers import print_answers
-    from broadgauge.report.terminal_doctor import (
-        print_expectation,
-        print_findings,
-        print_job,
-        print_matrix,
-    )
-    from broadgauge.report.terminal_doctor_host import print_host
-
-    known = _known(options)
-    reading = None if options.log is None else _read(options.log, options.rules, known[1])
-    answers = _answers(reading, host)
-    wanted = [Subject(each) for each in options.expect]
-    found = list(expectation_findings(answers, wanted))
-    job = matrix = expected = None
-    if reading is not None:
-        expected, of_log = _of_reading(reading, *known)
-        found += of_log
-        job, matrix = job_overview(reading), path_matrix(reading)
-    if Subject.TCP in wanted:
-        found = [each for each in found if each.rule != RDMA_MISSING]
-    found = sorted([*found, *of_host], key=lambda each: each.severity.rank)
-    is_unknown = is_unanswered(answers, wanted)
-    code = _exit_code(
-        found, is_unanswered=is_unknown, is_silent=reading is not None and is_silent(reading)
-    )
-    if options.json:
-        document = doctor_document(
-            found, job=job, matrix=matrix, host=host, expected=expected, answers=answers
-        )
-        return _print_json(document, code)
-    with results_console() as console:
-        print_answers(answers, console, wanted, is_machine=reading is None)
-        if job is not None:
-            print_job(job, console)
-        if expected is not None and job is not None and job.num_processes:
-            print_expectation(expected, console)
-        if matrix is not None:
-            print_matrix(matrix, console)
-        if host is not None:
-            print_host(host, console)
-        print_findings(found, console)
     return code
 
 
-def _answers(
-    reading: "LogReading | None", host: "HardwareFacts | None"
-) -> "Mapping[Subject, SubjectAnswer]":
-    """Of the logs, which tell what was done; without logs, of what this machine could do."""
-    from broadgauge.doctor.host.answers import host_answers
-    from broadgauge.doctor.log.answers import answers_of
+def _tell_of_logs(options: argparse.Namespace, host: "HardwareFacts | None") -> int:
+    from broadgauge.cli.console import results_console
+    from broadgauge.doctor.answer import Subject
+    from broadgauge.doctor.diagnosis import diagnose, known_of, read_job
+    from broadgauge.report.doctor_json import doctor_document
+    from broadgauge.report.terminal_diagnosis import print_diagnosis
 
-    if reading is not None:
-        return answers_of(reading)
-    assert host is not None
-    return host_answers(host)
-
-
-def _of_reading(
-    reading: "LogReading", busbw: float | None, gpu: str | None, nic_gbps: float | None
-) -> "tuple[BandwidthExpectation, list[Finding]]":
-    """What the bandwidth should be, and all that is said of the job."""
-    from broadgauge.doctor.log.findings import log_findings, silence_findings, unread_findings
-
-    expected, measured = _bandwidth(reading, busbw, gpu, nic_gbps)
-    said = (*log_findings(reading), *unread_findings(reading), *silence_findings(reading))
-    return expected, [*said, *measured]
+    known = known_of(
+        busbw=options.busbw, gpu=options.gpu, nic_rate=options.nic_rate, named="--{}".format
+    )
+    reading = None
+    if options.log is not None:
+        reading = read_job(options.log, rule_files=options.rules, known=known)
+    wanted = [Subject(each) for each in options.expect]
+    diagnosis = diagnose(reading=reading, host=host, wanted=wanted, known=known)
+    if options.json:
+        return _print_json(doctor_document(diagnosis), diagnosis.exit_code)
+    with results_console() as console:
+        print_diagnosis(diagnosis, console)
+    return diagnosis.exit_code
 
 
 def _print_json(document: dict[str, Any], code: int) -> int:
@@ -219,82 +153,3 @@ def _print_json(document: dict[str, Any], code: int) -> int:
 
     write(json.dumps(document, indent=2, allow_nan=False) + "\n")
     return code
-
-
-def _known(options: argparse.Namespace) -> "tuple[float | None, str | None, float | None]":
-    """Busbw, GPU and rate of a NIC, as the user gives them. Raises InputError."""
-    import math
-
-    from broadgauge.catalog.gpus import find_gpu_named
-    from broadgauge.specs.errors import InputError
-    from broadgauge.specs.units import parse_rate_gbps
-
-    busbw = nic_gbps = None
-    if options.busbw is not None:
-        try:
-            busbw = float(options.busbw)
-        except ValueError:
-            busbw = math.nan
-        if not 0 < busbw < 1e6:
-            raise InputError(
-                f"--busbw: {options.busbw!r} is no bus bandwidth",
-                hint="a number of 10⁹ byte/s, as nccl-tests prints it: --busbw 3.4",
-            )
-    gpu = None if options.gpu is None else find_gpu_named(options.gpu).name
-    if options.nic_rate is not None:
-        try:
-            rate = parse_rate_gbps(options.nic_rate)
-        except ValueError as error:
-            raise InputError(f"--nic-rate: {error}") from None
-        if not isinstance(rate, float | int) or not 0.001 <= rate <= 10_000:
-            raise InputError(
-                f"--nic-rate: {options.nic_rate!r} is no rate of a NIC",
-                hint="--nic-rate '400 Gbit/s'",
-            )
-        nic_gbps = float(rate)
-    return busbw, gpu, nic_gbps
-
-
-def _bandwidth(
-    reading: "LogReading", busbw: float | None, gpu: str | None, nic_gbps: float | None
-) -> "tuple[BandwidthExpectation, tuple[Finding, ...]]":
-    """What it should be, and what is said of what was measured."""
-    from broadgauge.doctor.expectation import expect
-    from broadgauge.doctor.measured import measured_findings
-    from broadgauge.doctor.situation import situation_of
-
-    return (
-        expect(situation_of(reading, gpu=gpu, nic_gbps=nic_gbps)),
-        measured_findings(reading, measured_gbyte_per_s=busbw, gpu=gpu, nic_gbps=nic_gbps),
-    )
-
-
-def _read(paths: list[str], rule_files: list[Path], gpu: str | None) -> "LogReading":
-    """`gpu`: of the catalog, where the user names it."""
-    from broadgauge.doctor.log.files import open_sources
-    from broadgauge.doctor.log.loading import read_rules, shipped_rules
-    from broadgauge.doctor.log.reading import read_logs
-
-    own = [rule for path in rule_files for rule in read_rules(path)]
-    reading = read_logs(open_sources(paths), (*own, *shipped_rules()))
-    if gpu is not None:
-        reading.gpu_names.add(gpu)
-    return reading
-
-
-def _exit_code(
-    findings: "list[Finding]", *, is_unanswered: bool = False, is_silent: bool = False
-) -> int:
-    """An error is one whatever else is unknown; what was expected and is unknown must not pass as
-    a warning does."""
-    from broadgauge.specs.errors import ExitCode
-    from broadgauge.specs.record import Severity
-
-    severities = {finding.severity for finding in findings}
-    if Severity.ERROR in severities:
-        return ExitCode.DOCTOR_ERRORS
-    if is_unanswered:
-        return ExitCode.DOCTOR_UNKNOWN
-    if Severity.WARNING in severities:
-        return ExitCode.DOCTOR_WARNINGS
-    return ExitCode.DOCTOR_UNKNOWN if is_silent else ExitCode.OK

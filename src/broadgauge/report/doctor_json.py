@@ -1,40 +1,39 @@
 """What does `broadgauge doctor --json` print? One object, whose keys only grow."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from broadgauge.doctor.answer import Subject, SubjectAnswer
-from broadgauge.doctor.expectation import BandwidthExpectation
-from broadgauge.doctor.log.overview import JobOverview
-from broadgauge.doctor.log.path_matrix import PathMatrix
+from broadgauge.doctor.diagnosis import Diagnosis
 from broadgauge.messages.hardware import HardwareFacts
 from broadgauge.running.doctoring import Examination
 from broadgauge.specs.record import Finding
 
 
-def doctor_document(
-    findings: Sequence[Finding],
-    *,
-    job: JobOverview | None = None,
-    matrix: PathMatrix | None = None,
-    host: HardwareFacts | None = None,
-    expected: BandwidthExpectation | None = None,
-    answers: Mapping[Subject, SubjectAnswer] | None = None,
-) -> dict[str, Any]:
+def doctor_document(diagnosis: Diagnosis) -> dict[str, Any]:
     """`job`, `paths`, `expected`: of logs; `host`: this machine; `run`; null: not asked.
     `answers`: to the first line's questions, of the logs, or of this machine where there are none.
     """
+    job, matrix, expected = diagnosis.job, diagnosis.matrix, diagnosis.expected
     return {
-        "findings": [finding.model_dump(mode="json") for finding in findings],
+        **_document(diagnosis.findings, diagnosis.host),
         "job": None if job is None else job.to_json(),
         "paths": None if matrix is None else matrix.to_json(),
         "expected": None if expected is None else dataclasses.asdict(expected),
+        "answers": {each.value: dataclasses.asdict(a) for each, a in diagnosis.answers.items()},
+    }
+
+
+def _document(findings: Sequence[Finding], host: HardwareFacts | None) -> dict[str, Any]:
+    """All keys, in their order."""
+    return {
+        "findings": [finding.model_dump(mode="json") for finding in findings],
+        "job": None,
+        "paths": None,
+        "expected": None,
         "host": None if host is None else dataclasses.asdict(host),
         "run": None,
-        "answers": None
-        if answers is None
-        else {question.value: dataclasses.asdict(answer) for question, answer in answers.items()},
+        "answers": None,
     }
 
 
@@ -42,7 +41,7 @@ def examination_document(
     examination: Examination, host_findings: Sequence[Finding], host: HardwareFacts | None
 ) -> dict[str, Any]:
     """The same of a run: findings say where they hold, and `run` what NCCL did in each case."""
-    document = doctor_document(host_findings, host=host)
+    document = _document(host_findings, host)
     document["findings"] = [
         {
             **each.finding.model_dump(mode="json"),

@@ -1,0 +1,28 @@
+"""What does `broadgauge doctor` print of logs, or of this machine? The answer first."""
+
+from rich.console import Console
+
+from broadgauge.doctor.diagnosis import Diagnosis
+from broadgauge.report.terminal_answers import print_answers
+from broadgauge.report.terminal_doctor import (
+    print_expectation,
+    print_findings,
+    print_job,
+    print_matrix,
+)
+from broadgauge.report.terminal_doctor_host import print_host
+
+
+def print_diagnosis(diagnosis: Diagnosis, console: Console) -> None:
+    """Is RDMA on? What NCCL did, what it should carry, which way the bytes go, what is wrong."""
+    job = diagnosis.job
+    print_answers(diagnosis.answers, console, diagnosis.wanted, is_machine=job is None)
+    if job is not None:
+        print_job(job, console)
+        if diagnosis.expected is not None and job.num_processes:
+            print_expectation(diagnosis.expected, console)
+    if diagnosis.matrix is not None:
+        print_matrix(diagnosis.matrix, console)
+    if diagnosis.host is not None:
+        print_host(diagnosis.host, console)
+    print_findings(diagnosis.findings, console)
