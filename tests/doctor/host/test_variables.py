@@ -223,6 +223,9 @@ def test_a_plugin_that_is_here(tmp_path: Path) -> None:
         ("NCCL_MIN_NCHANNELS", "8", 1, 1),
         ("NCCL_NVLS_ENABLE", "0", 1, 0),
         ("TORCH_NCCL_BLOCKING_WAIT", "1", 1, 1),
+        ("NCCL_TOPO_FILE", "/etc/topo.xml", 1, 1),
+        ("NCCL_IGNORE_NET_MISMATCH", "1", 1, 1),
+        ("NCCL_IGNORE_NET_MISMATCH", "0", 0, 0),
     ],
 )
 def test_traps_where_they_cost_something(

@@ -98,6 +98,21 @@ _TRAPS = (
         fix="unset it, and measure both",
     ),
     _Trap(
+        names=("NCCL_TOPO_FILE",),
+        severity=Severity.INFO,
+        symptom="NCCL takes this file for the machine, whatever the machine is",
+        cause="a file of another machine or instance type gives wrong rings, NICs and distances",
+        fix="right in a virtual machine, with the file of exactly this type; elsewhere unset it",
+    ),
+    _Trap(
+        names=("NCCL_IGNORE_NET_MISMATCH",),
+        values=("1",),
+        severity=Severity.INFO,
+        symptom="ranks with different adapters are let pass, and may hang later",
+        cause="left from a node whose adapters NCCL refused",
+        fix="unset it, and give all nodes the same adapters",
+    ),
+    _Trap(
         names=("TORCH_NCCL_BLOCKING_WAIT", "NCCL_BLOCKING_WAIT"),
         values=("1", "true", "y", "yes"),
         severity=Severity.INFO,
