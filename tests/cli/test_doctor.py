@@ -203,6 +203,21 @@ def test_a_run_is_told_with_where_each_finding_holds(
     assert after == before, "a doctor changes nothing"
 
 
+def test_a_run_that_lost_a_host_is_not_healthy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Path(shutil.copytree(GOLDEN, tmp_path / "run"))
+    first, *others = (run / "records.jsonl").read_text().splitlines()
+    message = "the agent on node-b: it closed the connection"
+    error = {"kind": "launcher_lost", "message": message}
+    lost = json.dumps(json.loads(first) | {"status": "failed", "error": error})
+    (run / "records.jsonl").write_text("\n".join([lost, *others, ""]))
+    assert main(["doctor", str(run)]) == ExitCode.DOCTOR_ERRORS
+    words = " ".join(capsys.readouterr().out.split())
+    assert f"error trials failed: {message}" in words
+    assert "nothing found" not in words
+
+
 @pytest.mark.parametrize(
     ("busbw", "rule", "code"),
     [

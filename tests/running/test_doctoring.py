@@ -126,7 +126,65 @@ def test_the_counters_of_a_failed_trial_are_judged_here(tmp_path: Path, status: 
     nodes = [node.model_dump(mode="json")]
     changed(path, case_key=two_nodes.key, status=status, nodes=nodes, findings=[])
     rules = [each.finding.rule for each in examine_run(path).findings]
-    assert rules == (["retransmits"] if status == "failed" else [])
+    assert rules == (["trials-failed", "retransmits"] if status == "failed" else [])
+
+
+def failing(run: Path, *errors: dict[str, Any], **changes: Any) -> Examination:
+    """The run, as if its first trials had failed so."""
+    lines = (run / "records.jsonl").read_text().splitlines()
+    assert len(lines) >= len(errors)
+    for number, error in enumerate(errors):
+        stored = json.loads(lines[number]) | {"status": "failed", "error": error} | changes
+        lines[number] = json.dumps(stored)
+    (run / "records.jsonl").write_text("\n".join([*lines, ""]))
+    return examine_run(run)
+
+
+def test_a_lost_host_is_an_error_that_names_it(tmp_path: Path) -> None:
+    message = "b0.l0: the agent on node-2: it closed the connection"
+    lost = {"kind": "launcher_lost", "message": message}
+    (one,) = failing(a_run(tmp_path), lost).findings
+    assert one.finding.rule == "trials-failed"
+    assert one.finding.severity.value == "error"
+    said = "the agent on node-2: it closed the connection"
+    assert one.finding.symptom == f"trials failed: {said}"
+    assert one.finding.evidence == (f"b0.l0.t0: {said}",)
+    assert one.trials == ("b0.l0.t0",)
+
+
+def test_trials_that_failed_for_one_reason_are_one_with_every_host_and_rank(tmp_path: Path) -> None:
+    hosts = [
+        {"kind": "crashed", "rank": n, "message": f"b0.l{n} did not come up: node-{n} is gone"}
+        for n in (0, 1)
+    ]
+    (one,) = failing(a_run(tmp_path), *hosts).findings
+    assert one.finding.symptom == "trials failed: the launch did not come up: node-0 is gone"
+    assert [line.partition(": ")[2] for line in one.finding.evidence] == [
+        f"rank {n}: the launch did not come up: node-{n} is gone" for n in (0, 1)
+    ]
+    assert len(one.trials) == 2
+
+
+def test_other_reasons_and_time_outs_are_findings_of_their_own(tmp_path: Path) -> None:
+    path = a_run(tmp_path)
+    stuck = {"kind": "hung", "phase": "measure", "message": "rank 3 is silent", "rank": 3}
+    failing(path, stuck, status="timeout")
+    lines = (path / "records.jsonl").read_text().splitlines()
+    crashed = {"kind": "crashed", "message": "rank 1 ended with exit code 7", "rank": 1}
+    lines[1] = json.dumps(json.loads(lines[1]) | {"status": "failed", "error": crashed})
+    (path / "records.jsonl").write_text("\n".join([*lines, ""]))
+    assert [each.finding.symptom for each in examine_run(path).findings] == [
+        "trials timed out: rank 3 is silent",
+        "trials failed: rank 1 ended with exit code 7",
+    ]
+
+
+def test_what_a_failed_trials_own_finding_says_is_not_said_twice(tmp_path: Path) -> None:
+    symptom = "network fabric is meant as RoCE, and NCCL sent over TCP sockets"
+    finding = {"rule": "transport-fell-back", "severity": "error", "symptom": symptom}
+    error = {"kind": "refused", "message": f"{symptom} (no adapter)"}
+    (one,) = failing(a_run(tmp_path), error, findings=[finding]).findings
+    assert one.finding.rule == "transport-fell-back"
 
 
 def a_gpu_run(folder: Path, network: dict[str, Any], busbw: float) -> Path:

@@ -30,7 +30,7 @@ RUN_POD_PARTS = (
     *("agent/facts.py", "agent/found_link.py", "agent/host_logs.py", "agent/in_pod.py"),
     *("agent/infiniband.py", "agent/interfaces.py", "agent/netlink.py", "agent/on_host.py"),
     *("agent/queues.py", "agent/rdma_counts.py", "agent/sides.py", "agent/streams.py"),
-    "agent/taken_cores.py",
+    *("agent/nvidia_smi.py", "agent/taken_cores.py"),
     *("agent/emulated", "agent/hardware", "agent/pod", "agent/preflight", "agent/supervisor"),
     *("agent/volume/__init__.py", "agent/volume/links.py", "agent/volume/telling.py"),
     *("agent/volume/wait.py", *PACKAGES[1:]),

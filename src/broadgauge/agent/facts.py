@@ -6,20 +6,17 @@
 import json
 import os
 import platform
-import shutil
 import socket
-import subprocess
 import sys
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 from broadgauge.agent.addresses import address_of, netmask_of
+from broadgauge.agent.nvidia_smi import ask_nvidia_smi, cells_of
 from broadgauge.agent.taken_cores import TakenCores, look, taken_since
 from broadgauge.messages.codec import Decoder, encode
-from broadgauge.messages.waiting_limits import waiting_limit_s
 
-NVIDIA_SMI_LIMIT_S = waiting_limit_s(30.0)
 _NET = Path("/sys/class/net")
 
 
@@ -80,8 +77,8 @@ def read_facts() -> HostFacts:
         machine_id=_machine_id(),
         hostname=socket.gethostname(),
         python=platform.python_version(),
-        torch=_version("torch"),
-        nccl=_version("nvidia-nccl-cu13") or _version("nvidia-nccl-cu12"),
+        torch=version_here("torch"),
+        nccl=version_here("nvidia-nccl-cu13") or version_here("nvidia-nccl-cu12"),
         kernel=platform.release(),
         distribution=_distribution(),
         cpu=_cpu_model(),
@@ -103,21 +100,8 @@ def reached_at(ssh_connection: str) -> str | None:
 
 def read_gpus() -> tuple[tuple[GpuFacts, ...], str | None]:
     """What nvidia-smi lists, and the driver's version; nothing where there is no such program."""
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return (), None
-    query = [program, "--query-gpu=name,memory.total,driver_version"]
-    try:
-        ended = subprocess.run(
-            [*query, "--format=csv,noheader,nounits"],
-            check=True,
-            capture_output=True,
-            text=True,
-            timeout=NVIDIA_SMI_LIMIT_S,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return (), None
-    rows = [[cell.strip() for cell in line.split(",")] for line in ended.stdout.splitlines()]
+    said = ask_nvidia_smi(("name", "memory.total", "driver_version"))
+    rows = [] if said is None else cells_of(said)
     told = [row for row in rows if len(row) == 3 and row[1].isdigit()]
     gpus = tuple(GpuFacts(name=row[0], memory_bytes=int(row[1]) * 2**20) for row in told)
     return gpus, told[0][2] if told else None
@@ -148,7 +132,8 @@ def _machine_id() -> str:
     return f"{boot} {Path('/proc/self/ns/net').readlink()} {socket.gethostname()}"
 
 
-def _version(package: str) -> str | None:
+def version_here(package: str) -> str | None:
+    """Of what is installed for this Python; None: it is not."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

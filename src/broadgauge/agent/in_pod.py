@@ -148,20 +148,22 @@ class PodAgent(HostAgent):
     async def _find_and_begin(self, order: LaunchOrder, asked: AskedNetwork) -> None:
         """In a thread: it may wait for minutes, and other orders come meanwhile."""
         loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(None, self._look_for, order, asked)
-        if found is None:
+        told = await loop.run_in_executor(None, self._look_for, order, asked)
+        if told is None:
             return
+        found, facts = told
         if found.problems:
             self._is_over = True
             self._pass_on(refusal(self._place, found))
             return
         self._network = found
         if found.adapters:
-            facts = read_pod_facts(self._root, given_to_ranks(order), self._annotations)
             self._counts = TrialCounts(found.adapters, facts, self._root)
         await self._begin(with_network(order, found))
 
-    def _look_for(self, order: LaunchOrder, asked: AskedNetwork) -> ResolvedNetwork | None:
+    def _look_for(
+        self, order: LaunchOrder, asked: AskedNetwork
+    ) -> tuple[ResolvedNetwork, PodFacts] | None:
         """None: nobody wants to know any more."""
 
         def sleep(pause_s: float) -> None:

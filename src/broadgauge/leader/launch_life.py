@@ -101,10 +101,7 @@ class LaunchLife:
         """Run these, one at least, until they are done or one fails. False: the ranks did not come
         up."""
         missing = await self.agents.wait_for(self._numbers, COME_LIMIT_S)
-        links = [self.agents.link(number) for number in self._numbers]
-        hellos = tuple(link.hello for link in links if link is not None)
-        first_trial = trials[0].command.trial_id
-        self.tell(LifeBegins(life_id=self.life_id, agents=hellos, first_trial=first_trial))
+        self.tell(life_begins(self.agents, self.job, self.life_id, trials))
         has_come_up = False
         try:
             for number in missing:
@@ -348,6 +345,16 @@ class LaunchLife:
         link = self.agents.link(number)
         if link is not None:
             link.send(order)
+
+
+def life_begins(agents: Agents, job: Job, life_id: str, trials: Sequence[RunTrial]) -> LifeBegins:
+    """With those of its agents that are there; `trials` are to be run in it."""
+    links = [agents.link(each.agent) for each in job.orders]
+    return LifeBegins(
+        life_id=life_id,
+        agents=tuple(link.hello for link in links if link is not None),
+        first_trial=trials[0].command.trial_id,
+    )
 
 
 def _is_failure(event: Event) -> bool:

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from broadgauge.leader.agents import Agents
 from broadgauge.leader.job_progress import JobProgress
 from broadgauge.leader.job_words import with_words
-from broadgauge.leader.launch_life import LaunchLife
+from broadgauge.leader.launch_life import LaunchLife, life_begins
 from broadgauge.leader.preflight.before_jobs import BeforeJobs
 from broadgauge.leader.spool import Spool, SpoolFull
 from broadgauge.leader.tools import Tools
@@ -35,7 +35,6 @@ from broadgauge.messages.leader import (
     JobsDone,
     LeaderHello,
     LeaderOrder,
-    LifeBegins,
     LifeEnds,
     SkipTrials,
     Stop,
@@ -196,10 +195,7 @@ class Leader:
     def _refuse(self, lives: JobProgress, why: Sequence[str], generation: int) -> None:
         """Its ranks are not started: they would fail, or hang until a limit."""
         wanted = tuple(lives.left)
-        links = [self._agents.link(each.agent) for each in lives.job.orders]
-        agents = tuple(link.hello for link in links if link is not None)
-        first = wanted[0].command.trial_id
-        self._tell(LifeBegins(life_id=lives.life_id, agents=agents, first_trial=first), generation)
+        self._tell(life_begins(self._agents, lives.job, lives.life_id, wanted), generation)
         more = f" (and {len(why) - 1} more)" if len(why) > 1 else ""
         found = f"no rank was started, by what the preflight found: {why[0]}{more}"
         message = "\n".join((found, *why[1:]))

@@ -1,7 +1,7 @@
 """What have the platforms of this machine for ranks to run on?"""
 
 from broadgauge.specs.machine import MachineFacts
-from broadgauge.specs.platforms import Devices
+from broadgauge.specs.platforms import Devices, PythonWithoutTorch
 
 THIS_MACHINE = "this machine"
 
@@ -15,7 +15,7 @@ def emulated_devices(machine: MachineFacts) -> Devices:
         are_shared=True,
         can_shape=True,
         can_delay=machine.can_delay,
-        has_torch=machine.torch is not None,
+        without_torch=_without_torch(machine),
     )
 
 
@@ -27,5 +27,10 @@ def local_devices(machine: MachineFacts) -> Devices:
         num_cores=len(machine.cores),
         are_shared=True,
         most_nodes=1,
-        has_torch=machine.torch is not None,
+        without_torch=_without_torch(machine),
     )
+
+
+def _without_torch(machine: MachineFacts) -> tuple[PythonWithoutTorch, ...]:
+    has_torch = machine.torch is not None
+    return () if has_torch else (PythonWithoutTorch(python=f"Python {machine.python}"),)

@@ -12,6 +12,7 @@ from pathlib import Path
 from broadgauge.advise.trial_findings import lost_packets
 from broadgauge.doctor.answer import Subject, SubjectAnswer
 from broadgauge.doctor.expectation import expect
+from broadgauge.doctor.failed_trials import failed_trials, without_numbers
 from broadgauge.doctor.host.variables import variable_findings
 from broadgauge.doctor.log.answers import answers_of
 from broadgauge.doctor.log.facts import LogReading
@@ -31,7 +32,6 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.record import Finding, Record, Status
 
-_NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)")
 _RANK_LOG = re.compile(
     r"(?P<launch>(?P<planned>b\d+\.l\d+)(?:r\d+)?)\.rank(?P<rank>\d+)(?P<nccl>\.nccl\S*)?\.log"
 )
@@ -98,8 +98,7 @@ class _Seen:
         """Equal where nothing but numbers differs; a case's own figure is its own."""
         finding = self.finding
         own = self.cases if finding.rule.startswith(_OF_ONE_CASE) else ()
-        symptom = _NUMBER.sub("#", finding.symptom)
-        return (finding.rule, finding.severity.value, symptom, *own)
+        return (finding.rule, finding.severity.value, without_numbers(finding.symptom), *own)
 
     @property
     def ranks(self) -> set[int]:
@@ -206,19 +205,20 @@ def _of_logs(logs: _LifeLogs, reading: LogReading, folder: Path) -> Iterator[_Se
 
 
 def _of_records(run: StoredRun) -> Iterator[_Seen]:
-    """What is stored, and of failed trials their counters, which nobody has judged."""
+    """What is stored, and of failed trials why, and their counters, which nobody has judged."""
     by_key = {case.key: case for case in run.plan.cases}
-    for record in run.records:
-        case = by_key.get(record.case_key)
-        if case is None:
-            continue
-        for finding in (*record.findings, *_of_counters(case, record)):
-            yield _Seen(
-                finding=finding,
-                cases=(case.label,),
-                launch=record.launch_id,
-                trial=record.record_id,
-            )
+    records = [record for record in run.records if record.case_key in by_key]
+    found = [(each.finding, record) for each in failed_trials(records) for record in each.records]
+    for record in records:
+        own = (*record.findings, *_of_counters(by_key[record.case_key], record))
+        found += [(finding, record) for finding in own]
+    for finding, record in found:
+        yield _Seen(
+            finding=finding,
+            cases=(by_key[record.case_key].label,),
+            launch=record.launch_id,
+            trial=record.record_id,
+        )
 
 
 def _of_counters(case: Case, record: Record) -> Iterable[Finding]:

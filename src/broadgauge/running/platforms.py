@@ -78,7 +78,7 @@ def read_devices(kind: PlatformKind, machine: MachineFacts, experiment: Experime
             from broadgauge.platforms.hosts.checking import read_hosts
             from broadgauge.platforms.hosts.devices import hosts_devices
 
-            return hosts_devices(read_hosts(experiment.hosts))
+            return hosts_devices(experiment.hosts, read_hosts(experiment.hosts))
         case "kubernetes":
             from broadgauge.running.rendering.devices import pod_devices
 

@@ -23,6 +23,9 @@ from broadgauge.specs.plan import Plan
 from broadgauge.specs.platforms import ON_OTHER_MACHINES, Devices
 from broadgauge.specs.secrets import Secrets
 
+_MOST_NAMED = 8
+"""Hosts, of up to 256."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
@@ -137,8 +140,23 @@ def _assumed(machine: MachineFacts, num_gpus: int | None) -> MachineFacts:
 
 def check_torch(devices: Iterable[Devices]) -> None:
     """Can anything be measured there, as far as is known before ranks start? Raises InputError."""
-    if any(each.has_torch is False for each in devices):
+    without = [python for each in devices for python in each.without_torch]
+    here = next((each for each in without if each.host is None), None)
+    if here is not None:
         raise InputError(
-            "measuring needs torch, which is not installed here",
+            f"measuring needs torch, which is not installed here for {here.python}",
             hint="pip install 'broadgauge[torch]'",
         )
+    if without:
+        told = [f"{each.host}: {each.python}, {each.field}" for each in without]
+        more = [f"{len(told) - _MOST_NAMED} more"] if len(told) > _MOST_NAMED else []
+        raise InputError(
+            f"measuring needs torch, and the Python of {_hosts(len(told))} has none: "
+            + "; ".join([*told[:_MOST_NAMED], *more]),
+            hint="install torch for it there, or set `hosts[].python` to the path of the Python "
+            "that has torch",
+        )
+
+
+def _hosts(number: int) -> str:
+    return "1 host" if number == 1 else f"{number} hosts"

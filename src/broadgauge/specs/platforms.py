@@ -10,6 +10,18 @@ ON_OTHER_MACHINES: frozenset[PlatformKind] = frozenset({"hosts", "kubernetes"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PythonWithoutTorch:
+    """One that is to run ranks."""
+
+    python: str
+    """As the experiment names it, with its version."""
+    host: str | None = None
+    """As ssh is given it. None: this machine."""
+    field: str | None = None
+    """Of the experiment, where it is named: `hosts[1].python`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Devices:
     """What a platform says that it has for ranks to run on; a plan is made from this alone."""
 
@@ -28,8 +40,8 @@ class Devices:
     """Links can have delay, jitter and loss."""
     finds_networks: bool = False
     """Its networks are there already: those are run that say where they are `found`."""
-    has_torch: bool | None = None
-    """Of ranks' Python. None: not known before they start."""
+    without_torch: tuple[PythonWithoutTorch, ...] = ()
+    """Empty: all have it, or it is not known before ranks start."""
 
     def has_gpus_for(self, nodes: int, ranks_per_node: int) -> bool:
         """Is there a GPU for each rank?"""

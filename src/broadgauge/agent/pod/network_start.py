@@ -32,7 +32,7 @@ def network_variables(
     network: AskedNetwork, read: Callable[[], PodFacts], say: Say
 ) -> dict[str, str]:
     """What the ranks are told of it, beside what the user set. Raises NoNetworkError."""
-    found = find_network(network, read, say)
+    found, _ = find_network(network, read, say)
     problems = list(refused(found))
     if problems:
         raise NoNetworkError("\n".join(problems))
@@ -44,13 +44,14 @@ def find_network(
     read: Callable[[], PodFacts],
     say: Say,
     sleep: Callable[[float], None] = time.sleep,
-) -> ResolvedNetwork:
-    """What it is here, which is said; with `problems` it is not here as it was asked for."""
+) -> tuple[ResolvedNetwork, PodFacts]:
+    """What it is here, which is said, and the facts that it was found in; with `problems` it is
+    not here as it was asked for."""
     facts = facts_with_nics(network, read, say, sleep=sleep)
     found = resolve(network, facts)
     for line in describe(found, facts):
         say(line)
-    return found
+    return found, facts
 
 
 def facts_with_nics(

@@ -1,11 +1,9 @@
 """Which software would ranks find here, and in what state are the GPUs?"""
 
 import platform
-import shutil
-import subprocess
-from importlib import metadata
 
-from broadgauge.agent.facts import NVIDIA_SMI_LIMIT_S
+from broadgauge.agent.facts import version_here
+from broadgauge.agent.nvidia_smi import NVIDIA_SMI_LIMIT_S, ask_nvidia_smi, cells_of
 from broadgauge.messages.hardware import HardwareFacts
 from broadgauge.messages.preflight import GpuState, SoftwareHere
 
@@ -32,41 +30,22 @@ def software_here(hardware: HardwareFacts, limit_s: float = NVIDIA_SMI_LIMIT_S) 
     driver = hardware.gpu_driver
     return SoftwareHere(
         python=platform.python_version(),
-        torch=_torch_version(),
+        torch=version_here("torch"),
         nccl=hardware.nccl_version,
         gpu_driver=None if driver is None else driver.version,
         gpus=read_gpu_states(limit_s),
     )
 
 
-def _torch_version() -> str | None:
-    try:
-        return metadata.version("torch")
-    except metadata.PackageNotFoundError:
-        return None
-
-
 def read_gpu_states(limit_s: float = NVIDIA_SMI_LIMIT_S) -> tuple[GpuState, ...] | None:
     """None: there is no nvidia-smi, or it does not answer."""
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return None
-    try:
-        ended = subprocess.run(
-            [program, f"--query-gpu={','.join(_FIELDS)}", "--format=csv,noheader,nounits"],
-            check=True,
-            capture_output=True,
-            text=True,
-            timeout=limit_s,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return parse_gpu_states(ended.stdout)
+    said = ask_nvidia_smi(_FIELDS, limit_s)
+    return None if said is None else parse_gpu_states(said)
 
 
 def parse_gpu_states(text: str) -> tuple[GpuState, ...]:
     """Of `nvidia-smi --query-gpu`; what it does not support it calls `[N/A]`."""
-    rows = [[cell.strip() for cell in line.split(",")] for line in text.splitlines()]
+    rows = cells_of(text)
     return tuple(_state(row) for row in rows if len(row) == len(_FIELDS) and row[0].isdecimal())
 
 

@@ -60,12 +60,12 @@ class Asked:
         key = _key(order)
         name = self._names.setdefault(key, self._free_name(order.network_name))
         node, given = order.nodes[0], _given(order)
-        known = own.get(name)
+        known = () if name not in own else own[name].given
         own[name] = CheckedNetwork(
             name=name,
             interfaces=node.interfaces,
             network=node.network,
-            given=(given,) if known is None else tuple({**_by_text(known.given, given)}.values()),
+            given=known if given in known else (*known, given),
         )
 
     def _free_name(self, name: str) -> str:
@@ -86,10 +86,6 @@ def _given(order: LaunchOrder) -> dict[str, str]:
         for name, value in variables.items()
         if name.startswith(_GIVEN) and INTERFACES_WORD not in value
     }
-
-
-def _by_text(known: Sequence[dict[str, str]], new: dict[str, str]) -> dict[str, dict[str, str]]:
-    return {str(sorted(each.items())): each for each in (*known, new)}
 
 
 def refusals_of(findings: Sequence[PreflightFinding], job: Job, asked: Asked) -> Iterator[str]:

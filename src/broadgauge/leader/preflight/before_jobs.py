@@ -10,7 +10,8 @@ from broadgauge.messages.preflight import PreflightDone, PreflightFinding, Prefl
 
 
 class BeforeJobs:
-    """Of one leader. What was found stays true for all jobs that it is given later."""
+    """Of one leader. Its findings are those of the last preflight, also for jobs that come later
+    and ask for nothing that was not looked at."""
 
     def __init__(self, agents: Agents) -> None:
         self._agents = agents

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from broadgauge.agent.facts import HostFacts
-from broadgauge.specs.platforms import Devices
+from broadgauge.specs.hosts import Host
+from broadgauge.specs.platforms import Devices, PythonWithoutTorch
 
 
-def hosts_devices(facts: Sequence[HostFacts]) -> Devices:
+def hosts_devices(hosts: Sequence[Host], facts: Sequence[HostFacts]) -> Devices:
     """As much as the host with the least of each has."""
     return Devices(
         place="a host" if len(facts) > 1 else facts[0].hostname,
@@ -15,5 +16,13 @@ def hosts_devices(facts: Sequence[HostFacts]) -> Devices:
         are_shared=False,
         most_nodes=len(facts),
         finds_networks=True,
-        has_torch=all(each.torch is not None for each in facts),
+        without_torch=tuple(
+            PythonWithoutTorch(
+                python=f"{host.python} ({each.python})",
+                host=host.ssh,
+                field=f"hosts[{number}].python",
+            )
+            for number, (host, each) in enumerate(zip(hosts, facts, strict=True))
+            if each.torch is None
+        ),
     )
