@@ -110,9 +110,8 @@ def _bytes(ladder: Ladder, found: Sensitivity) -> Iterator[str]:
     elif hidden < ALL_RATIO:
         yield f"{link}: all of it is waited for"
     elif is_apart(critical.estimate, counted):
-        rest = "hidden even at the slowest rate"
-        more = ", or not sent by these steps" if ladder.is_counted_by_sample else ""
-        yield f"{link}: {show_ratio(hidden, 2)} is {rest}{more}"
+        more = ", or a line is of several steps" if ladder.is_counted_by_sample else ""
+        yield f"{link}: {show_ratio(hidden, 2)} is hidden even at the slowest rate{more}"
     else:
         yield f"{link}: whether some of it is hidden can't be told"
 

@@ -1,8 +1,8 @@
 """Run folders of ladders whose truth is known: compute, bytes, overlap, and what counters saw."""
 
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ RATES_GBPS = (0.1, 0.2, 0.4, 0.8, 1.6)
 COMPUTE_S = 0.05
 STEP_BYTES = 2e6
 WIRE_RATIO = 1514 / 1448
-STEPS = 12
+STEPS = 32
 COMMAND_WITH_STEPS: dict[str, Any] = COMMAND | {
     "metrics": [
         {"name": "images_per_s", "json_key": "rate", "lower_is_better": False},
@@ -46,6 +46,10 @@ class Planted:
     step_s: Callable[[float], float] = in_turns
     off_step_s: float = COMPUTE_S
     counted_bytes: float = STEP_BYTES
+    lines_left_out: Mapping[str, int] = field(default_factory=dict)
+    """Of a command, by metric: so many steps have no line of it."""
+    counted_steps: int = STEPS - 12
+    """Of a command: over how many of its steps the nodes' counters are."""
     ceiling_gbps: float = 20.0
     spread: float = 0.005
 
@@ -90,9 +94,19 @@ def ladder_run(
                         "environment": environment,
                     }
                 )
-                step_s = record.metrics.get("step_time_s")
-                folder.append(record, {"step_time_s": [step_s] * (STEPS - 2)} if step_s else {})
+                folder.append(record, _series(case, record, planted))
     return folder.path
+
+
+def _series(case: Case, record: Record, planted: Planted) -> dict[str, list[float]]:
+    """As many samples as steps, without those that are left out."""
+    if case.workload.kind != "command":
+        return {"step_time_s": [record.metrics["step_time_s"]] * STEPS}
+    return {
+        metric.name: [record.metrics[metric.name]]
+        * (STEPS - metric.skip_first - planted.lines_left_out.get(metric.name, 0))
+        for metric in case.workload.metrics
+    }
 
 
 def _environment(num_gpus: int) -> Environment:
@@ -114,9 +128,12 @@ def _record(case: Case, planted: Planted, chance: random.Random) -> Record:
     byte_s = 8e-9 / (planted.ceiling_gbps if payload_gbps is None else payload_gbps)
     step_s = planted.step_s(byte_s) * chance.gauss(1, planted.spread)
     wire_bytes = planted.counted_bytes * WIRE_RATIO
-    if case.workload.kind == "command":
+    is_command = case.workload.kind == "command"
+    counted_steps = planted.counted_steps if is_command else STEPS
+    if is_command:
         metrics = {metric.name: step_s for metric in case.workload.metrics}
         metrics = {name: (32 / s if name.endswith("per_s") else s) for name, s in metrics.items()}
+        metrics["wire_bytes"] = wire_bytes
     else:
         off_s = planted.off_step_s * chance.gauss(1, planted.spread)
         metrics = {
@@ -139,7 +156,7 @@ def _record(case: Case, planted: Planted, chance: random.Random) -> Record:
         ended_unix_s=1.79e9 + 5,
         status=Status.OK,
         metrics=metrics,
-        nodes=tuple(_node(node, round(wire_bytes * STEPS)) for node in range(2)),
+        nodes=tuple(_node(node, round(wire_bytes * counted_steps)) for node in range(2)),
         link=LinkFacts(ceiling_gbps=planted.ceiling_gbps),
     )
 

@@ -94,6 +94,18 @@ def test_a_host_bound_rung_below_the_base_refutes_it(tmp_path: Path) -> None:
     assert any("it goes on falling" in note for note in ladder.notes)
 
 
+def test_bytes_by_the_lines_of_another_metric_are_not_told(tmp_path: Path) -> None:
+    """Of a metric that is printed every tenth step a line's bytes are another's."""
+    planted = Planted(lines_left_out={"images_per_s": 20})
+    ladder = only(ladder_run(tmp_path, planted, workloads=[COMMAND_WITH_STEPS]))
+    assert ladder.counted_bytes is None
+    assert (
+        ladder.counted_how
+        == "the counters count by line of images_per_s, and step_time_s has others"
+    )
+    assert ladder.disagreements == ()
+
+
 def test_a_commands_time_a_step_is_found_by_its_name_and_its_bytes_by_samples(
     tmp_path: Path,
 ) -> None:
@@ -102,7 +114,8 @@ def test_a_commands_time_a_step_is_found_by_its_name_and_its_bytes_by_samples(
     assert ladder.metric == "step_time_s"
     assert ladder.counted_bytes is not None
     assert ladder.counted_bytes.value == pytest.approx(STEP_BYTES, rel=1e-3)
-    assert "its start among them" in ladder.counted_how
+    assert ladder.counted_how == "acknowledgements among them, by line of images_per_s"
+    assert ladder.disagreements == ()
     assert ladder.costs == ()
     by_rate = only(path, metric="images_per_s")
     assert by_rate.is_inverse

@@ -77,19 +77,35 @@ def _counted(ladder: Ladder, folder: Path) -> tuple[Estimate | None, str]:
     beside = "acknowledgements" if share < 1 else "headers and acknowledgements"
     shaped = (summary for summary in ladder.rungs if not is_unshaped(summary.case))
     good = [record for summary in shaped for record in summary.good]
-    skipped = in_results(case.workload).samples_left_out(ladder.metric)
-    if skipped is None:
-        if ladder.is_inverse:
-            return None, "the counters count by step, and the metric is a rate"
-        found = estimate_over(good, lambda r: _times(r.metrics.get("wire_bytes"), share))
-        return found, f"{beside} among them" if found else "no link's counters were read"
-    if case.ranks_per_node > 1 or ladder.is_inverse:
-        return None, "how many steps the command made is not known"
-    found = estimate_over(
-        good, lambda r: _times(_bytes_a_sample(r, folder, ladder.metric, skipped), share)
-    )
-    how = "over the whole command, its start among them, at one step a sample"
-    return found, how if found else "no link's counters were read"
+    if ladder.is_inverse:
+        return None, "the counters count by step, and the metric is a rate"
+    of = in_results(case.workload).counted_by
+    if of is not None and not all(
+        _has_as_many_samples(case, record, folder, (of, ladder.metric)) for record in good
+    ):
+        return None, f"the counters count by line of {of}, and {ladder.metric} has others"
+    found = estimate_over(good, lambda r: _times(r.metrics.get("wire_bytes"), share))
+    if found is None:
+        missing = (r.missing.get("wire_bytes") for r in good)
+        return None, next(filter(None, missing), "no link's counters were read")
+    return found, f"{beside} among them" + ("" if of is None else f", by line of {of}")
+
+
+def _has_as_many_samples(
+    case: Case, record: Record, folder: Path, metrics: tuple[str, str]
+) -> bool:
+    """Of both metrics, but for one: they are then printed once a step both."""
+    kind = in_results(case.workload)
+    try:
+        several = [read_series(folder, record, metric) for metric in metrics]
+    except RunFolderError:
+        return False
+    printed = [
+        series.size + kind.samples_left_out(metric)
+        for metric, series in zip(metrics, several, strict=True)
+        if series is not None
+    ]
+    return len(printed) == len(metrics) and abs(printed[0] - printed[1]) <= 1
 
 
 def _payload_share(case: Case) -> float:
@@ -98,19 +114,6 @@ def _payload_share(case: Case) -> float:
         return 1.0
     assert case.link.slower_rate_gbps is not None, "payload is a part of a rate"
     return case.link.payload_rate_gbps / case.link.slower_rate_gbps
-
-
-def _bytes_a_sample(record: Record, folder: Path, metric: str, skipped: int) -> float | None:
-    """Bytes on the wire of the busiest node and direction over the samples that were printed."""
-    used = [(node.tx_bytes, node.rx_bytes) for node in record.nodes]
-    known = [each for both in used for each in both if each is not None]
-    try:
-        series = read_series(folder, record, metric)
-    except RunFolderError:
-        return None
-    if not known or series is None or not series.size:
-        return None
-    return max(known) / (series.size + skipped)
 
 
 def _times(value: float | None, factor: float) -> float | None:

@@ -126,7 +126,6 @@ def _ladder(
 ) -> Ladder:
     case = members[0].case
     metric = step_metric(case.workload, wanted)
-    samples_left_out = in_results(case.workload).samples_left_out(metric or "")
     value_of = partial(_step_s, metric)
     measured = found_rates(members, run) if is_found(case) else None
     rate_of = _set_rate if measured is None else measured.of
@@ -142,7 +141,7 @@ def _ladder(
         why=_why_nothing(metric, sum(not is_unshaped(rung.case) for rung in rungs), case),
         counted_bytes=None,
         counted_how="",
-        is_counted_by_sample=samples_left_out is not None,
+        is_counted_by_sample=in_results(case.workload).counted_by is not None,
         costs=(),
         off_step_s=None,
         predicted=(),

@@ -32,9 +32,14 @@ class CommandInResults(KindInResults):
         of = "at equal work a rank" if unit_of(metric) == "s" else "of all ranks together"
         return f"{metric} of a command is taken as {of}"
 
-    def samples_left_out(self, metric: str) -> int | None:
+    def samples_left_out(self, metric: str) -> int:
         declared = self._declared(metric)
         return 0 if declared is None else declared.skip_first
+
+    @property
+    def counted_by(self) -> str | None:
+        """Its first metric's: counters are read at lines of it (merging/command.py)."""
+        return self.command.metrics[0].name
 
     def _declared(self, metric: str) -> CommandMetric | None:
         return next((each for each in self.command.metrics if each.name == metric), None)

@@ -33,8 +33,12 @@ class KindInResults(ABC):
         del metric
         return None
 
-    def samples_left_out(self, metric: str) -> int | None:
-        """Where steps are known by the samples of a metric only: how many of the first ones are
-        left out of its series? None: the ranks count their steps."""
+    def samples_left_out(self, metric: str) -> int:
+        """How many of the first samples of a metric are not in its series?"""
         del metric
+        return 0
+
+    @property
+    def counted_by(self) -> str | None:
+        """The metric by whose samples a step is counted; None: the ranks count their steps."""
         return None
