@@ -3,7 +3,7 @@
 from tests.doctor.log.readings import a_reading, on_sockets, processes
 
 from broadgauge.doctor.expectation import expect
-from broadgauge.doctor.log.facts import Adapter, LogReading, Measured, Place, Way
+from broadgauge.doctor.log.facts import Adapter, ListedRank, LogReading, Measured, Place, Way
 from broadgauge.doctor.measured import judge_measured, measured_findings
 from broadgauge.doctor.situation import Situation
 from broadgauge.specs.record import Confidence, Severity
@@ -84,3 +84,25 @@ def test_other_operations_are_not_judged_by_an_all_reduce() -> None:
     reading = a_reading()
     reading.measured = [row(2**33, 3.0, op="all_to_all")]
     assert measured_findings(reading) == ()
+
+
+def of_a_table(busbw: float, gpu: str = "NVIDIA H200") -> LogReading:
+    reading = LogReading(listed_ranks={rank: ListedRank("vm", gpu) for rank in range(8)})
+    reading.measured = [Measured(Place("a.log", 9), "a row", busbw, 2**34, "all_reduce")]
+    return reading
+
+
+def test_a_bare_table_names_host_gpus_and_ranks_and_so_what_is_normal() -> None:
+    (finding,) = measured_findings(of_a_table(480.0))
+    assert finding.symptom.startswith("480 GB/s busbw is normal: 8 NVIDIA H200 over nvlink")
+
+
+def test_too_little_of_a_bare_table_is_a_note_since_nothing_says_nvlink() -> None:
+    (finding,) = measured_findings(of_a_table(40.0))
+    assert finding.severity is Severity.INFO
+    assert finding.symptom.endswith("measured: 40 GB/s, if NVLink joins these GPUs")
+
+
+def test_boards_without_nvlink_are_not_judged_by_it() -> None:
+    (finding,) = measured_findings(of_a_table(20.0, "NVIDIA L40S"))
+    assert finding.rule == "busbw-unknown"

@@ -25,11 +25,25 @@ def measured_findings(
 
     Of each op the largest message counts; the average only where there is no row.
     """
-    expected = expect(situation_of(reading, gpu=gpu, nic_gbps=nic_gbps))
+    situation = situation_of(reading, gpu=gpu, nic_gbps=nic_gbps)
+    expected = expect(situation)
     given = (
         () if measured_gbyte_per_s is None else (judge_measured(expected, measured_gbyte_per_s),)
     )
-    return (*given, *(_of_row(expected, row) for row in _largest_rows(reading)))
+    found = (*given, *(_of_row(expected, row) for row in _largest_rows(reading)))
+    return tuple(map(_unproven, found)) if situation.is_inside_unseen else found
+
+
+def _unproven(finding: Finding) -> Finding:
+    """Less than over NVLink, where nothing says that NVLink is used: a note."""
+    if finding.severity is Severity.INFO:
+        return finding
+    words = {
+        "severity": Severity.INFO,
+        "symptom": f"{finding.symptom}, if NVLink joins these GPUs",
+        "fix": "NCCL_DEBUG=INFO shows the way that the bytes take; `nvidia-smi topo -m`",
+    }
+    return finding.model_copy(update=words)
 
 
 def _largest_rows(reading: LogReading) -> list[Measured]:

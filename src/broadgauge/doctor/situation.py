@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from broadgauge.catalog.gpus import find_gpu
 from broadgauge.doctor.log.conclusions.adapter_kinds import OMNI_PATH, kind_of
 from broadgauge.doctor.log.facts import Adapter, CommunicatorFacts, LogReading, ProcessFacts, Way
 from broadgauge.doctor.log.gdr_state import GdrState, GdrStates
@@ -40,6 +41,8 @@ class Situation:
     """The path inside a node: `nvlink`, `pcie`, `shm`, `sockets`."""
     is_inside_guessed: bool = False
     """P2P was seen, and over NVLink or PCIe is not known."""
+    is_inside_unseen: bool = False
+    """No line says which way the bytes take: it is the one that such boards have."""
 
 
 def situation_of(
@@ -52,19 +55,35 @@ def situation_of(
     speeds = [a.speed_mbps / 1000 for a in adapters.values() if a.speed_mbps is not None]
     taken = [p.seen_gbps for p in users if p.seen_gbps and not p.default_speed_interfaces]
     situation = Situation(
-        num_ranks=None if communicator is None else communicator.num_ranks,
+        num_ranks=len(reading.listed_ranks) or None
+        if communicator is None
+        else communicator.num_ranks,
         num_nodes=num_nodes(reading),
         transport=_transport(reading),
         is_over_sockets=any(map(uses_sockets, users)),
         nic_gbps=nic_gbps or max(speeds, default=min(taken, default=None)),
         num_nics=_num_nics(reading, communicator),
         gdr=_gdr(reading),
-        gpu=gpu,
+        gpu=gpu or _gpu_named(reading),
     )
     if communicator is None:
-        return situation
+        return _of_table(situation)
     inside, is_guessed = _inside(reading, communicator)
     return replace(situation, inside=inside, is_inside_guessed=is_guessed)
+
+
+def _gpu_named(reading: LogReading) -> str | None:
+    """Where all ranks that nccl-tests lists have the same."""
+    named = {each.gpu for each in reading.listed_ranks.values()}
+    return next(iter(named)) if len(named) == 1 else None
+
+
+def _of_table(situation: Situation) -> Situation:
+    """nccl-tests' table alone: boards of one node whose GPUs NVLink joins are taken to use it."""
+    gpu = None if situation.gpu is None else find_gpu(situation.gpu)
+    if situation.num_nodes != 1 or gpu is None or gpu.nvlink is None:
+        return situation
+    return replace(situation, inside="nvlink", is_inside_guessed=True, is_inside_unseen=True)
 
 
 def _transport(reading: LogReading) -> Transport | None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from broadgauge.doctor.log.nccl_tests import RANK_LINE
 from broadgauge.importing.measured import (
     CollectiveMeasured,
     Facts,
@@ -49,10 +50,6 @@ _GRAPH = re.compile(r"graph: (\d{1,9})\b")
 _PROGRAM = re.compile(rf"\b({'|'.join(sorted(PROGRAMS))})_perf\b")
 _CONCLUDED = "# Collective test concluded"
 _VERSION = re.compile(r"# nccl-tests version (\S+) .*?nccl-library=(\d{1,9})\b")
-_RANK = re.compile(
-    r"#\s+Rank\s+\d+(?:\s+Group\s+(?P<group>\d{1,9}))?\s+Pid\s+\d+ on\s+(?P<host>\S+)\s+"
-    r"device\s+\d+ \[[^\]]*\]\s*(?P<gpu>.*?)\s*$"
-)
 _WRONG = re.compile(r"# Out of bounds values : (\d{1,18})\b")
 _CPU_TIME = re.compile(r"#\s+size\s+count\s+type.*\bcputime\b")
 
@@ -106,7 +103,7 @@ class _Reader:
             self.end(int(wrong[1]))
         elif self.table is None:
             self.program = program_in(line) or self.program
-        elif (rank := _RANK.search(line)) is not None:
+        elif (rank := RANK_LINE.search(line)) is not None:
             group = int(rank["group"] or 0)
             self.table.ranks.append(RankLine(host=rank["host"], group=group, gpu=rank["gpu"]))
 
@@ -178,7 +175,9 @@ def program_in(line: str) -> str | None:
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
     """Each line with its number, as nccl-tests wrote it: NCCL's own taken out of the middle."""
-    hosts = {match["host"] for match in map(_RANK.search, text.splitlines()) if match is not None}
+    hosts = {
+        match["host"] for match in map(RANK_LINE.search, text.splitlines()) if match is not None
+    }
     host = "|".join(sorted(map(re.escape, {h.split(".")[0] for h in hosts} | hosts))) or _NO_HOST
     noise = re.compile(_NCCL_LINE.format(host=f"(?:{host})"))
     begun = ""

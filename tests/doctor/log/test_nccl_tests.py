@@ -2,7 +2,7 @@
 
 import pytest
 
-from broadgauge.doctor.log.nccl_tests import row_of
+from broadgauge.doctor.log.nccl_tests import op_of_row, row_of
 from broadgauge.doctor.log.reading import read_text
 
 TABLE = """\
@@ -51,3 +51,36 @@ def test_a_row_is_told_from_other_lines(text: str, row: float | None) -> None:
 def test_without_a_table_nothing_is_measured() -> None:
     row = "1048576 262144 float sum -1 55.1 19.0 16.6 0 54.0 19.4 16.9 0\n"
     assert read_text(row * 3).measured == []
+
+
+@pytest.mark.parametrize(
+    ("redop", "algbw", "busbw", "op"),
+    [
+        ("sum", 266.36, 466.13, "all_reduce"),
+        ("sum", 266.36, 233.07, "reduce_scatter"),
+        ("sum", 100.0, 100.0, "reduce"),
+        ("none", 266.36, 233.07, "all_gather"),
+        ("none", 100.0, 100.0, "broadcast"),
+        ("sum", 100.0, 150.0, None),
+    ],
+)
+def test_an_old_header_tells_its_collective_by_its_bandwidths(
+    redop: str, algbw: float, busbw: float, op: str | None
+) -> None:
+    row = f"1073741824 268435456 float {redop} -1 4031.2 {algbw} {busbw} 0"
+    assert op_of_row(row, 8) == op
+    assert op_of_row(row, 2) is None
+
+
+RANKS = "".join(
+    f"#  Rank {rank:2} Group  0 Pid {5026 + rank} on n0{rank % 2} device {rank // 2:2} [0x1b] "
+    "NVIDIA H100 80GB HBM3\n"
+    for rank in range(16)
+)
+
+
+def test_the_list_of_devices_names_hosts_ranks_and_gpus() -> None:
+    listed = read_text(RANKS + TABLE).listed_ranks
+    assert len(listed) == 16
+    assert {each.host for each in listed.values()} == {"n00", "n01"}
+    assert {each.gpu for each in listed.values()} == {"NVIDIA H100 80GB HBM3"}

@@ -193,6 +193,14 @@ class Measured(NamedTuple):
     """As Broadgauge names it: `all_reduce`; None: the log does not say."""
 
 
+class ListedRank(NamedTuple):
+    """A rank that nccl-tests lists above its table."""
+
+    host: str
+    gpu: str
+    """As the driver names it."""
+
+
 class LastWords(NamedTuple):
     """One process's last words, as far as told."""
 
@@ -278,6 +286,8 @@ class LogReading:
     """Tables of `nvidia-smi topo -m`, of whichever hosts."""
     gpu_names: set[str] = field(default_factory=set)
     """As the driver names them, where a program printed them."""
+    listed_ranks: dict[int, ListedRank] = field(default_factory=dict)
+    """By rank, of nccl-tests' list of devices."""
     measured: list[Measured] = field(default_factory=list)
     printed_variables: dict[str, tuple[Place, str]] = field(default_factory=dict)
     """NCCL variables that the job itself printed, as `env` does; masked."""

@@ -45,7 +45,10 @@ def num_nodes(reading: LogReading) -> int | None:
     hosts = {speaker.host for speaker in reading.processes}
     if len(hosts) > 1:
         return len(hosts)
+    listed = {each.host for each in reading.listed_ranks.values()}
     communicator = largest(reading)
+    if listed and communicator is None:
+        return len(listed)
     if communicator is None or len(communicator.members) != communicator.num_ranks:
         return None
     nodes = set(nodes_of_ranks(reading, communicator).values())

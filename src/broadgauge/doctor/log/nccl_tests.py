@@ -6,9 +6,10 @@ NVIDIA/nccl-tests src/common.cu.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from broadgauge.doctor.log.facts import Measured, Place
+from broadgauge.doctor.log.facts import ListedRank, Measured, Place
 from broadgauge.doctor.log.masking import kept
 
 TABLE = b"out-of-place"
@@ -29,6 +30,16 @@ _AVERAGE = re.compile(rf"Avg bus bandwidth\s*:\s*(?P<busbw>{_FIGURE.pattern})")
 _STARTING = re.compile(r"Collective test starting: (?P<program>\w+?)_perf")
 _OPS = {"alltoall": "all_to_all", "sendrecv": "send_recv"}
 _KEPT_CHARACTERS = 200
+RANK_LINE = re.compile(
+    r"#\s+Rank\s+(?P<rank>\d{1,7})(?:\s+Group\s+(?P<group>\d{1,9}))?\s+Pid\s+\d+ on\s+"
+    r"(?P<host>\S+)\s+device\s+\d+ \[[^\]]*\]\s*(?P<gpu>.*?)\s*$"
+)
+"""Of its list of devices, one for each rank."""
+_MOST_RANKS = 1 << 17
+_ROUNDED = 0.02
+"""GB/s; both are printed with two digits."""
+_NEAR_RATIO = 0.01
+_REDUCED = ("sum", "prod", "max", "min", "avg", "mulsum")
 
 
 @dataclass(slots=True)
@@ -36,28 +47,62 @@ class NcclTests:
     """Takes in its lines, in their order."""
 
     measured: list[Measured] = field(default_factory=list)
+    ranks: dict[int, ListedRank] = field(default_factory=dict)
     _op: str | None = None
 
     def take(self, text: str, place: Place) -> bool:
-        """Is it a row, an average, or the name of a test? Any other line says nothing."""
+        """Is it a rank, a row, an average, or the name of a test? Any other line says nothing."""
+        listed = RANK_LINE.search(text)
+        if listed is not None:
+            if len(self.ranks) < _MOST_RANKS:
+                rank = ListedRank(host=listed["host"], gpu=listed["gpu"])
+                self.ranks[int(listed["rank"])] = rank
+            return True
         starting = _STARTING.search(text)
         if starting is not None:
             self._op = _OPS.get(starting["program"], starting["program"])
             return True
         average = _AVERAGE.search(text)
         if average is not None:
-            self._keep(text, place, float(average["busbw"]), None)
+            self._keep(text, place, float(average["busbw"]), None, self._op)
             return True
         row = row_of(text)
         if row is None:
             return False
-        self._keep(text, place, row[1], row[0])
+        self._keep(text, place, row[1], row[0], self._op or op_of_row(text, len(self.ranks)))
         return True
 
-    def _keep(self, text: str, place: Place, busbw: float, size_bytes: int | None) -> None:
+    def _keep(
+        self, text: str, place: Place, busbw: float, size_bytes: int | None, op: str | None
+    ) -> None:
         if len(self.measured) < MOST_MEASURED:
             words = kept(text)[:_KEPT_CHARACTERS]
-            self.measured.append(Measured(place, words, busbw, size_bytes, self._op))
+            self.measured.append(Measured(place, words, busbw, size_bytes, op))
+
+
+def op_of_row(text: str, num_ranks: int) -> str | None:
+    """Which collective, by busbw over algbw, where no line names it; None: more than one does so.
+
+    all_reduce 2(n-1)/n, reduce_scatter and all_gather (n-1)/n, broadcast, reduce and send_recv 1.
+    Source: NVIDIA/nccl-tests doc/PERFORMANCE.md.
+    """
+    words = text.split()
+    reduced = any(word in _REDUCED for word in words)
+    figures = _figures(words)
+    if figures is None or num_ranks < 3:
+        return None
+    algbw, busbw = figures
+    ring = (num_ranks - 1) / num_ranks
+    near = [
+        op
+        for op, factor in (
+            ("all_reduce" if reduced else None, 2 * ring),
+            ("reduce_scatter" if reduced else "all_gather", ring),
+            ("reduce" if reduced else "broadcast", 1.0),
+        )
+        if op is not None and abs(busbw - factor * algbw) <= _ROUNDED + _NEAR_RATIO * busbw
+    ]
+    return near[0] if len(near) == 1 else None
 
 
 def row_of(text: str) -> tuple[int, float] | None:
@@ -66,16 +111,31 @@ def row_of(text: str) -> tuple[int, float] | None:
     Whatever stands before the size, a timestamp or a pod's name, is passed over.
     """
     words = text.split()
+    at = _type_at(words)
+    figures = _figures(words)
+    if at is None or figures is None or len(words[at - 2]) > 18:
+        return None
+    return int(words[at - 2]), figures[1]
+
+
+def _type_at(words: Sequence[str]) -> int | None:
+    """Where the element's type stands, behind size and count."""
     at = next((i for i, word in enumerate(words) if i >= 2 and word in _TYPES), None)
     if at is None or not (words[at - 2].isdecimal() and words[at - 1].isdecimal()):
         return None
-    rest = words[at + 1 :]
+    return at
+
+
+def _figures(words: Sequence[str]) -> tuple[float, float] | None:
+    """algbw and busbw out of place."""
+    at = _type_at(words)
+    if at is None:
+        return None
+    rest = list(words[at + 1 :])
     if rest and rest[0].isalpha():
         rest = rest[1:]
     if len(rest) in (5, 9):
         rest = rest[1:]
-    if len(rest) not in (4, 8):
+    if len(rest) not in (4, 8) or not all(map(_FIGURE.fullmatch, rest[1:3])):
         return None
-    if len(words[at - 2]) > 18 or _FIGURE.fullmatch(rest[2]) is None:
-        return None
-    return int(words[at - 2]), float(rest[2])
+    return float(rest[1]), float(rest[2])

@@ -72,7 +72,7 @@ class _Reader:
 
     def __post_init__(self) -> None:
         self.gatherer = Gatherer(self.reading)
-        self._tables = NcclTests(self.reading.measured)
+        self._tables = NcclTests(self.reading.measured, self.reading.listed_ranks)
         self._ports = Ibstat(self.reading.ports)
         self._device_ports = IbvDevinfo(self.reading.ports)
         self._topo = TopoMatrix(self.reading.distances)
