@@ -2,6 +2,7 @@
 
 from broadgauge.agent.on_host import TimedPart
 from broadgauge.messages.agent import Marked, RankExited, RankSaid, RanksWait
+from broadgauge.messages.rank import COUNTED_STEPS
 
 
 def said(kind: str) -> RankSaid:
@@ -35,3 +36,13 @@ def test_failures_do_not_wait() -> None:
 
 def test_nothing_waits_outside_of_timed_parts() -> None:
     assert not TimedPart().hold(said("block"))
+
+
+def test_a_commands_readings_pass_at_once_and_end_nothing() -> None:
+    """Held until the command ends, all readings were of its end, and no byte between them."""
+    part = TimedPart(goes_on=True)
+    assert part.passes(said("count"))
+    assert part.passes(Marked(label=f"{COUNTED_STEPS}12", time_s=1.0, nodes=()))
+    assert part.goes_on
+    assert not part.passes(said("block"))
+    assert not part.passes(Marked(label="command:end", time_s=1.0, nodes=()))

@@ -94,3 +94,16 @@ def test_a_metric_that_no_node_printed_is_refused_where_the_command_ended_well()
     assert found.error.message == "metric `step_time_s`: no number; its last lines:\nhello"
     assert merged(said(exit_code=1), said()).error is None
     assert merged().error is None
+
+
+def test_readings_that_came_at_one_time_say_nothing_of_the_steps_between() -> None:
+    """They waited for something: no byte would be counted of twenty steps."""
+    late = (
+        mark("command:begin", 100.0, 10.0, 0),
+        mark("command:steps/2", 150.0, 22.0, 505_000_000),
+        mark("command:steps/22", 150.01, 22.0, 505_000_000),
+        mark("command:end", 150.1, 22.0, 505_000_000),
+    )
+    found = merged(said(1.0), said(), marks=late)
+    assert found.metrics["wire_bytes"] is None
+    assert "half a second" in found.missing["wire_bytes"]

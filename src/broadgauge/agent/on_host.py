@@ -4,8 +4,9 @@
 
 It connects, proves that it knows the allocation's token, and says which machine it is on. Each
 launch has a supervisor of its own; what is said is passed on both ways. In timed parts nothing is
-passed on but what ends them, and a sign of life every ten seconds, so that ours hardly shares a NIC
-with what is measured. Without its leader it ends its ranks and leaves, and its folder goes with it.
+passed on but what ends them, a command's few readings, and a sign of life every ten seconds, so
+that ours hardly shares a NIC with what is measured. Without its leader it ends its ranks and
+leaves, and its folder goes with it.
 """
 
 import asyncio
@@ -54,6 +55,7 @@ from broadgauge.messages.preflight import (
     OpenPreflight,
 )
 from broadgauge.messages.proof import MAX_LINE_BYTES, answer, is_right, new_challenge
+from broadgauge.messages.rank import COUNTED_STEPS
 from broadgauge.messages.start_line import WrongStart, read_start
 from broadgauge.messages.waiting_limits import waiting_limit_s
 
@@ -123,6 +125,16 @@ class TimedPart:
         if must_wait:
             self.waiting.append(event)
         return must_wait
+
+    def passes(self, event: Event) -> bool:
+        """Is it to be told at once, and ends nothing? A command's readings are of where it is."""
+        match event:
+            case RankSaid(message=message):
+                return self.goes_on and message.get("type") == "count"
+            case Marked(label=label):
+                return self.goes_on and label.startswith(COUNTED_STEPS)
+            case _:
+                return False
 
     def let_go(self) -> list[Event]:
         """It is over: what waited, in its order."""
@@ -250,6 +262,9 @@ class HostAgent:
             await launch.close()
 
     def _pass_on(self, event: Event) -> None:
+        if self._part.passes(event):
+            self._send(event)
+            return
         if isinstance(event, Alive) or self._part.hold(event):
             return
         for waiting in self._part.let_go():

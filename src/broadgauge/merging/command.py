@@ -21,6 +21,9 @@ from broadgauge.specs.workload import CommandWorkload
 FEWEST_STEPS = 8
 """Between two readings: each comes up to a tenth of a second after the line that asks for it, so
 that one step's bytes may fall on its other side."""
+SHORTEST_S = 0.4
+"""Readings are asked for half a second apart (probes/step_counts.py), and each comes a little late;
+two that are nearer waited for something, and say nothing of the steps between them."""
 TOO_FEW_READINGS = f"fewer than {FEWEST_STEPS} steps, or half a second, between two readings"
 
 
@@ -84,7 +87,8 @@ def counted_steps(marks: Sequence[Mark]) -> CountedSteps | None:
         int(mark.label.removeprefix(COUNTED_STEPS)) for mark in (counted[0], counted[-1])
     )
     found = CountedSteps(interval=interval, count=last - first)
-    return found if found.count >= FEWEST_STEPS and found.elapsed_s > 0 else None
+    is_enough = found.count >= FEWEST_STEPS and found.elapsed_s >= SHORTEST_S
+    return found if is_enough else None
 
 
 def _put_start(

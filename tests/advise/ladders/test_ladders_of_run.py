@@ -222,3 +222,11 @@ def test_a_block_that_a_resume_tore_apart_is_left_out_where_others_are_enough(
     assert note.startswith("1 of ")
     assert ladder.found.rungs[0].step_s.launches == (launches if is_kept else launches - 1)
     assert ("drift" in note) == is_kept
+
+
+def test_a_command_that_sends_over_other_interfaces_has_no_counted_bytes(tmp_path: Path) -> None:
+    planted = Planted(counted_bytes=0)
+    ladder = only(ladder_run(tmp_path, planted, workloads=[COMMAND_WITH_STEPS]))
+    assert ladder.counted_bytes is None
+    assert ladder.counted_how.endswith("it is sent over others")
+    assert ladder.disagreements == ()

@@ -88,6 +88,8 @@ def _counted(ladder: Ladder, folder: Path) -> tuple[Estimate | None, str]:
     if found is None:
         missing = (r.missing.get("wire_bytes") for r in good)
         return None, next(filter(None, missing), "no link's counters were read")
+    if found.value <= 0:
+        return None, "no byte went through the counted interfaces: it is sent over others"
     return found, f"{beside} among them" + ("" if of is None else f", by line of {of}")
 
 
