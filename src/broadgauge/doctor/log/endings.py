@@ -210,7 +210,8 @@ def _calls_itself_bad(text: str) -> bool:
 
 
 def _ending(said: ExceptionLine, text: str, place: Place, *, is_known: bool) -> LastWords:
-    is_cause = not is_known and said.type not in _OF_OTHERS and "NCCL error" not in said.words
+    is_of_others = said.type in _OF_OTHERS or "nccl error" in said.words.casefold()
+    is_cause = not is_known and not is_of_others
     return LastWords(
         words=kept(str(said)),
         place=place,

@@ -29,6 +29,11 @@ TRIGGERS = (
         b"No components were",
         b"received by PID",
         b"examples/s]",
+        b"ibverbs: ",
+        b"abric manager",
+        b"not responding",
+        b"blocked for more",
+        b"xception",
     ),
 )
 """One of these stands in every line that a shipped rule knows; a test holds it. Rules of the user's

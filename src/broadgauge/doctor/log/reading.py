@@ -22,7 +22,7 @@ from broadgauge.doctor.log.nccl_tests import NcclTests
 from broadgauge.doctor.log.prefix import Message, Prefixes, plain
 from broadgauge.doctor.log.printed_variables import printed_variable
 from broadgauge.doctor.log.process_lines import MOST_VARIABLES, version_in
-from broadgauge.doctor.log.rule import Rule, text_of
+from broadgauge.doctor.log.rule import ORIGIN, Rule, text_of
 from broadgauge.doctor.log.topo_matrix import TopoMatrix
 
 MOST_SEEN = 1000
@@ -160,6 +160,9 @@ class _Reader:
                     UnknownWarning(place, kept(message.body), message.speaker, message.origin)
                 )
             return
+        if message.origin and match.rule.findings:
+            stem = message.origin.rsplit("/", 1)[-1].partition(".")[0]
+            match = match._replace(fields={**match.fields, ORIGIN: stem})
         self._note_library(match)
         if match.rule.tells is not None and process is not None and holder is not None:
             told = Told(match.fields, message.body, place, process, holder)

@@ -30,6 +30,9 @@ _KINDS = {
     "word": r"\S+",
 }
 _END = "end"
+ORIGIN = "origin"
+"""Told of each of NCCL's warnings, by its prefix: the file that printed it, `nvls` of
+`transport/nvls.cc:244`."""
 
 
 class Wording(Part):
@@ -142,7 +145,8 @@ class FindingText(Part):
     fix: str
     confidence: Confidence
     when: dict[str, str] = Field(default_factory=dict)
-    """Only where the line told these words."""
+    """Only where the line told these words. `origin`: the source file that printed a warning of
+    NCCL's, without folder and ending."""
     asks: tuple[str, ...] = ()
     """Only where this is so in the job as a whole: names of doctor/log/circumstances.py."""
 
@@ -188,7 +192,7 @@ class Rule(Part):
         for finding in self.findings:
             said = f"{finding.symptom} {finding.cause} {finding.fix}"
             unknown = {m["name"] for m in _PLACE.finditer(said) if m["name"]} - told
-            unknown |= set(finding.when) - told_by_some
+            unknown |= set(finding.when) - told_by_some - {ORIGIN}
             if unknown:
                 raise ValueError(f"{sorted(unknown)[0]!r} is told by no line, or not by all")
         return self
