@@ -59,6 +59,15 @@ def test_a_case_that_is_not_one_is_refused(
         golden.case(label, **named)
 
 
+def test_what_tells_several_cases_apart_is_named(golden: Run) -> None:
+    with pytest.raises(InputError) as refused:
+        golden.case(network="slow")
+    assert refused.value.hint is not None
+    assert 'add workload="' in refused.value.hint or 'run.case("' in refused.value.hint
+    named = golden.case(network="slow", workload="train", shape="2x1")
+    assert named.label == "train 2x1 slow"
+
+
 def test_a_figure_that_was_not_measured_says_why(golden: Run) -> None:
     case = golden.case("train 2x1 slow")
     assert case.figure("step_time_s") == case.estimates["step_time_s"]

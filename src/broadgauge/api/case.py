@@ -125,7 +125,18 @@ def select_case(cases: Sequence[Case], label: str | None, named: Mapping[str, st
         hint = did_you_mean(label, labels) if label else f"cases: {', '.join(labels)}"
         raise InputError(f"no case is {asked}", hint=hint)
     meant = ", ".join(case.label for case in found)
-    raise InputError(f"{len(found)} cases are {asked or 'in this run'}: {meant}")
+    raise InputError(
+        f"{len(found)} cases are {asked or 'in this run'}: {meant}", hint=_apart(found)
+    )
+
+
+def _apart(cases: Sequence[Case]) -> str:
+    """By which name they are told apart: `add arm="candidate"`; else by their labels."""
+    for name in SELECTING:
+        values = list(dict.fromkeys(_named(case, name) for case in cases))
+        if len(values) == len(cases):
+            return f'add {name}="{values[0]}"' + f' (or {", ".join(values[1:])})'
+    return f'by its label: run.case("{cases[0].label}")'
 
 
 def _named(case: Case, name: str) -> str:
