@@ -138,7 +138,7 @@ def test_failures_are_failed_trials() -> None:
     assert record.error.message == "unable to connect to server: Connection refused"
 
 
-def test_an_imported_run_can_be_examined_and_not_run_again(
+def test_an_imported_run_can_be_diagnosed_and_not_run_again(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     folder = run_of(NCCL_TESTS / "nccl_debug.txt")

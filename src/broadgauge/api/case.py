@@ -135,7 +135,7 @@ def _apart(cases: Sequence[Case]) -> str:
     for name in SELECTING:
         values = list(dict.fromkeys(_named(case, name) for case in cases))
         if len(values) == len(cases):
-            return f'add {name}="{values[0]}"' + f' (or {", ".join(values[1:])})'
+            return f'add {name}="{values[0]}"' + f" (or {', '.join(values[1:])})"
     return f'by its label: run.case("{cases[0].label}")'
 
 

@@ -13,13 +13,13 @@ from broadgauge.doctor.answer import Subject
 from broadgauge.doctor.diagnosis import diagnose, exit_code_of, known_of, read_job
 from broadgauge.doctor.host.findings import host_findings
 from broadgauge.doctor.host.reading import read_hardware
-from broadgauge.report.doctor_json import doctor_document, examination_document
+from broadgauge.report.doctor_json import doctor_document, run_diagnosis_document
 from broadgauge.report.terminal_diagnosis import print_diagnosis
 from broadgauge.report.terminal_doctor import counted, print_findings
 from broadgauge.report.terminal_doctor_host import print_host
-from broadgauge.report.terminal_examination import print_examination
+from broadgauge.report.terminal_run_diagnosis import print_run_diagnosis
 from broadgauge.results.run_path import RUNS_FOLDER
-from broadgauge.running.doctoring import Examination, examine_run
+from broadgauge.running.diagnosing import RunDiagnosis, diagnose_run
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.record import Finding
@@ -109,7 +109,7 @@ def doctor(
                 "run= brings its own logs, and knows what is meant",
                 hint="logs=, expect=, rules=, gpu= and the like belong to logs: ask twice",
             )
-        return _of_run(examine_run(run_of("run", run, runs_folder)), facts)
+        return _of_run(diagnose_run(run_of("run", run, runs_folder)), facts)
     reading = read_job(paths, rule_files=rule_files, known=known) if paths else None
     return _of(diagnose(reading=reading, host=facts, wanted=wanted, known=known))
 
@@ -140,12 +140,12 @@ def _of(diagnosis: Diagnosis) -> Diagnosed:
     )
 
 
-def _of_run(examination: Examination, facts: HardwareFacts | None) -> Diagnosed:
+def _of_run(diagnosis: RunDiagnosis, facts: HardwareFacts | None) -> Diagnosed:
     of_host = () if facts is None else host_findings(facts)
-    found = (*(each.finding for each in examination.findings), *of_host)
+    found = (*(each.finding for each in diagnosis.findings), *of_host)
 
     def print_to(console: Console) -> None:
-        print_examination(examination, console)
+        print_run_diagnosis(diagnosis, console)
         if facts is not None:
             print_host(facts, console)
             print_findings(of_host, console)
@@ -154,7 +154,7 @@ def _of_run(examination: Examination, facts: HardwareFacts | None) -> Diagnosed:
         findings=found,
         answers={},
         exit_code=int(exit_code_of(found)),
-        document=examination_document(examination, of_host, facts),
+        document=run_diagnosis_document(diagnosis, of_host, facts),
         _text=plain_text(print_to),
     )
 

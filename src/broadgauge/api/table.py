@@ -72,7 +72,7 @@ class Table(Displayed):
         What is not known is <NA>, and NaN among numbers. Raises InputError where pandas is not
         installed.
 
-        Example: `open_run("last").records.to_pandas().groupby(["arm", "network"]).step_time_s.mean()`
+        Example: `open_run("last").records.to_pandas().groupby(["arm", "network"])["step_time_s"]`
         """
         try:
             import pandas as pd

@@ -90,10 +90,10 @@ def handle(options: argparse.Namespace) -> int:
             hint="of a run: `transport:` of its network says what is meant, and the contrary fails "
             "the case",
         )
-    return _examine(options)
+    return _diagnose(options)
 
 
-def _examine(options: argparse.Namespace) -> int:
+def _diagnose(options: argparse.Namespace) -> int:
     from broadgauge.doctor.host.reading import read_hardware
 
     host = read_hardware() if options.host else None
@@ -104,20 +104,20 @@ def _tell_of_run(options: argparse.Namespace, host: "HardwareFacts | None") -> i
     from broadgauge.cli.console import results_console
     from broadgauge.doctor.diagnosis import exit_code_of
     from broadgauge.doctor.host.findings import host_findings
-    from broadgauge.report.doctor_json import examination_document
+    from broadgauge.report.doctor_json import run_diagnosis_document
     from broadgauge.report.terminal_doctor import print_findings
     from broadgauge.report.terminal_doctor_host import print_host
-    from broadgauge.report.terminal_examination import print_examination
+    from broadgauge.report.terminal_run_diagnosis import print_run_diagnosis
     from broadgauge.results.run_path import run_path
-    from broadgauge.running.doctoring import examine_run
+    from broadgauge.running.diagnosing import diagnose_run
 
     of_host = () if host is None else host_findings(host)
-    examination = examine_run(run_path(options.run))
-    code = exit_code_of([*(each.finding for each in examination.findings), *of_host])
+    diagnosis = diagnose_run(run_path(options.run))
+    code = exit_code_of([*(each.finding for each in diagnosis.findings), *of_host])
     if options.json:
-        return _print_json(examination_document(examination, of_host, host), code)
+        return _print_json(run_diagnosis_document(diagnosis, of_host, host), code)
     with results_console() as console:
-        print_examination(examination, console)
+        print_run_diagnosis(diagnosis, console)
         if host is not None:
             print_host(host, console)
             print_findings(of_host, console)

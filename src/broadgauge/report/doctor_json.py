@@ -6,7 +6,7 @@ from typing import Any
 
 from broadgauge.doctor.diagnosis import Diagnosis
 from broadgauge.messages.hardware import HardwareFacts
-from broadgauge.running.doctoring import Examination
+from broadgauge.running.diagnosing import RunDiagnosis
 from broadgauge.specs.record import Finding
 
 
@@ -37,8 +37,8 @@ def _document(findings: Sequence[Finding], host: HardwareFacts | None) -> dict[s
     }
 
 
-def examination_document(
-    examination: Examination, host_findings: Sequence[Finding], host: HardwareFacts | None
+def run_diagnosis_document(
+    diagnosis: RunDiagnosis, host_findings: Sequence[Finding], host: HardwareFacts | None
 ) -> dict[str, Any]:
     """The same of a run: findings say where they hold, and `run` what NCCL did in each case."""
     document = _document(host_findings, host)
@@ -50,11 +50,11 @@ def examination_document(
             "launches": list(each.launches),
             "ranks": list(each.ranks),
         }
-        for each in examination.findings
+        for each in diagnosis.findings
     ] + document["findings"]
     document["run"] = {
-        "folder": str(examination.folder),
-        "experiment": examination.experiment_name,
+        "folder": str(diagnosis.folder),
+        "experiment": diagnosis.experiment_name,
         "cases": [
             {
                 "label": case.label,
@@ -63,8 +63,8 @@ def examination_document(
                 "paths": None if case.paths is None else case.paths.to_json(),
                 "answers": {each.value: dataclasses.asdict(a) for each, a in case.answers.items()},
             }
-            for case in examination.cases
+            for case in diagnosis.cases
         ],
-        "notes": list(examination.notes),
+        "notes": list(diagnosis.notes),
     }
     return document

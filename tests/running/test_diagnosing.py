@@ -9,7 +9,7 @@ from tests.engine.making import a_plan, make_folder, run_in
 from tests.platforms.planted_nccl import MEMLOCK, Network, nccl_log
 
 from broadgauge.results.folder.reading import read_run
-from broadgauge.running.doctoring import Examination, ExaminedFinding, examine_run
+from broadgauge.running.diagnosing import DiagnosedFinding, RunDiagnosis, diagnose_run
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.record import NodeUse
 
@@ -28,32 +28,30 @@ def plant(run: Path, launch: str, *texts: str, life: str = "") -> None:
         (run / "logs" / f"{launch}{life}.rank{rank}.log").write_text("step 1\n")
 
 
-def found(examination: Examination, words: str) -> ExaminedFinding:
+def found(diagnosis: RunDiagnosis, words: str) -> DiagnosedFinding:
     (one,) = (
-        each
-        for each in examination.findings
-        if any(words in line for line in each.finding.evidence)
+        each for each in diagnosis.findings if any(words in line for line in each.finding.evidence)
     )
     return one
 
 
 def test_a_run_without_logs_has_its_cases_and_nothing_of_nccl(tmp_path: Path) -> None:
     path = a_run(tmp_path)
-    examination = examine_run(path)
-    assert examination.folder == path.resolve()
-    assert examination.experiment_name
-    assert examination.cases
-    assert {case.overview for case in examination.cases} == {None}
-    assert {case.paths for case in examination.cases} == {None}
+    diagnosis = diagnose_run(path)
+    assert diagnosis.folder == path.resolve()
+    assert diagnosis.experiment_name
+    assert diagnosis.cases
+    assert {case.overview for case in diagnosis.cases} == {None}
+    assert {case.paths for case in diagnosis.cases} == {None}
 
 
 def test_every_case_has_what_nccl_did_in_its_last_launch(tmp_path: Path) -> None:
     path = a_run(tmp_path)
     plant(path, "b0.l1", nccl_log("sockets", 0), nccl_log("sockets", 1))
     plant(path, "b0.l1", nccl_log("roce", 0), nccl_log("roce", 1), life="r1")
-    examined = [case for case in examine_run(path).cases if case.launches]
-    assert examined
-    for case in examined:
+    diagnosed = [case for case in diagnose_run(path).cases if case.launches]
+    assert diagnosed
+    for case in diagnosed:
         assert case.launches == ("b0.l1", "b0.l1r1")
         assert case.overview is not None
         assert [told.value for told in case.overview.networks] == ["IB"]
@@ -65,7 +63,7 @@ def test_a_finding_of_two_launches_is_one_with_its_ranks(tmp_path: Path) -> None
     path = a_run(tmp_path)
     for launch in ("b0.l0", "b0.l1"):
         plant(path, launch, nccl_log("roce", 0), nccl_log("roce", 1, MEMLOCK))
-    one = found(examine_run(path), MEMLOCK)
+    one = found(diagnose_run(path), MEMLOCK)
     assert one.launches == ("b0.l0", "b0.l1")
     assert one.ranks == (1,)
     assert len(one.cases) >= 2
@@ -79,7 +77,7 @@ def test_what_the_ranks_printed_is_read_too(tmp_path: Path) -> None:
     path = a_run(tmp_path)
     plant(path, "b0.l0", nccl_log("roce", 0))
     (path / "logs" / "b0.l0.rank0.log").write_text("step 1\n" * 500)
-    overview = next(case.overview for case in examine_run(path).cases if case.launches)
+    overview = next(case.overview for case in diagnose_run(path).cases if case.launches)
     assert overview is not None
     assert overview.num_lines > 500 > overview.num_nccl_lines
 
@@ -98,10 +96,10 @@ def test_the_findings_of_records_are_there_the_worst_first(tmp_path: Path) -> No
         for n, severity in enumerate(("info", "error", "warning"))
     ]
     changed(path, findings=said)
-    examination = examine_run(path)
-    assert [each.finding.rule for each in examination.findings] == ["r1", "r2", "r0"]
-    assert {each.trials for each in examination.findings} == {("b0.l0.t0",)}
-    assert {each.cases for each in examination.findings} == {(examination.cases[0].label,)}
+    diagnosis = diagnose_run(path)
+    assert [each.finding.rule for each in diagnosis.findings] == ["r1", "r2", "r0"]
+    assert {each.trials for each in diagnosis.findings} == {("b0.l0.t0",)}
+    assert {each.cases for each in diagnosis.findings} == {(diagnosis.cases[0].label,)}
 
 
 @pytest.mark.parametrize("status", ["ok", "failed"])
@@ -125,11 +123,11 @@ def test_the_counters_of_a_failed_trial_are_judged_here(tmp_path: Path, status: 
     )
     nodes = [node.model_dump(mode="json")]
     changed(path, case_key=two_nodes.key, status=status, nodes=nodes, findings=[])
-    rules = [each.finding.rule for each in examine_run(path).findings]
+    rules = [each.finding.rule for each in diagnose_run(path).findings]
     assert rules == (["trials-failed", "retransmits"] if status == "failed" else [])
 
 
-def failing(run: Path, *errors: dict[str, Any], **changes: Any) -> Examination:
+def failing(run: Path, *errors: dict[str, Any], **changes: Any) -> RunDiagnosis:
     """The run, as if its first trials had failed so."""
     lines = (run / "records.jsonl").read_text().splitlines()
     assert len(lines) >= len(errors)
@@ -137,7 +135,7 @@ def failing(run: Path, *errors: dict[str, Any], **changes: Any) -> Examination:
         stored = json.loads(lines[number]) | {"status": "failed", "error": error} | changes
         lines[number] = json.dumps(stored)
     (run / "records.jsonl").write_text("\n".join([*lines, ""]))
-    return examine_run(run)
+    return diagnose_run(run)
 
 
 def test_a_lost_host_is_an_error_that_names_it(tmp_path: Path) -> None:
@@ -173,7 +171,7 @@ def test_other_reasons_and_time_outs_are_findings_of_their_own(tmp_path: Path) -
     crashed = {"kind": "crashed", "message": "rank 1 ended with exit code 7", "rank": 1}
     lines[1] = json.dumps(json.loads(lines[1]) | {"status": "failed", "error": crashed})
     (path / "records.jsonl").write_text("\n".join([*lines, ""]))
-    assert [each.finding.symptom for each in examine_run(path).findings] == [
+    assert [each.finding.symptom for each in diagnose_run(path).findings] == [
         "trials timed out: rank 3 is silent",
         "trials failed: rank 1 ended with exit code 7",
     ]
@@ -222,7 +220,7 @@ def test_a_cases_bandwidth_is_held_against_what_it_should_be(
 ) -> None:
     path = a_gpu_run(tmp_path, FABRIC, busbw)
     plant(path, "b0.l0", nccl_log(log, 0), nccl_log(log, 1))
-    (one,) = (e for e in examine_run(path).findings if e.finding.rule.startswith("busbw"))
+    (one,) = (e for e in diagnose_run(path).findings if e.finding.rule.startswith("busbw"))
     assert one.finding.rule == rule
     assert "400 Gbit/s RoCE with GPUDirect RDMA" in one.finding.symptom
     assert (one.cases, one.trials) == (("collectives 2x1 fabric",), ("b0.l0.t0",))
@@ -235,7 +233,7 @@ def test_what_a_case_asks_for_is_no_finding(tmp_path: Path) -> None:
         texts = [nccl_log("sockets", rank) for rank in (0, 1)]
         asked = "node0:100:100 [0] NCCL INFO NCCL_IB_HCA set by environment to mlx5_0\n"
         plant(path, "b0.l0", asked + texts[0], texts[1])
-        rules = {each.finding.rule for each in examine_run(path).findings}
+        rules = {each.finding.rule for each in diagnose_run(path).findings}
         assert ("rdma-not-used" in rules) == (folder == "any")
 
 
@@ -248,7 +246,7 @@ def test_variables_that_users_set_are_judged_and_not_ours(
         stored = json.loads(file.read_text())
         variables = {"NCCL_IB_HBA": "mlx5", "NCCL_NET": "Socket", "NCCL_IB_DISABLE": "1"}
         file.write_text(json.dumps(stored | {"platform": "hosts", "variables": variables}))
-    found = [each.finding for each in examine_run(path).findings]
+    found = [each.finding for each in diagnose_run(path).findings]
     (misspelt,) = (finding for finding in found if "NCCL_IB_HBA" in finding.symptom)
     assert "NCCL_IB_HCA" in (misspelt.fix or "")
     assert any("NCCL_IB_DISABLE" in each.symptom for each in found) == (not transport)
@@ -258,18 +256,18 @@ def test_logs_of_what_is_no_launch_of_the_plan_are_left_alone(tmp_path: Path) ->
     path = a_run(tmp_path)
     plant(path, "b7.l9", nccl_log("roce", 0))
     (path / "logs" / "b0.l0.supervisor.log").write_text(nccl_log("roce", 0))
-    assert all(not case.launches for case in examine_run(path).cases)
+    assert all(not case.launches for case in diagnose_run(path).cases)
 
 
 def test_a_log_that_can_not_be_read_is_noted_and_the_others_are_read(tmp_path: Path) -> None:
     path = a_run(tmp_path)
     plant(path, "b0.l0", nccl_log("roce", 0), nccl_log("roce", 1))
     (path / "logs" / "b0.l0.rank0.log").write_bytes(b"PK\x03\x04 something")
-    examination = examine_run(path)
-    assert any("is a zip archive" in note for note in examination.notes)
-    assert any(case.overview is not None for case in examination.cases)
+    diagnosis = diagnose_run(path)
+    assert any("is a zip archive" in note for note in diagnosis.notes)
+    assert any(case.overview is not None for case in diagnosis.cases)
 
 
 def test_no_run_is_one_message(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match="does not exist"):
-        examine_run(tmp_path / "nothing")
+        diagnose_run(tmp_path / "nothing")

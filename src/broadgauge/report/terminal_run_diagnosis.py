@@ -8,15 +8,15 @@ from broadgauge.report.terminal_answers import print_answers
 from broadgauge.report.terminal_doctor import print_count, print_finding, print_job, print_matrix
 from broadgauge.report.terminal_tables import heading, sentence
 from broadgauge.report.words import printable
-from broadgauge.running.doctoring import Examination, ExaminedCase, ExaminedFinding
+from broadgauge.running.diagnosing import DiagnosedCase, DiagnosedFinding, RunDiagnosis
 from broadgauge.wording.listing import listed
 
 _MOST_NAMED = 4
 
 
-def print_examination(examination: Examination, console: Console) -> None:
+def print_run_diagnosis(diagnosis: RunDiagnosis, console: Console) -> None:
     """Cases in which NCCL did the same are told once."""
-    for cases in _alike(examination.cases):
+    for cases in _alike(diagnosis.cases):
         last = cases[-1]
         sentence(f"In {_few([case.label for case in cases])}", console, "bold")
         if last.answers:
@@ -26,20 +26,20 @@ def print_examination(examination: Examination, console: Console) -> None:
         if last.paths is not None:
             print_matrix(last.paths, console)
         console.print()
-    without = [case.label for case in examination.cases if case.overview is None]
+    without = [case.label for case in diagnosis.cases if case.overview is None]
     if without:
         sentence(f"NCCL said nothing in the logs of {_few(without)}.", console)
-    for note in examination.notes:
+    for note in diagnosis.notes:
         sentence(printable(note), console, "yellow")
     heading("Findings", console)
-    for each in examination.findings:
-        print_finding(each.finding, console, _where(each, examination))
-    print_count([each.finding for each in examination.findings], console)
+    for each in diagnosis.findings:
+        print_finding(each.finding, console, _where(each, diagnosis))
+    print_count([each.finding for each in diagnosis.findings], console)
 
 
-def _alike(cases: Sequence[ExaminedCase]) -> list[list[ExaminedCase]]:
+def _alike(cases: Sequence[DiagnosedCase]) -> list[list[DiagnosedCase]]:
     """By network, adapters, GPUDirect and ways; times and sizes differ from launch to launch."""
-    found: dict[tuple[object, ...], list[ExaminedCase]] = {}
+    found: dict[tuple[object, ...], list[DiagnosedCase]] = {}
     for case in cases:
         job = case.overview
         if job is not None:
@@ -50,11 +50,11 @@ def _alike(cases: Sequence[ExaminedCase]) -> list[list[ExaminedCase]]:
     return list(found.values())
 
 
-def _where(each: ExaminedFinding, examination: Examination) -> str:
+def _where(each: DiagnosedFinding, diagnosis: RunDiagnosis) -> str:
     """Which cases, and how many of their trials; nothing where it is of the whole run."""
     if not each.cases:
         return ""
-    has_all = set(each.cases) >= {case.label for case in examination.cases}
+    has_all = set(each.cases) >= {case.label for case in diagnosis.cases}
     cases = "all cases" if has_all and len(each.cases) > 1 else _few(each.cases)
     if each.trials:
         return f"{cases}: {_times(len(each.trials), 'trial', 'trials')}"

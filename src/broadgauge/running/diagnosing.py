@@ -41,7 +41,7 @@ _RANK = re.compile(r"\.rank(\d+)\.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExaminedFinding:
+class DiagnosedFinding:
     """One finding, and where it holds."""
 
     finding: Finding
@@ -55,7 +55,7 @@ class ExaminedFinding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExaminedCase:
+class DiagnosedCase:
     """One case of the plan."""
 
     key: str
@@ -71,14 +71,14 @@ class ExaminedCase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Examination:
+class RunDiagnosis:
     """A run, as a doctor sees it."""
 
     folder: Path
     experiment_name: str
-    cases: tuple[ExaminedCase, ...]
+    cases: tuple[DiagnosedCase, ...]
     """In the plan's order, without those of a baseline."""
-    findings: tuple[ExaminedFinding, ...]
+    findings: tuple[DiagnosedFinding, ...]
     """The worst first."""
     notes: tuple[str, ...]
     """What could not be read."""
@@ -128,7 +128,7 @@ class _CaseLogs:
             self.last = reading
 
 
-def examine_run(path: Path) -> Examination:
+def diagnose_run(path: Path) -> RunDiagnosis:
     """The run of this folder. Raises RunFolderError."""
     run = read_run(path)
     seen: list[_Seen] = []
@@ -144,11 +144,11 @@ def examine_run(path: Path) -> Examination:
     seen += _of_variables(run)
     for case in run.plan.cases:
         seen += _of_bandwidth(run, case, by_case[case.key].last)
-    return Examination(
+    return RunDiagnosis(
         folder=run.folder,
         experiment_name=run.plan.experiment_name,
         cases=tuple(
-            _examined_case(case, by_case[case.key])
+            _diagnosed_case(case, by_case[case.key])
             for case in run.plan.cases
             if case.arm == "candidate"
         ),
@@ -166,9 +166,9 @@ def _sources(paths: Sequence[Path], notes: list[str]) -> Iterator[Source]:
             notes.append(error.message)
 
 
-def _examined_case(case: Case, logs: _CaseLogs) -> ExaminedCase:
+def _diagnosed_case(case: Case, logs: _CaseLogs) -> DiagnosedCase:
     last = logs.last
-    return ExaminedCase(
+    return DiagnosedCase(
         key=case.key,
         label=case.label,
         launches=tuple(logs.launches),
@@ -275,16 +275,16 @@ def _gpu(run: StoredRun, record: Record) -> str | None:
     return environment.gpus[0].name if environment is not None and environment.gpus else None
 
 
-def _grouped(seen: Sequence[_Seen]) -> tuple[ExaminedFinding, ...]:
+def _grouped(seen: Sequence[_Seen]) -> tuple[DiagnosedFinding, ...]:
     """Those of one rule that differ in nothing but numbers together, as the first has it."""
     groups: dict[tuple[str, ...], list[_Seen]] = {}
     for each in seen:
         groups.setdefault(each.kind, []).append(each)
-    return tuple(sorted(map(_examined, groups.values()), key=lambda e: e.finding.severity.rank))
+    return tuple(sorted(map(_diagnosed, groups.values()), key=lambda e: e.finding.severity.rank))
 
 
-def _examined(group: Sequence[_Seen]) -> ExaminedFinding:
-    return ExaminedFinding(
+def _diagnosed(group: Sequence[_Seen]) -> DiagnosedFinding:
+    return DiagnosedFinding(
         finding=group[0].finding,
         cases=tuple(dict.fromkeys(label for each in group for label in each.cases)),
         trials=tuple(dict.fromkeys(each.trial for each in group if each.trial is not None)),
