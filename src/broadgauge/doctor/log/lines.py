@@ -35,12 +35,22 @@ TRIGGERS = (
         b"blocked for more",
         b"xception",
     ),
+    *(
+        b"PMI",
+        b"step creation",
+        b"nable to ",
+        b"xceed",
+        b"as root",
+        b"assign flavors",
+        b"fatal",
+        b"xception",
+    ),
 )
 """One of these stands in every line that a shipped rule knows; a test holds it. Rules of the user's
 own bring theirs (`Matcher.triggers`). Each costs a search of every byte: short words that many
 rules share are best."""
 ENDING = (
-    *(b"FATAL", b"CRITICAL", b"xception", b"fatal", b"F tensorflow/", b"F external/", b"killed"),
+    *(b"FATAL", b"CRITICAL", b"F tensorflow/", b"F external/", b"killed"),
     *(b"erminated", b"Hangup", b"sending signal", b"panicked", b" died", b"memory pressure"),
     *(b"smashing", b"egmentation fault", b"segfault", b"protection fault", b"corruption"),
     *(b"invalid pointer", b"corrupted size", b"Assertion", b" by GPU", b"nexpectedly"),
