@@ -30,6 +30,7 @@ TRIGGERS = (
         b"received by PID",
         b"examples/s]",
     ),
+    *(b"not responding", b"deadlock", b"OVERFLOW", b"nable to ", b"alling back to "),
 )
 """One of these stands in every line that a shipped rule knows; a test holds it. Rules of the user's
 own bring theirs (`Matcher.triggers`). Each costs a search of every byte: short words that many
