@@ -43,7 +43,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def handle(options: argparse.Namespace) -> int:
-    from broadgauge.cli.output import say, write
+    from broadgauge.cli.output import say_sentence, write_sentence
     from broadgauge.engine.ports import unobserved
     from broadgauge.platforms.led.preflight import (
         failing_names,
@@ -61,9 +61,9 @@ def handle(options: argparse.Namespace) -> int:
     prepared = prepare(loaded, RunOptions(), observer=unobserved)
     failing: list[str] = []
     is_all_well = True
-    for found in preflight(prepared, say):
+    for found in preflight(prepared, say_sentence):
         for words in preflight_words(found.done):
-            write(f"{found.kind}: {words.removeprefix('preflight: ')}\n")
+            write_sentence(f"{found.kind}: {words.removeprefix('preflight: ')}")
         failing += failing_names(found.done)
         is_all_well &= is_well(found.done)
     if options.failing_nodes is not None:
