@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from broadgauge.cli.run import PLATFORMS
+from broadgauge.cli.experiment_flags import add_on_flag, add_set_flag, overrides
 
 
 def add_parser(subparsers: Any) -> None:
@@ -23,15 +23,8 @@ def add_parser(subparsers: Any) -> None:
         metavar="EXPERIMENT",
         help="an experiment file, or the name of an example such as `quickstart`",
     )
-    parser.add_argument("--on", choices=PLATFORMS, help="whatever `platform` its file names")
-    parser.add_argument(
-        "--set",
-        dest="overrides",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="change a part of the experiment: --set cluster.shapes=[4x8]",
-    )
+    add_on_flag(parser)
+    add_set_flag(parser, "--set cluster.shapes=[4x8]")
     parser.add_argument(
         "--failing-nodes",
         type=Path,
@@ -56,8 +49,7 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.running.preparing import RunOptions, prepare
     from broadgauge.specs.errors import ExitCode
 
-    on = () if options.on is None else (f"platform={options.on}",)
-    loaded = load(options.experiment, [*options.overrides, *on], None)
+    loaded = load(options.experiment, overrides(options), None)
     prepared = prepare(loaded, RunOptions(), observer=unobserved)
     failing: list[str] = []
     is_all_well = True
