@@ -25,7 +25,7 @@ FUZZ_S ?= 600
 ATHERIS := 3.0.0
 
 .PHONY: help install quickstart test facts lint format
-.PHONY: control-plane test-kubernetes test-slow test-thorough measure planted ci-tests test-gpu bench fuzz compiled lock clean
+.PHONY: control-plane test-kubernetes test-slow test-thorough measure planted ci-tests test-gpu bench fuzz compiled lock clean clean-caches
 
 help:  ## Say what each target does
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' Makefile | expand -t 17
@@ -99,3 +99,7 @@ lock: install  ## Resolve the dependencies anew; needs the package index
 
 clean:  ## Remove .venv and the checkers' caches; runs/ stays
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+clean-caches:  ## Remove what tests keep in ~/.cache/broadgauge
+	@rm -rf "$${XDG_CACHE_HOME:-$$HOME/.cache}/broadgauge"
+	@if [ -n "$$BROADGAUGE_CACHE" ]; then rm -rf "$$BROADGAUGE_CACHE/control-plane"; fi

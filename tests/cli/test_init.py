@@ -167,3 +167,9 @@ def test_what_it_writes_here_runs_here(empty_folder: Path) -> None:
     ran = run_command("run", "experiment.yaml", "--dry-run", folder=empty_folder)
     assert ran.returncode == 0, ran.stderr
     assert [path.name for path in empty_folder.iterdir()] == ["experiment.yaml"]
+
+
+def test_the_regex_of_a_command_is_readmes() -> None:
+    readme = Path(__file__).parents[2].joinpath("README.md").read_text()
+    [line] = [each for each in OWN_SCRIPT.splitlines() if "regex:" in each]
+    assert line.strip("# ") in readme

@@ -92,6 +92,9 @@ def test_a_metric_that_no_node_printed_is_refused_where_the_command_ended_well()
     assert found.error is not None
     assert found.error.kind is ErrorKind.REFUSED
     assert found.error.message == "metric `step_time_s`: no number; its last lines:\nhello"
+    silent = merged(said(missing=missing), said())
+    assert silent.error is not None
+    assert silent.error.message == "metric `step_time_s`: no number; it printed no line"
     assert merged(said(exit_code=1), said()).error is None
     assert merged().error is None
 

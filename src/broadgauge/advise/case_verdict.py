@@ -28,7 +28,7 @@ def _why_without_figures(summary: CaseSummary) -> str:
         return how
     if count > 1:
         how += " alike" if all(is_alike(errors[0], each) for each in errors) else ", the first"
-    return f"{how}: {errors[0].message.splitlines()[0]}"
+    return f"{how}: {errors[0].headline}"
 
 
 _FAILED = (Status.FAILED, Status.TIMEOUT)

@@ -56,7 +56,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def handle(options: argparse.Namespace) -> int:
-    from broadgauge.cli.output import say, write
+    from broadgauge.cli.output import say_sentence, write_sentence
     from broadgauge.platforms.kubernetes.extra import check_extra
 
     check_extra()
@@ -69,7 +69,7 @@ def handle(options: argparse.Namespace) -> int:
     folder = _folder(options)
     meant = _place(options, folder)
     if meant is None:
-        say(f"{folder} names no job in a cluster: it deleted its own, or ran elsewhere")
+        say_sentence(f"{folder} names no job in a cluster: it deleted its own, or ran elsewhere")
         return ExitCode.OK
     place, name = meant
     found = place.leftovers(name)
@@ -77,42 +77,44 @@ def handle(options: argparse.Namespace) -> int:
         _check_known(place, name, options.runs_folder)
     is_gone = True
     for leftover in found.runs:
-        write(f"{leftover.run} ({leftover.words}): {', '.join(leftover.objects)}\n")
+        write_sentence(f"{leftover.run} ({leftover.words}): {', '.join(leftover.objects)}")
         kept = _why_kept(leftover, options)
         if kept is not None and (name is not None or options.all):
-            say(f"{leftover.run} is left: {kept}")
+            say_sentence(f"{leftover.run} is left: {kept}")
         elif name is not None or options.all:
             is_gone = _remove(place, leftover, is_dry_run=options.dry_run) and is_gone
     _say_what_is_left(place, name, found)
     if found.runs and name is None and not options.all:
-        say("delete one with `broadgauge cleanup RUN`, your ended ones with --all; claims stay")
+        say_sentence(
+            "delete one with `broadgauge cleanup RUN`, your ended ones with --all; claims stay"
+        )
     return ExitCode.OK if is_gone and not found.unseen else ExitCode.PLATFORM_REFUSED
 
 
 def _remove(place: "CleaningPlace", leftover: "Leftover", *, is_dry_run: bool) -> bool:
     """False: it can't be told whether all is gone, which is said."""
-    from broadgauge.cli.output import say, write
+    from broadgauge.cli.output import say_sentence, write_sentence
 
     where = f"run {leftover.run} in namespace {place.namespace}"
     if is_dry_run:
-        write(f"not deleted, with --dry-run: {where}\n")
+        write_sentence(f"not deleted, with --dry-run: {where}")
         return True
-    if not place.remove(leftover, say):
+    if not place.remove(leftover, say_sentence):
         return False
-    write(f"deleted all that was left of {where}\n")
+    write_sentence(f"deleted all that was left of {where}")
     return True
 
 
 def _say_what_is_left(place: "CleaningPlace", name: str | None, found: "Leftovers") -> None:
     """Where nobody could look, or that there is nothing."""
-    from broadgauge.cli.output import say
+    from broadgauge.cli.output import say_sentence
 
     if found.unseen:
         listed = "".join(f"\n  {each}" for each in found.unseen)
-        say(f"there may be more of ours, of kinds that could not be listed:{listed}")
+        say_sentence(f"there may be more of ours, of kinds that could not be listed:{listed}")
     elif not found.runs:
         whose = "ours" if name is None else f"run {name}"
-        say(f"nothing of {whose} is left in namespace {place.namespace}")
+        say_sentence(f"nothing of {whose} is left in namespace {place.namespace}")
 
 
 def _why_kept(leftover: "Leftover", options: argparse.Namespace) -> str | None:

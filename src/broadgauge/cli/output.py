@@ -8,11 +8,14 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from broadgauge.specs.errors import InputError
 
 FACT_COLUMN = 11
 """Where what is said begins, behind its word."""
+SENTENCE_COLUMN = 4
+"""Where a sentence goes on; what it lists begins before."""
 
 
 def write(text: str) -> None:
@@ -41,17 +44,34 @@ def say(text: str) -> None:
 def say_facts(lines: Iterable[str]) -> None:
     """Lines of a word and what is said of it: where they are read on a terminal, a long one goes on
     below what is said."""
-    is_read = sys.stderr.isatty()
-    columns = shutil.get_terminal_size().columns
     for line in lines:
-        say(_hanging(line, columns) if is_read else line)
+        say(_as_read(line, sys.stderr, FACT_COLUMN))
 
 
-def _hanging(line: str, columns: int) -> str:
+def say_sentence(text: str) -> None:
+    """Lines about what is going on, each of which goes on below itself, where they are read on a
+    terminal and are longer than it."""
+    say(_as_read(text, sys.stderr, SENTENCE_COLUMN))
+
+
+def write_sentence(text: str) -> None:
+    """Lines of a result, as `say_sentence`. Raises InputError and BrokenPipeError."""
+    write(_as_read(text, sys.stdout, SENTENCE_COLUMN) + "\n")
+
+
+def _as_read(text: str, stream: TextIO, indent: int) -> str:
+    """Unchanged where no terminal shows it."""
+    if not stream.isatty():
+        return text
+    columns = shutil.get_terminal_size().columns
+    return "\n".join(_hanging(line, columns, indent) for line in text.split("\n"))
+
+
+def _hanging(line: str, columns: int, indent: int) -> str:
     parts = textwrap.wrap(
         line,
         max(columns - 1, 2 * FACT_COLUMN),
-        subsequent_indent=" " * FACT_COLUMN,
+        subsequent_indent=" " * indent,
         drop_whitespace=True,
         break_on_hyphens=False,
         break_long_words=False,

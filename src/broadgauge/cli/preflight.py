@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from broadgauge.cli.run import PLATFORMS
+from broadgauge.cli.experiment_flags import add_on_flag, add_set_flag, overrides
 
 
 def add_parser(subparsers: Any) -> None:
@@ -23,15 +23,8 @@ def add_parser(subparsers: Any) -> None:
         metavar="EXPERIMENT",
         help="an experiment file, or the name of an example such as `quickstart`",
     )
-    parser.add_argument("--on", choices=PLATFORMS, help="whatever `platform` its file names")
-    parser.add_argument(
-        "--set",
-        dest="overrides",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="change a part of the experiment: --set cluster.shapes=[4x8]",
-    )
+    add_on_flag(parser)
+    add_set_flag(parser, "--set cluster.shapes=[4x8]")
     parser.add_argument(
         "--failing-nodes",
         type=Path,
@@ -43,7 +36,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def handle(options: argparse.Namespace) -> int:
-    from broadgauge.cli.output import say, write
+    from broadgauge.cli.output import say_sentence, write_sentence
     from broadgauge.engine.ports import unobserved
     from broadgauge.platforms.led.preflight import (
         failing_names,
@@ -56,14 +49,13 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.running.preparing import RunOptions, prepare
     from broadgauge.specs.errors import ExitCode
 
-    on = () if options.on is None else (f"platform={options.on}",)
-    loaded = load(options.experiment, [*options.overrides, *on], None)
+    loaded = load(options.experiment, overrides(options), None)
     prepared = prepare(loaded, RunOptions(), observer=unobserved)
     failing: list[str] = []
     is_all_well = True
-    for found in preflight(prepared, say):
+    for found in preflight(prepared, say_sentence):
         for words in preflight_words(found.done):
-            write(f"{found.kind}: {words.removeprefix('preflight: ')}\n")
+            write_sentence(f"{found.kind}: {words.removeprefix('preflight: ')}")
         failing += failing_names(found.done)
         is_all_well &= is_well(found.done)
     if options.failing_nodes is not None:

@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from broadgauge.cli.experiment_flags import add_set_flag
+
 if TYPE_CHECKING:
     from broadgauge.manifests.rendering import Rendered
 
@@ -45,14 +47,7 @@ def add_parser(subparsers: Any) -> None:
         action="store_true",
         help="print in their place the least Role that applies, follows and removes the jobs",
     )
-    parser.add_argument(
-        "--set",
-        dest="overrides",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="change a part of the experiment: --set kubernetes.namespace=training",
-    )
+    add_set_flag(parser, "--set kubernetes.namespace=training")
     parser.set_defaults(handler=handle)
 
 

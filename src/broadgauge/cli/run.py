@@ -4,8 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-PLATFORMS = ("emulated", "local", "hosts", "kubernetes")
-"""As `platform` takes them; types of experiments are not imported for `--help`."""
+from broadgauge.cli.experiment_flags import add_on_flag, add_set_flag, overrides
 
 
 def add_parser(subparsers: Any) -> None:
@@ -51,19 +50,8 @@ def add_parser(subparsers: Any) -> None:
 
 def _add_what_is_run(parser: argparse.ArgumentParser) -> None:
     """Flags that change what a new run measures."""
-    parser.add_argument(
-        "--set",
-        dest="overrides",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="change a part of the experiment: --set launches=3 --set workloads.train.steps=20",
-    )
-    parser.add_argument(
-        "--on",
-        choices=PLATFORMS,
-        help="run it there, whatever `platform` its file names",
-    )
+    add_set_flag(parser, "--set launches=3 --set workloads.train.steps=20")
+    add_on_flag(parser)
     parser.add_argument(
         "--detach",
         action="store_true",
@@ -137,7 +125,7 @@ def handle(options: argparse.Namespace) -> int:
         )
     request = RunRequest(
         name_or_path=options.experiment,
-        overrides=[*options.overrides, *_platform(options.on)],
+        overrides=overrides(options),
         engine=options.engine,
         change=with_reference if options.add_reference else None,
         options=RunOptions(
@@ -153,10 +141,6 @@ def handle(options: argparse.Namespace) -> int:
     if options.detach:
         return begin_and_leave(request)
     return show_finished(run_new(request))
-
-
-def _platform(on: str | None) -> tuple[str, ...]:
-    return () if on is None else (f"platform={on}",)
 
 
 def _limit_ratio(text: str | None) -> float | None:

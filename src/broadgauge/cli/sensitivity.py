@@ -6,6 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from broadgauge.cli.experiment_flags import add_on_flag, add_set_flag, overrides
+
 if TYPE_CHECKING:
     from broadgauge.advise.ladders.ladder import Ladder
     from broadgauge.results.model import RunSummary
@@ -54,19 +56,8 @@ def add_parser(subparsers: Any) -> None:
         metavar="FILE",
         help="of `calibrate` on this machine: what the predictor rests on, beside the measurement",
     )
-    parser.add_argument(
-        "--set",
-        dest="overrides",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="change a part of the experiment first: --set launches=3",
-    )
-    parser.add_argument(
-        "--on",
-        choices=("emulated", "hosts", "kubernetes"),
-        help="run it there, whatever `platform` its file names",
-    )
+    add_set_flag(parser, "--set launches=3")
+    add_on_flag(parser, ("emulated", "hosts", "kubernetes"))
     parser.add_argument("--dry-run", action="store_true", help="print the schedule; run nothing")
     parser.add_argument(
         "--runs-folder",
@@ -119,7 +110,7 @@ def _run_ladder(options: argparse.Namespace) -> int:
     rates = () if options.rates is None else parse_rates_gbps(options.rates)
     request = RunRequest(
         name_or_path=options.experiment,
-        overrides=[*options.overrides, *([f"platform={options.on}"] if options.on else [])],
+        overrides=overrides(options),
         change=partial(_that_can_run, rates_gbps=rates, network_name=options.network),
         options=RunOptions(runs_folder=options.runs_folder),
     )

@@ -113,7 +113,7 @@ def _missing(metric: str, said: Sequence[CommandSamples]) -> TrialError | None:
         return None
     first = said[0]
     why = first.missing.get(metric, f"metric `{metric}`: no rank printed it")
-    lines = "; its last lines:" if first.last_lines else ""
+    lines = "; its last lines:" if first.last_lines else "; it printed no line"
     return TrialError(
         kind=ErrorKind.REFUSED,
         message="\n".join([f"{why}{lines}", *first.last_lines[-5:]]),

@@ -24,11 +24,11 @@ def all_failed(cases: Iterable[CaseSummary]) -> str | None:
 
 
 def reasons(cases: Iterable[CaseSummary]) -> tuple[str, ...]:
-    """Why trials of these failed: the first line of each case's first failure, each once."""
+    """Why trials of these failed: the headline of each case's first failure, each once."""
     found: dict[str, None] = {}
     for case in cases:
         errors = [r.error for r in case.records if r.status in (Status.FAILED, Status.TIMEOUT)]
         first = next((error for error in errors if error is not None), None)
         if first is not None:
-            found[printable(first.message.partition("\n")[0])] = None
+            found[printable(first.headline)] = None
     return tuple(found) or ("the reason is unknown",)

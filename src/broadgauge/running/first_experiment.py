@@ -27,7 +27,7 @@ OWN_SCRIPT = """\
   #   name: mine
   #   command: [train.py, --epochs, "1"]
   #   metrics:
-  #     - {name: step_time_s, regex: "step took ([0-9.]+) s", skip_first: 5}
+  #     - {name: step_time_s, regex: 'step \\d+ took ([\\d.]+) s', skip_first: 10}
 """
 LAUNCHES = (
     "",

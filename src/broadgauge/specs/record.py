@@ -28,6 +28,20 @@ class TrialError(StoredModel):
     last_lines: tuple[str, ...] = ()
     """Its traceback or stack, else the end of what it wrote: at most 40 lines of 500 characters."""
 
+    @property
+    def headline(self) -> str:
+        """The message in one line: its first, and where that announces others, the last of them."""
+        first, *others = self.message.splitlines() or [""]
+        if not first.endswith("its last lines:"):
+            return first
+        announced = first.removesuffix("its last lines:")
+        last = next((line.strip() for line in reversed(others) if line.strip()), None)
+        return (
+            f"{announced}it printed no line"
+            if last is None
+            else f"{announced}its last line: {last}"
+        )
+
 
 class NicUse(StoredModel):
     """What crossed one NIC, or one port of an InfiniBand adapter, in the measured part."""
