@@ -1,5 +1,6 @@
 """Which rule knows these words? First by how they begin, then by one of few expressions."""
 
+import functools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -27,10 +28,16 @@ class Match(NamedTuple):
     fields: dict[str, str]
 
 
+@functools.cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
 class _Known(NamedTuple):
     literal: str
     """Stands in every such line."""
-    pattern: re.Pattern[str]
+    pattern: str
+    """Of a regular expression, compiled when a line first comes near it: most never do."""
     rule: Rule
     wording: Wording
     parts: tuple[str, ...]
@@ -39,11 +46,11 @@ class _Known(NamedTuple):
     """Of all its words: of two that know a line the one with more of them says more of it."""
 
     def match(self, text: str) -> Match | None:
-        found = self.pattern.match(text)
+        found = _compiled(self.pattern).match(text)
         return None if found is None else Match(self.rule, self.wording, found.groupdict())
 
     def search(self, text: str) -> Match | None:
-        found = self.pattern.search(text)
+        found = _compiled(self.pattern).search(text)
         return None if found is None else Match(self.rule, self.wording, found.groupdict())
 
 
@@ -89,7 +96,7 @@ class Matcher:
         parts = wording.parts
         longest = max(parts, key=len)
         literal = longest if wording.level == "text" or not parts[0] else parts[0]
-        known = _Known(literal, re.compile(wording.pattern), rule, wording, *_words(parts))
+        known = _Known(literal, wording.pattern, rule, wording, *_words(parts))
         if wording.level == "text":
             self._add_text(known)
         elif len(parts[0]) >= _HEAD:

@@ -115,7 +115,7 @@ class _Reader:
         if messages:
             self.reading.num_nccl_lines += 1
             for message in messages:
-                self._take_message(message, place, clock_in(text))
+                self._take_message(message, place, text)
             return
         match = self.matcher.match_text(text)
         is_explained = match is not None and text_of(match.rule, match.fields) is not None
@@ -135,7 +135,7 @@ class _Reader:
         if match.rule.tells == "version":
             self._versions.update(version_in(match.fields["version"]))
             self._note_library(match)
-        self._keep(match, text, place, None, clock_in(text))
+        self._keep(match, text, place, None, text)
 
     def _note_library(self, match: Match) -> None:
         if match.rule.tells == "version" and match.wording.says.startswith("RCCL"):
@@ -150,7 +150,7 @@ class _Reader:
             name, value = setting
             variables.setdefault(name, (place, masked_variable(name, value)))
 
-    def _take_message(self, message: Message, place: Place, clock: str | None) -> None:
+    def _take_message(self, message: Message, place: Place, line: str) -> None:
         process = self.gatherer.process(message.speaker, message.device, place)
         holder = None if process is None else (process.speaker, message.device)
         match = self.matcher.match_nccl(message.body)
@@ -167,10 +167,10 @@ class _Reader:
         if match.rule.tells is not None and process is not None and holder is not None:
             told = Told(match.fields, message.body, place, process, holder)
             self.gatherer.take(match.rule.tells, told)
-        self._keep(match, message.body, place, holder, clock)
+        self._keep(match, message.body, place, holder, line)
 
     def _keep(
-        self, match: Match, text: str, place: Place, holder: Holder | None, clock: str | None
+        self, match: Match, text: str, place: Place, holder: Holder | None, line: str
     ) -> None:
         """Of rules with findings or that conclusions ask for: once for each thing told, counted."""
         if not match.rule.findings and match.rule.tells != "noted":
@@ -187,7 +187,7 @@ class _Reader:
             self._seen[key] = seen
             self.reading.seen.append(seen)
         seen.count += 1
-        if clock is not None:
+        if (clock := clock_in(line)) is not None:
             seen.first_clock, seen.last_clock = seen.first_clock or clock, clock
         if len(seen.lines) < MOST_LINES:
             seen.lines.append((place, kept(text)))

@@ -59,7 +59,6 @@ class Wording(Part):
             raise ValueError("`{end}` may only be the last of a line's words")
         if _has_open_places_that_touch(_split(self.says)):
             raise ValueError(f"two places touch in {self.says!r}; some word must part them")
-        re.compile(self.pattern)
         return self
 
     @property
