@@ -25,7 +25,8 @@ for _ in range({NUM_THREADS} - 1):
     threading.Thread(target=stand, args=(50,), daemon=True).start()
 """
 BLOCKS = "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])\n"
-WAITS = "print('stands', flush=True)\ntime.sleep(1000)\n"
+WAITS = "sys.stdout.write('stands\\n')\nsys.stdout.flush()\ntime.sleep(1000)\n"
+"""In one write, even where PYTHONUNBUFFERED is set: else its newline may follow the stacks."""
 
 
 @contextmanager
@@ -34,7 +35,7 @@ def process(program: str, log: Path) -> Iterator[tuple[int, int]]:
     with log.open("ab") as written:
         started = subprocess.Popen([sys.executable, "-c", program], stdout=written, stderr=written)
         try:
-            wait_until(lambda: "stands" in log.read_text(), 300)
+            wait_until(lambda: "stands\n" in log.read_text(), 300)
             yield started.pid, written.fileno()
         finally:
             started.kill()
