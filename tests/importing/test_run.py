@@ -38,23 +38,41 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 def test_a_bandwidth_gets_its_verdict(capsys: pytest.CaptureFixture[str]) -> None:
     folder = run_of(ALL_REDUCE, "--path", "nvlink")
     shown = said(capsys, "show", folder)
-    assert "300 GB/s busbw is normal: 2 NVIDIA H200 over nvlink: 250 to 400 GB/s busbw" in shown
+    assert "normal: 300 GB/s busbw, 250 to 400 GB/s expected: 2 NVIDIA H200 over nvlink" in shown
+    assert "unknown: normal" not in shown
     assert "measured by nccl-tests 2.19.6, not by Broadgauge: all_reduce.txt (SHA-256" in shown
 
 
 def test_what_is_not_known_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = said(capsys, "show", run_of(ALL_REDUCE))
-    assert "what it should be is unknown" in shown
-    assert "--gpu h100-sxm --path nvlink" in shown
+    Path("l40s.txt").write_text(ALL_REDUCE.read_text().replace("NVIDIA H200", "NVIDIA L40S"))
+    shown = said(capsys, "show", run_of("l40s.txt"))
+    words = "unknown whether 300 GB/s busbw is normal: the file names no path between the GPUs"
+    assert f"{words} (say what it ran on: `--gpu h100-sxm --path nvlink`)" in shown
+
+
+def test_a_bare_table_is_judged_as_the_doctor_does(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "normal: 300 GB/s busbw, 250 to 400 GB/s" in said(capsys, "show", run_of(ALL_REDUCE))
+
+
+def test_too_little_is_no_warning_where_nothing_says_nvlink(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    slow = ALL_REDUCE.read_text().replace("894.34  300.15  300.15", "8943.4  30.02  30.02")
+    Path("slow.txt").write_text(slow)
+    words = "too low: 30 GB/s of 250 to 400 GB/s busbw expected: 2 NVIDIA H200 over nvlink"
+    assert f"{words}, if NVLink joins these GPUs" in said(capsys, "show", run_of("slow.txt"))
+    run_of("slow.txt", "--path", "nvlink", "--name", "known", code=8)
 
 
 def test_a_slow_network_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     files = sorted(FILES.glob("node*-pid*.log"))
-    folder = run_of(*files, "--network", "roce-400g*8")
+    folder = run_of(*files, "--network", "roce-400g*8", code=8)
     (record, *_) = read_run(folder).records
     (finding,) = [each for each in record.findings if each.rule == "busbw-below-expected"]
-    assert "8 NICs" in finding.symptom
-    assert "measured: 314 GB/s" in finding.symptom
+    assert finding.symptom == (
+        "too low: 314 GB/s of 364 to 384 GB/s busbw expected: "
+        "400 Gbit/s RoCE with GPUDirect RDMA, 8 NICs"
+    )
     assert "busbw-below-expected" in said(capsys, "show", folder, "--json")
 
 

@@ -1,5 +1,8 @@
 """Is my number normal? What to say of a measured bus bandwidth, beside what it should be."""
 
+from dataclasses import dataclass
+from functools import partial
+
 from broadgauge.doctor.expectation import BandwidthExpectation, expect
 from broadgauge.doctor.log.conclusions.conclusion import quoted
 from broadgauge.doctor.log.facts import LogReading, Measured
@@ -14,6 +17,20 @@ _OF_RINGS = ("all_reduce", "all_gather", "reduce_scatter", None)
 """Whose busbw is what crosses the NICs; None: not said, and nearly always all_reduce."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BusbwWords:
+    """How each answer is put; in braces what `_said` fills in. As the doctor says it."""
+
+    unknown: str = "{got} busbw: {expected}"
+    normal: str = "{got} busbw is normal{over}: {expected}{beside}"
+    above: str = "{got} busbw is more than {expected}"
+    average: str = "{got} is the mean over all sizes, which says little: {expected}"
+    small: str = "{got} busbw at {size}: {expected} holds from {from_size} on"
+    below: str = "{expected}; measured: {got}{why}{if_so}"
+    unknown_fix: str | None = None
+    """None: it names what is missing."""
+
+
 def measured_findings(
     reading: LogReading,
     *,
@@ -25,25 +42,11 @@ def measured_findings(
 
     Of each op the largest message counts; the average only where there is no row.
     """
-    situation = situation_of(reading, gpu=gpu, nic_gbps=nic_gbps)
-    expected = expect(situation)
+    expected = expect(situation_of(reading, gpu=gpu, nic_gbps=nic_gbps))
     given = (
         () if measured_gbyte_per_s is None else (judge_measured(expected, measured_gbyte_per_s),)
     )
-    found = (*given, *(_of_row(expected, row) for row in _largest_rows(reading)))
-    return tuple(map(_unproven, found)) if situation.is_inside_unseen else found
-
-
-def _unproven(finding: Finding) -> Finding:
-    """Less than over NVLink, where nothing says that NVLink is used: a note."""
-    if finding.severity is Severity.INFO:
-        return finding
-    words = {
-        "severity": Severity.INFO,
-        "symptom": f"{finding.symptom}, if NVLink joins these GPUs",
-        "fix": "NCCL_DEBUG=INFO shows the way that the bytes take; `nvidia-smi topo -m`",
-    }
-    return finding.model_copy(update=words)
+    return (*given, *(_of_row(expected, row) for row in _largest_rows(reading)))
 
 
 def _largest_rows(reading: LogReading) -> list[Measured]:
@@ -77,6 +80,7 @@ def judge_measured(
     size_bytes: int | None = None,
     is_average: bool = False,
     line: str | None = None,
+    words: BusbwWords = BusbwWords(),
 ) -> Finding:
     """Is this busbw of an all-reduce what it should be?
 
@@ -84,34 +88,28 @@ def judge_measured(
     the mean over all sizes. `line`: where it was read. Small messages and averages below the
     expectation are no finding, unless the log itself says why the job must be slower.
     """
-    got = show_bandwidth(measured_gbyte_per_s)
     evidence = _evidence(expected, line)
+    said = partial(_said, expected, measured_gbyte_per_s, size_bytes)
     low, high = expected.low_gbyte_per_s, expected.high_gbyte_per_s
     if low is None or high is None:
         fix = f"needed: {'; '.join(expected.missing)}" if expected.missing else None
-        return _fact("busbw-unknown", f"{got} busbw: {expected.words}", evidence, fix=fix)
+        return _fact("busbw-unknown", said(words.unknown), evidence, fix=words.unknown_fix or fix)
     if low <= measured_gbyte_per_s <= high:
-        over = "" if expected.by_rdma is None else " for TCP sockets"
-        return _fact(
-            "busbw-as-expected",
-            f"{got} busbw is normal{over}: {expected.words}{_beside(expected)}",
-            evidence,
-        )
+        return _fact("busbw-as-expected", said(words.normal), evidence)
     if measured_gbyte_per_s > high:
         return _fact(
             "busbw-above-expected",
-            f"{got} busbw is more than {expected.words}",
+            said(words.above),
             evidence,
             cause=(
                 "ranks of a node add up before they send (NVLS, trees, SHARP), more or faster "
                 "NICs than were found, or another definition: bits, or algbw"
             ),
         )
-    is_explained = expected.why_less is not None
-    if is_average and not is_explained:
+    if is_average and expected.why_less is None:
         return _fact(
             "busbw-average",
-            f"{got} is the mean over all sizes, which says little: {expected.words}",
+            said(words.average),
             evidence,
             cause="small messages pull it down: 7.77 was printed where large ones reached 22.9 "
             "(NVIDIA/deepops, roce-perf-k8s.md)",
@@ -120,17 +118,31 @@ def judge_measured(
     if size_bytes is not None and size_bytes < _least_bytes(expected):
         return _fact(
             "busbw-small-message",
-            f"{got} busbw at {show_size(size_bytes)}: {expected.words} holds from "
-            f"{show_size(expected.from_bytes)} on",
+            said(words.small),
             evidence,
             fix=f"measure {show_size(max(expected.from_bytes, 2**30))}",
         )
-    return _below(expected, got, evidence)
+    return _below(expected, said(words.below), evidence)
 
 
-def _beside(expected: BandwidthExpectation) -> str:
-    """What the same NICs could do: normal for sockets is no answer to whose NICs have RDMA."""
-    return "" if expected.by_rdma is None else f"; {expected.by_rdma}"
+def _said(
+    expected: BandwidthExpectation, gbyte_per_s: float, size_bytes: int | None, pattern: str
+) -> str:
+    """Of `BusbwWords`, with the figures."""
+    less = expected.why_less
+    return pattern.format(
+        got=show_bandwidth(gbyte_per_s),
+        expected=expected.words,
+        setup=expected.setup,
+        bounds=expected.bounds if expected.is_known else "",
+        why_unknown=expected.why_unknown,
+        size="" if size_bytes is None else show_size(size_bytes),
+        from_size=show_size(expected.from_bytes),
+        over="" if expected.by_rdma is None else " for TCP sockets",
+        beside="" if expected.by_rdma is None else f"; {expected.by_rdma}",
+        why="" if less is None else f": {less}",
+        if_so="" if expected.if_so is None else f", if {expected.if_so}",
+    )
 
 
 def _least_bytes(expected: BandwidthExpectation) -> int:
@@ -138,13 +150,20 @@ def _least_bytes(expected: BandwidthExpectation) -> int:
     return expected.from_bytes if expected.why_less is None else EXPLAINED_FROM_BYTES
 
 
-def _below(expected: BandwidthExpectation, got: str, evidence: tuple[str, ...]) -> Finding:
+def _below(expected: BandwidthExpectation, symptom: str, evidence: tuple[str, ...]) -> Finding:
     why = expected.why_less
+    if expected.if_so is not None:
+        return _fact(
+            "busbw-below-expected",
+            symptom,
+            evidence,
+            fix="NCCL_DEBUG=INFO shows the way that the bytes take; `nvidia-smi topo -m`",
+        )
     if why is not None:
         return Finding(
             rule="busbw-below-expected",
             severity=Severity.WARNING,
-            symptom=f"{expected.words}; measured: {got}: {why}",
+            symptom=symptom,
             evidence=evidence,
             cause=why,
             fix="see the findings of the network and of GPUDirect RDMA",
@@ -153,7 +172,7 @@ def _below(expected: BandwidthExpectation, got: str, evidence: tuple[str, ...]) 
     return Finding(
         rule="busbw-below-expected",
         severity=Severity.WARNING,
-        symptom=f"{expected.words}; measured: {got}",
+        symptom=symptom,
         evidence=evidence,
         cause=(
             "no line says why: other jobs on the network, a slow node, congestion control, or a "

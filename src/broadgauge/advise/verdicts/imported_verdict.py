@@ -13,9 +13,8 @@ _NOT_KNOWN = "busbw-unknown"
 
 
 def verdict_of_imported(summary: CaseSummary) -> Verdict:
-    """Never more than unknown, with what is known of its bandwidth."""
+    """Its bound is never more than unknown; the sentence says whether its bandwidth is normal."""
     assert summary.case.imported is not None
-    why = f"measured by {summary.case.imported.program}, which does not say what it waited for"
     found = [
         finding
         for record in summary.records
@@ -23,8 +22,14 @@ def verdict_of_imported(summary: CaseSummary) -> Verdict:
         if finding.rule.startswith(_JUDGED)
     ]
     if not found:
+        program = summary.case.imported.program
+        why = f"measured by {program}, which does not say what it waited for"
         return verdict_that(Bound.UNKNOWN, why)
     judged = found[-1]
     asks = judged.rule == _NOT_KNOWN and judged.fix is not None
-    words = f"{judged.symptom} ({judged.fix})" if asks else judged.symptom
-    return verdict_that(Bound.UNKNOWN, f"{words}; {why}", judged.evidence)
+    return Verdict(
+        bound=Bound.UNKNOWN,
+        is_slower_than_one_node=None,
+        sentence=f"{judged.symptom} ({judged.fix})" if asks else judged.symptom,
+        evidence=judged.evidence,
+    )
