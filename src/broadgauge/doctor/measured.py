@@ -64,12 +64,21 @@ def _size(row: Measured) -> int:
 
 
 def _of_row(expected: BandwidthExpectation, row: Measured) -> Finding:
+    line = quoted([(row.place, row.text)])[0]
+    if len(row.ops) > 1:
+        return _fact(
+            "busbw-unknown",
+            f"{show_bandwidth(row.busbw_gbyte_per_s)} busbw: unknown: of {' or '.join(row.ops)}, "
+            "the log does not say which",
+            (line,),
+            fix="nccl-tests prints the collective's name from 2.17 on",
+        )
     return judge_measured(
         expected,
         row.busbw_gbyte_per_s,
         size_bytes=row.size_bytes,
         is_average=row.size_bytes is None,
-        line=quoted([(row.place, row.text)])[0],
+        line=line,
     )
 
 
