@@ -130,9 +130,10 @@ def test_labels_are_networks_to_compare(capsys: pytest.CaptureFixture[str]) -> N
     assert "Each label (B) against the first (A)" in compared
     assert "all_reduce 1x2 pcie against all_reduce 1x2 nvlink" in compared
     assert "0.5" in compared
+    assert "by size: 1 KiB to 64 MiB alike (within 5 %), 256 MiB 0.5 times as high" in compared
     first, second = run_of(ALL_REDUCE), run_of("slow.txt")
     assert "all_reduce 1x2 imported" in (compared := said(capsys, "compare", first, second))
-    assert "0.5" in compared
+    assert "by size: 1 KiB to 64 MiB alike (within 5 %), 256 MiB 0.5 times as high" in compared
 
 
 def test_report_and_exports(capsys: pytest.CaptureFixture[str]) -> None:
