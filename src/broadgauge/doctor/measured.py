@@ -1,5 +1,6 @@
 """Is my number normal? What to say of a measured bus bandwidth, beside what it should be."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,6 +14,8 @@ from broadgauge.specs.units import show_bandwidth, show_size
 EXPLAINED_FROM_BYTES = 16 * 2**20
 """Where the log says why a job must be slower, messages from here on count: sockets carry a third
 of RDMA at 16 MB as at 2 GB. Source: NVIDIA/deepops docs/k8s-cluster/roce-perf-k8s.md."""
+_WRONG = "nccl-tests-wrong"
+_MOST_WRONG = 3
 _OF_RINGS = ("all_reduce", "all_gather", "reduce_scatter", None)
 """Whose busbw is what crosses the NICs; None: not said, and nearly always all_reduce."""
 
@@ -46,12 +49,42 @@ def measured_findings(
     given = (
         () if measured_gbyte_per_s is None else (judge_measured(expected, measured_gbyte_per_s),)
     )
-    return (*given, *(_of_row(expected, row) for row in _largest_rows(reading)))
+    rows = [_of_row(expected, row) for row in _largest_rows(_right(reading.measured))]
+    return (*given, *_wrong_rows(reading), *rows)
 
 
-def _largest_rows(reading: LogReading) -> list[Measured]:
+def _right(measured: Sequence[Measured]) -> list[Measured]:
+    """Rows without wrong values; an average holds those of all rows."""
+    has_wrong = any(row.num_wrong for row in measured)
+    return [
+        row for row in measured if not row.num_wrong and not (has_wrong and row.size_bytes is None)
+    ]
+
+
+def _wrong_rows(reading: LogReading) -> tuple[Finding, ...]:
+    """Where the line below the table is missing that a rule knows: the job did not get there."""
+    wrong = [row for row in reading.measured if row.num_wrong]
+    if not wrong or any(seen.rule.id == _WRONG for seen in reading.seen):
+        return ()
+    worst = max(wrong, key=lambda row: row.num_wrong)
+    size = "" if worst.size_bytes is None else f" at {show_size(worst.size_bytes)}"
+    return (
+        Finding(
+            rule=_WRONG,
+            severity=Severity.ERROR,
+            symptom=f"wrong data arrived: nccl-tests counts {worst.num_wrong} wrong values{size}",
+            evidence=tuple(quoted([(row.place, row.text) for row in wrong[:_MOST_WRONG]])),
+            cause="data is corrupted on its way; the bandwidths of these rows do not count",
+            fix="NCCL_IB_HCA with one adapter at a time, and fewer GPUs, shows which is bad; "
+            "NCCL_IB_ECE_ENABLE=0; `dmesg | grep Xid`, `nvidia-smi -q -d ECC`",
+            confidence=Confidence.POSSIBLE,
+        ),
+    )
+
+
+def _largest_rows(measured: Sequence[Measured]) -> list[Measured]:
     rows: dict[str | None, Measured] = {}
-    for row in reading.measured:
+    for row in measured:
         known = rows.get(row.op)
         if row.op in _OF_RINGS and (known is None or _size(row) >= _size(known)):
             rows[row.op] = row

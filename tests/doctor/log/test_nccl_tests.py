@@ -106,3 +106,14 @@ def test_the_list_of_devices_names_hosts_ranks_and_gpus() -> None:
     assert len(listed) == 16
     assert {each.host for each in listed.values()} == {"n00", "n01"}
     assert {each.gpu for each in listed.values()} == {"NVIDIA H100 80GB HBM3"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "num_wrong"), [("4 60", 60), ("0 N/A", 0), ("2e-07 3e-07", 0), ("N/A N/A", 0)]
+)
+def test_wrong_values_are_counted_row_by_row(wrong: str, num_wrong: int) -> None:
+    out, inside = wrong.split()
+    figures = {"columns": "sum -1", "algbw": 266.36, "busbw": 466.13}
+    row = OUT_AND_IN.format(**figures, out=out, inside=inside)
+    (measured,) = read_text(f"{TABLE.splitlines()[0]}\n{RANKS}#   out-of-place\n{row}\n").measured
+    assert measured.num_wrong == num_wrong

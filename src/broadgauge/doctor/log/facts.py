@@ -193,6 +193,8 @@ class Measured(NamedTuple):
     """As Broadgauge names it: `all_reduce`; None: the log does not say."""
     ops: tuple[str, ...] = ()
     """Those that its columns fit, where no line names it."""
+    num_wrong: int = 0
+    """Values that arrived wrong, out of place or in place, whichever are more."""
 
 
 class ListedRank(NamedTuple):

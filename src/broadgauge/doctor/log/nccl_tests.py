@@ -73,7 +73,7 @@ class NcclTests:
             return False
         ops = () if self._op is not None else ops_of_row(text, len(self.ranks))
         op = ops[0] if len(ops) == 1 else self._op
-        self._keep(Measured(place, text, row[1], row[0], op, ops))
+        self._keep(Measured(place, text, row[1], row[0], op, ops, _num_wrong(text.split())))
         return True
 
     def _keep(self, measured: Measured) -> None:
@@ -117,6 +117,13 @@ def _factors(ring: float, *, is_reduced: bool, has_root: bool) -> tuple[tuple[st
     if is_reduced:
         return (("all_reduce", 2 * ring), ("reduce_scatter", ring), ("send_recv", 1.0))
     return (("all_gather", ring), ("all_to_all", ring), ("send_recv", 1.0))
+
+
+def _num_wrong(words: Sequence[str]) -> int:
+    """Before 2.13 the column is an error and no count, which is no whole number."""
+    at = _type_at(words)
+    cells = [] if at is None else _wrong(words[at + 1 :])
+    return max((int(cell) for cell in cells if cell.isdecimal() and len(cell) <= 18), default=0)
 
 
 def _wrong(cells: Sequence[str]) -> list[str]:
