@@ -118,6 +118,14 @@ def test_files_alike_are_launches_of_one_case(capsys: pytest.CaptureFixture[str]
     assert "299 GB/s" in said(capsys, "show", folder)
 
 
+def test_of_several_launches_the_worst_is_the_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    slow = ALL_REDUCE.read_text().replace("894.34  300.15  300.15", "8943.4  30.02  30.02")
+    Path("slow.txt").write_text(slow)
+    folder = run_of("slow.txt", ALL_REDUCE, "--path", "nvlink", code=8)
+    words = "too low: 30 GB/s of 250 to 400 GB/s busbw expected: 2 NVIDIA H200 over nvlink"
+    assert f"{words}; in 1 of 2 launches" in said(capsys, "show", folder)
+
+
 def test_labels_are_networks_to_compare(capsys: pytest.CaptureFixture[str]) -> None:
     slow = ALL_REDUCE.read_text().replace("894.34  300.15  300.15", "1788.7  150.08  150.08")
     Path("slow.txt").write_text(slow)

@@ -13,7 +13,10 @@ _NOT_KNOWN = "busbw-unknown"
 
 
 def verdict_of_imported(summary: CaseSummary) -> Verdict:
-    """Its bound is never more than unknown; the sentence says whether its bandwidth is normal."""
+    """Its bound is never more than unknown; the sentence says whether its bandwidth is normal.
+
+    Of several launches the worst speaks, and it is said how many did so.
+    """
     assert summary.case.imported is not None
     found = [
         finding
@@ -25,11 +28,14 @@ def verdict_of_imported(summary: CaseSummary) -> Verdict:
         program = summary.case.imported.program
         why = f"measured by {program}, which does not say what it waited for"
         return verdict_that(Bound.UNKNOWN, why)
-    judged = found[-1]
+    judged = min(reversed(found), key=lambda finding: finding.severity.rank)
     asks = judged.rule == _NOT_KNOWN and judged.fix is not None
+    num_alike = sum(finding.rule == judged.rule for finding in found)
+    of_launches = "" if num_alike == len(found) else f"; in {num_alike} of {len(found)} launches"
+    words = f"{judged.symptom} ({judged.fix})" if asks else judged.symptom
     return Verdict(
         bound=Bound.UNKNOWN,
         is_slower_than_one_node=None,
-        sentence=f"{judged.symptom} ({judged.fix})" if asks else judged.symptom,
+        sentence=f"{words}{of_launches}",
         evidence=judged.evidence,
     )
